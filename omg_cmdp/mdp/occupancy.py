@@ -1,0 +1,47 @@
+"""Occupancy measures q_h(s, a) = Pr(s_h = s, a_h = a), and which states can be reached at all."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.mdp.validation import BoolArray, FloatArray, policy_table
+
+UNREACHABLE_BELOW = 1e-30
+"""A state whose probability at a step, under the uniform policy, is below this counts as unreachable there."""
+
+
+def occupancy_measure(mdp: TabularMDP, policy: ArrayLike) -> FloatArray:
+    """Return the occupancy measure (H, S, A) of `policy`, by the forward recursion
+
+    q_h(s, a) = d_h(s)·π_h(a|s),  d_0 = start,  d_{h+1}(s') = Σ_{s,a} q_h(s, a)·P_h(s'|s, a).
+
+    >>> mdp = TabularMDP(transitions=np.eye(2)[None].repeat(2, 0), rewards=np.zeros((2, 2)), horizon=2)
+    >>> occupancy_measure(mdp, np.full((2, 2, 2), 0.5)).sum(axis=2)  # action a leads to state a
+    array([[1. , 0. ],
+           [0.5, 0.5]])
+    """
+    table = policy_table(policy, (mdp.horizon, mdp.states, mdp.actions), mdp.admissible)
+    return _forward(mdp, table)
+
+
+def reachable_states(mdp: TabularMDP) -> BoolArray:
+    """Return the mask (H, S) of states that the uniform policy reaches with probability at least 1e-30.
+
+    The threshold separates a small probability from the underflow of a product of small ones.
+    """
+    uniform = mdp.admissible / mdp.admissible.sum(axis=1, keepdims=True)
+    occupancy = _forward(mdp, np.broadcast_to(uniform, (mdp.horizon, *uniform.shape)))
+    return np.asarray(occupancy.sum(axis=2) >= UNREACHABLE_BELOW)
+
+
+def _forward(mdp: TabularMDP, policy: FloatArray) -> FloatArray:
+    occupancy = np.empty(policy.shape)
+    steps, states, actions = policy.shape
+    kernel = mdp.kernel.reshape(-1, states * actions, states)
+    marginal = mdp.start
+    for h in range(steps):
+        np.multiply(marginal[:, None], policy[h], out=occupancy[h])
+        marginal = occupancy[h].reshape(-1) @ kernel[h % len(kernel)]
+    return occupancy

@@ -1,0 +1,119 @@
+"""Checks of tables at the public boundary: each error names the argument, the rule, the value and the first bad index."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+ROW_SUM_TOLERANCE = 1e-8
+
+
+def positive_integer(name: str, value: Any) -> int:
+    """Return `value` as an int of at least 1."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ValueError(f"`{name}` must be an integer, got {value!r}") from None
+    if isinstance(value, (bool, np.bool_)) or number < 1:
+        raise ValueError(f"`{name}` must be an integer of at least 1, got {value!r}")
+    return number
+
+
+def float_table(name: str, value: ArrayLike) -> FloatArray:
+    """Return `value` as a fresh C-ordered float64 array."""
+    try:
+        return np.array(value, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise ValueError(f"`{name}` must be an array of real numbers, got {type(value).__name__}") from None
+
+
+def one_of_shapes(name: str, array: NDArray[Any], *shapes: tuple[int, ...]) -> None:
+    """Raise unless `array` has one of `shapes`."""
+    if array.shape not in shapes:
+        wanted = " or ".join(str(shape) for shape in shapes)
+        raise ValueError(f"`{name}` must have shape {wanted}, got {array.shape}")
+
+
+def in_range(name: str, array: FloatArray, low: float, high: float) -> None:
+    """Raise unless every entry lies in [low, high]; NaN and, for infinite bounds, ±inf are refused too."""
+    # min and max propagate NaN, so one comparison each settles the good case.
+    if array.min() >= low and array.max() <= high and high < np.inf:
+        return
+    bad = ~((array >= low) & (array <= high) & np.isfinite(array))
+    if bad.any():
+        where = first_index(bad)
+        rule = f"lie in [{low:g}, {high:g}]" if high < np.inf else f"be finite and at least {low:g}"
+        raise ValueError(f"`{name}` must {rule}, got {array[where]!r:.60} at index {where}")
+
+
+def distributions(name: str, array: FloatArray) -> None:
+    """Raise unless the last axis of `array` holds probability distributions (sum 1 within 1e-8)."""
+    sums = array.sum(axis=-1)
+    if array.min() >= 0.0 and np.abs(sums - 1.0).max() <= ROW_SUM_TOLERANCE:
+        return
+    bad = ~((array >= 0.0) & np.isfinite(array))
+    if bad.any():
+        where = first_index(bad)
+        raise ValueError(f"`{name}` must be finite and non-negative, got {float(array[where])} at index {where}")
+    where = first_index(~(np.abs(sums - 1.0) <= ROW_SUM_TOLERANCE))
+    place = f"row {where}" if where else "the whole array"
+    raise ValueError(f"`{name}` must sum to 1 (within {ROW_SUM_TOLERANCE:g}), got {float(sums[where])!r} at {place}")
+
+
+def start_distribution(start: ArrayLike, states: int) -> FloatArray:
+    """Return the distribution (S,) that `start` stands for: a state's index, or the distribution itself."""
+    if np.ndim(start) == 0:
+        try:
+            state = operator.index(start)  # type: ignore[arg-type]
+        except TypeError:
+            raise ValueError(f"`start` must be a state or a distribution over states, got {start!r}") from None
+        if not 0 <= state < states:
+            raise ValueError(f"`start` must be a state in 0..{states - 1}, got {state}")
+        return np.eye(1, states, state)[0]
+    table = float_table("start", start)
+    one_of_shapes("start", table, (states,))
+    distributions("start", table)
+    return table
+
+
+def admissible_mask(admissible: ArrayLike | None, states: int, actions: int) -> BoolArray:
+    """Return the boolean mask (S, A); None admits every action."""
+    if admissible is None:
+        return np.ones((states, actions), dtype=np.bool_)
+    mask = np.array(admissible, order="C")
+    if mask.dtype != np.bool_:
+        raise ValueError(f"`admissible` must be a boolean mask, got dtype {mask.dtype}")
+    one_of_shapes("admissible", mask, (states, actions))
+    allowed = mask.any(axis=1)
+    if not allowed.all():
+        raise ValueError(f"`admissible` must leave an action in every state, got none in state {first_index(~allowed)[0]}")
+    return mask
+
+
+def policy_table(policy: ArrayLike, shape: tuple[int, int, int], admissible: BoolArray) -> FloatArray:
+    """Return `policy` as a float array (H, S, A) of distributions over admissible actions."""
+    table = np.asarray(policy, dtype=np.float64)
+    one_of_shapes("policy", table, shape)
+    distributions("policy", table)
+    outside = (table > 0.0) & ~admissible
+    if outside.any():
+        where = first_index(outside)
+        raise ValueError(f"`policy` must be zero on inadmissible actions, got {float(table[where])} at index {where}")
+    return table
+
+
+def first_index(bad: NDArray[np.bool_]) -> tuple[int, ...]:
+    """Return the index of the first True of `bad` in C order."""
+    return tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Return `array` marked read-only."""
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,176 @@
+"""`plan`: the policy of one episode, from one concave program over occupancy measures; `plan_many`: a batch of them.
+
+    plan(mdp, gamma=γ, weights=w)     max ⟨q, r⟩ + (1/γ)·Σ w·log q     (w = 1: line 8 of OMG-CMDP!, Levy et al. 2023)
+    plan(mdp, uncertainty=u)          max ⟨q, r⟩ + Σ √(u·q)
+
+The sums run over the reachable, admissible (h, s, a).
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import functools
+import os
+from collections.abc import Iterable, Sequence
+from types import SimpleNamespace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from omg_cmdp.mdp import validation
+from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.mdp.validation import FloatArray
+from omg_cmdp.planning.solution import Solution, Status
+
+LOG, ROOT = 0, 1  # as in `regularisers`, which is compiled code and not imported here
+SPARSE_FROM, SPARSE_BELOW = 48, 0.25
+"""Sparse rows pay from this many states on, below this share of non-zeros (measured)."""
+
+_NO_ROWS = (np.empty((0, 0, 0), np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+_NO_POLICY = np.empty((0, 0, 0))
+
+
+def plan(
+    mdp: TabularMDP,
+    gamma: float | None = None,
+    *,
+    weights: ArrayLike | None = None,
+    uncertainty: ArrayLike | None = None,
+    tolerance: float = 1e-9,
+    start: Solution | None = None,
+) -> Solution:
+    """Return the policy that maximises reward plus regulariser, with a certificate of its optimality.
+
+    Give either `gamma` > 0, optionally with positive `weights`, or `uncertainty` >= 0; tables are (S, A) or (H, S, A).
+    The plan is certified to `tolerance`: γ times the gap for the barrier (the paper asks for 1/(16T)), the gap itself
+    with uncertainty. `start` is an earlier solution of the same shape; it saves time if the problem moved little, and
+    never costs accuracy. One plan runs on one thread, so that its bits do not depend on the machine's load.
+
+    >>> from omg_cmdp import TabularMDP, plan
+    >>> mdp = TabularMDP(transitions=np.ones((1, 2, 1)), rewards=np.array([[1.0, 0.0]]), horizon=1)
+    >>> plan(mdp, gamma=1.0).policy.round(3)  # inverse gap weighting: 1/(λ + γ·gap)
+    array([[[0.618, 0.382]]])
+    """
+    kind, coefficients, scale = _regulariser(mdp, gamma, weights, uncertainty)
+    if not 0.0 < tolerance < np.inf:
+        raise ValueError(f"`tolerance` must be positive and finite, got {tolerance!r}")
+    earlier = _NO_POLICY
+    if start is not None:
+        earlier = start.policy
+        validation.one_of_shapes("start.policy", earlier, (mdp.horizon, mdp.states, mdp.actions))
+
+    engine = _engine()
+    kernel, rewards, first, mask = mdp.raw
+    rows = _NO_ROWS
+    if mdp.states >= SPARSE_FROM and np.count_nonzero(kernel) < SPARSE_BELOW * kernel.size:
+        rows = engine.sparse_rows(kernel, mask)
+    with engine.one_thread() if mdp.states >= engine.BLAS_FROM else contextlib.nullcontext():
+        # Half of the tolerance is for the loop; the rest absorbs what recomputing the pair changes.
+        policy, values, stopped, iterations = engine.solve(
+            kernel, *rows, rewards, first, mask, mdp.horizon, kind, coefficients, 0.5 * tolerance / scale, earlier
+        )
+    occupancy, gap = engine.certify(kernel, rewards, first, mask, kind, coefficients, policy, values)
+    certificate = gap * scale
+    return Solution(
+        policy=policy,
+        occupancy=occupancy,
+        values=values,
+        certificate=certificate,
+        status=Status.SOLVED if certificate <= tolerance else Status.STALLED,
+        iterations=iterations,
+    )
+
+
+def plan_many(
+    mdps: Iterable[TabularMDP],
+    gamma: float | None = None,
+    *,
+    weights: ArrayLike | None = None,
+    uncertainty: ArrayLike | Sequence[ArrayLike] | None = None,
+    tolerance: float = 1e-9,
+    starts: Sequence[Solution] | None = None,
+    workers: int | None = None,
+) -> list[Solution]:
+    """Return `plan` of every MDP, in order, using all cores; the answers are those of `plan`, bit for bit.
+
+    `weights` and `uncertainty` hold for all MDPs, or are lists with one table for each; `starts` is such a list too.
+    """
+    batch = list(mdps)
+    one = functools.partial(plan, gamma=gamma, tolerance=tolerance)
+    jobs = [
+        functools.partial(one, mdp, weights=w, uncertainty=u, start=s)
+        for mdp, w, u, s in zip(
+            batch,
+            _one_each("weights", weights, len(batch)),
+            _one_each("uncertainty", uncertainty, len(batch)),
+            _one_each("starts", starts, len(batch)),
+            strict=True,
+        )
+    ]
+    workers = min(len(batch), workers or os.cpu_count() or 1)
+    if workers <= 1:
+        return [job() for job in jobs]
+    # The compiled code holds no lock. Chunks, because a small plan costs less than handing it to a thread.
+    size = max(1, min(32, len(batch) // (4 * workers)))
+    chunks = [jobs[i : i + size] for i in range(0, len(jobs), size)]
+    with _engine().one_thread(), concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        done = pool.map(lambda chunk: [job() for job in chunk], chunks)
+        return [solution for chunk in done for solution in chunk]
+
+
+def _regulariser(
+    mdp: TabularMDP, gamma: float | None, weights: ArrayLike | None, uncertainty: ArrayLike | None
+) -> tuple[int, FloatArray, float]:
+    """Return kind, coefficients (K, S, A), and what turns a gap into the certificate."""
+    if (gamma is None) == (uncertainty is None):
+        raise ValueError("give either `gamma` or `uncertainty`, and not both")
+    if gamma is None:
+        if weights is not None:
+            raise ValueError("`weights` go with `gamma`, not with `uncertainty`")
+        return ROOT, _coefficients(mdp, "uncertainty", uncertainty), 1.0
+    if not 0.0 < gamma < np.inf:
+        raise ValueError(f"`gamma` must be positive and finite, got {gamma!r}")
+    if weights is None:
+        return LOG, np.full((1, mdp.states, mdp.actions), 1.0 / gamma), float(gamma)
+    table = _coefficients(mdp, "weights", weights)
+    if not table.min() > 0.0:
+        where = validation.first_index(~(table > 0.0))
+        raise ValueError(f"`weights` must be positive, got {float(table[where])} at index {where}")
+    return LOG, table / gamma, float(gamma)
+
+
+def _coefficients(mdp: TabularMDP, name: str, value: ArrayLike | None) -> FloatArray:
+    table = validation.float_table(name, value)
+    step = (mdp.states, mdp.actions)
+    validation.one_of_shapes(name, table, step, (mdp.horizon, *step))
+    validation.in_range(name, table, 0.0, np.inf)
+    return table.reshape(-1, *step)
+
+
+def _one_each(name: str, value: object, count: int) -> Sequence[object]:
+    """Return `value` itself if it is a list with one entry per MDP, else that value repeated."""
+    if isinstance(value, (list, tuple)):
+        if len(value) != count:
+            raise ValueError(f"`{name}` must have one entry for each of the {count} MDPs, got {len(value)}")
+        return value
+    return [value] * count
+
+
+@functools.cache
+def _engine() -> SimpleNamespace:
+    """Load the compiled code, on the first plan of a process; compile it, on the first plan after installation."""
+    from numba.core import event
+
+    from omg_cmdp.planning.compiled import CompileNotice, drop_stale_cache
+
+    drop_stale_cache()
+    with event.install_listener("numba:compile", CompileNotice()):
+        from omg_cmdp.planning.blas import one_thread
+        from omg_cmdp.planning.certify import certify
+        from omg_cmdp.planning.solve import solve
+        from omg_cmdp.planning.sparse import sparse_rows
+        from omg_cmdp.planning.tuples import BLAS_FROM
+    return SimpleNamespace(
+        solve=solve, certify=certify, sparse_rows=sparse_rows, one_thread=one_thread, BLAS_FROM=BLAS_FROM
+    )

@@ -1,0 +1,93 @@
+"""BLAS and LAPACK for compiled code, without Python in between, and on one thread.
+
+The routines are SciPy's own, bound to names that compiled code can keep in its cache. Arrays are row-major here and
+column-major there, so a lower triangle of ours is their upper one; the docstrings speak of our side.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+
+import llvmlite.binding
+import numpy as np
+import threadpoolctl
+from numba import types
+from numba.extending import get_cython_function_address
+
+from omg_cmdp.planning.compiled import compiled
+
+
+def _routine(module: str, name: str, arguments: int) -> types.ExternalFunction:
+    symbol = f"omg_cmdp_{name}"
+    llvmlite.binding.add_symbol(symbol, get_cython_function_address(f"scipy.linalg.{module}", name))
+    return types.ExternalFunction(symbol, types.void(*[types.voidptr] * arguments))
+
+
+_dsyrk = _routine("cython_blas", "dsyrk", 10)
+_dtrsm = _routine("cython_blas", "dtrsm", 11)
+_dpotrf = _routine("cython_lapack", "dpotrf", 5)
+
+
+@compiled
+def add_gram(alpha, rows, beta, out):
+    """out ← alpha·rowsᵀ·rows + beta·out, lower triangle; rows (k, n), out (n, n)."""
+    flags = np.array([ord("U"), ord("N")], dtype=np.uint8)
+    sizes = np.array([rows.shape[1], rows.shape[0]], dtype=np.int32)
+    scale = np.array([alpha, beta])
+    n = sizes.ctypes
+    _dsyrk(flags.ctypes, flags[1:].ctypes, n, sizes[1:].ctypes, scale.ctypes, rows.ctypes, n, scale[1:].ctypes, out.ctypes, n)
+
+
+@compiled
+def cholesky(matrix):
+    """Overwrite the lower triangle of `matrix` (n, n) with its Cholesky factor; return False if it is not definite."""
+    flags = np.array([ord("U")], dtype=np.uint8)
+    sizes = np.array([matrix.shape[0], 0], dtype=np.int32)
+    _dpotrf(flags.ctypes, sizes.ctypes, matrix.ctypes, sizes.ctypes, sizes[1:].ctypes)
+    return sizes[1] == 0
+
+
+@compiled
+def solve_lower(factor, rows):
+    """rows ← factor⁻¹·rows; factor (k, k) lower triangular, rows (k, n)."""
+    flags = np.array([ord("R"), ord("U"), ord("N")], dtype=np.uint8)
+    sizes = np.array([rows.shape[1], rows.shape[0]], dtype=np.int32)
+    one = np.ones(1)
+    n, k, no = sizes.ctypes, sizes[1:].ctypes, flags[2:].ctypes
+    _dtrsm(flags.ctypes, flags[1:].ctypes, no, no, n, k, one.ctypes, factor.ctypes, k, rows.ctypes, n)
+
+
+class _OneThread:
+    """Counts who is planning; the first to come takes BLAS down to one thread, the last to go restores it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._pools = threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers
+        self._before = [0] * len(self._pools)
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            if self._users == 0:
+                self._before = [pool.get_num_threads() for pool in self._pools]
+                self._set([1] * len(self._pools))
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if self._users == 0:
+                    self._set(self._before)
+
+    def _set(self, threads: list[int]) -> None:
+        for pool, count in zip(self._pools, threads, strict=True):
+            pool.set_num_threads(count)
+
+
+# One thread for two reasons: small blocks on many threads are slower by far, and the order of sums, hence every bit of
+# a plan, must not depend on how many cores there are. Many plans at once are what the cores are for.
+one_thread = _OneThread()

@@ -1,0 +1,53 @@
+"""The certificate in plain numpy: what a plan proves, for someone who does not trust the planner."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from omg_cmdp.mdp.occupancy import occupancy_measure, reachable_states
+from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.mdp.validation import FloatArray
+
+
+def certificate(
+    mdp: TabularMDP,
+    policy: ArrayLike,
+    values: ArrayLike,
+    *,
+    gamma: float | None = None,
+    weights: ArrayLike = 1.0,
+    uncertainty: ArrayLike | None = None,
+) -> float:
+    """Return an upper bound on γ·(L(q*) - L(q)), or on L(q*) - L(q) with uncertainty, where q is the occupancy of `policy`.
+
+    For any values V (H, S) with slacks z = V_h(s) - r_h(s, a) - Σ P_h(s'|s, a)·V_{h+1}(s') > 0, weak duality gives
+
+        γ·(L(q*) - L(q)) <= Σ w·(x - 1 - ln x), x = γ·q·z/w,     or     L(q*) - L(q) <= Σ (√(z·q) - ½·√(u/z))²,
+
+    over the reachable, admissible (h, s, a). Values without positive slacks prove nothing: the answer is then inf.
+
+    >>> mdp = TabularMDP(transitions=np.ones((1, 2, 1)), rewards=np.array([[0.5, 0.5]]), horizon=1)
+    >>> certificate(mdp, [[[0.5, 0.5]]], [[0.7]], gamma=10.0)  # V = r + A/γ is optimal here
+    0.0
+    """
+    occupancy = occupancy_measure(mdp, policy)
+    counts = reachable_states(mdp)[:, :, None] & mdp.admissible
+    q, z = occupancy[counts], slacks(mdp, np.asarray(values, dtype=np.float64))[counts]
+    if not ((q > 0.0) & (z > 0.0)).all():
+        return float("inf")
+    if uncertainty is not None:
+        u = np.broadcast_to(uncertainty, counts.shape)[counts]
+        return float(((np.sqrt(z * q) - 0.5 * np.sqrt(u / z)) ** 2).sum())
+    if gamma is None:
+        raise ValueError("give either `gamma` or `uncertainty`")
+    w = np.broadcast_to(weights, counts.shape)[counts]
+    excess = gamma * q * z / w - 1.0
+    return float((w * (excess - np.log1p(excess))).sum())
+
+
+def slacks(mdp: TabularMDP, values: FloatArray) -> FloatArray:
+    """Return z_h(s, a) = V_h(s) - r_h(s, a) - Σ P_h(s'|s, a)·V_{h+1}(s') for values (H, S); V_H = 0."""
+    after = np.concatenate([values[1:], np.zeros((1, mdp.states))])
+    expected = (mdp.kernel @ after[:, None, :, None])[..., 0]
+    return np.asarray(values[:, :, None] - mdp.reward_steps - expected)
