@@ -29,6 +29,7 @@ SPARSE_FROM, SPARSE_BELOW = 48, 0.25
 
 _NO_ROWS = (np.empty((0, 0, 0), np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 _NO_POLICY = np.empty((0, 0, 0))
+_ANY_THREADS = contextlib.nullcontext()
 
 
 def plan(
@@ -65,7 +66,7 @@ def plan(
     rows = _NO_ROWS
     if mdp.states >= SPARSE_FROM and np.count_nonzero(kernel) < SPARSE_BELOW * kernel.size:
         rows = engine.sparse_rows(kernel, mask)
-    with engine.one_thread() if mdp.states >= engine.BLAS_FROM else contextlib.nullcontext():
+    with engine.one_thread() if mdp.states >= engine.BLAS_FROM else _ANY_THREADS:
         # Half of the tolerance is for the loop; the rest absorbs what recomputing the pair changes.
         policy, values, stopped, iterations = engine.solve(
             kernel, *rows, rewards, first, mask, mdp.horizon, kind, coefficients, 0.5 * tolerance / scale, earlier

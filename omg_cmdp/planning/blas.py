@@ -16,7 +16,7 @@ import threadpoolctl
 from numba import types
 from numba.extending import get_cython_function_address
 
-from omg_cmdp.planning.compiled import compiled
+from omg_cmdp.planning.compiled import leaf
 
 
 def _routine(module: str, name: str, arguments: int) -> types.ExternalFunction:
@@ -30,33 +30,41 @@ _dtrsm = _routine("cython_blas", "dtrsm", 11)
 _dpotrf = _routine("cython_lapack", "dpotrf", 5)
 
 
-@compiled
-def add_gram(alpha, rows, beta, out):
-    """out ← alpha·rowsᵀ·rows + beta·out, lower triangle; rows (k, n), out (n, n)."""
-    flags = np.array([ord("U"), ord("N")], dtype=np.uint8)
-    sizes = np.array([rows.shape[1], rows.shape[0]], dtype=np.int32)
-    scale = np.array([alpha, beta])
-    n = sizes.ctypes
-    _dsyrk(flags.ctypes, flags[1:].ctypes, n, sizes[1:].ctypes, scale.ctypes, rows.ctypes, n, scale[1:].ctypes, out.ctypes, n)
+_NO, _RIGHT, _UPPER = (np.array([ord(letter)], dtype=np.uint8) for letter in "NRU")
+_ONE, _MINUS_ONE, _ZERO = np.ones(1), -np.ones(1), np.zeros(1)
 
 
-@compiled
-def cholesky(matrix):
+@leaf
+def gram(rows, out, sizes):
+    """out ← rowsᵀ·rows, lower triangle; rows (k, n), out (n, n). `sizes` is scratch for two integers, here and below."""
+    sizes[0], sizes[1] = rows.shape[1], rows.shape[0]
+    n, k = sizes.ctypes, sizes[1:].ctypes
+    _dsyrk(_UPPER.ctypes, _NO.ctypes, n, k, _ONE.ctypes, rows.ctypes, n, _ZERO.ctypes, out.ctypes, n)
+
+
+@leaf
+def subtract_gram(rows, out, sizes):
+    """out ← out - rowsᵀ·rows, lower triangle; rows (k, n), out (n, n)."""
+    sizes[0], sizes[1] = rows.shape[1], rows.shape[0]
+    n, k = sizes.ctypes, sizes[1:].ctypes
+    _dsyrk(_UPPER.ctypes, _NO.ctypes, n, k, _MINUS_ONE.ctypes, rows.ctypes, n, _ONE.ctypes, out.ctypes, n)
+
+
+@leaf
+def cholesky(matrix, sizes):
     """Overwrite the lower triangle of `matrix` (n, n) with its Cholesky factor; return False if it is not definite."""
-    flags = np.array([ord("U")], dtype=np.uint8)
-    sizes = np.array([matrix.shape[0], 0], dtype=np.int32)
-    _dpotrf(flags.ctypes, sizes.ctypes, matrix.ctypes, sizes.ctypes, sizes[1:].ctypes)
+    sizes[0], sizes[1] = matrix.shape[0], 0
+    n, info = sizes.ctypes, sizes[1:].ctypes
+    _dpotrf(_UPPER.ctypes, n, matrix.ctypes, n, info)
     return sizes[1] == 0
 
 
-@compiled
-def solve_lower(factor, rows):
+@leaf
+def solve_lower(factor, rows, sizes):
     """rows ← factor⁻¹·rows; factor (k, k) lower triangular, rows (k, n)."""
-    flags = np.array([ord("R"), ord("U"), ord("N")], dtype=np.uint8)
-    sizes = np.array([rows.shape[1], rows.shape[0]], dtype=np.int32)
-    one = np.ones(1)
-    n, k, no = sizes.ctypes, sizes[1:].ctypes, flags[2:].ctypes
-    _dtrsm(flags.ctypes, flags[1:].ctypes, no, no, n, k, one.ctypes, factor.ctypes, k, rows.ctypes, n)
+    sizes[0], sizes[1] = rows.shape[1], rows.shape[0]
+    n, k, no = sizes.ctypes, sizes[1:].ctypes, _NO.ctypes
+    _dtrsm(_RIGHT.ctypes, _UPPER.ctypes, no, no, n, k, _ONE.ctypes, factor.ctypes, k, rows.ctypes, n)
 
 
 class _OneThread:

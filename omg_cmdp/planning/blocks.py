@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from omg_cmdp.planning import blas
-from omg_cmdp.planning.compiled import compiled
-from omg_cmdp.planning.tuples import BLAS_FROM, expect, push, scratch_size, second_moments
+from omg_cmdp.planning.compiled import compiled, leaf
+from omg_cmdp.planning.tuples import BLAS_FROM, expect, loop_moments, push, scratch_size, second_moments
 
 
 class Factor(NamedTuple):
@@ -33,6 +33,7 @@ class Factor(NamedTuple):
     coupling: np.ndarray  # (nodes, S) the rows of all W_h
     gram: np.ndarray  # (S, S)
     scratch: np.ndarray
+    sizes: np.ndarray  # (2,) int32, for calls of BLAS
 
 
 @compiled
@@ -43,42 +44,64 @@ def allocate(kernel, tuples):
     for h in range(horizon):
         at[h + 1] = at[h] + (tuples.layer[h + 1] - tuples.layer[h]) ** 2
     coupling, gram = np.empty((tuples.state.size, states)), np.empty((states, states))
-    return Factor(np.empty(at[horizon]), at, coupling, gram, np.empty(scratch_size(kernel, tuples)))
+    return Factor(np.empty(at[horizon]), at, coupling, gram, np.empty(scratch_size(kernel, tuples)), np.empty(2, np.int32))
 
 
-@compiled
+@leaf
 def factorise(kernel, tuples, weights, factor):
     """Factor M for the diagonal `weights` D (one per tuple); return False if M is not numerically definite."""
+    if factor.gram.shape[0] < BLAS_FROM:
+        return _factorise_by_loops(kernel, tuples, weights, factor)
+    return _factorise_by_blas(kernel, tuples, weights, factor)
+
+
+@leaf
+def _factorise_by_blas(kernel, tuples, weights, factor):
+    lower, coupling, gram = factor.lower, factor.coupling, factor.gram
+    horizon = tuples.layer.size - 1
+    for h in range(horizon):
+        begin, end, at = tuples.layer[h], tuples.layer[h + 1], factor.lower_at[h]
+        block = lower[at : factor.lower_at[h + 1]].reshape(end - begin, end - begin)
+        _diagonal_block(tuples, h, weights, factor)
+        if not blas.cholesky(block, factor.sizes):
+            return False
+        if h + 1 < horizon:
+            second_moments(kernel, tuples, h, weights, factor.scratch, factor.sizes, coupling, gram)
+            blas.solve_lower(block, coupling[begin:end], factor.sizes)
+            blas.subtract_gram(coupling[begin:end], gram, factor.sizes)
+        for i in range(end - begin):
+            block[i, i] = 1.0 / block[i, i]
+    return True
+
+
+@leaf
+def _factorise_by_loops(kernel, tuples, weights, factor):
     lower, coupling, gram = factor.lower, factor.coupling, factor.gram
     horizon = tuples.layer.size - 1
     for h in range(horizon):
         begin, size, at = tuples.layer[h], tuples.layer[h + 1] - tuples.layer[h], factor.lower_at[h]
-        for i in range(size):
-            for j in range(i + 1):
-                lower[at + i * size + j] = gram[tuples.state[begin + i], tuples.state[begin + j]] if h > 0 else 0.0
-            for t in range(tuples.first[begin + i], tuples.first[begin + i + 1]):
-                lower[at + i * size + i] += weights[t]
+        _diagonal_block(tuples, h, weights, factor)
+        if not _loop_cholesky(lower, at, size):
+            return False
         if h + 1 < horizon:
-            second_moments(kernel, tuples, h, weights, factor.scratch, coupling, gram)
-        if gram.shape[0] >= BLAS_FROM:
-            block = lower[at : at + size * size].reshape(size, size)
-            if not blas.cholesky(block):
-                return False
-            if h + 1 < horizon:
-                rows = coupling[begin : begin + size]
-                blas.solve_lower(block, rows)
-                blas.add_gram(-1.0, rows, 1.0, gram)
-            for i in range(size):
-                block[i, i] = 1.0 / block[i, i]
-        else:
-            if not _loop_cholesky(lower, at, size):
-                return False
-            if h + 1 < horizon:
-                _loop_eliminate(lower, at, size, coupling, begin, gram)
+            loop_moments(kernel, tuples, h, weights, factor.scratch, coupling, gram)
+            _loop_eliminate(lower, at, size, coupling, begin, gram)
     return True
 
 
-@compiled
+@leaf
+def _diagonal_block(tuples, h, weights, factor):
+    """lower_h ← diag(Σ_a D_h) + the part of `gram` on the nodes of h, lower triangle."""
+    lower, gram, state = factor.lower, factor.gram, tuples.state
+    begin, size, at = tuples.layer[h], tuples.layer[h + 1] - tuples.layer[h], factor.lower_at[h]
+    for i in range(size):
+        for j in range(i + 1):
+            lower[at + i * size + j] = gram[state[begin + i], state[begin + j]] if h > 0 else 0.0
+        for t in range(tuples.first[begin + i], tuples.first[begin + i + 1]):
+            lower[at + i * size + i] += weights[t]
+
+
+@leaf
 def _loop_cholesky(lower, at, size):
     for i in range(size):
         for j in range(i + 1):
@@ -94,7 +117,7 @@ def _loop_cholesky(lower, at, size):
     return True
 
 
-@compiled
+@leaf
 def _loop_eliminate(lower, at, size, coupling, begin, gram):
     states = gram.shape[0]
     for i in range(size):
@@ -113,7 +136,7 @@ def _loop_eliminate(lower, at, size, coupling, begin, gram):
                 gram[j, k] -= factor * coupling[begin + i, k]
 
 
-@compiled
+@leaf
 def flow(kernel, tuples, weights, out):
     """out (H, S) ← B·weights, on the nodes."""
     horizon, states = out.shape
@@ -131,7 +154,7 @@ def flow(kernel, tuples, weights, out):
                 out[h, tuples.state[node]] += weights[i]
 
 
-@compiled
+@leaf
 def flow_adjoint(kernel, tuples, values, out):
     """out_i ← V_h(s) - Σ_s' P_h(s'|s, a)·V_{h+1}(s') for every tuple i; values (H, S), V_H = 0."""
     horizon = values.shape[0]
@@ -144,7 +167,7 @@ def flow_adjoint(kernel, tuples, values, out):
                 out[i] = value - out[i] if h + 1 < horizon else value
 
 
-@compiled
+@leaf
 def solve(tuples, factor, values):
     """values ← M⁻¹·values, values (H, S); entries outside the nodes become 0."""
     lower, coupling, layer, state = factor.lower, factor.coupling, tuples.layer, tuples.state

@@ -16,6 +16,10 @@ _HERE = Path(__file__).parent
 _OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
 compiled = numba.njit(cache=True, **_OPTIONS)
 
+# For functions that allocate nothing. Without the reference counts that numba would keep of every array it takes out of
+# a tuple, a small plan takes half the time.
+leaf = numba.njit(cache=True, _nrt=False, **_OPTIONS)
+
 
 def compiled_for(*arguments: numba.types.Type) -> Any:
     """Compile an entry point for these argument types when its module is imported, or load it from the cache."""

@@ -13,8 +13,8 @@ import numpy as np
 
 from omg_cmdp.planning import blocks
 from omg_cmdp.planning.blocks import Factor
-from omg_cmdp.planning.compiled import compiled
-from omg_cmdp.planning.program import copy_pair, make_occupancy, make_slacks, new_pair
+from omg_cmdp.planning.compiled import compiled, leaf
+from omg_cmdp.planning.program import copy_pair, make_occupancy, make_slacks
 from omg_cmdp.planning.regularisers import LOG, ROOT, gap_bound, wanted_product
 
 SOLVED, STALLED, LOST = 0, 1, 2
@@ -59,19 +59,21 @@ def new_newton(program):
     )
 
 
-@compiled
+@leaf
 def product_floor(program, tolerance):
     """Return the product asked of every tuple on top of its own: for ROOT, where u may be 0, an eighth of the tolerance."""
     return 0.0 if program.kind == LOG else tolerance / (8 * program.rewards.size)
 
 
-@compiled
-def interior_point(program, pair, tolerance, limit):
-    """Improve `pair` in place until its gap is within `tolerance`; return why it stopped, and the iterations."""
-    newton, best = new_newton(program), new_pair(program)
+@leaf
+def interior_point(program, pair, tolerance, limit, newton, best):
+    """Improve `pair` in place until its gap is within `tolerance`; return why it stopped, and the iterations.
+
+    `newton` and `best` are work space.
+    """
     floor, least, slow = product_floor(program, tolerance), np.inf, 0
+    make_slacks(program, pair)
     for iteration in range(limit):
-        make_slacks(program, pair)
         gap, excess, distance = aim(program, pair, floor, newton)
         if gap <= tolerance:
             return SOLVED, iteration
@@ -86,14 +88,19 @@ def interior_point(program, pair, tolerance, limit):
         if not blocks.factorise(program.kernel, program.tuples, newton.weights, newton.factor):
             break
         primal, dual = direction(program, pair, newton)
-        if distance > NEAR and min(primal, dual) < LONG:
+        if distance <= NEAR:
+            primal, dual = refine(program, pair, newton, floor)
+        elif min(primal, dual) < LONG:
             primal, dual = corrector(program, pair, newton, excess, primal, dual)
-        move(program, pair, newton, primal, dual)
+        move(pair, newton, primal, dual)
+        if distance <= NEAR:
+            make_occupancy(program, pair.q, newton.dvalues)
+            make_slacks(program, pair)
     copy_pair(best, pair)
     return LOST, limit
 
 
-@compiled
+@leaf
 def aim(program, pair, floor, newton):
     """Set the wanted products, the weights D and the residual of Newton's equation.
 
@@ -119,21 +126,46 @@ def aim(program, pair, floor, newton):
     return gap, excess / n, distance
 
 
-@compiled
+@leaf
 def direction(program, pair, newton):
     """Solve B·dq = 0, dz = Bᵀ·dV, dq + D·dz = residual; return the longest steps on the two sides, at most 1."""
     blocks.flow(program.kernel, program.tuples, newton.residual, newton.dvalues)
     blocks.solve(program.tuples, newton.factor, newton.dvalues)
     blocks.flow_adjoint(program.kernel, program.tuples, newton.dvalues, newton.dz)
-    primal = dual = -TO_BOUNDARY
     for i in range(pair.q.size):
         newton.dq[i] = newton.residual[i] - newton.weights[i] * newton.dz[i]
-        primal = min(primal, newton.dq[i] / pair.q[i])
-        dual = min(dual, newton.dz[i] / pair.z[i])
-    return -TO_BOUNDARY / primal, -TO_BOUNDARY / dual
+    return longest_step(pair.q, newton.dq), longest_step(pair.z, newton.dz)
 
 
-@compiled
+@leaf
+def longest_step(x, dx):
+    """Return the largest step in [0, 1] that keeps x + step·dx at or above (1 - TO_BOUNDARY)·x."""
+    # Four minima side by side: one alone is a chain of dependent comparisons.
+    a = b = c = d = -TO_BOUNDARY
+    whole = x.size // 4 * 4
+    for i in range(0, whole, 4):
+        a, b = min(a, dx[i] / x[i]), min(b, dx[i + 1] / x[i + 1])
+        c, d = min(c, dx[i + 2] / x[i + 2]), min(d, dx[i + 3] / x[i + 3])
+    for i in range(whole, x.size):
+        a = min(a, dx[i] / x[i])
+    return -TO_BOUNDARY / min(a, b, c, d)
+
+
+@leaf
+def refine(program, pair, newton, floor):
+    """Replace a Newton direction near the optimum by one with its second-order term, for one more solve.
+
+    q·z - ½√(u·q) expands to second order with dq·dz + ⅛·½√(u·q)·(dq/q)²; for LOG the second term is absent.
+    """
+    for i in range(pair.q.size):
+        goal = newton.wanted[i] - newton.dq[i] * newton.dz[i]
+        if program.kind == ROOT:
+            goal -= 0.125 * (newton.wanted[i] - floor) * (newton.dq[i] / pair.q[i]) ** 2
+        newton.residual[i] = newton.power[i] * (goal / pair.z[i] - pair.q[i])
+    return direction(program, pair, newton)
+
+
+@leaf
 def corrector(program, pair, newton, excess, primal, dual):
     """Replace the direction by one towards wanted + centre; return its steps.
 
@@ -160,7 +192,7 @@ def corrector(program, pair, newton, excess, primal, dual):
     return primal, dual
 
 
-@compiled
+@leaf
 def mean_excess(pair, newton, primal, dual):
     """Return the mean excess of the products over the wanted ones after a step."""
     total = 0.0
@@ -170,7 +202,7 @@ def mean_excess(pair, newton, primal, dual):
     return total / pair.q.size
 
 
-@compiled
+@leaf
 def stay_central(pair, newton, primal, dual):
     """Shorten the steps until no product that shrinks is lost from sight of the others."""
     for _ in range(20):
@@ -188,12 +220,12 @@ def stay_central(pair, newton, primal, dual):
     return primal, dual
 
 
-@compiled
-def move(program, pair, newton, primal, dual):
-    """Take the step; q is made an exact occupancy measure again."""
-    for i in range(pair.q.size):
-        pair.q[i] += primal * newton.dq[i]
-    make_occupancy(program, pair.q)
+@leaf
+def move(pair, newton, primal, dual):
+    """Take the step. Both sides stay feasible, up to rounding."""
     for h in range(pair.values.shape[0]):
         for s in range(pair.values.shape[1]):
             pair.values[h, s] += dual * newton.dvalues[h, s]
+    for i in range(pair.q.size):
+        pair.q[i] += primal * newton.dq[i]
+        pair.z[i] += dual * newton.dz[i]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from omg_cmdp.planning import blocks
-from omg_cmdp.planning.compiled import compiled
+from omg_cmdp.planning.compiled import compiled, leaf
 from omg_cmdp.planning.regularisers import gap_bound, wanted_product
 from omg_cmdp.planning.tuples import Kernel, Tuples, best_case, expect, push
 
@@ -38,7 +38,7 @@ def new_pair(program):
     return Pair(np.empty(n), np.zeros((program.tuples.layer.size - 1, program.start.size)), np.empty(n))
 
 
-@compiled
+@leaf
 def copy_pair(source, target):
     """target ← source."""
     for i in range(source.q.size):
@@ -49,12 +49,14 @@ def copy_pair(source, target):
             target.values[h, s] = source.values[h, s]
 
 
-@compiled
-def make_occupancy(program, q):
-    """Make `q` > 0 an exact occupancy measure: keep its policy q/Σ_a q, recompute the state marginals from the start."""
+@leaf
+def make_occupancy(program, q, marginal):
+    """Make `q` > 0 an exact occupancy measure: keep its policy q/Σ_a q, recompute the state marginals from the start.
+
+    `marginal` (H, S) is scratch.
+    """
     tuples, start = program.tuples, program.start
     horizon = tuples.layer.size - 1
-    marginal = np.zeros((horizon, start.size))
     for s in range(start.size):
         marginal[0, s] = start[s]
     for h in range(horizon):
@@ -66,10 +68,12 @@ def make_occupancy(program, q):
             for i in range(tuples.first[node], tuples.first[node + 1]):
                 q[i] *= scale
         if h + 1 < horizon:
+            for s in range(start.size):
+                marginal[h + 1, s] = 0.0
             push(program.kernel, tuples, h, q, marginal)
 
 
-@compiled
+@leaf
 def make_slacks(program, pair):
     """Recompute z = Bᵀ·V - r from the values."""
     blocks.flow_adjoint(program.kernel, program.tuples, pair.values, pair.z)
@@ -77,7 +81,7 @@ def make_slacks(program, pair):
         pair.z[i] -= program.rewards[i]
 
 
-@compiled
+@leaf
 def duality_gap(program, pair):
     """Return a bound of the pair's duality gap, tight near the optimum; +∞ if the pair is not interior."""
     total = 0.0
@@ -89,7 +93,7 @@ def duality_gap(program, pair):
     return total
 
 
-@compiled
+@leaf
 def node_masses(tuples, q, masses):
     """masses ← Σ_a q, the state marginals."""
     for node in range(masses.size):
@@ -98,16 +102,15 @@ def node_masses(tuples, q, masses):
             masses[node] += q[i]
 
 
-@compiled
-def hopeful_masses(program, masses):
+@leaf
+def hopeful_masses(program, masses, best, marginal):
     """masses ← state marginals of nobody in particular, none too small: d_{h+1}(s') ∝ Σ_s d_h(s)·max_a P_h(s'|s, a).
 
     The uniform policy reaches the end of a combination lock with probability A^-H; a dual made from such marginals is
-    exponentially large. These marginals are never far below what the best policy for the state attains.
+    exponentially large. These marginals are never far below what the best policy for the state attains. `best` (S,) and `marginal` (H, S) are scratch.
     """
     tuples, start = program.tuples, program.start
     horizon = tuples.layer.size - 1
-    marginal = np.zeros((horizon, start.size))
     for s in range(start.size):
         marginal[0, s] = start[s]
     for h in range(horizon):
@@ -118,10 +121,12 @@ def hopeful_masses(program, masses):
         for node in range(tuples.layer[h], tuples.layer[h + 1]):
             masses[node] /= total
         if h + 1 < horizon:
-            best_case(program.kernel, tuples, h, masses, marginal)
+            for s in range(start.size):
+                marginal[h + 1, s] = 0.0
+            best_case(program.kernel, tuples, h, masses, best, marginal)
 
 
-@compiled
+@leaf
 def make_dual(program, masses, products, sweeps, pair):
     """Choose V backward from the last step so that Σ_a products/z equals the node's mass; fill in the slacks too.
 

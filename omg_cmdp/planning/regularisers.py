@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from omg_cmdp.planning.compiled import compiled
+from omg_cmdp.planning.compiled import leaf
 
 LOG, ROOT = 0, 1
 
 
-@compiled
+@leaf
 def wanted_product(kind, coefficient, q):
     """Return the product q·z at which the tuple is optimal."""
     if kind == LOG:
@@ -30,7 +30,7 @@ def wanted_product(kind, coefficient, q):
     return 0.5 * np.sqrt(coefficient * q)
 
 
-@compiled
+@leaf
 def gap_bound(kind, wanted, product):
     """Return an upper bound of `gap_term` without logarithms, from the product q·z and the wanted one.
 
@@ -42,7 +42,7 @@ def gap_bound(kind, wanted, product):
     return distance * distance / product
 
 
-@compiled
+@leaf
 def gap_term(kind, coefficient, q, z):
     """Return the tuple's share of the duality gap: ≥ 0, and 0 exactly at complementarity; NaN unless q and z are > 0.
 

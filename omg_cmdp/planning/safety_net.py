@@ -12,13 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from omg_cmdp.planning import blocks
-from omg_cmdp.planning.compiled import compiled
-from omg_cmdp.planning.interior_point import new_newton
-from omg_cmdp.planning.program import make_occupancy, make_slacks, new_pair
+from omg_cmdp.planning.compiled import leaf
+from omg_cmdp.planning.program import copy_pair, make_occupancy, make_slacks
 from omg_cmdp.planning.regularisers import LOG
 
 
-@compiled
+@leaf
 def best_response(kind, coefficient, theta, z):
     """Return q̂ = argmax φ(q) + θ·log q - z·q, the maximum φ*_θ(z), and the curvature D = -dq̂/dz."""
     if kind == LOG:
@@ -32,7 +31,7 @@ def best_response(kind, coefficient, theta, z):
     return q, np.sqrt(coefficient) * root + 2.0 * theta * np.log(root) - z * q, 4.0 * q * root / discriminant
 
 
-@compiled
+@leaf
 def dual_objective(program, pair, theta):
     """Return start·V_0 + Σ φ*_θ(z); +∞ outside the interior."""
     total = 0.0
@@ -45,13 +44,12 @@ def dual_objective(program, pair, theta):
     return total
 
 
-@compiled
-def centre_dual(program, pair, theta, limit):
+@leaf
+def centre_dual(program, pair, theta, limit, newton, trial):
     """Bring the dual to the path at θ by damped Newton steps, and q to the best response; return the iterations.
 
-    The dual starts, and stays, feasible.
+    The dual starts, and stays, feasible. `newton` and `trial` are work space.
     """
-    newton, trial = new_newton(program), new_pair(program)
     make_slacks(program, pair)
     objective = dual_objective(program, pair, theta)
     for iteration in range(limit):
@@ -87,8 +85,7 @@ def centre_dual(program, pair, theta, limit):
             step *= 0.5
         if step <= 1e-10:
             break
-        pair.values[:] = trial.values
-        pair.z[:] = trial.z
+        copy_pair(trial, pair)
         objective = reached
-    make_occupancy(program, pair.q)
+    make_occupancy(program, pair.q, newton.dvalues)
     return iteration

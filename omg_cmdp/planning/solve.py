@@ -7,7 +7,7 @@ from numba import float64, int64, uint8
 
 from omg_cmdp.mdp.occupancy import UNREACHABLE_BELOW
 from omg_cmdp.planning.compiled import compiled, compiled_for, table
-from omg_cmdp.planning.interior_point import LOST, SOLVED, STALLED, interior_point, product_floor
+from omg_cmdp.planning.interior_point import LOST, SOLVED, STALLED, interior_point, new_newton, product_floor
 from omg_cmdp.planning.program import Program, copy_pair, duality_gap, new_pair
 from omg_cmdp.planning.safety_net import centre_dual
 from omg_cmdp.planning.starts import cold_start, warm_start
@@ -18,7 +18,7 @@ LIMIT = 60
 
 
 @compiled
-def with_safety_net(program, floor, pair, tolerance):
+def with_safety_net(program, floor, pair, tolerance, newton, work):
     """Centre by the dual alone, try the loop from there, and come closer until it works; `pair` ends as the best found."""
     best = new_pair(program)
     copy_pair(pair, best)
@@ -29,9 +29,9 @@ def with_safety_net(program, floor, pair, tolerance):
         theta += pair.q[i] * pair.z[i] / pair.q.size
     centred = new_pair(program)
     for _ in range(30):
-        iterations += centre_dual(program, pair, theta, 200)
+        iterations += centre_dual(program, pair, theta, 200, newton, work)
         copy_pair(pair, centred)
-        status, more = interior_point(program, pair, tolerance, LIMIT)
+        status, more = interior_point(program, pair, tolerance, LIMIT, newton, work)
         iterations += more
         if status == SOLVED:
             return SOLVED, iterations
@@ -101,13 +101,13 @@ def solve(dense, row, indptr, indices, data, rewards, start, admissible, horizon
     program = Program(
         kernel, tuples, start, gather(tuples, rewards), gather(tuples, coefficients), kind
     )
-    pair = new_pair(program)
+    pair, best, newton = new_pair(program), new_pair(program), new_newton(program)
     floor = product_floor(program, tolerance)
     cold_start(program, floor, pair)
     if earlier.size:
         warm_start(program, floor, gather(tuples, earlier), pair)
-    status, iterations = interior_point(program, pair, tolerance, LIMIT)
+    status, iterations = interior_point(program, pair, tolerance, LIMIT, newton, best)
     if status == LOST:
-        status, iterations = with_safety_net(program, floor, pair, tolerance)
+        status, iterations = with_safety_net(program, floor, pair, tolerance, newton, best)
     policy, values = expand(program, admissible, rewards, pair)
     return policy, values, status, iterations

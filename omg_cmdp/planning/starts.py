@@ -16,25 +16,22 @@ from omg_cmdp.planning.program import (
 )
 from omg_cmdp.planning.regularisers import wanted_product
 
-FIRST_CENTRE = 0.01
-"""How central a cold start is made, as a part of its mean excess product (measured: less fails more, more is slower)."""
+FIRST_CENTRE = 0.003
+"""How central a cold start is made, as a part of the mean reward at stake (measured: less fails more, more is slower)."""
 
 
 @compiled
 def cold_start(program, floor, pair):
     """Start from the uniform policy and a dual that does not trust its small marginals."""
-    pair.q[:] = 1.0
-    make_occupancy(program, pair.q)
+    for i in range(pair.q.size):
+        pair.q[i] = 1.0
+    make_occupancy(program, pair.q, pair.values)
     masses, products = np.empty(program.tuples.state.size), np.empty(pair.q.size)
-    hopeful_masses(program, masses)
+    hopeful_masses(program, masses, np.empty(program.start.size), pair.values)
+    low, high = program.rewards.min(), program.rewards.max()
+    centre = FIRST_CENTRE * pair.values.shape[0] * (high - low) / pair.q.size
     for i in range(pair.q.size):
-        products[i] = floor + wanted_product(program.kind, program.coefficients[i], pair.q[i])
-    make_dual(program, masses, products, 0, pair)
-    excess = 0.0
-    for i in range(pair.q.size):
-        excess += max(pair.q[i] * pair.z[i] - products[i], 0.0) / pair.q.size
-    for i in range(pair.q.size):
-        products[i] += FIRST_CENTRE * excess
+        products[i] = centre + floor + wanted_product(program.kind, program.coefficients[i], pair.q[i])
     make_dual(program, masses, products, 2, pair)
 
 
@@ -44,7 +41,7 @@ def warm_start(program, floor, policy, pair):
     warm = new_pair(program)
     for i in range(policy.size):
         warm.q[i] = policy[i]
-    make_occupancy(program, warm.q)
+    make_occupancy(program, warm.q, warm.values)
     masses, products = np.empty(program.tuples.state.size), np.empty(warm.q.size)
     node_masses(program.tuples, warm.q, masses)
     for i in range(warm.q.size):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from omg_cmdp.planning import blas
-from omg_cmdp.planning.compiled import compiled
+from omg_cmdp.planning.compiled import compiled, leaf
 
 BLAS_FROM = 16
 """With at least this many states, blocks go to BLAS and LAPACK; with fewer, to compiled loops (measured)."""
@@ -103,7 +103,7 @@ def gather(tuples, array):
     return out
 
 
-@compiled
+@leaf
 def expect(kernel, tuples, h, values, out):
     """out_i ← Σ_s' P_h(s'|s, a)·values(h + 1, s') for the tuples i of step h."""
     dense, indptr = kernel.dense, kernel.indptr
@@ -123,7 +123,7 @@ def expect(kernel, tuples, h, values, out):
             out[i] = total
 
 
-@compiled
+@leaf
 def push(kernel, tuples, h, weights, out):
     """out(h + 1, s') ← out(h + 1, s') + Σ_i weights_i·P_h(s'|s, a) over the tuples i of step h."""
     dense, indptr = kernel.dense, kernel.indptr
@@ -141,14 +141,15 @@ def push(kernel, tuples, h, weights, out):
                     out[h + 1, j] += weight * dense[k, s, a, j]
 
 
-@compiled
-def best_case(kernel, tuples, h, masses, out):
-    """out(h + 1, s') ← out(h + 1, s') + Σ_s masses(s)·max_a P_h(s'|s, a) over the nodes s of step h."""
+@leaf
+def best_case(kernel, tuples, h, masses, best, out):
+    """out(h + 1, s') ← out(h + 1, s') + Σ_s masses(s)·max_a P_h(s'|s, a) over the nodes s of step h; `best` (S,) is scratch."""
     dense, indptr = kernel.dense, kernel.indptr
     k, states = h % dense.shape[0], dense.shape[3]
-    best = np.zeros(states)
     for node in range(tuples.layer[h], tuples.layer[h + 1]):
         s = tuples.state[node]
+        for j in range(states):
+            best[j] = 0.0
         for i in range(tuples.first[node], tuples.first[node + 1]):
             a = tuples.action[i]
             if indptr.size:
@@ -160,21 +161,18 @@ def best_case(kernel, tuples, h, masses, out):
                     best[j] = max(best[j], dense[k, s, a, j])
         for j in range(states):
             out[h + 1, j] += masses[node] * best[j]
-            best[j] = 0.0
 
 
-@compiled
-def second_moments(kernel, tuples, h, weights, scratch, mean, gram):
+@leaf
+def second_moments(kernel, tuples, h, weights, scratch, sizes, mean, gram):
     """Sum the rows p of step h with weights D: mean(node, ·) ← Σ_a D·p, and gram ← Σ_{s,a} D·p·pᵀ (lower triangle).
 
-    mean is (nodes, S), gram (S, S), scratch as large as `scratch_size` says.
+    mean is (nodes, S), gram (S, S), scratch as large as `scratch_size` says, sizes as for `blas`.
     """
     if kernel.indptr.size:
         _sparse_moments(kernel, tuples, h, weights, scratch, mean, gram)
-    elif gram.shape[0] >= BLAS_FROM:
-        _blas_moments(kernel, tuples, h, weights, scratch, mean, gram)
     else:
-        _loop_moments(kernel, tuples, h, weights, scratch, mean, gram)
+        _blas_moments(kernel, tuples, h, weights, scratch, sizes, mean, gram)
 
 
 @compiled
@@ -191,8 +189,9 @@ def scratch_size(kernel, tuples):
     return widest * states
 
 
-@compiled
-def _loop_moments(kernel, tuples, h, weights, scratch, mean, gram):
+@leaf
+def loop_moments(kernel, tuples, h, weights, scratch, mean, gram):
+    """The same as `second_moments`, for few states."""
     dense, outer = kernel.dense, kernel.outer
     k, states = h % dense.shape[0], dense.shape[3]
     for t in range(scratch.size):
@@ -214,31 +213,36 @@ def _loop_moments(kernel, tuples, h, weights, scratch, mean, gram):
             at += 1
 
 
-@compiled
-def _blas_moments(kernel, tuples, h, weights, scratch, mean, gram):
+@leaf
+def _blas_moments(kernel, tuples, h, weights, scratch, sizes, mean, gram):
     dense = kernel.dense
     k, states = h % dense.shape[0], dense.shape[3]
     offset, count = tuples.first[tuples.layer[h]], tuples.first[tuples.layer[h + 1]]
     rows = scratch[: (count - offset) * states].reshape(count - offset, states)
     for node in range(tuples.layer[h], tuples.layer[h + 1]):
         s = tuples.state[node]
-        mean[node] = 0.0
+        for j in range(states):
+            mean[node, j] = 0.0
         for i in range(tuples.first[node], tuples.first[node + 1]):
             a, weight, root = tuples.action[i], weights[i], np.sqrt(weights[i])
             for j in range(states):
                 p = dense[k, s, a, j]
                 mean[node, j] += weight * p
                 rows[i - offset, j] = root * p
-    blas.add_gram(1.0, rows, 0.0, gram)
+    blas.gram(rows, gram, sizes)
 
 
-@compiled
+@leaf
 def _sparse_moments(kernel, tuples, h, weights, scratch, mean, gram):
-    k, indptr, indices, data = h % kernel.dense.shape[0], kernel.indptr, kernel.indices, kernel.data
-    gram[:] = 0.0
+    k, states = h % kernel.dense.shape[0], kernel.dense.shape[3]
+    indptr, indices, data = kernel.indptr, kernel.indices, kernel.data
+    for i in range(states):
+        for j in range(states):
+            gram[i, j] = 0.0
     for node in range(tuples.layer[h], tuples.layer[h + 1]):
         s = tuples.state[node]
-        mean[node] = 0.0
+        for j in range(states):
+            mean[node, j] = 0.0
         for i in range(tuples.first[node], tuples.first[node + 1]):
             scratch[kernel.row[k, s, tuples.action[i]]] = 0.0
         for i in range(tuples.first[node], tuples.first[node + 1]):

@@ -1,0 +1,46 @@
+# Everything runs in .venv, made on first use; a fresh machine needs Python 3.11+, make and a package index.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test test-all check fuzz bench clean
+
+demo: .venv/base
+	$(BIN)/python examples/first_plan.py
+
+test: .venv/dev check
+	$(BIN)/pytest -q -n 2
+
+test-all: test
+	$(BIN)/pytest -q -n 2 -m slow
+
+check: .venv/dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+fuzz: .venv/dev
+	$(BIN)/python -m tests.planning.fuzz
+
+bench: .venv/bench
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv benchmarks/results
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+.venv/pip:
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --constraint constraints.txt pip
+	touch $@
+
+.venv/base: .venv/pip pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+.venv/dev: .venv/pip pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable . --group dev
+	touch $@
+
+.venv/bench: .venv/pip pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
+	touch $@
