@@ -23,25 +23,25 @@ def occupancy_measure(mdp: TabularMDP, policy: ArrayLike) -> FloatArray:
            [0.5, 0.5]])
     """
     table = policy_table(policy, (mdp.horizon, mdp.states, mdp.actions), mdp.admissible)
-    return _forward(mdp, table)
+    occupancy = np.empty(table.shape)
+    kernel = mdp.kernel.reshape(-1, mdp.states * mdp.actions, mdp.states)
+    marginal = mdp.start
+    for h in range(mdp.horizon):
+        np.multiply(marginal[:, None], table[h], out=occupancy[h])
+        marginal = occupancy[h].reshape(-1) @ kernel[h % len(kernel)]
+    return occupancy
 
 
 def reachable_states(mdp: TabularMDP) -> BoolArray:
     """Return the mask (H, S) of states that the uniform policy reaches with probability at least 1e-30.
 
-    The threshold separates a small probability from the underflow of a product of small ones.
+    The threshold separates a small probability from the underflow of a product of small ones. What passes through a
+    state below it does not count further on.
     """
-    uniform = mdp.admissible / mdp.admissible.sum(axis=1, keepdims=True)
-    occupancy = _forward(mdp, np.broadcast_to(uniform, (mdp.horizon, *uniform.shape)))
-    return np.asarray(occupancy.sum(axis=2) >= UNREACHABLE_BELOW)
-
-
-def _forward(mdp: TabularMDP, policy: FloatArray) -> FloatArray:
-    occupancy = np.empty(policy.shape)
-    steps, states, actions = policy.shape
-    kernel = mdp.kernel.reshape(-1, states * actions, states)
+    mean_kernel = mdp.kernel.sum(axis=2) / mdp.admissible.sum(axis=1, keepdims=True)
+    reached = np.empty((mdp.horizon, mdp.states), dtype=np.bool_)
     marginal = mdp.start
-    for h in range(steps):
-        np.multiply(marginal[:, None], policy[h], out=occupancy[h])
-        marginal = occupancy[h].reshape(-1) @ kernel[h % len(kernel)]
-    return occupancy
+    for h in range(mdp.horizon):
+        reached[h] = marginal >= UNREACHABLE_BELOW
+        marginal = (marginal * reached[h]) @ mean_kernel[h % len(mean_kernel)]
+    return reached

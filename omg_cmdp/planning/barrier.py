@@ -68,10 +68,10 @@ def plan(
         rows = engine.sparse_rows(kernel, mask)
     with engine.one_thread() if mdp.states >= engine.BLAS_FROM else _ANY_THREADS:
         # Half of the tolerance is for the loop; the rest absorbs what recomputing the pair changes.
-        policy, values, stopped, iterations = engine.solve(
+        policy, values, reached, iterations = engine.solve(
             kernel, *rows, rewards, first, mask, mdp.horizon, kind, coefficients, 0.5 * tolerance / scale, earlier
         )
-    occupancy, gap = engine.certify(kernel, rewards, first, mask, kind, coefficients, policy, values)
+    occupancy, gap = engine.certify(kernel, rewards, first, mask, reached, kind, coefficients, policy, values)
     certificate = gap * scale
     return Solution(
         policy=policy,

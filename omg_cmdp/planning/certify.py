@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numba import float64, int64, uint8
 
-from omg_cmdp.mdp.occupancy import UNREACHABLE_BELOW
 from omg_cmdp.planning.compiled import compiled_for, table
 from omg_cmdp.planning.regularisers import gap_term
 
@@ -15,46 +14,42 @@ from omg_cmdp.planning.regularisers import gap_term
     table(float64, 3),  # rewards
     table(float64, 1),  # start
     table(uint8, 2),  # admissible
+    table(uint8, 2),  # reached
     int64,  # kind
     table(float64, 3),  # coefficients
     table(float64, 3),  # policy
     table(float64, 2),  # values
 )
-def certify(kernel, rewards, start, admissible, kind, coefficients, policy, values):
+def certify(kernel, rewards, start, admissible, reached, kind, coefficients, policy, values):
     """Return the occupancy measure (H, S, A) of `policy` and the duality gap that it and `values` prove.
 
-    Nothing of the solver enters: reachability, occupancy and slacks are computed here from the tables alone.
-    `certificate.certificate` is the same in plain numpy.
+    Nothing but the pair and the set of reachable states (H, S) comes from the solver: occupancy and slacks are computed
+    here from the tables. Without positive slacks nothing is proven, and the gap is inf.
     """
     horizon, states, actions = policy.shape
     occupancy = np.zeros((horizon, states, actions))
-    marginal, uniform = start.copy(), start.copy()
-    next_marginal, next_uniform = np.empty(states), np.empty(states)
+    marginal, after = start.copy(), np.empty(states)
     gap = 0.0
     for h in range(horizon):
         k = h % kernel.shape[0]
-        next_marginal[:] = 0.0
-        next_uniform[:] = 0.0
+        for j in range(states):
+            after[j] = 0.0
         for s in range(states):
-            if uniform[s] < UNREACHABLE_BELOW:
+            if not reached[h, s]:
                 continue
-            share = uniform[s] / admissible[s].sum()
             for a in range(actions):
                 if admissible[s, a]:
                     q = marginal[s] * policy[h, s, a]
                     expected = 0.0
-                    for j in range(states):
-                        p = kernel[k, s, a, j]
-                        next_marginal[j] += q * p
-                        next_uniform[j] += share * p
-                        if h + 1 < horizon:
-                            expected += p * values[h + 1, j]
+                    if h + 1 < horizon:
+                        for j in range(states):
+                            after[j] += q * kernel[k, s, a, j]
+                            expected += kernel[k, s, a, j] * values[h + 1, j]
                     slack = values[h, s] - rewards[h % rewards.shape[0], s, a] - expected
                     occupancy[h, s, a] = q
                     if q > 0.0 and slack > 0.0:
                         gap += gap_term(kind, coefficients[h % coefficients.shape[0], s, a], q, slack)
                     else:
                         gap = np.inf
-        marginal, next_marginal = next_marginal, marginal
-        uniform, next_uniform = next_uniform, uniform
+        marginal, after = after, marginal
     return occupancy, gap

@@ -85,7 +85,7 @@ def interior_point(program, pair, tolerance, limit, newton, best):
         if slow >= 3 and distance < NEAR:
             copy_pair(best, pair)
             return STALLED, iteration
-        if not blocks.factorise(program.kernel, program.tuples, newton.weights, newton.factor):
+        if gap == np.inf or not blocks.factorise(program.kernel, program.tuples, newton.weights, newton.factor):
             break
         primal, dual = direction(program, pair, newton)
         if distance <= NEAR:
@@ -105,12 +105,14 @@ def aim(program, pair, floor, newton):
     """Set the wanted products, the weights D and the residual of Newton's equation.
 
     Return a bound of the gap, the mean excess of the products over the wanted ones, and the largest relative distance
-    of the two.
+    of the two; all are inf if rounding has taken the pair out of the interior.
     """
     gap = excess = distance = 0.0
     n = pair.q.size
     for i in range(n):
         product = pair.q[i] * pair.z[i]
+        if not (pair.q[i] > 0.0 and pair.z[i] > 0.0):
+            return np.inf, np.inf, np.inf
         own = wanted_product(program.kind, program.coefficients[i], pair.q[i])
         power = 1.0
         if program.kind == ROOT:

@@ -103,27 +103,30 @@ def node_masses(tuples, q, masses):
 
 
 @leaf
-def hopeful_masses(program, masses, best, marginal):
-    """masses ← state marginals of nobody in particular, none too small: d_{h+1}(s') ∝ Σ_s d_h(s)·max_a P_h(s'|s, a).
+def hopeful_masses(program, masses, best, bound):
+    """masses ← per step, in proportion to an upper bound of what any policy gives the state:
+
+    b_0 = start, b_{h+1}(s') = min(1, Σ_s b_h(s)·max_a P_h(s'|s, a)).
 
     The uniform policy reaches the end of a combination lock with probability A^-H; a dual made from such marginals is
-    exponentially large. These marginals are never far below what the best policy for the state attains. `best` (S,) and `marginal` (H, S) are scratch.
+    exponentially large. One made from these is at most linear in the number of tuples. `best` (S,) and `bound` (H, S)
+    are scratch.
     """
     tuples, start = program.tuples, program.start
     horizon = tuples.layer.size - 1
     for s in range(start.size):
-        marginal[0, s] = start[s]
+        bound[0, s] = start[s]
     for h in range(horizon):
         total = 0.0
         for node in range(tuples.layer[h], tuples.layer[h + 1]):
-            masses[node] = marginal[h, tuples.state[node]]
+            masses[node] = min(1.0, bound[h, tuples.state[node]])
             total += masses[node]
-        for node in range(tuples.layer[h], tuples.layer[h + 1]):
-            masses[node] /= total
         if h + 1 < horizon:
             for s in range(start.size):
-                marginal[h + 1, s] = 0.0
-            best_case(program.kernel, tuples, h, masses, best, marginal)
+                bound[h + 1, s] = 0.0
+            best_case(program.kernel, tuples, h, masses, best, bound)
+        for node in range(tuples.layer[h], tuples.layer[h + 1]):
+            masses[node] /= total
 
 
 @leaf

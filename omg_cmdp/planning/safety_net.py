@@ -85,7 +85,9 @@ def centre_dual(program, pair, theta, limit, newton, trial):
             step *= 0.5
         if step <= 1e-10:
             break
-        copy_pair(trial, pair)
         objective = reached
+        for i in range(pair.z.size):
+            trial.q[i] = pair.q[i]
+        copy_pair(trial, pair)
     make_occupancy(program, pair.q, newton.dvalues)
     return iteration

@@ -23,7 +23,7 @@ def with_safety_net(program, floor, pair, tolerance, newton, work):
     best = new_pair(program)
     copy_pair(pair, best)
     least, iterations = duality_gap(program, pair), LIMIT
-    cold_start(program, floor, pair)
+    cold_start(program, floor, pair, newton, work)
     theta = 0.0
     for i in range(pair.q.size):
         theta += pair.q[i] * pair.z[i] / pair.q.size
@@ -47,17 +47,21 @@ def with_safety_net(program, floor, pair, tolerance, newton, work):
 
 @compiled
 def expand(program, admissible, rewards, pair):
-    """Return the policy (H, S, A), uniform where a state is not reached, and the values (H, S), max_a Q there."""
+    """Return the policy (H, S, A), uniform where a state is not reached; the values (H, S), max_a Q there; and where it is."""
     tuples, dense = program.tuples, program.kernel.dense
     horizon, states = pair.values.shape
     actions = admissible.shape[1]
     policy, values = np.zeros((horizon, states, actions)), pair.values
+    reached = np.zeros((horizon, states), np.uint8)
     for h in range(horizon - 1, -1, -1):
         node = tuples.layer[h]
         for s in range(states):
             if node < tuples.layer[h + 1] and tuples.state[node] == s:
                 first, last = tuples.first[node], tuples.first[node + 1]
-                mass = pair.q[first:last].sum()
+                reached[h, s] = 1
+                mass = 0.0
+                for i in range(first, last):
+                    mass += pair.q[i]
                 for i in range(first, last):
                     policy[h, s, tuples.action[i]] = pair.q[i] / mass
                 node += 1
@@ -73,7 +77,7 @@ def expand(program, admissible, rewards, pair):
                                 total += dense[h % dense.shape[0], s, a, j] * values[h + 1, j]
                         best = max(best, total)
                 values[h, s] = best
-    return policy, values
+    return policy, values, reached
 
 
 @compiled_for(
@@ -92,7 +96,7 @@ def expand(program, admissible, rewards, pair):
     table(float64, 3),  # earlier
 )
 def solve(dense, row, indptr, indices, data, rewards, start, admissible, horizon, kind, coefficients, tolerance, earlier):
-    """Return policy (H, S, A), values (H, S), the reason for stopping and the number of iterations.
+    """Return policy (H, S, A), values (H, S), the reachable states (H, S) and the number of iterations.
 
     Rewards and coefficients are (K, S, A), `earlier` is a policy to start from or empty. The tolerance is on the gap.
     """
@@ -103,11 +107,12 @@ def solve(dense, row, indptr, indices, data, rewards, start, admissible, horizon
     )
     pair, best, newton = new_pair(program), new_pair(program), new_newton(program)
     floor = product_floor(program, tolerance)
-    cold_start(program, floor, pair)
+    centring = cold_start(program, floor, pair, newton, best)
     if earlier.size:
         warm_start(program, floor, gather(tuples, earlier), pair)
     status, iterations = interior_point(program, pair, tolerance, LIMIT, newton, best)
     if status == LOST:
         status, iterations = with_safety_net(program, floor, pair, tolerance, newton, best)
-    policy, values = expand(program, admissible, rewards, pair)
-    return policy, values, status, iterations
+    iterations += centring
+    policy, values, reached = expand(program, admissible, rewards, pair)
+    return policy, values, reached, iterations

@@ -15,24 +15,44 @@ from omg_cmdp.planning.program import (
     node_masses,
 )
 from omg_cmdp.planning.regularisers import wanted_product
+from omg_cmdp.planning.safety_net import centre_dual
 
 FIRST_CENTRE = 0.003
-"""How central a cold start is made, as a part of the mean reward at stake (measured: less fails more, more is slower)."""
+"""How central a cold start is made, as a part of what is at stake per tuple (measured: less fails more, more is slower)."""
+BALANCED = 1e-3
+"""The uniform policy's marginals are trusted unless one is this much smaller than hoped for."""
+FULL_CENTRE = 0.3
+"""`FIRST_CENTRE` for a start that is centred by Newton's method first."""
 
 
 @compiled
-def cold_start(program, floor, pair):
-    """Start from the uniform policy and a dual that does not trust its small marginals."""
-    for i in range(pair.q.size):
+def cold_start(program, floor, pair, newton, work):
+    """Start from the uniform policy and a dual that does not trust its small marginals.
+
+    Where these are far too small (the end of a combination lock), centre the dual first, and take the policy from there.
+    """
+    n = pair.q.size
+    for i in range(n):
         pair.q[i] = 1.0
     make_occupancy(program, pair.q, pair.values)
-    masses, products = np.empty(program.tuples.state.size), np.empty(pair.q.size)
-    hopeful_masses(program, masses, np.empty(program.start.size), pair.values)
-    low, high = program.rewards.min(), program.rewards.max()
-    centre = FIRST_CENTRE * pair.values.shape[0] * (high - low) / pair.q.size
-    for i in range(pair.q.size):
-        products[i] = centre + floor + wanted_product(program.kind, program.coefficients[i], pair.q[i])
-    make_dual(program, masses, products, 2, pair)
+    masses, hopeful = np.empty(program.tuples.state.size), np.empty(program.tuples.state.size)
+    products = np.empty(n)
+    node_masses(program.tuples, pair.q, masses)
+    hopeful_masses(program, hopeful, np.empty(program.start.size), pair.values)
+    stake = pair.values.shape[0] * (program.rewards.max() - program.rewards.min()) / n
+    for i in range(n):
+        products[i] = wanted_product(program.kind, program.coefficients[i], pair.q[i])
+        stake += products[i] / n
+    balance = np.inf
+    for node in range(masses.size):
+        balance = min(balance, masses[node] / hopeful[node])
+    centre = floor + stake * (FIRST_CENTRE if balance > BALANCED else FULL_CENTRE)
+    for i in range(n):
+        products[i] += centre
+    make_dual(program, hopeful, products, 2, pair)
+    if balance < BALANCED:
+        return centre_dual(program, pair, centre, 50, newton, work)
+    return 0
 
 
 @compiled
