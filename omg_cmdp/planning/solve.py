@@ -11,73 +11,98 @@ from omg_cmdp.planning.interior_point import LOST, SOLVED, STALLED, interior_poi
 from omg_cmdp.planning.program import Program, copy_pair, duality_gap, new_pair
 from omg_cmdp.planning.safety_net import centre_dual
 from omg_cmdp.planning.starts import cold_start, warm_start
-from omg_cmdp.planning.tuples import Kernel, gather, outer_products, reachable_tuples
+from omg_cmdp.planning.tuples import Kernel, expect, gather, outer_products, reachable_tuples
 
 LIMIT = 60
 """Iterations before the loop is given up for the safety net; 99 in 100 problems take fewer than 20."""
+CENTRING_LIMIT = 100
+"""Iterations of one centring by the dual."""
+ROUNDING = 1e-14
+"""Relative slack that `keep_slacks` leaves: a few hundred roundings of a sum over states."""
+STAGES = 15
+"""How often the safety net comes closer, by a factor of ten each time, before it gives up."""
 
 
 @compiled
-def with_safety_net(program, floor, pair, tolerance, newton, work):
+def optimise(program, earlier, tolerance, pair):
+    """Solve the program into `pair`, from an earlier policy (per tuple) if that is a better start; return the iterations."""
+    newton, work = new_newton(program), new_pair(program)
+    floor = product_floor(program, tolerance)
+    theta = cold_start(program, floor, pair)
+    warm = earlier.size > 0 and warm_start(program, floor, earlier, pair)
+    centring = 0
+    if theta > 0.0 and not warm:
+        centring = centre_dual(program, pair, theta, CENTRING_LIMIT, newton, work)
+    status, iterations = interior_point(program, pair, tolerance, LIMIT, newton, work)
+    if status == LOST or (status == STALLED and warm):
+        iterations += with_safety_net(program, floor, tolerance, pair, newton, work)
+    return iterations + centring
+
+
+@compiled
+def with_safety_net(program, floor, tolerance, pair, newton, work):
     """Centre by the dual alone, try the loop from there, and come closer until it works; `pair` ends as the best found."""
-    best = new_pair(program)
+    best, centred = new_pair(program), new_pair(program)
     copy_pair(pair, best)
-    least, iterations = duality_gap(program, pair), LIMIT
-    cold_start(program, floor, pair, newton, work)
+    least, iterations = duality_gap(program, best), 0
+    cold_start(program, floor, centred)
     theta = 0.0
-    for i in range(pair.q.size):
-        theta += pair.q[i] * pair.z[i] / pair.q.size
-    centred = new_pair(program)
-    for _ in range(30):
-        iterations += centre_dual(program, pair, theta, 200, newton, work)
-        copy_pair(pair, centred)
+    for i in range(centred.q.size):
+        theta += centred.q[i] * centred.z[i] / centred.q.size
+    for _ in range(STAGES):
+        iterations += centre_dual(program, centred, theta, CENTRING_LIMIT, newton, work)
+        copy_pair(centred, pair)
         status, more = interior_point(program, pair, tolerance, LIMIT, newton, work)
         iterations += more
-        if status == SOLVED:
-            return SOLVED, iterations
         gap = duality_gap(program, pair)
         if gap < least:
             least = gap
             copy_pair(pair, best)
-        copy_pair(centred, pair)
+        if status == SOLVED:
+            break
         theta *= 0.1
     copy_pair(best, pair)
-    return STALLED, iterations
+    return iterations
 
 
 @compiled
-def expand(program, admissible, rewards, pair):
-    """Return the policy (H, S, A), uniform where a state is not reached; the values (H, S), max_a Q there; and where it is."""
-    tuples, dense = program.tuples, program.kernel.dense
+def keep_slacks(program, pair):
+    """Raise values by a few units in the last place where a slack would not survive being computed in another order."""
+    tuples, values = program.tuples, pair.values
+    for h in range(values.shape[0] - 1, -1, -1):
+        if h + 1 < values.shape[0]:
+            expect(program.kernel, tuples, h, values, pair.z)
+        for node in range(tuples.layer[h], tuples.layer[h + 1]):
+            needed = 0.0
+            for i in range(tuples.first[node], tuples.first[node + 1]):
+                needed = max(needed, program.rewards[i] + (pair.z[i] if h + 1 < values.shape[0] else 0.0))
+            needed += ROUNDING * (1.0 + needed)
+            values[h, tuples.state[node]] = max(values[h, tuples.state[node]], needed)
+
+
+@compiled
+def expand(program, admissible, pair):
+    """Return the policy (H, S, A), uniform where a state is not reached, and the reached states (H, S)."""
+    tuples = program.tuples
     horizon, states = pair.values.shape
     actions = admissible.shape[1]
-    policy, values = np.zeros((horizon, states, actions)), pair.values
-    reached = np.zeros((horizon, states), np.uint8)
-    for h in range(horizon - 1, -1, -1):
-        node = tuples.layer[h]
+    policy, reached = np.zeros((horizon, states, actions)), np.zeros((horizon, states), np.uint8)
+    for h in range(horizon):
+        for node in range(tuples.layer[h], tuples.layer[h + 1]):
+            s, mass = tuples.state[node], 0.0
+            reached[h, s] = 1
+            for i in range(tuples.first[node], tuples.first[node + 1]):
+                mass += pair.q[i]
+            for i in range(tuples.first[node], tuples.first[node + 1]):
+                policy[h, s, tuples.action[i]] = pair.q[i] / mass
         for s in range(states):
-            if node < tuples.layer[h + 1] and tuples.state[node] == s:
-                first, last = tuples.first[node], tuples.first[node + 1]
-                reached[h, s] = 1
-                mass = 0.0
-                for i in range(first, last):
-                    mass += pair.q[i]
-                for i in range(first, last):
-                    policy[h, s, tuples.action[i]] = pair.q[i] / mass
-                node += 1
-            else:
-                allowed = admissible[s].sum()
-                best = -np.inf
+            if not reached[h, s]:
+                allowed = 0
                 for a in range(actions):
-                    if admissible[s, a]:
-                        policy[h, s, a] = 1.0 / allowed
-                        total = rewards[h % rewards.shape[0], s, a]
-                        if h + 1 < horizon:
-                            for j in range(states):
-                                total += dense[h % dense.shape[0], s, a, j] * values[h + 1, j]
-                        best = max(best, total)
-                values[h, s] = best
-    return policy, values, reached
+                    allowed += admissible[s, a]
+                for a in range(actions):
+                    policy[h, s, a] = admissible[s, a] / allowed
+    return policy, reached
 
 
 @compiled_for(
@@ -105,14 +130,8 @@ def solve(dense, row, indptr, indices, data, rewards, start, admissible, horizon
     program = Program(
         kernel, tuples, start, gather(tuples, rewards), gather(tuples, coefficients), kind
     )
-    pair, best, newton = new_pair(program), new_pair(program), new_newton(program)
-    floor = product_floor(program, tolerance)
-    centring = cold_start(program, floor, pair, newton, best)
-    if earlier.size:
-        warm_start(program, floor, gather(tuples, earlier), pair)
-    status, iterations = interior_point(program, pair, tolerance, LIMIT, newton, best)
-    if status == LOST:
-        status, iterations = with_safety_net(program, floor, pair, tolerance, newton, best)
-    iterations += centring
-    policy, values, reached = expand(program, admissible, rewards, pair)
-    return policy, values, reached, iterations
+    pair = new_pair(program)
+    iterations = optimise(program, gather(tuples, earlier) if earlier.size else np.empty(0), tolerance, pair)
+    keep_slacks(program, pair)
+    policy, reached = expand(program, admissible, pair)
+    return policy, pair.values, reached, iterations

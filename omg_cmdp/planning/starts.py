@@ -15,7 +15,6 @@ from omg_cmdp.planning.program import (
     node_masses,
 )
 from omg_cmdp.planning.regularisers import wanted_product
-from omg_cmdp.planning.safety_net import centre_dual
 
 FIRST_CENTRE = 0.003
 """How central a cold start is made, as a part of what is at stake per tuple (measured: less fails more, more is slower)."""
@@ -26,10 +25,10 @@ FULL_CENTRE = 0.3
 
 
 @compiled
-def cold_start(program, floor, pair, newton, work):
-    """Start from the uniform policy and a dual that does not trust its small marginals.
+def cold_start(program, floor, pair):
+    """Start from the uniform policy and a dual that does not trust its small marginals; return θ.
 
-    Where these are far too small (the end of a combination lock), centre the dual first, and take the policy from there.
+    θ > 0 says that these are far too small (the end of a combination lock): the dual should be centred at θ first.
     """
     n = pair.q.size
     for i in range(n):
@@ -50,14 +49,12 @@ def cold_start(program, floor, pair, newton, work):
     for i in range(n):
         products[i] += centre
     make_dual(program, hopeful, products, 2, pair)
-    if balance < BALANCED:
-        return centre_dual(program, pair, centre, 50, newton, work)
-    return 0
+    return centre if balance <= BALANCED else 0.0
 
 
 @compiled
 def warm_start(program, floor, policy, pair):
-    """Replace `pair` by one made from an earlier policy if that has the smaller gap."""
+    """Replace `pair` by one made from an earlier policy if that has the smaller gap; return whether it has."""
     warm = new_pair(program)
     for i in range(policy.size):
         warm.q[i] = policy[i]
@@ -67,5 +64,7 @@ def warm_start(program, floor, policy, pair):
     for i in range(warm.q.size):
         products[i] = floor + wanted_product(program.kind, program.coefficients[i], warm.q[i])
     make_dual(program, masses, products, 30, warm)
-    if duality_gap(program, warm) < duality_gap(program, pair):
-        copy_pair(warm, pair)
+    if not duality_gap(program, warm) < duality_gap(program, pair):
+        return False
+    copy_pair(warm, pair)
+    return True
