@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def squared_hellinger(p: ArrayLike, q: ArrayLike) -> NDArray[np.float64]:
-    """Return D²(p, q) = Σ (√p - √q)² over the last axis: the squared Hellinger distance without the factor ½, in [0, 2].
+    """Return D²(p, q) = Σ (√p - √q)² over the last axis: the squared Hellinger distance, in [0, 2].
 
-    This is the convention of Levy et al. (2023); ‖p - q‖₁² <= 4·D².
+    The factor ½ is left out. This is the convention of Levy et al. (2023); ‖p - q‖₁² <= 4·D².
 
     >>> float(squared_hellinger([1.0, 0.0], [0.0, 1.0]))
     2.0

@@ -12,7 +12,7 @@ from omg_cmdp.mdp import validation
 from omg_cmdp.mdp.validation import BoolArray, FloatArray
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+@dataclasses.dataclass(frozen=True, init=False, eq=False)
 class Space:
     """What is known before the first episode: sizes, horizon, where episodes start, which actions are allowed.
 
@@ -26,19 +26,24 @@ class Space:
     states: int
     actions: int
     horizon: int
-    start: ArrayLike = 0
-    admissible: ArrayLike | None = None
+    start: FloatArray
+    admissible: BoolArray
 
-    def __post_init__(self) -> None:
-        for name in ("states", "actions", "horizon"):
-            object.__setattr__(self, name, validation.positive_integer(name, getattr(self, name)))
-        start = validation.start_distribution(self.start, self.states)
-        mask = validation.admissible_mask(self.admissible, self.states, self.actions)
-        object.__setattr__(self, "start", validation.frozen(start))
+    def __init__(
+        self, *, states: int, actions: int, horizon: int, start: ArrayLike = 0, admissible: ArrayLike | None = None
+    ) -> None:
+        states = validation.positive_integer("states", states)
+        actions = validation.positive_integer("actions", actions)
+        distribution = validation.start_distribution(start, states)
+        mask = validation.admissible_mask(admissible, states, actions)
+        object.__setattr__(self, "states", states)
+        object.__setattr__(self, "actions", actions)
+        object.__setattr__(self, "horizon", validation.positive_integer("horizon", horizon))
+        object.__setattr__(self, "start", validation.frozen(distribution))
         object.__setattr__(self, "admissible", validation.frozen(mask))
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+@dataclasses.dataclass(frozen=True, init=False, eq=False)
 class TabularMDP:
     """A Markov decision process of `horizon` steps given by its tables.
 
@@ -55,21 +60,29 @@ class TabularMDP:
     transitions: FloatArray
     rewards: FloatArray
     horizon: int
-    start: FloatArray = 0  # type: ignore[assignment]  # a state, turned into a distribution below
-    admissible: BoolArray = None  # type: ignore[assignment]  # None, turned into a mask below
+    start: FloatArray
+    admissible: BoolArray
 
-    def __post_init__(self) -> None:
-        horizon = validation.positive_integer("horizon", self.horizon)
-        transitions = validation.float_table("transitions", self.transitions)
+    def __init__(
+        self,
+        *,
+        transitions: ArrayLike,
+        rewards: ArrayLike,
+        horizon: int,
+        start: ArrayLike = 0,
+        admissible: ArrayLike | None = None,
+    ) -> None:
+        horizon = validation.positive_integer("horizon", horizon)
+        transitions = validation.float_table("transitions", transitions)
         if transitions.ndim not in (3, 4) or 0 in transitions.shape:
             raise ValueError(f"`transitions` must have shape (S, A, S) or (H, S, A, S), got {transitions.shape}")
         states, actions = transitions.shape[-3:-1]
         table = (states, actions)
         validation.one_of_shapes("transitions", transitions, (*table, states), (horizon, *table, states))
-        rewards = validation.float_table("rewards", self.rewards)
+        rewards = validation.float_table("rewards", rewards)
         validation.one_of_shapes("rewards", rewards, table, (horizon, *table))
-        start = validation.start_distribution(self.start, states)
-        mask = validation.admissible_mask(self.admissible, states, actions)
+        distribution = validation.start_distribution(start, states)
+        mask = validation.admissible_mask(admissible, states, actions)
 
         if mask.all():
             validation.distributions("transitions", transitions)
@@ -80,11 +93,16 @@ class TabularMDP:
             rewards = np.where(mask, rewards, 0.0)
         validation.in_range("rewards", rewards, 0.0, 1.0)
 
-        tables = {"transitions": transitions, "rewards": rewards, "start": start, "admissible": mask}
+        tables = {"transitions": transitions, "rewards": rewards, "start": distribution, "admissible": mask}
         object.__setattr__(self, "horizon", horizon)
         for name, array in tables.items():
             object.__setattr__(self, name, validation.frozen(array.view()))
-        steps = (transitions.reshape(-1, *table, states), rewards.reshape(-1, *table), start, mask.view(np.uint8))
+        steps = (
+            transitions.reshape(-1, *table, states),
+            rewards.reshape(-1, *table),
+            distribution,
+            mask.view(np.uint8),
+        )
         object.__setattr__(self, "_raw", steps)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -94,12 +112,12 @@ class TabularMDP:
     @property
     def states(self) -> int:
         """The number of states S."""
-        return self.transitions.shape[-1]
+        return int(self.transitions.shape[-1])
 
     @property
     def actions(self) -> int:
         """The number of actions A, admissible or not."""
-        return self.transitions.shape[-2]
+        return int(self.transitions.shape[-2])
 
     @property
     def space(self) -> Space:
@@ -135,6 +153,4 @@ def _rebuild(
     transitions: FloatArray, rewards: FloatArray, horizon: int, start: FloatArray, admissible: BoolArray
 ) -> TabularMDP:
     # Rows of inadmissible actions are kept as zeros, which the constructor accepts.
-    return TabularMDP(
-        transitions=transitions, rewards=rewards, horizon=horizon, start=start, admissible=admissible
-    )
+    return TabularMDP(transitions=transitions, rewards=rewards, horizon=horizon, start=start, admissible=admissible)

@@ -1,4 +1,4 @@
-"""Checks of tables at the public boundary: each error names the argument, the rule, the value and the first bad index."""
+"""Checks of tables at the public boundary: errors name the argument, the rule, the value and the first bad index."""
 
 from __future__ import annotations
 
@@ -25,6 +25,19 @@ def positive_integer(name: str, value: Any) -> int:
     return number
 
 
+def positive_number(name: str, value: Any) -> float:
+    """Return `value` as a float in (0, ∞)."""
+    if isinstance(value, float) and 0.0 < value < np.inf:
+        return value
+    try:
+        number = float(value) if np.ndim(value) == 0 and not isinstance(value, (str, bytes)) else np.nan
+    except (TypeError, ValueError):
+        number = np.nan
+    if not 0.0 < number < np.inf:
+        raise ValueError(f"`{name}` must be a positive, finite number, got {value!r}")
+    return number
+
+
 def float_table(name: str, value: ArrayLike) -> FloatArray:
     """Return `value` as a fresh C-ordered float64 array."""
     try:
@@ -45,11 +58,11 @@ def in_range(name: str, array: FloatArray, low: float, high: float) -> None:
     # min and max propagate NaN, so one comparison each settles the good case.
     if array.min() >= low and array.max() <= high and high < np.inf:
         return
-    bad = ~((array >= low) & (array <= high) & np.isfinite(array))
+    bad = np.asarray(~((array >= low) & (array <= high) & np.isfinite(array)))
     if bad.any():
         where = first_index(bad)
         rule = f"lie in [{low:g}, {high:g}]" if high < np.inf else f"be finite and at least {low:g}"
-        raise ValueError(f"`{name}` must {rule}, got {array[where]!r:.60} at index {where}")
+        raise ValueError(f"`{name}` must {rule}, got {float(array[where])} at index {where}")
 
 
 def distributions(name: str, array: FloatArray) -> None:
@@ -57,11 +70,11 @@ def distributions(name: str, array: FloatArray) -> None:
     sums = array.sum(axis=-1)
     if array.min() >= 0.0 and np.abs(sums - 1.0).max() <= ROW_SUM_TOLERANCE:
         return
-    bad = ~((array >= 0.0) & np.isfinite(array))
+    bad = np.asarray(~((array >= 0.0) & np.isfinite(array)))
     if bad.any():
         where = first_index(bad)
         raise ValueError(f"`{name}` must be finite and non-negative, got {float(array[where])} at index {where}")
-    where = first_index(~(np.abs(sums - 1.0) <= ROW_SUM_TOLERANCE))
+    where = first_index(np.asarray(~(np.abs(sums - 1.0) <= ROW_SUM_TOLERANCE)))
     place = f"row {where}" if where else "the whole array"
     raise ValueError(f"`{name}` must sum to 1 (within {ROW_SUM_TOLERANCE:g}), got {float(sums[where])!r} at {place}")
 
@@ -75,7 +88,7 @@ def start_distribution(start: ArrayLike, states: int) -> FloatArray:
             raise ValueError(f"`start` must be a state or a distribution over states, got {start!r}") from None
         if not 0 <= state < states:
             raise ValueError(f"`start` must be a state in 0..{states - 1}, got {state}")
-        return np.eye(1, states, state)[0]
+        return np.asarray(np.eye(1, states, state)[0])
     table = float_table("start", start)
     one_of_shapes("start", table, (states,))
     distributions("start", table)
@@ -92,7 +105,9 @@ def admissible_mask(admissible: ArrayLike | None, states: int, actions: int) -> 
     one_of_shapes("admissible", mask, (states, actions))
     allowed = mask.any(axis=1)
     if not allowed.all():
-        raise ValueError(f"`admissible` must leave an action in every state, got none in state {first_index(~allowed)[0]}")
+        raise ValueError(
+            f"`admissible` must leave an action in every state, got none in state {first_index(~allowed)[0]}"
+        )
     return mask
 
 

@@ -54,8 +54,7 @@ def plan(
     array([[[0.618, 0.382]]])
     """
     kind, coefficients, scale = _regulariser(mdp, gamma, weights, uncertainty)
-    if not 0.0 < tolerance < np.inf:
-        raise ValueError(f"`tolerance` must be positive and finite, got {tolerance!r}")
+    tolerance = validation.positive_number("tolerance", tolerance)
     earlier = _NO_POLICY
     if start is not None:
         earlier = start.policy
@@ -125,27 +124,28 @@ def _regulariser(
 ) -> tuple[int, FloatArray, float]:
     """Return kind, coefficients (K, S, A), and what turns a gap into the certificate."""
     if (gamma is None) == (uncertainty is None):
-        raise ValueError("give either `gamma` or `uncertainty`, and not both")
-    if gamma is None:
+        given = "both" if gamma is not None else "neither"
+        raise ValueError(f"one of `gamma` and `uncertainty` must be given, got {given}")
+    if uncertainty is not None:
         if weights is not None:
-            raise ValueError("`weights` go with `gamma`, not with `uncertainty`")
+            raise ValueError("`weights` must come with `gamma`, got them with `uncertainty`")
         return ROOT, _coefficients(mdp, "uncertainty", uncertainty), 1.0
-    if not 0.0 < gamma < np.inf:
-        raise ValueError(f"`gamma` must be positive and finite, got {gamma!r}")
+    gamma = validation.positive_number("gamma", gamma)
     if weights is None:
-        return LOG, np.full((1, mdp.states, mdp.actions), 1.0 / gamma), float(gamma)
-    table = _coefficients(mdp, "weights", weights)
-    if not table.min() > 0.0:
-        where = validation.first_index(~(table > 0.0))
-        raise ValueError(f"`weights` must be positive, got {float(table[where])} at index {where}")
-    return LOG, table / gamma, float(gamma)
+        plain = np.empty((1, *mdp.admissible.shape))
+        plain.fill(1.0 / gamma)
+        return LOG, plain, gamma
+    return LOG, _coefficients(mdp, "weights", weights) / gamma, gamma
 
 
-def _coefficients(mdp: TabularMDP, name: str, value: ArrayLike | None) -> FloatArray:
+def _coefficients(mdp: TabularMDP, name: str, value: ArrayLike) -> FloatArray:
     table = validation.float_table(name, value)
     step = (mdp.states, mdp.actions)
     validation.one_of_shapes(name, table, step, (mdp.horizon, *step))
     validation.in_range(name, table, 0.0, np.inf)
+    if name == "weights" and not table.all():
+        where = validation.first_index(table == 0.0)
+        raise ValueError(f"`weights` must be positive, got 0.0 at index {where}")
     return table.reshape(-1, *step)
 
 

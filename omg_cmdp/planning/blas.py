@@ -36,7 +36,7 @@ _ONE, _MINUS_ONE, _ZERO = np.ones(1), -np.ones(1), np.zeros(1)
 
 @leaf
 def gram(rows, out, sizes):
-    """out ← rowsᵀ·rows, lower triangle; rows (k, n), out (n, n). `sizes` is scratch for two integers, here and below."""
+    """Set out ← rowsᵀ·rows, lower triangle; rows (k, n), out (n, n). `sizes` is scratch for two integers, as below."""
     sizes[0], sizes[1] = rows.shape[1], rows.shape[0]
     n, k = sizes.ctypes, sizes[1:].ctypes
     _dsyrk(_UPPER.ctypes, _NO.ctypes, n, k, _ONE.ctypes, rows.ctypes, n, _ZERO.ctypes, out.ctypes, n)
@@ -44,7 +44,7 @@ def gram(rows, out, sizes):
 
 @leaf
 def subtract_gram(rows, out, sizes):
-    """out ← out - rowsᵀ·rows, lower triangle; rows (k, n), out (n, n)."""
+    """Set out ← out - rowsᵀ·rows, lower triangle; rows (k, n), out (n, n)."""
     sizes[0], sizes[1] = rows.shape[1], rows.shape[0]
     n, k = sizes.ctypes, sizes[1:].ctypes
     _dsyrk(_UPPER.ctypes, _NO.ctypes, n, k, _MINUS_ONE.ctypes, rows.ctypes, n, _ONE.ctypes, out.ctypes, n)
@@ -61,7 +61,7 @@ def cholesky(matrix, sizes):
 
 @leaf
 def solve_lower(factor, rows, sizes):
-    """rows ← factor⁻¹·rows; factor (k, k) lower triangular, rows (k, n)."""
+    """Set rows ← factor⁻¹·rows; factor (k, k) lower triangular, rows (k, n)."""
     sizes[0], sizes[1] = rows.shape[1], rows.shape[0]
     n, k, no = sizes.ctypes, sizes[1:].ctypes, _NO.ctypes
     _dtrsm(_RIGHT.ctypes, _UPPER.ctypes, no, no, n, k, _ONE.ctypes, factor.ctypes, k, rows.ctypes, n)

@@ -1,13 +1,13 @@
 """The Newton matrix M = B·D·Bᵀ of the planner: block tridiagonal, factored and solved step by step.
 
-B is the flow operator: row (h, s) of B·q is Σ_a q_h(s, a) - Σ P_{h-1}(s|·)·q_{h-1}, so that B·q = start for an occupancy
-measure, and Bᵀ·V = V_h(s) - P_h·V_{h+1}. With g = Σ_a D_h and the moments of `tuples.second_moments`, elimination runs
-forward in h:
+B is the flow operator: row (h, s) of B·q is Σ_a q_h(s, a) - Σ P_{h-1}(s|·)·q_{h-1}, so that B·q = start for an
+occupancy measure, and Bᵀ·V = V_h(s) - P_h·V_{h+1}. With g = Σ_a D_h and the moments of `tuples.second_moments`,
+elimination runs forward in h:
 
     S_0 = diag(g_0),   W_h = L_h⁻¹·mean_h  (S_h = L_h·L_hᵀ),   S_{h+1} = diag(g_{h+1}) + gram_h - W_hᵀ·W_h.
 
-The subtraction is harmless: near the central path D = q²/m, so gram_h(s, s) <= (Σ q·P(s|·))²/m <= A·g_{h+1}(s), and what
-rounding leaves of the difference stays small beside g. (For weights that differ by a factor ω the bound is ω·A·g.)
+The subtraction is harmless: near the central path D = q²/m, so gram_h(s, s) <= (Σ q·P(s|·))²/m <= A·g_{h+1}(s), and
+what rounding leaves of the difference stays small beside g. (For weights that differ by a factor ω: ω·A·g.)
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def allocate(kernel, tuples):
     for h in range(horizon):
         at[h + 1] = at[h] + (tuples.layer[h + 1] - tuples.layer[h]) ** 2
     coupling, gram = np.empty((tuples.state.size, states)), np.empty((states, states))
-    return Factor(np.empty(at[horizon]), at, coupling, gram, np.empty(scratch_size(kernel, tuples)), np.empty(2, np.int32))
+    return Factor(
+        np.empty(at[horizon]), at, coupling, gram, np.empty(scratch_size(kernel, tuples)), np.empty(2, np.int32)
+    )
 
 
 @leaf
@@ -91,7 +93,7 @@ def _factorise_by_loops(kernel, tuples, weights, factor):
 
 @leaf
 def _diagonal_block(tuples, h, weights, factor):
-    """lower_h ← diag(Σ_a D_h) + the part of `gram` on the nodes of h, lower triangle."""
+    """Set lower_h ← diag(Σ_a D_h) + the part of `gram` on the nodes of h, lower triangle."""
     lower, gram, state = factor.lower, factor.gram, tuples.state
     begin, size, at = tuples.layer[h], tuples.layer[h + 1] - tuples.layer[h], factor.lower_at[h]
     for i in range(size):
@@ -138,7 +140,7 @@ def _loop_eliminate(lower, at, size, coupling, begin, gram):
 
 @leaf
 def flow(kernel, tuples, weights, out):
-    """out (H, S) ← B·weights, on the nodes."""
+    """Set out (H, S) ← B·weights, on the nodes."""
     horizon, states = out.shape
     for s in range(states):
         out[0, s] = 0.0
@@ -156,7 +158,7 @@ def flow(kernel, tuples, weights, out):
 
 @leaf
 def flow_adjoint(kernel, tuples, values, out):
-    """out_i ← V_h(s) - Σ_s' P_h(s'|s, a)·V_{h+1}(s') for every tuple i; values (H, S), V_H = 0."""
+    """Set out_i ← V_h(s) - Σ_s' P_h(s'|s, a)·V_{h+1}(s') for every tuple i; values (H, S), V_H = 0."""
     horizon = values.shape[0]
     for h in range(horizon):
         if h + 1 < horizon:
@@ -169,7 +171,7 @@ def flow_adjoint(kernel, tuples, values, out):
 
 @leaf
 def solve(tuples, factor, values):
-    """values ← M⁻¹·values, values (H, S); entries outside the nodes become 0."""
+    """Set values ← M⁻¹·values, values (H, S); entries outside the nodes become 0."""
     lower, coupling, layer, state = factor.lower, factor.coupling, tuples.layer, tuples.state
     horizon, states = values.shape
     for h in range(horizon):

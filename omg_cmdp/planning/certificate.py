@@ -19,7 +19,7 @@ def certificate(
     weights: ArrayLike = 1.0,
     uncertainty: ArrayLike | None = None,
 ) -> float:
-    """Return an upper bound on γ·(L(q*) - L(q)), or on L(q*) - L(q) with uncertainty, where q is the occupancy of `policy`.
+    """Return an upper bound on γ·(L(q*) - L(q)), or with uncertainty on L(q*) - L(q), q the occupancy of `policy`.
 
     For any values V (H, S) with slacks z = V_h(s) - r_h(s, a) - Σ P_h(s'|s, a)·V_{h+1}(s') > 0, weak duality gives
 

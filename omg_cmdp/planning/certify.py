@@ -1,4 +1,4 @@
-"""The compiled certificate: from the tables and the returned pair alone. `certificate.py` is the same in plain numpy."""
+"""The compiled certificate, from the tables and the returned pair. `certificate.py` is the same in plain numpy."""
 
 from __future__ import annotations
 

@@ -13,12 +13,12 @@ _HERE = Path(__file__).parent
 
 # Sums may be reordered and fused (vectorised reductions), but NaN and infinity keep their meaning: the loop relies on
 # them to notice that it has left the interior.
-_OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
 compiled = numba.njit(cache=True, **_OPTIONS)
 
 # For functions that allocate nothing. Without the reference counts that numba would keep of every array it takes out of
 # a tuple, a small plan takes half the time.
-leaf = numba.njit(cache=True, _nrt=False, **_OPTIONS)
+leaf = numba.njit(cache=True, _nrt=False, **_OPTIONS)  # type: ignore[call-overload]
 
 
 def compiled_for(*arguments: numba.types.Type) -> Any:
@@ -42,15 +42,16 @@ def drop_stale_cache() -> None:
             index.unlink(missing_ok=True)
 
 
-class CompileNotice(event.Listener):  # type: ignore[misc]  # numba has no types
+class CompileNotice(event.Listener):
     """Tell the user, once, that the wait is compilation and will not come back."""
 
     told = False
 
     def on_start(self, event: Any) -> None:
+        """Say it."""
         if not self.told:
             self.told = True
             print("omg-cmdp: compiling the planner for this machine (once, about a minute)", file=sys.stderr)
 
     def on_end(self, event: Any) -> None:
-        pass
+        """Say nothing."""

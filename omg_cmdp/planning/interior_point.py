@@ -61,7 +61,7 @@ def new_newton(program):
 
 @leaf
 def product_floor(program, tolerance):
-    """Return the product asked of every tuple on top of its own: for ROOT, where u may be 0, an eighth of the tolerance."""
+    """Return the product asked of each tuple on top of its own: for ROOT, where u may be 0, it holds q off 0."""
     return 0.0 if program.kind == LOG else tolerance / (8 * program.rewards.size)
 
 

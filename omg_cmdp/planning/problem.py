@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import tempfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -59,31 +60,37 @@ class Problem:
                     start=self.mdp.start,
                     admissible=self.mdp.admissible,
                     tolerance=self.tolerance,
-                    **arrays,
+                    **arrays,  # type: ignore[arg-type]  # the stub takes them for its one option
                 )
                 file.flush()
                 os.fsync(file.fileno())
-                os.replace(file.name, target)
+                Path(file.name).replace(target)
             except BaseException:
-                os.unlink(file.name)
+                Path(file.name).unlink()
                 raise
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Problem:
         """Read a problem written by `save`."""
-        with np.load(path, allow_pickle=False) as file:
-            if "format" not in file or int(file["format"]) != _FORMAT:
-                raise ValueError(f"`path` must be a problem of format {_FORMAT} written by `Problem.save`, got {path}")
-            return cls(
-                mdp=TabularMDP(
-                    transitions=file["transitions"],
-                    rewards=file["rewards"],
-                    horizon=int(file["horizon"]),
-                    start=file["start"],
-                    admissible=file["admissible"],
-                ),
-                gamma=float(file["gamma"]) if "gamma" in file else None,
-                weights=file["weights"] if "weights" in file else None,
-                uncertainty=file["uncertainty"] if "uncertainty" in file else None,
-                tolerance=float(file["tolerance"]),
-            )
+        try:
+            with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+                arrays = dict(file)
+            if int(arrays["format"]) != _FORMAT:
+                raise KeyError("format")
+        except (EOFError, KeyError, ValueError, TypeError, zipfile.BadZipFile) as error:
+            raise ValueError(
+                f"`path` must be a problem of format {_FORMAT} written by `Problem.save`, got {os.fspath(path)}"
+            ) from error
+        return cls(
+            mdp=TabularMDP(
+                transitions=arrays["transitions"],
+                rewards=arrays["rewards"],
+                horizon=int(arrays["horizon"]),
+                start=arrays["start"],
+                admissible=arrays["admissible"],
+            ),
+            gamma=float(arrays["gamma"]) if "gamma" in arrays else None,
+            weights=arrays.get("weights"),
+            uncertainty=arrays.get("uncertainty"),
+            tolerance=float(arrays["tolerance"]),
+        )

@@ -24,7 +24,7 @@ class Program(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A primal q and a dual V, both feasible: q > 0 is an occupancy measure, and the slacks z = Bᵀ·V - r are positive."""
+    """A primal q and a dual V, both feasible: q > 0 is an occupancy measure, the slacks z = Bᵀ·V - r are positive."""
 
     q: np.ndarray  # (tuples,)
     values: np.ndarray  # (H, S)
@@ -40,7 +40,7 @@ def new_pair(program):
 
 @leaf
 def copy_pair(source, target):
-    """target ← source."""
+    """Set target ← source."""
     for i in range(source.q.size):
         target.q[i] = source.q[i]
         target.z[i] = source.z[i]
@@ -95,7 +95,7 @@ def duality_gap(program, pair):
 
 @leaf
 def node_masses(tuples, q, masses):
-    """masses ← Σ_a q, the state marginals."""
+    """Set masses ← Σ_a q, the state marginals."""
     for node in range(masses.size):
         masses[node] = 0.0
         for i in range(tuples.first[node], tuples.first[node + 1]):
@@ -104,7 +104,7 @@ def node_masses(tuples, q, masses):
 
 @leaf
 def hopeful_masses(program, masses, best, bound):
-    """masses ← per step, in proportion to an upper bound of what any policy gives the state:
+    """Set masses ← per step, in proportion to an upper bound of what any policy gives the state:
 
     b_0 = start, b_{h+1}(s') = min(1, Σ_s b_h(s)·max_a P_h(s'|s, a)).
 

@@ -1,6 +1,7 @@
 """The two regularisers of the planning program, each by its complementarity condition and its exact duality gap.
 
-Both programs are  max ⟨q, r⟩ + Σ φ(q)  over occupancy measures q, with slacks z = V_h(s) - r - P·V_{h+1} > 0 of a dual V:
+Both programs are  max ⟨q, r⟩ + Σ φ(q)  over occupancy measures q; z = V_h(s) - r - P·V_{h+1} > 0 are the slacks of a
+dual V:
 
 - LOG, coefficient m:   φ(q) = m·log q,    optimal where q·z = m.
 - ROOT, coefficient u:  φ(q) = √(u·q),     optimal where q·z² = u/4, that is q·z = ½·√(u·q).

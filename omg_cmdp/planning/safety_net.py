@@ -1,6 +1,6 @@
 """The slow, sure way: centre on the path by the dual alone.
 
-For θ > 0 the program with θ·log q added to every tuple's regulariser has the unconstrained, smooth, strictly convex dual
+With θ·log q added to every tuple's regulariser, θ > 0, the program has an unconstrained, smooth, strictly convex dual
 
     min_V  start·V_0 + Σ φ*_θ(z),   φ*_θ(z) = max_q φ(q) + θ·log q - z·q,
 
@@ -52,7 +52,8 @@ def centre_dual(program, pair, theta, limit, newton, trial):
     """
     make_slacks(program, pair)
     objective = dual_objective(program, pair, theta)
-    for iteration in range(limit):
+    iteration = 0
+    for iteration in range(limit):  # noqa: B007 (returned)
         for i in range(pair.z.size):
             pair.q[i], _, newton.weights[i] = best_response(program.kind, program.coefficients[i], theta, pair.z[i])
         if not blocks.factorise(program.kernel, program.tuples, newton.weights, newton.factor):

@@ -20,9 +20,9 @@ class Solution:
     """A policy for the regularised program, with a proof of how good it is.
 
     `policy` (H, S, A) is uniform over the admissible actions where a state cannot be reached. `occupancy` (H, S, A) is
-    its exact occupancy measure, zero there. `values` (H, S) is the dual, zero there too: its slacks V_h(s) - r - P·V_{h+1}
-    are positive wherever the occupancy is. `certificate` bounds γ·(L(q*) - L(q)), or L(q*) - L(q) for a plan with uncertainty;
-    `omg_cmdp.certificate` recomputes it in plain numpy from the MDP, `policy` and `values`.
+    its exact occupancy measure, and `values` (H, S) the dual, whose slacks V_h(s) - r - P·V_{h+1} are positive wherever
+    the occupancy is; both are zero where a state cannot be reached. `certificate` bounds γ·(L(q*) - L(q)), or
+    L(q*) - L(q) for a plan with uncertainty; `omg_cmdp.certificate` recomputes it in plain numpy.
     """
 
     policy: FloatArray

@@ -25,7 +25,7 @@ STAGES = 15
 
 @compiled
 def optimise(program, earlier, tolerance, pair):
-    """Solve the program into `pair`, from an earlier policy (per tuple) if that is a better start; return the iterations."""
+    """Solve the program into `pair`, from an `earlier` policy if that is a better start; return the iterations."""
     newton, work = new_newton(program), new_pair(program)
     floor = product_floor(program, tolerance)
     theta = cold_start(program, floor, pair)
@@ -41,7 +41,7 @@ def optimise(program, earlier, tolerance, pair):
 
 @compiled
 def with_safety_net(program, floor, tolerance, pair, newton, work):
-    """Centre by the dual alone, try the loop from there, and come closer until it works; `pair` ends as the best found."""
+    """Centre by the dual alone, try the loop from there, come closer until it works; `pair` ends as the best found."""
     best, centred = new_pair(program), new_pair(program)
     copy_pair(pair, best)
     least, iterations = duality_gap(program, best), 0
@@ -120,16 +120,16 @@ def expand(program, admissible, pair):
     float64,  # tolerance
     table(float64, 3),  # earlier
 )
-def solve(dense, row, indptr, indices, data, rewards, start, admissible, horizon, kind, coefficients, tolerance, earlier):
+def solve(
+    dense, row, indptr, indices, data, rewards, start, admissible, horizon, kind, coefficients, tolerance, earlier
+):
     """Return policy (H, S, A), values (H, S), the reachable states (H, S) and the number of iterations.
 
     Rewards and coefficients are (K, S, A), `earlier` is a policy to start from or empty. The tolerance is on the gap.
     """
     kernel = Kernel(dense, outer_products(dense), row, indptr, indices, data)
     tuples = reachable_tuples(kernel, start, admissible, horizon, UNREACHABLE_BELOW)
-    program = Program(
-        kernel, tuples, start, gather(tuples, rewards), gather(tuples, coefficients), kind
-    )
+    program = Program(kernel, tuples, start, gather(tuples, rewards), gather(tuples, coefficients), kind)
     pair = new_pair(program)
     iterations = optimise(program, gather(tuples, earlier) if earlier.size else np.empty(0), tolerance, pair)
     keep_slacks(program, pair)

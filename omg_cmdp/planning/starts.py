@@ -17,7 +17,7 @@ from omg_cmdp.planning.program import (
 from omg_cmdp.planning.regularisers import wanted_product
 
 FIRST_CENTRE = 0.003
-"""How central a cold start is made, as a part of what is at stake per tuple (measured: less fails more, more is slower)."""
+"""How central a cold start is made, as a part of what is at stake per tuple (less fails more, more is slower)."""
 BALANCED = 1e-3
 """The uniform policy's marginals are trusted unless one is this much smaller than hoped for."""
 FULL_CENTRE = 0.3

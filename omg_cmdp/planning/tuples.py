@@ -43,7 +43,7 @@ class Kernel(NamedTuple):
 
 @compiled
 def outer_products(dense):
-    """Return the lower triangles of p·pᵀ for all rows: with few states, sums of these are the quickest second moments."""
+    """Return the lower triangles of p·pᵀ for all rows: with few states, sums of these are the quickest moments."""
     steps, states, actions = dense.shape[:3]
     if states >= BLAS_FROM:
         return np.empty((0, 0, 0, 0))
@@ -105,7 +105,7 @@ def gather(tuples, array):
 
 @leaf
 def expect(kernel, tuples, h, values, out):
-    """out_i ← Σ_s' P_h(s'|s, a)·values(h + 1, s') for the tuples i of step h."""
+    """Set out_i ← Σ_s' P_h(s'|s, a)·values(h + 1, s') for the tuples i of step h."""
     dense, indptr = kernel.dense, kernel.indptr
     k, states = h % dense.shape[0], dense.shape[3]
     for node in range(tuples.layer[h], tuples.layer[h + 1]):
@@ -125,7 +125,7 @@ def expect(kernel, tuples, h, values, out):
 
 @leaf
 def push(kernel, tuples, h, weights, out):
-    """out(h + 1, s') ← out(h + 1, s') + Σ_i weights_i·P_h(s'|s, a) over the tuples i of step h."""
+    """Add Σ_i weights_i·P_h(s'|s, a), over the tuples i of step h, to out(h + 1, s')."""
     dense, indptr = kernel.dense, kernel.indptr
     k, states = h % dense.shape[0], dense.shape[3]
     for node in range(tuples.layer[h], tuples.layer[h + 1]):
@@ -143,7 +143,7 @@ def push(kernel, tuples, h, weights, out):
 
 @leaf
 def best_case(kernel, tuples, h, masses, best, out):
-    """out(h + 1, s') ← out(h + 1, s') + Σ_s masses(s)·max_a P_h(s'|s, a) over the nodes s of step h; `best` (S,) is scratch."""
+    """Add Σ_s masses(s)·max_a P_h(s'|s, a), over the nodes s of step h, to out(h + 1, s'); `best` (S,) is scratch."""
     dense, indptr = kernel.dense, kernel.indptr
     k, states = h % dense.shape[0], dense.shape[3]
     for node in range(tuples.layer[h], tuples.layer[h + 1]):

@@ -1,0 +1,42 @@
+"""A problem survives the file system, and nothing else is taken for one."""
+
+import numpy as np
+import pytest
+
+from omg_cmdp import Problem
+from tests.planning.problems import barrier_problem, root_problem
+
+
+@pytest.mark.parametrize("make", [barrier_problem, root_problem])
+def test_a_saved_problem_replays_bit_for_bit(make, rng, tmp_path):
+    for _ in range(10):
+        problem = make(rng)
+        problem.save(tmp_path / "problem.npz")
+        replayed, expected = Problem.load(tmp_path / "problem.npz").plan(), problem.plan()
+        np.testing.assert_array_equal(replayed.policy, expected.policy)
+        assert replayed.certificate == expected.certificate
+    assert [file.name for file in tmp_path.iterdir()] == ["problem.npz"]
+
+
+def test_a_failed_save_leaves_the_old_file(rng, tmp_path):
+    path = tmp_path / "problem.npz"
+    barrier_problem(rng).save(path)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="could not convert"):
+        Problem(mdp=barrier_problem(rng).mdp, gamma=1.0, weights="heavy").save(path)
+    assert path.read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"not a problem", b"PK\x03\x04 torn"])
+def test_another_file_is_refused(content, tmp_path):
+    path = tmp_path / "other.npz"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"`path` must be a problem of format 1"):
+        Problem.load(path)
+
+
+def test_an_archive_of_something_else_is_refused(tmp_path):
+    np.savez(tmp_path / "other.npz", x=np.ones(3))
+    with pytest.raises(ValueError, match=r"`path` must be a problem of format 1"):
+        Problem.load(tmp_path / "other.npz")
