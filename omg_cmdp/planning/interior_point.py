@@ -73,6 +73,7 @@ def interior_point(program, pair, tolerance, limit, newton, best):
     """
     floor, least, slow = product_floor(program, tolerance), np.inf, 0
     make_slacks(program, pair)
+    copy_pair(pair, best)
     for iteration in range(limit):
         gap, excess, distance = aim(program, pair, floor, newton)
         if gap <= tolerance:

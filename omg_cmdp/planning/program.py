@@ -141,6 +141,8 @@ def make_dual(program, masses, products, sweeps, pair):
     for h in range(horizon - 1, -1, -1):
         if h + 1 < horizon:
             expect(program.kernel, tuples, h, values, z)
+        for s in range(values.shape[1]):
+            values[h, s] = 0.0
         for node in range(tuples.layer[h], tuples.layer[h + 1]):
             first, last = tuples.first[node], tuples.first[node + 1]
             best = -np.inf
