@@ -46,4 +46,6 @@ def policy_value(mdp: TabularMDP, policy: ArrayLike) -> float:
 def _action_values(mdp: TabularMDP, step: int, next_values: FloatArray) -> FloatArray:
     """Return Q_h (S, A) given V_{h+1} (S,)."""
     kernel, rewards = mdp.kernel, mdp.reward_steps
-    return np.asarray(rewards[step % len(rewards)] + kernel[step % len(kernel)] @ next_values)
+    # Not a matrix product: BLAS rounds equal rows differently by their place in the table, and would break ties.
+    expected = np.einsum("saj,j->sa", kernel[step % len(kernel)], next_values)
+    return np.asarray(rewards[step % len(rewards)] + expected)

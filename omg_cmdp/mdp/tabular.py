@@ -42,6 +42,9 @@ class Space:
         object.__setattr__(self, "start", validation.frozen(distribution))
         object.__setattr__(self, "admissible", validation.frozen(mask))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (Space, dataclasses.asdict(self))
+
 
 @dataclasses.dataclass(frozen=True, init=False, eq=False)
 class TabularMDP:
@@ -107,7 +110,7 @@ class TabularMDP:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor, so that a copy in another process is as read-only as this one.
-        return _rebuild, (self.transitions, self.rewards, self.horizon, self.start, self.admissible)
+        return _rebuild, (TabularMDP, dataclasses.asdict(self))
 
     @property
     def states(self) -> int:
@@ -149,8 +152,5 @@ class TabularMDP:
         return self.rewards if self.rewards.ndim == 3 else self.rewards[None]
 
 
-def _rebuild(
-    transitions: FloatArray, rewards: FloatArray, horizon: int, start: FloatArray, admissible: BoolArray
-) -> TabularMDP:
-    # Rows of inadmissible actions are kept as zeros, which the constructor accepts.
-    return TabularMDP(transitions=transitions, rewards=rewards, horizon=horizon, start=start, admissible=admissible)
+def _rebuild(cls: type[Space] | type[TabularMDP], fields: dict[str, Any]) -> Space | TabularMDP:
+    return cls(**fields)
