@@ -14,6 +14,13 @@ def test_certificates_hold_on_random_problems(make, seed):
     assert not failures
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [barrier_problem, root_problem])
+def test_certificates_hold_on_twenty_thousand(make):
+    failures, _ = fuzz(make, 20_000)
+    assert not failures
+
+
 @pytest.mark.parametrize("make", [barrier_problem, root_problem])
 @pytest.mark.parametrize("states", [15, 16, 30, 60])
 def test_certificates_hold_for_every_engine(make, states, rng):
