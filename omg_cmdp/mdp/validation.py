@@ -32,7 +32,7 @@ def positive_number(name: str, value: Any) -> float:
         return value
     try:
         number = float(value) if np.ndim(value) == 0 and not isinstance(value, (str, bytes)) else np.nan
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         number = np.nan
     if not 0.0 < number < np.inf:
         raise ValueError(f"`{name}` must be a positive, finite number, got {value!r}")
@@ -47,7 +47,7 @@ def float_table(name: str, value: ArrayLike) -> FloatArray:
             return table.astype(np.float64, copy=False)
     except ValueError:
         pass
-    raise ValueError(f"`{name}` must be an array of real numbers, got {type(value).__name__} {value!r:.60}")
+    raise ValueError(f"`{name}` must be an array of real numbers, got {type(value).__name__}")
 
 
 def one_of_shapes(name: str, array: NDArray[Any], *shapes: tuple[int, ...]) -> None:

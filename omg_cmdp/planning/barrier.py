@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike
 from omg_cmdp.mdp import validation
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.validation import FloatArray
+from omg_cmdp.planning.arguments import regulariser
 from omg_cmdp.planning.solution import Solution, Status
 
-LOG, ROOT = 0, 1  # as in `regularisers`, which is compiled code and not imported here
 SPARSE_FROM, SPARSE_BELOW = 48, 0.25
 """Sparse rows pay from this many states on, below this share of non-zeros (measured)."""
 
@@ -53,12 +53,9 @@ def plan(
     >>> plan(mdp, gamma=1.0).policy.round(3)  # inverse gap weighting: 1/(λ + γ·gap)
     array([[[0.618, 0.382]]])
     """
-    kind, coefficients, scale = _regulariser(mdp, gamma, weights, uncertainty)
+    kind, coefficients, scale = regulariser(mdp, gamma, weights, uncertainty)
     tolerance = validation.positive_number("tolerance", tolerance)
-    earlier = _NO_POLICY
-    if start is not None:
-        earlier = start.policy
-        validation.one_of_shapes("start.policy", earlier, (mdp.horizon, mdp.states, mdp.actions))
+    earlier = _NO_POLICY if start is None else _earlier_policy(mdp, start)
 
     engine = _engine()
     kernel, rewards, first, mask = mdp.raw
@@ -72,6 +69,8 @@ def plan(
         )
     occupancy, gap = engine.certify(kernel, rewards, first, mask, reached, kind, coefficients, policy, values)
     certificate = gap * scale
+    if certificate != certificate:  # NaN, from numbers beyond the range of floats: nothing is proven
+        certificate = np.inf
     return Solution(
         policy=policy,
         occupancy=occupancy,
@@ -119,34 +118,12 @@ def plan_many(
         return [solution for chunk in done for solution in chunk]
 
 
-def _regulariser(
-    mdp: TabularMDP, gamma: float | None, weights: ArrayLike | None, uncertainty: ArrayLike | None
-) -> tuple[int, FloatArray, float]:
-    """Return kind, coefficients (K, S, A), and what turns a gap into the certificate."""
-    if (gamma is None) == (uncertainty is None):
-        given = "both" if gamma is not None else "neither"
-        raise ValueError(f"one of `gamma` and `uncertainty` must be given, got {given}")
-    if uncertainty is not None:
-        if weights is not None:
-            raise ValueError("`weights` must come with `gamma`, got them with `uncertainty`")
-        return ROOT, _coefficients(mdp, "uncertainty", uncertainty), 1.0
-    gamma = validation.positive_number("gamma", gamma)
-    if weights is None:
-        plain = np.empty((1, *mdp.admissible.shape))
-        plain.fill(1.0 / gamma)
-        return LOG, plain, gamma
-    return LOG, _coefficients(mdp, "weights", weights) / gamma, gamma
-
-
-def _coefficients(mdp: TabularMDP, name: str, value: ArrayLike) -> FloatArray:
-    table = validation.float_table(name, value)
-    step = (mdp.states, mdp.actions)
-    validation.one_of_shapes(name, table, step, (mdp.horizon, *step))
-    validation.in_range(name, table, 0.0, np.inf)
-    if name == "weights" and not table.all():
-        where = validation.first_index(table == 0.0)
-        raise ValueError(f"`weights` must be positive, got 0.0 at index {where}")
-    return table.reshape(-1, *step)
+def _earlier_policy(mdp: TabularMDP, start: Solution) -> FloatArray:
+    if not isinstance(start, Solution):
+        raise ValueError(f"`start` must be a Solution, got {type(start).__name__}")
+    policy = validation.float_table("start.policy", start.policy)
+    validation.one_of_shapes("start.policy", policy, (mdp.horizon, mdp.states, mdp.actions))
+    return policy
 
 
 def _one_each(name: str, value: object, count: int) -> Sequence[object]:

@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.mdp.occupancy import occupancy_measure, reachable_states
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.mdp.validation import FloatArray
+from omg_cmdp.mdp.validation import FloatArray, float_table, one_of_shapes
+from omg_cmdp.planning.arguments import ROOT, regulariser
 
 
 def certificate(
@@ -16,7 +17,7 @@ def certificate(
     values: ArrayLike,
     *,
     gamma: float | None = None,
-    weights: ArrayLike = 1.0,
+    weights: ArrayLike | None = None,
     uncertainty: ArrayLike | None = None,
 ) -> float:
     """Return an upper bound on γ·(L(q*) - L(q)), or with uncertainty on L(q*) - L(q), q the occupancy of `policy`.
@@ -31,19 +32,18 @@ def certificate(
     >>> certificate(mdp, [[[0.5, 0.5]]], [[0.7]], gamma=10.0)  # V = r + A/γ is optimal here
     0.0
     """
-    occupancy = occupancy_measure(mdp, policy)
+    kind, coefficients, scale = regulariser(mdp, gamma, weights, uncertainty)
+    table = float_table("values", values)
+    one_of_shapes("values", table, (mdp.horizon, mdp.states))
     counts = reachable_states(mdp)[:, :, None] & mdp.admissible
-    q, z = occupancy[counts], slacks(mdp, np.asarray(values, dtype=np.float64))[counts]
+    q, z = occupancy_measure(mdp, policy)[counts], slacks(mdp, table)[counts]
+    c = np.broadcast_to(coefficients, counts.shape)[counts]
     if not ((q > 0.0) & (z > 0.0)).all():
         return float("inf")
-    if uncertainty is not None:
-        u = np.broadcast_to(uncertainty, counts.shape)[counts]
-        return float(((np.sqrt(z * q) - 0.5 * np.sqrt(u / z)) ** 2).sum())
-    if gamma is None:
-        raise ValueError("give either `gamma` or `uncertainty`")
-    w = np.broadcast_to(weights, counts.shape)[counts]
-    excess = gamma * q * z / w - 1.0
-    return float((w * (excess - np.log1p(excess))).sum())
+    if kind == ROOT:
+        return float(((np.sqrt(z * q) - 0.5 * np.sqrt(c / z)) ** 2).sum())
+    excess = q * z / c - 1.0
+    return float(scale * (c * (excess - np.log1p(excess))).sum())
 
 
 def slacks(mdp: TabularMDP, values: FloatArray) -> FloatArray:

@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from omg_cmdp.planning import blocks
+from omg_cmdp.planning.arguments import LOG, ROOT
 from omg_cmdp.planning.blocks import Factor
 from omg_cmdp.planning.compiled import compiled, leaf
 from omg_cmdp.planning.program import copy_pair, make_occupancy, make_slacks
-from omg_cmdp.planning.regularisers import LOG, ROOT, gap_bound, wanted_product
+from omg_cmdp.planning.regularisers import gap_bound, wanted_product
 
 SOLVED, STALLED, LOST = 0, 1, 2
 

@@ -18,9 +18,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from omg_cmdp.planning.arguments import LOG
 from omg_cmdp.planning.compiled import leaf
-
-LOG, ROOT = 0, 1
 
 
 @leaf

@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from omg_cmdp.planning import blocks
+from omg_cmdp.planning.arguments import LOG
 from omg_cmdp.planning.compiled import leaf
 from omg_cmdp.planning.program import copy_pair, make_occupancy, make_slacks
-from omg_cmdp.planning.regularisers import LOG
 
 
 @leaf

@@ -166,6 +166,8 @@ BAD_POLICIES = [
     (np.full((4, 2, 3), [np.nan, 1.0, 0.0]), "finite", "nan", "(0, 0, 0)"),
     (np.full((4, 2, 3), [0.0, np.inf, 0.0]), "finite", "inf", "(0, 0, 1)"),
     (np.full((4, 2, 3), [0.5, 0.25, 0.25]), "inadmissible", "0.25", "(0, 1, 2)"),
+    ([[1.0], [0.5, 0.5]], "real numbers", "list"),
+    ("uniform", "real numbers", "str"),
 ]
 
 

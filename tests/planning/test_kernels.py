@@ -5,9 +5,10 @@ import pytest
 
 import omg_cmdp as omg
 from omg_cmdp.mdp import reachable_states
-from omg_cmdp.planning import barrier, blas, blocks, safety_net, sparse, starts, tuples
+from omg_cmdp.planning import arguments, barrier, blas, blocks, safety_net, sparse, starts, tuples
+from omg_cmdp.planning.arguments import LOG, ROOT
 from omg_cmdp.planning.program import Program, hopeful_masses, make_dual, new_pair
-from omg_cmdp.planning.regularisers import LOG, ROOT, gap_bound, gap_term, wanted_product
+from omg_cmdp.planning.regularisers import gap_bound, gap_term, wanted_product
 from tests.planning.problems import barrier_problem, combination_lock, root_problem
 from tests.random_mdps import by_step, random_mdp, random_mdps
 
@@ -155,7 +156,7 @@ def test_the_best_response_maximises_and_has_its_derivative(kind, rng):
 
 
 def program_of(problem):
-    kind, coefficients, _ = barrier._regulariser(problem.mdp, problem.gamma, problem.weights, problem.uncertainty)
+    kind, coefficients, _ = arguments.regulariser(problem.mdp, problem.gamma, problem.weights, problem.uncertainty)
     kernel = kernel_of(problem.mdp)
     index = tuples_of(problem.mdp, kernel)
     rewards = tuples.gather(index, problem.mdp.raw[1])
@@ -204,7 +205,7 @@ def test_the_compiled_certificate_is_the_one_in_numpy(make, rng):
         solution = problem.plan()
         # At the optimum the terms are squares of rounding errors; an earlier iterate has digits to compare.
         values = solution.values * 1.001 + 1e-3 * np.arange(problem.mdp.horizon, 0, -1)[:, None]
-        kind, coefficients, scale = barrier._regulariser(
+        kind, coefficients, scale = arguments.regulariser(
             problem.mdp, problem.gamma, problem.weights, problem.uncertainty
         )
         kernel, rewards, first, mask = problem.mdp.raw
@@ -212,10 +213,10 @@ def test_the_compiled_certificate_is_the_one_in_numpy(make, rng):
         occupancy, gap = barrier._engine().certify(
             kernel, rewards, first, mask, reached, kind, coefficients, solution.policy, values
         )
-        arguments = {"gamma": problem.gamma} if problem.gamma else {"uncertainty": problem.uncertainty}
+        chosen = {"gamma": problem.gamma} if problem.gamma else {"uncertainty": problem.uncertainty}
         if problem.weights is not None:
-            arguments["weights"] = problem.weights
-        expected = omg.certificate(problem.mdp, solution.policy, values, **arguments)
+            chosen["weights"] = problem.weights
+        expected = omg.certificate(problem.mdp, solution.policy, values, **chosen)
         assert gap * scale == pytest.approx(expected, rel=1e-6)
         np.testing.assert_allclose(occupancy, solution.occupancy, rtol=1e-12)
 

@@ -1,5 +1,7 @@
 """Bad arguments of the planner: a ValueError that names the argument, the rule and the value."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -45,6 +47,40 @@ def test_bad_arguments(arguments, message):
 def test_an_earlier_solution_must_have_the_shape():
     with pytest.raises(ValueError, match=r"`start.policy` must have shape \(4, 2, 3\), got \(5, 2, 3\)"):
         omg.plan(MDP, gamma=1.0, start=omg.plan(OTHER, gamma=1.0))
+
+
+@pytest.mark.parametrize("start", [np.ones((4, 2, 3)) / 3, "warm", 3, {}])
+def test_an_earlier_solution_must_be_one(start):
+    with pytest.raises(ValueError, match="`start` must be a Solution, got"):
+        omg.plan(MDP, gamma=1.0, start=start)
+
+
+def test_a_nonsense_policy_in_the_earlier_solution_does_no_harm():
+    solution = omg.plan(MDP, gamma=1.0)
+    for policy in (np.full((4, 2, 3), np.nan), np.zeros((4, 2, 3), dtype=int), np.full((3, 2, 4), -1.0).T):
+        odd = dataclasses.replace(solution, policy=policy)
+        assert omg.plan(MDP, gamma=1.0, start=odd).status is omg.Status.SOLVED
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD.values(), ids=BAD)
+def test_the_certificate_refuses_the_same(arguments, message):
+    if "tolerance" in arguments:
+        return
+    solution = omg.plan(MDP, gamma=1.0)
+    with pytest.raises(ValueError, match=message):
+        omg.certificate(MDP, solution.policy, solution.values, **arguments)
+
+
+def test_the_certificate_wants_values_of_the_right_shape():
+    solution = omg.plan(MDP, gamma=1.0)
+    with pytest.raises(ValueError, match=r"`values` must have shape \(4, 2\), got \(3, 2\)"):
+        omg.certificate(MDP, solution.policy, solution.values[1:], gamma=1.0)
+
+
+@pytest.mark.parametrize("gamma", [1e-300, 1e300])
+def test_beyond_the_range_of_floats_nothing_is_claimed(gamma):
+    solution = omg.plan(MDP, gamma=gamma)
+    assert (solution.status is omg.Status.SOLVED) == (solution.certificate <= 1e-9)
 
 
 @pytest.mark.parametrize("gamma", [1, np.float32(2.0), np.int64(3), np.array(4.0)])
