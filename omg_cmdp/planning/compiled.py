@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,9 @@ def drop_stale_cache() -> None:
     """
     newest = max(source.stat().st_mtime for source in _HERE.glob("*.py"))
     for index in (_HERE / "__pycache__").glob("*.nbi"):
-        if index.stat().st_mtime < newest:
-            index.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):  # another process of the same run was quicker
+            if index.stat().st_mtime < newest:
+                index.unlink()
 
 
 class CompileNotice(event.Listener):
