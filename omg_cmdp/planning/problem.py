@@ -72,25 +72,22 @@ class Problem:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Problem:
         """Read a problem written by `save`."""
+        refusal = f"`path` must be a problem of format {_FORMAT} written by `Problem.save`, got {os.fspath(path)}"
         try:
             with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 arrays = dict(file)
-            if int(arrays["format"]) != _FORMAT:
-                raise KeyError("format")
-        except (EOFError, KeyError, ValueError, TypeError, zipfile.BadZipFile) as error:
-            raise ValueError(
-                f"`path` must be a problem of format {_FORMAT} written by `Problem.save`, got {os.fspath(path)}"
-            ) from error
-        return cls(
-            mdp=TabularMDP(
+            if arrays.pop("format") != _FORMAT:
+                raise ValueError(refusal)
+            mdp = TabularMDP(
                 transitions=arrays["transitions"],
                 rewards=arrays["rewards"],
-                horizon=int(arrays["horizon"]),
+                horizon=arrays["horizon"].item(),
                 start=arrays["start"],
                 admissible=arrays["admissible"],
-            ),
-            gamma=float(arrays["gamma"]) if "gamma" in arrays else None,
-            weights=arrays.get("weights"),
-            uncertainty=arrays.get("uncertainty"),
-            tolerance=float(arrays["tolerance"]),
-        )
+            )
+            gamma = arrays["gamma"].item() if "gamma" in arrays else None
+            tolerance = arrays["tolerance"].item()
+        except (AttributeError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+            raise ValueError(refusal) from error
+        weights, uncertainty = arrays.get("weights"), arrays.get("uncertainty")
+        return cls(mdp=mdp, gamma=gamma, weights=weights, uncertainty=uncertainty, tolerance=tolerance)

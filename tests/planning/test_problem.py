@@ -36,7 +36,12 @@ def test_another_file_is_refused(content, tmp_path):
         Problem.load(path)
 
 
-def test_an_archive_of_something_else_is_refused(tmp_path):
-    np.savez(tmp_path / "other.npz", x=np.ones(3))
+@pytest.mark.parametrize(
+    "arrays",
+    [{"x": np.ones(3)}, {"format": 2}, {"format": 1}, {"format": np.ones(3)}, {"format": 1, "transitions": "north"}],
+    ids=["foreign", "newer", "incomplete", "odd format", "odd table"],
+)
+def test_an_archive_of_something_else_is_refused(arrays, tmp_path):
+    np.savez(tmp_path / "other.npz", **arrays)
     with pytest.raises(ValueError, match=r"`path` must be a problem of format 1"):
         Problem.load(tmp_path / "other.npz")
