@@ -11,6 +11,9 @@ from omg_cmdp.mdp.validation import BoolArray, FloatArray, policy_table
 UNREACHABLE_BELOW = 1e-30
 """A state whose probability at a step, under the uniform policy, is below this counts as unreachable there."""
 
+NEGLIGIBLE = 1e-20
+"""A plan that puts more than this on a state that counts as unreachable has nothing proven."""
+
 
 def occupancy_measure(mdp: TabularMDP, policy: ArrayLike) -> FloatArray:
     """Return the occupancy measure (H, S, A) of `policy`, by the forward recursion

@@ -71,7 +71,7 @@ def plan(
     certificate = gap * scale
     if certificate != certificate:  # NaN, from numbers beyond the range of floats: nothing is proven
         certificate = np.inf
-    return Solution(
+    solution = Solution(
         policy=policy,
         occupancy=occupancy,
         values=values,
@@ -79,6 +79,10 @@ def plan(
         status=Status.SOLVED if certificate <= tolerance else Status.STALLED,
         iterations=iterations,
     )
+    if start is not None and solution.status is Status.STALLED:
+        cold = plan(mdp, gamma, weights=weights, uncertainty=uncertainty, tolerance=tolerance)
+        return min(solution, cold, key=lambda either: either.certificate)
+    return solution
 
 
 def plan_many(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.mdp.occupancy import occupancy_measure, reachable_states
+from omg_cmdp.mdp.occupancy import NEGLIGIBLE, occupancy_measure, reachable_states
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.validation import FloatArray, float_table, one_of_shapes
 from omg_cmdp.planning.arguments import ROOT, regulariser
@@ -26,7 +26,8 @@ def certificate(
 
         γ·(L(q*) - L(q)) <= Σ w·(x - 1 - ln x), x = γ·q·z/w,     or     L(q*) - L(q) <= Σ (√(z·q) - ½·√(u/z))²,
 
-    over the reachable, admissible (h, s, a). Values without positive slacks prove nothing: the answer is then inf.
+    over the reachable, admissible (h, s, a). Values without positive slacks prove nothing, nor does a policy that is
+    likely in a state that counts as unreachable: the answer is then inf.
 
     >>> mdp = TabularMDP(transitions=np.ones((1, 2, 1)), rewards=np.array([[0.5, 0.5]]), horizon=1)
     >>> certificate(mdp, [[[0.5, 0.5]]], [[0.7]], gamma=10.0)  # V = r + A/γ is optimal here
@@ -36,9 +37,10 @@ def certificate(
     table = float_table("values", values)
     one_of_shapes("values", table, (mdp.horizon, mdp.states))
     counts = reachable_states(mdp)[:, :, None] & mdp.admissible
-    q, z = occupancy_measure(mdp, policy)[counts], slacks(mdp, table)[counts]
+    occupancy = occupancy_measure(mdp, policy)
+    q, z = occupancy[counts], slacks(mdp, table)[counts]
     c = np.broadcast_to(coefficients, counts.shape)[counts]
-    if not ((q > 0.0) & (z > 0.0)).all():
+    if not ((q > 0.0) & (z > 0.0)).all() or (occupancy[~counts] > NEGLIGIBLE).any():
         return float("inf")
     if kind == ROOT:
         return float(((np.sqrt(z * q) - 0.5 * np.sqrt(c / z)) ** 2).sum())

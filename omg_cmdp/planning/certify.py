@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import float64, int64, uint8
 
+from omg_cmdp.mdp.occupancy import NEGLIGIBLE
 from omg_cmdp.planning.compiled import compiled_for, table
 from omg_cmdp.planning.regularisers import gap_term
 
@@ -24,7 +25,8 @@ def certify(kernel, rewards, start, admissible, reached, kind, coefficients, pol
     """Return the occupancy measure (H, S, A) of `policy` and the duality gap that it and `values` prove.
 
     Nothing but the pair and the set of reachable states (H, S) comes from the solver: occupancy and slacks are computed
-    here from the tables. Without positive slacks nothing is proven, and the gap is inf.
+    here from the tables. Without positive slacks, or if the policy is likely in a state that counts as unreachable,
+    nothing is proven, and the gap is inf.
     """
     horizon, states, actions = policy.shape
     occupancy = np.zeros((horizon, states, actions))
@@ -36,7 +38,9 @@ def certify(kernel, rewards, start, admissible, reached, kind, coefficients, pol
             after[j] = 0.0
         for s in range(states):
             if not reached[h, s]:
-                continue
+                if marginal[s] <= NEGLIGIBLE:
+                    continue
+                gap = np.inf  # the program left out what this plan does: rare for the uniform policy, not for this one
             for a in range(actions):
                 if admissible[s, a]:
                     q = marginal[s] * policy[h, s, a]
@@ -47,7 +51,7 @@ def certify(kernel, rewards, start, admissible, reached, kind, coefficients, pol
                             expected += kernel[k, s, a, j] * values[h + 1, j]
                     slack = values[h, s] - rewards[h % rewards.shape[0], s, a] - expected
                     occupancy[h, s, a] = q
-                    if q > 0.0 and slack > 0.0:
+                    if reached[h, s] and q > 0.0 and slack > 0.0:
                         gap += gap_term(kind, coefficients[h % coefficients.shape[0], s, a], q, slack)
                     else:
                         gap = np.inf

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -87,7 +88,7 @@ class Problem:
             )
             gamma = arrays["gamma"].item() if "gamma" in arrays else None
             tolerance = arrays["tolerance"].item()
-        except (AttributeError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        except (AttributeError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile, zlib.error) as error:
             raise ValueError(refusal) from error
         weights, uncertainty = arrays.get("weights"), arrays.get("uncertainty")
         return cls(mdp=mdp, gamma=gamma, weights=weights, uncertainty=uncertainty, tolerance=tolerance)

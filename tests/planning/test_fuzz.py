@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from omg_cmdp import Problem, Status, TabularMDP
+from omg_cmdp import Problem, Status, TabularMDP, certificate, occupancy_measure
 from tests.planning.fuzz import fuzz
 from tests.planning.problems import barrier_problem, combination_lock, duality_gap, root_problem
 
@@ -89,3 +89,18 @@ def test_a_state_rarer_than_the_threshold_counts_as_unreachable():
     assert (solution.occupancy[1:, 1] > 0.0).all()
     assert (solution.occupancy[:, 2] == 0.0).all()
     np.testing.assert_array_equal(solution.policy[:, 2], 0.5)
+
+
+def test_a_plan_that_lives_where_uniform_play_never_comes_claims_nothing():
+    """110 binary digits, then back to the start; one mistake leads to a trap. Uniform play gets there with 2^-110."""
+    digits, last = np.arange(110), 110
+    transitions, rewards = np.zeros((112, 2, 112)), np.zeros((112, 2))
+    transitions[digits, 0, digits + 1] = transitions[digits, 1, 111] = 1.0
+    transitions[last, :, 0] = transitions[111, :, 111] = 1.0
+    rewards[digits, 0] = 0.5
+    problem = Problem(mdp=TabularMDP(transitions=transitions, rewards=rewards, horizon=130), gamma=1e4)
+    solution = problem.plan()
+    assert solution.status is Status.STALLED
+    assert solution.certificate == np.inf
+    assert certificate(problem.mdp, solution.policy, solution.values, gamma=1e4) == np.inf
+    np.testing.assert_allclose(solution.occupancy, occupancy_measure(problem.mdp, solution.policy), atol=1e-15)

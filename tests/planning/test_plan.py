@@ -185,6 +185,16 @@ class TestWarmStart:
                 assert solution.status is omg.Status.SOLVED
                 assert solution.certificate <= problem.tolerance
 
+    @pytest.mark.parametrize("number", [700, 1036, 1628])
+    def test_where_a_warm_start_stalled_the_cold_answer_is_given(self, number):
+        rng = np.random.default_rng(number)
+        states, horizon = int(rng.integers(2, 9)), int(rng.integers(2, 6))
+        transitions, rewards = np.eye(states)[rng.integers(states, size=(states, 2))], rng.random((states, 2))
+        u = 10.0 ** rng.uniform(-20, 0, size=(states, 2)) * (rng.random((states, 2)) < 0.5)
+        mdp = omg.TabularMDP(transitions=transitions, rewards=rewards, horizon=horizon)
+        other = omg.plan(with_tables(mdp, rewards=rng.random((states, 2))), uncertainty=u, tolerance=1e-8)
+        assert omg.plan(mdp, uncertainty=u, tolerance=1e-8, start=other).status is omg.Status.SOLVED
+
     def test_the_same_problem_needs_no_iteration(self, rng):
         for mdp in random_mdps(rng, 10, kernel="dense", states=5):
             solution = omg.plan(mdp, gamma=1e3)
