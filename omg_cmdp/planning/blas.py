@@ -93,7 +93,9 @@ class _OneThread:
 
     def _set(self, threads: list[int]) -> None:
         for pool, count in zip(self._pools, threads, strict=True):
-            pool.set_num_threads(count)
+            # threadpoolctl listens to one thread per process only, lest threads undo each other's limits; here the
+            # count of users sees to that, and a plan from any thread must have its limit.
+            getattr(pool, "_real_set_num_threads", pool.set_num_threads)(count)
 
 
 # One thread for two reasons: small blocks on many threads are slower by far, and the order of sums, hence every bit of

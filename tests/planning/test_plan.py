@@ -1,7 +1,10 @@
 """What a plan must satisfy: closed forms, identities, bounds, metamorphic relations."""
 
+import concurrent.futures
+
 import numpy as np
 import pytest
+import threadpoolctl
 from scipy.optimize import brentq
 
 import omg_cmdp as omg
@@ -207,6 +210,17 @@ class TestWarmStart:
             cold += omg.plan(moved, gamma=100.0).iterations
             warm += omg.plan(moved, gamma=100.0, start=omg.plan(mdp, gamma=100.0)).iterations
         assert warm < 0.7 * cold
+
+
+def test_any_thread_gets_the_same_bits_and_leaves_blas_as_it_was(rng):
+    mdp = random_mdp(rng, states=100, actions=3, horizon=8, kernel="dense")
+    expected = omg.plan(mdp, gamma=1e3)
+    before = [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        solutions = list(pool.map(lambda _: omg.plan(mdp, gamma=1e3), range(9)))
+    for solution in solutions:
+        np.testing.assert_array_equal(solution.policy, expected.policy)
+    assert [pool["num_threads"] for pool in threadpoolctl.threadpool_info()] == before
 
 
 class TestPlanMany:
