@@ -36,6 +36,7 @@ BAD = {
     "u text": ({"uncertainty": "high"}, r"`uncertainty` must be an array of real numbers"),
     "tolerance": ({"gamma": 1.0, "tolerance": 0.0}, r"`tolerance` must be a positive, finite number, got 0.0"),
 }
+REGULARISERS = {name: case for name, case in BAD.items() if "tolerance" not in case[0]}
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD.values(), ids=BAD)
@@ -62,10 +63,8 @@ def test_a_nonsense_policy_in_the_earlier_solution_does_no_harm():
         assert omg.plan(MDP, gamma=1.0, start=odd).status is omg.Status.SOLVED
 
 
-@pytest.mark.parametrize(("arguments", "message"), BAD.values(), ids=BAD)
+@pytest.mark.parametrize(("arguments", "message"), REGULARISERS.values(), ids=REGULARISERS)
 def test_the_certificate_refuses_the_same(arguments, message):
-    if "tolerance" in arguments:
-        return
     solution = omg.plan(MDP, gamma=1.0)
     with pytest.raises(ValueError, match=message):
         omg.certificate(MDP, solution.policy, solution.values, **arguments)
