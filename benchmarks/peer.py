@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.mdp import TabularMDP
 from omg_cmdp.mdp.occupancy import reachable_states
-from omg_cmdp.mdp.validation import BoolArray, FloatArray
+from omg_cmdp.validation import BoolArray, FloatArray
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)

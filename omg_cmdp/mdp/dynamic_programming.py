@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.mdp.validation import FloatArray, policy_table
+from omg_cmdp.validation import FloatArray, policy_table
 
 
 def optimal_policy(mdp: TabularMDP) -> tuple[FloatArray, float]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.mdp.validation import BoolArray, FloatArray, policy_table
+from omg_cmdp.validation import BoolArray, FloatArray, policy_table
 
 UNREACHABLE_BELOW = 1e-30
 """A state whose probability at a step, under the uniform policy, is below this counts as unreachable there."""

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.mdp import validation
-from omg_cmdp.mdp.validation import BoolArray, FloatArray
+from omg_cmdp import validation
+from omg_cmdp.validation import BoolArray, FloatArray
 
 
 @dataclasses.dataclass(frozen=True, init=False, eq=False)

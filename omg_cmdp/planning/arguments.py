@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.mdp import validation
+from omg_cmdp import validation
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.mdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray
 
 LOG, ROOT = 0, 1
 

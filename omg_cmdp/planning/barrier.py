@@ -18,11 +18,11 @@ from types import SimpleNamespace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.mdp import validation
+from omg_cmdp import validation
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.mdp.validation import FloatArray
 from omg_cmdp.planning.arguments import regulariser
 from omg_cmdp.planning.solution import Solution, Status
+from omg_cmdp.validation import FloatArray
 
 SPARSE_FROM, SPARSE_BELOW = 48, 0.25
 """Sparse rows pay from this many states on, below this share of non-zeros (measured)."""

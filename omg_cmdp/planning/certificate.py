@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.mdp.occupancy import NEGLIGIBLE, occupancy_measure, reachable_states
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.mdp.validation import FloatArray, float_table, one_of_shapes
 from omg_cmdp.planning.arguments import ROOT, regulariser
+from omg_cmdp.validation import FloatArray, float_table, one_of_shapes
 
 
 def certificate(

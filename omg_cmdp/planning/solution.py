@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 
-from omg_cmdp.mdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray
 
 
 class Status(enum.Enum):

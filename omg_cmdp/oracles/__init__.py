@@ -1,0 +1,23 @@
+"""Online regression oracles: least squares for rewards, log loss for dynamics, each with its theorem."""
+
+from omg_cmdp.oracles.aggregate import AggregateDynamics, AggregateRewards
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.oracles.counts import CountDynamics, CountRewards
+from omg_cmdp.oracles.finite import FiniteDynamics, FiniteRewards
+from omg_cmdp.oracles.known import KnownDynamics, KnownRewards
+from omg_cmdp.oracles.stepwise import StepwiseDynamics, StepwiseRewards
+
+__all__ = [
+    "AggregateDynamics",
+    "AggregateRewards",
+    "CountDynamics",
+    "CountRewards",
+    "DynamicsOracle",
+    "FiniteDynamics",
+    "FiniteRewards",
+    "KnownDynamics",
+    "KnownRewards",
+    "RewardOracle",
+    "StepwiseDynamics",
+    "StepwiseRewards",
+]

@@ -1,0 +1,82 @@
+"""What an oracle is: a model of all rewards, or of all transitions, that learns from one whole episode at a time."""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from omg_cmdp.validation import FloatArray
+
+Context = Any
+"""A vector of numbers, or a hashable label."""
+
+State = Mapping[str, NDArray[Any]]
+"""What an oracle has learned, as plain arrays: `np.savez(path, **oracle.state())`, `oracle.restore(np.load(path))`."""
+
+
+class Oracle(abc.ABC):
+    """What both kinds have in common. Only the bound is required; the rest says "cannot" by default."""
+
+    loss: float = math.nan
+    """The total loss of the predictions made so far; nan for an oracle that keeps no account."""
+
+    @abc.abstractmethod
+    def uncertainty(self, context: Context) -> FloatArray:
+        """Return (S, A): the oracle's own estimate of E(f* - f̂)², or of E[D²(P*, P̂)], for what `predict` returns."""
+
+    @abc.abstractmethod
+    def regret_bound(self, episodes: int, horizon: int) -> float:
+        """Return a proven bound on loss minus best loss of the class, for any contexts and outcomes; or `math.inf`."""
+
+    def best_loss(self) -> float:
+        """Return the total loss of the best function in hindsight; nan where that cannot be computed."""
+        return math.nan
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that was learned, as arrays of numbers and text."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be saved")
+
+    def restore(self, state: State) -> None:
+        """Continue, to the bit, where the oracle of equal make was whose `state()` this is."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be restored")
+
+
+class RewardOracle(Oracle):
+    """Online least squares: predicts mean rewards, is judged by Σ (f̂ - r)² over the steps of all episodes."""
+
+    @abc.abstractmethod
+    def predict(self, context: Context) -> FloatArray:
+        """Return (S, A) or (H, S, A), in [0, 1]. Pure: asking changes nothing."""
+
+    @abc.abstractmethod
+    def update(self, context: Context, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike) -> None:
+        """Learn from one whole episode, H entries each."""
+
+
+class DynamicsOracle(Oracle):
+    """Online maximum likelihood: predicts transitions, is judged by Σ -log P̂(s'|s,a) over the steps of all episodes."""
+
+    @abc.abstractmethod
+    def predict(self, context: Context) -> FloatArray:
+        """Return (S, A, S) or (H, S, A, S), rows on the simplex. Pure: asking changes nothing."""
+
+    @abc.abstractmethod
+    def update(self, context: Context, states: ArrayLike, actions: ArrayLike, next_states: ArrayLike) -> None:
+        """Learn from one whole episode, H entries each."""
+
+
+def restored(name: str, state: State, shape: tuple[int, ...] | None) -> FloatArray:
+    """Return a copy of the array `name` of `state`, which must be finite numbers of `shape` (None: any vector)."""
+    if name not in state:
+        raise ValueError(f"`state` must hold {name!r}, got {sorted(state)}")
+    array = np.array(state[name])
+    if array.dtype != np.float64 or not np.isfinite(array).all():
+        raise ValueError(f"`state` must hold finite numbers under {name!r}, got dtype {array.dtype}")
+    if (array.ndim != 1) if shape is None else (array.shape != shape):
+        raise ValueError(f"`state` must hold {name!r} of shape {'(N,)' if shape is None else shape}, got {array.shape}")
+    return array

@@ -1,0 +1,182 @@
+"""Tables of counts, for all contexts together or one for each label: running means, and Krichevsky-Trofimov.
+
+Forecasts of temper τ (1: textbook, H: proven), n the number of visits of a pair, docs/oracles.md, Theorems 3 and 4:
+
+    rewards    ½ + Σ(r - ½)/(n + 2τ)       regret <= (H/4)·Σ [1 + log(1 + T')]
+    dynamics   (n(s') + ατ)/(n + ατ·K)     regret <= H·Σ log[Γ(α)·Γ(T' + αK)/(Γ(αK)·Γ(T' + α))] if α >= ½
+
+The sums run over all pairs (of all tables), among which T' shares the T episodes evenly. K is the number of next states
+that the support admits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from omg_cmdp.oracles.base import Context
+from omg_cmdp.oracles.forecasters import DynamicsForecasters, RewardForecasters, Tempered
+from omg_cmdp.oracles.games import Episode
+from omg_cmdp.oracles.support import support_mask
+from omg_cmdp.validation import FloatArray, positive_integer, positive_number
+
+
+class _Counts(Tempered):
+    """What both share: one table, or one for each listed context."""
+
+    def __init__(self, states: int, actions: int, horizon: int, contexts: Iterable[Hashable] | None, rate: str) -> None:
+        super().__init__(horizon, rate)
+        self.states = positive_integer("states", states)
+        self.actions = positive_integer("actions", actions)
+        self._index = None if contexts is None else {label: i for i, label in enumerate(contexts)}
+        if self._index == {}:
+            raise ValueError("`contexts` must list at least one label, or be None, got none")
+        self._tables = 1 if self._index is None else len(self._index)
+
+    def _table(self, context: Context) -> int:
+        """Return the number of the context's table."""
+        if self._index is None:
+            return 0
+        try:
+            return self._index[context]
+        except (KeyError, TypeError):
+            raise ValueError(f"`context` must be one of the {len(self._index)} listed, got {context!r}") from None
+
+    def _cells(self, context: Context, episode: Episode[Any]) -> tuple[Any, ...]:
+        return (self._table(context), *episode.cells)
+
+    def _make(self) -> str:
+        labels = "" if self._index is None else f", contexts {list(self._index)}"
+        return f"{super()._make()}{labels}"
+
+
+@final
+class CountRewards(_Counts, RewardForecasters):
+    """Mean rewards of each pair, shrunk towards ½: context-free, or one table for each of `contexts`.
+
+    >>> oracle = CountRewards(states=1, actions=2, horizon=2, rate="realizable")
+    >>> oracle.update("any", states=[0, 0], actions=[1, 1], rewards=[1.0, 1.0])
+    >>> oracle.predict("any"), oracle.uncertainty("any")  # Laplace's rule, Beta(1, 1) and Beta(3, 1)
+    (array([[0.5 , 0.75]]), array([[0.08333333, 0.0375    ]]))
+    """
+
+    learned = ("visits", "sums", "squares")
+
+    def __init__(
+        self,
+        *,
+        states: int,
+        actions: int,
+        horizon: int,
+        contexts: Iterable[Hashable] | None = None,
+        rate: str = "guarded",
+    ) -> None:
+        super().__init__(states, actions, horizon, contexts, rate)
+        self._visits, self._sums, self._squares = np.zeros((3, self._tables, self.states, self.actions))
+
+    def _forecasts(self, context: Context) -> FloatArray:
+        table = self._table(context)
+        visits, sums = self._visits[table], self._sums[table]
+        return np.asarray(0.5 + (sums - 0.5 * visits) / (visits + 2.0 * self.tempers[:, None, None]))
+
+    def _learn(self, context: Context, episode: Episode[Any]) -> None:
+        cells = self._cells(context, episode)
+        np.add.at(self._visits, cells, 1.0)
+        np.add.at(self._sums, cells, episode.outcomes)
+        np.add.at(self._squares, cells, episode.outcomes**2)
+
+    def _expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
+        """Return the variance of Beta(1 + Σr, 1 + Σ(1-r)), and the squared distance of its mean from f̂."""
+        table = self._table(context)
+        total = self._visits[table] + 2.0
+        mean = (self._sums[table] + 1.0) / total
+        return np.asarray(mean * (1.0 - mean) / (total + 1.0) + (mean - prediction) ** 2)
+
+    def best_loss(self) -> float:
+        """Return the loss of the mean reward of each pair."""
+        return float((self._squares - self._sums**2 / np.maximum(self._visits, 1.0)).clip(min=0.0).sum())
+
+    def _textbook_bound(self, episodes: int) -> float:
+        pairs = self._visits.size
+        return 0.25 * pairs * (1.0 + math.log1p(episodes / pairs))
+
+
+@final
+class CountDynamics(_Counts, DynamicsForecasters):
+    """Transition frequencies with `prior` pseudo-counts each, ½ by default (Krichevsky and Trofimov, 1981).
+
+    `support` (S, A, S) says which transitions can happen. `contexts` lists labels with a table each.
+
+    >>> oracle = CountDynamics(states=2, actions=1, horizon=2, rate="realizable")
+    >>> oracle.update("any", states=[0, 0], actions=[0, 0], next_states=[1, 1])
+    >>> oracle.predict("any")[0]
+    array([[0.16666667, 0.83333333]])
+    """
+
+    learned = ("counts",)
+
+    def __init__(
+        self,
+        *,
+        states: int,
+        actions: int,
+        horizon: int,
+        contexts: Iterable[Hashable] | None = None,
+        rate: str = "guarded",
+        prior: float = 0.5,
+        support: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(states, actions, horizon, contexts, rate)
+        self.prior = positive_number("prior", prior)
+        self._support = support_mask(support, self.states, self.actions).astype(np.float64)
+        self._counts = np.zeros((self._tables, self.states, self.actions, self.states))
+
+    def _forecasts(self, context: Context) -> FloatArray:
+        counts = self._counts[self._table(context)]
+        smoothed = counts + self.prior * self.tempers[:, None, None, None] * self._support
+        return np.asarray(smoothed / smoothed.sum(axis=-1, keepdims=True))
+
+    def _learn(self, context: Context, episode: Episode[Any]) -> None:
+        np.add.at(self._counts, (*self._cells(context, episode), episode.outcomes), 1.0)
+
+    def _expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
+        """Return 2 - 2·Σ √P̂·E√θ for θ from the Dirichlet posterior, where E√θ_i is a ratio of Gammas."""
+        weights = self._counts[self._table(context)] + self.prior * self._support
+        total = weights.sum(axis=-1, keepdims=True)
+        roots = np.where(weights > 0.0, half_rise(np.maximum(weights, 1e-300)), 0.0) / half_rise(total)
+        return np.asarray(2.0 - 2.0 * (np.sqrt(prediction) * roots).sum(axis=-1))
+
+    def best_loss(self) -> float:
+        """Return the loss of the observed frequencies."""
+        totals = np.broadcast_to(self._counts.sum(axis=-1, keepdims=True), self._counts.shape)
+        seen = self._counts > 0.0
+        return float(-(self._counts[seen] * np.log(self._counts[seen] / totals[seen])).sum())
+
+    def _textbook_bound(self, episodes: int) -> float:
+        pairs = self._tables * self.states * self.actions
+        visits, successors = episodes / pairs, self._support.sum(axis=-1).max()
+        alpha, total = self.prior, self.prior * successors
+        if alpha < 0.5:
+            return math.inf
+        rise = math.lgamma(visits + total) - math.lgamma(visits + alpha)
+        return float(pairs * (rise + math.lgamma(alpha) - math.lgamma(total)))
+
+    def _make(self) -> str:
+        return f"{super()._make()}, prior {self.prior}"
+
+
+def half_rise(a: FloatArray) -> FloatArray:
+    """Return Γ(a + ½)/Γ(a) for a > 0: by log Γ below 100, and above, where that loses digits, by Stirling's series.
+
+    >>> half_rise(np.array([0.5, 1e8])) / np.sqrt([1 / math.pi, 1e8 - 0.25])  # Γ(1)/Γ(½), and the limit √(a - ¼)
+    array([1., 1.])
+    """
+    from scipy.special import poch  # imported with the first use: the package's import stays light
+
+    x = 1.0 / np.maximum(a, 100.0)
+    series = 1.0 + x * (-1 / 8 + x * (1 / 128 + x * (5 / 1024 + x * (-21 / 32768 - x * 399 / 262144))))
+    return np.where(a < 100.0, poch(np.minimum(a, 100.0), 0.5), np.sqrt(1.0 / x) * series)

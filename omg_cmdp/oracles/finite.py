@@ -1,0 +1,149 @@
+"""Finite classes: Vovk's aggregating algorithm for rewards, the Bayes mixture for dynamics.
+
+Regret against the best of N functions, with predictions frozen for H steps (docs/oracles.md, Theorem 1):
+
+    rewards    regret <= (H/2)·log N       weights ∝ exp(-(2/H)·loss), substitution at rate 2
+    dynamics   regret <= H·log N           weights ∝ exp(-(1/H)·loss), mean
+
+The textbook's rates are 2 and 1 (Vovk 1990, 1998); "guarded" turns log N into log 2N.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from omg_cmdp.oracles.base import Context
+from omg_cmdp.oracles.forecasters import DynamicsForecasters, RewardForecasters, Tempered
+from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
+from omg_cmdp.oracles.games import Episode, exponential_weights, substitution
+from omg_cmdp.oracles.support import Smoothing
+from omg_cmdp.validation import FloatArray
+
+
+class _Finite(Tempered):
+    """What both share: the functions, and the loss of each. The weights of any temper follow from the losses."""
+
+    learned = ("class_losses",)
+
+    def __init__(self, predictions: Predictions, horizon: int, rate: str) -> None:
+        super().__init__(horizon, rate)
+        self._functions = FunctionClass(predictions, self.game)
+        self._class_losses = np.zeros(0)
+
+    def _posteriors(self, functions: Functions) -> FloatArray:
+        """Return (K, N): the weights of the functions at each temper."""
+        losses = self._losses_of(functions)
+        return np.stack([exponential_weights(losses, self.game.rate / temper) for temper in self.tempers])
+
+    def _textbook_posterior(self, functions: Functions) -> FloatArray:
+        return exponential_weights(self._losses_of(functions), self.game.rate)
+
+    def _losses_of(self, functions: Functions) -> FloatArray:
+        count = len(functions.flat)
+        if len(self._class_losses) not in (0, count):
+            raise ValueError(f"`predictions` must hold {len(self._class_losses)} functions as before, got {count}")
+        return self._class_losses if len(self._class_losses) else np.zeros(count)
+
+    def _textbook_bound(self, episodes: int) -> float:
+        """(1/η)·log N; nothing before the first context, when N is not known yet."""
+        size = len(self._class_losses) or self._functions.size
+        return math.inf if size is None else math.log(size) / self.game.rate
+
+    def best_loss(self) -> float:
+        """Return the smallest loss of the class."""
+        return float(self._class_losses.min(initial=np.inf)) if len(self._class_losses) else 0.0
+
+    def _learned_shape(self, name: str) -> None:
+        return None
+
+
+@final
+class FiniteRewards(_Finite, RewardForecasters):
+    """Rewards from a class of N functions, `predictions`: context -> (N, S, A) or (N, H, S, A), in [0, 1].
+
+    `predictions` is a callable, evaluated for all N at once, or a mapping from labels. Regret: (H/2)·log N proven,
+    (H/2)·log 2N guarded; for H = 1 ½·log N.
+
+    >>> oracle = FiniteRewards({"c": np.array([[[0.0]], [[1.0]]])}, horizon=2)  # one pair; the reward is 0, or it is 1
+    >>> oracle.predict("c"), oracle.uncertainty("c")
+    (array([[0.5]]), array([[0.25]]))
+    >>> oracle.update("c", states=[0, 0], actions=[0, 0], rewards=[1.0, 1.0])
+    >>> oracle.predict("c").round(2), oracle.uncertainty("c").round(3)
+    (array([[0.89]]), array([[0.026]]))
+    >>> oracle.loss, oracle.best_loss(), round(oracle.regret_bound(episodes=1, horizon=2), 3)
+    (0.5, 0.0, 1.386)
+    """
+
+    def __init__(self, predictions: Predictions, *, horizon: int, rate: str = "guarded") -> None:
+        super().__init__(predictions, horizon, rate)
+
+    def _forecasts(self, context: Context) -> FloatArray:
+        functions = self._functions(context)
+        mixed = self._posteriors(functions) @ functions.exponentials
+        at_zero, at_one = mixed.reshape(len(mixed), 2, *functions.shape).swapaxes(0, 1)
+        return substitution(at_zero, at_one)
+
+    def _learn(self, context: Context, episode: Episode[Any]) -> None:
+        functions = self._functions(context)
+        losses = self.game.losses(self.game.examples(functions.tables, episode), episode)
+        self._class_losses = self._losses_of(functions) + losses
+
+    def _expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
+        """Return E(f - f̂)² = Var f + (E f - f̂)²."""
+        functions = self._functions(context)
+        posterior = self._textbook_posterior(functions)
+        mean = posterior @ functions.flat
+        variance = np.maximum(posterior @ functions.squares - mean**2, 0.0)
+        return variance.reshape(functions.shape) + (mean.reshape(functions.shape) - prediction) ** 2
+
+
+@final
+class FiniteDynamics(_Finite, DynamicsForecasters):
+    """Transitions from a class of N kernels, `predictions`: context -> (N, S, A, S) or (N, H, S, A, S).
+
+    `smoothing` ν replaces every kernel P by (1-ν)·P + ν·uniform, over the next states that `support` (S, A, S) admits
+    (None: all). It is for classes that may exclude what happens: without it such a transition costs 691, and with
+    it log(S/ν). Regret: H·log N proven, H·log 2N guarded, each plus T·H·log 1/(1-ν); for H = 1 log N.
+
+    >>> kernels = np.array([[[[0.9, 0.1]], [[0.0, 1.0]]], [[[0.1, 0.9]], [[0.0, 1.0]]]])  # state 0 lasts, or not
+    >>> oracle = FiniteDynamics(lambda context: kernels, horizon=2)
+    >>> oracle.update("any", states=[0, 0], actions=[0, 0], next_states=[0, 1])
+    >>> oracle.predict("any")[0]
+    array([[0.5, 0.5]])
+    """
+
+    def __init__(
+        self,
+        predictions: Predictions,
+        *,
+        horizon: int,
+        rate: str = "guarded",
+        smoothing: float = 0.0,
+        support: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(predictions, horizon, rate)
+        self._smoothing = Smoothing(smoothing, support)
+
+    def _forecasts(self, context: Context) -> FloatArray:
+        functions = self._functions(context)
+        mixed = self._posteriors(functions) @ functions.flat
+        return self._smoothing(mixed.reshape(len(mixed), *functions.shape))
+
+    def _learn(self, context: Context, episode: Episode[Any]) -> None:
+        functions = self._functions(context)
+        seen = self._smoothing.examples(self.game.examples(functions.tables, episode), functions.shape, episode)
+        self._class_losses = self._losses_of(functions) + self.game.losses(seen, episode)
+
+    def _expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
+        """Return E[D²] = E Σ (P + P̂) - 2·Σ √P̂·E√P."""
+        functions = self._functions(context)
+        roots = (self._textbook_posterior(functions) @ functions.roots).reshape(functions.shape)
+        return np.asarray(2.0 - 2.0 * (np.sqrt(prediction) * roots).sum(axis=-1))
+
+    def regret_bound(self, episodes: int, horizon: int) -> float:
+        """Return the bound of the class, and what smoothing may add to it."""
+        return super().regret_bound(episodes, horizon) + self._smoothing.price(episodes * horizon)

@@ -1,0 +1,108 @@
+"""N known functions of the context, as tables: checked once per context, and kept for contexts that come again."""
+
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from omg_cmdp.oracles.base import Context
+from omg_cmdp.oracles.games import Game
+from omg_cmdp.validation import FloatArray, float_table, frozen
+
+Predictions = Callable[[Any], ArrayLike] | Mapping[Any, ArrayLike]
+"""context -> (N, S, A), or (N, S, A, S) for dynamics, or either with steps (N, H, S, A, ...)."""
+
+KEPT_BYTES = 2**27
+"""Tables of the contexts used last are kept up to this size in all, and always those of the last one."""
+
+
+class Functions:
+    """The tables of all N functions at one context, (N, cells), and what is computed from them once."""
+
+    def __init__(self, tables: FloatArray) -> None:
+        self.shape = tables.shape[1:]
+        self.tables = frozen(tables)
+        self.flat = tables.reshape(len(tables), -1)
+
+    @functools.cached_property
+    def exponentials(self) -> FloatArray:
+        """exp(-2f²) and exp(-2(1-f)²), (N, 2·cells): for the substitution function."""
+        return np.concatenate([np.exp(-2.0 * self.flat**2), np.exp(-2.0 * (1.0 - self.flat) ** 2)], axis=1)
+
+    @functools.cached_property
+    def squares(self) -> FloatArray:
+        """f², for variances."""
+        return np.asarray(self.flat**2)
+
+    @functools.cached_property
+    def roots(self) -> FloatArray:
+        """√P, for Hellinger distances."""
+        return np.sqrt(self.flat)
+
+
+class FunctionClass:
+    """`predictions`, a callable or a mapping, behind checks and a small memory."""
+
+    def __init__(self, predictions: Predictions, game: Game[Any]) -> None:
+        if not callable(predictions) and not isinstance(predictions, Mapping):
+            raise ValueError(f"`predictions` must be a callable or a mapping, got {type(predictions).__name__}")
+        self._predictions = predictions
+        self._game = game
+        self._shape: tuple[int, ...] | None = None
+        self._kept: OrderedDict[Hashable, Functions] = OrderedDict()
+        self._bytes = 0
+
+    @property
+    def size(self) -> int | None:
+        """N; None before the first context."""
+        return None if self._shape is None else self._shape[0]
+
+    def __call__(self, context: Context) -> Functions:
+        """Return the tables at `context`. The class is fixed: a context seen lately is not evaluated again."""
+        key = _key(context)
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+        functions = Functions(self._evaluate(context))
+        self._kept[key] = functions
+        self._bytes += 3 * functions.tables.nbytes
+        while self._bytes > KEPT_BYTES and len(self._kept) > 1:
+            self._bytes -= 3 * self._kept.popitem(last=False)[1].tables.nbytes
+        return functions
+
+    def _evaluate(self, context: Context) -> FloatArray:
+        if isinstance(self._predictions, Mapping):
+            try:
+                values = self._predictions[context]
+            except (KeyError, TypeError):
+                known = len(self._predictions)
+                raise ValueError(f"`context` must be one of the {known} in `predictions`, got {context!r}") from None
+        else:
+            values = self._predictions(context)
+        tables = float_table("predictions", values)
+        self._game.check_tables("predictions", tables)
+        if self._shape not in (None, tables.shape):
+            raise ValueError(f"`predictions` must have one shape for all contexts, {self._shape}, got {tables.shape}")
+        self._shape = tables.shape
+        return tables
+
+
+def _key(context: Context) -> Hashable:
+    """Return what tells contexts apart: a vector's bytes, or the label itself."""
+    if isinstance(context, (np.ndarray, list)):
+        vector = np.asarray(context)
+        if vector.dtype.kind not in "biuf" or not np.isfinite(vector).all():
+            raise ValueError(f"`context` must be a vector of finite numbers or a hashable label, got {context!r}")
+        return vector.shape, vector.dtype.str, vector.tobytes()
+    try:
+        hash(context)
+    except TypeError:
+        raise ValueError(f"`context` must be a vector or a hashable label, got {context!r}") from None
+    if isinstance(context, float) and not np.isfinite(context):
+        raise ValueError(f"`context` must be finite, got {context!r}")
+    return type(context), context

@@ -1,0 +1,73 @@
+"""Known functions, such as a simulator's tables: no regret, no uncertainty, nothing to learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from omg_cmdp.oracles.base import Context
+from omg_cmdp.oracles.forecasters import DynamicsForecasters, Forecasters, RewardForecasters
+from omg_cmdp.oracles.function_class import FunctionClass
+from omg_cmdp.oracles.games import Episode
+from omg_cmdp.validation import FloatArray, positive_integer
+
+Known = ArrayLike | Callable[[Any], ArrayLike] | Mapping[Any, ArrayLike]
+"""One table for all contexts, or context -> table."""
+
+
+class _Known(Forecasters):
+    """A class of one function."""
+
+    def __init__(self, function: Known, *, horizon: int) -> None:
+        super().__init__(horizon, count=1)
+        self._function = function
+        self._functions = FunctionClass(self._evaluate, self.game)
+
+    def _evaluate(self, context: Context) -> FloatArray:
+        if isinstance(self._function, Mapping):
+            if context not in self._function:
+                raise ValueError(f"`context` must be one of the {len(self._function)} known, got {context!r}")
+            return np.asarray(self._function[context])[None]
+        table = self._function(context) if callable(self._function) else self._function
+        return np.asarray(table)[None]
+
+    def _forecasts(self, context: Context) -> FloatArray:
+        return self._functions(context).tables
+
+    def _learn(self, context: Context, episode: Episode[Any]) -> None:
+        """There is nothing to learn."""
+
+    def _expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
+        return np.zeros(self.game.pairs(prediction.shape))
+
+    def best_loss(self) -> float:
+        """Return its own loss: there is no other function."""
+        return self.loss
+
+    def regret_bound(self, episodes: int, horizon: int) -> float:
+        """Return 0."""
+        positive_integer("episodes", episodes)
+        positive_integer("horizon", horizon)
+        return 0.0
+
+
+@final
+class KnownRewards(_Known, RewardForecasters):
+    """Rewards that are known: a table (S, A) or (H, S, A), or context -> table.
+
+    >>> oracle = KnownRewards([[0.3, 0.7]], horizon=1)
+    >>> oracle.predict("any"), oracle.uncertainty("any"), oracle.regret_bound(episodes=100, horizon=1)
+    (array([[0.3, 0.7]]), array([[0., 0.]]), 0.0)
+    """
+
+
+@final
+class KnownDynamics(_Known, DynamicsForecasters):
+    """Transitions that are known: a table (S, A, S) or (H, S, A, S), or context -> table.
+
+    >>> KnownDynamics(np.full((2, 1, 2), 0.5), horizon=1).predict("any")[0]
+    array([[0.5, 0.5]])
+    """

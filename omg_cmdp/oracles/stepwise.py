@@ -1,0 +1,78 @@
+"""Step-dependent models: one oracle per step, each of which sees one example an episode.
+
+Tables become (H, S, A) or (H, S, A, S). Nothing is frozen any more, so that each oracle runs at the textbook's rate and
+the regret is the sum of H textbook bounds for T examples each: the same H·bound(T) as for one tempered oracle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.oracles.aggregate import checked_oracles, joint_state, restore_all, stacked
+from omg_cmdp.oracles.base import Context, DynamicsOracle, Oracle, RewardOracle, State
+from omg_cmdp.oracles.forecasters import DynamicsForecasters, Forecasters, RewardForecasters
+from omg_cmdp.oracles.games import Episode
+from omg_cmdp.validation import FloatArray
+
+
+class _Stepwise(Forecasters):
+    """One forecaster, made of H oracles with horizon 1."""
+
+    kind: type[Oracle]
+
+    def __init__(self, oracles: Sequence[Any]) -> None:
+        self.oracles = checked_oracles(oracles, self.kind, horizon=1)
+        super().__init__(len(self.oracles), count=1)
+
+    def _forecasts(self, context: Context) -> FloatArray:
+        return stacked([oracle.predict(context) for oracle in self.oracles])[None]
+
+    def _learn(self, context: Context, episode: Episode[Any]) -> None:
+        _, states, actions = episode.cells
+        for step, oracle in enumerate(self.oracles):
+            here = slice(step, step + 1)
+            oracle.update(context, states[here], actions[here], episode.outcomes[here])
+
+    def _expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
+        return np.stack([oracle.uncertainty(context) for oracle in self.oracles])
+
+    def best_loss(self) -> float:
+        """Return the sum over the steps."""
+        return float(sum(oracle.best_loss() for oracle in self.oracles))
+
+    def regret_bound(self, episodes: int, horizon: int) -> float:
+        """Return the sum over the steps."""
+        return float(sum(oracle.regret_bound(episodes, 1) for oracle in self.oracles[:horizon]))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the state of all steps, each behind its number, and the account."""
+        return {**super().state(), **joint_state(self.oracles)}
+
+    def restore(self, state: State) -> None:
+        """Restore all steps and the account, or nothing."""
+        restore_all(self.oracles, state)
+        super().restore(state)
+
+
+@final
+class StepwiseRewards(_Stepwise, RewardForecasters):
+    """Reward oracles, one per step, each made with `horizon=1`.
+
+    >>> from omg_cmdp.oracles import CountRewards
+    >>> oracle = StepwiseRewards([CountRewards(states=1, actions=2, horizon=1) for _ in range(3)])
+    >>> oracle.predict("any").shape
+    (3, 1, 2)
+    """
+
+    kind = RewardOracle
+
+
+@final
+class StepwiseDynamics(_Stepwise, DynamicsForecasters):
+    """Dynamics oracles, one per step, each made with `horizon=1`."""
+
+    kind = DynamicsOracle

@@ -1,0 +1,66 @@
+"""Which transitions can happen: masks of next states, and smoothing over them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from omg_cmdp.oracles.games import Episode
+from omg_cmdp.validation import FloatArray
+
+
+def support_mask(support: ArrayLike | None, states: int, actions: int) -> NDArray[np.bool_]:
+    """Return the boolean mask (S, A, S) of possible transitions; None admits all."""
+    if support is None:
+        return np.ones((states, actions, states), dtype=np.bool_)
+    mask = np.array(support)
+    if mask.dtype != np.bool_ or mask.shape != (states, actions, states):
+        wanted = f"boolean of shape {(states, actions, states)}"
+        raise ValueError(f"`support` must be {wanted}, got {mask.dtype} of shape {mask.shape}")
+    if not mask.any(axis=-1).all():
+        pair = tuple(int(i) for i in np.argwhere(~mask.any(axis=-1))[0])
+        raise ValueError(f"`support` must leave a next state for every (state, action), got none for {pair}")
+    return mask
+
+
+class Smoothing:
+    """P → (1-ν)·P + ν·uniform over the support: P̂ is never zero on a transition that can happen."""
+
+    def __init__(self, amount: float, support: ArrayLike | None) -> None:
+        number = float(amount)
+        if not 0.0 <= number < 1.0:
+            raise ValueError(f"`smoothing` must lie in [0, 1), got {amount!r}")
+        self.amount = number
+        self._uniform: FloatArray | None = None
+        if support is not None:
+            if np.ndim(support) != 3:
+                raise ValueError(f"`support` must have shape (S, A, S), got {np.shape(support)}")
+            mask = support_mask(support, *np.shape(support)[:2])
+            self._uniform = mask / mask.sum(axis=-1, keepdims=True)
+
+    def __call__(self, tables: FloatArray) -> FloatArray:
+        """Return `tables` (..., S, A, S), smoothed."""
+        if self.amount == 0.0:
+            return tables
+        return (1.0 - self.amount) * tables + self.amount * self._target(tables.shape[-3:])
+
+    def examples(self, examples: FloatArray, shape: tuple[int, ...], episode: Episode[Any]) -> FloatArray:
+        """Return the smoothed probabilities of the transitions seen, from those without smoothing."""
+        if self.amount == 0.0:
+            return examples
+        seen = self._target(shape[-3:])[(*episode.cells[-2:], episode.outcomes)]
+        return np.asarray((1.0 - self.amount) * examples + self.amount * seen)
+
+    def price(self, examples: int) -> float:
+        """Return what smoothing adds to the log loss of any kernel, at most."""
+        return -examples * math.log1p(-self.amount)
+
+    def _target(self, shape: tuple[int, ...]) -> FloatArray:
+        if self._uniform is None:
+            return np.full(shape, 1.0 / shape[-1])
+        if self._uniform.shape != shape:
+            raise ValueError(f"`support` must have shape {shape}, got {self._uniform.shape}")
+        return self._uniform
