@@ -5,11 +5,15 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.counts import CountDynamics, CountRewards
 from omg_cmdp.oracles.finite import FiniteDynamics, FiniteRewards
 from omg_cmdp.oracles.known import KnownDynamics, KnownRewards
+from omg_cmdp.oracles.linear import LinearRewards
+from omg_cmdp.oracles.mixture import BasisDynamics, MixtureDynamics
+from omg_cmdp.oracles.softmax import SoftmaxDynamics
 from omg_cmdp.oracles.stepwise import StepwiseDynamics, StepwiseRewards
 
 __all__ = [
     "AggregateDynamics",
     "AggregateRewards",
+    "BasisDynamics",
     "CountDynamics",
     "CountRewards",
     "DynamicsOracle",
@@ -17,7 +21,10 @@ __all__ = [
     "FiniteRewards",
     "KnownDynamics",
     "KnownRewards",
+    "LinearRewards",
+    "MixtureDynamics",
     "RewardOracle",
+    "SoftmaxDynamics",
     "StepwiseDynamics",
     "StepwiseRewards",
 ]

@@ -28,12 +28,15 @@ class _Aggregate(Forecasters):
         self.oracles = checked_oracles(oracles, self.kind, horizon)
         super().__init__(horizon, len(self.oracles))
 
+    def _prepare(self, context: Context) -> Context:
+        return context
+
     def _forecasts(self, context: Context) -> FloatArray:
         return stacked([oracle.predict(context) for oracle in self.oracles])
 
-    def _learn(self, context: Context, episode: Episode[Any]) -> None:
+    def _learn(self, context: Context, episode: Episode) -> None:
         for oracle in self.oracles:
-            oracle.update(context, *episode.cells[-2:], episode.outcomes)
+            oracle.update(context, episode.states, episode.actions, episode.outcomes)
 
     def _expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
         """Return Σ w·(u + divergence from the expert to the aggregate), w at the textbook's rate."""

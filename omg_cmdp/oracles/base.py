@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -70,13 +70,29 @@ class DynamicsOracle(Oracle):
         """Learn from one whole episode, H entries each."""
 
 
-def restored(name: str, state: State, shape: tuple[int, ...] | None) -> FloatArray:
-    """Return a copy of the array `name` of `state`, which must be finite numbers of `shape` (None: any vector)."""
+def context_key(context: Context) -> Hashable | None:
+    """Return what tells contexts apart: a vector's bytes, or a label; None for objects that may change in place.
+
+    >>> context_key("a") == context_key("a"), context_key(1) == context_key(True)
+    (True, False)
+    """
+    if isinstance(context, np.ndarray):
+        return None if context.dtype.hasobject else (context.shape, context.dtype.str, context.tobytes())
+    if isinstance(context, (str, int, float, np.generic)):
+        return type(context), context
+    if isinstance(context, (tuple, list)):
+        keys = tuple(context_key(entry) for entry in context)
+        return None if None in keys else (type(context), keys)
+    return None
+
+
+def restored(name: str, state: State, shape: tuple[int | None, ...]) -> FloatArray:
+    """Return a copy of the array `name` of `state`, which must be finite numbers of `shape` (None: any length)."""
     if name not in state:
         raise ValueError(f"`state` must hold {name!r}, got {sorted(state)}")
     array = np.array(state[name])
     if array.dtype != np.float64 or not np.isfinite(array).all():
         raise ValueError(f"`state` must hold finite numbers under {name!r}, got dtype {array.dtype}")
-    if (array.ndim != 1) if shape is None else (array.shape != shape):
-        raise ValueError(f"`state` must hold {name!r} of shape {'(N,)' if shape is None else shape}, got {array.shape}")
+    if len(shape) != array.ndim or any(want not in (None, got) for want, got in zip(shape, array.shape, strict=True)):
+        raise ValueError(f"`state` must hold {name!r} of shape {shape}, got {array.shape}")
     return array

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,9 +35,9 @@ class _Counts(Tempered):
         self._index = None if contexts is None else {label: i for i, label in enumerate(contexts)}
         if self._index == {}:
             raise ValueError("`contexts` must list at least one label, or be None, got none")
-        self._tables = 1 if self._index is None else len(self._index)
+        self._table_count = 1 if self._index is None else len(self._index)
 
-    def _table(self, context: Context) -> int:
+    def _prepare(self, context: Context) -> int:
         """Return the number of the context's table."""
         if self._index is None:
             return 0
@@ -45,9 +45,6 @@ class _Counts(Tempered):
             return self._index[context]
         except (KeyError, TypeError):
             raise ValueError(f"`context` must be one of the {len(self._index)} listed, got {context!r}") from None
-
-    def _cells(self, context: Context, episode: Episode[Any]) -> tuple[Any, ...]:
-        return (self._table(context), *episode.cells)
 
     def _make(self) -> str:
         labels = "" if self._index is None else f", contexts {list(self._index)}"
@@ -76,22 +73,22 @@ class CountRewards(_Counts, RewardForecasters):
         rate: str = "guarded",
     ) -> None:
         super().__init__(states, actions, horizon, contexts, rate)
-        self._visits, self._sums, self._squares = np.zeros((3, self._tables, self.states, self.actions))
+        self._visits, self._sums, self._squares = np.zeros((3, self._table_count, self.states, self.actions))
 
-    def _forecasts(self, context: Context) -> FloatArray:
-        table = self._table(context)
+    def _forecasts(self, table: int) -> FloatArray:
         visits, sums = self._visits[table], self._sums[table]
         return np.asarray(0.5 + (sums - 0.5 * visits) / (visits + 2.0 * self.tempers[:, None, None]))
 
-    def _learn(self, context: Context, episode: Episode[Any]) -> None:
-        cells = self._cells(context, episode)
-        np.add.at(self._visits, cells, 1.0)
-        np.add.at(self._sums, cells, episode.outcomes)
-        np.add.at(self._squares, cells, episode.outcomes**2)
+    def _learn(self, table: int, episode: Episode) -> None:
+        for learned, examples in (
+            (self._visits, np.ones(self.horizon)),
+            (self._sums, episode.outcomes),
+            (self._squares, episode.outcomes**2),
+        ):
+            np.add.at(learned[table], (episode.states, episode.actions), examples)
 
-    def _expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
+    def _expected_divergence(self, table: int, prediction: FloatArray) -> FloatArray:
         """Return the variance of Beta(1 + Σr, 1 + Σ(1-r)), and the squared distance of its mean from f̂."""
-        table = self._table(context)
         total = self._visits[table] + 2.0
         mean = (self._sums[table] + 1.0) / total
         return np.asarray(mean * (1.0 - mean) / (total + 1.0) + (mean - prediction) ** 2)
@@ -133,19 +130,19 @@ class CountDynamics(_Counts, DynamicsForecasters):
         super().__init__(states, actions, horizon, contexts, rate)
         self.prior = positive_number("prior", prior)
         self._support = support_mask(support, self.states, self.actions).astype(np.float64)
-        self._counts = np.zeros((self._tables, self.states, self.actions, self.states))
+        self._counts = np.zeros((self._table_count, self.states, self.actions, self.states))
 
-    def _forecasts(self, context: Context) -> FloatArray:
-        counts = self._counts[self._table(context)]
+    def _forecasts(self, table: int) -> FloatArray:
+        counts = self._counts[table]
         smoothed = counts + self.prior * self.tempers[:, None, None, None] * self._support
         return np.asarray(smoothed / smoothed.sum(axis=-1, keepdims=True))
 
-    def _learn(self, context: Context, episode: Episode[Any]) -> None:
-        np.add.at(self._counts, (*self._cells(context, episode), episode.outcomes), 1.0)
+    def _learn(self, table: int, episode: Episode) -> None:
+        np.add.at(self._counts[table], (episode.states, episode.actions, episode.outcomes), 1.0)
 
-    def _expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
+    def _expected_divergence(self, table: int, prediction: FloatArray) -> FloatArray:
         """Return 2 - 2·Σ √P̂·E√θ for θ from the Dirichlet posterior, where E√θ_i is a ratio of Gammas."""
-        weights = self._counts[self._table(context)] + self.prior * self._support
+        weights = self._counts[table] + self.prior * self._support
         total = weights.sum(axis=-1, keepdims=True)
         roots = np.where(weights > 0.0, half_rise(np.maximum(weights, 1e-300)), 0.0) / half_rise(total)
         return np.asarray(2.0 - 2.0 * (np.sqrt(prediction) * roots).sum(axis=-1))
@@ -157,7 +154,7 @@ class CountDynamics(_Counts, DynamicsForecasters):
         return float(-(self._counts[seen] * np.log(self._counts[seen] / totals[seen])).sum())
 
     def _textbook_bound(self, episodes: int) -> float:
-        pairs = self._tables * self.states * self.actions
+        pairs = self._table_count * self.states * self.actions
         visits, successors = episodes / pairs, self._support.sum(axis=-1).max()
         alpha, total = self.prior, self.prior * successors
         if alpha < 0.5:

@@ -11,7 +11,7 @@ The textbook's rates are 2 and 1 (Vovk 1990, 1998); "guarded" turns log N into l
 from __future__ import annotations
 
 import math
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from omg_cmdp.oracles.base import Context
 from omg_cmdp.oracles.forecasters import DynamicsForecasters, RewardForecasters, Tempered
 from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
-from omg_cmdp.oracles.games import Episode, exponential_weights, substitution
+from omg_cmdp.oracles.games import Episode, exponential_weights
 from omg_cmdp.oracles.support import Smoothing
 from omg_cmdp.validation import FloatArray
 
@@ -33,6 +33,9 @@ class _Finite(Tempered):
         super().__init__(horizon, rate)
         self._functions = FunctionClass(predictions, self.game)
         self._class_losses = np.zeros(0)
+
+    def _prepare(self, context: Context) -> Functions:
+        return self._functions(context)
 
     def _posteriors(self, functions: Functions) -> FloatArray:
         """Return (K, N): the weights of the functions at each temper."""
@@ -57,8 +60,8 @@ class _Finite(Tempered):
         """Return the smallest loss of the class."""
         return float(self._class_losses.min(initial=np.inf)) if len(self._class_losses) else 0.0
 
-    def _learned_shape(self, name: str) -> None:
-        return None
+    def _learned_shape(self, name: str) -> tuple[None]:
+        return (None,)
 
 
 @final
@@ -81,20 +84,17 @@ class FiniteRewards(_Finite, RewardForecasters):
     def __init__(self, predictions: Predictions, *, horizon: int, rate: str = "guarded") -> None:
         super().__init__(predictions, horizon, rate)
 
-    def _forecasts(self, context: Context) -> FloatArray:
-        functions = self._functions(context)
+    def _forecasts(self, functions: Functions) -> FloatArray:
         mixed = self._posteriors(functions) @ functions.exponentials
         at_zero, at_one = mixed.reshape(len(mixed), 2, *functions.shape).swapaxes(0, 1)
-        return substitution(at_zero, at_one)
+        return np.asarray(np.clip(0.5 + 0.25 * np.log(at_one / at_zero), 0.0, 1.0))
 
-    def _learn(self, context: Context, episode: Episode[Any]) -> None:
-        functions = self._functions(context)
-        losses = self.game.losses(self.game.examples(functions.tables, episode), episode)
-        self._class_losses = self._losses_of(functions) + losses
+    def _learn(self, functions: Functions, episode: Episode) -> None:
+        examples = functions.flat.take(episode.cells, axis=1)
+        self._class_losses = self._losses_of(functions) + self.game.losses(examples, episode)
 
-    def _expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
+    def _expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
         """Return E(f - f̂)² = Var f + (E f - f̂)²."""
-        functions = self._functions(context)
         posterior = self._textbook_posterior(functions)
         mean = posterior @ functions.flat
         variance = np.maximum(posterior @ functions.squares - mean**2, 0.0)
@@ -128,19 +128,17 @@ class FiniteDynamics(_Finite, DynamicsForecasters):
         super().__init__(predictions, horizon, rate)
         self._smoothing = Smoothing(smoothing, support)
 
-    def _forecasts(self, context: Context) -> FloatArray:
-        functions = self._functions(context)
+    def _forecasts(self, functions: Functions) -> FloatArray:
         mixed = self._posteriors(functions) @ functions.flat
         return self._smoothing(mixed.reshape(len(mixed), *functions.shape))
 
-    def _learn(self, context: Context, episode: Episode[Any]) -> None:
-        functions = self._functions(context)
-        seen = self._smoothing.examples(self.game.examples(functions.tables, episode), functions.shape, episode)
-        self._class_losses = self._losses_of(functions) + self.game.losses(seen, episode)
+    def _learn(self, functions: Functions, episode: Episode) -> None:
+        examples = functions.flat.take(episode.cells, axis=1)
+        smoothed = self._smoothing.examples(examples, functions.shape, episode)
+        self._class_losses = self._losses_of(functions) + self.game.losses(smoothed, episode)
 
-    def _expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
+    def _expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
         """Return E[D²] = E Σ (P + P̂) - 2·Σ √P̂·E√P."""
-        functions = self._functions(context)
         roots = (self._textbook_posterior(functions) @ functions.roots).reshape(functions.shape)
         return np.asarray(2.0 - 2.0 * (np.sqrt(prediction) * roots).sum(axis=-1))
 

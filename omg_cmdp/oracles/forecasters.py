@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import abc
 import math
+from collections.abc import Hashable
 from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.oracles.base import Context, DynamicsOracle, Oracle, RewardOracle, State, restored
-from omg_cmdp.oracles.games import LOG, SQUARE, Episode, Game, exponential_weights
+from omg_cmdp.oracles.base import Context, DynamicsOracle, Oracle, RewardOracle, State, context_key, restored
+from omg_cmdp.oracles.games import LOG, SQUARE, Episode, Game
 from omg_cmdp.validation import FloatArray, positive_integer
 
 RATES = ("guarded", "proven", "realizable")
@@ -28,48 +29,61 @@ RATES = ("guarded", "proven", "realizable")
 class Forecasters(Oracle):
     """K forecasters that learn side by side; their aggregate is the prediction, their losses are the weights."""
 
-    game: ClassVar[Game[Any]]
+    game: ClassVar[Game]
     learned: ClassVar[tuple[str, ...]] = ()
     """The names of the float arrays that a subclass learns, kept as attributes with a leading underscore."""
 
     def __init__(self, horizon: int, count: int) -> None:
         self.horizon = positive_integer("horizon", horizon)
+        self.episodes = 0
         self.loss = 0.0
         self._losses = np.zeros(count)
+        self._guard_rate = self.game.rate / self.horizon
+        self._answered: tuple[Hashable, Any, FloatArray] | None = None
 
     @abc.abstractmethod
-    def _forecasts(self, context: Context) -> FloatArray:
-        """Return (K, ...): each forecaster's table; refuse a bad context."""
+    def _prepare(self, context: Context) -> Any:
+        """Return what the methods below need of a context, such as its features; refuse a bad one."""
 
     @abc.abstractmethod
-    def _learn(self, context: Context, episode: Episode[Any]) -> None:
+    def _forecasts(self, prepared: Any) -> FloatArray:
+        """Return (K, ...): each forecaster's table."""
+
+    @abc.abstractmethod
+    def _learn(self, prepared: Any, episode: Episode) -> None:
         """Update the forecasters with a checked episode."""
 
     @abc.abstractmethod
-    def _expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
+    def _expected_divergence(self, prepared: Any, prediction: FloatArray) -> FloatArray:
         """Return the posterior mean of the divergence between the truth and `prediction`."""
 
     def predict(self, context: Context) -> FloatArray:
         """Return the aggregate of the forecasters."""
-        return self.game.aggregate(self._weights(), self._forecasts(context))
+        return self.game.aggregate(self._losses, self._guard_rate, self._answer(context)[1])
 
     def uncertainty(self, context: Context) -> FloatArray:
         """Return the expected divergence of `predict(context)` under the textbook's posterior."""
-        return np.maximum(self._expected_divergence(context, self.predict(context)), 0.0)
+        return np.maximum(self._expected_divergence(self._answer(context)[0], self.predict(context)), 0.0)
 
     def _observe(self, context: Context, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike) -> None:
-        """Check, charge every forecaster and the aggregate, learn. Whatever raises does so before anything changes."""
-        tables = self._forecasts(context)
-        episode = self.game.read(self.game.pairs(tables.shape[1:]), self.horizon, states, actions, outcomes)
-        examples = self.game.examples(tables, episode)
-        own = self.game.aggregate(self._weights(), examples)
-        losses = self.game.losses(examples, episode)
-        self._learn(context, episode)
-        self._losses += losses
-        self.loss += float(self.game.losses(own, episode))
+        """Check, learn, charge every forecaster and the aggregate. What raises does so before anything changes."""
+        prepared, tables = self._answer(context)
+        episode = self.game.read(tables.shape[1:], self.horizon, states, actions, outcomes)
+        self._answered = None
+        self._learn(prepared, episode)
+        self.loss += self.game.charge(self._losses, self._guard_rate, tables, episode)
+        self.episodes += 1
 
-    def _weights(self) -> FloatArray:
-        return exponential_weights(self._losses, self.game.rate / self.horizon)
+    def _answer(self, context: Context) -> tuple[Any, FloatArray]:
+        """Return the prepared context and the forecasts; the last answer is remembered until the next update."""
+        key = context_key(context)
+        answered = self._answered
+        if answered is not None and answered[0] == key:
+            return answered[1:]
+        prepared = self._prepare(context)
+        forecasts = self._forecasts(prepared)
+        self._answered = None if key is None else (key, prepared, forecasts)
+        return prepared, forecasts
 
     def _guard_price(self) -> float:
         """The regret against the best forecaster, (H/η)·log K."""
@@ -82,21 +96,26 @@ class Forecasters(Oracle):
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all that was learned, as arrays of numbers and text."""
         arrays = {name: getattr(self, f"_{name}").copy() for name in self.learned}
-        return {"make": np.array(self._make()), "loss": np.array(self.loss), "losses": self._losses.copy(), **arrays}
+        account = {
+            "episodes": np.array(float(self.episodes)),
+            "loss": np.array(self.loss),
+            "losses": self._losses.copy(),
+        }
+        return {"make": np.array(self._make()), **account, **arrays}
 
     def restore(self, state: State) -> None:
         """Continue, to the bit, where the oracle of equal make was whose `state()` this is."""
         make = str(state["make"]) if "make" in state else None
         if make != self._make():
             raise ValueError(f"`state` must come from {self._make()!r}, got {make!r}")
-        loss = restored("loss", state, ())
+        episodes, loss = restored("episodes", state, ()), restored("loss", state, ())
         losses = restored("losses", state, self._losses.shape)
         arrays = {name: restored(name, state, self._learned_shape(name)) for name in self.learned}
-        self.loss, self._losses = float(loss), losses
+        self.episodes, self.loss, self._losses, self._answered = int(episodes), float(loss), losses, None
         for name, array in arrays.items():
             setattr(self, f"_{name}", array)
 
-    def _learned_shape(self, name: str) -> tuple[int, ...] | None:
+    def _learned_shape(self, name: str) -> tuple[int | None, ...]:
         shape: tuple[int, ...] = getattr(self, f"_{name}").shape
         return shape
 
@@ -123,33 +142,50 @@ class DynamicsForecasters(Forecasters, DynamicsOracle):
         self._observe(context, states, actions, next_states)
 
 
-class Tempered(Forecasters):
-    """A class of functions at the textbook's rate, at the proven one, or both.
-
-    A forecaster of temper τ sees each example with weight 1/τ beside its prior: τ = 1 is the textbook's, τ = H the
-    proven one.
-    """
+class Rated(Forecasters):
+    """A class of functions with two forecasters: a practical one, and one that is proven for frozen episodes."""
 
     def __init__(self, horizon: int, rate: str) -> None:
         if rate not in RATES:
             raise ValueError(f"`rate` must be one of {', '.join(RATES)}, got {rate!r}")
-        horizon = positive_integer("horizon", horizon)
-        both = {"realizable": [1.0], "proven": [horizon], "guarded": [1.0, horizon]}[rate]
-        # For H = 1 the two coincide.
-        self.tempers = np.array([1.0] if horizon == 1 else both)
         self.rate = rate
-        super().__init__(horizon, len(self.tempers))
+        super().__init__(horizon, self._forecaster_count(positive_integer("horizon", horizon)))
+
+    def _forecaster_count(self, horizon: int) -> int:
+        return 2 if self.rate == "guarded" else 1
 
     @abc.abstractmethod
     def _textbook_bound(self, episodes: int) -> float:
         """Bound the regret of the class for one example per episode, updated after each."""
 
+    def _is_proven(self) -> bool:
+        return self.rate != "realizable"
+
     def regret_bound(self, episodes: int, horizon: int) -> float:
         """Return H times the textbook's bound for T examples, plus (H/η)·log 2 if guarded; inf if realizable."""
         episodes, horizon = positive_integer("episodes", episodes), positive_integer("horizon", horizon)
-        if horizon > self.horizon or self.tempers[-1] < self.horizon:
+        if horizon > self.horizon or not self._is_proven():
             return math.inf
         return self._guard_price() + self.horizon * self._textbook_bound(episodes)
 
     def _make(self) -> str:
         return f"{super()._make()}, rate {self.rate}"
+
+
+class Tempered(Rated):
+    """A class whose two forecasters differ in their *temper* only.
+
+    A forecaster of temper τ sees each example with weight 1/τ beside its prior: τ = 1 is the textbook's, τ = H the
+    proven one. For H = 1 they coincide.
+    """
+
+    def __init__(self, horizon: int, rate: str) -> None:
+        super().__init__(horizon, rate)
+        both = {"realizable": [1], "proven": [self.horizon], "guarded": [1, self.horizon]}[rate]
+        self.tempers = np.array(both[: len(self._losses)], dtype=np.float64)
+
+    def _forecaster_count(self, horizon: int) -> int:
+        return 1 if horizon == 1 else super()._forecaster_count(horizon)
+
+    def _is_proven(self) -> bool:
+        return self.horizon == 1 or super()._is_proven()

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.oracles.base import Context
+from omg_cmdp.oracles.base import Context, context_key
 from omg_cmdp.oracles.games import Game
-from omg_cmdp.validation import FloatArray, float_table, frozen
+from omg_cmdp.validation import FloatArray, float_table
 
 Predictions = Callable[[Any], ArrayLike] | Mapping[Any, ArrayLike]
 """context -> (N, S, A), or (N, S, A, S) for dynamics, or either with steps (N, H, S, A, ...)."""
@@ -26,7 +26,7 @@ class Functions:
 
     def __init__(self, tables: FloatArray) -> None:
         self.shape = tables.shape[1:]
-        self.tables = frozen(tables)
+        self.tables = tables
         self.flat = tables.reshape(len(tables), -1)
 
     @functools.cached_property
@@ -48,7 +48,7 @@ class Functions:
 class FunctionClass:
     """`predictions`, a callable or a mapping, behind checks and a small memory."""
 
-    def __init__(self, predictions: Predictions, game: Game[Any]) -> None:
+    def __init__(self, predictions: Predictions, game: Game) -> None:
         if not callable(predictions) and not isinstance(predictions, Mapping):
             raise ValueError(f"`predictions` must be a callable or a mapping, got {type(predictions).__name__}")
         self._predictions = predictions
@@ -64,11 +64,13 @@ class FunctionClass:
 
     def __call__(self, context: Context) -> Functions:
         """Return the tables at `context`. The class is fixed: a context seen lately is not evaluated again."""
-        key = _key(context)
-        if key in self._kept:
+        key = context_key(context)
+        if key is not None and key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key]
         functions = Functions(self._evaluate(context))
+        if key is None:
+            return functions
         self._kept[key] = functions
         self._bytes += 3 * functions.tables.nbytes
         while self._bytes > KEPT_BYTES and len(self._kept) > 1:
@@ -90,19 +92,3 @@ class FunctionClass:
             raise ValueError(f"`predictions` must have one shape for all contexts, {self._shape}, got {tables.shape}")
         self._shape = tables.shape
         return tables
-
-
-def _key(context: Context) -> Hashable:
-    """Return what tells contexts apart: a vector's bytes, or the label itself."""
-    if isinstance(context, (np.ndarray, list)):
-        vector = np.asarray(context)
-        if vector.dtype.kind not in "biuf" or not np.isfinite(vector).all():
-            raise ValueError(f"`context` must be a vector of finite numbers or a hashable label, got {context!r}")
-        return vector.shape, vector.dtype.str, vector.tobytes()
-    try:
-        hash(context)
-    except TypeError:
-        raise ValueError(f"`context` must be a vector or a hashable label, got {context!r}") from None
-    if isinstance(context, float) and not np.isfinite(context):
-        raise ValueError(f"`context` must be finite, got {context!r}")
-    return type(context), context

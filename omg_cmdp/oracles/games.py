@@ -4,52 +4,57 @@ A loss ℓ is η-mixable if for all forecasts f_1..f_N and weights w there is on
 
     ℓ(f̂, y) <= -(1/η)·log Σ w_i·exp(-η·ℓ(f_i, y))     for every outcome y.
 
-Square loss on [0, 1] is 2-mixable, by Vovk's substitution; log loss is 1-mixable, by the mean (Vovk 1990, 1998).
+Square loss on [0, 1] is 2-mixable, by Vovk's substitution f̂ = ½ + (g(0) - g(1))/2, g(y) the right side above; log loss
+is 1-mixable, by the mean (Vovk 1990, 1998).
 """
 
 from __future__ import annotations
 
 import abc
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.validation import FloatArray, distributions, float_table, in_range
+from omg_cmdp.oracles.compiled import kernels
+from omg_cmdp.validation import FloatArray, distributions, in_range
 
-IntArray = NDArray[np.intp]
-Outcomes = TypeVar("Outcomes", FloatArray, IntArray)
+IntArray = NDArray[np.int64]
 
 SMALLEST_PROBABILITY = 1e-300
-"""Log loss is cut off here (at 691): a transition that a model excludes costs much, but the oracle goes on."""
+"""Log loss is cut off here, at 691: a transition that a model excludes costs much, but the oracle goes on."""
 
 
-class Episode(NamedTuple, Generic[Outcomes]):
-    """One checked episode: where in a table its H examples are, and what came out."""
+class Episode(NamedTuple):
+    """One checked episode of H examples."""
 
-    cells: tuple[Any, ...]
-    """(states, actions), after (steps,) if tables depend on the step."""
-    outcomes: Outcomes
+    states: IntArray
+    actions: IntArray
+    outcomes: NDArray[Any]
     """Rewards, or next states."""
+    pairs: IntArray
+    """Where the examples are in a flattened table over (S, A) or (H, S, A)."""
+    cells: IntArray
+    """Where they are in a flattened table of forecasts: the pair, and for transitions the next state."""
 
 
-class Game(abc.ABC, Generic[Outcomes]):
+class Game(abc.ABC):
     """A mixable loss between tables of forecasts and the outcomes of an episode."""
 
     rate: ClassVar[float]
     """The largest η at which the loss is mixable."""
 
     @abc.abstractmethod
-    def aggregate(self, weights: FloatArray, forecasts: FloatArray) -> FloatArray:
-        """Return the one forecast (...) that does as well as the `forecasts` (N, ...) under `weights` (N,)."""
+    def aggregate(self, losses: FloatArray, rate: float, forecasts: FloatArray) -> FloatArray:
+        """Return the forecast (...) that stands for K `forecasts` (K, ...) with weights ∝ exp(-rate·losses)."""
 
     @abc.abstractmethod
-    def examples(self, tables: FloatArray, episode: Episode[Outcomes]) -> FloatArray:
-        """Return (N, H): what each of `tables` (N, ...) forecast at the examples (log loss: for what came out)."""
+    def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Episode) -> float:
+        """Add the loss of each of K `forecasts` in the episode to `losses`; return the loss of their aggregate."""
 
     @abc.abstractmethod
-    def losses(self, examples: FloatArray, episode: Episode[Outcomes]) -> FloatArray:
-        """Return the total loss over the last axis of `examples`."""
+    def losses(self, examples: FloatArray, episode: Episode) -> FloatArray:
+        """Return (N,): the total loss of N functions whose forecasts in the episode's cells are `examples` (N, H)."""
 
     @abc.abstractmethod
     def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
@@ -64,48 +69,39 @@ class Game(abc.ABC, Generic[Outcomes]):
         """Return (S, A) or (H, S, A) of a table of `shape`."""
 
     @abc.abstractmethod
-    def read_outcomes(self, outcomes: ArrayLike, length: int, states: int) -> Outcomes:
-        """Return the checked outcomes of an episode."""
-
     def read(
-        self, pairs: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
-    ) -> Episode[Outcomes]:
-        """Return the episode, checked against tables over `pairs`, (S, A) or (H, S, A)."""
-        visited = _indices("states", states, horizon, pairs[-2])
-        taken = _indices("actions", actions, horizon, pairs[-1])
-        came_out = self.read_outcomes(outcomes, horizon, pairs[-2])
-        if len(pairs) == 2:
-            return Episode((visited, taken), came_out)
-        if pairs[0] != horizon:
-            raise ValueError(f"a step-dependent table must have `horizon` = {horizon} steps, got {pairs[0]}")
-        return Episode((np.arange(horizon), visited, taken), came_out)
+        self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
+    ) -> Episode:
+        """Return the episode, checked against a table of `shape`."""
 
 
-class SquareLoss(Game[FloatArray]):
+class SquareLoss(Game):
     """ℓ(f, y) = (f - y)², both in [0, 1]."""
 
     rate = 2.0
 
-    def aggregate(self, weights: FloatArray, forecasts: FloatArray) -> FloatArray:
-        """Return ½ + (g(0) - g(1))/2 with g(y) = -½·log Σ w·exp(-2(f - y)²): Vovk's substitution function.
+    def aggregate(self, losses: FloatArray, rate: float, forecasts: FloatArray) -> FloatArray:
+        """Return the substitution.
 
-        >>> SQUARE.aggregate(np.array([0.5, 0.5]), np.array([0.0, 1.0]))
-        np.float64(0.5)
+        >>> SQUARE.aggregate(np.zeros(2), 2.0, np.array([[0.0, 0.3], [1.0, 0.3]])).round(12)
+        array([0.5, 0.3])
         """
-        if len(forecasts) == 1:
+        if len(losses) == 1:
             return np.array(forecasts[0])
-        at_zero = weighted_sum(weights, np.exp(-2.0 * forecasts**2))
-        at_one = weighted_sum(weights, np.exp(-2.0 * (1.0 - forecasts) ** 2))
-        return substitution(at_zero, at_one)
+        aggregate = np.empty(forecasts.shape[1:])
+        kernels().aggregate_square(losses, rate, forecasts.reshape(len(losses), -1), aggregate.reshape(-1))
+        return aggregate
 
-    def examples(self, tables: FloatArray, episode: Episode[FloatArray]) -> FloatArray:
-        """Return the forecasts at the pairs visited."""
-        return np.asarray(tables[:, *episode.cells])
+    def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Episode) -> float:
+        """Charge Σ (f - r)²."""
+        flat = forecasts.reshape(len(losses), -1)
+        own: float = kernels().charge_square(losses, rate, flat, episode.cells, episode.outcomes)
+        return own
 
-    def losses(self, examples: FloatArray, episode: Episode[FloatArray]) -> FloatArray:
+    def losses(self, examples: FloatArray, episode: Episode) -> FloatArray:
         """Return Σ (f - r)²."""
         errors = examples - episode.outcomes
-        return np.asarray((errors * errors).sum(axis=-1))
+        return np.asarray(np.einsum("nh,nh->n", errors, errors))
 
     def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
         """Return (f* - f̂)²."""
@@ -121,28 +117,34 @@ class SquareLoss(Game[FloatArray]):
         """Return the shape itself."""
         return shape
 
-    def read_outcomes(self, outcomes: ArrayLike, length: int, states: int) -> FloatArray:
-        """Return rewards (H,), in [0, 1]."""
-        rewards = float_table("rewards", outcomes)
-        _of_length("rewards", rewards, length)
-        in_range("rewards", rewards, 0.0, 1.0)
-        return rewards
+    def read(
+        self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
+    ) -> Episode:
+        """Return the episode with rewards in [0, 1]."""
+        visited, taken, pairs = _pairs(shape, horizon, states, actions)
+        return Episode(visited, taken, _rewards(outcomes, horizon), pairs, pairs)
 
 
-class LogLoss(Game[IntArray]):
+class LogLoss(Game):
     """ℓ(P, s') = -log P(s'), cut off at `SMALLEST_PROBABILITY`."""
 
     rate = 1.0
 
-    def aggregate(self, weights: FloatArray, forecasts: FloatArray) -> FloatArray:
+    def aggregate(self, losses: FloatArray, rate: float, forecasts: FloatArray) -> FloatArray:
         """Return the mean, Σ w·P."""
-        return np.array(forecasts[0]) if len(forecasts) == 1 else weighted_sum(weights, forecasts)
+        if len(losses) == 1:
+            return np.array(forecasts[0])
+        aggregate = np.empty(forecasts.shape[1:])
+        kernels().aggregate_log(losses, rate, forecasts.reshape(len(losses), -1), aggregate.reshape(-1))
+        return aggregate
 
-    def examples(self, tables: FloatArray, episode: Episode[IntArray]) -> FloatArray:
-        """Return the probabilities of the transitions seen."""
-        return np.asarray(tables[:, *episode.cells, episode.outcomes])
+    def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Episode) -> float:
+        """Charge -Σ log P."""
+        flat = forecasts.reshape(len(losses), -1)
+        own: float = kernels().charge_log(losses, rate, flat, episode.cells, SMALLEST_PROBABILITY)
+        return own
 
-    def losses(self, examples: FloatArray, episode: Episode[IntArray]) -> FloatArray:
+    def losses(self, examples: FloatArray, episode: Episode) -> FloatArray:
         """Return -Σ log P."""
         return np.asarray(-np.log(np.maximum(examples, SMALLEST_PROBABILITY)).sum(axis=-1))
 
@@ -160,44 +162,72 @@ class LogLoss(Game[IntArray]):
         """Return the shape without the next state."""
         return shape[:-1]
 
-    def read_outcomes(self, outcomes: ArrayLike, length: int, states: int) -> IntArray:
-        """Return next states (H,)."""
-        return _indices("next_states", outcomes, length, states)
+    def read(
+        self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
+    ) -> Episode:
+        """Return the episode with next states."""
+        visited, taken, pairs = _pairs(shape[:-1], horizon, states, actions)
+        reached = _integers("next_states", outcomes, horizon)
+        _in_range("next_states", reached, shape[-1])
+        return Episode(visited, taken, reached, pairs, pairs * shape[-1] + reached)
 
 
 SQUARE, LOG = SquareLoss(), LogLoss()
 
 
-def weighted_sum(weights: FloatArray, tables: FloatArray) -> FloatArray:
-    """Return Σ_i w_i·tables[i], in one pass over memory."""
-    return np.asarray((weights @ tables.reshape(len(tables), -1)).reshape(tables.shape[1:]))
-
-
-def substitution(at_zero: FloatArray, at_one: FloatArray) -> FloatArray:
-    """Return ½ + (g(0) - g(1))/2 from exp(-2·g(0)) and exp(-2·g(1)); both lie in [e⁻², 1]."""
-    return np.minimum(np.maximum(0.5 + 0.25 * np.log(at_one / at_zero), 0.0), 1.0)
-
-
 def exponential_weights(losses: FloatArray, rate: float) -> FloatArray:
-    """Return w ∝ exp(-rate·losses), none below e⁻⁷⁰⁰ of the largest: whoever was wrong is never quite forgotten."""
-    if len(losses) == 1:
-        return np.ones(1)
+    """Return w ∝ exp(-rate·losses), none below e⁻⁷⁰⁰ of the largest: who was wrong is never quite forgotten."""
     weights = np.exp(np.maximum(-rate * (losses - losses.min()), -700.0))
     return np.asarray(weights / weights.sum())
 
 
-def _indices(name: str, values: ArrayLike, length: int, count: int) -> IntArray:
-    """Return `values` as a fresh vector of integers in 0..count-1."""
-    array = np.array(values)
+def _pairs(
+    shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return states, actions and where they are in a flattened table over `shape`, (S, A) or (H, S, A)."""
+    visited, taken = _integers("states", states, horizon), _integers("actions", actions, horizon)
+    if len(shape) == 3 and shape[0] != horizon:
+        raise ValueError(f"`horizon` must be the number of steps of the tables, {shape[0]}, got {horizon}")
+    pairs = np.empty(horizon, dtype=np.int64)
+    if not kernels().locate(visited, taken, (1, *shape) if len(shape) == 2 else shape, pairs):
+        _in_range("states", visited, shape[-2])
+        _in_range("actions", taken, shape[-1])
+    return visited, taken, pairs
+
+
+def _integers(name: str, values: ArrayLike, length: int) -> IntArray:
+    array = _vector(name, values, length)
     if array.dtype.kind not in "iu":
         raise ValueError(f"`{name}` must be integers, got dtype {array.dtype}")
-    _of_length(name, array, length)
-    if array.min() < 0 or array.max() >= count:
-        bad = int(array[(array < 0) | (array >= count)][0])
+    return array.astype(np.int64, copy=False)
+
+
+def _in_range(name: str, values: IntArray, count: int) -> None:
+    # An episode is short: Python's own min and max on a list take less time than numpy's on an array.
+    found = values.tolist()
+    if min(found) < 0 or max(found) >= count:
+        bad = next(i for i in found if not 0 <= i < count)
         raise ValueError(f"`{name}` must lie in 0..{count - 1}, got {bad}")
-    return array.astype(np.intp, copy=False)
 
 
-def _of_length(name: str, array: NDArray[np.generic], length: int) -> None:
+def _rewards(values: ArrayLike, length: int) -> FloatArray:
+    array = _vector("rewards", values, length)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"`rewards` must be real numbers, got dtype {array.dtype}")
+    found = array.tolist()
+    # A NaN slips through min and max, but not through the sum.
+    if not (min(found) >= 0.0 and max(found) <= 1.0 and sum(found) >= 0.0):
+        bad = next(r for r in found if not 0.0 <= r <= 1.0)
+        raise ValueError(f"`rewards` must lie in [0, 1], got {bad}")
+    return array.astype(np.float64, copy=False)
+
+
+def _vector(name: str, values: ArrayLike, length: int) -> NDArray[Any]:
+    """Return a fresh array, so that nothing refers to the caller's."""
+    try:
+        array = np.array(values)
+    except ValueError:
+        raise ValueError(f"`{name}` must be a vector, got {values!r:.60}") from None
     if array.shape != (length,):
         raise ValueError(f"`{name}` must have shape ({length},), one entry per step of the episode, got {array.shape}")
+    return array

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.oracles.base import Context
 from omg_cmdp.oracles.forecasters import DynamicsForecasters, Forecasters, RewardForecasters
-from omg_cmdp.oracles.function_class import FunctionClass
+from omg_cmdp.oracles.function_class import FunctionClass, Functions
 from omg_cmdp.oracles.games import Episode
 from omg_cmdp.validation import FloatArray, positive_integer
 
@@ -34,13 +34,16 @@ class _Known(Forecasters):
         table = self._function(context) if callable(self._function) else self._function
         return np.asarray(table)[None]
 
-    def _forecasts(self, context: Context) -> FloatArray:
-        return self._functions(context).tables
+    def _prepare(self, context: Context) -> Functions:
+        return self._functions(context)
 
-    def _learn(self, context: Context, episode: Episode[Any]) -> None:
+    def _forecasts(self, prepared: Functions) -> FloatArray:
+        return prepared.tables
+
+    def _learn(self, prepared: Functions, episode: Episode) -> None:
         """There is nothing to learn."""
 
-    def _expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
+    def _expected_divergence(self, prepared: Functions, prediction: FloatArray) -> FloatArray:
         return np.zeros(self.game.pairs(prediction.shape))
 
     def best_loss(self) -> float:

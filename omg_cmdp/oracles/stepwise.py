@@ -28,14 +28,16 @@ class _Stepwise(Forecasters):
         self.oracles = checked_oracles(oracles, self.kind, horizon=1)
         super().__init__(len(self.oracles), count=1)
 
+    def _prepare(self, context: Context) -> Context:
+        return context
+
     def _forecasts(self, context: Context) -> FloatArray:
         return stacked([oracle.predict(context) for oracle in self.oracles])[None]
 
-    def _learn(self, context: Context, episode: Episode[Any]) -> None:
-        _, states, actions = episode.cells
+    def _learn(self, context: Context, episode: Episode) -> None:
         for step, oracle in enumerate(self.oracles):
             here = slice(step, step + 1)
-            oracle.update(context, states[here], actions[here], episode.outcomes[here])
+            oracle.update(context, episode.states[here], episode.actions[here], episode.outcomes[here])
 
     def _expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
         return np.stack([oracle.uncertainty(context) for oracle in self.oracles])

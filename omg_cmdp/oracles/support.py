@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,11 +46,11 @@ class Smoothing:
             return tables
         return (1.0 - self.amount) * tables + self.amount * self._target(tables.shape[-3:])
 
-    def examples(self, examples: FloatArray, shape: tuple[int, ...], episode: Episode[Any]) -> FloatArray:
+    def examples(self, examples: FloatArray, shape: tuple[int, ...], episode: Episode) -> FloatArray:
         """Return the smoothed probabilities of the transitions seen, from those without smoothing."""
         if self.amount == 0.0:
             return examples
-        seen = self._target(shape[-3:])[(*episode.cells[-2:], episode.outcomes)]
+        seen = self._target(shape[-3:])[episode.states, episode.actions, episode.outcomes]
         return np.asarray((1.0 - self.amount) * examples + self.amount * seen)
 
     def price(self, examples: int) -> float:

@@ -1,0 +1,54 @@
+"""Features of a context: checked vectors of bounded norm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from omg_cmdp.oracles.base import Context
+from omg_cmdp.validation import FloatArray, positive_number
+
+FeatureMap = Callable[[Any], ArrayLike]
+"""context -> a vector (d,), or one for every pair, (S, A, d). A constant entry among them makes an intercept."""
+
+
+class Features:
+    """`function`, or the context itself, as an array of `shape` whose rows have Euclidean norm at most `norm`."""
+
+    def __init__(self, function: FeatureMap | None, shape: tuple[int, ...], norm: float) -> None:
+        if function is not None and not callable(function):
+            raise ValueError(f"`features` must be a callable or None, got {type(function).__name__}")
+        self._function = function
+        self._shape = shape
+        self.norm = positive_number("feature_norm", norm)
+        self._largest_square = (self.norm * (1.0 + 1e-9)) ** 2
+
+    def __call__(self, context: Context) -> FloatArray:
+        """Return the features, (rows, d)."""
+        name = "context" if self._function is None else "features(context)"
+        try:
+            array = np.asarray(context if self._function is None else self._function(context))
+        except ValueError:
+            array = np.asarray(None)
+        if array.dtype.kind not in "biuf" or array.shape != self._shape:
+            got = array.shape if array.dtype.kind in "biuf" else repr(context)
+            raise ValueError(f"`{name}` must be a vector of numbers of shape {self._shape}, got {got}")
+        rows = np.array(array, dtype=np.float64, order="C", ndmin=2).reshape(-1, self._shape[-1])
+        largest = rows[0].dot(rows[0]) if len(rows) == 1 else (rows * rows).sum(axis=1).max()
+        if not largest <= self._largest_square:  # a NaN is refused here too
+            raise ValueError(f"`{name}` must have norm at most `feature_norm` = {self.norm:g}, got {largest**0.5:.6g}")
+        return rows
+
+
+class SimplexFeatures(Features):
+    """Features that are mixture weights: d numbers, none negative, that sum to one."""
+
+    def __call__(self, context: Context) -> FloatArray:
+        """Return the weights, (1, d)."""
+        rows = super().__call__(context)
+        if rows.min() < 0.0 or abs(rows.sum() - 1.0) > 1e-8:
+            raise ValueError(f"`context` must be non-negative and sum to 1, got {rows[0]}")
+        return rows

@@ -1,0 +1,149 @@
+"""Dynamics softmax in features of the context: P(s'|c,s,a) ∝ P₀(s'|s,a)·exp(w(s,a,s')·z(c)).
+
+Two forecasters, for "realizable" and "proven"; "guarded" aggregates them.
+
+*Newton*, practical, no constant claimed: recursive regularised maximum likelihood. The past is summed up by a quadratic
+around the current weights, one (d, d) covariance for each next state; an episode's examples are fitted exactly against
+it, and their curvature p(1-p)·zzᵀ is added.
+
+*Online Newton step*, proven (docs/oracles.md, Theorem 5): for ‖W‖ <= B (Frobenius) and ‖z‖ <= X every probability is at
+least κ = b/(b + (1-b)·exp(√2·B·X)), b the smallest entry of P₀, and the loss curves at least like κ/2·‖Wz‖². One step
+W ← W - G·A⁻¹, A = HλI + κ·Σzzᵀ, projected to the ball in the norm of A. Regret with λ = d/(κB²), over G pairs:
+
+    H·G·(d/κ)·[½ + log(1 + κ²B²X²·T/(G·d²))]
+"""
+
+from __future__ import annotations
+
+import math
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from omg_cmdp.oracles.base import Context
+from omg_cmdp.oracles.compiled import kernels
+from omg_cmdp.oracles.features import FeatureMap, Features
+from omg_cmdp.oracles.forecasters import DynamicsForecasters, Rated
+from omg_cmdp.oracles.games import Episode
+from omg_cmdp.validation import FloatArray, distributions, float_table, one_of_shapes, positive_integer, positive_number
+
+
+@final
+class SoftmaxDynamics(Rated, DynamicsForecasters):
+    """Transitions that are softmax in `features` of the context, with weights for each (s, a, s').
+
+    `base` is a kernel P₀ (S, A, S) to tilt, uniform by default; where it is zero, no transition can happen.
+    `feature_norm` is X, `weight_norm` B, `ridge` the inverse prior variance of a weight in the Newton fit.
+
+    >>> oracle = SoftmaxDynamics(states=2, actions=1, dimension=1, horizon=1)
+    >>> for _ in range(300):
+    ...     oracle.update([1.0], states=[0], actions=[0], next_states=[1])
+    ...     oracle.update([-1.0], states=[0], actions=[0], next_states=[0])
+    >>> oracle.predict([1.0])[0].round(2), oracle.predict([-1.0])[0].round(2)
+    (array([[0.01, 0.99]]), array([[0.99, 0.01]]))
+    """
+
+    learned = ("weights", "covariances", "step_weights", "step_inverses")
+
+    def __init__(
+        self,
+        *,
+        states: int,
+        actions: int,
+        dimension: int,
+        horizon: int,
+        features: FeatureMap | None = None,
+        base: ArrayLike | None = None,
+        rate: str = "guarded",
+        ridge: float = 1.0,
+        feature_norm: float = 1.0,
+        weight_norm: float = 3.0,
+    ) -> None:
+        super().__init__(horizon, rate)
+        self.shape = (positive_integer("states", states), positive_integer("actions", actions), int(states))
+        self.dimension = positive_integer("dimension", dimension)
+        self.ridge = positive_number("ridge", ridge)
+        self.weight_norm = positive_number("weight_norm", weight_norm)
+        self._features = Features(features, (self.dimension,), feature_norm)
+        kernel = self._base_kernel(base)
+        with np.errstate(divide="ignore"):
+            self._offsets = np.log(kernel)
+        self._possible = (kernel > 0.0).astype(np.float64)
+        rarest = kernel[kernel > 0.0].min()
+        spread = math.exp(math.sqrt(2.0) * self.weight_norm * self._features.norm)
+        self.curvature = float(rarest / (rarest + (1.0 - rarest) * spread))
+        groups, successors, size = *kernel.shape, self.dimension
+        self._step_ridge = size / (self.curvature * self.weight_norm**2)
+        self._weights = np.zeros((groups, successors, size))
+        self._covariances = np.zeros((groups, successors, size, size)) + np.eye(size) / self.ridge
+        self._step_weights = np.zeros((groups, successors, size))
+        self._step_inverses = np.zeros((groups, size, size)) + np.eye(size) / (self.horizon * self._step_ridge)
+
+    def _base_kernel(self, base: ArrayLike | None) -> FloatArray:
+        """Return P₀ as (S·A, S)."""
+        if base is None:
+            return np.full((self.shape[0] * self.shape[1], self.shape[2]), 1.0 / self.shape[2])
+        kernel = float_table("base", base)
+        one_of_shapes("base", kernel, self.shape)
+        distributions("base", kernel)
+        return np.asarray(kernel.reshape(-1, self.shape[2]))
+
+    def _prepare(self, context: Context) -> FloatArray:
+        return np.asarray(self._features(context)[0])
+
+    def _forecasts(self, row: FloatArray) -> FloatArray:
+        tables = {"realizable": (self._weights,), "proven": (self._step_weights,)}
+        return np.stack([self._table(w, row) for w in tables.get(self.rate, (self._weights, self._step_weights))])
+
+    def _table(self, weights: FloatArray, row: FloatArray) -> FloatArray:
+        table = np.empty(self.shape)
+        kernels().softmax_table(weights, self._offsets, row, table.reshape(self._offsets.shape))
+        return table
+
+    def _learn(self, row: FloatArray, episode: Episode) -> None:
+        pairs, inverse = np.unique(episode.pairs, return_inverse=True)
+        counts = np.zeros((len(pairs), self.shape[2]))
+        np.add.at(counts, (inverse, episode.outcomes), 1.0)
+        counts *= self._possible[pairs]  # what cannot happen teaches nothing about what can
+        kernels().newton_fit(self._weights, self._covariances, self._offsets, row, pairs, counts)
+        if self.rate != "realizable":
+            kernels().newton_step(
+                self._step_weights, self._step_inverses, self._offsets, row, pairs, counts, self.curvature
+            )
+            for pair in pairs:
+                self._project(pair)
+
+    def _project(self, pair: int) -> None:
+        """Move the weights of `pair` to the ball, the shortest way in the norm of A."""
+        weights = self._step_weights[pair]
+        if np.vdot(weights, weights) <= self.weight_norm**2:
+            return
+        spectrum, basis = np.linalg.eigh(self._step_inverses[pair])
+        rotated, strengths = weights @ basis, 1.0 / spectrum
+        low, high = 0.0, strengths.max() * np.linalg.norm(weights) / self.weight_norm
+        for _ in range(100):  # W(A + μ)⁻¹A shrinks as μ grows: bisect for the ball's surface
+            middle = 0.5 * (low + high)
+            outside = np.linalg.norm(rotated * strengths / (strengths + middle)) > self.weight_norm
+            low, high = (middle, high) if outside else (low, middle)
+        self._step_weights[pair] = (rotated * strengths / (strengths + high)) @ basis.T
+
+    def _expected_divergence(self, row: FloatArray, prediction: FloatArray) -> FloatArray:
+        """Return ¼·Σ p(1-p)·Var(logit), and the distance of the Newton fit from P̂.
+
+        To first order E D² = ¼·Σ Var(p)/p. Adding one number to all logits changes nothing, which their independent
+        covariances do not know: hence the factor (K-1)/K.
+        """
+        fitted = self._table(self._weights, row)
+        variances = ((self._covariances @ row) @ row).reshape(self.shape)
+        successors = self._possible.sum(axis=-1).reshape(self.shape[:2])
+        spread = 0.25 * (fitted * (1.0 - fitted) * variances).sum(axis=-1) * (1.0 - 1.0 / successors)
+        return np.asarray(np.minimum(spread + self.game.divergence(fitted, prediction), 2.0))
+
+    def _textbook_bound(self, episodes: int) -> float:
+        groups, size, kappa = len(self._weights), self.dimension, self.curvature
+        growth = math.log1p((kappa * self.weight_norm * self._features.norm / size) ** 2 * episodes / groups)
+        return groups * size / kappa * (0.5 + growth)
+
+    def _make(self) -> str:
+        return f"{super()._make()}, ridge {self.ridge}, weight_norm {self.weight_norm}"
