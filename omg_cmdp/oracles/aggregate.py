@@ -1,7 +1,7 @@
 """Several oracles of different kinds as one, so that nobody need choose the class: Vovk's algorithm over experts.
 
 The aggregate's loss exceeds that of the best of K oracles by at most (H/η)·log K, frozen predictions included, for
-square loss η = 2 and for log loss η = 1. The comparator is the best function of any of the classes.
+square loss η = 2 and for log loss η = 1. Oracles without a bound of their own, such as adapted ones, are welcome.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from omg_cmdp.oracles.base import Context, DynamicsOracle, Oracle, RewardOracle, State
 from omg_cmdp.oracles.forecasters import DynamicsForecasters, Forecasters, RewardForecasters
 from omg_cmdp.oracles.games import Episode, exponential_weights
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, positive_integer
 
 
 class _Aggregate(Forecasters):
@@ -45,18 +45,20 @@ class _Aggregate(Forecasters):
         moved = self.game.divergence(self._forecasts(context), prediction)
         return np.asarray(np.tensordot(weights, experts + moved, axes=1))
 
+    def _comparators(self) -> list[Any]:
+        """Return the oracles that have a bound, whose classes the aggregate is proven against; all, if none has."""
+        proven = [oracle for oracle in self.oracles if oracle.regret_bound(1, self.horizon) < math.inf]
+        return proven or self.oracles
+
     def best_loss(self) -> float:
-        """Return the best loss of any of the classes; nan if one of them cannot tell."""
-        return float(np.min([oracle.best_loss() for oracle in self.oracles]))
+        """Return the best loss of the classes that have a bound; nan if one of them cannot tell."""
+        return float(np.min([oracle.best_loss() for oracle in self._comparators()]))
 
     def regret_bound(self, episodes: int, horizon: int) -> float:
-        """Return (H/η)·log K plus the smallest bound of the K oracles.
-
-        It holds against that oracle's class, and with the bound of another in its place against the other's.
-        """
-        if horizon > self.horizon:
+        """Return (H/η)·log K plus the largest finite bound of the K oracles."""
+        if positive_integer("horizon", horizon) > self.horizon:
             return math.inf
-        return self._guard_price() + float(min(oracle.regret_bound(episodes, horizon) for oracle in self.oracles))
+        return self._guard_price() + float(max(o.regret_bound(episodes, horizon) for o in self._comparators()))
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the state of all oracles, each behind its number, and the account of the aggregate."""

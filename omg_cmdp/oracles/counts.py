@@ -37,6 +37,11 @@ class _Counts(Tempered):
             raise ValueError("`contexts` must list at least one label, or be None, got none")
         self._table_count = 1 if self._index is None else len(self._index)
 
+    @property
+    def contexts(self) -> tuple[Hashable, ...] | None:
+        """The labels that have a table each; None if all contexts share one."""
+        return None if self._index is None else tuple(self._index)
+
     def _prepare(self, context: Context) -> int:
         """Return the number of the context's table."""
         if self._index is None:

@@ -11,7 +11,7 @@ The textbook's rates are 2 and 1 (Vovk 1990, 1998); "guarded" turns log N into l
 from __future__ import annotations
 
 import math
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,6 +33,11 @@ class _Finite(Tempered):
         super().__init__(horizon, rate)
         self._functions = FunctionClass(predictions, self.game)
         self._class_losses = np.zeros(0)
+
+    @property
+    def contexts(self) -> tuple[Any, ...] | None:
+        """The contexts of a mapping; None for a callable."""
+        return self._functions.contexts
 
     def _prepare(self, context: Context) -> Functions:
         return self._functions(context)

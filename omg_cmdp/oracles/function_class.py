@@ -62,6 +62,11 @@ class FunctionClass:
         """N; None before the first context."""
         return None if self._shape is None else self._shape[0]
 
+    @property
+    def contexts(self) -> tuple[Any, ...] | None:
+        """The labels of a mapping; None for a callable."""
+        return tuple(self._predictions) if isinstance(self._predictions, Mapping) else None
+
     def __call__(self, context: Context) -> Functions:
         """Return the tables at `context`. The class is fixed: a context seen lately is not evaluated again."""
         key = context_key(context)

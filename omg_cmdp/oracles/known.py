@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.oracles.base import Context
 from omg_cmdp.oracles.forecasters import DynamicsForecasters, Forecasters, RewardForecasters
-from omg_cmdp.oracles.function_class import FunctionClass, Functions
+from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.games import Episode
 from omg_cmdp.validation import FloatArray, positive_integer
 
@@ -23,16 +23,20 @@ class _Known(Forecasters):
 
     def __init__(self, function: Known, *, horizon: int) -> None:
         super().__init__(horizon, count=1)
-        self._function = function
-        self._functions = FunctionClass(self._evaluate, self.game)
+        predictions: Predictions
+        if isinstance(function, Mapping):
+            predictions = {context: np.asarray(table)[None] for context, table in function.items()}
+        elif callable(function):
+            predictions = lambda context: np.asarray(function(context))[None]  # noqa: E731
+        else:
+            table = np.asarray(function)[None]
+            predictions = lambda _: table  # noqa: E731
+        self._functions = FunctionClass(predictions, self.game)
 
-    def _evaluate(self, context: Context) -> FloatArray:
-        if isinstance(self._function, Mapping):
-            if context not in self._function:
-                raise ValueError(f"`context` must be one of the {len(self._function)} known, got {context!r}")
-            return np.asarray(self._function[context])[None]
-        table = self._function(context) if callable(self._function) else self._function
-        return np.asarray(table)[None]
+    @property
+    def contexts(self) -> tuple[Any, ...] | None:
+        """The contexts of a mapping; None for a callable or a table."""
+        return self._functions.contexts
 
     def _prepare(self, context: Context) -> Functions:
         return self._functions(context)

@@ -15,7 +15,7 @@ D coordinates for each of G groups, m <= 1 the share of an episode's steps that 
 from __future__ import annotations
 
 import math
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -53,6 +53,11 @@ class MixtureDynamics(Rated, DynamicsForecasters):
         super().__init__(horizon, rate)
         self._functions = FunctionClass(predictions, self.game)
         self._gains, self._information, self._scores = np.zeros(0), np.zeros((0, 0)), np.zeros(0)
+
+    @property
+    def contexts(self) -> tuple[Any, ...] | None:
+        """The contexts of a mapping; None for a callable."""
+        return self._functions.contexts
 
     def _prepare(self, context: Context) -> Functions:
         functions = self._functions(context)

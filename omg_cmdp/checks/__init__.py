@@ -1,0 +1,6 @@
+"""Contract checks that anybody can run on their own classes."""
+
+from omg_cmdp.checks.adversary import OUTCOMES, VISITS, Match, play
+from omg_cmdp.checks.oracles import ORACLE_CHECKS, check_oracle
+
+__all__ = ["ORACLE_CHECKS", "OUTCOMES", "VISITS", "Match", "check_oracle", "play"]

@@ -1,0 +1,117 @@
+"""Nature as the adversary of an oracle: outcomes chosen against its frozen predictions."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.oracles.base import Context, DynamicsOracle, RewardOracle
+from omg_cmdp.oracles.games import LOG, SMALLEST_PROBABILITY, SQUARE, Game
+from omg_cmdp.validation import FloatArray
+
+OUTCOMES = ("against", "against in blocks", "correlated", "drifting", "alternating", "noise")
+"""How outcomes are chosen: see `_reward` and `_next_state`."""
+
+VISITS = ("one pair", "all pairs")
+"""Which pairs an episode visits: the first all the time, or random ones."""
+
+
+@dataclasses.dataclass(kw_only=True)
+class Match:
+    """What was played: every example, and the loss of the predictions that were made for it."""
+
+    contexts: list[Context] = dataclasses.field(default_factory=list)
+    states: list[NDArray[np.int64]] = dataclasses.field(default_factory=list)
+    actions: list[NDArray[np.int64]] = dataclasses.field(default_factory=list)
+    outcomes: list[NDArray[Any]] = dataclasses.field(default_factory=list)
+    loss: float = 0.0
+
+
+def game_of(oracle: RewardOracle | DynamicsOracle) -> Game:
+    """Return the game that an oracle plays."""
+    if isinstance(oracle, RewardOracle):
+        return SQUARE
+    if isinstance(oracle, DynamicsOracle):
+        return LOG
+    raise ValueError(f"`oracle` must be a RewardOracle or a DynamicsOracle, got {type(oracle).__name__}")
+
+
+def play(
+    oracle: RewardOracle | DynamicsOracle,
+    contexts: Sequence[Context],
+    *,
+    episodes: int,
+    horizon: int,
+    outcomes: str,
+    visits: str,
+    generator: np.random.Generator,
+) -> Match:
+    """Let `oracle` predict and learn for some episodes, contexts in turn, against the named adversary.
+
+    >>> from omg_cmdp.oracles import CountRewards
+    >>> oracle = CountRewards(states=2, actions=2, horizon=5)
+    >>> rng = np.random.default_rng(0)
+    >>> match = play(oracle, [0], episodes=99, horizon=5, outcomes="against", visits="one pair", generator=rng)
+    >>> match.loss - oracle.best_loss() <= oracle.regret_bound(episodes=99, horizon=5)
+    True
+    """
+    game, match = game_of(oracle), Match()
+    choose: Callable[..., Any] = _reward if game is SQUARE else _next_state
+    for t, context in zip(range(episodes), itertools.cycle(contexts), strict=False):
+        table = oracle.predict(context)
+        stepwise = table if len(game.pairs(table.shape)) == 3 else table[None]
+        states, actions = np.zeros((2, horizon), dtype=np.int64)
+        if visits == "all pairs":
+            states = generator.integers(stepwise.shape[1], size=horizon)
+            actions = generator.integers(stepwise.shape[2], size=horizon)
+        forecasts = [stepwise[h % len(stepwise), states[h], actions[h]] for h in range(horizon)]
+        coin, noise = generator.random(), generator.random(horizon)
+        chosen = np.array(
+            [choose(outcomes, f, t, t / episodes, coin, u) for f, u in zip(forecasts, noise, strict=True)]
+        )
+        oracle.update(context, states, actions, chosen)
+        match.contexts.append(context)
+        match.states.append(states)
+        match.actions.append(actions)
+        match.outcomes.append(chosen)
+        match.loss += sum(_loss(game, f, outcome) for f, outcome in zip(forecasts, chosen, strict=True))
+    return match
+
+
+def _reward(strategy: str, forecast: float, t: int, progress: float, coin: float, noise: float) -> float:
+    """Return a reward in [0, 1]; `coin` is one draw for the whole episode, `noise` one for each step."""
+    return {
+        "against": float(forecast < 0.5),
+        "against in blocks": float(forecast < 0.5) if t % 20 < 10 else 0.5,
+        "correlated": float(coin < 0.3),
+        "drifting": progress,
+        "alternating": float(t % 2),
+        "noise": float(noise < 0.7),
+    }[strategy]
+
+
+def _next_state(strategy: str, forecast: FloatArray, t: int, progress: float, coin: float, noise: float) -> int:
+    """Return one of the next states that the forecast does not exclude."""
+    possible = np.flatnonzero(forecast > 0.0)
+    count = len(possible)
+    least = int(np.argmin(forecast[possible]))
+    place = {
+        "against": least,
+        "against in blocks": least if t % 20 < 10 else 0,
+        "correlated": int(coin**2 * count),
+        "drifting": int(progress * count),
+        "alternating": t % count,
+        "noise": int(noise**2 * count),
+    }[strategy]
+    return int(possible[place])
+
+
+def _loss(game: Game, forecast: Any, outcome: Any) -> float:
+    if game is SQUARE:
+        return float((forecast - outcome) ** 2)
+    return float(-np.log(max(forecast[outcome], SMALLEST_PROBABILITY)))

@@ -1,0 +1,285 @@
+"""What every oracle promises, as checks that run on any oracle: ours, an adapted one, a third party's.
+
+    from omg_cmdp.checks import check_oracle
+    check_oracle(my_oracle, contexts=[...])
+
+Each check works on deep copies; the oracle given stays as it is.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from omg_cmdp.checks.adversary import OUTCOMES, VISITS, game_of, play
+from omg_cmdp.oracles.base import Context
+from omg_cmdp.oracles.games import SQUARE, Game
+from omg_cmdp.validation import FloatArray
+
+EPISODES = 12
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    """An oracle under test, never changed itself, with contexts to show it."""
+
+    oracle: Any
+    contexts: Sequence[Context]
+    horizon: int
+
+    def fresh(self) -> Any:
+        """Return a copy."""
+        return copy.deepcopy(self.oracle)
+
+    @functools.cached_property
+    def game(self) -> Game:
+        """Square loss or log loss."""
+        return game_of(self.oracle)
+
+    @functools.cached_property
+    def pairs(self) -> tuple[int, ...]:
+        """(S, A) or (H, S, A)."""
+        return self.game.pairs(np.shape(self.fresh().predict(self.contexts[0])))
+
+    def episode(self, number: int) -> tuple[Context, Any, Any, Any]:
+        """Return a random episode, the same for the same number."""
+        generator = np.random.default_rng(number)
+        count_states, count_actions = self.pairs[-2:]
+        states = generator.integers(count_states, size=self.horizon)
+        actions = generator.integers(count_actions, size=self.horizon)
+        rewards = generator.random(self.horizon)
+        outcomes = rewards if self.game is SQUARE else generator.integers(count_states, size=self.horizon)
+        return self.contexts[number % len(self.contexts)], states, actions, outcomes
+
+    def train(self, oracle: Any, numbers: range = range(EPISODES)) -> Any:
+        """Update `oracle` with random episodes, and return it."""
+        for number in numbers:
+            oracle.update(*self.episode(number))
+        return oracle
+
+
+def check_oracle(oracle: Any, contexts: Sequence[Context] | None = None, *, horizon: int | None = None) -> None:
+    """Raise AssertionError if `oracle` breaks a rule of the contract; the message says which.
+
+    `contexts` are some that the oracle accepts. Without them its attribute `contexts` is used, or else a few are
+    tried: 0, 1 and unit vectors. `horizon` is 5 if neither given nor an attribute of the oracle.
+
+    >>> from omg_cmdp.oracles import CountRewards
+    >>> check_oracle(CountRewards(states=2, actions=2, horizon=3))
+    """
+    game_of(oracle)  # refuses what is not an oracle
+    known = contexts if contexts is not None else getattr(oracle, "contexts", None)
+    length = int(getattr(oracle, "horizon", 5) if horizon is None else horizon)
+    subject = Subject(oracle, list(known or _contexts_that_work(oracle)), length)
+    for check in ORACLE_CHECKS:
+        check(subject)
+
+
+def check_predictions_are_valid(subject: Subject) -> None:
+    """Rewards in [0, 1], rows on the simplex, uncertainty finite and not negative: before any data, and after."""
+    for oracle in (subject.fresh(), subject.train(subject.fresh())):
+        for context in subject.contexts:
+            prediction, uncertainty = oracle.predict(context), oracle.uncertainty(context)
+            subject.game.check_tables("predict", np.asarray(prediction)[None])
+            _require(np.shape(uncertainty) == subject.pairs, f"`uncertainty` must have shape {subject.pairs}")
+            fine = np.isfinite(uncertainty).all() and (np.asarray(uncertainty) >= 0.0).all()
+            _require(bool(fine), "`uncertainty` must be finite and not negative")
+
+
+def check_asking_changes_nothing(subject: Subject) -> None:
+    """`predict`, `uncertainty` and `regret_bound` are pure, and hand out arrays of their own."""
+    oracle = subject.train(subject.fresh())
+    before = _answers(subject, oracle)
+    for context in subject.contexts:
+        for asked in (oracle.predict, oracle.uncertainty):
+            answer = asked(context)
+            answer.setflags(write=True)
+            answer[...] = 0.123
+    oracle.regret_bound(10, subject.horizon)
+    _require_equal(before, _answers(subject, oracle), "asking must change nothing, nor may writing to the answer")
+
+
+def check_input_is_not_kept(subject: Subject) -> None:
+    """An oracle must not refer to the arrays that it was given."""
+    oracle, twin = subject.fresh(), subject.train(subject.fresh())
+    for number in range(EPISODES):
+        context, *arrays = subject.episode(number)
+        given = [np.array(context) if isinstance(context, np.ndarray) else context, *(a.copy() for a in arrays)]
+        oracle.update(*given)
+        for array in given:
+            if isinstance(array, np.ndarray):
+                array[...] = 0
+    _require_equal(_answers(subject, oracle), _answers(subject, twin), "`update` must keep no reference to its input")
+
+
+def check_lists_will_do(subject: Subject) -> None:
+    """Lists and small integer types teach the same as arrays."""
+    oracle, twin = subject.fresh(), subject.train(subject.fresh())
+    for number in range(EPISODES):
+        context, states, actions, outcomes = subject.episode(number)
+        oracle.update(context, states.astype(np.int32), actions.tolist(), outcomes.tolist())
+    _require_equal(_answers(subject, oracle), _answers(subject, twin), "`update` must take lists like arrays")
+
+
+def check_bad_input_is_refused(subject: Subject) -> None:
+    """ValueError, and nothing has changed."""
+    oracle = subject.train(subject.fresh())
+    before = _answers(subject, oracle)
+    for what, arguments in _bad_updates(subject):
+        _require_refusal(what, oracle.update, arguments)
+        _require_equal(before, _answers(subject, oracle), f"{what}: a refused update must change nothing")
+    for what, context in _bad_contexts(subject):
+        for method in (oracle.predict, oracle.uncertainty):
+            _require_refusal(what, method, (context,))
+        _require_refusal(what, oracle.update, (context, *subject.episode(0)[1:]))
+        _require_equal(before, _answers(subject, oracle), f"{what}: a refused context must change nothing")
+
+
+def check_state_survives(subject: Subject) -> None:
+    """A restored oracle continues to the bit. An oracle that cannot be saved says so by NotImplementedError."""
+    oracle, restored = subject.train(subject.fresh()), subject.fresh()
+    try:
+        state = oracle.state()
+    except NotImplementedError:
+        return
+    plain = all(isinstance(a, np.ndarray) and a.dtype.kind in "biufU" for a in state.values())
+    _require(plain, "`state` must be arrays of numbers and text")
+    restored.restore(state)
+    more = range(EPISODES, 2 * EPISODES)
+    ours, theirs = _answers(subject, subject.train(oracle, more)), _answers(subject, subject.train(restored, more))
+    _require_equal(ours, theirs, "a restored oracle must continue to the bit")
+    broken = dict(state)
+    broken.pop(next(iter(broken)))
+    _require_refusal("a state with a part missing", subject.fresh().restore, (broken,))
+
+
+def check_account(subject: Subject) -> None:
+    """`loss` is the loss of the predictions made (nan: no account), and no class does better than its best function."""
+    oracle = subject.fresh()
+    match = _match(subject, oracle, "noise", "all pairs")
+    if not math.isnan(oracle.loss):
+        _require(math.isclose(oracle.loss, match.loss, rel_tol=1e-9, abs_tol=1e-9), "`loss` must be the loss incurred")
+
+
+def check_regret_bound(subject: Subject) -> None:
+    """The bound is a number that grows with the episodes, and no adversary gets beyond it."""
+    bounds = [subject.train(subject.fresh(), range(1)).regret_bound(t, subject.horizon) for t in (1, 10, 100, 10_000)]
+    _require(all(bound >= 0.0 for bound in bounds), f"`regret_bound` must not be negative, got {bounds}")
+    _require(bounds == sorted(bounds), f"`regret_bound` must grow with the episodes, got {bounds}")
+    for outcomes in OUTCOMES:
+        for visits in VISITS:
+            oracle = subject.fresh()
+            match = _match(subject, oracle, outcomes, visits)
+            regret, bound = match.loss - oracle.best_loss(), oracle.regret_bound(EPISODES, subject.horizon)
+            _require(
+                not regret > bound + 1e-9, f"regret {regret:.6g} above its bound {bound:.6g} ({outcomes}, {visits})"
+            )
+
+
+ORACLE_CHECKS: tuple[Callable[[Subject], None], ...] = (
+    check_predictions_are_valid,
+    check_asking_changes_nothing,
+    check_input_is_not_kept,
+    check_lists_will_do,
+    check_bad_input_is_refused,
+    check_state_survives,
+    check_account,
+    check_regret_bound,
+)
+
+
+def _match(subject: Subject, oracle: Any, outcomes: str, visits: str) -> Any:
+    return play(
+        oracle,
+        subject.contexts,
+        episodes=EPISODES,
+        horizon=subject.horizon,
+        outcomes=outcomes,
+        visits=visits,
+        generator=np.random.default_rng(0),
+    )
+
+
+def _answers(subject: Subject, oracle: Any) -> list[FloatArray]:
+    """Return all that an oracle can be asked."""
+    asked = [method(context) for context in subject.contexts for method in (oracle.predict, oracle.uncertainty)]
+    return [np.array(answer) for answer in (*asked, oracle.loss, oracle.best_loss())]
+
+
+def _bad_updates(subject: Subject) -> list[tuple[str, tuple[Any, ...]]]:
+    context, states, actions, outcomes = subject.episode(0)
+    count_states, count_actions = subject.pairs[-2:]
+    last = -1 if subject.game is SQUARE else count_states
+    return [
+        ("a short episode", (context, states[:-1], actions[:-1], outcomes[:-1])),
+        ("a long episode", (context, *(np.append(a, a[-1:]) for a in (states, actions, outcomes)))),
+        ("arrays of different lengths", (context, states, actions[:-1], outcomes)),
+        ("an empty episode", (context, [], [], [])),
+        ("a state out of range", (context, _with_last(states, count_states), actions, outcomes)),
+        ("a negative state", (context, _with_last(states, -1), actions, outcomes)),
+        ("an action out of range", (context, states, _with_last(actions, count_actions), outcomes)),
+        ("a negative action", (context, states, _with_last(actions, -1), outcomes)),
+        ("an outcome out of range", (context, states, actions, _with_last(outcomes, last))),
+        ("an outcome that is not a number", (context, states, actions, _with_last(outcomes.astype(float), np.nan))),
+        ("states that are not integers", (context, states + 0.5, actions, outcomes)),
+        ("actions that are text", (context, states, ["left"] * len(actions), outcomes)),
+        ("outcomes that are missing", (context, states, actions, None)),
+    ]
+
+
+def _bad_contexts(subject: Subject) -> list[tuple[str, Context]]:
+    """Return contexts that no oracle for these can accept: only for vectors is that known."""
+    context = subject.contexts[0]
+    if not isinstance(context, np.ndarray):
+        return []
+    return [
+        ("a context with a NaN", np.full_like(context, np.nan, dtype=np.float64)),
+        ("a context of another dimension", np.append(context, 0.0)),
+    ]
+
+
+def _with_last(values: Any, last: float) -> Any:
+    changed = np.array(values)
+    changed[-1] = last
+    return changed
+
+
+def _contexts_that_work(oracle: Any) -> list[Context]:
+    """Return contexts that `oracle` accepts, found by trying."""
+    vectors = [[np.eye(d)[0], np.eye(d)[-1], np.full(d, 1.0 / d)] for d in range(1, 65)]
+    for candidates in ([0, 1], *vectors):
+        accepted = [context for context in candidates if _accepts(oracle, context)]
+        if accepted:
+            return accepted
+    raise ValueError("`contexts` must be given: the oracle accepts neither 0 nor a unit vector of up to 64 dimensions")
+
+
+def _accepts(oracle: Any, context: Context) -> bool:
+    try:
+        copy.deepcopy(oracle).predict(context)
+    except Exception:  # whatever a user's function raises on a context that it was not made for
+        return False
+    return True
+
+
+def _require(holds: bool, rule: str) -> None:
+    if not holds:
+        raise AssertionError(rule)
+
+
+def _require_equal(before: list[FloatArray], after: list[FloatArray], rule: str) -> None:
+    _require(all(np.array_equal(a, b, equal_nan=True) for a, b in zip(before, after, strict=True)), rule)
+
+
+def _require_refusal(what: str, method: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    try:
+        method(*arguments)
+    except ValueError:
+        return
+    raise AssertionError(f"{what} must be refused with a ValueError")

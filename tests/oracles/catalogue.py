@@ -1,0 +1,111 @@
+"""One of each oracle, for the tests that run over all of them: name -> build(horizon, rate), with contexts for it."""
+
+import math
+
+import numpy as np
+
+from omg_cmdp import oracles
+
+STATES, ACTIONS, DIMENSION, FUNCTIONS = 3, 2, 3, 16
+RATES = ("guarded", "proven", "realizable")
+
+LABELS = (0, 1, "two")
+VECTORS = tuple(np.array(v) for v in ([1.0, 0.0, 0.0], [0.0, 0.6, 0.8], [-0.5, 0.5, 0.5]))
+SIMPLEX = tuple(np.array(v) for v in ([1.0, 0.0, 0.0], [0.2, 0.5, 0.3], [0.0, 0.5, 0.5]))
+
+_generator = np.random.default_rng(0)
+REWARDS = {label: _generator.random((FUNCTIONS, STATES, ACTIONS)) for label in LABELS}
+KERNELS = {label: _generator.dirichlet(np.ones(STATES), (FUNCTIONS, STATES, ACTIONS)) for label in LABELS}
+SIZE = {"states": STATES, "actions": ACTIONS}
+SUPPORT = np.ones((STATES, ACTIONS, STATES), dtype=bool)
+SUPPORT[0, 0, 1] = SUPPORT[2, 1, 0] = False
+
+
+def shared_features(context):
+    """Features of (context, s, a), of norm at most 1."""
+    table = np.sin(np.arange(STATES * ACTIONS * DIMENSION)).reshape(STATES, ACTIONS, DIMENSION)
+    return table * np.reshape(context, DIMENSION) / math.sqrt(DIMENSION)
+
+
+RATED = {
+    "finite rewards": (LABELS, lambda h, r: oracles.FiniteRewards(REWARDS, horizon=h, rate=r)),
+    "finite dynamics": (LABELS, lambda h, r: oracles.FiniteDynamics(KERNELS, horizon=h, rate=r)),
+    "smoothed dynamics": (
+        LABELS,
+        lambda h, r: oracles.FiniteDynamics(KERNELS, horizon=h, rate=r, smoothing=0.01, support=SUPPORT),
+    ),
+    "reward counts": (LABELS, lambda h, r: oracles.CountRewards(**SIZE, horizon=h, rate=r)),
+    "reward counts by context": (
+        LABELS,
+        lambda h, r: oracles.CountRewards(**SIZE, horizon=h, rate=r, contexts=LABELS),
+    ),
+    "transition counts": (LABELS, lambda h, r: oracles.CountDynamics(**SIZE, horizon=h, rate=r, support=SUPPORT)),
+    "transition counts by context": (
+        LABELS,
+        lambda h, r: oracles.CountDynamics(**SIZE, horizon=h, rate=r, contexts=LABELS),
+    ),
+    "linear": (VECTORS, lambda h, r: oracles.LinearRewards(**SIZE, dimension=DIMENSION, horizon=h, rate=r)),
+    "shared linear": (
+        VECTORS,
+        lambda h, r: oracles.LinearRewards(
+            **SIZE, dimension=DIMENSION, horizon=h, rate=r, features=shared_features, shared=True
+        ),
+    ),
+    "softmax": (VECTORS, lambda h, r: oracles.SoftmaxDynamics(**SIZE, dimension=DIMENSION, horizon=h, rate=r)),
+    "tilted softmax": (
+        VECTORS,
+        lambda h, r: oracles.SoftmaxDynamics(
+            **SIZE, dimension=DIMENSION, horizon=h, rate=r, base=SUPPORT / SUPPORT.sum(axis=-1, keepdims=True)
+        ),
+    ),
+    "mixture": (LABELS, lambda h, r: oracles.MixtureDynamics(KERNELS, horizon=h, rate=r)),
+    "basis": (SIMPLEX, lambda h, r: oracles.BasisDynamics(**SIZE, bases=DIMENSION, horizon=h, rate=r)),
+}
+
+
+def _aggregate_rewards(horizon):
+    experts = [RATED[name][1](horizon, "guarded") for name in ("finite rewards", "reward counts by context")]
+    return oracles.AggregateRewards([*experts, known_rewards(horizon)], horizon=horizon)
+
+
+def _aggregate_dynamics(horizon):
+    experts = [RATED[name][1](horizon, "guarded") for name in ("finite dynamics", "transition counts", "mixture")]
+    return oracles.AggregateDynamics(experts, horizon=horizon)
+
+
+def known_rewards(horizon):
+    return oracles.KnownRewards({label: tables[0] for label, tables in REWARDS.items()}, horizon=horizon)
+
+
+def known_dynamics(horizon):
+    return oracles.KnownDynamics({label: tables[0] for label, tables in KERNELS.items()}, horizon=horizon)
+
+
+COMBINED = {
+    "known rewards": (LABELS, known_rewards),
+    "known dynamics": (LABELS, known_dynamics),
+    "aggregate rewards": (LABELS, _aggregate_rewards),
+    "aggregate dynamics": (LABELS, _aggregate_dynamics),
+    "stepwise rewards": (
+        LABELS,
+        lambda h: oracles.StepwiseRewards([oracles.FiniteRewards(REWARDS, horizon=1) for _ in range(h)]),
+    ),
+    "stepwise dynamics": (
+        LABELS,
+        lambda h: oracles.StepwiseDynamics([oracles.CountDynamics(**SIZE, horizon=1) for _ in range(h)]),
+    ),
+    "step-dependent finite rewards": (
+        LABELS,
+        lambda h: oracles.FiniteRewards(
+            lambda context: np.stack([REWARDS[context]] * h, axis=1) ** np.arange(1, h + 1)[:, None, None], horizon=h
+        ),
+    ),
+}
+
+EVERY = {f"{name}, {rate}": (contexts, rate, build) for name, (contexts, build) in RATED.items() for rate in RATES}
+
+
+def each_oracle(horizon):
+    """Return name -> (contexts, oracle), for every class and rate."""
+    rated = {name: (contexts, build(horizon, rate)) for name, (contexts, rate, build) in EVERY.items()}
+    return rated | {name: (contexts, build(horizon)) for name, (contexts, build) in COMBINED.items()}
