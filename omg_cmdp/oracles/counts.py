@@ -1,6 +1,6 @@
 """Tables of counts, for all contexts together or one for each label: running means, and Krichevsky-Trofimov.
 
-Forecasts of temper τ (1: textbook, H: proven), n the number of visits of a pair, docs/oracles.md, Theorems 3 and 4:
+Forecasts of temper τ (1: textbook, H: proven), n the number of visits of a pair, docs/oracles.md, Theorems 2 and 3:
 
     rewards    ½ + Σ(r - ½)/(n + 2τ)       regret <= (H/4)·Σ [1 + log(1 + T')]
     dynamics   (n(s') + ατ)/(n + ατ·K)     regret <= H·Σ log[Γ(α)·Γ(T' + αK)/(Γ(αK)·Γ(T' + α))] if α >= ½

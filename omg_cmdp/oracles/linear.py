@@ -6,7 +6,7 @@ With A = τλI + Σ zzᵀ and b = Σ (r - ½)z over past examples, a forecaster 
 
 ridge regression that expects its question to come τ times with the middling answer ½. τ = 1 is the textbook's, τ = H
 the proven one for frozen episodes. Regret against ‖u‖ <= B with ‖z‖ <= X, for G weight vectors (docs/oracles.md,
-Theorem 3):
+Theorem 2):
 
     H·G·[λB² + (d/4)·log(1 + T·X²/(λdG))]
 

@@ -2,7 +2,7 @@
 
 Both predict what is linear in unknown points of simplices, under log loss; each has two forecasters.
 
-*Proven*: follow the regularised leader with the log barrier (docs/oracles.md, Theorem 6). With r the gradient of the
+*Proven*: follow the regularised leader with the log barrier (docs/oracles.md, Theorem 5). With r the gradient of the
 episode's log likelihood divided by H, w maximises Σ⟨r, w⟩ + (1/η)·Σ log w, no matter how small the probabilities. With
 D coordinates for each of G groups, m <= 1 the share of an episode's steps that fall into a group, M = Σm², and
 η = min(½, √(D/(1 + M))) the regret is at most, L = log(T + 1):

@@ -33,7 +33,7 @@ def barrier_leader(gains: FloatArray, rate: FloatArray | float) -> FloatArray:
 
 
 def barrier_bound(episodes: int, groups: int, coordinates: int) -> float:
-    """Return G·[2DL + L·√(D(1 + T/G)) + 1.6·√(D·T/G)] + 1, L = log(T + 1): docs/oracles.md, Theorem 6."""
+    """Return G·[2DL + L·√(D(1 + T/G)) + 1.6·√(D·T/G)] + 1, L = log(T + 1): docs/oracles.md, Theorem 5."""
     growth, share = math.log1p(episodes), episodes / groups
     regulariser = 2.0 * coordinates * growth + growth * math.sqrt(coordinates * (1.0 + share))
     return groups * (regulariser + 1.6 * math.sqrt(coordinates * share)) + 1.0

@@ -6,7 +6,7 @@ Two forecasters, for "realizable" and "proven"; "guarded" aggregates them.
 around the current weights, one (d, d) covariance for each next state; an episode's examples are fitted exactly against
 it, and their curvature p(1-p)·zzᵀ is added.
 
-*Online Newton step*, proven (docs/oracles.md, Theorem 5): for ‖W‖ <= B (Frobenius) and ‖z‖ <= X every probability is at
+*Online Newton step*, proven (docs/oracles.md, Theorem 4): for ‖W‖ <= B (Frobenius) and ‖z‖ <= X every probability is at
 least κ = b/(b + (1-b)·exp(√2·B·X)), b the smallest entry of P₀, and the loss curves at least like κ/2·‖Wz‖². One step
 W ← W - G·A⁻¹, A = HλI + κ·Σzzᵀ, projected to the ball in the norm of A. Regret with λ = d/(κB²), over G pairs:
 
