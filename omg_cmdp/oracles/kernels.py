@@ -188,6 +188,25 @@ def softmax_table(weights, offsets, row, table):
 
 
 @compiled
+def tally(pairs, outcomes, possible, distinct, counts):
+    """Fill the distinct pairs of an episode and how often each led where, (H, K); return how many they are.
+
+    What cannot happen teaches nothing about what can, and is left out.
+    """
+    found = 0
+    for h in range(len(pairs)):
+        k = 0
+        while k < found and distinct[k] != pairs[h]:
+            k += 1
+        if k == found:
+            distinct[k] = pairs[h]
+            counts[k] = 0.0
+            found += 1
+        counts[k, outcomes[h]] += possible[pairs[h], outcomes[h]]
+    return found
+
+
+@compiled
 def proximal_logits(start, variances, counts, logits, probabilities):
     """Fill the minimiser of Σ (u - start)²/(2·variance) + n·logsumexp(u) - counts·u over the possible logits.
 
@@ -256,7 +275,11 @@ def newton_fit(weights, covariances, offsets, row, pairs, counts):
 
 @compiled
 def newton_step(weights, inverses, offsets, row, pairs, counts, curvature):
-    """Take W ← W - G·A⁻¹ for each of `pairs`, after A += κ·n·zzᵀ, G the gradient of the frozen forecast's loss."""
+    """Take W ← W - G·A⁻¹ for each of `pairs`, after A += κ·n·zzᵀ, G the gradient of the frozen forecast's loss.
+
+    Return the largest squared norm of the new weights.
+    """
+    largest = 0.0
     successors, size = weights.shape[1], weights.shape[2]
     logits, probabilities = np.empty((2, successors))
     direction = np.empty(size)
@@ -282,3 +305,5 @@ def newton_step(weights, inverses, offsets, row, pairs, counts, curvature):
             gradient = visits * probabilities[i] - counts[k, i]
             for j in range(size):
                 weight[i, j] -= gradient * direction[j] / damped
+        largest = max(largest, (weight * weight).sum())
+    return largest

@@ -102,15 +102,14 @@ class SoftmaxDynamics(Rated, DynamicsForecasters):
         return table
 
     def _learn(self, row: FloatArray, episode: Episode) -> None:
-        pairs, inverse = np.unique(episode.pairs, return_inverse=True)
-        counts = np.zeros((len(pairs), self.shape[2]))
-        np.add.at(counts, (inverse, episode.outcomes), 1.0)
-        counts *= self._possible[pairs]  # what cannot happen teaches nothing about what can
+        distinct, counts = np.empty_like(episode.pairs), np.empty((self.horizon, self.shape[2]))
+        found = kernels().tally(episode.pairs, episode.outcomes, self._possible, distinct, counts)
+        pairs, counts = distinct[:found], counts[:found]
         kernels().newton_fit(self._weights, self._covariances, self._offsets, row, pairs, counts)
-        if self.rate != "realizable":
-            kernels().newton_step(
-                self._step_weights, self._step_inverses, self._offsets, row, pairs, counts, self.curvature
-            )
+        if self.rate == "realizable":
+            return
+        step = self._step_weights, self._step_inverses, self._offsets, row, pairs, counts, self.curvature
+        if kernels().newton_step(*step) > self.weight_norm**2:
             for pair in pairs:
                 self._project(pair)
 
