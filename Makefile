@@ -10,7 +10,7 @@ demo: .venv/base
 test: .venv/dev check
 	$(BIN)/pytest -q -n 2
 
-test-all: test
+test-all: .venv/torch test
 	$(BIN)/pytest -q -n 2 -m slow
 
 check: .venv/dev
@@ -39,6 +39,10 @@ clean:
 
 .venv/dev: .venv/pip pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable . --group dev
+	touch $@
+
+.venv/torch: .venv/pip pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[torch]'
 	touch $@
 
 .venv/bench: .venv/pip pyproject.toml constraints.txt

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.oracles.base import Context, DynamicsOracle, RewardOracle
+from omg_cmdp.contexts import Context
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.games import LOG, SMALLEST_PROBABILITY, SQUARE, Game
 from omg_cmdp.validation import FloatArray
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from omg_cmdp.checks.adversary import OUTCOMES, VISITS, game_of, play
-from omg_cmdp.oracles.base import Context
+from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.games import SQUARE, Game
 from omg_cmdp.validation import FloatArray
 

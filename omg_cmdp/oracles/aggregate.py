@@ -13,7 +13,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.oracles.base import Context, DynamicsOracle, Oracle, RewardOracle, State
+from omg_cmdp.contexts import Context
+from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle, State
 from omg_cmdp.oracles.forecasters import DynamicsForecasters, Forecasters, RewardForecasters
 from omg_cmdp.oracles.games import Episode, exponential_weights
 from omg_cmdp.validation import FloatArray, positive_integer

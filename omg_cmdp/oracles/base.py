@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from omg_cmdp.contexts import Context
 from omg_cmdp.validation import FloatArray
-
-Context = Any
-"""A vector of numbers, or a hashable label."""
 
 State = Mapping[str, NDArray[Any]]
 """What an oracle has learned, as plain arrays: `np.savez(path, **oracle.state())`, `oracle.restore(np.load(path))`."""
@@ -68,22 +66,6 @@ class DynamicsOracle(Oracle):
     @abc.abstractmethod
     def update(self, context: Context, states: ArrayLike, actions: ArrayLike, next_states: ArrayLike) -> None:
         """Learn from one whole episode, H entries each."""
-
-
-def context_key(context: Context) -> Hashable | None:
-    """Return what tells contexts apart: a vector's bytes, or a label; None for objects that may change in place.
-
-    >>> context_key("a") == context_key("a"), context_key(1) == context_key(True)
-    (True, False)
-    """
-    if isinstance(context, np.ndarray):
-        return None if context.dtype.hasobject else (context.shape, context.dtype.str, context.tobytes())
-    if isinstance(context, (str, int, float, np.generic)):
-        return type(context), context
-    if isinstance(context, (tuple, list)):
-        keys = tuple(context_key(entry) for entry in context)
-        return None if None in keys else (type(context), keys)
-    return None
 
 
 def restored(name: str, state: State, shape: tuple[int | None, ...]) -> FloatArray:

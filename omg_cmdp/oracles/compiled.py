@@ -12,3 +12,11 @@ def kernels() -> ModuleType:
     from omg_cmdp.oracles import kernels as module
 
     return module
+
+
+@functools.cache
+def softmax_kernels() -> ModuleType:
+    """Return `omg_cmdp.oracles.softmax_kernels`."""
+    from omg_cmdp.oracles import softmax_kernels as module
+
+    return module

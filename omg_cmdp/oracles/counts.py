@@ -18,7 +18,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.oracles.base import Context
+from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.forecasters import DynamicsForecasters, RewardForecasters, Tempered
 from omg_cmdp.oracles.games import Episode
 from omg_cmdp.oracles.support import support_mask

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.oracles.base import Context
+from omg_cmdp.contexts import Context
 from omg_cmdp.validation import FloatArray, positive_number
 
 FeatureMap = Callable[[Any], ArrayLike]

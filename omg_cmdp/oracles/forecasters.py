@@ -19,7 +19,8 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.oracles.base import Context, DynamicsOracle, Oracle, RewardOracle, State, context_key, restored
+from omg_cmdp.contexts import Context, context_key
+from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle, State, restored
 from omg_cmdp.oracles.games import LOG, SQUARE, Episode, Game
 from omg_cmdp.validation import FloatArray, positive_integer
 

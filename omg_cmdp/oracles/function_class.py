@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.oracles.base import Context, context_key
+from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.oracles.games import Game
 from omg_cmdp.validation import FloatArray, float_table
 

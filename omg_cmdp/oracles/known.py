@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.oracles.base import Context
+from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.forecasters import DynamicsForecasters, Forecasters, RewardForecasters
 from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.games import Episode

@@ -21,7 +21,7 @@ from typing import final
 
 import numpy as np
 
-from omg_cmdp.oracles.base import Context
+from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.compiled import kernels
 from omg_cmdp.oracles.features import FeatureMap, Features
 from omg_cmdp.oracles.forecasters import RewardForecasters, Tempered

@@ -20,7 +20,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.oracles.base import Context, State
+from omg_cmdp.contexts import Context
+from omg_cmdp.oracles.base import State
 from omg_cmdp.oracles.features import FeatureMap, SimplexFeatures
 from omg_cmdp.oracles.forecasters import DynamicsForecasters, Rated
 from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions

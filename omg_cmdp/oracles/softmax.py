@@ -21,8 +21,8 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.oracles.base import Context
-from omg_cmdp.oracles.compiled import kernels
+from omg_cmdp.contexts import Context
+from omg_cmdp.oracles.compiled import softmax_kernels
 from omg_cmdp.oracles.features import FeatureMap, Features
 from omg_cmdp.oracles.forecasters import DynamicsForecasters, Rated
 from omg_cmdp.oracles.games import Episode
@@ -70,9 +70,7 @@ class SoftmaxDynamics(Rated, DynamicsForecasters):
         with np.errstate(divide="ignore"):
             self._offsets = np.log(kernel)
         self._possible = (kernel > 0.0).astype(np.float64)
-        rarest = kernel[kernel > 0.0].min()
-        spread = math.exp(math.sqrt(2.0) * self.weight_norm * self._features.norm)
-        self.curvature = float(rarest / (rarest + (1.0 - rarest) * spread))
+        self.curvature = self._least_curvature(kernel[kernel > 0.0].min())
         groups, successors, size = *kernel.shape, self.dimension
         self._step_ridge = size / (self.curvature * self.weight_norm**2)
         self._weights = np.zeros((groups, successors, size))
@@ -89,6 +87,13 @@ class SoftmaxDynamics(Rated, DynamicsForecasters):
         distributions("base", kernel)
         return np.asarray(kernel.reshape(-1, self.shape[2]))
 
+    def _least_curvature(self, rarest: float) -> float:
+        """Return κ; beyond e³⁰⁰ neither floats nor users have use for it."""
+        reach = self.weight_norm * self._features.norm
+        if reach > 200.0:
+            raise ValueError(f"`weight_norm` times `feature_norm` must be at most 200, got {reach:g}")
+        return float(rarest / (rarest + (1.0 - rarest) * math.exp(math.sqrt(2.0) * reach)))
+
     def _prepare(self, context: Context) -> FloatArray:
         return np.asarray(self._features(context)[0])
 
@@ -98,18 +103,18 @@ class SoftmaxDynamics(Rated, DynamicsForecasters):
 
     def _table(self, weights: FloatArray, row: FloatArray) -> FloatArray:
         table = np.empty(self.shape)
-        kernels().softmax_table(weights, self._offsets, row, table.reshape(self._offsets.shape))
+        softmax_kernels().softmax_table(weights, self._offsets, row, table.reshape(self._offsets.shape))
         return table
 
     def _learn(self, row: FloatArray, episode: Episode) -> None:
         distinct, counts = np.empty_like(episode.pairs), np.empty((self.horizon, self.shape[2]))
-        found = kernels().tally(episode.pairs, episode.outcomes, self._possible, distinct, counts)
+        found = softmax_kernels().tally(episode.pairs, episode.outcomes, self._possible, distinct, counts)
         pairs, counts = distinct[:found], counts[:found]
-        kernels().newton_fit(self._weights, self._covariances, self._offsets, row, pairs, counts)
+        softmax_kernels().newton_fit(self._weights, self._covariances, self._offsets, row, pairs, counts)
         if self.rate == "realizable":
             return
         step = self._step_weights, self._step_inverses, self._offsets, row, pairs, counts, self.curvature
-        if kernels().newton_step(*step) > self.weight_norm**2:
+        if softmax_kernels().newton_step(*step) > self.weight_norm**2:
             for pair in pairs:
                 self._project(pair)
 

@@ -12,8 +12,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.aggregate import checked_oracles, joint_state, restore_all, stacked
-from omg_cmdp.oracles.base import Context, DynamicsOracle, Oracle, RewardOracle, State
+from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle, State
 from omg_cmdp.oracles.forecasters import DynamicsForecasters, Forecasters, RewardForecasters
 from omg_cmdp.oracles.games import Episode
 from omg_cmdp.validation import FloatArray
