@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from benchmarks.icu import icu_sepsis
 from benchmarks.iteration import iteration_cost
+from benchmarks.oracles import oracles
 from benchmarks.planner import against_peer
 from benchmarks.report import Report, show, write
 from benchmarks.scaling import scaling
@@ -24,6 +25,7 @@ PARTS: dict[str, Callable[..., Report]] = {
     "root": root_regulariser,
     "warm": warm_start,
     "scaling": scaling,
+    "oracles": oracles,
 }
 
 

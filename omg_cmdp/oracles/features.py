@@ -36,8 +36,12 @@ class Features:
         if array.dtype.kind not in "biuf" or array.shape != self._shape:
             got = array.shape if array.dtype.kind in "biuf" else repr(context)
             raise ValueError(f"`{name}` must be a vector of numbers of shape {self._shape}, got {got}")
-        rows = np.array(array, dtype=np.float64, order="C", ndmin=2).reshape(-1, self._shape[-1])
-        largest = rows[0].dot(rows[0]) if len(rows) == 1 else (rows * rows).sum(axis=1).max()
+        if array.ndim == 1:
+            row = array.astype(np.float64)
+            rows, largest = row[None], row.dot(row)
+        else:
+            rows = array.astype(np.float64, order="C").reshape(-1, self._shape[-1])
+            largest = (rows * rows).sum(axis=1).max()
         if not largest <= self._largest_square:  # a NaN is refused here too
             raise ValueError(f"`{name}` must have norm at most `feature_norm` = {self.norm:g}, got {largest**0.5:.6g}")
         return rows

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
+from omg_cmdp.oracles.compiled import kernels
 from omg_cmdp.oracles.forecasters import DynamicsForecasters, RewardForecasters, Tempered
 from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
-from omg_cmdp.oracles.games import Episode, exponential_weights
+from omg_cmdp.oracles.games import SMALLEST_PROBABILITY, Episode, exponential_weights
 from omg_cmdp.oracles.support import Smoothing
 from omg_cmdp.validation import FloatArray
 
@@ -33,6 +34,7 @@ class _Finite(Tempered):
         super().__init__(horizon, rate)
         self._functions = FunctionClass(predictions, self.game)
         self._class_losses = np.zeros(0)
+        self._rates = self.game.rate / self.tempers
 
     @property
     def contexts(self) -> tuple[Any, ...] | None:
@@ -42,16 +44,11 @@ class _Finite(Tempered):
     def _prepare(self, context: Context) -> Functions:
         return self._functions(context)
 
-    def _posteriors(self, functions: Functions) -> FloatArray:
-        """Return (K, N): the weights of the functions at each temper."""
-        losses = self._losses_of(functions)
-        return np.stack([exponential_weights(losses, self.game.rate / temper) for temper in self.tempers])
-
     def _textbook_posterior(self, functions: Functions) -> FloatArray:
         return exponential_weights(self._losses_of(functions), self.game.rate)
 
     def _losses_of(self, functions: Functions) -> FloatArray:
-        count = len(functions.flat)
+        count = len(functions.tables)
         if len(self._class_losses) not in (0, count):
             raise ValueError(f"`predictions` must hold {len(self._class_losses)} functions as before, got {count}")
         return self._class_losses if len(self._class_losses) else np.zeros(count)
@@ -90,20 +87,21 @@ class FiniteRewards(_Finite, RewardForecasters):
         super().__init__(predictions, horizon, rate)
 
     def _forecasts(self, functions: Functions) -> FloatArray:
-        mixed = self._posteriors(functions) @ functions.exponentials
-        at_zero, at_one = mixed.reshape(len(mixed), 2, *functions.shape).swapaxes(0, 1)
-        return np.asarray(np.clip(0.5 + 0.25 * np.log(at_one / at_zero), 0.0, 1.0))
+        forecasts = np.empty((len(self.tempers), *functions.shape))
+        flat = forecasts.reshape(len(forecasts), -1)
+        kernels().substitute_class(self._losses_of(functions), self._rates, functions.exponentials, flat)
+        return forecasts
 
     def _learn(self, functions: Functions, episode: Episode) -> None:
-        examples = functions.flat.take(episode.cells, axis=1)
-        self._class_losses = self._losses_of(functions) + self.game.losses(examples, episode)
+        self._class_losses = self._losses_of(functions)
+        kernels().charge_class_square(self._class_losses, functions.columns, episode.cells, episode.outcomes)
 
     def _expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
         """Return E(f - f̂)² = Var f + (E f - f̂)²."""
         posterior = self._textbook_posterior(functions)
-        mean = posterior @ functions.flat
-        variance = np.maximum(posterior @ functions.squares - mean**2, 0.0)
-        return variance.reshape(functions.shape) + (mean.reshape(functions.shape) - prediction) ** 2
+        mean = functions.columns @ posterior
+        variance = np.maximum(functions.squares @ posterior - mean**2, 0.0)
+        return np.asarray(variance.reshape(functions.shape) + (mean.reshape(functions.shape) - prediction) ** 2)
 
 
 @final
@@ -111,7 +109,7 @@ class FiniteDynamics(_Finite, DynamicsForecasters):
     """Transitions from a class of N kernels, `predictions`: context -> (N, S, A, S) or (N, H, S, A, S).
 
     `smoothing` ν replaces every kernel P by (1-ν)·P + ν·uniform, over the next states that `support` (S, A, S) admits
-    (None: all). It is for classes that may exclude what happens: without it such a transition costs 691, and with
+    (None: all). It is for classes that may exclude what happens: without it such a transition costs 345, and with
     it log(S/ν). Regret: H·log N proven, H·log 2N guarded, each plus T·H·log 1/(1-ν); for H = 1 log N.
 
     >>> kernels = np.array([[[[0.9, 0.1]], [[0.0, 1.0]]], [[[0.1, 0.9]], [[0.0, 1.0]]]])  # state 0 lasts, or not
@@ -134,17 +132,20 @@ class FiniteDynamics(_Finite, DynamicsForecasters):
         self._smoothing = Smoothing(smoothing, support)
 
     def _forecasts(self, functions: Functions) -> FloatArray:
-        mixed = self._posteriors(functions) @ functions.flat
-        return self._smoothing(mixed.reshape(len(mixed), *functions.shape))
+        mixed = np.empty((len(self.tempers), *functions.shape))
+        flat = mixed.reshape(len(mixed), -1)
+        kernels().mix_class(self._losses_of(functions), self._rates, functions.columns, flat)
+        return self._smoothing(mixed)
 
     def _learn(self, functions: Functions, episode: Episode) -> None:
-        examples = functions.flat.take(episode.cells, axis=1)
-        smoothed = self._smoothing.examples(examples, functions.shape, episode)
-        self._class_losses = self._losses_of(functions) + self.game.losses(smoothed, episode)
+        self._class_losses = self._losses_of(functions)
+        kept, added = self._smoothing.examples(functions.shape, episode)
+        learned = self._class_losses, functions.columns, episode.cells
+        kernels().charge_class_log(*learned, kept, added, SMALLEST_PROBABILITY)
 
     def _expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
         """Return E[D²] = E Σ (P + P̂) - 2·Σ √P̂·E√P."""
-        roots = (self._textbook_posterior(functions) @ functions.roots).reshape(functions.shape)
+        roots = (functions.roots @ self._textbook_posterior(functions)).reshape(functions.shape)
         return np.asarray(2.0 - 2.0 * (np.sqrt(prediction) * roots).sum(axis=-1))
 
     def regret_bound(self, episodes: int, horizon: int) -> float:

@@ -20,29 +20,39 @@ Predictions = Callable[[Any], ArrayLike] | Mapping[Any, ArrayLike]
 KEPT_BYTES = 2**27
 """Tables of the contexts used last are kept up to this size in all, and always those of the last one."""
 
+SHARE = 5
+"""A context may keep so many times the size of its tables, with all that is computed from them."""
+
 
 class Functions:
-    """The tables of all N functions at one context, (N, cells), and what is computed from them once."""
+    """The tables of all N functions at one context, (N, ...), and what is computed from them once.
+
+    Columns are cells by functions, (cells, N): what is summed over the class, or updated for it, is contiguous.
+    """
 
     def __init__(self, tables: FloatArray) -> None:
-        self.shape = tables.shape[1:]
         self.tables = tables
-        self.flat = tables.reshape(len(tables), -1)
+        self.shape = tables.shape[1:]
+
+    @functools.cached_property
+    def columns(self) -> FloatArray:
+        """The tables as (cells, N)."""
+        return np.ascontiguousarray(self.tables.reshape(len(self.tables), -1).T)
 
     @functools.cached_property
     def exponentials(self) -> FloatArray:
-        """exp(-2f²) and exp(-2(1-f)²), (N, 2·cells): for the substitution function."""
-        return np.concatenate([np.exp(-2.0 * self.flat**2), np.exp(-2.0 * (1.0 - self.flat) ** 2)], axis=1)
+        """exp(-2f²) and exp(-2(1-f)²), (2·cells, N): for the substitution function."""
+        return np.concatenate([np.exp(-2.0 * self.columns**2), np.exp(-2.0 * (1.0 - self.columns) ** 2)])
 
     @functools.cached_property
     def squares(self) -> FloatArray:
-        """f², for variances."""
-        return np.asarray(self.flat**2)
+        """f², (cells, N): for variances."""
+        return np.asarray(self.columns**2)
 
     @functools.cached_property
     def roots(self) -> FloatArray:
-        """√P, for Hellinger distances."""
-        return np.sqrt(self.flat)
+        """√P, (cells, N): for Hellinger distances."""
+        return np.sqrt(self.columns)
 
 
 class FunctionClass:
@@ -77,9 +87,9 @@ class FunctionClass:
         if key is None:
             return functions
         self._kept[key] = functions
-        self._bytes += 3 * functions.tables.nbytes
+        self._bytes += SHARE * functions.tables.nbytes
         while self._bytes > KEPT_BYTES and len(self._kept) > 1:
-            self._bytes -= 3 * self._kept.popitem(last=False)[1].tables.nbytes
+            self._bytes -= SHARE * self._kept.popitem(last=False)[1].tables.nbytes
         return functions
 
     def _evaluate(self, context: Context) -> FloatArray:

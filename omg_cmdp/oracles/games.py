@@ -21,8 +21,8 @@ from omg_cmdp.validation import FloatArray, distributions, in_range
 
 IntArray = NDArray[np.int64]
 
-SMALLEST_PROBABILITY = 1e-300
-"""Log loss is cut off here, at 691: a transition that a model excludes costs much, but the oracle goes on."""
+SMALLEST_PROBABILITY = 1e-150
+"""Log loss is cut off here, at 345: a transition that a model excludes costs much, but the oracle goes on."""
 
 
 class Episode(NamedTuple):
@@ -51,10 +51,6 @@ class Game(abc.ABC):
     @abc.abstractmethod
     def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Episode) -> float:
         """Add the loss of each of K `forecasts` in the episode to `losses`; return the loss of their aggregate."""
-
-    @abc.abstractmethod
-    def losses(self, examples: FloatArray, episode: Episode) -> FloatArray:
-        """Return (N,): the total loss of N functions whose forecasts in the episode's cells are `examples` (N, H)."""
 
     @abc.abstractmethod
     def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
@@ -98,11 +94,6 @@ class SquareLoss(Game):
         own: float = kernels().charge_square(losses, rate, flat, episode.cells, episode.outcomes)
         return own
 
-    def losses(self, examples: FloatArray, episode: Episode) -> FloatArray:
-        """Return Σ (f - r)²."""
-        errors = examples - episode.outcomes
-        return np.asarray(np.einsum("nh,nh->n", errors, errors))
-
     def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
         """Return (f* - f̂)²."""
         return np.asarray((truth - forecast) ** 2)
@@ -143,10 +134,6 @@ class LogLoss(Game):
         flat = forecasts.reshape(len(losses), -1)
         own: float = kernels().charge_log(losses, rate, flat, episode.cells, SMALLEST_PROBABILITY)
         return own
-
-    def losses(self, examples: FloatArray, episode: Episode) -> FloatArray:
-        """Return -Σ log P."""
-        return np.asarray(-np.log(np.maximum(examples, SMALLEST_PROBABILITY)).sum(axis=-1))
 
     def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
         """Return D² = Σ (√P* - √P̂)² over next states."""
@@ -199,7 +186,7 @@ def _integers(name: str, values: ArrayLike, length: int) -> IntArray:
     array = _vector(name, values, length)
     if array.dtype.kind not in "iu":
         raise ValueError(f"`{name}` must be integers, got dtype {array.dtype}")
-    return array.astype(np.int64, copy=False)
+    return array if array.dtype == np.int64 else array.astype(np.int64)
 
 
 def _in_range(name: str, values: IntArray, count: int) -> None:
@@ -214,12 +201,12 @@ def _rewards(values: ArrayLike, length: int) -> FloatArray:
     array = _vector("rewards", values, length)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"`rewards` must be real numbers, got dtype {array.dtype}")
-    found = array.tolist()
-    # A NaN slips through min and max, but not through the sum.
-    if not (min(found) >= 0.0 and max(found) <= 1.0 and sum(found) >= 0.0):
-        bad = next(r for r in found if not 0.0 <= r <= 1.0)
+    if array.dtype != np.float64:
+        array = array.astype(np.float64)
+    if not kernels().in_unit_interval(array):
+        bad = next(r for r in array.tolist() if not 0.0 <= r <= 1.0)
         raise ValueError(f"`rewards` must lie in [0, 1], got {bad}")
-    return array.astype(np.float64, copy=False)
+    return array
 
 
 def _vector(name: str, values: ArrayLike, length: int) -> NDArray[Any]:

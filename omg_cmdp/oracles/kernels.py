@@ -15,9 +15,10 @@ compiled = numba.njit(cache=True)
 def exponential_weights(losses, rate, weights):
     """Fill w ∝ exp(-rate·losses), none below e⁻⁷⁰⁰ of the largest: who was wrong is never quite forgotten."""
     total = 0.0
-    smallest = losses.min()
+    smallest, least = losses.min(), math.exp(-700.0)
     for i in range(len(losses)):
-        weights[i] = math.exp(max(-rate * (losses[i] - smallest), -700.0))
+        exponent = -rate * (losses[i] - smallest)
+        weights[i] = math.exp(exponent) if exponent > -700.0 else least
         total += weights[i]
     for i in range(len(losses)):
         weights[i] /= total
@@ -87,6 +88,72 @@ def charge_log(losses, rate, forecasts, cells, smallest):
         for i in range(len(losses)):
             losses[i] -= math.log(max(forecasts[i, cells[h]], smallest))
     return own
+
+
+@numba.njit(cache=True, fastmath={"reassoc", "contract"})  # sums in any order, so that they vectorise
+def mix(weights, columns, mixed):
+    """Fill the product of `weights` (K, N), K <= 2, and `columns` (cells, N), in one pass over memory."""
+    first, last = weights[0], weights[-1]
+    for cell in range(len(columns)):
+        one = two = 0.0
+        for n in range(columns.shape[1]):
+            one += first[n] * columns[cell, n]
+            two += last[n] * columns[cell, n]
+        mixed[0, cell], mixed[-1, cell] = one, two
+
+
+@compiled
+def mix_class(losses, rates, columns, mixed):
+    """Fill the means of a class's `columns` (cells, N) under its posterior at each of `rates`."""
+    weights = np.empty((len(rates), len(losses)))
+    for k in range(len(rates)):
+        exponential_weights(losses, rates[k], weights[k])
+    mix(weights, columns, mixed)
+
+
+@compiled
+def substitute_class(losses, rates, exponentials, forecasts):
+    """Fill the substitution of a class at each of `rates`, from exp(-2f²) and then exp(-2(1-f)²), (2·cells, N)."""
+    mixed = np.empty((len(rates), len(exponentials)))
+    mix_class(losses, rates, exponentials, mixed)
+    cells = forecasts.shape[1]
+    for k in range(len(rates)):
+        for cell in range(cells):
+            forecast = 0.5 + 0.25 * math.log(mixed[k, cells + cell] / mixed[k, cell])
+            forecasts[k, cell] = min(max(forecast, 0.0), 1.0)
+
+
+@compiled
+def charge_class_square(losses, columns, cells, rewards):
+    """Add to each function's loss its square loss at `cells`."""
+    for n in range(len(losses)):
+        for h in range(len(cells)):
+            losses[n] += (columns[cells[h], n] - rewards[h]) ** 2
+
+
+@compiled
+def charge_class_log(losses, columns, cells, kept, added, smallest):
+    """Add to each function's loss its log loss at `cells`, of kept·P + added.
+
+    Logarithms of products, not sums of logarithms; no product can underflow, since `smallest` is above 1e-151.
+    """
+    for n in range(len(losses)):
+        product = 1.0
+        for h in range(len(cells)):
+            product *= max(kept * columns[cells[h], n] + added[h], smallest)
+            if product < 1e-150:
+                losses[n] -= math.log(product)
+                product = 1.0
+        losses[n] -= math.log(product)
+
+
+@compiled
+def in_unit_interval(values):
+    """Return whether all lie in [0, 1]; a NaN does not."""
+    for i in range(len(values)):
+        if not 0.0 <= values[i] <= 1.0:
+            return False
+    return True
 
 
 @compiled

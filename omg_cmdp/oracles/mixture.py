@@ -62,16 +62,17 @@ class MixtureDynamics(Rated, DynamicsForecasters):
 
     def _prepare(self, context: Context) -> Functions:
         functions = self._functions(context)
-        if len(self._gains) not in (0, len(functions.flat)):
-            wanted, got = len(self._gains), len(functions.flat)
+        if len(self._gains) not in (0, len(functions.tables)):
+            wanted, got = len(self._gains), len(functions.tables)
             raise ValueError(f"`predictions` must hold {wanted} kernels as before, got {got}")
         return functions
 
     def _forecasts(self, functions: Functions) -> FloatArray:
-        count = len(functions.flat)
+        count = len(functions.tables)
         both = {"realizable": [self._fitted(count)], "proven": [self._leader(count)]}
         weights = np.stack(both.get(self.rate, [self._fitted(count), self._leader(count)]))
-        return np.asarray((weights @ functions.flat).reshape(len(weights), *functions.shape))
+        flat = functions.tables.reshape(count, -1)
+        return np.asarray((weights @ flat).reshape(len(weights), *functions.shape))
 
     def _leader(self, count: int) -> FloatArray:
         """Return the weights of the regularised leader."""
@@ -87,10 +88,11 @@ class MixtureDynamics(Rated, DynamicsForecasters):
         return np.asarray((examples * weights + 0.5) / (examples + 0.5 * count))
 
     def _learn(self, functions: Functions, episode: Episode) -> None:
-        count = len(functions.flat)
-        seen = functions.flat.take(episode.cells, axis=1)
+        count = len(functions.tables)
+        flat = functions.tables.reshape(count, -1)
+        seen = flat.take(episode.cells, axis=1)
         fitted, leader = self._fitted(count), self._leader(count)
-        rows = functions.flat.reshape(count, -1, functions.shape[-1])[:, episode.pairs]
+        rows = flat.reshape(count, -1, functions.shape[-1])[:, episode.pairs]
         scaled = rows / np.maximum(np.tensordot(fitted, rows, axes=1), RAREST)
         information = np.tensordot(scaled, rows, axes=([1, 2], [1, 2]))
         scores = (seen / np.maximum(fitted @ seen, RAREST)).sum(axis=1)
@@ -103,13 +105,14 @@ class MixtureDynamics(Rated, DynamicsForecasters):
 
     def _expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
         """Return ¼·Σ Var(P)/P by the least-squares covariance of the weights, and the distance of the fit from P̂."""
-        count = len(functions.flat)
+        count = len(functions.tables)
+        flat = functions.tables.reshape(count, -1)
         information = self._information if len(self._gains) else np.zeros((count, count))
         covariance = np.linalg.inv(information + np.eye(count))
         total = covariance.sum(axis=0)
         covariance = covariance - np.outer(total, total) / total.sum()  # weights sum to one
-        fitted = self._fitted(count) @ functions.flat
-        variances = np.einsum("ic,ic->c", functions.flat, covariance @ functions.flat)
+        fitted = self._fitted(count) @ flat
+        variances = np.einsum("ic,ic->c", flat, covariance @ flat)
         spread = 0.25 * (variances / np.maximum(fitted, RAREST)).reshape(functions.shape).sum(axis=-1)
         return np.asarray(np.minimum(spread + self.game.divergence(fitted.reshape(functions.shape), prediction), 2.0))
 

@@ -46,12 +46,12 @@ class Smoothing:
             return tables
         return (1.0 - self.amount) * tables + self.amount * self._target(tables.shape[-3:])
 
-    def examples(self, examples: FloatArray, shape: tuple[int, ...], episode: Episode) -> FloatArray:
-        """Return the smoothed probabilities of the transitions seen, from those without smoothing."""
+    def examples(self, shape: tuple[int, ...], episode: Episode) -> tuple[float, FloatArray]:
+        """Return k and b such that the transitions seen have probability k·P + b after smoothing."""
         if self.amount == 0.0:
-            return examples
+            return 1.0, np.zeros(len(episode.cells))
         seen = self._target(shape[-3:])[episode.states, episode.actions, episode.outcomes]
-        return np.asarray((1.0 - self.amount) * examples + self.amount * seen)
+        return 1.0 - self.amount, self.amount * seen
 
     def price(self, examples: int) -> float:
         """Return what smoothing adds to the log loss of any kernel, at most."""

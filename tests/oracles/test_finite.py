@@ -221,7 +221,7 @@ def test_what_all_functions_exclude_costs_much_and_breaks_nothing(rng):
         oracle = FiniteDynamics(lambda _: kernels, horizon=HORIZON, rate=rate)
         for _ in range(50):
             oracle.update("a", [0] * HORIZON, [0] * HORIZON, [1] * HORIZON)
-        assert oracle.loss == pytest.approx(50 * HORIZON * 300 * math.log(10), rel=1e-12)
+        assert oracle.loss == pytest.approx(50 * HORIZON * 150 * math.log(10), rel=1e-12)
         assert oracle.loss == pytest.approx(oracle.best_loss(), rel=1e-12)
         np.testing.assert_allclose(oracle.predict("a"), kernels[0], rtol=0.0, atol=1e-12)
         np.testing.assert_allclose(oracle.uncertainty("a"), 0.0, atol=1e-12)
