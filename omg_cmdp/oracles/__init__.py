@@ -7,6 +7,7 @@ from omg_cmdp.oracles.finite import FiniteDynamics, FiniteRewards
 from omg_cmdp.oracles.known import KnownDynamics, KnownRewards
 from omg_cmdp.oracles.linear import LinearRewards
 from omg_cmdp.oracles.mixture import BasisDynamics, MixtureDynamics
+from omg_cmdp.oracles.product import ProductRewards
 from omg_cmdp.oracles.softmax import SoftmaxDynamics
 from omg_cmdp.oracles.stepwise import StepwiseDynamics, StepwiseRewards
 
@@ -23,6 +24,7 @@ __all__ = [
     "KnownRewards",
     "LinearRewards",
     "MixtureDynamics",
+    "ProductRewards",
     "RewardOracle",
     "SoftmaxDynamics",
     "StepwiseDynamics",

@@ -34,6 +34,12 @@ RATED = {
         LABELS,
         lambda h, r: oracles.FiniteDynamics(KERNELS, horizon=h, rate=r, smoothing=0.01, support=SUPPORT),
     ),
+    "product rewards": (
+        LABELS,
+        lambda h, r: oracles.ProductRewards(
+            REWARDS, contexts=LABELS, states=STATES, functions=FUNCTIONS, horizon=h, rate=r
+        ),
+    ),
     "reward counts": (LABELS, lambda h, r: oracles.CountRewards(**SIZE, horizon=h, rate=r)),
     "reward counts by context": (
         LABELS,
