@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import tempfile
-import zipfile
-import zlib
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from omg_cmdp.archive import read_arrays, write_arrays
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.planning.barrier import plan
 from omg_cmdp.planning.solution import Solution
 
-_FORMAT = 1
+_KIND, _VERSION = "planning problem", 1
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,36 +46,14 @@ class Problem:
         """Write the problem to `path` (npz, plain arrays only), whole or not at all."""
         optional = {"gamma": self.gamma, "weights": self.weights, "uncertainty": self.uncertainty}
         arrays = {name: np.asarray(value, dtype=np.float64) for name, value in optional.items() if value is not None}
-        target = Path(path)
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=target.name, delete=False) as file:
-            try:
-                np.savez_compressed(
-                    file,
-                    format=_FORMAT,
-                    transitions=self.mdp.transitions,
-                    rewards=self.mdp.rewards,
-                    horizon=self.mdp.horizon,
-                    start=self.mdp.start,
-                    admissible=self.mdp.admissible,
-                    tolerance=self.tolerance,
-                    **arrays,  # type: ignore[arg-type]  # the stub takes them for its one option
-                )
-                file.flush()
-                os.fsync(file.fileno())
-                Path(file.name).replace(target)
-            except BaseException:
-                Path(file.name).unlink()
-                raise
+        mdp = {name: getattr(self.mdp, name) for name in ("transitions", "rewards", "horizon", "start", "admissible")}
+        write_arrays(path, {**mdp, "tolerance": self.tolerance, **arrays}, kind=_KIND, version=_VERSION)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Problem:
         """Read a problem written by `save`."""
-        refusal = f"`path` must be a problem of format {_FORMAT} written by `Problem.save`, got {os.fspath(path)}"
+        arrays = read_arrays(path, kind=_KIND, version=_VERSION)
         try:
-            with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-                arrays = dict(file)
-            if arrays.pop("format") != _FORMAT:
-                raise ValueError(refusal)
             mdp = TabularMDP(
                 transitions=arrays["transitions"],
                 rewards=arrays["rewards"],
@@ -88,7 +63,7 @@ class Problem:
             )
             gamma = arrays["gamma"].item() if "gamma" in arrays else None
             tolerance = arrays["tolerance"].item()
-        except (AttributeError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile, zlib.error) as error:
-            raise ValueError(refusal) from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"`path` must be a {_KIND} of format {_VERSION}, got {os.fspath(path)}") from error
         weights, uncertainty = arrays.get("weights"), arrays.get("uncertainty")
         return cls(mdp=mdp, gamma=gamma, weights=weights, uncertainty=uncertainty, tolerance=tolerance)

@@ -32,16 +32,22 @@ def test_a_failed_save_leaves_the_old_file(rng, tmp_path):
 def test_another_file_is_refused(content, tmp_path):
     path = tmp_path / "other.npz"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"`path` must be a problem of format 1"):
+    with pytest.raises(ValueError, match=r"`path` must be a planning problem of format 1"):
         Problem.load(path)
 
 
 @pytest.mark.parametrize(
     "arrays",
-    [{"x": np.ones(3)}, {"format": 2}, {"format": 1}, {"format": np.ones(3)}, {"format": 1, "transitions": "north"}],
+    [
+        {"x": np.ones(3)},
+        {"format": "planning problem 2"},
+        {"format": "planning problem 1"},
+        {"format": np.ones(3)},
+        {"format": "planning problem 1", "transitions": "north"},
+    ],
     ids=["foreign", "newer", "incomplete", "odd format", "odd table"],
 )
 def test_an_archive_of_something_else_is_refused(arrays, tmp_path):
     np.savez(tmp_path / "other.npz", **arrays)
-    with pytest.raises(ValueError, match=r"`path` must be a problem of format 1"):
+    with pytest.raises(ValueError, match=r"`path` must be a planning problem of format 1"):
         Problem.load(tmp_path / "other.npz")

@@ -1,0 +1,41 @@
+"""Plain arrays in a file: written whole or not at all, read without running anything."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, ArrayLike], *, kind: str, version: int) -> None:
+    """Write `arrays` of numbers and text to `path` (npz), replacing what is there only when all is on disk."""
+    target = Path(path)
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=target.name, delete=False) as file:
+        try:
+            np.savez_compressed(file, allow_pickle=False, format=f"{kind} {version}", **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+            Path(file.name).replace(target)
+        except BaseException:
+            Path(file.name).unlink()
+            raise
+
+
+def read_arrays(path: str | os.PathLike[str], *, kind: str, version: int) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a file that was written with the same `kind` and `version`; refuse any other."""
+    refusal = f"`path` must be a {kind} of format {version}, got {os.fspath(path)}"
+    try:
+        with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+            arrays = dict(file)
+        if str(arrays.pop("format")) != f"{kind} {version}":
+            raise ValueError(refusal)
+    except (AttributeError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(refusal) from error
+    return arrays
