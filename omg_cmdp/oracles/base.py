@@ -31,6 +31,10 @@ class Oracle(abc.ABC):
     def regret_bound(self, episodes: int, horizon: int) -> float:
         """Return a proven bound on loss minus best loss of the class, for any contexts and outcomes; or `math.inf`."""
 
+    def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
+        """Return a table drawn from the textbook's posterior, shaped like `predict`."""
+        raise NotImplementedError(f"{type(self).__name__} has no posterior to sample from")
+
     def best_loss(self) -> float:
         """Return the total loss of the best function in hindsight; nan where that cannot be computed."""
         return math.nan

@@ -58,6 +58,13 @@ class _Finite(Tempered):
         size = len(self._class_losses) or self._functions.size
         return math.inf if size is None else math.log(size) / self.game.rate
 
+    def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
+        """Return one of the N functions, drawn with its posterior weight."""
+        functions = self._functions(context)
+        cumulative = self._textbook_posterior(functions).cumsum()
+        drawn = int(cumulative.searchsorted(generator.random() * cumulative[-1], side="right"))
+        return np.array(functions.tables[drawn])
+
     def best_loss(self) -> float:
         """Return the smallest loss of the class."""
         return float(self._class_losses.min(initial=np.inf)) if len(self._class_losses) else 0.0

@@ -96,6 +96,14 @@ class ProductRewards(Tempered, RewardForecasters):
         (posterior,) = self._posteriors(index, np.array([self.game.rate]))
         return np.asarray(np.einsum("sn,nsa->sa", posterior, (functions.tables - prediction) ** 2))
 
+    def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
+        """Return, for every state, one of the N functions, drawn with its posterior weight there."""
+        index, functions = self._prepare(context)
+        cumulative = self._posteriors(index, np.array([self.game.rate]))[0].cumsum(axis=-1)
+        uniforms = generator.random((len(cumulative), 1)) * cumulative[:, -1:]
+        drawn = (cumulative <= uniforms).sum(axis=-1)
+        return np.asarray(functions.tables[drawn, np.arange(len(drawn))])
+
     def best_loss(self) -> float:
         """Return the sum of the smallest losses of all (context, state)."""
         return float(self._class_losses.min(axis=-1).sum())
