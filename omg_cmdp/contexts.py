@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable
 from typing import Any
 
@@ -25,3 +26,38 @@ def context_key(context: Context) -> Hashable | None:
         keys = tuple(context_key(entry) for entry in context)
         return None if None in keys else (type(context), keys)
     return None
+
+
+def context_to_json(context: Context) -> str:
+    """Return a text from which `context_from_json` makes the context again, to the bit.
+
+    >>> context_from_json(context_to_json(("a", 0.1)))
+    ('a', 0.1)
+    """
+    return json.dumps(_encoded(context))
+
+
+def context_from_json(text: str) -> Context:
+    """Undo `context_to_json`."""
+    return _decoded(json.loads(text))
+
+
+def _encoded(context: Context) -> Any:
+    if isinstance(context, np.ndarray) and context.dtype.kind in "biuf":
+        return {"dtype": context.dtype.str, "vector": context.tolist()}
+    if isinstance(context, np.generic):
+        return context.item()
+    if isinstance(context, (tuple, list)):
+        return {type(context).__name__: [_encoded(entry) for entry in context]}
+    if context is None or isinstance(context, (str, bool, int, float)):
+        return context
+    raise ValueError(f"`context` must be a vector, a number, a text or a tuple of these to be saved, got {context!r}")
+
+
+def _decoded(value: Any) -> Context:
+    if not isinstance(value, dict):
+        return value
+    if "vector" in value:
+        return np.array(value["vector"], dtype=value["dtype"])
+    entries = [_decoded(entry) for entry in next(iter(value.values()))]
+    return tuple(entries) if "tuple" in value else entries

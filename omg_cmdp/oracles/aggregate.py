@@ -11,29 +11,24 @@ from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle, State
-from omg_cmdp.oracles.forecasters import DynamicsForecasters, Forecasters, RewardForecasters
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.oracles.composite import Composite
+from omg_cmdp.oracles.forecasters import DynamicsForecasters, RewardForecasters
 from omg_cmdp.oracles.games import Episode, exponential_weights
 from omg_cmdp.validation import FloatArray, positive_integer
 
 
-class _Aggregate(Forecasters):
+class _Aggregate(Composite):
     """Forecasters that are whole oracles."""
 
-    kind: type[Oracle]
-
     def __init__(self, oracles: Sequence[Any], *, horizon: int) -> None:
-        self.oracles = checked_oracles(oracles, self.kind, horizon)
-        super().__init__(horizon, len(self.oracles))
-
-    def _prepare(self, context: Context) -> Context:
-        return context
+        experts = list(oracles)
+        super().__init__(experts, horizon=horizon, part_horizon=horizon, count=len(experts))
 
     def _forecasts(self, context: Context) -> FloatArray:
-        return stacked([oracle.predict(context) for oracle in self.oracles])
+        return self._predictions(context)
 
     def _learn(self, context: Context, episode: Episode) -> None:
         for oracle in self.oracles:
@@ -43,7 +38,7 @@ class _Aggregate(Forecasters):
         """Return Σ w·(u + divergence from the expert to the aggregate), w at the textbook's rate."""
         weights = exponential_weights(self._losses, self.game.rate)
         experts = np.stack([oracle.uncertainty(context) for oracle in self.oracles])
-        moved = self.game.divergence(self._forecasts(context), prediction)
+        moved = self.game.divergence(self._predictions(context), prediction)
         return np.asarray(np.tensordot(weights, experts + moved, axes=1))
 
     def _comparators(self) -> list[Any]:
@@ -60,21 +55,6 @@ class _Aggregate(Forecasters):
         if positive_integer("horizon", horizon) > self.horizon:
             return math.inf
         return self._guard_price() + float(max(o.regret_bound(episodes, horizon) for o in self._comparators()))
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return the state of all oracles, each behind its number, and the account of the aggregate."""
-        return {**super().state(), **joint_state(self.oracles)}
-
-    def restore(self, state: State) -> None:
-        """Restore all oracles and the account, or nothing."""
-        own = {name: state[name] for name in state if "/" not in name}
-        before = super().state()
-        super().restore(own)
-        try:
-            restore_all(self.oracles, state)
-        except ValueError:
-            super().restore(before)
-            raise
 
 
 @final
@@ -98,46 +78,3 @@ class AggregateDynamics(_Aggregate, DynamicsForecasters):
     """The aggregate of dynamics oracles."""
 
     kind = DynamicsOracle
-
-
-def checked_oracles(oracles: Sequence[Any], kind: type[Oracle], horizon: int) -> list[Any]:
-    """Return the list of `oracles`: at least one, all of `kind`, none twice, all for episodes of `horizon` steps."""
-    found = list(oracles)
-    if not found or not all(isinstance(oracle, kind) for oracle in found):
-        names = [type(oracle).__name__ for oracle in found]
-        raise ValueError(f"`oracles` must be at least one {kind.__name__}, got {names}")
-    if len({id(oracle) for oracle in found}) < len(found):
-        raise ValueError("`oracles` must be different objects, got one of them twice")
-    horizons = [getattr(oracle, "horizon", horizon) for oracle in found]
-    if any(other != horizon for other in horizons):
-        raise ValueError(f"`oracles` must have horizon {horizon}, got {horizons}")
-    return found
-
-
-def stacked(tables: Sequence[FloatArray]) -> FloatArray:
-    """Return the predictions as one array, all of one shape."""
-    shapes = [np.shape(table) for table in tables]
-    if len(set(shapes)) > 1:
-        raise ValueError(f"`oracles` must predict tables of one shape, got {shapes}")
-    return np.stack(tables)
-
-
-def joint_state(oracles: Sequence[Oracle]) -> dict[str, NDArray[Any]]:
-    """Return the states of all `oracles` in one mapping: "0/loss", "1/loss", ..."""
-    return {f"{i}/{name}": array for i, oracle in enumerate(oracles) for name, array in oracle.state().items()}
-
-
-def restore_all(oracles: Sequence[Oracle], state: State) -> None:
-    """Undo `joint_state`; if one of the oracles refuses, all stay as they were."""
-    before = joint_state(oracles)
-    try:
-        _restore_each(oracles, state)
-    except ValueError:
-        _restore_each(oracles, before)
-        raise
-
-
-def _restore_each(oracles: Sequence[Oracle], state: State) -> None:
-    for i, oracle in enumerate(oracles):
-        prefix = f"{i}/"
-        oracle.restore({name.removeprefix(prefix): state[name] for name in state if name.startswith(prefix)})

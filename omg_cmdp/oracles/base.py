@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import abc
 import math
+import zipfile
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -72,13 +74,26 @@ class DynamicsOracle(Oracle):
         """Learn from one whole episode, H entries each."""
 
 
+def read_state(state: State) -> dict[str, NDArray[Any]]:
+    """Return `state` with all arrays read, from a file perhaps, before any of them is used."""
+    try:
+        return {name: np.array(state[name]) for name in state}
+    except (EOFError, OSError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"`state` must be readable, got {error}") from error
+
+
 def restored(name: str, state: State, shape: tuple[int | None, ...]) -> FloatArray:
-    """Return a copy of the array `name` of `state`, which must be finite numbers of `shape` (None: any length)."""
+    """Return the array `name` of a `state` that was read: finite numbers of `shape` (None: any length)."""
     if name not in state:
         raise ValueError(f"`state` must hold {name!r}, got {sorted(state)}")
-    array = np.array(state[name])
+    array = state[name]
     if array.dtype != np.float64 or not np.isfinite(array).all():
         raise ValueError(f"`state` must hold finite numbers under {name!r}, got dtype {array.dtype}")
     if len(shape) != array.ndim or any(want not in (None, got) for want, got in zip(shape, array.shape, strict=True)):
         raise ValueError(f"`state` must hold {name!r} of shape {shape}, got {array.shape}")
     return array
+
+
+def fingerprint(array: ArrayLike) -> str:
+    """Return a short text that tells tables apart, for `make`."""
+    return f"{zlib.crc32(np.ascontiguousarray(array).tobytes()):08x}"

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
+from omg_cmdp.oracles.base import fingerprint
 from omg_cmdp.oracles.forecasters import DynamicsForecasters, RewardForecasters, Tempered
 from omg_cmdp.oracles.games import Episode
 from omg_cmdp.oracles.support import support_mask
@@ -168,7 +169,7 @@ class CountDynamics(_Counts, DynamicsForecasters):
         return float(pairs * (rise + math.lgamma(alpha) - math.lgamma(total)))
 
     def _make(self) -> str:
-        return f"{super()._make()}, prior {self.prior}"
+        return f"{super()._make()}, prior {self.prior}, support {fingerprint(self._support)}"
 
 
 def half_rise(a: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,7 @@ class Features:
         self._function = function
         self._shape = shape
         self.norm = positive_number("feature_norm", norm)
-        self._largest_square = (self.norm * (1.0 + 1e-9)) ** 2
+        self._limit = self.norm * (1.0 + 1e-9)
 
     def __call__(self, context: Context) -> FloatArray:
         """Return the features, (rows, d)."""
@@ -38,12 +39,12 @@ class Features:
             raise ValueError(f"`{name}` must be a vector of numbers of shape {self._shape}, got {got}")
         if array.ndim == 1:
             row = array.astype(np.float64)
-            rows, largest = row[None], row.dot(row)
+            rows, longest = row[None], math.hypot(*row.tolist())
         else:
             rows = array.astype(np.float64, order="C").reshape(-1, self._shape[-1])
-            largest = (rows * rows).sum(axis=1).max()
-        if not largest <= self._largest_square:  # a NaN is refused here too
-            raise ValueError(f"`{name}` must have norm at most `feature_norm` = {self.norm:g}, got {largest**0.5:.6g}")
+            longest = float(np.max([math.hypot(*row) for row in rows.tolist()]))
+        if not longest <= self._limit:  # a NaN is refused here too
+            raise ValueError(f"`{name}` must have norm at most `feature_norm` = {self.norm:g}, got {longest:.6g}")
         return rows
 
 

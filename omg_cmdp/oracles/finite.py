@@ -69,8 +69,8 @@ class _Finite(Tempered):
         """Return the smallest loss of the class."""
         return float(self._class_losses.min(initial=np.inf)) if len(self._class_losses) else 0.0
 
-    def _learned_shape(self, name: str) -> tuple[None]:
-        return (None,)
+    def _learned_shape(self, name: str) -> tuple[int | None]:
+        return (self._functions.size,)
 
 
 @final
@@ -154,6 +154,9 @@ class FiniteDynamics(_Finite, DynamicsForecasters):
         """Return E[D²] = E Σ (P + P̂) - 2·Σ √P̂·E√P."""
         roots = (functions.roots @ self._textbook_posterior(functions)).reshape(functions.shape)
         return np.asarray(2.0 - 2.0 * (np.sqrt(prediction) * roots).sum(axis=-1))
+
+    def _make(self) -> str:
+        return f"{super()._make()}, {self._smoothing}"
 
     def regret_bound(self, episodes: int, horizon: int) -> float:
         """Return the bound of the class, and what smoothing may add to it."""

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context, context_key
-from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle, State, restored
+from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle, State, read_state, restored
 from omg_cmdp.oracles.games import LOG, SQUARE, Episode, Game
 from omg_cmdp.validation import FloatArray, positive_integer
 
@@ -106,6 +106,7 @@ class Forecasters(Oracle):
 
     def restore(self, state: State) -> None:
         """Continue, to the bit, where the oracle of equal make was whose `state()` this is."""
+        state = read_state(state)
         make = str(state["make"]) if "make" in state else None
         if make != self._make():
             raise ValueError(f"`state` must come from {self._make()!r}, got {make!r}")

@@ -116,7 +116,7 @@ class LinearRewards(Tempered, RewardForecasters):
         gram, moment, total = blocks[:-1, :-1] - self.ridge * np.eye(self.dimension), blocks[-1, :-1], blocks[-1, -1]
         spectrum, basis = np.linalg.eigh(gram)
         spectrum, moment = np.maximum(spectrum, 0.0), moment @ basis
-        low, high = 1e-12 * (1.0 + spectrum[-1]), np.linalg.norm(moment) / self.weight_norm
+        low, high = 1e-14 * spectrum[-1] + 1e-300, np.linalg.norm(moment) / self.weight_norm
         # ‖(G + μ)⁻¹b‖ falls in μ: bisect for the ball's surface, unless the minimum lies inside.
         for _ in range(200 if np.linalg.norm(moment / (spectrum + low)) > self.weight_norm else 0):
             middle = 0.5 * (low + high)
@@ -131,4 +131,4 @@ class LinearRewards(Tempered, RewardForecasters):
         return groups * (self.ridge * self.weight_norm**2 + 0.25 * size * growth)
 
     def _make(self) -> str:
-        return f"{super()._make()}, ridge {self.ridge}"
+        return f"{super()._make()}, ridge {self.ridge}, shared {self.shared}"

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.base import State
+from omg_cmdp.oracles.base import State, fingerprint
 from omg_cmdp.oracles.features import FeatureMap, SimplexFeatures
 from omg_cmdp.oracles.forecasters import DynamicsForecasters, Rated
 from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
@@ -120,8 +120,9 @@ class MixtureDynamics(Rated, DynamicsForecasters):
         count = len(self._gains) or self._functions.size
         return math.inf if count is None else barrier_bound(episodes, groups=1, coordinates=count)
 
-    def _learned_shape(self, name: str) -> tuple[None, ...]:
-        return (None, None) if name == "information" else (None,)
+    def _learned_shape(self, name: str) -> tuple[int | None, ...]:
+        size = self._functions.size
+        return (size, size) if name == "information" else (size,)
 
 
 @final
@@ -224,3 +225,6 @@ class BasisDynamics(Rated, DynamicsForecasters):
 
     def _textbook_bound(self, episodes: int) -> float:
         return barrier_bound(episodes, groups=len(self._shares), coordinates=self._coordinates)
+
+    def _make(self) -> str:
+        return f"{super()._make()}, support {fingerprint(self._support)}"

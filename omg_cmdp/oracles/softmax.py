@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
+from omg_cmdp.oracles.base import fingerprint
 from omg_cmdp.oracles.compiled import softmax_kernels
 from omg_cmdp.oracles.features import FeatureMap, Features
 from omg_cmdp.oracles.forecasters import DynamicsForecasters, Rated
@@ -150,4 +151,5 @@ class SoftmaxDynamics(Rated, DynamicsForecasters):
         return groups * size / kappa * (0.5 + growth)
 
     def _make(self) -> str:
-        return f"{super()._make()}, ridge {self.ridge}, weight_norm {self.weight_norm}"
+        norms = f"feature_norm {self._features.norm}, weight_norm {self.weight_norm}"
+        return f"{super()._make()}, ridge {self.ridge}, {norms}, base {fingerprint(self._offsets)}"

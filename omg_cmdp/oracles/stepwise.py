@@ -6,34 +6,32 @@ the regret is the sum of H textbook bounds for T examples each: the same H·boun
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.aggregate import checked_oracles, joint_state, restore_all, stacked
-from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle, State
-from omg_cmdp.oracles.forecasters import DynamicsForecasters, Forecasters, RewardForecasters
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.oracles.composite import Composite
+from omg_cmdp.oracles.forecasters import DynamicsForecasters, RewardForecasters
 from omg_cmdp.oracles.games import Episode
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, positive_integer
 
 
-class _Stepwise(Forecasters):
+class _Stepwise(Composite):
     """One forecaster, made of H oracles with horizon 1."""
 
-    kind: type[Oracle]
-
     def __init__(self, oracles: Sequence[Any]) -> None:
-        self.oracles = checked_oracles(oracles, self.kind, horizon=1)
-        super().__init__(len(self.oracles), count=1)
-
-    def _prepare(self, context: Context) -> Context:
-        return context
+        steps = list(oracles)
+        super().__init__(steps, horizon=max(1, len(steps)), part_horizon=1, count=1)
 
     def _forecasts(self, context: Context) -> FloatArray:
-        return stacked([oracle.predict(context) for oracle in self.oracles])[None]
+        tables = self._predictions(context)
+        if len(self.game.pairs(tables.shape)) != 3:
+            raise ValueError(f"`oracles` must predict tables without steps, got shape {tables.shape[1:]}")
+        return tables[None]
 
     def _learn(self, context: Context, episode: Episode) -> None:
         for step, oracle in enumerate(self.oracles):
@@ -49,16 +47,9 @@ class _Stepwise(Forecasters):
 
     def regret_bound(self, episodes: int, horizon: int) -> float:
         """Return the sum over the steps."""
+        if positive_integer("horizon", horizon) > self.horizon:
+            return math.inf
         return float(sum(oracle.regret_bound(episodes, 1) for oracle in self.oracles[:horizon]))
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return the state of all steps, each behind its number, and the account."""
-        return {**super().state(), **joint_state(self.oracles)}
-
-    def restore(self, state: State) -> None:
-        """Restore all steps and the account, or nothing."""
-        restore_all(self.oracles, state)
-        super().restore(state)
 
 
 @final

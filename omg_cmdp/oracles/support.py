@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from omg_cmdp.oracles.base import fingerprint
 from omg_cmdp.oracles.games import Episode
 from omg_cmdp.validation import FloatArray
 
@@ -52,6 +53,10 @@ class Smoothing:
             return 1.0, np.zeros(len(episode.cells))
         seen = self._target(shape[-3:])[episode.states, episode.actions, episode.outcomes]
         return 1.0 - self.amount, self.amount * seen
+
+    def __str__(self) -> str:
+        support = "" if self._uniform is None else f" over {fingerprint(self._uniform)}"
+        return f"smoothing {self.amount}{support}"
 
     def price(self, examples: int) -> float:
         """Return what smoothing adds to the log loss of any kernel, at most."""

@@ -1,0 +1,78 @@
+"""One episode as it was played."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.validation import FloatArray, float_table, frozen
+
+
+@dataclasses.dataclass(frozen=True, init=False, eq=False)
+class Trajectory:
+    """The context, H + 1 states, H actions and H rewards of an episode, as read-only arrays.
+
+    >>> Trajectory(context="c", states=[0, 1, 1], actions=[0, 2], rewards=[0.0, 1.0]).next_states
+    array([1, 1])
+    """
+
+    context: Context
+    states: NDArray[np.int64]
+    actions: NDArray[np.int64]
+    rewards: FloatArray
+
+    def __init__(self, *, context: Context, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike) -> None:
+        visited, taken, earned = (
+            _integers("states", states),
+            _integers("actions", actions),
+            float_table("rewards", rewards),
+        )
+        if earned.ndim != 1 or taken.shape != earned.shape or len(visited) != len(taken) + 1 or not len(taken):
+            got = f"{visited.shape}, {taken.shape} and {earned.shape}"
+            raise ValueError(f"`states`, `actions` and `rewards` must have shapes (H+1,), (H,) and (H,), got {got}")
+        if not np.isfinite(earned).all():
+            raise ValueError(f"`rewards` must be finite, got {earned}")
+        object.__setattr__(self, "context", context)
+        object.__setattr__(self, "states", frozen(visited))
+        object.__setattr__(self, "actions", frozen(taken))
+        object.__setattr__(self, "rewards", frozen(earned))
+
+    @property
+    def next_states(self) -> NDArray[np.int64]:
+        """The states after each action."""
+        return self.states[1:]
+
+    def check(self, space: Space, reward_range: tuple[float, float] = (0.0, 1.0)) -> None:
+        """Raise unless this is an episode of `space`, with rewards in `reward_range`."""
+        if len(self.actions) != space.horizon:
+            raise ValueError(f"`actions` must have the horizon's length {space.horizon}, got {len(self.actions)}")
+        for name, values, count in (("states", self.states, space.states), ("actions", self.actions, space.actions)):
+            found = values.tolist()
+            if min(found) < 0 or max(found) >= count:
+                bad = next(i for i in found if not 0 <= i < count)
+                raise ValueError(f"`{name}` must lie in 0..{count - 1}, got {bad}")
+        low, high = reward_range
+        earned = self.rewards.tolist()
+        if min(earned) < low or max(earned) > high:
+            bad = next(r for r in earned if not low <= r <= high)
+            raise ValueError(f"`rewards` must lie in [{low:g}, {high:g}], got {bad}")
+        allowed = space.admissible[self.states[:-1], self.actions]
+        if not allowed.all():
+            step = int(np.argmin(allowed))
+            pair = f"action {self.actions[step]} in state {self.states[step]}"
+            raise ValueError(f"`actions` must be admissible, got {pair} at step {step}")
+
+
+def _integers(name: str, values: ArrayLike) -> NDArray[Any]:
+    try:
+        array = np.array(values)
+    except ValueError:
+        raise ValueError(f"`{name}` must be a vector of integers, got {values!r:.60}") from None
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ValueError(f"`{name}` must be a vector of integers, got {array.dtype} of shape {array.shape}")
+    return array.astype(np.int64, copy=False)

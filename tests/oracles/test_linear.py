@@ -1,0 +1,208 @@
+"""Linear rewards: the forecaster by dense algebra, plane rotations, the best weights by scipy."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from omg_cmdp.oracles import LinearRewards
+from omg_cmdp.oracles.games import SQUARE
+
+STATES, ACTIONS, DIMENSION, HORIZON = 2, 3, 4, 5
+SIZE = {"states": STATES, "actions": ACTIONS}
+TEMPERS = {"realizable": [1], "proven": [HORIZON], "guarded": [1, HORIZON]}
+
+
+def in_ball(rng, size, radius=1.0):
+    vectors = rng.standard_normal(size)
+    return radius * vectors / np.linalg.norm(vectors, axis=-1, keepdims=True) * rng.random((*vectors.shape[:-1], 1))
+
+
+def random_episode(rng, horizon=HORIZON):
+    return rng.integers(STATES, size=horizon), rng.integers(ACTIONS, size=horizon), rng.random(horizon)
+
+
+def table_features(rng):
+    """Return random features (S, A, d) of an integer context."""
+    tables = in_ball(rng, (50, STATES, ACTIONS, DIMENSION))
+    return lambda context: tables[context]
+
+
+def dense_forecast(row, rows, rewards, ridge, tau):
+    """½ + zᵀ(τλI + Σzzᵀ + τ·zzᵀ)⁻¹Σ(r-½)z, clipped."""
+    rows, rewards = np.reshape(rows, (-1, len(row))), np.array(rewards)
+    matrix = tau * ridge * np.eye(len(row)) + rows.T @ rows + tau * np.outer(row, row)
+    return np.clip(0.5 + row @ np.linalg.solve(matrix, rows.T @ (rewards - 0.5)), 0.0, 1.0)
+
+
+@pytest.mark.parametrize("rate", TEMPERS)
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("ridge", [1.0, 0.01])
+def test_predictions_by_dense_algebra(rate, shared, ridge, rng):
+    features = table_features(rng)
+    vectors = features if shared else (lambda context: features(context)[0, 0])
+    oracle = LinearRewards(
+        **SIZE, dimension=DIMENSION, horizon=HORIZON, features=vectors, shared=shared, ridge=ridge, rate=rate
+    )
+    examples, own = [], np.zeros(len(TEMPERS[rate]))
+    for context in range(20):
+        forecasts = np.empty((len(own), STATES, ACTIONS))
+        for k, s, a in np.ndindex(*forecasts.shape):
+            row = vectors(context)[s, a] if shared else vectors(context)
+            past = [(z, r) for z, r, *pair in examples if shared or pair == [s, a]]
+            forecasts[k, s, a] = dense_forecast(row, *zip(*past, strict=True), ridge, TEMPERS[rate][k]) if past else 0.5
+        expected = SQUARE.aggregate(own, 2.0 / HORIZON, forecasts)
+        np.testing.assert_allclose(oracle.predict(context), expected, rtol=0.0, atol=1e-11)
+        states, actions, rewards = random_episode(rng)
+        own += ((forecasts[:, states, actions] - rewards) ** 2).sum(axis=1)
+        oracle.update(context, states, actions, rewards)
+        for s, a, r in zip(states, actions, rewards, strict=True):
+            examples.append((vectors(context)[s, a] if shared else vectors(context), r, s, a))
+
+
+@pytest.mark.parametrize("rate", TEMPERS)
+def test_block_features_make_shared_weights_separate(rate, rng):
+    blocks = np.eye(STATES * ACTIONS).reshape(STATES, ACTIONS, -1, 1)
+    common = {**SIZE, "horizon": HORIZON, "rate": rate, "weight_norm": 1e3}
+    separate = LinearRewards(dimension=DIMENSION, **common)
+    shared = LinearRewards(
+        dimension=STATES * ACTIONS * DIMENSION,
+        features=lambda z: (blocks * z).reshape(STATES, ACTIONS, -1),
+        shared=True,
+        **common,
+    )
+    for context in in_ball(rng, (30, DIMENSION)):
+        np.testing.assert_allclose(shared.predict(context), separate.predict(context), rtol=0.0, atol=1e-12)
+        np.testing.assert_allclose(shared.uncertainty(context), separate.uncertainty(context), rtol=1e-9)
+        episode = random_episode(rng)
+        separate.update(context, *episode)
+        shared.update(context, *episode)
+    assert shared.loss == pytest.approx(separate.loss, rel=1e-12)
+    assert shared.best_loss() == pytest.approx(separate.best_loss(), rel=1e-9)
+
+
+@pytest.mark.parametrize("ridge", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("scale", [1e-6, 1.0])
+@pytest.mark.parametrize("shared", [False, True])
+def test_rotations_keep_the_sums(ridge, scale, shared, rng):
+    """RᵀR = [[τλI + Σzzᵀ, b], [bᵀ, Σ(r-½)²]] after 1e5 examples, each entry relative to its diagonal."""
+    horizon, episodes = 2000, 50
+    tables = scale * in_ball(rng, (episodes, STATES, ACTIONS, DIMENSION)) * np.array([1.0, 1.0, 1e-3, 1e-3])
+    features = tables.__getitem__ if shared else (lambda context: tables[context, 0, 0])
+    oracle = LinearRewards(
+        **SIZE, dimension=DIMENSION, horizon=horizon, features=features, shared=shared, ridge=ridge, feature_norm=scale
+    )
+    sums = np.zeros((STATES, ACTIONS, DIMENSION + 1, DIMENSION + 1))
+    for context in range(episodes):
+        states, actions, rewards = random_episode(rng, horizon)
+        oracle.update(context, states, actions, rewards)
+        rows = tables[context][states, actions] if shared else np.broadcast_to(features(context), (horizon, DIMENSION))
+        full = np.column_stack([rows, rewards - 0.5])
+        for s, a in np.ndindex(STATES, ACTIONS):
+            here = full[(states == s) & (actions == a)]
+            sums[s, a] += here.T @ here
+    groups = sums.sum(axis=(0, 1))[None] if shared else sums.reshape(-1, DIMENSION + 1, DIMENSION + 1)
+    roots = oracle.state()["roots"]
+    for (k, group), tau in zip(np.ndindex(2, len(groups)), [1] * len(groups) + [horizon] * len(groups), strict=True):
+        root, expected = roots[k, :, :, group], groups[group] + tau * ridge * np.diag([1.0] * DIMENSION + [0.0])
+        np.testing.assert_array_equal(np.tril(root, -1), 0.0)
+        size = np.sqrt(np.diag(expected))
+        np.testing.assert_allclose(root.T @ root / np.outer(size, size), expected / np.outer(size, size), atol=1e-10)
+
+
+def taught_alone(rng, examples=40, dimension=2, scale=1.0, **options):
+    """Return an oracle of one pair, its rows and targets r - ½."""
+    oracle = LinearRewards(states=1, actions=1, dimension=dimension, horizon=1, **options)
+    rows, slope = in_ball(rng, (examples, dimension), scale), rng.standard_normal(dimension)
+    rewards = np.clip(0.5 + rows @ slope / scale * 0.4 + 0.1 * rng.standard_normal(examples), 0.0, 1.0)
+    for row, reward in zip(rows, rewards, strict=True):
+        oracle.update(row, [0], [0], [reward])
+    return oracle, rows, rewards - 0.5
+
+
+@pytest.mark.parametrize("ridge", [1e-3, 1.0, 1e3])
+def test_the_best_loss_is_least_squares_in_the_ball(ridge, rng):
+    for radius in (0.01, 0.1, 0.3, 1.0):
+        oracle, rows, targets = taught_alone(rng, ridge=ridge, weight_norm=radius)
+
+        def objective(u, rows=rows, targets=targets):
+            return ((rows @ u - targets) ** 2).sum()
+
+        inside = {"type": "ineq", "fun": lambda u, radius=radius: radius**2 - u @ u}
+        found = minimize(objective, np.zeros(2), constraints=[inside], method="SLSQP", options={"ftol": 1e-14})
+        assert oracle.best_loss() == pytest.approx(found.fun, rel=1e-6)
+        best = oracle.best_loss()
+        assert all(best <= objective(u) + 1e-9 for u in in_ball(rng, (100, 2), radius))
+
+
+@pytest.mark.parametrize("ridge", [1e-3, 1.0, 1e3])
+def test_in_a_large_ball_it_is_ordinary_least_squares(ridge, rng):
+    oracle, rows, targets = taught_alone(rng, dimension=3, ridge=ridge, weight_norm=1e3)
+    assert oracle.best_loss() == pytest.approx(np.linalg.lstsq(rows, targets, rcond=None)[1][0], rel=1e-8)
+
+
+@pytest.mark.parametrize("scale", [2.0**-20, 2.0**-4, 2.0**20])
+def test_the_unit_of_the_features_does_not_matter(scale, seed):
+    """cz, c²λ, cX and B/c are the same problem as z, λ, X and B."""
+    for radius in (0.3, 100.0):
+        oracle, rows, _ = taught_alone(np.random.default_rng(seed), dimension=3, weight_norm=radius)
+        options = {"ridge": scale**2, "feature_norm": scale, "weight_norm": radius / scale}
+        other, _, _ = taught_alone(np.random.default_rng(seed), dimension=3, scale=scale, **options)
+        for row in rows:
+            np.testing.assert_allclose(other.predict(scale * row), oracle.predict(row), rtol=1e-12)
+            np.testing.assert_allclose(other.uncertainty(scale * row), oracle.uncertainty(row), rtol=1e-12)
+        assert other.regret_bound(10, 1) == pytest.approx(oracle.regret_bound(10, 1), rel=1e-12)
+        assert other.best_loss() == pytest.approx(oracle.best_loss(), rel=1e-6)
+
+
+def test_the_best_loss_of_few_examples_is_zero(rng):
+    oracle, _, _ = taught_alone(rng, examples=2, dimension=4, weight_norm=1e3)
+    assert oracle.best_loss() == pytest.approx(0.0, abs=1e-9)
+    assert LinearRewards(**SIZE, dimension=2, horizon=1).best_loss() == 0.0
+
+
+@pytest.mark.parametrize("rate", TEMPERS)
+def test_forecasts_are_clipped(rate):
+    oracle = LinearRewards(states=1, actions=2, dimension=1, horizon=2, ridge=1e-3, rate=rate)
+    for _ in range(50):
+        oracle.update([0.1], [0, 0], [0, 1], [1.0, 0.0])
+    np.testing.assert_array_equal(oracle.predict([1.0]).round(6), [[1.0, 0.0]])
+    np.testing.assert_array_equal(oracle.predict([-1.0]).round(6), [[0.0, 1.0]])
+    assert (oracle.uncertainty([1.0]) <= 1.0).all()
+
+
+def test_long_features_are_refused():
+    oracle = LinearRewards(**SIZE, dimension=2, horizon=1, feature_norm=2.0)
+    oracle.predict([2.0 * math.sin(1.0), 2.0 * math.cos(1.0)])
+    for bad in ([2.0, 1e-3], [1.5, 1.5], [np.nan, 0.0], [np.inf, 0.0]):
+        with pytest.raises(ValueError, match="`feature_norm`"):
+            oracle.predict(bad)
+    for bad in ([1.0], [1.0, 0.0, 0.0], [[1.0, 0.0]], "ab", None, [1.0, None], [[1.0], [1.0, 2.0]], 1.0):
+        with pytest.raises(ValueError, match="`context`"):
+            oracle.predict(bad)
+    shared = LinearRewards(**SIZE, dimension=1, horizon=1, shared=True, features=np.asarray)
+    with pytest.raises(ValueError, match=r"`features\(context\)`"):
+        shared.predict([[[0.5], [0.5], [0.5]], [[0.5], [0.5], [1.1]]])
+    with pytest.raises(ValueError, match="`features`"):
+        LinearRewards(**SIZE, dimension=1, horizon=1, shared=True)
+
+
+def test_features_so_long_that_their_square_overflows_are_refused_too():
+    oracle = LinearRewards(**SIZE, dimension=2, horizon=1)
+    with pytest.raises(ValueError, match="`feature_norm`"):
+        oracle.predict([1e200, 0.0])
+
+
+def test_bounds_in_closed_form():
+    for shared, groups in ((False, STATES * ACTIONS), (True, 1)):
+        options = {"ridge": 0.5, "feature_norm": 2.0, "weight_norm": 3.0, "shared": shared, "features": np.asarray}
+        textbook = groups * (0.5 * 9.0 + DIMENSION / 4 * math.log1p(100 * 4.0 / (0.5 * DIMENSION * groups)))
+        for rate, expected in (
+            ("proven", HORIZON * textbook),
+            ("guarded", HORIZON * textbook + HORIZON / 2 * math.log(2.0)),
+            ("realizable", math.inf),
+        ):
+            oracle = LinearRewards(**SIZE, dimension=DIMENSION, horizon=HORIZON, rate=rate, **options)
+            assert oracle.regret_bound(100, HORIZON) == pytest.approx(expected)
+            assert oracle.regret_bound(100, HORIZON + 1) == math.inf
