@@ -1,0 +1,20 @@
+"""Who chooses the contexts: by a plan or by chance, or against the agent."""
+
+from omg_cmdp.adversaries.adaptive import LargestDisagreement, WorstRegret
+from omg_cmdp.adversaries.base import Adversary, View
+from omg_cmdp.adversaries.never_twice import ExhaustedError, NeverTwice
+from omg_cmdp.adversaries.oblivious import IID, Bursts, Drifting, Sequence, Sorted
+
+__all__ = [
+    "IID",
+    "Adversary",
+    "Bursts",
+    "Drifting",
+    "ExhaustedError",
+    "LargestDisagreement",
+    "NeverTwice",
+    "Sequence",
+    "Sorted",
+    "View",
+    "WorstRegret",
+]

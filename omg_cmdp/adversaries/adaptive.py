@@ -1,0 +1,108 @@
+"""Adversaries that look at the agent first, and show it the context on which it is worst.
+
+They ask the agent for its policy on every candidate in every episode: as many plans as there are candidates. With many
+contexts, `look` draws a few candidates for each episode.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Iterable
+from typing import final
+
+import numpy as np
+
+from omg_cmdp.adversaries.base import Adversary, Tables, View, listed
+from omg_cmdp.contexts import Context
+from omg_cmdp.environments.base import Truth
+from omg_cmdp.validation import FloatArray, policy_table, positive_integer
+
+
+class Worst(Adversary):
+    """Shows the candidate of the largest `harm`, the first of equals; all contexts in turn where that is unknown.
+
+    The candidates are all `contexts`, or `look` of them, drawn anew for each episode without replacement.
+    """
+
+    def __init__(self, contexts: Iterable[Context], *, look: int | None = None) -> None:
+        self.contexts = listed("contexts", contexts)
+        self.look = len(self.contexts) if look is None else positive_integer("look", look)
+        if self.look > len(self.contexts):
+            raise ValueError(f"`look` must be at most the number of contexts {len(self.contexts)}, got {look}")
+
+    @abc.abstractmethod
+    def harm(self, context: Context, view: View) -> float:
+        """Return what is to be large; nan if it cannot be known."""
+
+    @final
+    def context(self, episode: int, view: View, generator: np.random.Generator) -> Context:
+        """Return the most harmful candidate."""
+        count = len(self.contexts)
+        candidates = list(range(count))
+        if self.look < count:
+            candidates = sorted(generator.choice(count, self.look, replace=False).tolist())
+        harms = [self.harm(self.contexts[i], view) for i in candidates]
+        worst = int(np.argmax(harms))  # the first nan, if there is one
+        return self.contexts[episode % count if math.isnan(harms[worst]) else candidates[worst]]
+
+
+@final
+class WorstRegret(Worst):
+    """The context of the largest exact regret V*(c) - V^π(c) of the policy π that the agent would play now."""
+
+    def harm(self, context: Context, view: View) -> float:
+        """Return the regret, computed in the true MDP."""
+        truth = view.environment.truth(context)
+        return truth.best[1] - _value(truth, _policy(truth, context, view))
+
+
+@final
+class LargestDisagreement(Worst):
+    """The context on whose true MDP the agent's model errs most, where its own policy leads.
+
+    Σ_{h,s,a} q_h(s, a)·[(f - f̂)² + D²(P, P̂)](s, a), with q the true occupancy of the policy that the agent would play,
+    D² the squared Hellinger distance: the error that the oracles are expected to pay for in this episode. An agent
+    without a model sees all contexts in turn.
+    """
+
+    def harm(self, context: Context, view: View) -> float:
+        """Return the expected error of the model in one episode; nan without a model."""
+        model = view.model(context)
+        if model is None:
+            return math.nan
+        truth = view.environment.truth(context)
+        occupancy = _occupancy(truth, _policy(truth, context, view))
+        return float((occupancy * _errors(truth.mdp, model)).sum())
+
+
+def _policy(truth: Truth, context: Context, view: View) -> FloatArray:
+    mdp = truth.mdp
+    return policy_table(view.policy(context), (mdp.horizon, mdp.states, mdp.actions), mdp.admissible)
+
+
+def _value(truth: Truth, policy: FloatArray) -> float:
+    """Return V^π = ⟨start, V_0⟩,  V_h(s) = Σ_a π_h(a|s)·[r_h(s, a) + Σ_s' P_h(s'|s, a)·V_{h+1}(s')],  V_H = 0."""
+    kernel, rewards = truth.mdp.kernel, truth.mdp.reward_steps
+    values = np.zeros(truth.mdp.states)
+    for h in reversed(range(truth.mdp.horizon)):
+        # The operations that V* is computed with, so that an optimal policy has regret 0 exactly, and ties are ties.
+        expected = np.einsum("saj,j->sa", kernel[h % len(kernel)], values)
+        values = (policy[h] * (rewards[h % len(rewards)] + expected)).sum(axis=1)
+    return float(truth.mdp.start @ values)
+
+
+def _occupancy(truth: Truth, policy: FloatArray) -> FloatArray:
+    """Return q_h(s, a) = Pr(s_h = s, a_h = a), of shape (H, S, A)."""
+    occupancy, kernel, marginal = np.empty(policy.shape), truth.mdp.kernel, truth.mdp.start
+    for h, choices in enumerate(policy):
+        occupancy[h] = marginal[:, None] * choices
+        marginal = np.einsum("sa,saj->j", occupancy[h], kernel[h % len(kernel)])
+    return occupancy
+
+
+def _errors(true: Tables, model: Tables) -> FloatArray:
+    """Return (f - f̂)² + D²(P, P̂), of shape (1, S, A) or (H, S, A)."""
+    rewards = true.reward_steps - model.reward_steps
+    roots = np.sqrt(true.kernel) - np.sqrt(model.kernel)
+    return np.asarray(rewards**2 + (roots**2).sum(axis=-1))

@@ -1,0 +1,84 @@
+"""An adversary that never shows the same context twice: who only remembers, and does not generalise, learns nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.adversaries.base import Adversary, State, View, listed, own
+from omg_cmdp.contexts import Context, context_key
+
+ATTEMPTS = 1000
+"""So many times in a row may `make` return what was shown before, until it counts as exhausted."""
+
+DIGEST = 16
+"""Bytes that are remembered of a context; two contexts share them with probability 2⁻¹²⁸."""
+
+
+class ExhaustedError(ValueError):
+    """No context is left that was not shown before."""
+
+
+@final
+class NeverTwice(Adversary):
+    """Contexts from `make`, none of them twice; an `ExhaustedError` when there are no more.
+
+    `make` is a function from a random generator to a context, asked again when it returns one that was shown before; or
+    a list without repetition, shown in its order.
+
+    >>> adversary = NeverTwice(lambda generator: int(generator.integers(5)))
+    >>> generator = np.random.default_rng(0)
+    >>> sorted(adversary.context(t, None, generator) for t in range(5))
+    [0, 1, 2, 3, 4]
+    """
+
+    def __init__(self, make: Callable[[np.random.Generator], Context] | Iterable[Context]) -> None:
+        self._make = make if callable(make) else None
+        self.contexts = () if callable(make) else listed("make", make)
+        self._seen: dict[bytes, None] = {}  # a set that keeps its order
+        for place, context in enumerate(self.contexts):
+            if not self._is_new(context):
+                raise ValueError(f"`make` must hold no context twice, got {context!r:.60} again at index {place}")
+
+    def context(self, episode: int, view: View, generator: np.random.Generator) -> Context:
+        """Return a context that was not shown in this run."""
+        if self._make is None:
+            if episode >= len(self.contexts):
+                count = len(self.contexts)
+                raise ExhaustedError(f"`make` must hold a context for every episode, got {count} for episode {episode}")
+            return self.contexts[episode]
+        if episode == 0:
+            self._seen = {}
+        for _ in range(ATTEMPTS):
+            fresh = own(self._make(generator))
+            if self._is_new(fresh):
+                return fresh
+        raise ExhaustedError(f"`make` must return new contexts, got {ATTEMPTS} old ones in a row in episode {episode}")
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the digests of what was shown; nothing for a list, which goes by the number of the episode."""
+        if self._make is None:
+            return {}
+        return {"seen": np.frombuffer(b"".join(self._seen), dtype=np.uint8).reshape(-1, DIGEST).copy()}
+
+    def restore(self, state: State) -> None:
+        """Go on without what was shown."""
+        if self._make is None:
+            return super().restore(state)
+        seen = np.array(state["seen"]) if set(state) == {"seen"} else None
+        if seen is None or seen.dtype != np.uint8 or seen.shape[1:] != (DIGEST,):
+            raise ValueError(f"`state` must hold bytes (n, {DIGEST}) as 'seen', got {dict(state)!r:.60}")
+        self._seen = dict.fromkeys(row.tobytes() for row in seen)
+
+    def _is_new(self, context: Context) -> bool:
+        """Remember `context`; return whether it was not remembered already."""
+        key = context_key(context)
+        if key is None:
+            raise ValueError(f"`make` must give vectors or labels, which can be told apart, got {context!r:.60}")
+        before = len(self._seen)
+        self._seen[hashlib.blake2b(repr(key).encode(), digest_size=DIGEST).digest()] = None
+        return len(self._seen) > before

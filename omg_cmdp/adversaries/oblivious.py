@@ -1,0 +1,130 @@
+"""Adversaries that look at nothing: the order in which contexts come is fixed beforehand, or drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.adversaries.base import Adversary, State, View, listed
+from omg_cmdp.contexts import Context
+from omg_cmdp.validation import positive_integer
+
+
+@final
+class IID(Adversary):
+    """Every context is drawn uniformly from `contexts`, independently of all before; repeat one to weigh it more."""
+
+    def __init__(self, contexts: Iterable[Context]) -> None:
+        self.contexts = listed("contexts", contexts)
+
+    def context(self, episode: int, view: View, generator: np.random.Generator) -> Context:
+        """Return a uniform draw."""
+        return self.contexts[generator.integers(len(self.contexts))]
+
+
+@final
+class Sequence(Adversary):
+    """`contexts` in the given order, then again from the beginning.
+
+    >>> adversary = Sequence(["a", "b", "c"])
+    >>> [adversary.context(t, view=None, generator=None) for t in range(5)]
+    ['a', 'b', 'c', 'a', 'b']
+    """
+
+    def __init__(self, contexts: Iterable[Context]) -> None:
+        self.contexts = listed("contexts", contexts)
+
+    def context(self, episode: int, view: View, generator: np.random.Generator) -> Context:
+        """Return the next in order."""
+        return self.contexts[episode % len(self.contexts)]
+
+
+@final
+class Sorted(Adversary):
+    """Each of the n contexts in one block of consecutive episodes: `episodes` are divided among them evenly.
+
+    Blocks differ by one episode at most. A run that is longer begins again. What is learned early is never asked again.
+
+    >>> adversary = Sorted(["a", "b", "c"], episodes=7)
+    >>> "".join(adversary.context(t, view=None, generator=None) for t in range(7))
+    'aaabbcc'
+    """
+
+    def __init__(self, contexts: Iterable[Context], episodes: int) -> None:
+        self.contexts = listed("contexts", contexts)
+        self.episodes = positive_integer("episodes", episodes)
+        if self.episodes < len(self.contexts):
+            raise ValueError(f"`episodes` must be at least the number of contexts {len(self.contexts)}, got {episodes}")
+
+    def context(self, episode: int, view: View, generator: np.random.Generator) -> Context:
+        """Return the context of the block that `episode` falls into."""
+        return self.contexts[episode % self.episodes * len(self.contexts) // self.episodes]
+
+
+@final
+class Drifting(Adversary):
+    """Drawn uniformly from a window of `contexts`, which moves on by one after every `period` episodes.
+
+    The window holds `window` contexts, by default a quarter of them. After the last come the first again.
+    """
+
+    def __init__(self, contexts: Iterable[Context], period: int, *, window: int | None = None) -> None:
+        self.contexts = listed("contexts", contexts)
+        self.period = positive_integer("period", period)
+        self.window = -(-len(self.contexts) // 4) if window is None else positive_integer("window", window)
+        if self.window > len(self.contexts):
+            raise ValueError(f"`window` must be at most the number of contexts {len(self.contexts)}, got {window}")
+
+    def context(self, episode: int, view: View, generator: np.random.Generator) -> Context:
+        """Return a uniform draw from the present window."""
+        place = episode // self.period + int(generator.integers(self.window))
+        return self.contexts[place % len(self.contexts)]
+
+
+@final
+class Bursts(Adversary):
+    """A context comes for `length` episodes in a row, and then stays away for at least `absence` episodes.
+
+    Whose burst comes next is drawn uniformly from those that were away for long enough. By default half of the contexts
+    have their bursts in between. Needs two contexts or more, and time for it: `absence` <= (n - 1)·`length`.
+    """
+
+    def __init__(self, contexts: Iterable[Context], length: int, *, absence: int | None = None) -> None:
+        self.contexts = listed("contexts", contexts)
+        if len(self.contexts) < 2:
+            raise ValueError(f"`contexts` must hold at least two contexts, got {len(self.contexts)}")
+        self.length = positive_integer("length", length)
+        default = len(self.contexts) // 2 * self.length
+        self.absence = default if absence is None else positive_integer("absence", absence)
+        longest = (len(self.contexts) - 1) * self.length
+        if self.absence > longest:
+            raise ValueError(f"`absence` must be at most the bursts of all others {longest}, got {absence}")
+        self._memory = -(-self.absence // self.length)
+        self._recent: tuple[int, ...] = ()
+
+    def context(self, episode: int, view: View, generator: np.random.Generator) -> Context:
+        """Return the context of the present burst; draw one if a burst begins."""
+        if episode == 0:
+            self._recent = ()
+        if episode % self.length == 0 or not self._recent:
+            rested = [i for i in range(len(self.contexts)) if i not in self._recent]
+            drawn = rested[generator.integers(len(rested))]
+            self._recent = (*self._recent, drawn)[-self._memory :]
+        return self.contexts[self._recent[-1]]
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return whose the last bursts were, the present one last."""
+        return {"recent": np.array(self._recent, dtype=np.int64)}
+
+    def restore(self, state: State) -> None:
+        """Go on within the burst."""
+        recent = np.array(state["recent"]) if set(state) == {"recent"} else None
+        if recent is None or recent.ndim != 1 or recent.dtype != np.int64 or len(recent) > self._memory:
+            raise ValueError(f"`state` must hold up to {self._memory} integers as 'recent', got {dict(state)!r:.60}")
+        found = recent.tolist()
+        if len(set(found)) < len(found) or not all(0 <= i < len(self.contexts) for i in found):
+            raise ValueError(f"`state` must hold different indices below {len(self.contexts)}, got {found}")
+        self._recent = tuple(found)
