@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,21 @@ def context_key(context: Context) -> Hashable | None:
         keys = tuple(context_key(entry) for entry in context)
         return None if None in keys else (type(context), keys)
     return None
+
+
+def label_index(labels: Iterable[Hashable]) -> dict[Hashable, int]:
+    """Return the place of each of the different `labels`, the argument `contexts` of those who list them.
+
+    >>> label_index(["a", "b", "a"])
+    {'a': 0, 'b': 1}
+    """
+    try:
+        index = {label: place for place, label in enumerate(dict.fromkeys(labels))}
+    except TypeError:
+        raise ValueError(f"`contexts` must be a list of hashable labels, got {labels!r:.60}") from None
+    if not index:
+        raise ValueError("`contexts` must list at least one label, got none")
+    return index
 
 
 def context_to_json(context: Context) -> str:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from omg_cmdp.mdp.compiled import kernels
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import BoolArray, FloatArray, policy_table
 
 UNREACHABLE_BELOW = 1e-30
 """A state whose probability at a step, under the uniform policy, is below this counts as unreachable there."""
+
+LOOPS_UP_TO = 32
+"""Compiled loops beat matrix products up to this many states."""
 
 NEGLIGIBLE = 1e-20
 """A plan that puts more than this on a state that counts as unreachable has nothing proven."""
@@ -26,11 +30,20 @@ def occupancy_measure(mdp: TabularMDP, policy: ArrayLike) -> FloatArray:
            [0.5, 0.5]])
     """
     table = policy_table(policy, (mdp.horizon, mdp.states, mdp.actions), mdp.admissible)
-    occupancy = np.empty(table.shape)
+    return flow(mdp, table)
+
+
+def flow(mdp: TabularMDP, policy: FloatArray) -> FloatArray:
+    """Return the occupancy measure (H, S, A) of a policy that is known to be valid."""
+    occupancy = np.empty(policy.shape)
+    if mdp.states <= LOOPS_UP_TO:
+        kernel, _, start, _ = mdp.raw
+        kernels().flow(kernel, start, np.ascontiguousarray(policy), occupancy)
+        return occupancy
     kernel = mdp.kernel.reshape(-1, mdp.states * mdp.actions, mdp.states)
     marginal = mdp.start
     for h in range(mdp.horizon):
-        np.multiply(marginal[:, None], table[h], out=occupancy[h])
+        np.multiply(marginal[:, None], policy[h], out=occupancy[h])
         marginal = occupancy[h].reshape(-1) @ kernel[h % len(kernel)]
     return occupancy
 

@@ -18,10 +18,10 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.contexts import Context
+from omg_cmdp.contexts import Context, label_index
 from omg_cmdp.oracles.base import fingerprint
 from omg_cmdp.oracles.forecasters import DynamicsForecasters, RewardForecasters, Tempered
-from omg_cmdp.oracles.games import Episode
+from omg_cmdp.oracles.games import SMALLEST_PROBABILITY, Episode
 from omg_cmdp.oracles.support import support_mask
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number
 
@@ -33,9 +33,7 @@ class _Counts(Tempered):
         super().__init__(horizon, rate)
         self.states = positive_integer("states", states)
         self.actions = positive_integer("actions", actions)
-        self._index = None if contexts is None else {label: i for i, label in enumerate(contexts)}
-        if self._index == {}:
-            raise ValueError("`contexts` must list at least one label, or be None, got none")
+        self._index = None if contexts is None else label_index(contexts)
         self._table_count = 1 if self._index is None else len(self._index)
 
     @property
@@ -120,7 +118,7 @@ class CountDynamics(_Counts, DynamicsForecasters):
     array([[0.16666667, 0.83333333]])
     """
 
-    learned = ("counts",)
+    learned = ("counts", "excluded")
 
     def __init__(
         self,
@@ -137,6 +135,7 @@ class CountDynamics(_Counts, DynamicsForecasters):
         self.prior = positive_number("prior", prior)
         self._support = support_mask(support, self.states, self.actions).astype(np.float64)
         self._counts = np.zeros((self._table_count, self.states, self.actions, self.states))
+        self._excluded = np.zeros(1)
 
     def _forecasts(self, table: int) -> FloatArray:
         counts = self._counts[table]
@@ -144,7 +143,10 @@ class CountDynamics(_Counts, DynamicsForecasters):
         return np.asarray(smoothed / smoothed.sum(axis=-1, keepdims=True))
 
     def _learn(self, table: int, episode: Episode) -> None:
-        np.add.at(self._counts[table], (episode.states, episode.actions, episode.outcomes), 1.0)
+        seen = (episode.states, episode.actions, episode.outcomes)
+        possible = self._support[seen]  # what cannot happen teaches nothing about what can
+        np.add.at(self._counts[table], seen, possible)
+        self._excluded += (1.0 - possible).sum()
 
     def _expected_divergence(self, table: int, prediction: FloatArray) -> FloatArray:
         """Return 2 - 2·Σ √P̂·E√θ for θ from the Dirichlet posterior, where E√θ_i is a ratio of Gammas."""
@@ -154,10 +156,11 @@ class CountDynamics(_Counts, DynamicsForecasters):
         return np.asarray(2.0 - 2.0 * (np.sqrt(prediction) * roots).sum(axis=-1))
 
     def best_loss(self) -> float:
-        """Return the loss of the observed frequencies."""
+        """Return the loss of the observed frequencies within the support."""
         totals = np.broadcast_to(self._counts.sum(axis=-1, keepdims=True), self._counts.shape)
         seen = self._counts > 0.0
-        return float(-(self._counts[seen] * np.log(self._counts[seen] / totals[seen])).sum())
+        possible = -(self._counts[seen] * np.log(self._counts[seen] / totals[seen])).sum()
+        return float(possible - self._excluded[0] * math.log(SMALLEST_PROBABILITY))
 
     def _textbook_bound(self, episodes: int) -> float:
         pairs = self._table_count * self.states * self.actions

@@ -20,7 +20,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.compiled import kernels
 from omg_cmdp.oracles.forecasters import DynamicsForecasters, RewardForecasters, Tempered
 from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
-from omg_cmdp.oracles.games import SMALLEST_PROBABILITY, Episode, exponential_weights
+from omg_cmdp.oracles.games import SMALLEST_PROBABILITY, Episode
 from omg_cmdp.oracles.support import Smoothing
 from omg_cmdp.validation import FloatArray
 
@@ -45,7 +45,9 @@ class _Finite(Tempered):
         return self._functions(context)
 
     def _textbook_posterior(self, functions: Functions) -> FloatArray:
-        return exponential_weights(self._losses_of(functions), self.game.rate)
+        weights = np.empty(len(functions.tables))
+        kernels().exponential_weights(self._losses_of(functions), self.game.rate, weights)
+        return weights
 
     def _losses_of(self, functions: Functions) -> FloatArray:
         count = len(functions.tables)

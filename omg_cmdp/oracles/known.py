@@ -12,7 +12,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.forecasters import DynamicsForecasters, Forecasters, RewardForecasters
 from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.games import Episode
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.validation import FloatArray, float_table, positive_integer
 
 Known = ArrayLike | Callable[[Any], ArrayLike] | Mapping[Any, ArrayLike]
 """One table for all contexts, or context -> table."""
@@ -25,13 +25,19 @@ class _Known(Forecasters):
         super().__init__(horizon, count=1)
         predictions: Predictions
         if isinstance(function, Mapping):
-            predictions = {context: np.asarray(table)[None] for context, table in function.items()}
+            predictions = {context: self._table(table) for context, table in function.items()}
         elif callable(function):
             predictions = lambda context: np.asarray(function(context))[None]  # noqa: E731
         else:
-            table = np.asarray(function)[None]
-            predictions = lambda _: table  # noqa: E731
+            only = self._table(function)
+            predictions = lambda _: only  # noqa: E731
         self._functions = FunctionClass(predictions, self.game)
+
+    def _table(self, table: ArrayLike) -> FloatArray:
+        """Return a checked copy of a table, as a class of one."""
+        tables = float_table("function", table)[None]
+        self.game.check_tables("function", tables)
+        return tables
 
     @property
     def contexts(self) -> tuple[Any, ...] | None:

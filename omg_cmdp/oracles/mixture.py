@@ -193,11 +193,12 @@ class BasisDynamics(Rated, DynamicsForecasters):
         return np.asarray((self._covariances @ weights) @ weights)
 
     def _learn(self, weights: FloatArray, episode: Episode) -> None:
-        pairs, visits = np.unique(episode.pairs, return_counts=True)
-        likelihoods = self._leading(weights)[episode.pairs, episode.outcomes]
-        gains = np.divide(1.0 / self.horizon, likelihoods, out=np.zeros(self.horizon), where=likelihoods > 0.0)
-        for h, (pair, outcome) in enumerate(zip(episode.pairs, episode.outcomes, strict=True)):
-            self._gains[pair, :, outcome] += gains[h] * weights
+        possible = self._support[episode.pairs, episode.outcomes]  # what cannot happen teaches nothing about what can
+        seen, outcomes = episode.pairs[possible], episode.outcomes[possible]
+        pairs, visits = np.unique(seen, return_counts=True)
+        gains = 1.0 / (self.horizon * self._leading(weights)[seen, outcomes])
+        for pair, outcome, gain in zip(seen, outcomes, gains, strict=True):
+            self._gains[pair, :, outcome] += gain * weights
             self._scores[pair, :, outcome] += weights
         self._information[pairs] += visits[:, None, None] * np.outer(weights, weights)
         self._shares[pairs] += (visits / self.horizon) ** 2

@@ -14,7 +14,7 @@ from typing import final
 
 import numpy as np
 
-from omg_cmdp.contexts import Context
+from omg_cmdp.contexts import Context, label_index
 from omg_cmdp.oracles.forecasters import RewardForecasters, Tempered
 from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.games import Episode
@@ -48,9 +48,7 @@ class ProductRewards(Tempered, RewardForecasters):
     ) -> None:
         super().__init__(horizon, rate)
         self._functions = FunctionClass(predictions, self.game)
-        self._index = {label: i for i, label in enumerate(contexts)}
-        if not self._index:
-            raise ValueError("`contexts` must list at least one label, got none")
+        self._index = label_index(contexts)
         shape = (len(self._index), positive_integer("states", states), positive_integer("functions", functions))
         self._class_losses = np.zeros(shape)
 

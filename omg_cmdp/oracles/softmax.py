@@ -35,7 +35,8 @@ class SoftmaxDynamics(Rated, DynamicsForecasters):
     """Transitions that are softmax in `features` of the context, with weights for each (s, a, s').
 
     `base` is a kernel P₀ (S, A, S) to tilt, uniform by default; where it is zero, no transition can happen.
-    `feature_norm` is X, `weight_norm` B, `ridge` the inverse prior variance of a weight in the Newton fit.
+    `feature_norm` is X, `weight_norm` B, `ridge` the inverse prior variance of a weight in the Newton fit: choose it
+    smaller if weights may be large, or `uncertainty` is too small (4 times, for weights of three times 1/√ridge).
 
     >>> oracle = SoftmaxDynamics(states=2, actions=1, dimension=1, horizon=1)
     >>> for _ in range(300):

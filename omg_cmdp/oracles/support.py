@@ -16,7 +16,10 @@ def support_mask(support: ArrayLike | None, states: int, actions: int) -> NDArra
     """Return the boolean mask (S, A, S) of possible transitions; None admits all."""
     if support is None:
         return np.ones((states, actions, states), dtype=np.bool_)
-    mask = np.array(support)
+    try:
+        mask = np.array(support)
+    except ValueError:
+        raise ValueError(f"`support` must be a boolean table, got {support!r:.60}") from None
     if mask.dtype != np.bool_ or mask.shape != (states, actions, states):
         wanted = f"boolean of shape {(states, actions, states)}"
         raise ValueError(f"`support` must be {wanted}, got {mask.dtype} of shape {mask.shape}")
@@ -30,15 +33,17 @@ class Smoothing:
     """P → (1-ν)·P + ν·uniform over the support: P̂ is never zero on a transition that can happen."""
 
     def __init__(self, amount: float, support: ArrayLike | None) -> None:
-        number = float(amount)
+        number = amount if isinstance(amount, (int, float)) else math.nan
         if not 0.0 <= number < 1.0:
-            raise ValueError(f"`smoothing` must lie in [0, 1), got {amount!r}")
-        self.amount = number
+            raise ValueError(f"`smoothing` must be a number in [0, 1), got {amount!r}")
+        self.amount = float(number)
         self._uniform: FloatArray | None = None
         if support is not None:
-            if np.ndim(support) != 3:
-                raise ValueError(f"`support` must have shape (S, A, S), got {np.shape(support)}")
-            mask = support_mask(support, *np.shape(support)[:2])
+            try:
+                states, actions, _ = np.shape(support)
+            except ValueError:
+                raise ValueError(f"`support` must have shape (S, A, S), got {support!r:.60}") from None
+            mask = support_mask(support, states, actions)
             self._uniform = mask / mask.sum(axis=-1, keepdims=True)
 
     def __call__(self, tables: FloatArray) -> FloatArray:

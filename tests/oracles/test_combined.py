@@ -147,6 +147,9 @@ def test_known_functions_have_no_uncertainty(rewards, lead, rng):
         assert oracle.loss == oracle.best_loss() > 0.0
     with pytest.raises(ValueError, match="`context`"):
         kind({0: table}, horizon=HORIZON).predict([0])
+    oracle, before = kind(table, horizon=HORIZON), table.copy()
+    table[..., 0] = 1.0 - table[..., 0]
+    np.testing.assert_array_equal(oracle.predict(0), before)
 
 
 def nested():

@@ -1,5 +1,6 @@
 """Counts: Laplace and Krichevsky-Trofimov by hand, best losses by search, the Dirichlet by sampling, a tight bound."""
 
+import contextlib
 import math
 
 import numpy as np
@@ -205,3 +206,20 @@ def test_contexts_have_tables_of_their_own_and_strangers_are_refused(kind, rng):
         np.testing.assert_array_equal(oracle.predict(context), table)
     with pytest.raises(ValueError, match="`contexts`"):
         kind(**SIZE, horizon=HORIZON, contexts=[])
+
+
+@pytest.mark.parametrize("kind", [CountRewards, CountDynamics])
+def test_labels_listed_twice_are_refused_or_count_once(kind):
+    with contextlib.suppress(ValueError):
+        oracle = kind(**SIZE, horizon=1, contexts=["a", "a", "b"])
+        for context in ("a", "b"):
+            oracle.update(context, [0], [0], [1])
+
+
+def test_the_bound_holds_if_the_excluded_happens():
+    support = np.ones((STATES, ACTIONS, STATES), dtype=bool)
+    support[0, 0, 1] = False
+    oracle = CountDynamics(**SIZE, horizon=1, support=support)
+    for episode in range(1, 11):
+        oracle.update("any", [0], [0], [1])
+        assert oracle.loss - oracle.best_loss() <= oracle.regret_bound(episode, 1)

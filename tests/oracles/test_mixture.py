@@ -192,6 +192,15 @@ def test_excluded_transitions_break_nothing(rate):
         assert math.isfinite(oracle.loss)
 
 
+@pytest.mark.parametrize("rate", RATES)
+def test_what_the_support_excludes_stays_excluded(rate):
+    support = np.ones((STATES, ACTIONS, STATES), dtype=bool)
+    support[0, 0, 1] = False
+    oracle = BasisDynamics(states=STATES, actions=ACTIONS, bases=COUNT, horizon=HORIZON, rate=rate, support=support)
+    oracle.update(np.eye(COUNT)[0], [0] * HORIZON, [0] * HORIZON, [1] * HORIZON)
+    np.testing.assert_array_equal(oracle.predict(np.eye(COUNT)[0]) > 0.0, support)
+
+
 def test_contexts_off_the_simplex_are_refused():
     oracle = BasisDynamics(states=STATES, actions=ACTIONS, bases=COUNT, horizon=HORIZON)
     before = oracle.state()

@@ -173,6 +173,23 @@ def is_refused(oracle, state):
     assert bits(oracle.state()) == before
 
 
+NONSENSE = (
+    ("CountRewards", "contexts", 5),
+    ("CountRewards", "contexts", [["a"]]),
+    ("CountDynamics", "support", [[[True]], [[True, False]]]),
+    ("BasisDynamics", "support", [[[True]], [[True, False]]]),
+    ("FiniteDynamics", "support", [[[True]], [[True, False]]]),
+    ("FiniteDynamics", "smoothing", "a little"),
+    ("FiniteDynamics", "smoothing", None),
+)
+
+
+@pytest.mark.parametrize(("kind", "argument", "value"), NONSENSE)
+def test_settings_of_the_wrong_type_are_refused_by_name(kind, argument, value):
+    with pytest.raises(ValueError, match=f"`{argument}`"):
+        configured(kind, **{argument: value})
+
+
 @pytest.mark.parametrize("kind", SHAPES)
 def test_states_of_another_shape_are_refused(kind):
     is_refused(configured(kind), configured(kind, **SHAPES[kind]).state())

@@ -1,0 +1,51 @@
+"""The compiled loops of the MDP core, for small tables. One file that calls nothing outside itself."""
+
+import numba
+
+compiled = numba.njit(cache=True)
+
+
+@compiled
+def flow(kernel, start, policy, occupancy):
+    """Fill the occupancy measure (H, S, A) of `policy`; kernel (K, S, A, S), step h uses entry h mod K."""
+    horizon, states, actions = policy.shape
+    for h in range(horizon):
+        k = (h - 1) % kernel.shape[0]
+        for s in range(states):
+            marginal = start[s] if h == 0 else 0.0
+            if h > 0:
+                for i in range(states):
+                    for a in range(actions):
+                        marginal += occupancy[h - 1, i, a] * kernel[k, i, a, s]
+            for a in range(actions):
+                occupancy[h, s, a] = marginal * policy[h, s, a]
+
+
+@compiled
+def pick(weights, uniform):
+    """Return the index that `uniform` in [0, 1) falls on; never one of weight zero."""
+    total = 0.0
+    for i in range(len(weights)):
+        total += weights[i]
+    target, reached, last = uniform * total, 0.0, 0
+    for i in range(len(weights)):
+        if weights[i] > 0.0:
+            reached += weights[i]
+            last = i
+            if reached > target:
+                break
+    return last
+
+
+@compiled
+def play(kernel, rewards, start, policy, uniforms, states, actions, means, propensities):
+    """Fill one episode from 2H + 1 uniform numbers: H + 1 states, H actions, their mean rewards and probabilities."""
+    horizon = policy.shape[0]
+    states[0] = pick(start, uniforms[2 * horizon])
+    for h in range(horizon):
+        state = states[h]
+        action = pick(policy[h, state], uniforms[2 * h])
+        actions[h] = action
+        propensities[h] = policy[h, state, action]
+        means[h] = rewards[h % rewards.shape[0], state, action]
+        states[h + 1] = pick(kernel[h % kernel.shape[0], state, action], uniforms[2 * h + 1])
