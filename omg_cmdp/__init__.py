@@ -1,27 +1,48 @@
 """Regret minimisation in contextual Markov decision processes, after OMG-CMDP! (Levy, Cohen, Cassel, Mansour, 2023)."""
 
-from omg_cmdp import checks, oracles
-from omg_cmdp.mdp import Space, TabularMDP, occupancy_measure, optimal_policy, policy_value, squared_hellinger
+from omg_cmdp import adversaries, agents, checks, environments, oracles
+from omg_cmdp.agents import OMG, Agent
+from omg_cmdp.environments import ContextualMDP
+from omg_cmdp.experiments import Ledger, Run, simulate
+from omg_cmdp.mdp import (
+    Space,
+    TabularMDP,
+    Trajectory,
+    occupancy_measure,
+    optimal_policy,
+    policy_value,
+    squared_hellinger,
+)
 from omg_cmdp.oracles import DynamicsOracle, RewardOracle
 from omg_cmdp.planning import Problem, Solution, Status, certificate, plan, plan_many
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "OMG",
+    "Agent",
+    "ContextualMDP",
     "DynamicsOracle",
+    "Ledger",
     "Problem",
     "RewardOracle",
+    "Run",
     "Solution",
     "Space",
     "Status",
     "TabularMDP",
+    "Trajectory",
+    "adversaries",
+    "agents",
     "certificate",
     "checks",
+    "environments",
     "occupancy_measure",
     "optimal_policy",
     "oracles",
     "plan",
     "plan_many",
     "policy_value",
+    "simulate",
     "squared_hellinger",
 ]

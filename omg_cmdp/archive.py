@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import tempfile
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -17,9 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, ArrayLike], *, kind: str, version: int) -> None:
     """Write `arrays` of numbers and text to `path` (npz), replacing what is there only when all is on disk."""
     target = Path(path)
+    # Behind a slash no name can be one of numpy's own arguments.
+    named = {f"/{name}": np.asarray(array) for name, array in arrays.items()}
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=target.name, delete=False) as file:
         try:
-            np.savez_compressed(file, allow_pickle=False, format=f"{kind} {version}", **arrays)
+            np.savez_compressed(file, allow_pickle=False, format=np.array(f"{kind} {version}"), **named)
             file.flush()
             os.fsync(file.fileno())
             Path(file.name).replace(target)
@@ -31,11 +35,19 @@ def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, ArrayLike], 
 def read_arrays(path: str | os.PathLike[str], *, kind: str, version: int) -> dict[str, NDArray[Any]]:
     """Return the arrays of a file that was written with the same `kind` and `version`; refuse any other."""
     refusal = f"`path` must be a {kind} of format {version}, got {os.fspath(path)}"
+    content = Path(path).read_bytes()
     try:
-        with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
             arrays = dict(file)
         if str(arrays.pop("format")) != f"{kind} {version}":
             raise ValueError(refusal)
-    except (AttributeError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+    except _DAMAGE as error:
         raise ValueError(refusal) from error
-    return arrays
+    return {name.removeprefix("/"): array for name, array in arrays.items()}
+
+
+_DAMAGE = (
+    *(AttributeError, EOFError, KeyError, OSError, SyntaxError, TypeError, ValueError),
+    *(NotImplementedError, RuntimeError, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
+)
+"""What numpy and zipfile raise on a file that is damaged, or is something else."""

@@ -58,13 +58,14 @@ def context_from_json(text: str) -> Context:
 
 
 def _encoded(context: Context) -> Any:
-    if isinstance(context, np.ndarray) and context.dtype.kind in "biuf":
-        return {"dtype": context.dtype.str, "vector": context.tolist()}
-    if isinstance(context, np.generic):
+    if isinstance(context, np.ndarray) and context.dtype.kind in "biuf" and context.dtype.itemsize <= 8:
+        return {"dtype": context.dtype.str, "shape": context.shape, "vector": context.reshape(-1).tolist()}
+    if isinstance(context, np.generic) and context.dtype.kind in "biufU" and context.dtype != np.longdouble:
         return context.item()
     if isinstance(context, (tuple, list)):
-        return {type(context).__name__: [_encoded(entry) for entry in context]}
-    if context is None or isinstance(context, (str, bool, int, float)):
+        kind = "tuple" if isinstance(context, tuple) else "list"
+        return {kind: [_encoded(entry) for entry in context]}
+    if context is None or type(context) in (str, bool, int, float):
         return context
     raise ValueError(f"`context` must be a vector, a number, a text or a tuple of these to be saved, got {context!r}")
 
@@ -73,6 +74,6 @@ def _decoded(value: Any) -> Context:
     if not isinstance(value, dict):
         return value
     if "vector" in value:
-        return np.array(value["vector"], dtype=value["dtype"])
+        return np.array(value["vector"], dtype=value["dtype"]).reshape(value["shape"])
     entries = [_decoded(entry) for entry in next(iter(value.values()))]
     return tuple(entries) if "tuple" in value else entries

@@ -37,10 +37,15 @@ class Trajectory:
             raise ValueError(f"`states`, `actions` and `rewards` must have shapes (H+1,), (H,) and (H,), got {got}")
         if not np.isfinite(earned).all():
             raise ValueError(f"`rewards` must be finite, got {earned}")
-        object.__setattr__(self, "context", context)
+        kept = frozen(context.copy()) if isinstance(context, np.ndarray) else context
+        object.__setattr__(self, "context", kept)
         object.__setattr__(self, "states", frozen(visited))
         object.__setattr__(self, "actions", frozen(taken))
         object.__setattr__(self, "rewards", frozen(earned))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through the constructor, so that a copy is as read-only as this one.
+        return _rebuilt, (self.context, self.states, self.actions, self.rewards)
 
     @property
     def next_states(self) -> NDArray[np.int64]:
@@ -66,6 +71,10 @@ class Trajectory:
             step = int(np.argmin(allowed))
             pair = f"action {self.actions[step]} in state {self.states[step]}"
             raise ValueError(f"`actions` must be admissible, got {pair} at step {step}")
+
+
+def _rebuilt(context: Context, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike) -> Trajectory:
+    return Trajectory(context=context, states=states, actions=actions, rewards=rewards)
 
 
 def _integers(name: str, values: ArrayLike) -> NDArray[Any]:

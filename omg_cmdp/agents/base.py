@@ -1,0 +1,186 @@
+"""What an agent is: it answers a context with a policy, and learns from the episode that was played."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import os
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.archive import read_arrays, write_arrays
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.tabular import Space, TabularMDP
+from omg_cmdp.mdp.trajectory import Trajectory
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle, fingerprint, read_state, restored
+from omg_cmdp.validation import FloatArray
+
+_KIND, _VERSION = "agent", 1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False, slots=True)
+class Decision:
+    """A policy (H, S, A) and what led to it, for the ledger; nan and 0 where a thing does not exist for an agent."""
+
+    policy: FloatArray
+    model: TabularMDP | None = None
+    gamma: float = float("nan")
+    weights: FloatArray | None = None
+    occupancy: FloatArray | None = None
+    certificate: float = float("nan")
+    iterations: int = 0
+
+
+class Agent(abc.ABC):
+    """An agent for a known `space`. An agent of your own needs `policy` and `update`."""
+
+    space: Space
+
+    @abc.abstractmethod
+    def policy(self, context: Context) -> FloatArray:
+        """Return the policy (H, S, A) for the next episode. Pure: asking twice changes nothing."""
+
+    @abc.abstractmethod
+    def update(self, trajectory: Trajectory) -> None:
+        """Learn from an episode. Several may be under way: updates come in any order."""
+
+    def decide(self, context: Context) -> Decision:
+        """Return the policy, with what is known about how it came about."""
+        return Decision(policy=self.policy(context))
+
+    def model(self, context: Context) -> TabularMDP | None:
+        """Return what the agent believes the MDP of `context` to be; None if it has no model."""
+        return None
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that was learned, as arrays of numbers and text."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be saved")
+
+    def load(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue, to the bit, where the agent of equal make was whose `state()` this is."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be restored")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write `state()` to `path`, whole or not at all."""
+        write_arrays(path, self.state(), kind=_KIND, version=_VERSION)
+
+    def restore(self, path: str | os.PathLike[str]) -> None:
+        """Load what an agent of equal make saved."""
+        self.load(read_arrays(path, kind=_KIND, version=_VERSION))
+
+
+class ModelAgent(Agent):
+    """An agent with two oracles: the model of a context is what they predict, frozen until the next update."""
+
+    make: ClassVar[tuple[str, ...]] = ()
+    """The attributes that must be equal between an agent that is saved and one that is restored."""
+
+    def __init__(
+        self,
+        space: Space,
+        reward_oracle: RewardOracle,
+        dynamics_oracle: DynamicsOracle,
+        *,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+    ) -> None:
+        for name, oracle, kind in (
+            ("reward_oracle", reward_oracle, RewardOracle),
+            ("dynamics_oracle", dynamics_oracle, DynamicsOracle),
+        ):
+            if not isinstance(oracle, kind):
+                raise ValueError(f"`{name}` must be a {kind.__name__}, got {type(oracle).__name__}")
+            if getattr(oracle, "horizon", space.horizon) != space.horizon:
+                raise ValueError(f"`{name}` must have horizon {space.horizon}, got {getattr(oracle, 'horizon', None)}")
+        self.space = space
+        self.reward_oracle = reward_oracle
+        self.dynamics_oracle = dynamics_oracle
+        self.reward_range = _interval(reward_range)
+        self.episodes_seen = 0
+
+    def policy(self, context: Context) -> FloatArray:
+        """Return the policy (H, S, A) for the next episode."""
+        return self.decide(context).policy
+
+    @abc.abstractmethod
+    def decide(self, context: Context) -> Decision:
+        """Return the policy, and how it came about."""
+
+    def model(self, context: Context) -> TabularMDP:
+        """Return f̂ and P̂ of both oracles as an MDP."""
+        return TabularMDP(
+            transitions=self.dynamics_oracle.predict(context),
+            rewards=self.reward_oracle.predict(context),
+            horizon=self.space.horizon,
+            start=self.space.start,
+            admissible=self.space.admissible,
+        )
+
+    def update(self, trajectory: Trajectory) -> None:
+        """Teach both oracles the episode, or neither."""
+        if not isinstance(trajectory, Trajectory):
+            raise ValueError(f"`trajectory` must be a Trajectory, got {type(trajectory).__name__}")
+        trajectory.check(self.space, self.reward_range)
+        # Both oracles answer, with tables of the right size, before either learns: what one refuses changes nothing.
+        self._check_sizes(trajectory.context)
+        low, high = self.reward_range
+        rewards = np.clip((trajectory.rewards - low) / (high - low), 0.0, 1.0)
+        context, states, actions = trajectory.context, trajectory.states[:-1], trajectory.actions
+        self.reward_oracle.update(context, states, actions, rewards)
+        self.dynamics_oracle.update(context, states, actions, trajectory.next_states)
+        self.episodes_seen += 1
+
+    def _check_sizes(self, context: Context) -> None:
+        pairs = (self.space.states, self.space.actions)
+        for name, oracle, wanted in (
+            ("reward_oracle", self.reward_oracle, pairs),
+            ("dynamics_oracle", self.dynamics_oracle, (*pairs, self.space.states)),
+        ):
+            shape = np.shape(oracle.predict(context))
+            if shape[-len(wanted) :] != wanted:
+                raise ValueError(f"`{name}` must predict tables of shape {wanted}, got {shape}")
+
+    def _make(self) -> str:
+        parts = [f"{name} {getattr(self, name)}" for name in ("reward_range", *self.make)]
+        sizes = f"{self.space.states} states, {self.space.actions} actions, horizon {self.space.horizon}"
+        tables = f"start {fingerprint(self.space.start)}, admissible {fingerprint(self.space.admissible)}"
+        return ", ".join([type(self).__name__, sizes, tables, *parts])
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return what both oracles learned, and how many episodes there were."""
+        oracles = {"reward": self.reward_oracle, "dynamics": self.dynamics_oracle}
+        learned = {f"{name}/{key}": array for name, oracle in oracles.items() for key, array in oracle.state().items()}
+        return {"make": np.array(self._make()), "episodes_seen": np.array(float(self.episodes_seen)), **learned}
+
+    def load(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue, to the bit, where the agent of equal make was whose `state()` this is."""
+        if str(state.get("make")) != self._make():
+            raise ValueError(f"`state` must come from {self._make()!r}, got {str(state.get('make'))!r}")
+        state = read_state(state)
+        episodes = restored("episodes_seen", state, ())
+        if episodes < 0 or episodes != int(episodes):
+            raise ValueError(f"`state` must hold a number of episodes, got {episodes}")
+        before = self.state()
+        try:
+            self._load_oracles(state)
+        except ValueError:
+            self._load_oracles(before)
+            raise
+        self.episodes_seen = int(episodes)
+
+    def _load_oracles(self, state: Mapping[str, NDArray[Any]]) -> None:
+        for prefix, oracle in (("reward/", self.reward_oracle), ("dynamics/", self.dynamics_oracle)):
+            oracle.restore({key.removeprefix(prefix): state[key] for key in state if key.startswith(prefix)})
+
+
+def _interval(reward_range: Any) -> tuple[float, float]:
+    """Return (low, high), both finite, and so is the distance between them."""
+    try:
+        low, high = (float(bound) for bound in reward_range)
+    except (TypeError, ValueError):
+        low = high = float("nan")
+    if not (low < high and np.isfinite(low) and np.isfinite(high) and high / 2 - low / 2 < 1e307):
+        raise ValueError(f"`reward_range` must be an interval (low, high) of finite numbers, got {reward_range!r}")
+    return low, high

@@ -1,0 +1,68 @@
+"""OMG-CMDP! (Levy, Cohen, Cassel and Mansour, ICML 2023, Algorithm 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import final
+
+from omg_cmdp.agents.base import Decision, ModelAgent
+from omg_cmdp.agents.gamma import Gamma, Situation, gamma_rule
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.planning.barrier import plan
+from omg_cmdp.validation import positive_integer
+
+
+@final
+class OMG(ModelAgent):
+    """Optimism-free exploration by a log barrier over occupancy measures.
+
+    `gamma` is "adaptive" (the barrier weighted by the oracles' uncertainty), "theory" (needs `episodes`), "anytime", a
+    number, a function of the episode t = 1, 2, ..., or a `Gamma`. Every plan is certified to γ·gap <= 1/(16T), T =
+    `episodes`; if that is None, to 1/(16t²). `delta` is the failure probability of the theorem. Rewards come in
+    `reward_range`.
+
+    Several episodes may be under way: ask for policies before earlier trajectories arrive, and update in any order.
+    With at most B of them at a time the model is frozen for B·H steps; the bounds then hold with oracles made for that,
+    with B·H in the place of H in their rates.
+    """
+
+    make = ("rule",)
+
+    def __init__(
+        self,
+        space: Space,
+        reward_oracle: RewardOracle,
+        dynamics_oracle: DynamicsOracle,
+        gamma: str | float | Callable[[int], float] | Gamma = "adaptive",
+        *,
+        episodes: int | None = None,
+        delta: float = 0.05,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+    ) -> None:
+        super().__init__(space, reward_oracle, dynamics_oracle, reward_range=reward_range)
+        self.episodes = None if episodes is None else positive_integer("episodes", episodes)
+        self.gamma = gamma_rule(gamma, self.episodes, delta)
+
+    @property
+    def rule(self) -> str:
+        """The name of the rule for γ."""
+        return type(self.gamma).__name__
+
+    def decide(self, context: Context) -> Decision:
+        """Return the policy of one round of Algorithm 1."""
+        episode = self.episodes_seen + 1
+        model = self.model(context)
+        barrier = self.gamma.barrier(Situation(episode, context, model, self.reward_oracle, self.dynamics_oracle))
+        tolerance = 1.0 / (16.0 * (self.episodes or episode**2))
+        solution = plan(model, barrier.gamma, weights=barrier.weights, tolerance=tolerance)
+        return Decision(
+            policy=solution.policy,
+            model=model,
+            gamma=barrier.gamma,
+            weights=barrier.weights,
+            occupancy=solution.occupancy,
+            certificate=solution.certificate,
+            iterations=solution.iterations,
+        )

@@ -1,0 +1,291 @@
+"""What every agent promises, as checks that run on any agent: ours, or a third party's.
+
+    from omg_cmdp.checks import check_agent
+    check_agent(my_agent, contexts=[...])
+
+Each check works on deep copies; the agent given stays as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import dataclasses
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.archive import write_arrays
+from omg_cmdp.checks.oracles import _require, _with_last
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.trajectory import Trajectory
+from omg_cmdp.validation import FloatArray, policy_table
+
+EPISODES = 6
+
+
+@dataclasses.dataclass(frozen=True)
+class AgentSubject:
+    """An agent under test, never changed itself, with contexts to show it."""
+
+    agent: Any
+    contexts: Sequence[Context]
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """The agent's own, or [0, 1]."""
+        low, high = getattr(self.agent, "reward_range", (0.0, 1.0))
+        return float(low), float(high)
+
+    def fresh(self) -> Any:
+        """Return a copy."""
+        return copy.deepcopy(self.agent)
+
+    def episode(self, number: int) -> Trajectory:
+        """Return a random episode, the same for the same number: admissible actions, any next states."""
+        generator, space = np.random.default_rng(number), self.agent.space
+        states = [int(generator.choice(space.states, p=space.start / space.start.sum()))]
+        actions = []
+        for _ in range(space.horizon):
+            actions.append(int(generator.choice(np.flatnonzero(space.admissible[states[-1]]))))
+            states.append(int(generator.integers(space.states)))
+        rewards = generator.uniform(*self.reward_range, size=space.horizon)
+        context = self.contexts[number % len(self.contexts)]
+        return Trajectory(context=context, states=states, actions=actions, rewards=rewards)
+
+    def train(self, agent: Any, numbers: Sequence[int] = range(EPISODES)) -> Any:
+        """Update `agent` with random episodes, and return it."""
+        for number in numbers:
+            try:
+                agent.update(self.episode(number))
+            except ValueError as error:
+                raise AssertionError(f"`update` must take any episode, in any order, but raised: {error}") from error
+        return agent
+
+    def answers(self, agent: Any) -> list[tuple[Any, ...]]:
+        """Return, to the bit, the policies for all contexts and what would be saved."""
+        state = _state(agent) or {}
+        arrays = {**state, **{f"policy {i}": np.asarray(agent.policy(c)) for i, c in enumerate(self.contexts)}}
+        return [(name, a.dtype.str, a.shape, a.tobytes()) for name, a in arrays.items()]
+
+
+def check_agent(agent: Any, contexts: Sequence[Context] | None = None) -> None:
+    """Raise AssertionError if `agent` breaks a rule of the contract; the message says which.
+
+    `contexts` are some that the agent accepts. Without them those that its oracles list are used, or else a few are
+    tried: 0, 1 and unit vectors.
+
+    >>> from omg_cmdp.agents import Greedy
+    >>> from omg_cmdp.oracles import CountDynamics, CountRewards
+    >>> sizes = {"states": 2, "actions": 2, "horizon": 3}
+    >>> check_agent(Greedy(Space(**sizes), CountRewards(**sizes), CountDynamics(**sizes)))
+    """
+    _require(isinstance(getattr(agent, "space", None), Space), "an agent must have a `space`")
+    subject = AgentSubject(agent, list(contexts) if contexts is not None else _contexts_that_work(agent))
+    for check in AGENT_CHECKS:
+        check(subject)
+
+
+def check_policies_are_valid(subject: AgentSubject) -> None:
+    """(H, S, A), distributions, zero on inadmissible actions: before any data, and after."""
+    for agent in (subject.fresh(), subject.train(subject.fresh())):
+        for context in subject.contexts:
+            policy = agent.policy(context)
+            _require_valid(subject, policy)
+            same = np.array_equal(agent.decide(context).policy, policy)
+            _require(same, "`decide(context).policy` must be `policy(context)`")
+
+
+def check_asking_changes_nothing(subject: AgentSubject) -> None:
+    """`policy` is pure: asked twice, for other contexts in between, and after somebody wrote to an answer."""
+    agent = subject.train(subject.fresh())
+    before = subject.answers(agent)
+    for context in (*subject.contexts, *reversed(subject.contexts)):
+        for policy in (agent.policy(context), agent.decide(context).policy):
+            if policy.flags.owndata:
+                policy.setflags(write=True)
+                policy[...] = 0.123
+    _require(before == subject.answers(agent), "asking must change nothing, nor may writing to the answer")
+    asked, silent = subject.fresh(), subject.train(subject.fresh())
+    for number in range(EPISODES):
+        asked.policy(subject.contexts[-1])
+        subject.train(asked, [number])
+    _require(subject.answers(asked) == subject.answers(silent), "asking between updates must teach nothing")
+
+
+def check_input_is_not_kept(subject: AgentSubject) -> None:
+    """An agent must not refer to the trajectory, nor to its context, once it has learned from it."""
+    agent, twin = subject.fresh(), subject.train(subject.fresh())
+    for number in range(EPISODES):
+        episode = subject.episode(number)
+        given = _changed(episode, context=copy.deepcopy(episode.context))
+        agent.update(given)
+        for array in (given.context, given.states, given.actions, given.rewards):
+            if isinstance(array, np.ndarray):
+                array.setflags(write=True)
+                array[...] = 0
+    _require(subject.answers(agent) == subject.answers(twin), "`update` must keep no reference to its input")
+
+
+def check_episodes_may_overlap(subject: AgentSubject) -> None:
+    """Policies for several contexts are asked first; the trajectories then come in any order."""
+    forward = range(max(EPISODES, len(subject.contexts)))
+    for order in (forward, forward[::-1], [*forward[1::2], *forward[::2]]):
+        agent = subject.fresh()
+        for number in forward:
+            agent.policy(subject.episode(number).context)
+        subject.train(agent, order)
+        for context in subject.contexts:
+            _require_valid(subject, agent.policy(context))
+
+
+def check_bad_input_is_refused(subject: AgentSubject) -> None:
+    """ValueError, and nothing has changed."""
+    agent = subject.train(subject.fresh())
+    before = subject.answers(agent)
+    for what, trajectory in _bad_trajectories(subject):
+        _require_refusal(what, agent.update, trajectory)
+        _require(before == subject.answers(agent), f"{what}: a refused update must change nothing")
+    episode = subject.episode(0)
+    for what, context in _bad_contexts(subject):
+        _require_refusal(what, agent.policy, context)
+        _require_refusal(what, agent.update, _changed(episode, context=context))
+        _require(before == subject.answers(agent), f"{what}: a refused context must change nothing")
+
+
+def check_file_survives(subject: AgentSubject) -> None:
+    """A restored agent continues to the bit. An agent that cannot be saved says so by NotImplementedError."""
+    agent, restored = subject.train(subject.fresh()), subject.fresh()
+    if _state(agent) is None:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        agent.save(Path(folder) / "agent")
+        _require([p.name for p in Path(folder).iterdir()] == ["agent"], "`save` must write to `path` and nowhere else")
+        restored.restore(Path(folder) / "agent")
+    _require(subject.answers(agent) == subject.answers(restored), "a restored agent must be as the saved one")
+    more = range(EPISODES, 2 * EPISODES)
+    ours, theirs = (subject.answers(subject.train(each, more)) for each in (agent, restored))
+    _require(ours == theirs, "a restored agent must continue to the bit")
+
+
+def check_other_files_are_refused(subject: AgentSubject) -> None:
+    """A file of another make, a torn file, a state with a part missing: ValueError, and nothing has changed."""
+    agent = subject.train(subject.fresh())
+    state = _state(agent)
+    if state is None:
+        return
+    other = subject.train(subject.fresh(), range(EPISODES, 3 * EPISODES))
+    before = subject.answers(other)
+    with tempfile.TemporaryDirectory() as folder:
+        path, torn, foreign = (Path(folder) / name for name in ("agent", "torn", "foreign"))
+        agent.save(path)
+        torn.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+        write_arrays(foreign, state, kind="something else", version=1)
+        for what, file in (("a file of another make", foreign), ("a torn file", torn)):
+            _require_refusal(what, other.restore, file)
+            _require(before == subject.answers(other), f"{what}: a refused file must change nothing")
+    for name in state:
+        what = f"a state without {name!r}"
+        _require_refusal(what, other.load, {key: state[key] for key in state if key != name})
+        _require(before == subject.answers(other), f"{what}: a refused state must change nothing")
+
+
+AGENT_CHECKS: tuple[Callable[[AgentSubject], None], ...] = (
+    check_policies_are_valid,
+    check_asking_changes_nothing,
+    check_input_is_not_kept,
+    check_episodes_may_overlap,
+    check_bad_input_is_refused,
+    check_file_survives,
+    check_other_files_are_refused,
+)
+
+
+def _require_valid(subject: AgentSubject, policy: FloatArray) -> None:
+    space = subject.agent.space
+    try:
+        policy_table(policy, (space.horizon, space.states, space.actions), space.admissible)
+    except ValueError as error:
+        raise AssertionError(f"a policy must be a distribution over admissible actions: {error}") from error
+
+
+def _require_refusal(what: str, method: Callable[..., Any], argument: Any) -> None:
+    try:
+        method(argument)
+    except ValueError:
+        return
+    except Exception as error:
+        raise AssertionError(f"{what} must be refused with a ValueError, got {error!r}") from error
+    raise AssertionError(f"{what} must be refused with a ValueError")
+
+
+def _state(agent: Any) -> dict[str, NDArray[Any]] | None:
+    """Return what would be saved; None for an agent that cannot be saved."""
+    try:
+        state: dict[str, NDArray[Any]] = agent.state()
+    except NotImplementedError:
+        return None
+    plain = all(isinstance(a, np.ndarray) and a.dtype.kind in "biufU" for a in state.values())
+    _require(plain, "`state` must be arrays of numbers and text")
+    return state
+
+
+def _changed(episode: Trajectory, **changes: Any) -> Trajectory:
+    fields = {name: getattr(episode, name) for name in ("context", "states", "actions", "rewards")}
+    return Trajectory(**{**fields, **changes})
+
+
+def _bad_trajectories(subject: AgentSubject) -> list[tuple[str, Any]]:
+    episode, space, (low, high) = subject.episode(0), subject.agent.space, subject.reward_range
+    parts = {name: getattr(episode, name) for name in ("states", "actions", "rewards")}
+    changes: list[tuple[str, dict[str, Any]]] = [
+        ("a long episode", {name: np.append(part, part[-1:]) for name, part in parts.items()}),
+        ("a state out of range", {"states": _with_last(episode.states, space.states)}),
+        ("a negative state", {"states": _with_last(episode.states, -1)}),
+        ("an action out of range", {"actions": _with_last(episode.actions, space.actions)}),
+        ("a negative action", {"actions": _with_last(episode.actions, -1)}),
+        ("a reward above its range", {"rewards": _with_last(episode.rewards, 2.0 * high - low)}),
+        ("a reward below its range", {"rewards": _with_last(episode.rewards, 2.0 * low - high)}),
+    ]
+    if space.horizon > 1:
+        changes.append(("a short episode", {name: part[:-1] for name, part in parts.items()}))
+    for state, action in np.argwhere(~space.admissible)[:1]:
+        states = np.append(episode.states[:-2], [state, episode.states[-1]])
+        changes.append(("an inadmissible action", {"states": states, "actions": _with_last(episode.actions, action)}))
+    refused = [(what, _changed(episode, **change)) for what, change in changes]
+    return [*refused, ("what is not a Trajectory", {"context": episode.context, **parts}), ("nothing at all", None)]
+
+
+def _bad_contexts(subject: AgentSubject) -> list[tuple[str, Context]]:
+    """Return contexts that no agent for these can accept: known for vectors, and for labels that the oracles list."""
+    context = subject.contexts[0]
+    if isinstance(context, np.ndarray):
+        return [
+            ("a context with a NaN", np.full_like(context, np.nan, dtype=np.float64)),
+            ("a context of another dimension", np.append(context, 0.0)),
+        ]
+    return [("a context that is not listed", ("no", "such", "context"))] if _listed(subject.agent) else []
+
+
+def _listed(agent: Any) -> list[Context]:
+    """Return the contexts that both of an agent's oracles list; those of the one that does, if the other has none."""
+    oracles = (getattr(agent, name, None) for name in ("reward_oracle", "dynamics_oracle"))
+    lists = [list(known) for oracle in oracles if (known := getattr(oracle, "contexts", None)) is not None]
+    return [context for context in lists[0] if all(context in known for known in lists)] if lists else []
+
+
+def _contexts_that_work(agent: Any) -> list[Context]:
+    """Return contexts that `agent` accepts: listed, or found by trying."""
+    vectors = [[np.eye(d)[0], np.eye(d)[-1], np.full(d, 1.0 / d)] for d in range(1, 65)]
+    for candidates in (_listed(agent), [0, 1], *vectors):
+        with contextlib.suppress(Exception):  # whatever a user's function raises on a context it was not made for
+            for context in candidates:
+                copy.deepcopy(agent).policy(context)
+            if candidates:
+                return candidates
+    raise ValueError("`contexts` must be given: the agent accepts neither 0 nor a unit vector of up to 64 dimensions")

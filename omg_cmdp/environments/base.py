@@ -1,0 +1,112 @@
+"""What a world is: it knows the true MDP of every context, samples episodes from it, and knows how well one can do."""
+
+from __future__ import annotations
+
+import abc
+import functools
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import NamedTuple
+
+import numpy as np
+
+from omg_cmdp.contexts import Context, context_key
+from omg_cmdp.mdp.dynamic_programming import optimal_policy
+from omg_cmdp.mdp.tabular import Space, TabularMDP
+from omg_cmdp.mdp.trajectory import Trajectory
+from omg_cmdp.validation import FloatArray, policy_table
+
+KEPT_CONTEXTS = 4096
+"""The truth about the contexts used last is kept for so many of them."""
+
+
+class Truth:
+    """The true MDP of a context, and what follows from it, computed once."""
+
+    def __init__(self, mdp: TabularMDP) -> None:
+        self.mdp = mdp
+
+    @functools.cached_property
+    def best(self) -> tuple[FloatArray, float]:
+        """An optimal policy (H, S, A) and its value V*."""
+        return optimal_policy(self.mdp)
+
+    @functools.cached_property
+    def cumulative(self) -> FloatArray:
+        """Σ_{s' <= j} P(s'|s, a), (K, S, A, S), for sampling."""
+        return np.cumsum(self.mdp.kernel, axis=-1)
+
+
+class Draw(NamedTuple):
+    """One sampled episode, and the probability with which each action was taken."""
+
+    trajectory: Trajectory
+    propensities: FloatArray
+
+
+class ContextualMDP(abc.ABC):
+    """A contextual MDP. A world of your own needs `space` and `mdp(context)`, and no more.
+
+    Rewards are Bernoulli with the mean that the table says, unless `draw_reward` says otherwise.
+    """
+
+    space: Space
+
+    @abc.abstractmethod
+    def mdp(self, context: Context) -> TabularMDP:
+        """Return the true MDP of `context`."""
+
+    def draw_reward(self, mean: float, uniform: float) -> float:
+        """Return a reward in [0, 1] with the given mean, from one uniform number."""
+        return float(uniform < mean)
+
+    def truth(self, context: Context) -> Truth:
+        """Return the true MDP and its optimum; those of recent contexts are kept."""
+        kept: OrderedDict[Hashable, Truth] = self.__dict__.setdefault("_truths", OrderedDict())
+        key = context_key(context)
+        if key is None:
+            return Truth(self._checked(self.mdp(context)))
+        if key not in kept:
+            kept[key] = Truth(self._checked(self.mdp(context)))
+            if len(kept) > KEPT_CONTEXTS:
+                kept.popitem(last=False)
+        kept.move_to_end(key)
+        return kept[key]
+
+    def optimal_value(self, context: Context) -> float:
+        """Return V*(context)."""
+        return self.truth(context).best[1]
+
+    def sample(self, context: Context, policy: FloatArray, generator: np.random.Generator) -> Draw:
+        """Play `policy` (H, S, A) for one episode in the MDP of `context`; 3H + 1 random numbers are used."""
+        truth = self.truth(context)
+        mdp, horizon = truth.mdp, self.space.horizon
+        # Any agent may have made it, and the propensities are only as true as its rows.
+        policy = policy_table(policy, (horizon, mdp.states, mdp.actions), mdp.admissible)
+        uniforms = generator.random(3 * horizon + 1).tolist()
+        choices, moves = np.cumsum(policy, axis=-1), truth.cumulative
+        rewards = mdp.reward_steps
+        states, actions, earned, propensities = [_pick(np.cumsum(mdp.start), uniforms[-1])], [], [], []
+        for h in range(horizon):
+            state = states[-1]
+            action = _pick(choices[h, state], uniforms[3 * h])
+            mean = rewards[h % len(rewards), state, action]
+            actions.append(action)
+            propensities.append(policy[h, state, action])
+            earned.append(self.draw_reward(mean, uniforms[3 * h + 1]))
+            states.append(_pick(moves[h % len(moves), state, action], uniforms[3 * h + 2]))
+        trajectory = Trajectory(context=context, states=states, actions=actions, rewards=earned)
+        return Draw(trajectory, np.array(propensities))
+
+    def _checked(self, mdp: TabularMDP) -> TabularMDP:
+        space = self.space
+        if (mdp.states, mdp.actions, mdp.horizon) != (space.states, space.actions, space.horizon):
+            sizes = f"{space.states} states, {space.actions} actions and horizon {space.horizon}"
+            got = f"{mdp.states}, {mdp.actions} and {mdp.horizon}"
+            raise ValueError(f"`mdp` must return an MDP with {sizes}, as `space` says, got {got}")
+        return mdp
+
+
+def _pick(cumulative: FloatArray, uniform: float) -> int:
+    """Return the index that `uniform` in [0, 1) falls on; never one of probability zero."""
+    return int(cumulative.searchsorted(uniform * cumulative[-1], side="right"))

@@ -1,0 +1,78 @@
+"""The exact numbers of one episode: regret, its three parts, and the errors of the model."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from omg_cmdp.agents.base import Decision
+from omg_cmdp.contexts import Context
+from omg_cmdp.environments.base import Draw, Truth
+from omg_cmdp.mdp.divergence import squared_hellinger
+from omg_cmdp.mdp.occupancy import flow
+from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.validation import FloatArray
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False, slots=True)
+class Round:
+    """All about one episode, for the ledger and for audits."""
+
+    episode: int
+    """Counted from 1."""
+    context: Context
+    truth: Truth
+    decision: Decision
+    draw: Draw
+    occupancy: FloatArray
+    """Of the policy played, in the true MDP."""
+    value: float
+    """V^π, exact."""
+
+    @property
+    def regret(self) -> float:
+        """V* - V^π."""
+        return self.truth.best[1] - self.value
+
+
+def play_round(episode: int, context: Context, truth: Truth, decision: Decision, draw: Draw) -> Round:
+    """Return the round, with the exact value of the policy that was played."""
+    occupancy = flow(truth.mdp, decision.policy)
+    return Round(
+        episode=episode,
+        context=context,
+        truth=truth,
+        decision=decision,
+        draw=draw,
+        occupancy=occupancy,
+        value=float((occupancy * truth.mdp.reward_steps).sum()),
+    )
+
+
+def value_differences(played: Round) -> tuple[float, float, float]:
+    """Return the three terms of the paper's decomposition, which sum to the regret; nan without a model.
+
+    V*_M - V*_M̂ (the optimal policy's value, true minus estimated), V̂^{π*} - V̂^π (what the plan gives up in its own
+    model), V̂^π - V^π (the played policy's value, estimated minus true).
+    """
+    model = played.decision.model
+    if model is None:
+        return float("nan"), float("nan"), float("nan")
+    best_policy, best = played.truth.best
+    believed_best = value(model, best_policy)
+    believed = value(model, played.decision.policy)
+    return best - believed_best, believed_best - believed, believed - played.value
+
+
+def model_errors(played: Round) -> tuple[float, float]:
+    """Return Σ q·(f̂ - f*)² and Σ q·D²(P̂, P*), q the true occupancy of the policy played; nan without a model."""
+    model, truth = played.decision.model, played.truth.mdp
+    if model is None:
+        return float("nan"), float("nan")
+    rewards = (model.reward_steps - truth.reward_steps) ** 2
+    dynamics = squared_hellinger(model.kernel, truth.kernel)
+    return float((played.occupancy * rewards).sum()), float((played.occupancy * dynamics).sum())
+
+
+def value(mdp: TabularMDP, policy: FloatArray) -> float:
+    """Return the exact value of a policy that is known to be valid."""
+    return float((flow(mdp, policy) * mdp.reward_steps).sum())

@@ -1,0 +1,93 @@
+"""The ledger of a run: one row per episode, exact."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.contexts import Context, context_from_json, context_to_json
+from omg_cmdp.validation import FloatArray
+
+if TYPE_CHECKING:
+    import pandas
+
+COLUMNS = (
+    "regret",
+    "value",
+    "optimal_value",
+    "return",
+    "gamma",
+    "tuples",
+    "certificate",
+    "iterations",
+    "optimum_error",
+    "plan_gap",
+    "policy_error",
+    "reward_error",
+    "dynamics_error",
+    "reward_loss",
+    "dynamics_loss",
+    "seconds_deciding",
+    "seconds_playing",
+    "seconds_learning",
+    "seconds_accounting",
+)
+
+
+class Ledger:
+    """What happened, by episode. `regret` is V*(c) - V^π(c) of the policy played, computed and not estimated.
+
+    `optimum_error`, `plan_gap` and `policy_error` are the three value differences that sum to the regret;
+    `reward_error` and `dynamics_error` are Σ q·(f̂ - f*)² and Σ q·D²(P̂, P*) under the true occupancy q.
+    """
+
+    def __init__(self) -> None:
+        self.contexts: list[Context] = []
+        self.propensities: list[FloatArray] = []
+        """Of the actions taken, if the run was asked to keep them."""
+        self._rows: list[tuple[float, ...]] = []
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def add(self, context: Context, row: dict[str, float], propensities: FloatArray | None = None) -> None:
+        """Append one episode."""
+        self._rows.append(tuple(float(row[name]) for name in COLUMNS))
+        self.contexts.append(context)
+        if propensities is not None:
+            self.propensities.append(propensities)
+
+    def column(self, name: str) -> FloatArray:
+        """Return one column, (T,)."""
+        if name not in COLUMNS:
+            raise ValueError(f"`name` must be one of {', '.join(COLUMNS)}, got {name!r}")
+        place = COLUMNS.index(name)
+        return np.array([row[place] for row in self._rows])
+
+    @property
+    def regret(self) -> FloatArray:
+        """The exact regret of every episode, (T,)."""
+        return self.column("regret")
+
+    def table(self) -> pandas.DataFrame:
+        """Return a data frame with a row per episode, indexed by the episode, which counts from 1."""
+        import pandas
+
+        index = pandas.RangeIndex(1, len(self) + 1, name="episode")
+        return pandas.DataFrame(np.array(self._rows).reshape(-1, len(COLUMNS)), columns=list(COLUMNS), index=index)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all of it, for a checkpoint."""
+        contexts = np.array([context_to_json(context) for context in self.contexts], dtype=np.str_)
+        propensities = np.array(self.propensities, dtype=np.float64)
+        rows = np.array(self._rows, dtype=np.float64).reshape(-1, len(COLUMNS))
+        return {"rows": rows, "contexts": contexts, "propensities": propensities}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue with what a checkpoint holds."""
+        rows = [tuple(row) for row in state["rows"].tolist()]
+        contexts = [context_from_json(text) for text in state["contexts"].tolist()]
+        self._rows, self.contexts, self.propensities = rows, contexts, list(state["propensities"])

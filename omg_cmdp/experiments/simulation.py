@@ -1,0 +1,187 @@
+"""The protocol: a context is chosen, the agent answers with a policy, an episode is played, the agent learns."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.adversaries.base import Adversary
+from omg_cmdp.agents.base import Agent, Decision
+from omg_cmdp.archive import read_arrays, write_arrays
+from omg_cmdp.contexts import Context, context_key
+from omg_cmdp.environments.base import ContextualMDP
+from omg_cmdp.experiments.evaluation import Round, model_errors, play_round, value_differences
+from omg_cmdp.experiments.ledger import Ledger
+from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.validation import FloatArray, positive_integer
+
+_KIND, _VERSION = "run", 1
+
+
+def simulate(
+    environment: ContextualMDP,
+    adversary: Adversary,
+    agent: Agent,
+    episodes: int,
+    *,
+    seed: int = 0,
+    propensities: bool = False,
+    observe: Callable[[Round], None] | None = None,
+) -> Ledger:
+    """Play `episodes` episodes and return the ledger. `observe` is called with everything about each of them."""
+    run = Run(environment, adversary, agent, seed=seed, propensities=propensities, observe=observe)
+    run.advance(positive_integer("episodes", episodes))
+    return run.ledger
+
+
+class Run:
+    """A simulation that can be stopped, saved, and continued to the bit in another process.
+
+    Randomness has one owner: `seed` spawns one stream for the world's noise and one for the adversary. (Worlds have a
+    seed of their own for their structure, agents for their draws.)
+    """
+
+    def __init__(
+        self,
+        environment: ContextualMDP,
+        adversary: Adversary,
+        agent: Agent,
+        *,
+        seed: int = 0,
+        propensities: bool = False,
+        observe: Callable[[Round], None] | None = None,
+    ) -> None:
+        self.environment, self.adversary, self.agent = environment, adversary, agent
+        self.ledger = Ledger()
+        self._keep_propensities = propensities
+        self._observe = observe
+        self._decisions: dict[Hashable, Decision] = {}
+        noise, choice = np.random.SeedSequence(seed).spawn(2)
+        self._noise, self._choice = np.random.default_rng(noise), np.random.default_rng(choice)
+        self._check_sizes()
+
+    # What an adversary may look at (adversaries.base.View).
+
+    def policy(self, context: Context) -> FloatArray:
+        """Return what the agent would play now."""
+        return self._decide(context).policy
+
+    def model(self, context: Context) -> TabularMDP | None:
+        """Return what the agent believes now."""
+        return self.agent.model(context)
+
+    def _decide(self, context: Context) -> Decision:
+        """Return the agent's decision; what the adversary has asked for since the last episode is not asked again."""
+        key = context_key(context)
+        if key is None:
+            return self.agent.decide(context)
+        if key not in self._decisions:
+            self._decisions[key] = self.agent.decide(context)
+        return self._decisions[key]
+
+    def advance(self, episodes: int) -> None:
+        """Play some more episodes."""
+        for _ in range(episodes):
+            self._episode()
+
+    def _episode(self) -> None:
+        episode = len(self.ledger) + 1
+        context = self.adversary.context(episode - 1, self, self._choice)
+
+        began = time.perf_counter()
+        decision = self._decide(context)
+        decided = time.perf_counter()
+        draw = self.environment.sample(context, decision.policy, self._noise)
+        played = time.perf_counter()
+        losses = self._losses()
+        self.agent.update(draw.trajectory)
+        self._decisions.clear()
+        learned = time.perf_counter()
+
+        truth = self.environment.truth(context)
+        this = play_round(episode, context, truth, decision, draw)
+        terms, errors, charged = value_differences(this), model_errors(this), self._losses()
+        row = {
+            "regret": this.regret,
+            "value": this.value,
+            "optimal_value": truth.best[1],
+            "return": draw.trajectory.rewards.sum(),
+            "gamma": decision.gamma,
+            "tuples": np.nan if decision.occupancy is None else np.count_nonzero(decision.occupancy),
+            "certificate": decision.certificate,
+            "iterations": decision.iterations,
+            "optimum_error": terms[0],
+            "plan_gap": terms[1],
+            "policy_error": terms[2],
+            "reward_error": errors[0],
+            "dynamics_error": errors[1],
+            "reward_loss": charged[0] - losses[0],
+            "dynamics_loss": charged[1] - losses[1],
+            "seconds_deciding": decided - began,
+            "seconds_playing": played - decided,
+            "seconds_learning": learned - played,
+            "seconds_accounting": time.perf_counter() - learned,
+        }
+        self.ledger.add(context, row, draw.propensities if self._keep_propensities else None)
+        if self._observe is not None:
+            self._observe(this)
+
+    def _losses(self) -> tuple[float, float]:
+        """Return the losses of the agent's oracles so far; nan for agents without."""
+        oracles = (getattr(self.agent, name, None) for name in ("reward_oracle", "dynamics_oracle"))
+        rewards, dynamics = (getattr(oracle, "loss", np.nan) for oracle in oracles)
+        return rewards, dynamics
+
+    def _check_sizes(self) -> None:
+        ours, theirs = self.environment.space, self.agent.space
+        if (ours.states, ours.actions, ours.horizon) != (theirs.states, theirs.actions, theirs.horizon):
+            sizes = f"{ours.states} states, {ours.actions} actions, horizon {ours.horizon}"
+            got = f"{theirs.states}, {theirs.actions}, {theirs.horizon}"
+            raise ValueError(f"`agent` must be made for the environment's {sizes}, got {got}")
+        for name in ("start", "admissible"):
+            if not np.array_equal(getattr(ours, name), getattr(theirs, name)):
+                raise ValueError(f"`agent` must be made for the environment's `{name}`, got another one")
+        if getattr(self.agent, "reward_range", (0.0, 1.0)) != (0.0, 1.0):
+            raise ValueError("`agent` must have reward_range (0, 1), the range of every world's rewards")
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        streams = {"noise": self._noise, "choice": self._choice}
+        return {
+            **{f"agent/{name}": array for name, array in self.agent.state().items()},
+            **{f"adversary/{name}": array for name, array in self.adversary.state().items()},
+            **{f"ledger/{name}": array for name, array in self.ledger.state().items()},
+            **{name: np.array(json.dumps(stream.bit_generator.state)) for name, stream in streams.items()},
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything needed to continue: agent, adversary, streams and ledger, whole or not at all."""
+        write_arrays(path, self._state(), kind=_KIND, version=_VERSION)
+
+    def restore(self, path: str | os.PathLike[str]) -> None:
+        """Continue a run of equal make."""
+        arrays = read_arrays(path, kind=_KIND, version=_VERSION)
+        before = self._state()
+        try:
+            self._restore(arrays)
+        except (KeyError, TypeError, ValueError) as error:
+            self._restore(before)
+            raise ValueError(f"`path` must be a run of equal make, got {os.fspath(path)}: {error}") from error
+
+    def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        parts: dict[str, dict[str, NDArray[Any]]] = {"agent": {}, "adversary": {}, "ledger": {}}
+        for name, array in arrays.items():
+            part, _, key = name.partition("/")
+            if key:
+                parts[part][key] = array
+        noise, choice = (json.loads(str(arrays[name])) for name in ("noise", "choice"))
+        self.agent.load(parts["agent"])
+        self.adversary.restore(parts["adversary"])
+        self.ledger.restore(parts["ledger"])
+        self._noise.bit_generator.state, self._choice.bit_generator.state = noise, choice
+        self._decisions.clear()

@@ -1,0 +1,125 @@
+"""Contexts as keys, and as text from which they come again to the bit."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from omg_cmdp.contexts import context_from_json, context_key, context_to_json
+
+LABELS = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=5)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.lists(inner, max_size=3).map(tuple)),
+    max_leaves=6,
+)
+VECTORS = arrays.arrays(
+    st.sampled_from(["f8", "f4", "f2", ">f8", "i8", "i4", "u8", "u1", "?"]), arrays.array_shapes(min_dims=0, max_side=4)
+)
+
+
+def again(context):
+    text = context_to_json(context)
+    assert isinstance(text, str)
+    return context_from_json(text)
+
+
+def kinds(label):
+    """Return the label with the types of all its parts, which `==` does not tell apart (1, 1.0, True)."""
+    if isinstance(label, (tuple, list)):
+        return type(label), [kinds(entry) for entry in label]
+    return type(label), repr(label)
+
+
+@settings(max_examples=200, deadline=None)
+@given(LABELS)
+def test_labels_come_again(label):
+    assert kinds(again(label)) == kinds(label)
+
+
+@settings(max_examples=200, deadline=None)
+@given(VECTORS)
+def test_vectors_come_again_to_the_bit(vector):
+    found = again(vector)
+    assert (found.dtype, found.shape) == (vector.dtype, vector.shape)
+    if vector.dtype.kind == "f":  # a NaN's payload is not kept
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(np.where(np.isnan(vector), np.abs(vector), vector)))
+        np.testing.assert_array_equal(found, vector)
+    else:
+        assert found.tobytes() == vector.tobytes()
+
+
+@pytest.mark.parametrize("number", [0.1, -0.0, 5e-324, 1.7976931348623157e308, math.inf, -math.inf, 1 / 3])
+def test_numbers_come_again_to_the_bit(number):
+    assert np.float64(again(number)).tobytes() == np.float64(number).tobytes()
+    assert again(np.array([number])).tobytes() == np.array([number]).tobytes()
+
+
+def test_vectors_inside_tuples():
+    label, vector = again(("patient", np.array([0.1, 0.2], dtype=np.float32)))
+    assert label == "patient"
+    assert vector.dtype == np.float32
+    assert vector.tolist() == np.array([0.1, 0.2], dtype=np.float32).tolist()
+
+
+def test_empty_tables_keep_their_shape():
+    assert again(np.zeros((0, 3))).shape == (0, 3)
+
+
+class Patient(NamedTuple):
+    age: int
+    sex: str
+
+
+def test_named_tuples_come_again_as_equal_labels_or_are_refused():
+    assert again(Patient(70, "f")) == Patient(70, "f")
+
+
+@pytest.mark.parametrize("scalar", [np.int64(3), np.float64(0.1), np.str_("a"), np.bool_(True)])
+def test_numpys_scalars_come_again_as_equal_labels(scalar):
+    assert again(scalar) == scalar
+    assert hash(again(scalar)) == hash(scalar)
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        object(),
+        {"a": 1},
+        {1, 2},
+        b"bytes",
+        1j,
+        np.array([1j]),
+        np.array([object()]),
+        np.array(["text"]),
+        ("a", {"b": 1}),
+        np.complex128(1j),
+        np.datetime64("2026-01-01"),
+        np.array([1.0], dtype=np.longdouble),
+    ],
+    ids=lambda context: f"{type(context).__name__} {getattr(context, 'dtype', '')}",
+)
+def test_what_cannot_be_written_is_refused_by_name(context):
+    with pytest.raises(ValueError, match="`context` must be a vector, a number, a text or a tuple"):
+        context_to_json(context)
+
+
+def test_keys_tell_contexts_apart():
+    different = ["1", 1, 1.0, True, (1,), [1], ((1,),), np.array(1), np.array([1]), np.array([1.0]), np.array([[1]])]
+    keys = [context_key(context) for context in different]
+    assert None not in keys
+    assert len(set(keys)) == len(different)
+
+
+def test_keys_of_equal_contexts_are_equal():
+    for make in (lambda: np.array([0.1, 0.2]), lambda: ("a", (1, 2.5)), lambda: "label", lambda: [np.array([1]), "x"]):
+        assert context_key(make()) == context_key(make())
+        assert hash(context_key(make())) == hash(context_key(make()))
+
+
+@pytest.mark.parametrize("context", [None, object(), {"a": 1}, np.array([object()]), ("a", {}), [["a"], object()]])
+def test_what_may_change_in_place_has_no_key(context):
+    assert context_key(context) is None
