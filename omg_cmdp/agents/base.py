@@ -18,7 +18,7 @@ from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle, fingerprint, read_state, restored
 from omg_cmdp.validation import FloatArray
 
-_KIND, _VERSION = "agent", 1
+_KIND, _VERSION = "saved agent", 1
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False, slots=True)
@@ -86,6 +86,8 @@ class ModelAgent(Agent):
         *,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> None:
+        if not isinstance(space, Space):
+            raise ValueError(f"`space` must be a Space, got {type(space).__name__}")
         for name, oracle, kind in (
             ("reward_oracle", reward_oracle, RewardOracle),
             ("dynamics_oracle", dynamics_oracle, DynamicsOracle),

@@ -28,7 +28,7 @@ class OMG(ModelAgent):
     with B·H in the place of H in their rates.
     """
 
-    make = ("rule",)
+    make = ("rule", "episodes")
 
     def __init__(
         self,
@@ -47,8 +47,9 @@ class OMG(ModelAgent):
 
     @property
     def rule(self) -> str:
-        """The name of the rule for γ."""
-        return type(self.gamma).__name__
+        """The rule for γ, in words."""
+        settings = ", ".join(f"{k}={'a function' if callable(v) else v}" for k, v in vars(self.gamma).items())
+        return f"{type(self.gamma).__name__}({settings})"
 
     def decide(self, context: Context) -> Decision:
         """Return the policy of one round of Algorithm 1."""

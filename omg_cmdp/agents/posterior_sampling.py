@@ -35,7 +35,9 @@ class PosteriorSampling(ModelAgent):
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> None:
         super().__init__(space, reward_oracle, dynamics_oracle, reward_range=reward_range)
-        self.seed = int(seed)
+        if not isinstance(seed, int) or seed < 0:
+            raise ValueError(f"`seed` must be an integer of at least 0, got {seed!r}")
+        self.seed = seed
 
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy, optimal in the model drawn."""

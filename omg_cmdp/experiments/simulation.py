@@ -21,7 +21,7 @@ from omg_cmdp.experiments.ledger import Ledger
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import FloatArray, positive_integer
 
-_KIND, _VERSION = "run", 1
+_KIND, _VERSION = "saved run", 1
 
 
 def simulate(
@@ -57,6 +57,13 @@ class Run:
         propensities: bool = False,
         observe: Callable[[Round], None] | None = None,
     ) -> None:
+        for name, value, kind in (
+            ("environment", environment, ContextualMDP),
+            ("adversary", adversary, Adversary),
+            ("agent", agent, Agent),
+        ):
+            if not isinstance(value, kind):
+                raise ValueError(f"`{name}` must be a {kind.__name__}, got {type(value).__name__}")
         self.environment, self.adversary, self.agent = environment, adversary, agent
         self.ledger = Ledger()
         self._keep_propensities = propensities

@@ -63,7 +63,7 @@ def test_seeds_of_posterior_sampling_are_part_of_its_make(tmp_path):
 def test_another_version_is_refused(version, saved):
     agent = counting(OMG, None, 10.0)
     write_arrays(saved, agent.state(), kind="agent", version=version)
-    with pytest.raises(ValueError, match="`path` must be a agent of format 1"):
+    with pytest.raises(ValueError, match="`path` must be a saved agent of format 1"):
         agent.restore(saved)
 
 
