@@ -1,6 +1,6 @@
 """Regret minimisation in contextual Markov decision processes, after OMG-CMDP! (Levy, Cohen, Cassel, Mansour, 2023)."""
 
-from omg_cmdp import adversaries, agents, checks, environments, oracles
+from omg_cmdp import adversaries, agents, checks, environments, oracles, theory
 from omg_cmdp.agents import OMG, Agent
 from omg_cmdp.environments import ContextualMDP
 from omg_cmdp.experiments import Ledger, Run, simulate
@@ -45,4 +45,5 @@ __all__ = [
     "policy_value",
     "simulate",
     "squared_hellinger",
+    "theory",
 ]

@@ -1,7 +1,7 @@
 """How much to explore: the weights of the log barrier, chosen before each episode.
 
 Every rule answers with m_h(s, a) > 0, and the agent plays the maximiser of ⟨q, f̂⟩ + Σ m·log q; the paper's barrier is
-m = 1/γ. Whatever the weights, if the dynamics are known (docs/theory.md, Theorem A),
+m = 1/γ. Whatever the weights, if the dynamics are known (docs/theory.md, Theorem A; Theorem B if they are not),
 
     V* - V^π <= Σ m·(1 + q̂) + ¼·Σ q̂·(f* - f̂)²/m.
 """
@@ -115,9 +115,9 @@ class Adaptive(Gamma):
     """m = ½·√(q·u) + floor/√(n·t): explore where the oracles are unsure, u = κ·(u_f + H²·u_P).
 
     q is the occupancy that maximises ⟨q, f̂⟩ + Σ √(u·q), whose own barrier weights are ½·√(q·u): with them the right
-    side of the inequality above, for errors of size u, is smallest. The floor keeps a guarantee if u is wrong: the sum
-    ¼·Σ q̂·err²/m of T episodes is at most √(nT)/(4·floor) times what the oracles' bounds allow, and the floor itself
-    costs at most 4·floor·√(nT).
+    side of the inequality above, for errors of size u, is smallest. The floor keeps a guarantee if u is too small: the
+    sum ¼·Σ q̂·err²/m of T episodes is at most √(nT)/(4·floor) times what the oracles' bounds allow, and the floor itself
+    costs at most 4·floor·√(nT). If u stays too large, so does Σ m: no floor helps against an oracle that never learns.
     """
 
     def __init__(self, *, kappa: float = 0.03, floor: float = 1e-4) -> None:

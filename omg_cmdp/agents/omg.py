@@ -24,8 +24,8 @@ class OMG(ModelAgent):
     `reward_range`.
 
     Several episodes may be under way: ask for policies before earlier trajectories arrive, and update in any order.
-    With at most B of them at a time the model is frozen for B·H steps; the bounds then hold with oracles made for that,
-    with B·H in the place of H in their rates.
+    What this does to the bounds is in docs/theory.md: they hold for batches that are answered and learned together,
+    with B·H in the place of H; for episodes that overlap freely they need B copies of each oracle.
     """
 
     make = ("rule", "episodes")

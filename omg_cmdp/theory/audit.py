@@ -1,0 +1,211 @@
+"""An audit: every inequality of the analysis, checked on every episode of a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from omg_cmdp.theory import statements
+from omg_cmdp.theory.quantities import Comparison, Played, barrier
+from omg_cmdp.theory.statements import STATEMENTS, Sides
+from omg_cmdp.theory.totals import Totals
+
+ROUNDING = 1e-9
+"""A statement holds if left <= right + this·(1 + |left| + |right|)."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Row:
+    """One statement: how often it was checked and violated, and its two sides where they were closest."""
+
+    name: str
+    claim: str
+    where: str
+    failure: float
+    """The share of delta with which a run may violate it; 0: no run may."""
+    checks: int
+    violations: int
+    episode: int
+    """Where the slack is smallest; for statements about the whole run, its last episode."""
+    left: float
+    right: float
+
+    @property
+    def slack(self) -> float:
+        """The right side minus the left."""
+        return self.right - self.left
+
+    @property
+    def holds(self) -> bool:
+        """Whether it was never violated."""
+        return self.violations == 0
+
+
+class Audit:
+    """Observes the rounds of one run, and tells which statements of the analysis hold on it.
+
+    `replan` asks for a second, closer plan in every episode, the only way to check a certificate from outside. Agents
+    without a model, or without a barrier, are spared what does not apply to them.
+
+    >>> import omg_cmdp as omg
+    >>> world, audit = omg.environments.SoftmaxWorld(), Audit()
+    >>> rewards = omg.oracles.FiniteRewards(world.reward_functions, horizon=5)
+    >>> dynamics = omg.oracles.FiniteDynamics(world.transition_functions, horizon=5)
+    >>> agent = omg.OMG(world.space, rewards, dynamics)
+    >>> ledger = omg.simulate(world, omg.adversaries.IID(world.contexts), agent, 3, observe=audit)
+    >>> all(row.holds for row in audit.rows())
+    True
+    """
+
+    def __init__(self, *, replan: bool = True) -> None:
+        self.replan = replan
+        self._checks: defaultdict[str, _Check] = defaultdict(_Check)
+        self._run = Totals()
+
+    def __call__(self, played: Played) -> None:
+        """Check one round."""
+        for name, left, right in self._sides(played):
+            self._checks[name].note(played.episode, left, right)
+
+    def _sides(self, played: Played) -> Iterator[Sides]:
+        run, decision = self._run, played.decision
+        run.episodes += 1
+        run.last = played.episode
+        run.regret += played.truth.best[1] - played.value
+        yield "optimum", played.value, played.truth.best[1]
+        if decision.model is None:
+            run.modelled = run.barred = False
+            return
+        comparison = Comparison(played, decision.model)
+        run.add_model(comparison, played)
+        yield from statements.of_the_model(comparison)
+        shape = barrier(decision, comparison)
+        if shape is None:
+            run.barred = False
+            return
+        run.add_barrier(comparison, shape)
+        yield from statements.of_the_barrier(comparison, shape)
+        if shape.plain:
+            yield from statements.of_the_plain_barrier(comparison, shape)
+        if self.replan:
+            yield from statements.of_the_certificate(comparison, shape, decision)
+
+    def rows(
+        self, *, reward_regret: float | None = None, dynamics_regret: float | None = None, delta: float = 0.05
+    ) -> list[Row]:
+        """Return a row for every statement that was checked, in the order of the analysis.
+
+        `reward_regret` and `dynamics_regret` are R_sq and R_log, of the oracles or bounds on them. Without them the
+        excess of the model's losses over those of the truth is taken, as it was in this run: this is what the two
+        concentration lemmas are about, and no more than the regret if the truth is in the class.
+        """
+        found = {name: check.row(name) for name, check in self._checks.items()}
+        for name, left, right in self._run.sides(reward_regret, dynamics_regret, delta):
+            check = _Check()
+            check.note(self._run.last, left, right)
+            found[name] = check.row(name)
+        return [found[name] for name in STATEMENTS if name in found]
+
+    def table(
+        self, *, reward_regret: float | None = None, dynamics_regret: float | None = None, delta: float = 0.05
+    ) -> str:
+        """Return the rows as plain text."""
+        rows = self.rows(reward_regret=reward_regret, dynamics_regret=dynamics_regret, delta=delta)
+        cells = [("statement", "claim", "checks", "violated", "left", "right", "slack", "in episode", "where")]
+        for row in rows:
+            numbers = (f"{row.left:.4g}", f"{row.right:.4g}", f"{row.slack:.2g}")
+            counts = (str(row.checks), str(row.violations))
+            cells.append((row.name, row.claim, *counts, *numbers, str(row.episode), row.where))
+        return _aligned(cells, right={2, 3, 4, 5, 6, 7})
+
+
+class _Check:
+    """What becomes the row of one statement."""
+
+    __slots__ = ("checks", "episode", "left", "right", "violations")
+
+    def __init__(self) -> None:
+        self.checks = self.violations = self.episode = 0
+        self.left, self.right = -math.inf, math.inf
+
+    def note(self, episode: int, left: float, right: float) -> None:
+        """Enter the two sides of one episode."""
+        self.checks += 1
+        # NaN on either side counts as a violation: nothing was shown.
+        if not left <= right + ROUNDING * (1.0 + abs(left) + abs(right)):
+            self.violations += 1
+        if self.checks == 1 or not right - left >= self.right - self.left:
+            self.episode, self.left, self.right = episode, left, right
+
+    def row(self, name: str) -> Row:
+        """Return the row."""
+        said = STATEMENTS[name]
+        return Row(
+            name=name,
+            claim=said.claim,
+            where=said.where,
+            failure=said.failure,
+            checks=self.checks,
+            violations=self.violations,
+            episode=self.episode,
+            left=self.left,
+            right=self.right,
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Summary:
+    """One statement over several runs."""
+
+    name: str
+    runs: int
+    violated: int
+    """In how many of the runs it failed."""
+    allowed: float
+    """The probability with which a run may fail."""
+    smallest_slack: float
+
+    @property
+    def failure_rate(self) -> float:
+        """The share of the runs in which it failed."""
+        return self.violated / self.runs
+
+    @property
+    def surprise(self) -> float:
+        """The probability of so many failing runs or more, if each failed with the probability allowed."""
+        tail = range(self.violated, self.runs + 1)
+        p = self.allowed
+        return min(1.0, sum(math.comb(self.runs, k) * p**k * (1.0 - p) ** (self.runs - k) for k in tail))
+
+
+def combine(runs: Iterable[Audit | Sequence[Row]], delta: float = 0.05) -> list[Summary]:
+    """Return a summary of every statement over several runs: audits, or their rows for oracle regrets of your own."""
+    tables = [run.rows(delta=delta) if isinstance(run, Audit) else run for run in runs]
+    summaries = []
+    for name, statement in STATEMENTS.items():
+        rows = [row for table in tables for row in table if row.name == name]
+        if rows:
+            summaries.append(
+                Summary(
+                    name=name,
+                    runs=len(rows),
+                    violated=sum(not row.holds for row in rows),
+                    allowed=statement.failure * delta,
+                    smallest_slack=min(row.slack for row in rows),
+                )
+            )
+    return summaries
+
+
+def _aligned(cells: Sequence[tuple[str, ...]], right: set[int]) -> str:
+    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
+    lines = []
+    for line in cells:
+        entries = (
+            entry.rjust(width) if i in right else entry.ljust(width)
+            for i, (entry, width) in enumerate(zip(line, widths, strict=True))
+        )
+        lines.append("  ".join(entries).rstrip())
+    return "\n".join(lines)
