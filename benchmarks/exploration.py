@@ -10,7 +10,7 @@ import argparse
 import concurrent.futures
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from omg_cmdp.adversaries import IID, Sorted, WorstRegret
 from omg_cmdp.adversaries.base import Adversary
 from omg_cmdp.agents import Adaptive, Agent, Greedy, PosteriorSampling
 from omg_cmdp.environments import World
+from omg_cmdp.experiments import Ledger, Round
 
 RESULTS = Path(__file__).parent / "results" / "exploration.jsonl"
 FIXED = tuple(10.0**k for k in range(9))
@@ -50,14 +51,19 @@ class Cell(NamedTuple):
     episodes: int
 
 
-def run(cell: Cell) -> dict[str, Any]:
+def play(cell: Cell, observe: Callable[[Round], None] | None = None) -> Ledger:
     """Play one run; the seed is the world's structure and the run's noise."""
     # The lower-bound instance is built for the number of episodes.
     options: dict[str, Any] = {"episodes": cell.episodes} if cell.world == "lower bound" else {}
     world: World = WORLDS[cell.world](seed=cell.seed, **options)
+    players = world, _adversary(cell, world), _agent(cell, world)
     with threadpool_limits(1):
-        ledger = simulate(world, _adversary(cell, world), _agent(cell, world), cell.episodes, seed=cell.seed)
-    regret = ledger.regret
+        return simulate(*players, cell.episodes, seed=cell.seed, observe=observe)
+
+
+def run(cell: Cell) -> dict[str, Any]:
+    """Return the regret of one run."""
+    regret = play(cell).regret
     return {**cell._asdict(), "regret": regret.sum(), "last_half": regret[len(regret) // 2 :].sum()}
 
 
@@ -77,7 +83,8 @@ def _agent(cell: Cell, world: World) -> Agent:
     if cell.agent.startswith("adaptive"):
         kappa = {"kappa": float(cell.agent.split()[1])} if " " in cell.agent else {}
         return OMG(space, rewards, dynamics, gamma=Adaptive(**kappa), episodes=cell.episodes)
-    return OMG(space, rewards, dynamics, gamma=float(cell.agent), episodes=cell.episodes)
+    gamma = cell.agent if cell.agent in ("theory", "anytime") else float(cell.agent)
+    return OMG(space, rewards, dynamics, gamma=gamma, episodes=cell.episodes)
 
 
 def _reward_oracle(world: World) -> oracles.RewardOracle:

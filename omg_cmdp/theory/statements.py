@@ -136,7 +136,9 @@ def of_the_certificate(c: Comparison, b: Barrier, decision: Decision) -> Iterato
     better = closer.occupancy[b.held]
     # A lower bound on the gap, whatever the closer plan's own error: no plan exceeds the exact one.
     gap = b.gamma * c.estimate(closer.occupancy - c.believed) + float(b.w @ np.log(better / b.q))
-    yield "certificate", gap, b.certificate
+    # Both plans are worth up to H, and their difference is multiplied by γ: below this nothing can be seen.
+    rounding = 4.0 * np.finfo(np.float64).eps * b.gamma * c.model.horizon
+    yield "certificate", gap - rounding, b.certificate
     most = 1.0 - math.log(2.0)
     if b.plain and max(b.certificate, closer.certificate) <= most:
         # The closer plan q' is not exact either: with s = q'/q̃, ‖q̂/q' - 1‖ <= (‖q̂/q̃ - 1‖ + ‖s - 1‖)/min s.
