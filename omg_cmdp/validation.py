@@ -86,14 +86,15 @@ def distributions(name: str, array: FloatArray) -> None:
 
 def start_distribution(start: ArrayLike, states: int) -> FloatArray:
     """Return the distribution (S,) that `start` stands for: a state's index, or the distribution itself."""
-    if not isinstance(start, (bool, np.bool_)):
-        with contextlib.suppress(TypeError):
-            state = operator.index(start)  # type: ignore[arg-type]
-            if not 0 <= state < states:
-                raise ValueError(f"`start` must be a state in 0..{states - 1}, got {state}")
-            return np.asarray(np.eye(1, states, state)[0])
-    if start is None or np.isscalar(start):
-        raise ValueError(f"`start` must be a state or a distribution over states, got {start!r}")
+    if not isinstance(start, np.ndarray) or start.ndim == 0:  # what is surely a distribution takes the short way
+        if not isinstance(start, (bool, np.bool_)):
+            with contextlib.suppress(TypeError):
+                state = operator.index(start)  # type: ignore[arg-type]
+                if not 0 <= state < states:
+                    raise ValueError(f"`start` must be a state in 0..{states - 1}, got {state}")
+                return np.asarray(np.eye(1, states, state)[0])
+        if start is None or np.isscalar(start):
+            raise ValueError(f"`start` must be a state or a distribution over states, got {start!r}")
     table = float_table("start", start)
     one_of_shapes("start", table, (states,))
     distributions("start", table)
@@ -123,7 +124,7 @@ def policy_table(policy: ArrayLike, shape: tuple[int, int, int], admissible: Boo
     table = float_table("policy", policy)
     one_of_shapes("policy", table, shape)
     distributions("policy", table)
-    outside = (table > 0.0) & ~admissible
+    outside = (table > 0.0) > admissible
     if outside.any():
         where = first_index(outside)
         raise ValueError(f"`policy` must be zero on inadmissible actions, got {float(table[where])} at index {where}")

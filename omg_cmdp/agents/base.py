@@ -126,7 +126,7 @@ class ModelAgent(Agent):
             raise ValueError(f"`trajectory` must be a Trajectory, got {type(trajectory).__name__}")
         trajectory.check(self.space, self.reward_range)
         # Both oracles answer, with tables of the right size, before either learns: what one refuses changes nothing.
-        self._check_sizes(trajectory.context)
+        self._check_tables(trajectory.context)
         low, high = self.reward_range
         rewards = np.clip((trajectory.rewards - low) / (high - low), 0.0, 1.0)
         context, states, actions = trajectory.context, trajectory.states[:-1], trajectory.actions
@@ -134,7 +134,7 @@ class ModelAgent(Agent):
         self.dynamics_oracle.update(context, states, actions, trajectory.next_states)
         self.episodes_seen += 1
 
-    def _check_sizes(self, context: Context) -> None:
+    def _check_tables(self, context: Context) -> None:
         pairs = (self.space.states, self.space.actions)
         for name, oracle, wanted in (
             ("reward_oracle", self.reward_oracle, pairs),

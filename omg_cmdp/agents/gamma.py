@@ -16,7 +16,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.barrier import plan
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number
@@ -31,13 +31,8 @@ class Situation(NamedTuple):
     model: TabularMDP
     reward_oracle: RewardOracle
     dynamics_oracle: DynamicsOracle
-
-    @property
-    def tuples(self) -> int:
-        """An upper bound on the number n of reachable (h, s, a): one layer of starts, H - 1 full ones."""
-        admissible = self.model.admissible
-        first = int(admissible[self.model.start > 0.0].sum())
-        return first + (self.model.horizon - 1) * int(admissible.sum())
+    tuples: int
+    """An upper bound on the number n of reachable (h, s, a)."""
 
 
 class Barrier(NamedTuple):
@@ -140,6 +135,12 @@ class Adaptive(Gamma):
 
 ROUGHLY = 1e-4
 """How closely the root program is solved: its answer only chooses weights, and any weights are allowed."""
+
+
+def most_tuples(space: Space) -> int:
+    """Return an upper bound on the number n of reachable (h, s, a): one layer of starts, H - 1 full ones."""
+    first = int(space.admissible[space.start > 0.0].sum())
+    return first + (space.horizon - 1) * int(space.admissible.sum())
 
 
 def gamma_rule(gamma: str | float | Callable[[int], float] | Gamma, episodes: int | None, delta: float) -> Gamma:

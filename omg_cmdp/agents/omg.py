@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import final
 
 from omg_cmdp.agents.base import Decision, ModelAgent
-from omg_cmdp.agents.gamma import Gamma, Situation, gamma_rule
+from omg_cmdp.agents.gamma import Gamma, Situation, gamma_rule, most_tuples
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.tabular import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
@@ -44,6 +44,7 @@ class OMG(ModelAgent):
         super().__init__(space, reward_oracle, dynamics_oracle, reward_range=reward_range)
         self.episodes = None if episodes is None else positive_integer("episodes", episodes)
         self.gamma = gamma_rule(gamma, self.episodes, delta)
+        self._tuples = most_tuples(space)
 
     @property
     def rule(self) -> str:
@@ -55,7 +56,8 @@ class OMG(ModelAgent):
         """Return the policy of one round of Algorithm 1."""
         episode = self.episodes_seen + 1
         model = self.model(context)
-        barrier = self.gamma.barrier(Situation(episode, context, model, self.reward_oracle, self.dynamics_oracle))
+        oracles = self.reward_oracle, self.dynamics_oracle
+        barrier = self.gamma.barrier(Situation(episode, context, model, *oracles, self._tuples))
         tolerance = 1.0 / (16.0 * (self.episodes or episode**2))
         solution = plan(model, barrier.gamma, weights=barrier.weights, tolerance=tolerance)
         return Decision(

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from omg_cmdp.contexts import Context, context_key
+from omg_cmdp.mdp.compiled import kernels
 from omg_cmdp.mdp.dynamic_programming import optimal_policy
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
@@ -30,11 +31,6 @@ class Truth:
     def best(self) -> tuple[FloatArray, float]:
         """An optimal policy (H, S, A) and its value V*."""
         return optimal_policy(self.mdp)
-
-    @functools.cached_property
-    def cumulative(self) -> FloatArray:
-        """Σ_{s' <= j} P(s'|s, a), (K, S, A, S), for sampling."""
-        return np.cumsum(self.mdp.kernel, axis=-1)
 
 
 class Draw(NamedTuple):
@@ -83,20 +79,14 @@ class ContextualMDP(abc.ABC):
         mdp, horizon = truth.mdp, self.space.horizon
         # Any agent may have made it, and the propensities are only as true as its rows.
         policy = policy_table(policy, (horizon, mdp.states, mdp.actions), mdp.admissible)
-        uniforms = generator.random(3 * horizon + 1).tolist()
-        choices, moves = np.cumsum(policy, axis=-1), truth.cumulative
-        rewards = mdp.reward_steps
-        states, actions, earned, propensities = [_pick(np.cumsum(mdp.start), uniforms[-1])], [], [], []
-        for h in range(horizon):
-            state = states[-1]
-            action = _pick(choices[h, state], uniforms[3 * h])
-            mean = rewards[h % len(rewards), state, action]
-            actions.append(action)
-            propensities.append(policy[h, state, action])
-            earned.append(self.draw_reward(mean, uniforms[3 * h + 1]))
-            states.append(_pick(moves[h % len(moves), state, action], uniforms[3 * h + 2]))
-        trajectory = Trajectory(context=context, states=states, actions=actions, rewards=earned)
-        return Draw(trajectory, np.array(propensities))
+        uniforms = generator.random(3 * horizon + 1)
+        states, actions = np.empty(horizon + 1, dtype=np.int64), np.empty(horizon, dtype=np.int64)
+        means, propensities = np.empty((2, horizon))
+        kernel, rewards, start, _ = mdp.raw
+        kernels().play(kernel, rewards, start, policy, uniforms, states, actions, means, propensities)
+        noise = uniforms[2 * horizon + 1 :].tolist()
+        earned = [self.draw_reward(mean, uniform) for mean, uniform in zip(means.tolist(), noise, strict=True)]
+        return Draw(Trajectory(context=context, states=states, actions=actions, rewards=earned), propensities)
 
     def _checked(self, mdp: TabularMDP) -> TabularMDP:
         space = self.space
@@ -105,8 +95,3 @@ class ContextualMDP(abc.ABC):
             got = f"{mdp.states}, {mdp.actions} and {mdp.horizon}"
             raise ValueError(f"`mdp` must return an MDP with {sizes}, as `space` says, got {got}")
         return mdp
-
-
-def _pick(cumulative: FloatArray, uniform: float) -> int:
-    """Return the index that `uniform` in [0, 1) falls on; never one of probability zero."""
-    return int(cumulative.searchsorted(uniform * cumulative[-1], side="right"))

@@ -7,7 +7,7 @@ import dataclasses
 from omg_cmdp.agents.base import Decision
 from omg_cmdp.contexts import Context
 from omg_cmdp.environments.base import Draw, Truth
-from omg_cmdp.mdp.divergence import squared_hellinger
+from omg_cmdp.mdp.compiled import kernels
 from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import FloatArray
@@ -44,7 +44,7 @@ def play_round(episode: int, context: Context, truth: Truth, decision: Decision,
         decision=decision,
         draw=draw,
         occupancy=occupancy,
-        value=float((occupancy * truth.mdp.reward_steps).sum()),
+        value=float(kernels().value(truth.mdp.raw[1], occupancy)),
     )
 
 
@@ -68,11 +68,12 @@ def model_errors(played: Round) -> tuple[float, float]:
     model, truth = played.decision.model, played.truth.mdp
     if model is None:
         return float("nan"), float("nan")
-    rewards = (model.reward_steps - truth.reward_steps) ** 2
-    dynamics = squared_hellinger(model.kernel, truth.kernel)
-    return float((played.occupancy * rewards).sum()), float((played.occupancy * dynamics).sum())
+    kernel, rewards, _, _ = model.raw
+    true_kernel, true_rewards, _, _ = truth.raw
+    squares, hellinger = kernels().model_errors(played.occupancy, rewards, true_rewards, kernel, true_kernel)
+    return squares, hellinger
 
 
 def value(mdp: TabularMDP, policy: FloatArray) -> float:
     """Return the exact value of a policy that is known to be valid."""
-    return float((flow(mdp, policy) * mdp.reward_steps).sum())
+    return float(kernels().value(mdp.raw[1], flow(mdp, policy)))

@@ -1,5 +1,7 @@
 """The compiled loops of the MDP core, for small tables. One file that calls nothing outside itself."""
 
+import math
+
 import numba
 
 compiled = numba.njit(cache=True)
@@ -19,6 +21,36 @@ def flow(kernel, start, policy, occupancy):
                         marginal += occupancy[h - 1, i, a] * kernel[k, i, a, s]
             for a in range(actions):
                 occupancy[h, s, a] = marginal * policy[h, s, a]
+
+
+@compiled
+def value(rewards, occupancy):
+    """Return ⟨q, r⟩; rewards (K, S, A)."""
+    horizon, states, actions = occupancy.shape
+    total = 0.0
+    for h in range(horizon):
+        for s in range(states):
+            for a in range(actions):
+                total += occupancy[h, s, a] * rewards[h % rewards.shape[0], s, a]
+    return total
+
+
+@compiled
+def model_errors(occupancy, rewards, other_rewards, kernel, other_kernel):
+    """Return Σ q·(r - r')² and Σ q·Σ(√P - √P')² of two MDPs with tables (K, S, A, ...)."""
+    horizon, states, actions = occupancy.shape
+    squares = hellinger = 0.0
+    for h in range(horizon):
+        k, other = h % kernel.shape[0], h % other_kernel.shape[0]
+        for s in range(states):
+            for a in range(actions):
+                q = occupancy[h, s, a]
+                if q > 0.0:
+                    gap = rewards[h % rewards.shape[0], s, a] - other_rewards[h % other_rewards.shape[0], s, a]
+                    squares += q * gap * gap
+                    for j in range(states):
+                        hellinger += q * (math.sqrt(kernel[k, s, a, j]) - math.sqrt(other_kernel[other, s, a, j])) ** 2
+    return squares, hellinger
 
 
 @compiled

@@ -7,6 +7,7 @@ import pytest
 
 from omg_cmdp import OMG, Space, oracles
 from omg_cmdp.agents import Adaptive, Anytime, Barrier, Fixed, Gamma, Greedy, Situation, Theory
+from omg_cmdp.agents.gamma import most_tuples
 from tests.agents.catalogue import HORIZON, KERNELS, LABELS, MASK, ORACLES, REWARDS, SIZE, SPACES, build
 from tests.oracles.catalogue import known_dynamics, known_rewards
 
@@ -18,7 +19,9 @@ def finite():
 
 
 def situation(agent, context=LABELS[0], episode=1):
-    return Situation(episode, context, agent.model(context), agent.reward_oracle, agent.dynamics_oracle)
+    return Situation(
+        episode, context, agent.model(context), agent.reward_oracle, agent.dynamics_oracle, most_tuples(agent.space)
+    )
 
 
 def after(agent, episodes):
