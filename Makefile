@@ -21,7 +21,7 @@ check: .venv/dev
 fuzz: .venv/dev
 	$(BIN)/python -m tests.planning.fuzz
 
-bench: .venv/bench
+bench: .venv/bench .venv/rlberry/done
 	$(BIN)/python -m benchmarks
 
 clean:
@@ -43,6 +43,12 @@ clean:
 
 .venv/torch: .venv/pip pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[torch]'
+	touch $@
+
+# The agents' peer needs an older Gymnasium, and so an environment of its own.
+.venv/rlberry/done: .venv/pip
+	$(PYTHON) -m venv .venv/rlberry
+	.venv/rlberry/bin/pip install --quiet rlberry-scool==0.7.3
 	touch $@
 
 .venv/bench: .venv/pip pyproject.toml constraints.txt

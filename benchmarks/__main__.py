@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
+from benchmarks.agents import whole_episodes
 from benchmarks.icu import icu_sepsis
 from benchmarks.iteration import iteration_cost
 from benchmarks.oracles import oracles
@@ -25,6 +26,7 @@ PARTS: dict[str, Callable[..., Report]] = {
     "root": root_regulariser,
     "warm": warm_start,
     "scaling": scaling,
+    "agents": whole_episodes,
     "oracles": oracles,
 }
 
