@@ -19,7 +19,7 @@ def context_key(context: Context) -> Hashable | None:
     (True, False)
     """
     if isinstance(context, np.ndarray):
-        return None if context.dtype.hasobject else (context.shape, context.dtype.str, context.tobytes())
+        return None if context.dtype.hasobject else (context.shape, context.dtype.char, context.tobytes())
     if isinstance(context, (str, int, float, np.generic)):
         return type(context), context
     if isinstance(context, (tuple, list)):
