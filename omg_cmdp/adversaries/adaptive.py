@@ -54,7 +54,7 @@ class WorstRegret(Worst):
     def harm(self, context: Context, view: View) -> float:
         """Return the regret, computed in the true MDP."""
         truth = view.environment.truth(context)
-        return truth.best[1] - _value(truth, _policy(truth, context, view))
+        return truth.regret(_policy(truth, context, view))
 
 
 @final
@@ -72,33 +72,13 @@ class LargestDisagreement(Worst):
         if model is None:
             return math.nan
         truth = view.environment.truth(context)
-        occupancy = _occupancy(truth, _policy(truth, context, view))
+        occupancy = truth.occupancy(_policy(truth, context, view))
         return float((occupancy * _errors(truth.mdp, model)).sum())
 
 
 def _policy(truth: Truth, context: Context, view: View) -> FloatArray:
     mdp = truth.mdp
     return policy_table(view.policy(context), (mdp.horizon, mdp.states, mdp.actions), mdp.admissible)
-
-
-def _value(truth: Truth, policy: FloatArray) -> float:
-    """Return V^π = ⟨start, V_0⟩,  V_h(s) = Σ_a π_h(a|s)·[r_h(s, a) + Σ_s' P_h(s'|s, a)·V_{h+1}(s')],  V_H = 0."""
-    kernel, rewards = truth.mdp.kernel, truth.mdp.reward_steps
-    values = np.zeros(truth.mdp.states)
-    for h in reversed(range(truth.mdp.horizon)):
-        # The operations that V* is computed with, so that an optimal policy has regret 0 exactly, and ties are ties.
-        expected = np.einsum("saj,j->sa", kernel[h % len(kernel)], values)
-        values = (policy[h] * (rewards[h % len(rewards)] + expected)).sum(axis=1)
-    return float(truth.mdp.start @ values)
-
-
-def _occupancy(truth: Truth, policy: FloatArray) -> FloatArray:
-    """Return q_h(s, a) = Pr(s_h = s, a_h = a), of shape (H, S, A)."""
-    occupancy, kernel, marginal = np.empty(policy.shape), truth.mdp.kernel, truth.mdp.start
-    for h, choices in enumerate(policy):
-        occupancy[h] = marginal[:, None] * choices
-        marginal = np.einsum("sa,saj->j", occupancy[h], kernel[h % len(kernel)])
-    return occupancy
 
 
 def _errors(true: Tables, model: Tables) -> FloatArray:

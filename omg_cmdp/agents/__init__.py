@@ -1,6 +1,6 @@
 """OMG-CMDP! and its rivals."""
 
-from omg_cmdp.agents.base import Agent, Decision
+from omg_cmdp.agents.base import Agent, Decision, Mixture
 from omg_cmdp.agents.gamma import Adaptive, Anytime, Barrier, Fixed, Gamma, Situation, Theory
 from omg_cmdp.agents.greedy import Greedy
 from omg_cmdp.agents.omg import OMG
@@ -16,6 +16,7 @@ __all__ = [
     "Fixed",
     "Gamma",
     "Greedy",
+    "Mixture",
     "PosteriorSampling",
     "Situation",
     "Theory",

@@ -6,7 +6,7 @@ import abc
 import dataclasses
 import os
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,29 @@ from omg_cmdp.validation import FloatArray
 _KIND, _VERSION = "saved agent", 1
 
 
+class Mixture(NamedTuple):
+    """Policies of which one is drawn at the start of an episode, and played whole."""
+
+    policies: FloatArray
+    """(K, H, S, A)."""
+    probabilities: FloatArray
+    """(K,)."""
+
+    def draw(self, generator: np.random.Generator) -> FloatArray:
+        """Return one of the policies."""
+        cumulative = self.probabilities.cumsum()
+        drawn = int(cumulative.searchsorted(generator.random() * cumulative[-1], side="right"))
+        return np.array(self.policies[drawn])
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False, slots=True)
 class Decision:
     """A policy (H, S, A) and what led to it, for the ledger; nan and 0 where a thing does not exist for an agent."""
 
     policy: FloatArray
+    """What to play."""
+    mixture: Mixture | None = None
+    """What `policy` was drawn from; regret is then that of the mixture."""
     model: TabularMDP | None = None
     gamma: float = float("nan")
     weights: FloatArray | None = None

@@ -13,6 +13,7 @@ import numpy as np
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.mdp.compiled import kernels
 from omg_cmdp.mdp.dynamic_programming import optimal_policy
+from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.validation import FloatArray, policy_table
@@ -31,6 +32,19 @@ class Truth:
     def best(self) -> tuple[FloatArray, float]:
         """An optimal policy (H, S, A) and its value V*."""
         return optimal_policy(self.mdp)
+
+    def regret(self, policy: FloatArray) -> float:
+        """Return V* - V^π, exact; 0 for `best`."""
+        best, _ = self.best
+        return self.value(best) - self.value(policy)
+
+    def value(self, policy: FloatArray) -> float:
+        """Return V^π of a policy that is known to be valid."""
+        return float(kernels().value(self.mdp.raw[1], self.occupancy(policy)))
+
+    def occupancy(self, policy: FloatArray) -> FloatArray:
+        """Return the occupancy measure (H, S, A) of a policy that is known to be valid."""
+        return flow(self.mdp, policy)
 
 
 class Draw(NamedTuple):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
+
 from omg_cmdp.agents.base import Decision
 from omg_cmdp.contexts import Context
 from omg_cmdp.environments.base import Draw, Truth
@@ -24,9 +26,9 @@ class Round:
     decision: Decision
     draw: Draw
     occupancy: FloatArray
-    """Of the policy played, in the true MDP."""
+    """Of the policy played, in the true MDP; the mean of a mixture."""
     value: float
-    """V^π, exact."""
+    """V^π, exact; of a mixture, the mean."""
 
     @property
     def regret(self) -> float:
@@ -36,7 +38,7 @@ class Round:
 
 def play_round(episode: int, context: Context, truth: Truth, decision: Decision, draw: Draw) -> Round:
     """Return the round, with the exact value of the policy that was played."""
-    occupancy = flow(truth.mdp, decision.policy)
+    occupancy = played_occupancy(truth.mdp, decision)
     return Round(
         episode=episode,
         context=context,
@@ -58,8 +60,8 @@ def value_differences(played: Round) -> tuple[float, float, float]:
     if model is None:
         return float("nan"), float("nan"), float("nan")
     best_policy, best = played.truth.best
-    believed_best = value(model, best_policy)
-    believed = value(model, played.decision.policy)
+    believed_best = float(kernels().value(model.raw[1], flow(model, best_policy)))
+    believed = float(kernels().value(model.raw[1], played_occupancy(model, played.decision)))
     return best - believed_best, believed_best - believed, believed - played.value
 
 
@@ -74,6 +76,22 @@ def model_errors(played: Round) -> tuple[float, float]:
     return squares, hellinger
 
 
-def value(mdp: TabularMDP, policy: FloatArray) -> float:
-    """Return the exact value of a policy that is known to be valid."""
-    return float(kernels().value(mdp.raw[1], flow(mdp, policy)))
+def played_occupancy(mdp: TabularMDP, decision: Decision) -> FloatArray:
+    """Return the occupancy measure (H, S, A), in `mdp`, of what was decided; the mean of a mixture."""
+    if decision.mixture is None:
+        return flow(mdp, decision.policy)
+    policies, probabilities = decision.mixture
+    flows = [probability * flow(mdp, policy) for policy, probability in zip(policies, probabilities, strict=True)]
+    return np.asarray(np.sum(flows, axis=0))
+
+
+def played_policy(mdp: TabularMDP, decision: Decision) -> FloatArray:
+    """Return the policy that does in `mdp`, state by state, what was decided.
+
+    A mixture is as good there as the policy π_h(a|s) = q_h(s, a)/Σ_a q_h(s, a) of its mean occupancy q.
+    """
+    if decision.mixture is None:
+        return decision.policy
+    occupancy = played_occupancy(mdp, decision)
+    marginal = occupancy.sum(axis=2, keepdims=True)
+    return np.where(marginal > 0.0, occupancy / np.where(marginal > 0.0, marginal, 1.0), decision.policy)

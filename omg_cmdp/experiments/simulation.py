@@ -16,7 +16,7 @@ from omg_cmdp.agents.base import Agent, Decision
 from omg_cmdp.archive import read_arrays, write_arrays
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.environments.base import ContextualMDP
-from omg_cmdp.experiments.evaluation import Round, model_errors, play_round, value_differences
+from omg_cmdp.experiments.evaluation import Round, model_errors, play_round, played_policy, value_differences
 from omg_cmdp.experiments.ledger import Ledger
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import FloatArray, positive_integer
@@ -76,8 +76,8 @@ class Run:
     # What an adversary may look at (adversaries.base.View).
 
     def policy(self, context: Context) -> FloatArray:
-        """Return what the agent would play now."""
-        return self._decide(context).policy
+        """Return what the agent would play now; the draw from a mixture is not shown."""
+        return played_policy(self.environment.truth(context).mdp, self._decide(context))
 
     def model(self, context: Context) -> TabularMDP | None:
         """Return what the agent believes now."""

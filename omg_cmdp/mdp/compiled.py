@@ -5,6 +5,9 @@ from __future__ import annotations
 import functools
 from types import ModuleType
 
+LOOPS_UP_TO = 32
+"""Compiled loops beat numpy up to this many states."""
+
 
 @functools.cache
 def kernels() -> ModuleType:

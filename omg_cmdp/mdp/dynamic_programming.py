@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
+from omg_cmdp.mdp.compiled import LOOPS_UP_TO, kernels
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import FloatArray, policy_table
 
@@ -18,15 +21,28 @@ def optimal_policy(mdp: TabularMDP) -> tuple[FloatArray, float]:
     >>> optimal_policy(mdp)[1]
     3.0
     """
+    policy, values = best_response(mdp, mdp.raw[1])
+    return policy, float(mdp.start @ values[0])
+
+
+def best_response(mdp: TabularMDP, rewards: FloatArray, *, cap: float = math.inf) -> tuple[FloatArray, FloatArray]:
+    """Return what is optimal in `mdp` for other `rewards` (K, S, A), K = 1 or H: the policy and its values (H + 1, S).
+
+    The rewards may be any numbers, such as bonuses. Values with m steps to go are clipped at `cap`·m.
+    """
     policy = np.zeros((mdp.horizon, mdp.states, mdp.actions))
+    values = np.zeros((mdp.horizon + 1, mdp.states))
+    kernel, _, _, admissible = mdp.raw
+    if mdp.states <= LOOPS_UP_TO:
+        kernels().best_response(kernel, rewards, admissible, cap, policy, values)
+        return policy, values
     every_state = np.arange(mdp.states)
-    values = np.zeros(mdp.states)
     for h in reversed(range(mdp.horizon)):
-        action_values = np.where(mdp.admissible, _action_values(mdp, h, values), -np.inf)
+        action_values = np.where(mdp.admissible, _action_values(mdp, rewards, h, values[h + 1]), -np.inf)
         best = action_values.argmax(axis=1)
         policy[h, every_state, best] = 1.0
-        values = action_values[every_state, best]
-    return policy, float(mdp.start @ values)
+        values[h] = np.minimum(action_values[every_state, best], cap * (mdp.horizon - h))
+    return policy, values
 
 
 def policy_value(mdp: TabularMDP, policy: ArrayLike) -> float:
@@ -39,13 +55,13 @@ def policy_value(mdp: TabularMDP, policy: ArrayLike) -> float:
     table = policy_table(policy, (mdp.horizon, mdp.states, mdp.actions), mdp.admissible)
     values = np.zeros(mdp.states)
     for h in reversed(range(mdp.horizon)):
-        values = (table[h] * _action_values(mdp, h, values)).sum(axis=1)
+        values = (table[h] * _action_values(mdp, mdp.reward_steps, h, values)).sum(axis=1)
     return float(mdp.start @ values)
 
 
-def _action_values(mdp: TabularMDP, step: int, next_values: FloatArray) -> FloatArray:
+def _action_values(mdp: TabularMDP, rewards: FloatArray, step: int, next_values: FloatArray) -> FloatArray:
     """Return Q_h (S, A) given V_{h+1} (S,)."""
-    kernel, rewards = mdp.kernel, mdp.reward_steps
+    kernel = mdp.kernel
     # Not a matrix product: BLAS rounds equal rows differently by their place in the table, and would break ties.
     expected = np.einsum("saj,j->sa", kernel[step % len(kernel)], next_values)
     return np.asarray(rewards[step % len(rewards)] + expected)

@@ -3,6 +3,7 @@
 import math
 
 import numba
+import numpy as np
 
 compiled = numba.njit(cache=True)
 
@@ -21,6 +22,30 @@ def flow(kernel, start, policy, occupancy):
                         marginal += occupancy[h - 1, i, a] * kernel[k, i, a, s]
             for a in range(actions):
                 occupancy[h, s, a] = marginal * policy[h, s, a]
+
+
+@compiled
+def best_response(kernel, rewards, admissible, cap, policy, values):
+    """Fill a deterministic optimal policy (H, S, A) and its values (H + 1, S); ties go to the lowest action.
+
+    Rewards (K, S, A) may be any numbers; the value with m steps to go counts as `cap`·m where it is larger.
+    """
+    horizon, states, actions = policy.shape
+    values[horizon] = 0.0
+    for h in range(horizon - 1, -1, -1):
+        k, r = h % kernel.shape[0], h % rewards.shape[0]
+        for s in range(states):
+            best, found = -np.inf, -1
+            for a in range(actions):
+                policy[h, s, a] = 0.0
+                if admissible[s, a]:
+                    gain = rewards[r, s, a]
+                    for j in range(states):
+                        gain += kernel[k, s, a, j] * values[h + 1, j]
+                    if gain > best or found < 0:
+                        best, found = gain, a
+            policy[h, s, found] = 1.0
+            values[h, s] = min(best, cap * (horizon - h))
 
 
 @compiled

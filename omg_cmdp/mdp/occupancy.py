@@ -5,15 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.mdp.compiled import kernels
+from omg_cmdp.mdp.compiled import LOOPS_UP_TO, kernels
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import BoolArray, FloatArray, policy_table
 
 UNREACHABLE_BELOW = 1e-30
 """A state whose probability at a step, under the uniform policy, is below this counts as unreachable there."""
-
-LOOPS_UP_TO = 32
-"""Compiled loops beat matrix products up to this many states."""
 
 NEGLIGIBLE = 1e-20
 """A plan that puts more than this on a state that counts as unreachable has nothing proven."""

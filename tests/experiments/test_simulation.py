@@ -6,7 +6,7 @@ import pytest
 
 import omg_cmdp as omg
 from omg_cmdp import adversaries, oracles
-from omg_cmdp.agents import Agent, Greedy
+from omg_cmdp.agents import Agent, Decision, Greedy, Mixture
 from omg_cmdp.experiments.ledger import COLUMNS
 from tests.experiments.worlds import AGENTS, HORIZON, LABELS, SIZE, Own, counts, finite, make_run
 from tests.random_mdps import by_step
@@ -191,6 +191,39 @@ def test_an_agent_without_a_model(tmp_path):
     assert run.model("a") is None
     with pytest.raises(NotImplementedError, match="Uniform cannot be saved"):
         run.save(tmp_path / "run")
+
+
+class Mixed(Uniform):
+    """Draws one of three policies for each episode."""
+
+    def __init__(self, space):
+        super().__init__(space)
+        rng = np.random.default_rng(5)
+        policies = rng.dirichlet(np.ones(SIZE["actions"]), (3, HORIZON, SIZE["states"]))
+        self.mixture = Mixture(policies, np.array([0.5, 0.2, 0.3]))
+
+    def decide(self, context):
+        return Decision(policy=self.policy(context), mixture=self.mixture)
+
+
+def test_regret_of_a_mixture_is_that_of_the_mixture():
+    world = Own()
+    run = omg.Run(world, adversaries.IID(LABELS), Mixed(world.space))
+    run.advance(3)
+    mixture = run.agent.mixture
+    for context, value in zip(run.ledger.contexts, run.ledger.column("value"), strict=True):
+        truth = world.truth(context).mdp
+        values = [omg.policy_value(truth, policy) for policy in mixture.policies]
+        assert value == pytest.approx(mixture.probabilities @ values, abs=1e-12)
+        # What an adversary sees is not the draw, but as good as the mixture.
+        assert omg.policy_value(truth, run.policy(context)) == pytest.approx(value, abs=1e-12)
+
+
+def test_a_mixture_is_drawn_with_its_probabilities():
+    mixture, generator = Mixed(Own().space).mixture, np.random.default_rng(0)
+    drawn = [mixture.draw(generator) for _ in range(4000)]
+    shares = [np.mean([np.array_equal(policy, one) for one in drawn]) for policy in mixture.policies]
+    np.testing.assert_allclose(shares, mixture.probabilities, atol=0.03)
 
 
 @pytest.mark.parametrize(

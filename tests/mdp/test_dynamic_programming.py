@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from omg_cmdp import TabularMDP, occupancy_measure, optimal_policy, policy_value
+from omg_cmdp.mdp.dynamic_programming import best_response
 from tests.random_mdps import by_step, random_mdp, random_mdps, random_policy, with_tables
 
 TINY = [(1, 1, 1), (1, 3, 2), (2, 2, 3), (3, 2, 2), (2, 3, 2)]
@@ -183,3 +184,17 @@ def test_bad_policies_are_refused(use, policy, fragments):
     with pytest.raises(ValueError, match="`policy`") as refusal:
         use(mdp, policy)
     assert all(fragment in str(refusal.value) for fragment in fragments)
+
+
+def test_compiled_and_plain_loops_agree(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    mdp = random_mdp(rng)
+    rewards = rng.normal(size=(1 if seed % 2 else mdp.horizon, mdp.states, mdp.actions))
+    cap = (np.inf, 0.3)[seed % 3 == 0]
+    policy, values = best_response(mdp, rewards, cap=cap)
+    monkeypatch.setattr("omg_cmdp.mdp.dynamic_programming.LOOPS_UP_TO", 0)
+    plain_policy, plain_values = best_response(mdp, rewards, cap=cap)
+    np.testing.assert_array_equal(policy, plain_policy)
+    np.testing.assert_allclose(values, plain_values, rtol=1e-12, atol=1e-12)
+    steps_to_go = np.arange(mdp.horizon, 0, -1)[:, None]
+    assert (values[:-1] <= cap * steps_to_go).all()
