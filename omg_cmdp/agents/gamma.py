@@ -16,6 +16,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.dynamic_programming import value_ranges
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.barrier import plan
@@ -107,12 +108,15 @@ class Anytime(Gamma):
 
 @final
 class Adaptive(Gamma):
-    """m = ½·√(q·u) + floor/√(n·t): explore where the oracles are unsure, u = κ·(u_f + H²·u_P).
+    """m = ½·√(q·u) + floor/√(n·t): explore where the oracles are unsure, u_h = κ·(u_f + range_h²·u_P).
 
-    q is the occupancy that maximises ⟨q, f̂⟩ + Σ √(u·q), whose own barrier weights are ½·√(q·u): with them the right
-    side of the inequality above, for errors of size u, is smallest. The floor keeps a guarantee if u is too small: the
-    sum ¼·Σ q̂·err²/m of T episodes is at most √(nT)/(4·floor) times what the oracles' bounds allow, and the floor itself
-    costs at most 4·floor·√(nT). If u stays too large, so does Σ m: no floor helps against an oracle that never learns.
+    u is the size that the oracles expect of the squared error (f* - f̂) + (P* - P̂)V_{h+1}, up to κ: transitions matter
+    by as much as what comes after them can differ, |(P* - P̂)V|² <= range(V)²·D²(P*, P̂), over any two states and
+    policies of the model. q is the occupancy that maximises ⟨q, f̂⟩ + Σ √(u·q), whose own barrier weights are
+    ½·√(q·u): with them the right side of the inequality above, for errors of size u, is smallest. The floor keeps a
+    guarantee if u is too small: the sum ¼·Σ q̂·err²/m of T episodes is at most √(nT)/(4·floor) times what the oracles'
+    bounds allow, and the floor itself costs at most 4·floor·√(nT). If u stays too large, so does Σ m: no floor helps
+    against an oracle that never learns.
     """
 
     def __init__(self, *, kappa: float = 0.03, floor: float = 1e-4) -> None:
@@ -121,13 +125,13 @@ class Adaptive(Gamma):
 
     def barrier(self, situation: Situation) -> Barrier:
         """Return the weights of the next episode."""
-        horizon, tuples = situation.model.horizon, situation.tuples
+        model, tuples = situation.model, situation.tuples
         rewards = situation.reward_oracle.uncertainty(situation.context)
         dynamics = situation.dynamics_oracle.uncertainty(situation.context)
-        unsure = self.kappa * (rewards + horizon**2 * dynamics)
+        unsure = self.kappa * (rewards + value_ranges(model)[:, None, None] ** 2 * dynamics)
         floor = self.floor / math.sqrt(tuples * situation.episode)
         # The floor as an uncertainty, so that the program has an interior: at q = 1/(SA) its weight is about the floor.
-        rooted = plan(situation.model, uncertainty=np.maximum(unsure, 4.0 * floor**2), tolerance=ROUGHLY)
+        rooted = plan(model, uncertainty=np.maximum(unsure, 4.0 * floor**2), tolerance=ROUGHLY)
         weights = 0.5 * np.sqrt(rooted.occupancy * unsure) + floor
         gamma = weights.size / float(weights.sum())
         return Barrier(gamma, gamma * weights)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.mdp.compiled import LOOPS_UP_TO, kernels
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.validation import FloatArray, policy_table
+from omg_cmdp.validation import FloatArray
 
 
 def optimal_policy(mdp: TabularMDP) -> tuple[FloatArray, float]:
@@ -45,6 +45,19 @@ def best_response(mdp: TabularMDP, rewards: FloatArray, *, cap: float = math.inf
     return policy, values
 
 
+def value_ranges(mdp: TabularMDP) -> FloatArray:
+    """Return (H,): by how much V_{h+1} can differ between two states, under whatever policies.
+
+    >>> mdp = TabularMDP(transitions=np.ones((1, 2, 1)), rewards=np.array([[0.25, 0.75]]), horizon=3)
+    >>> value_ranges(mdp)
+    array([1. , 0.5, 0. ])
+    """
+    ranges = np.empty(mdp.horizon)
+    kernel, rewards, _, admissible = mdp.raw
+    kernels().value_ranges(kernel, rewards, admissible, ranges)
+    return ranges
+
+
 def policy_value(mdp: TabularMDP, policy: ArrayLike) -> float:
     """Return the exact expected total reward of the (stochastic) `policy` (H, S, A).
 
@@ -52,7 +65,7 @@ def policy_value(mdp: TabularMDP, policy: ArrayLike) -> float:
     >>> policy_value(mdp, np.full((4, 1, 2), 0.5))
     2.0
     """
-    table = policy_table(policy, (mdp.horizon, mdp.states, mdp.actions), mdp.admissible)
+    table = mdp.space.checked_policy(policy)
     values = np.zeros(mdp.states)
     for h in reversed(range(mdp.horizon)):
         values = (table[h] * _action_values(mdp, mdp.reward_steps, h, values)).sum(axis=1)

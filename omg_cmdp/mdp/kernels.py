@@ -9,19 +9,74 @@ compiled = numba.njit(cache=True)
 
 
 @compiled
-def flow(kernel, start, policy, occupancy):
-    """Fill the occupancy measure (H, S, A) of `policy`; kernel (K, S, A, S), step h uses entry h mod K."""
-    horizon, states, actions = policy.shape
-    for h in range(horizon):
-        k = (h - 1) % kernel.shape[0]
+def settle(kernel, rewards, admissible, tolerance):
+    """Put zeros where an action is not admissible; return whether the rest are distributions, and rewards in [0, 1]."""
+    steps, states, actions, _ = kernel.shape
+    fine = True
+    for k in range(steps):
         for s in range(states):
-            marginal = start[s] if h == 0 else 0.0
-            if h > 0:
-                for i in range(states):
-                    for a in range(actions):
-                        marginal += occupancy[h - 1, i, a] * kernel[k, i, a, s]
             for a in range(actions):
-                occupancy[h, s, a] = marginal * policy[h, s, a]
+                total = 0.0
+                for j in range(states):
+                    if not admissible[s, a]:
+                        kernel[k, s, a, j] = 0.0
+                    fine &= kernel[k, s, a, j] >= 0.0
+                    total += kernel[k, s, a, j]
+                fine &= abs(total - 1.0) <= tolerance or not admissible[s, a]
+    for k in range(rewards.shape[0]):
+        for s in range(states):
+            for a in range(actions):
+                if not admissible[s, a]:
+                    rewards[k, s, a] = 0.0
+                fine &= 0.0 <= rewards[k, s, a] <= 1.0
+    return fine
+
+
+@compiled
+def is_policy(policy, admissible, tolerance):
+    """Return whether the rows of `policy` (H, S, A) are distributions over admissible actions."""
+    horizon, states, actions = policy.shape
+    fine = True
+    for h in range(horizon):
+        for s in range(states):
+            total = 0.0
+            for a in range(actions):
+                fine &= policy[h, s, a] >= 0.0 if admissible[s, a] else policy[h, s, a] == 0.0
+                total += policy[h, s, a]
+            fine &= abs(total - 1.0) <= tolerance
+    return fine
+
+
+@compiled
+def is_episode(states, actions, rewards, admissible, low, high):
+    """Return whether the states and actions are those of a table `admissible` (S, A), and the rewards in range."""
+    count_states, count_actions = admissible.shape
+    for h in range(len(actions)):
+        s, a = states[h], actions[h]
+        if not (0 <= s < count_states and 0 <= a < count_actions and low <= rewards[h] <= high and admissible[s, a]):
+            return False
+    return 0 <= states[-1] < count_states
+
+
+@compiled
+def flow(kernel, rewards, start, policy, occupancy):
+    """Fill the occupancy measure (H, S, A) of `policy` and return its value; tables (K, S, A, ...), entry h mod K."""
+    horizon, states, actions = policy.shape
+    marginal, after = start.copy(), np.empty(states)
+    value = 0.0
+    for h in range(horizon):
+        k, r = h % kernel.shape[0], h % rewards.shape[0]
+        after[:] = 0.0
+        for s in range(states):
+            for a in range(actions):
+                q = marginal[s] * policy[h, s, a]
+                occupancy[h, s, a] = q
+                if q > 0.0:
+                    value += q * rewards[r, s, a]
+                    for j in range(states):
+                        after[j] += q * kernel[k, s, a, j]
+        marginal, after = after, marginal
+    return value
 
 
 @compiled
@@ -49,33 +104,64 @@ def best_response(kernel, rewards, admissible, cap, policy, values):
 
 
 @compiled
-def value(rewards, occupancy):
-    """Return ⟨q, r⟩; rewards (K, S, A)."""
-    horizon, states, actions = occupancy.shape
-    total = 0.0
-    for h in range(horizon):
+def value_ranges(kernel, rewards, admissible, ranges):
+    """Fill, for each step h, the range of what is earned after it: over all states, and all policies."""
+    horizon, states, actions = len(ranges), kernel.shape[1], kernel.shape[2]
+    most, least = np.zeros(states), np.zeros(states)
+    for h in range(horizon - 1, -1, -1):
+        ranges[h] = most.max() - least.min()
+        k, r = h % kernel.shape[0], h % rewards.shape[0]
+        higher, lower = np.full(states, -np.inf), np.full(states, np.inf)
         for s in range(states):
             for a in range(actions):
-                total += occupancy[h, s, a] * rewards[h % rewards.shape[0], s, a]
-    return total
+                if admissible[s, a]:
+                    high = low = rewards[r, s, a]
+                    for j in range(states):
+                        high += kernel[k, s, a, j] * most[j]
+                        low += kernel[k, s, a, j] * least[j]
+                    higher[s], lower[s] = max(higher[s], high), min(lower[s], low)
+        most, least = higher, lower
 
 
 @compiled
 def model_errors(occupancy, rewards, other_rewards, kernel, other_kernel):
     """Return Σ q·(r - r')² and Σ q·Σ(√P - √P')² of two MDPs with tables (K, S, A, ...)."""
     horizon, states, actions = occupancy.shape
+    steps = max(kernel.shape[0], other_kernel.shape[0])
     squares = hellinger = 0.0
-    for h in range(horizon):
-        k, other = h % kernel.shape[0], h % other_kernel.shape[0]
-        for s in range(states):
-            for a in range(actions):
-                q = occupancy[h, s, a]
-                if q > 0.0:
-                    gap = rewards[h % rewards.shape[0], s, a] - other_rewards[h % other_rewards.shape[0], s, a]
-                    squares += q * gap * gap
-                    for j in range(states):
-                        hellinger += q * (math.sqrt(kernel[k, s, a, j]) - math.sqrt(other_kernel[other, s, a, j])) ** 2
+    for s in range(states):
+        for a in range(actions):
+            for h in range(horizon):
+                gap = rewards[h % rewards.shape[0], s, a] - other_rewards[h % other_rewards.shape[0], s, a]
+                squares += occupancy[h, s, a] * gap * gap
+            for k in range(steps):
+                distance, visits = 0.0, 0.0
+                for j in range(states):
+                    p, other = kernel[k % kernel.shape[0], s, a, j], other_kernel[k % other_kernel.shape[0], s, a, j]
+                    distance += (math.sqrt(p) - math.sqrt(other)) ** 2
+                for h in range(k, horizon, steps):
+                    visits += occupancy[h, s, a]
+                hellinger += visits * distance
     return squares, hellinger
+
+
+@compiled
+def account(kernel, rewards, start, guess, means, first, best, policies, probabilities, occupancy):
+    """Fill the mean occupancy (H, S, A) of `policies` (K, H, S, A) in the truth `kernel`, `rewards`, `start`.
+
+    Return their mean value there; in the model `guess`, `means`, `first` the value of `best` and their mean value; and
+    the `model_errors` under the occupancy.
+    """
+    one = np.empty_like(occupancy)
+    believed_best = flow(guess, means, first, best, one)
+    value = believed = 0.0
+    occupancy[:] = 0.0
+    for k in range(len(probabilities)):
+        believed += probabilities[k] * flow(guess, means, first, policies[k], one)
+        value += probabilities[k] * flow(kernel, rewards, start, policies[k], one)
+        occupancy += probabilities[k] * one
+    squares, hellinger = model_errors(occupancy, rewards, means, kernel, guess)
+    return value, believed_best, believed, squares, hellinger
 
 
 @compiled
@@ -95,8 +181,8 @@ def pick(weights, uniform):
 
 
 @compiled
-def play(kernel, rewards, start, policy, uniforms, states, actions, means, propensities):
-    """Fill one episode from 2H + 1 uniform numbers: H + 1 states, H actions, their mean rewards and probabilities."""
+def play(kernel, rewards, start, policy, uniforms, states, actions, means, earned, propensities):
+    """Fill H + 1 states, and H actions, mean rewards, Bernoulli rewards and propensities, from 3H + 1 uniform numbers."""
     horizon = policy.shape[0]
     states[0] = pick(start, uniforms[2 * horizon])
     for h in range(horizon):
@@ -105,4 +191,5 @@ def play(kernel, rewards, start, policy, uniforms, states, actions, means, prope
         actions[h] = action
         propensities[h] = policy[h, state, action]
         means[h] = rewards[h % rewards.shape[0], state, action]
+        earned[h] = uniforms[2 * horizon + 1 + h] < means[h]
         states[h + 1] = pick(kernel[h % kernel.shape[0], state, action], uniforms[2 * h + 1])

@@ -8,6 +8,8 @@ import pytest
 from omg_cmdp import OMG, Space, oracles
 from omg_cmdp.agents import Adaptive, Anytime, Barrier, Fixed, Gamma, Greedy, Situation, Theory
 from omg_cmdp.agents.gamma import most_tuples
+from omg_cmdp.mdp.dynamic_programming import value_ranges
+from omg_cmdp.planning.barrier import plan
 from tests.agents.catalogue import HORIZON, KERNELS, LABELS, MASK, ORACLES, REWARDS, SIZE, SPACES, build
 from tests.oracles.catalogue import known_dynamics, known_rewards
 
@@ -120,6 +122,24 @@ def test_adaptive_explores_nothing_but_the_floor_where_all_is_known():
     decision = agent.decide(contexts[0])
     np.testing.assert_allclose(decision.weights, 1.0)
     assert 1.0 / decision.gamma == pytest.approx(0.01 / math.sqrt(situation(agent, contexts[0]).tuples))
+
+
+@pytest.mark.parametrize("oracle", ["finite", "counts", "linear and softmax"])
+def test_adaptive_weights_are_those_of_the_root_program(oracle):
+    """m = ½·√(q·u) + floor, with a q that maximises ⟨q, f̂⟩ + Σ √(u·q): no other q is better by more than the gap."""
+    contexts, agent = build("gamma object", oracle)
+    this = situation(after(agent, 5), contexts[0], 6)
+    barrier = agent.gamma.barrier(this)
+    after_step = value_ranges(this.model)[:, None, None]
+    dynamics = this.dynamics_oracle.uncertainty(this.context)
+    unsure = this.reward_oracle.uncertainty(this.context) + after_step**2 * dynamics
+    roots = 2.0 * (barrier.weights / barrier.gamma - 0.01 / math.sqrt(this.tuples * 6))
+    occupancy = roots**2 / unsure
+    assert occupancy.sum(axis=(1, 2)) == pytest.approx(np.ones(H), abs=1e-6)
+    best = plan(this.model, uncertainty=np.maximum(unsure, 1e-12), tolerance=1e-6)
+    objective = [(q * this.model.rewards).sum() + np.sqrt(unsure * q).sum() for q in (occupancy, best.occupancy)]
+    assert objective[0] >= objective[1] - 1e-3
+    assert (roots[-1] ** 2 <= this.reward_oracle.uncertainty(this.context) * (1.0 + 1e-9)).all()  # no step follows
 
 
 @pytest.mark.parametrize(

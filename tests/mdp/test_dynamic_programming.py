@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from omg_cmdp import TabularMDP, occupancy_measure, optimal_policy, policy_value
-from omg_cmdp.mdp.dynamic_programming import best_response
+from omg_cmdp.mdp.divergence import squared_hellinger
+from omg_cmdp.mdp.dynamic_programming import best_response, value_ranges
 from tests.random_mdps import by_step, random_mdp, random_mdps, random_policy, with_tables
 
 TINY = [(1, 1, 1), (1, 3, 2), (2, 2, 3), (3, 2, 2), (2, 3, 2)]
@@ -198,3 +199,30 @@ def test_compiled_and_plain_loops_agree(seed, monkeypatch):
     np.testing.assert_allclose(values, plain_values, rtol=1e-12, atol=1e-12)
     steps_to_go = np.arange(mdp.horizon, 0, -1)[:, None]
     assert (values[:-1] <= cap * steps_to_go).all()
+
+
+@pytest.mark.parametrize("sizes", TINY)
+def test_value_ranges_are_those_of_all_policies(sizes, rng):
+    horizon, states, actions = sizes
+    mdp = random_mdp(rng, states=states, actions=actions, horizon=horizon)
+    values = np.array([values_of(mdp, policy) for policy in deterministic_policies(mdp)])
+    expected = values[:, 1:].max(axis=(0, 2)) - values[:, 1:].min(axis=(0, 2))
+    np.testing.assert_allclose(value_ranges(mdp), expected, atol=1e-12)
+
+
+def test_an_error_of_the_transitions_costs_at_most_the_range(rng):
+    """|(P - P')V|² <= range(V)²·D²(P, P')."""
+    for _ in range(50):
+        one, other = rng.dirichlet(np.full(4, rng.choice([0.05, 1.0])), 2)
+        values = rng.normal(size=4)
+        cost = (values.max() - values.min()) ** 2 * squared_hellinger(one, other)
+        assert ((one - other) @ values) ** 2 <= cost * (1.0 + 1e-12)
+
+
+def values_of(mdp, policy):
+    """Return V_h(s), of shape (H + 1, S)."""
+    kernel, rewards = by_step(mdp)
+    values = np.zeros((mdp.horizon + 1, mdp.states))
+    for h in reversed(range(mdp.horizon)):
+        values[h] = (policy[h] * (rewards[h] + kernel[h] @ values[h + 1])).sum(axis=1)
+    return values
