@@ -5,10 +5,10 @@ from __future__ import annotations
 import concurrent.futures
 import itertools
 
-from benchmarks.exploration import ADVERSARIES, WORLDS, Cell, play
+from benchmarks.arena import ADVERSARIES, WORLDS, Cell, play
 from omg_cmdp.theory.audit import Audit, Row, combine
 
-RULES = ("adaptive", "theory", "anytime", "1e+02", "1e+05")
+RULES = ("OMG", "theory", "anytime", "fixed 1e+02", "fixed 1e+05")
 EPISODES = 200
 DELTA = 0.05
 

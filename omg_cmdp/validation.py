@@ -13,6 +13,7 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 ROW_SUM_TOLERANCE = 1e-8
+LARGEST_FLOAT = np.finfo(np.float64).max
 
 
 def positive_integer(name: str, value: Any) -> int:
@@ -41,6 +42,8 @@ def positive_number(name: str, value: Any) -> float:
 
 def float_table(name: str, value: ArrayLike) -> FloatArray:
     """Return `value` as a fresh C-ordered float64 array."""
+    if type(value) is np.ndarray and value.dtype == np.float64:
+        return value.copy()
     try:
         table = np.array(value, order="C")
         if table.dtype.kind in "biuf":
@@ -60,7 +63,7 @@ def one_of_shapes(name: str, array: NDArray[Any], *shapes: tuple[int, ...]) -> N
 def in_range(name: str, array: FloatArray, low: float, high: float) -> None:
     """Raise unless every entry lies in [low, high]; NaN and, for infinite bounds, ±inf are refused too."""
     # min and max propagate NaN, so one comparison each settles the good case.
-    if array.min() >= low and array.max() <= high and high < np.inf:
+    if array.min() >= low and array.max() <= min(high, LARGEST_FLOAT):
         return
     bad = np.asarray(~((array >= low) & (array <= high) & np.isfinite(array)))
     if bad.any():

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import abc
-import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.archive import read_arrays, write_arrays
-from omg_cmdp.contexts import Context
+from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle, fingerprint, read_state, restored
@@ -36,8 +35,7 @@ class Mixture(NamedTuple):
         return np.array(self.policies[drawn])
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """A policy (H, S, A) and what led to it, for the ledger; nan and 0 where a thing does not exist for an agent."""
 
     policy: FloatArray
@@ -119,6 +117,7 @@ class ModelAgent(Agent):
         self.dynamics_oracle = dynamics_oracle
         self.reward_range = _interval(reward_range)
         self.episodes_seen = 0
+        self._answered: Hashable | None = None  # the context that both oracles answered last, since the last update
 
     def policy(self, context: Context) -> FloatArray:
         """Return the policy (H, S, A) for the next episode."""
@@ -130,13 +129,11 @@ class ModelAgent(Agent):
 
     def model(self, context: Context) -> TabularMDP:
         """Return f̂ and P̂ of both oracles as an MDP."""
-        return TabularMDP(
-            transitions=self.dynamics_oracle.predict(context),
-            rewards=self.reward_oracle.predict(context),
-            horizon=self.space.horizon,
-            start=self.space.start,
-            admissible=self.space.admissible,
+        model = self.space.mdp(
+            transitions=self.dynamics_oracle.predict(context), rewards=self.reward_oracle.predict(context)
         )
+        self._answered = context_key(context)
+        return model
 
     def update(self, trajectory: Trajectory) -> None:
         """Teach both oracles the episode, or neither."""
@@ -145,14 +142,22 @@ class ModelAgent(Agent):
         trajectory.check(self.space, self.reward_range)
         # Both oracles answer, with tables of the right size, before either learns: what one refuses changes nothing.
         self._check_tables(trajectory.context)
-        low, high = self.reward_range
-        rewards = np.clip((trajectory.rewards - low) / (high - low), 0.0, 1.0)
         context, states, actions = trajectory.context, trajectory.states[:-1], trajectory.actions
-        self.reward_oracle.update(context, states, actions, rewards)
+        self.reward_oracle.update(context, states, actions, self._scaled(trajectory.rewards))
         self.dynamics_oracle.update(context, states, actions, trajectory.next_states)
         self.episodes_seen += 1
+        self._answered = None
+
+    def _scaled(self, rewards: FloatArray) -> FloatArray:
+        """Return rewards of `reward_range` as numbers in [0, 1]."""
+        low, high = self.reward_range
+        if (low, high) == (0.0, 1.0):
+            return rewards
+        return np.clip((rewards - low) / (high - low), 0.0, 1.0)
 
     def _check_tables(self, context: Context) -> None:
+        if self._answered is not None and self._answered == context_key(context):
+            return
         pairs = (self.space.states, self.space.actions)
         for name, oracle, wanted in (
             ("reward_oracle", self.reward_oracle, pairs),
@@ -188,7 +193,7 @@ class ModelAgent(Agent):
         except ValueError:
             self._load_oracles(before)
             raise
-        self.episodes_seen = int(episodes)
+        self.episodes_seen, self._answered = int(episodes), None
 
     def _load_oracles(self, state: Mapping[str, NDArray[Any]]) -> None:
         for prefix, oracle in (("reward/", self.reward_oracle), ("dynamics/", self.dynamics_oracle)):

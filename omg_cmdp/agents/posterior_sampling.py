@@ -12,7 +12,7 @@ import numpy as np
 from omg_cmdp.agents.base import Decision, ModelAgent
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.dynamic_programming import optimal_policy
-from omg_cmdp.mdp.tabular import Space, TabularMDP
+from omg_cmdp.mdp.tabular import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 
 
@@ -42,11 +42,6 @@ class PosteriorSampling(ModelAgent):
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy, optimal in the model drawn."""
         generator = np.random.default_rng((self.seed, self.episodes_seen))
-        drawn = TabularMDP(
-            rewards=self.reward_oracle.sample(context, generator),
-            transitions=self.dynamics_oracle.sample(context, generator),
-            horizon=self.space.horizon,
-            start=self.space.start,
-            admissible=self.space.admissible,
-        )
+        rewards = self.reward_oracle.sample(context, generator)
+        drawn = self.space.mdp(transitions=self.dynamics_oracle.sample(context, generator), rewards=rewards)
         return Decision(policy=optimal_policy(drawn)[0], model=self.model(context))

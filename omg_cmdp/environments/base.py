@@ -16,7 +16,7 @@ from omg_cmdp.mdp.dynamic_programming import optimal_policy
 from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.validation import FloatArray, policy_table
+from omg_cmdp.validation import FloatArray, float_table
 
 KEPT_CONTEXTS = 4096
 """The truth about the contexts used last is kept for so many of them."""
@@ -40,11 +40,11 @@ class Truth:
 
     def value(self, policy: FloatArray) -> float:
         """Return V^π of a policy that is known to be valid."""
-        return float(kernels().value(self.mdp.raw[1], self.occupancy(policy)))
+        return flow(self.mdp, policy)[1]
 
     def occupancy(self, policy: FloatArray) -> FloatArray:
         """Return the occupancy measure (H, S, A) of a policy that is known to be valid."""
-        return flow(self.mdp, policy)
+        return flow(self.mdp, policy)[0]
 
 
 class Draw(NamedTuple):
@@ -72,16 +72,21 @@ class ContextualMDP(abc.ABC):
 
     def truth(self, context: Context) -> Truth:
         """Return the true MDP and its optimum; those of recent contexts are kept."""
-        kept: OrderedDict[Hashable, Truth] = self.__dict__.setdefault("_truths", OrderedDict())
-        key = context_key(context)
-        if key is None:
-            return Truth(self._checked(self.mdp(context)))
-        if key not in kept:
-            kept[key] = Truth(self._checked(self.mdp(context)))
+        key, kept = context_key(context), self._truths
+        truth = kept.get(key)
+        if truth is not None:
+            kept.move_to_end(key)
+            return truth
+        truth = Truth(self._checked(self.mdp(context)))
+        if key is not None:
+            kept[key] = truth
             if len(kept) > KEPT_CONTEXTS:
                 kept.popitem(last=False)
-        kept.move_to_end(key)
-        return kept[key]
+        return truth
+
+    @functools.cached_property
+    def _truths(self) -> OrderedDict[Hashable | None, Truth]:
+        return OrderedDict()
 
     def optimal_value(self, context: Context) -> float:
         """Return V*(context)."""
@@ -89,18 +94,18 @@ class ContextualMDP(abc.ABC):
 
     def sample(self, context: Context, policy: FloatArray, generator: np.random.Generator) -> Draw:
         """Play `policy` (H, S, A) for one episode in the MDP of `context`; 3H + 1 random numbers are used."""
-        truth = self.truth(context)
-        mdp, horizon = truth.mdp, self.space.horizon
+        mdp, horizon = self.truth(context).mdp, self.space.horizon
         # Any agent may have made it, and the propensities are only as true as its rows.
-        policy = policy_table(policy, (horizon, mdp.states, mdp.actions), mdp.admissible)
+        policy = mdp.space.checked_policy(policy)
         uniforms = generator.random(3 * horizon + 1)
         states, actions = np.empty(horizon + 1, dtype=np.int64), np.empty(horizon, dtype=np.int64)
-        means, propensities = np.empty((2, horizon))
+        means, earned, propensities = np.empty(horizon), np.empty(horizon), np.empty(horizon)
         kernel, rewards, start, _ = mdp.raw
-        kernels().play(kernel, rewards, start, policy, uniforms, states, actions, means, propensities)
-        noise = uniforms[2 * horizon + 1 :].tolist()
-        earned = [self.draw_reward(mean, uniform) for mean, uniform in zip(means.tolist(), noise, strict=True)]
-        return Draw(Trajectory(context=context, states=states, actions=actions, rewards=earned), propensities)
+        kernels().play(kernel, rewards, start, policy, uniforms, states, actions, means, earned, propensities)
+        if getattr(self.draw_reward, "__func__", None) is not ContextualMDP.draw_reward:
+            pairs = zip(means.tolist(), uniforms[2 * horizon + 1 :].tolist(), strict=True)
+            earned = float_table("rewards", [self.draw_reward(mean, uniform) for mean, uniform in pairs])
+        return Draw(Trajectory.of_arrays(context, states, actions, earned), propensities)
 
     def _checked(self, mdp: TabularMDP) -> TabularMDP:
         space = self.space

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
+import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,9 +15,11 @@ from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import FloatArray
 
+_SURELY = np.ones(1)
+_UNKNOWN = (math.nan, math.nan, math.nan)
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False, slots=True)
-class Round:
+
+class Round(NamedTuple):
     """All about one episode, for the ledger and for audits."""
 
     episode: int
@@ -29,6 +32,14 @@ class Round:
     """Of the policy played, in the true MDP; the mean of a mixture."""
     value: float
     """V^π, exact; of a mixture, the mean."""
+    differences: tuple[float, float, float]
+    """The three terms of the paper's decomposition, which sum to the regret; nan without a model.
+
+    V*_M - V*_M̂ (the optimal policy's value, true minus estimated), V̂^{π*} - V̂^π (what the plan gives up in its own
+    model), V̂^π - V^π (the played policy's value, estimated minus true).
+    """
+    errors: tuple[float, float]
+    """Σ q·(f̂ - f*)² and Σ q·D²(P̂, P*), q the occupancy above; nan without a model."""
 
     @property
     def regret(self) -> float:
@@ -38,7 +49,18 @@ class Round:
 
 def play_round(episode: int, context: Context, truth: Truth, decision: Decision, draw: Draw) -> Round:
     """Return the round, with the exact value of the policy that was played."""
-    occupancy = played_occupancy(truth.mdp, decision)
+    kernel, rewards, start, _ = truth.mdp.raw
+    guess, means, first, _ = (truth.mdp if decision.model is None else decision.model).raw
+    best_policy, best = truth.best
+    policies, probabilities = decision.mixture or (decision.policy[None], _SURELY)
+    played, occupancy = np.ascontiguousarray(policies, dtype=np.float64), np.empty(best_policy.shape)
+    if played.shape != (len(probabilities), *occupancy.shape) or guess.shape[1:] != kernel.shape[1:]:
+        wanted, got = f"{occupancy.shape} and {kernel.shape[1:]}", f"{played.shape[1:]} and {guess.shape[1:]}"
+        raise ValueError(f"`decide` must return policies and a kernel of shapes {wanted}, got {got}")
+    value, believed_best, believed, squares, hellinger = kernels().account(
+        kernel, rewards, start, guess, means, first, best_policy, played, probabilities, occupancy
+    )
+    differences, errors = (best - believed_best, believed_best - believed, believed - value), (squares, hellinger)
     return Round(
         episode=episode,
         context=context,
@@ -46,43 +68,10 @@ def play_round(episode: int, context: Context, truth: Truth, decision: Decision,
         decision=decision,
         draw=draw,
         occupancy=occupancy,
-        value=float(kernels().value(truth.mdp.raw[1], occupancy)),
+        value=value,
+        differences=_UNKNOWN if decision.model is None else differences,
+        errors=_UNKNOWN[:2] if decision.model is None else errors,
     )
-
-
-def value_differences(played: Round) -> tuple[float, float, float]:
-    """Return the three terms of the paper's decomposition, which sum to the regret; nan without a model.
-
-    V*_M - V*_M̂ (the optimal policy's value, true minus estimated), V̂^{π*} - V̂^π (what the plan gives up in its own
-    model), V̂^π - V^π (the played policy's value, estimated minus true).
-    """
-    model = played.decision.model
-    if model is None:
-        return float("nan"), float("nan"), float("nan")
-    best_policy, best = played.truth.best
-    believed_best = float(kernels().value(model.raw[1], flow(model, best_policy)))
-    believed = float(kernels().value(model.raw[1], played_occupancy(model, played.decision)))
-    return best - believed_best, believed_best - believed, believed - played.value
-
-
-def model_errors(played: Round) -> tuple[float, float]:
-    """Return Σ q·(f̂ - f*)² and Σ q·D²(P̂, P*), q the true occupancy of the policy played; nan without a model."""
-    model, truth = played.decision.model, played.truth.mdp
-    if model is None:
-        return float("nan"), float("nan")
-    kernel, rewards, _, _ = model.raw
-    true_kernel, true_rewards, _, _ = truth.raw
-    squares, hellinger = kernels().model_errors(played.occupancy, rewards, true_rewards, kernel, true_kernel)
-    return squares, hellinger
-
-
-def played_occupancy(mdp: TabularMDP, decision: Decision) -> FloatArray:
-    """Return the occupancy measure (H, S, A), in `mdp`, of what was decided; the mean of a mixture."""
-    if decision.mixture is None:
-        return flow(mdp, decision.policy)
-    policies, probabilities = decision.mixture
-    flows = [probability * flow(mdp, policy) for policy, probability in zip(policies, probabilities, strict=True)]
-    return np.asarray(np.sum(flows, axis=0))
 
 
 def played_policy(mdp: TabularMDP, decision: Decision) -> FloatArray:
@@ -92,6 +81,7 @@ def played_policy(mdp: TabularMDP, decision: Decision) -> FloatArray:
     """
     if decision.mixture is None:
         return decision.policy
-    occupancy = played_occupancy(mdp, decision)
+    policies, probabilities = decision.mixture
+    occupancy = np.tensordot(probabilities, [flow(mdp, policy)[0] for policy in policies], axes=1)
     marginal = occupancy.sum(axis=2, keepdims=True)
     return np.where(marginal > 0.0, occupancy / np.where(marginal > 0.0, marginal, 1.0), decision.policy)

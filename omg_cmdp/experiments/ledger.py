@@ -53,9 +53,9 @@ class Ledger:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, context: Context, row: dict[str, float], propensities: FloatArray | None = None) -> None:
-        """Append one episode."""
-        self._rows.append(tuple(float(row[name]) for name in COLUMNS))
+    def add(self, context: Context, row: tuple[float, ...], propensities: FloatArray | None = None) -> None:
+        """Append one episode, its numbers in the order of `COLUMNS`."""
+        self._rows.append(row)
         self.contexts.append(context)
         if propensities is not None:
             self.propensities.append(propensities)
@@ -65,7 +65,7 @@ class Ledger:
         if name not in COLUMNS:
             raise ValueError(f"`name` must be one of {', '.join(COLUMNS)}, got {name!r}")
         place = COLUMNS.index(name)
-        return np.array([row[place] for row in self._rows])
+        return np.array([row[place] for row in self._rows], dtype=np.float64)
 
     @property
     def regret(self) -> FloatArray:
@@ -77,14 +77,16 @@ class Ledger:
         import pandas
 
         index = pandas.RangeIndex(1, len(self) + 1, name="episode")
-        return pandas.DataFrame(np.array(self._rows).reshape(-1, len(COLUMNS)), columns=list(COLUMNS), index=index)
+        return pandas.DataFrame(self._array(), columns=list(COLUMNS), index=index)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all of it, for a checkpoint."""
         contexts = np.array([context_to_json(context) for context in self.contexts], dtype=np.str_)
         propensities = np.array(self.propensities, dtype=np.float64)
-        rows = np.array(self._rows, dtype=np.float64).reshape(-1, len(COLUMNS))
-        return {"rows": rows, "contexts": contexts, "propensities": propensities}
+        return {"rows": self._array(), "contexts": contexts, "propensities": propensities}
+
+    def _array(self) -> FloatArray:
+        return np.array(self._rows, dtype=np.float64).reshape(-1, len(COLUMNS))
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue with what a checkpoint holds."""

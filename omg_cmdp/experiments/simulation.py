@@ -16,7 +16,7 @@ from omg_cmdp.agents.base import Agent, Decision
 from omg_cmdp.archive import read_arrays, write_arrays
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.environments.base import ContextualMDP
-from omg_cmdp.experiments.evaluation import Round, model_errors, play_round, played_policy, value_differences
+from omg_cmdp.experiments.evaluation import Round, play_round, played_policy
 from omg_cmdp.experiments.ledger import Ledger
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import FloatArray, positive_integer
@@ -68,7 +68,7 @@ class Run:
         self.ledger = Ledger()
         self._keep_propensities = propensities
         self._observe = observe
-        self._decisions: dict[Hashable, Decision] = {}
+        self._asked: dict[Hashable | None, Decision] = {}
         noise, choice = np.random.SeedSequence(seed).spawn(2)
         self._noise, self._choice = np.random.default_rng(noise), np.random.default_rng(choice)
         self._check_sizes()
@@ -77,7 +77,10 @@ class Run:
 
     def policy(self, context: Context) -> FloatArray:
         """Return what the agent would play now; the draw from a mixture is not shown."""
-        return played_policy(self.environment.truth(context).mdp, self._decide(context))
+        decision, key = self._decide(context), context_key(context)
+        if key is not None:
+            self._asked[key] = decision
+        return played_policy(self.environment.truth(context).mdp, decision)
 
     def model(self, context: Context) -> TabularMDP | None:
         """Return what the agent believes now."""
@@ -85,12 +88,8 @@ class Run:
 
     def _decide(self, context: Context) -> Decision:
         """Return the agent's decision; what the adversary has asked for since the last episode is not asked again."""
-        key = context_key(context)
-        if key is None:
-            return self.agent.decide(context)
-        if key not in self._decisions:
-            self._decisions[key] = self.agent.decide(context)
-        return self._decisions[key]
+        asked = self._asked.get(context_key(context)) if self._asked else None
+        return self.agent.decide(context) if asked is None else asked
 
     def advance(self, episodes: int) -> None:
         """Play some more episodes."""
@@ -108,42 +107,38 @@ class Run:
         played = time.perf_counter()
         losses = self._losses()
         self.agent.update(draw.trajectory)
-        self._decisions.clear()
+        self._asked.clear()
         learned = time.perf_counter()
 
         truth = self.environment.truth(context)
         this = play_round(episode, context, truth, decision, draw)
-        terms, errors, charged = value_differences(this), model_errors(this), self._losses()
-        row = {
-            "regret": this.regret,
-            "value": this.value,
-            "optimal_value": truth.best[1],
-            "return": draw.trajectory.rewards.sum(),
-            "gamma": decision.gamma,
-            "tuples": np.nan if decision.occupancy is None else np.count_nonzero(decision.occupancy),
-            "certificate": decision.certificate,
-            "iterations": decision.iterations,
-            "optimum_error": terms[0],
-            "plan_gap": terms[1],
-            "policy_error": terms[2],
-            "reward_error": errors[0],
-            "dynamics_error": errors[1],
-            "reward_loss": charged[0] - losses[0],
-            "dynamics_loss": charged[1] - losses[1],
-            "seconds_deciding": decided - began,
-            "seconds_playing": played - decided,
-            "seconds_learning": learned - played,
-            "seconds_accounting": time.perf_counter() - learned,
-        }
+        charged = self._losses()
+        row = (
+            this.regret,
+            this.value,
+            truth.best[1],
+            sum(draw.trajectory.rewards.tolist()),
+            decision.gamma,
+            np.nan if decision.occupancy is None else float(np.count_nonzero(decision.occupancy)),
+            decision.certificate,
+            decision.iterations,
+            *this.differences,
+            *this.errors,
+            charged[0] - losses[0],
+            charged[1] - losses[1],
+            decided - began,
+            played - decided,
+            learned - played,
+            time.perf_counter() - learned,
+        )
         self.ledger.add(context, row, draw.propensities if self._keep_propensities else None)
         if self._observe is not None:
             self._observe(this)
 
     def _losses(self) -> tuple[float, float]:
         """Return the losses of the agent's oracles so far; nan for agents without."""
-        oracles = (getattr(self.agent, name, None) for name in ("reward_oracle", "dynamics_oracle"))
-        rewards, dynamics = (getattr(oracle, "loss", np.nan) for oracle in oracles)
-        return rewards, dynamics
+        rewards, dynamics = getattr(self.agent, "reward_oracle", None), getattr(self.agent, "dynamics_oracle", None)
+        return getattr(rewards, "loss", np.nan), getattr(dynamics, "loss", np.nan)
 
     def _check_sizes(self) -> None:
         ours, theirs = self.environment.space, self.agent.space
@@ -191,4 +186,4 @@ class Run:
         self.adversary.restore(parts["adversary"])
         self.ledger.restore(parts["ledger"])
         self._noise.bit_generator.state, self._choice.bit_generator.state = noise, choice
-        self._decisions.clear()
+        self._asked.clear()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.mdp.compiled import LOOPS_UP_TO, kernels
+from omg_cmdp.mdp.compiled import kernels
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.validation import BoolArray, FloatArray, policy_table
+from omg_cmdp.validation import BoolArray, FloatArray
 
 UNREACHABLE_BELOW = 1e-30
 """A state whose probability at a step, under the uniform policy, is below this counts as unreachable there."""
@@ -26,23 +26,14 @@ def occupancy_measure(mdp: TabularMDP, policy: ArrayLike) -> FloatArray:
     array([[1. , 0. ],
            [0.5, 0.5]])
     """
-    table = policy_table(policy, (mdp.horizon, mdp.states, mdp.actions), mdp.admissible)
-    return flow(mdp, table)
+    return flow(mdp, mdp.space.checked_policy(policy))[0]
 
 
-def flow(mdp: TabularMDP, policy: FloatArray) -> FloatArray:
-    """Return the occupancy measure (H, S, A) of a policy that is known to be valid."""
-    occupancy = np.empty(policy.shape)
-    if mdp.states <= LOOPS_UP_TO:
-        kernel, _, start, _ = mdp.raw
-        kernels().flow(kernel, start, np.ascontiguousarray(policy), occupancy)
-        return occupancy
-    kernel = mdp.kernel.reshape(-1, mdp.states * mdp.actions, mdp.states)
-    marginal = mdp.start
-    for h in range(mdp.horizon):
-        np.multiply(marginal[:, None], policy[h], out=occupancy[h])
-        marginal = occupancy[h].reshape(-1) @ kernel[h % len(kernel)]
-    return occupancy
+def flow(mdp: TabularMDP, policy: FloatArray) -> tuple[FloatArray, float]:
+    """Return the occupancy measure (H, S, A) and the value of a policy that is known to be valid."""
+    kernel, rewards, start, _ = mdp.raw
+    table, occupancy = np.ascontiguousarray(policy, dtype=np.float64), np.empty(policy.shape)
+    return occupancy, kernels().flow(kernel, rewards, start, table, occupancy)
 
 
 def reachable_states(mdp: TabularMDP) -> BoolArray:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp import validation
+from omg_cmdp.mdp.compiled import kernels
 from omg_cmdp.validation import BoolArray, FloatArray
 
 
@@ -36,17 +39,43 @@ class Space:
         actions = validation.positive_integer("actions", actions)
         distribution = validation.start_distribution(start, states)
         mask = validation.admissible_mask(admissible, states, actions)
-        object.__setattr__(self, "states", states)
-        object.__setattr__(self, "actions", actions)
-        object.__setattr__(self, "horizon", validation.positive_integer("horizon", horizon))
-        object.__setattr__(self, "start", validation.frozen(distribution))
-        object.__setattr__(self, "admissible", validation.frozen(mask))
+        self.__dict__.update(
+            states=states,
+            actions=actions,
+            horizon=validation.positive_integer("horizon", horizon),
+            start=validation.frozen(distribution.view()),
+            admissible=validation.frozen(mask.view()),
+            _raw=(distribution, mask.view(np.uint8)),
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (Space, dataclasses.asdict(self))
+        # Through the constructor, so that a copy in another process is as read-only as this one.
+        return _rebuilt, (Space, dataclasses.asdict(self))
+
+    @property
+    def raw(self) -> tuple[FloatArray, NDArray[np.uint8]]:
+        """The arrays `start` and `admissible` (as 0 and 1) for compiled code; not to be written to."""
+        return self._raw  # type: ignore[attr-defined, no-any-return]
+
+    def mdp(self, *, transitions: ArrayLike, rewards: ArrayLike) -> TabularMDP:
+        """Return the MDP that these tables make of the space; only they are checked, the rest was once.
+
+        >>> Space(states=1, actions=2, horizon=4).mdp(transitions=np.ones((1, 2, 1)), rewards=[[0.0, 1.0]]).horizon
+        4
+        """
+        made = object.__new__(TabularMDP)
+        made._hold(self, validation.float_table("transitions", transitions), rewards)
+        return made
+
+    def checked_policy(self, policy: ArrayLike) -> FloatArray:
+        """Return a copy of `policy` (H, S, A); raise unless its rows are distributions over admissible actions."""
+        table, shape = validation.float_table("policy", policy), (self.horizon, self.states, self.actions)
+        if table.shape != shape or not kernels().is_policy(table, self.raw[1], validation.ROW_SUM_TOLERANCE):
+            return validation.policy_table(table, shape, self.admissible)  # says what is wrong
+        return table
 
 
-@dataclasses.dataclass(frozen=True, init=False, eq=False)
+@dataclasses.dataclass(frozen=True, init=False, eq=False, repr=False)
 class TabularMDP:
     """A Markov decision process of `horizon` steps given by its tables.
 
@@ -60,11 +89,8 @@ class TabularMDP:
     (2, 3, 4)
     """
 
-    transitions: FloatArray
-    rewards: FloatArray
-    horizon: int
-    start: FloatArray
-    admissible: BoolArray
+    space: Space
+    """What of this MDP is known beforehand."""
 
     def __init__(
         self,
@@ -76,62 +102,73 @@ class TabularMDP:
         admissible: ArrayLike | None = None,
     ) -> None:
         horizon = validation.positive_integer("horizon", horizon)
-        transitions = validation.float_table("transitions", transitions)
-        if transitions.ndim not in (3, 4) or 0 in transitions.shape:
-            raise ValueError(f"`transitions` must have shape (S, A, S) or (H, S, A, S), got {transitions.shape}")
-        states, actions = transitions.shape[-3:-1]
-        table = (states, actions)
+        kernel = validation.float_table("transitions", transitions)
+        if kernel.ndim not in (3, 4) or 0 in kernel.shape:
+            raise ValueError(f"`transitions` must have shape (S, A, S) or (H, S, A, S), got {kernel.shape}")
+        states, actions = kernel.shape[-3:-1]
+        space = Space(states=states, actions=actions, horizon=horizon, start=start, admissible=admissible)
+        self._hold(space, kernel, rewards)
+
+    def _hold(self, space: Space, transitions: FloatArray, rewards: ArrayLike) -> None:
+        """Check the tables, of which `transitions` is a copy already, and keep them."""
+        states, horizon, table = space.states, space.horizon, space.admissible.shape
         validation.one_of_shapes("transitions", transitions, (*table, states), (horizon, *table, states))
-        rewards = validation.float_table("rewards", rewards)
-        validation.one_of_shapes("rewards", rewards, table, (horizon, *table))
-        distribution = validation.start_distribution(start, states)
-        mask = validation.admissible_mask(admissible, states, actions)
-
-        if mask.all():
-            validation.distributions("transitions", transitions)
-        else:
-            # The check sees a harmless row in the place of each row that is never used.
-            validation.distributions("transitions", np.where(mask[:, :, None], transitions, np.eye(1, states)[0]))
-            transitions = np.where(mask[:, :, None], transitions, 0.0)
-            rewards = np.where(mask, rewards, 0.0)
-        validation.in_range("rewards", rewards, 0.0, 1.0)
-
-        tables = {"transitions": transitions, "rewards": rewards, "start": distribution, "admissible": mask}
-        object.__setattr__(self, "horizon", horizon)
-        for name, array in tables.items():
-            object.__setattr__(self, name, validation.frozen(array.view()))
-        steps = (
-            transitions.reshape(-1, *table, states),
-            rewards.reshape(-1, *table),
-            distribution,
-            mask.view(np.uint8),
+        earned = validation.float_table("rewards", rewards)
+        validation.one_of_shapes("rewards", earned, table, (horizon, *table))
+        start, mask = space.raw
+        raw = (
+            transitions if transitions.ndim == 4 else transitions[None],
+            earned if earned.ndim == 3 else earned[None],
+            start,
+            mask,
         )
-        object.__setattr__(self, "_raw", steps)
+        if not kernels().settle(*raw[:2], mask, validation.ROW_SUM_TOLERANCE):
+            # The check sees a harmless row in the place of each row that is never used.
+            used = np.where(space.admissible[:, :, None], transitions, np.eye(1, states)[0])
+            validation.distributions("transitions", used)
+            validation.in_range("rewards", earned, 0.0, 1.0)
+        self.__dict__.update(space=space, _tables=(transitions, earned), _raw=raw)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Through the constructor, so that a copy in another process is as read-only as this one.
-        return _rebuild, (TabularMDP, dataclasses.asdict(self))
+        return _rebuilt, (self.space.mdp, {"transitions": self.transitions, "rewards": self.rewards})
+
+    def __repr__(self) -> str:
+        return f"TabularMDP(transitions={self.transitions!r}, rewards={self.rewards!r}, space={self.space!r})"
+
+    @functools.cached_property
+    def transitions(self) -> FloatArray:
+        """The probabilities of the next state, (S, A, S) or (H, S, A, S), read-only."""
+        return validation.frozen(self._tables[0].view())  # type: ignore[attr-defined]
+
+    @functools.cached_property
+    def rewards(self) -> FloatArray:
+        """The mean rewards, (S, A) or (H, S, A), read-only."""
+        return validation.frozen(self._tables[1].view())  # type: ignore[attr-defined]
 
     @property
     def states(self) -> int:
         """The number of states S."""
-        return int(self.transitions.shape[-1])
+        return self.space.states
 
     @property
     def actions(self) -> int:
         """The number of actions A, admissible or not."""
-        return int(self.transitions.shape[-2])
+        return self.space.actions
 
     @property
-    def space(self) -> Space:
-        """What of this MDP is known beforehand."""
-        return Space(
-            states=self.states,
-            actions=self.actions,
-            horizon=self.horizon,
-            start=self.start,
-            admissible=self.admissible,
-        )
+    def horizon(self) -> int:
+        """The number of steps H."""
+        return self.space.horizon
+
+    @property
+    def start(self) -> FloatArray:
+        """The distribution (S,) of the first state."""
+        return self.space.start
+
+    @property
+    def admissible(self) -> BoolArray:
+        """The mask (S, A) of allowed actions."""
+        return self.space.admissible
 
     @property
     def raw(self) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.uint8]]:
@@ -152,5 +189,5 @@ class TabularMDP:
         return self.rewards if self.rewards.ndim == 3 else self.rewards[None]
 
 
-def _rebuild(cls: type[Space] | type[TabularMDP], fields: dict[str, Any]) -> Space | TabularMDP:
-    return cls(**fields)
+def _rebuilt(make: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    return make(**arguments)

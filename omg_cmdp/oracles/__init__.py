@@ -3,10 +3,14 @@
 from omg_cmdp.oracles.aggregate import AggregateDynamics, AggregateRewards
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.counts import CountDynamics, CountRewards
+from omg_cmdp.oracles.epochs import EpochDynamics, EpochRewards
 from omg_cmdp.oracles.finite import FiniteDynamics, FiniteRewards
 from omg_cmdp.oracles.known import KnownDynamics, KnownRewards
 from omg_cmdp.oracles.linear import LinearRewards
+from omg_cmdp.oracles.log_loss import LogLossRewards
 from omg_cmdp.oracles.mixture import BasisDynamics, MixtureDynamics
+from omg_cmdp.oracles.offline import Offline, OfflineFiniteDynamics, OfflineFiniteRewards, OfflineLinearRewards
+from omg_cmdp.oracles.offline_softmax import OfflineSoftmaxDynamics
 from omg_cmdp.oracles.product import ProductRewards
 from omg_cmdp.oracles.softmax import SoftmaxDynamics
 from omg_cmdp.oracles.stepwise import StepwiseDynamics, StepwiseRewards
@@ -18,12 +22,20 @@ __all__ = [
     "CountDynamics",
     "CountRewards",
     "DynamicsOracle",
+    "EpochDynamics",
+    "EpochRewards",
     "FiniteDynamics",
     "FiniteRewards",
     "KnownDynamics",
     "KnownRewards",
     "LinearRewards",
+    "LogLossRewards",
     "MixtureDynamics",
+    "Offline",
+    "OfflineFiniteDynamics",
+    "OfflineFiniteRewards",
+    "OfflineLinearRewards",
+    "OfflineSoftmaxDynamics",
     "ProductRewards",
     "RewardOracle",
     "SoftmaxDynamics",

@@ -97,6 +97,12 @@ class CountRewards(_Counts, RewardForecasters):
         mean = (self._sums[table] + 1.0) / total
         return np.asarray(mean * (1.0 - mean) / (total + 1.0) + (mean - prediction) ** 2)
 
+    def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
+        """Return means drawn from Beta(1 + Σr, 1 + Σ(1-r)), for every pair."""
+        table = self._prepare(context)
+        visits, sums = self._visits[table], self._sums[table]
+        return np.asarray(generator.beta(1.0 + sums, 1.0 + np.maximum(visits - sums, 0.0)))
+
     def best_loss(self) -> float:
         """Return the loss of the mean reward of each pair."""
         return float((self._squares - self._sums**2 / np.maximum(self._visits, 1.0)).clip(min=0.0).sum())
@@ -154,6 +160,16 @@ class CountDynamics(_Counts, DynamicsForecasters):
         total = weights.sum(axis=-1, keepdims=True)
         roots = np.where(weights > 0.0, half_rise(np.maximum(weights, 1e-300)), 0.0) / half_rise(total)
         return np.asarray(2.0 - 2.0 * (np.sqrt(prediction) * roots).sum(axis=-1))
+
+    def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
+        """Return rows drawn from Dirichlet(α + n), zero outside the support.
+
+        Gammas by their logarithms, G(a) = G(a + 1)·U^(1/a) in law: for a small α all of a row's would underflow.
+        """
+        weights = np.maximum(self._counts[self._prepare(context)] + self.prior * self._support, 1e-300)
+        logs = np.log(generator.standard_gamma(weights + 1.0)) - generator.standard_exponential(weights.shape) / weights
+        drawn = np.exp(logs - logs.max(axis=-1, keepdims=True))
+        return np.asarray(drawn / drawn.sum(axis=-1, keepdims=True))
 
     def best_loss(self) -> float:
         """Return the loss of the observed frequencies within the support."""

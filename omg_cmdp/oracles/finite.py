@@ -22,7 +22,7 @@ from omg_cmdp.oracles.forecasters import DynamicsForecasters, RewardForecasters,
 from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.games import SMALLEST_PROBABILITY, Episode
 from omg_cmdp.oracles.support import Smoothing
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, frozen
 
 
 class _Finite(Tempered):
@@ -59,6 +59,14 @@ class _Finite(Tempered):
         """(1/η)·log N; nothing before the first context, when N is not known yet."""
         size = len(self._class_losses) or self._functions.size
         return math.inf if size is None else math.log(size) / self.game.rate
+
+    def functions(self, context: Context) -> FloatArray:
+        """Return the tables of all N functions, (N, ...), read-only."""
+        return frozen(self._functions(context).tables.view())
+
+    def posterior(self, context: Context) -> FloatArray:
+        """Return their textbook's weights, (N,); the context only tells N."""
+        return self._textbook_posterior(self._functions(context))
 
     def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
         """Return one of the N functions, drawn with its posterior weight."""
@@ -97,8 +105,7 @@ class FiniteRewards(_Finite, RewardForecasters):
 
     def _forecasts(self, functions: Functions) -> FloatArray:
         forecasts = np.empty((len(self.tempers), *functions.shape))
-        flat = forecasts.reshape(len(forecasts), -1)
-        kernels().substitute_class(self._losses_of(functions), self._rates, functions.exponentials, flat)
+        kernels().substitute_class(self._losses_of(functions), self._rates, functions.exponentials, forecasts)
         return forecasts
 
     def _learn(self, functions: Functions, episode: Episode) -> None:
@@ -106,11 +113,10 @@ class FiniteRewards(_Finite, RewardForecasters):
         kernels().charge_class_square(self._class_losses, functions.columns, episode.cells, episode.outcomes)
 
     def _expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
-        """Return E(f - f̂)² = Var f + (E f - f̂)²."""
-        posterior = self._textbook_posterior(functions)
-        mean = functions.columns @ posterior
-        variance = np.maximum(functions.squares @ posterior - mean**2, 0.0)
-        return np.asarray(variance.reshape(functions.shape) + (mean.reshape(functions.shape) - prediction) ** 2)
+        """Return E(f - f̂)²."""
+        divergence, losses = np.empty(functions.shape), self._losses_of(functions)
+        kernels().expected_square(losses, self.game.rate, functions.columns, prediction, divergence)
+        return divergence
 
 
 @final
@@ -142,8 +148,7 @@ class FiniteDynamics(_Finite, DynamicsForecasters):
 
     def _forecasts(self, functions: Functions) -> FloatArray:
         mixed = np.empty((len(self.tempers), *functions.shape))
-        flat = mixed.reshape(len(mixed), -1)
-        kernels().mix_class(self._losses_of(functions), self._rates, functions.columns, flat)
+        kernels().mix_class(self._losses_of(functions), self._rates, functions.columns, mixed)
         return self._smoothing(mixed)
 
     def _learn(self, functions: Functions, episode: Episode) -> None:
@@ -154,8 +159,9 @@ class FiniteDynamics(_Finite, DynamicsForecasters):
 
     def _expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
         """Return E[D²] = E Σ (P + P̂) - 2·Σ √P̂·E√P."""
-        roots = (functions.roots @ self._textbook_posterior(functions)).reshape(functions.shape)
-        return np.asarray(2.0 - 2.0 * (np.sqrt(prediction) * roots).sum(axis=-1))
+        divergence, losses = np.empty(functions.shape[:-1]), self._losses_of(functions)
+        kernels().expected_hellinger(losses, self.game.rate, functions.roots, prediction, divergence)
+        return divergence
 
     def _make(self) -> str:
         return f"{super()._make()}, {self._smoothing}"

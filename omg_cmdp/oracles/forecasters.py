@@ -14,7 +14,7 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Hashable
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,17 @@ from omg_cmdp.oracles.games import LOG, SQUARE, Episode, Game
 from omg_cmdp.validation import FloatArray, positive_integer
 
 RATES = ("guarded", "proven", "realizable")
+
+
+class _Answer(NamedTuple):
+    """What was computed for a context."""
+
+    key: Hashable | None
+    prepared: Any
+    forecasts: FloatArray
+    """(K, ...)."""
+    prediction: FloatArray
+    """Their aggregate."""
 
 
 class Forecasters(Oracle):
@@ -40,7 +51,7 @@ class Forecasters(Oracle):
         self.loss = 0.0
         self._losses = np.zeros(count)
         self._guard_rate = self.game.rate / self.horizon
-        self._answered: tuple[Hashable, Any, FloatArray] | None = None
+        self._answered: _Answer | None = None
 
     @abc.abstractmethod
     def _prepare(self, context: Context) -> Any:
@@ -60,31 +71,33 @@ class Forecasters(Oracle):
 
     def predict(self, context: Context) -> FloatArray:
         """Return the aggregate of the forecasters."""
-        return self.game.aggregate(self._losses, self._guard_rate, self._answer(context)[1])
+        return self._answer(context).prediction.copy()
 
     def uncertainty(self, context: Context) -> FloatArray:
         """Return the expected divergence of `predict(context)` under the textbook's posterior."""
-        return np.maximum(self._expected_divergence(self._answer(context)[0], self.predict(context)), 0.0)
+        answer = self._answer(context)
+        return np.maximum(self._expected_divergence(answer.prepared, answer.prediction), 0.0)
 
     def _observe(self, context: Context, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike) -> None:
         """Check, learn, charge every forecaster and the aggregate. What raises does so before anything changes."""
-        prepared, tables = self._answer(context)
-        episode = self.game.read(tables.shape[1:], self.horizon, states, actions, outcomes)
+        answer = self._answer(context)
+        episode = self.game.read(answer.prediction.shape, self.horizon, states, actions, outcomes)
         self._answered = None
-        self._learn(prepared, episode)
-        self.loss += self.game.charge(self._losses, self._guard_rate, tables, episode)
+        self._learn(answer.prepared, episode)
+        self.loss += self.game.charge(self._losses, self._guard_rate, answer.forecasts, episode)
         self.episodes += 1
 
-    def _answer(self, context: Context) -> tuple[Any, FloatArray]:
-        """Return the prepared context and the forecasts; the last answer is remembered until the next update."""
+    def _answer(self, context: Context) -> _Answer:
+        """Return all about a context; the last answer is remembered until the next update."""
         key = context_key(context)
         answered = self._answered
-        if answered is not None and answered[0] == key:
-            return answered[1:]
+        if answered is not None and answered.key == key:
+            return answered
         prepared = self._prepare(context)
         forecasts = self._forecasts(prepared)
-        self._answered = None if key is None else (key, prepared, forecasts)
-        return prepared, forecasts
+        answer = _Answer(key, prepared, forecasts, self.game.aggregate(self._losses, self._guard_rate, forecasts))
+        self._answered = None if key is None else answer
+        return answer
 
     def _guard_price(self) -> float:
         """The regret against the best forecaster, (H/η)·log K."""

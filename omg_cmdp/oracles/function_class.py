@@ -45,11 +45,6 @@ class Functions:
         return np.concatenate([np.exp(-2.0 * self.columns**2), np.exp(-2.0 * (1.0 - self.columns) ** 2)])
 
     @functools.cached_property
-    def squares(self) -> FloatArray:
-        """f², (cells, N): for variances."""
-        return np.asarray(self.columns**2)
-
-    @functools.cached_property
     def roots(self) -> FloatArray:
         """√P, (cells, N): for Hellinger distances."""
         return np.sqrt(self.columns)
@@ -64,7 +59,7 @@ class FunctionClass:
         self._predictions = predictions
         self._game = game
         self._shape: tuple[int, ...] | None = None
-        self._kept: OrderedDict[Hashable, Functions] = OrderedDict()
+        self._kept: OrderedDict[Hashable | None, Functions] = OrderedDict()
         self._bytes = 0
 
     @property
@@ -80,9 +75,10 @@ class FunctionClass:
     def __call__(self, context: Context) -> Functions:
         """Return the tables at `context`. The class is fixed: a context seen lately is not evaluated again."""
         key = context_key(context)
-        if key is not None and key in self._kept:
+        functions = self._kept.get(key)
+        if functions is not None:
             self._kept.move_to_end(key)
-            return self._kept[key]
+            return functions
         functions = Functions(self._evaluate(context))
         if key is None:
             return functions

@@ -85,13 +85,13 @@ class SquareLoss(Game):
         if len(losses) == 1:
             return np.array(forecasts[0])
         aggregate = np.empty(forecasts.shape[1:])
-        kernels().aggregate_square(losses, rate, forecasts.reshape(len(losses), -1), aggregate.reshape(-1))
+        kernels().aggregate_square(losses, rate, np.ascontiguousarray(forecasts), aggregate)
         return aggregate
 
     def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Episode) -> float:
         """Charge Σ (f - r)²."""
-        flat = forecasts.reshape(len(losses), -1)
-        own: float = kernels().charge_square(losses, rate, flat, episode.cells, episode.outcomes)
+        tables = np.ascontiguousarray(forecasts)
+        own: float = kernels().charge_square(losses, rate, tables, episode.cells, episode.outcomes)
         return own
 
     def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
@@ -112,8 +112,14 @@ class SquareLoss(Game):
         self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
     ) -> Episode:
         """Return the episode with rewards in [0, 1]."""
-        visited, taken, pairs = _pairs(shape, horizon, states, actions)
-        return Episode(visited, taken, _rewards(outcomes, horizon), pairs, pairs)
+        visited, taken = _vector("states", states, horizon, np.int64), _vector("actions", actions, horizon, np.int64)
+        earned, pairs = _vector("rewards", outcomes, horizon, np.float64), np.empty(horizon, dtype=np.int64)
+        if not kernels().read_rewards(visited, taken, earned, *_sizes(shape, horizon), pairs):
+            _refuse("states", visited, shape[-2])
+            _refuse("actions", taken, shape[-1])
+            bad = next(r for r in earned.tolist() if not 0.0 <= r <= 1.0)
+            raise ValueError(f"`rewards` must lie in [0, 1], got {bad}")
+        return Episode(visited, taken, earned, pairs, pairs)
 
 
 class LogLoss(Game):
@@ -126,13 +132,13 @@ class LogLoss(Game):
         if len(losses) == 1:
             return np.array(forecasts[0])
         aggregate = np.empty(forecasts.shape[1:])
-        kernels().aggregate_log(losses, rate, forecasts.reshape(len(losses), -1), aggregate.reshape(-1))
+        kernels().aggregate_log(losses, rate, np.ascontiguousarray(forecasts), aggregate)
         return aggregate
 
     def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Episode) -> float:
         """Charge -Σ log P."""
-        flat = forecasts.reshape(len(losses), -1)
-        own: float = kernels().charge_log(losses, rate, flat, episode.cells, SMALLEST_PROBABILITY)
+        tables = np.ascontiguousarray(forecasts)
+        own: float = kernels().charge_log(losses, rate, tables, episode.cells, SMALLEST_PROBABILITY)
         return own
 
     def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
@@ -153,10 +159,14 @@ class LogLoss(Game):
         self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
     ) -> Episode:
         """Return the episode with next states."""
-        visited, taken, pairs = _pairs(shape[:-1], horizon, states, actions)
-        reached = _integers("next_states", outcomes, horizon)
-        _in_range("next_states", reached, shape[-1])
-        return Episode(visited, taken, reached, pairs, pairs * shape[-1] + reached)
+        visited, taken = _vector("states", states, horizon, np.int64), _vector("actions", actions, horizon, np.int64)
+        reached = _vector("next_states", outcomes, horizon, np.int64)
+        pairs, cells = np.empty(horizon, dtype=np.int64), np.empty(horizon, dtype=np.int64)
+        if not kernels().read_transitions(visited, taken, reached, *_sizes(shape[:-1], horizon), pairs, cells):
+            _refuse("states", visited, shape[-3])
+            _refuse("actions", taken, shape[-2])
+            _refuse("next_states", reached, shape[-1])
+        return Episode(visited, taken, reached, pairs, cells)
 
 
 SQUARE, LOG = SquareLoss(), LogLoss()
@@ -168,48 +178,23 @@ def exponential_weights(losses: FloatArray, rate: float) -> FloatArray:
     return np.asarray(weights / weights.sum())
 
 
-def _pairs(
-    shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Return states, actions and where they are in a flattened table over `shape`, (S, A) or (H, S, A)."""
-    visited, taken = _integers("states", states, horizon), _integers("actions", actions, horizon)
-    if len(shape) == 3 and shape[0] != horizon:
+def _sizes(shape: tuple[int, ...], horizon: int) -> tuple[int, ...]:
+    """Return (steps, S, A) of a table over `shape`, (S, A) or (H, S, A)."""
+    if len(shape) == 2:
+        return 1, *shape
+    if shape[0] != horizon:
         raise ValueError(f"`horizon` must be the number of steps of the tables, {shape[0]}, got {horizon}")
-    pairs = np.empty(horizon, dtype=np.int64)
-    if not kernels().locate(visited, taken, (1, *shape) if len(shape) == 2 else shape, pairs):
-        _in_range("states", visited, shape[-2])
-        _in_range("actions", taken, shape[-1])
-    return visited, taken, pairs
+    return shape
 
 
-def _integers(name: str, values: ArrayLike, length: int) -> IntArray:
-    array = _vector(name, values, length)
-    if array.dtype.kind not in "iu":
-        raise ValueError(f"`{name}` must be integers, got dtype {array.dtype}")
-    return array if array.dtype == np.int64 else array.astype(np.int64)
+def _refuse(name: str, values: IntArray, count: int) -> None:
+    """Raise if one of `values` is out of range."""
+    for value in values.tolist():
+        if not 0 <= value < count:
+            raise ValueError(f"`{name}` must lie in 0..{count - 1}, got {value}")
 
 
-def _in_range(name: str, values: IntArray, count: int) -> None:
-    # An episode is short: Python's own min and max on a list take less time than numpy's on an array.
-    found = values.tolist()
-    if min(found) < 0 or max(found) >= count:
-        bad = next(i for i in found if not 0 <= i < count)
-        raise ValueError(f"`{name}` must lie in 0..{count - 1}, got {bad}")
-
-
-def _rewards(values: ArrayLike, length: int) -> FloatArray:
-    array = _vector("rewards", values, length)
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"`rewards` must be real numbers, got dtype {array.dtype}")
-    if array.dtype != np.float64:
-        array = array.astype(np.float64)
-    if not kernels().in_unit_interval(array):
-        bad = next(r for r in array.tolist() if not 0.0 <= r <= 1.0)
-        raise ValueError(f"`rewards` must lie in [0, 1], got {bad}")
-    return array
-
-
-def _vector(name: str, values: ArrayLike, length: int) -> NDArray[Any]:
+def _vector(name: str, values: ArrayLike, length: int, dtype: type[np.int64] | type[np.float64]) -> NDArray[Any]:
     """Return a fresh array, so that nothing refers to the caller's."""
     try:
         array = np.array(values)
@@ -217,4 +202,9 @@ def _vector(name: str, values: ArrayLike, length: int) -> NDArray[Any]:
         raise ValueError(f"`{name}` must be a vector, got {values!r:.60}") from None
     if array.shape != (length,):
         raise ValueError(f"`{name}` must have shape ({length},), one entry per step of the episode, got {array.shape}")
-    return array
+    if array.dtype == dtype:
+        return array
+    kinds, rule = ("iu", "integers") if dtype is np.int64 else ("biuf", "real numbers")
+    if array.dtype.kind not in kinds:
+        raise ValueError(f"`{name}` must be {rule}, got dtype {array.dtype}")
+    return array.astype(dtype)

@@ -48,45 +48,47 @@ def mean(weights, forecasts, cell):
 
 @compiled
 def aggregate_square(losses, rate, forecasts, aggregate):
-    """Fill the substitution of `forecasts` (K, cells), weighted by their losses so far."""
+    """Fill the substitution (...) of `forecasts` (K, ...), weighted by their losses so far."""
     weights = np.empty(len(losses))
     exponential_weights(losses, rate, weights)
-    for cell in range(len(aggregate)):
-        aggregate[cell] = substitution(weights, forecasts, cell)
+    tables, filled = forecasts.reshape(len(losses), -1), aggregate.reshape(-1)
+    for cell in range(len(filled)):
+        filled[cell] = substitution(weights, tables, cell)
 
 
 @compiled
 def aggregate_log(losses, rate, forecasts, aggregate):
-    """Fill the mean of `forecasts` (K, cells), weighted by their losses so far."""
+    """Fill the mean (...) of `forecasts` (K, ...), weighted by their losses so far."""
     weights = np.empty(len(losses))
     exponential_weights(losses, rate, weights)
-    for cell in range(len(aggregate)):
-        aggregate[cell] = mean(weights, forecasts, cell)
+    tables, filled = forecasts.reshape(len(losses), -1), aggregate.reshape(-1)
+    for cell in range(len(filled)):
+        filled[cell] = mean(weights, tables, cell)
 
 
 @compiled
 def charge_square(losses, rate, forecasts, cells, rewards):
-    """Add each forecaster's square loss at `cells` to `losses`; return the loss of their aggregate."""
-    weights = np.empty(len(losses))
+    """Add the square loss of each of `forecasts` (K, ...) at `cells` to `losses`; return that of their aggregate."""
+    weights, tables = np.empty(len(losses)), forecasts.reshape(len(losses), -1)
     exponential_weights(losses, rate, weights)
     own = 0.0
     for h in range(len(cells)):
-        own += (substitution(weights, forecasts, cells[h]) - rewards[h]) ** 2
+        own += (substitution(weights, tables, cells[h]) - rewards[h]) ** 2
         for i in range(len(losses)):
-            losses[i] += (forecasts[i, cells[h]] - rewards[h]) ** 2
+            losses[i] += (tables[i, cells[h]] - rewards[h]) ** 2
     return own
 
 
 @compiled
 def charge_log(losses, rate, forecasts, cells, smallest):
-    """Add each forecaster's log loss at `cells` to `losses`; return the loss of their aggregate."""
-    weights = np.empty(len(losses))
+    """Add the log loss of each of `forecasts` (K, ...) at `cells` to `losses`; return that of their aggregate."""
+    weights, tables = np.empty(len(losses)), forecasts.reshape(len(losses), -1)
     exponential_weights(losses, rate, weights)
     own = 0.0
     for h in range(len(cells)):
-        own -= math.log(max(mean(weights, forecasts, cells[h]), smallest))
+        own -= math.log(max(mean(weights, tables, cells[h]), smallest))
         for i in range(len(losses)):
-            losses[i] -= math.log(max(forecasts[i, cells[h]], smallest))
+            losses[i] -= math.log(max(tables[i, cells[h]], smallest))
     return own
 
 
@@ -104,11 +106,11 @@ def mix(weights, columns, mixed):
 
 @compiled
 def mix_class(losses, rates, columns, mixed):
-    """Fill the means of a class's `columns` (cells, N) under its posterior at each of `rates`."""
+    """Fill the means (K, ...) of a class's `columns` (cells, N) under its posterior at each of `rates`."""
     weights = np.empty((len(rates), len(losses)))
     for k in range(len(rates)):
         exponential_weights(losses, rates[k], weights[k])
-    mix(weights, columns, mixed)
+    mix(weights, columns, mixed.reshape(len(rates), -1))
 
 
 @compiled
@@ -116,11 +118,42 @@ def substitute_class(losses, rates, exponentials, forecasts):
     """Fill the substitution of a class at each of `rates`, from exp(-2f²) and then exp(-2(1-f)²), (2·cells, N)."""
     mixed = np.empty((len(rates), len(exponentials)))
     mix_class(losses, rates, exponentials, mixed)
-    cells = forecasts.shape[1]
+    tables, cells = forecasts.reshape(len(rates), -1), len(exponentials) // 2
     for k in range(len(rates)):
         for cell in range(cells):
             forecast = 0.5 + 0.25 * math.log(mixed[k, cells + cell] / mixed[k, cell])
-            forecasts[k, cell] = min(max(forecast, 0.0), 1.0)
+            tables[k, cell] = min(max(forecast, 0.0), 1.0)
+
+
+@numba.njit(cache=True, fastmath={"reassoc", "contract"})
+def mean_square(weights, columns, centres, means):
+    """Fill Σ w·(f - centre)² of every row f of `columns` (cells, N)."""
+    for cell in range(len(columns)):
+        total = 0.0
+        for n in range(len(weights)):
+            total += weights[n] * (columns[cell, n] - centres[cell]) ** 2
+        means[cell] = total
+
+
+@compiled
+def expected_square(losses, rate, columns, prediction, divergence):
+    """Fill E(f - f̂)² under the posterior of a class at `rate`; `columns` (cells, N) hold its functions f."""
+    weights = np.empty(len(losses))
+    exponential_weights(losses, rate, weights)
+    mean_square(weights, columns, prediction.reshape(-1), divergence.reshape(-1))
+
+
+@compiled
+def expected_hellinger(losses, rate, roots, prediction, divergence):
+    """Fill 2 - 2·Σ √P̂·E√P over next states, for all pairs; `roots` (cells, N) hold the √P of a class."""
+    mixed = np.empty((1, len(roots)))
+    mix_class(losses, np.array([rate]), roots, mixed)
+    predicted, filled, states = prediction.reshape(-1), divergence.reshape(-1), prediction.shape[-1]
+    for pair in range(len(filled)):
+        affinity = 0.0
+        for cell in range(pair * states, (pair + 1) * states):
+            affinity += math.sqrt(predicted[cell]) * mixed[0, cell]
+        filled[pair] = 2.0 - 2.0 * affinity
 
 
 @compiled
@@ -148,22 +181,33 @@ def charge_class_log(losses, columns, cells, kept, added, smallest):
 
 
 @compiled
-def in_unit_interval(values):
-    """Return whether all lie in [0, 1]; a NaN does not."""
-    for i in range(len(values)):
-        if not 0.0 <= values[i] <= 1.0:
-            return False
-    return True
-
-
-@compiled
-def locate(states, actions, shape, pairs):
-    """Fill the places of (state, action) in a flat table of `shape` (steps, S, A); return whether all are in range."""
-    steps, count_states, count_actions = shape
+def locate(states, actions, steps, count_states, count_actions, pairs):
+    """Fill the places of (state, action) in a flat table (steps, S, A); return whether all are in range."""
     for h in range(len(pairs)):
         if not (0 <= states[h] < count_states and 0 <= actions[h] < count_actions):
             return False
         pairs[h] = ((h if steps > 1 else 0) * count_states + states[h]) * count_actions + actions[h]
+    return True
+
+
+@compiled
+def read_rewards(states, actions, rewards, steps, count_states, count_actions, pairs):
+    """Fill the places of (state, action); return whether all are in range, and the rewards in [0, 1]."""
+    for h in range(len(pairs)):
+        if not 0.0 <= rewards[h] <= 1.0:  # NaN too
+            return False
+    return locate(states, actions, steps, count_states, count_actions, pairs)
+
+
+@compiled
+def read_transitions(states, actions, next_states, steps, count_states, count_actions, pairs, cells):
+    """Fill the places of (state, action), and with the next state; return whether all are in range."""
+    if not locate(states, actions, steps, count_states, count_actions, pairs):
+        return False
+    for h in range(len(pairs)):
+        if not 0 <= next_states[h] < count_states:
+            return False
+        cells[h] = pairs[h] * count_states + next_states[h]
     return True
 
 

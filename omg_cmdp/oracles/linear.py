@@ -95,16 +95,29 @@ class LinearRewards(Tempered, RewardForecasters):
         return np.broadcast_to(self._roots, (*self._roots.shape[:3], len(rows))) if self.shared else self._roots
 
     def _expected_divergence(self, rows: FloatArray, prediction: FloatArray) -> FloatArray:
-        """Return leverage × noise, and the squared distance of the ridge mean from f̂.
-
-        The noise is the mean squared residual, with one pseudo-example of variance ¼, the largest possible.
-        """
-        means, leverages = np.empty((2, prediction.size))
-        kernels().regressions(self._roots_of_pairs(rows)[0], rows, means, leverages, self._scratch)
-        residuals = float((self._roots[0, -1, -1] ** 2).sum())
-        noise = (0.25 + residuals) / (1.0 + self.episodes * self.horizon)
+        """Return leverage × noise, and the squared distance of the ridge mean from f̂."""
+        means, leverages = self._regressions(rows)
         biases = np.clip(0.5 + means, 0.0, 1.0) - prediction.reshape(-1)
-        return np.minimum(noise * leverages + biases**2, 1.0).reshape(self.pairs)
+        return np.asarray(np.minimum(self._noise() * leverages + biases**2, 1.0).reshape(self.pairs))
+
+    def _regressions(self, rows: FloatArray) -> FloatArray:
+        """Return (2, S·A): zᵀA⁻¹b and zᵀA⁻¹z at temper 1. The scratch then holds R⁻ᵀz, (d, S·A), R the root of A."""
+        answers = np.empty((2, math.prod(self.pairs)))
+        kernels().regressions(self._roots_of_pairs(rows)[0], rows, *answers, self._scratch)
+        return answers
+
+    def _noise(self) -> float:
+        """Return the mean squared residual, with one pseudo-example of variance ¼, the largest possible."""
+        residuals = float((self._roots[0, -1, -1] ** 2).sum())
+        return (0.25 + residuals) / (1.0 + self.episodes * self.horizon)
+
+    def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
+        """Return ½ + θ·z, clipped to [0, 1], for θ ~ N(A⁻¹b, noise·A⁻¹): one θ if `shared`, else one for each pair."""
+        means, _ = self._regressions(self._prepare(context))
+        directions = self._scratch[:-1]
+        normals = generator.standard_normal((self.dimension, 1) if self.shared else directions.shape)
+        drawn = 0.5 + means + math.sqrt(self._noise()) * (directions * normals).sum(axis=0)
+        return np.asarray(np.clip(drawn, 0.0, 1.0).reshape(self.pairs))
 
     def best_loss(self) -> float:
         """Return the loss of the best weights of norm at most `weight_norm`, for each weight vector."""

@@ -103,9 +103,10 @@ class SoftmaxDynamics(Rated, DynamicsForecasters):
         tables = {"realizable": (self._weights,), "proven": (self._step_weights,)}
         return np.stack([self._table(w, row) for w in tables.get(self.rate, (self._weights, self._step_weights))])
 
-    def _table(self, weights: FloatArray, row: FloatArray) -> FloatArray:
+    def _table(self, weights: FloatArray, row: FloatArray, offsets: FloatArray | None = None) -> FloatArray:
         table = np.empty(self.shape)
-        softmax_kernels().softmax_table(weights, self._offsets, row, table.reshape(self._offsets.shape))
+        offsets = self._offsets if offsets is None else offsets
+        softmax_kernels().softmax_table(weights, offsets, row, table.reshape(self._offsets.shape))
         return table
 
     def _learn(self, row: FloatArray, episode: Episode) -> None:
@@ -135,16 +136,25 @@ class SoftmaxDynamics(Rated, DynamicsForecasters):
         self._step_weights[pair] = (rotated * strengths / (strengths + high)) @ basis.T
 
     def _expected_divergence(self, row: FloatArray, prediction: FloatArray) -> FloatArray:
-        """Return ¼·Σ p(1-p)·Var(logit), and the distance of the Newton fit from P̂.
-
-        To first order E D² = ¼·Σ Var(p)/p. Adding one number to all logits changes nothing, which their independent
-        covariances do not know: hence the factor (K-1)/K.
-        """
+        """Return ¼·Σ p(1-p)·Var(logit), to first order ¼·Σ Var(p)/p = E D², and the distance of the fit from P̂."""
         fitted = self._table(self._weights, row)
-        variances = ((self._covariances @ row) @ row).reshape(self.shape)
-        successors = self._possible.sum(axis=-1).reshape(self.shape[:2])
-        spread = 0.25 * (fitted * (1.0 - fitted) * variances).sum(axis=-1) * (1.0 - 1.0 / successors)
+        spread = 0.25 * (fitted * (1.0 - fitted) * self._logit_variances(row).reshape(self.shape)).sum(axis=-1)
         return np.asarray(np.minimum(spread + self.game.divergence(fitted, prediction), 2.0))
+
+    def _logit_variances(self, row: FloatArray) -> FloatArray:
+        """Return (S·A, S), each times (K-1)/K.
+
+        Adding one number to all logits of a pair changes nothing, which their independent covariances do not know.
+        """
+        successors = self._possible.sum(axis=-1, keepdims=True)
+        return np.asarray(((self._covariances @ row) @ row) * (1.0 - 1.0 / successors))
+
+    def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
+        """Return a table from Laplace's approximation: normal logits around the Newton fit."""
+        row = self._prepare(context)
+        variances = self._logit_variances(row)
+        shifted = self._offsets + np.sqrt(np.maximum(variances, 0.0)) * generator.standard_normal(variances.shape)
+        return self._table(self._weights, row, shifted)
 
     def _textbook_bound(self, episodes: int) -> float:
         groups, size, kappa = len(self._weights), self.dimension, self.curvature

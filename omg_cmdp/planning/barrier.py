@@ -57,12 +57,12 @@ def plan(
     tolerance = validation.positive_number("tolerance", tolerance)
     earlier = _NO_POLICY if start is None else _earlier_policy(mdp, start)
 
-    engine = _engine()
+    engine, states = _engine(), mdp.states
     kernel, rewards, first, mask = mdp.raw
     rows = _NO_ROWS
-    if mdp.states >= SPARSE_FROM and np.count_nonzero(kernel) < SPARSE_BELOW * kernel.size:
+    if states >= SPARSE_FROM and np.count_nonzero(kernel) < SPARSE_BELOW * kernel.size:
         rows = engine.sparse_rows(kernel, mask)
-    with engine.one_thread() if mdp.states >= engine.BLAS_FROM else _ANY_THREADS:
+    with engine.one_thread() if states >= engine.BLAS_FROM else _ANY_THREADS:
         # Half of the tolerance is for the loop; the rest absorbs what recomputing the pair changes.
         policy, values, reached, iterations = engine.solve(
             kernel, *rows, rewards, first, mask, mdp.horizon, kind, coefficients, 0.5 * tolerance / scale, earlier

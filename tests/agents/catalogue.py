@@ -3,7 +3,34 @@
 import numpy as np
 
 from omg_cmdp import OMG, Space, oracles
-from omg_cmdp.agents import Adaptive, Fixed, Greedy, PosteriorSampling
+from omg_cmdp.agents import (
+    FALCON,
+    GLMORL,
+    GLMRLSVI,
+    PCIGW,
+    UC3RL,
+    UCBVI,
+    Adaptive,
+    Blind,
+    Boltzmann,
+    Clusters,
+    EpsilonGreedy,
+    FastCB,
+    FeelGoodThompson,
+    Fixed,
+    Greedy,
+    Informed,
+    LocalIGW,
+    NormalisedIGW,
+    OccupancyEntropy,
+    PerBall,
+    PerContext,
+    PosteriorSampling,
+    SquareCB,
+    Uniform,
+    epoch_omg,
+    epoch_pc_igw,
+)
 
 STATES, ACTIONS, HORIZON, DIMENSION, FUNCTIONS = 3, 3, 4, 3, 6
 SIZE = {"states": STATES, "actions": ACTIONS, "horizon": HORIZON}
@@ -61,7 +88,31 @@ ORACLES = {
     ),
 }
 
-SAMPLED = ("finite", "known by step", "finite rewards, known dynamics by step")
+OFFLINE = {
+    "offline finite": (
+        LABELS,
+        lambda: (
+            oracles.OfflineFiniteRewards(REWARDS, horizon=HORIZON),
+            oracles.OfflineFiniteDynamics(KERNELS, horizon=HORIZON, smoothing=0.01),
+        ),
+    ),
+    "offline linear and softmax": (
+        VECTORS,
+        lambda: (
+            oracles.OfflineLinearRewards(**SIZE, dimension=DIMENSION),
+            oracles.OfflineSoftmaxDynamics(**SIZE, dimension=DIMENSION),
+        ),
+    ),
+}
+
+SAMPLED = (
+    "finite",
+    "counts",
+    "linear and softmax",
+    "known by step",
+    "known rewards by step, counted dynamics",
+    "finite rewards, known dynamics by step",
+)
 """Those with a posterior to sample from."""
 
 KINDS = {
@@ -74,12 +125,58 @@ KINDS = {
     "fixed object, episodes": lambda *parts, **more: OMG(*parts, Fixed(200.0), episodes=500, **more),
     "greedy": lambda *parts, **more: Greedy(*parts, **more),
     "posterior sampling": lambda *parts, **more: PosteriorSampling(*parts, seed=3, **more),
+    "feel-good Thompson": lambda *parts, **more: FeelGoodThompson(*parts, optimism=1.0, seed=3, **more),
+    "PC-IGW": lambda *parts, **more: PCIGW(*parts, seed=3, **more),
+    "local IGW": lambda *parts, **more: LocalIGW(*parts, 20.0, **more),
+    "Boltzmann": lambda *parts, **more: Boltzmann(*parts, lambda t: 10.0 * np.sqrt(t), **more),
+    "occupancy entropy": lambda *parts, **more: OccupancyEntropy(*parts, **more),
+    "epsilon-greedy": lambda *parts, **more: EpsilonGreedy(*parts, **more),
+    "uniform": lambda *parts, **more: Uniform(*parts, **more),
+    "UC³RL": lambda *parts, contexts=LABELS, **more: UC3RL(*parts, contexts=contexts, **more),
+    "RM-UCDD": lambda *parts, contexts=LABELS, **more: UC3RL(*parts, contexts=contexts, counts="policy", **more),
+    "epoch OMG": lambda *parts, **more: epoch_omg(*parts, **more),
+    "epoch PC-IGW": lambda *parts, **more: epoch_pc_igw(*parts, seed=3, **more),
 }
+
+OWN_STATISTICS = {
+    "UCBVI, blind": (LABELS, lambda space, **more: UCBVI(space, Blind(), **more)),
+    "UCBVI, per context": (LABELS, lambda space, **more: UCBVI(space, PerContext(), scale=0.1, **more)),
+    "UCBVI, per vector": (VECTORS, lambda space, **more: UCBVI(space, PerContext(), **more)),
+    "UCBVI, per ball": (VECTORS, lambda space, **more: UCBVI(space, PerBall(1.0), scale=0.1, **more)),
+    "UCBVI, per ball of labels": (LABELS, lambda space, **more: UCBVI(space, PerBall(0.5, _apart), **more)),
+    "UCBVI, clusters": (VECTORS, lambda space, **more: UCBVI(space, Clusters(VECTORS[:2]), **more)),
+    "GLM-ORL": (VECTORS, lambda space, **more: GLMORL(space, dimension=DIMENSION, scale=0.1, **more)),
+    "GLM-ORL, labels": (LABELS, lambda space, **more: GLMORL(space, dimension=1, features=lambda _: [1.0], **more)),
+    "GLM-RLSVI": (VECTORS, lambda space, **more: GLMRLSVI(space, dimension=DIMENSION, link="linear", seed=3, **more)),
+    "informed": (LABELS, lambda space, **more: Informed(space, _truth(space), **more)),
+}
+"""Those without oracles: contexts, and how to make one."""
+
+ONE_STEP = {**SIZE, "horizon": 1}
+BANDITS = {
+    "normalised IGW": lambda space, **more: NormalisedIGW(space, *_one_step(oracles.FiniteRewards), 20.0, **more),
+    "SquareCB": lambda space, **more: SquareCB(space, *_one_step(oracles.FiniteRewards), **more),
+    "FALCON": lambda space, **more: FALCON(space, *_one_step(oracles.OfflineFiniteRewards), **more),
+    "FastCB": lambda space, **more: FastCB(space, *_one_step(oracles.LogLossRewards), lambda t: 5.0 * t, **more),
+}
+"""Those for episodes of one step."""
+
+
+def _one_step(kind):
+    return kind(REWARDS, horizon=1), oracles.CountDynamics(**ONE_STEP)
+
+
+def _truth(space):
+    return lambda context: space.mdp(transitions=KERNELS[context][0], rewards=STEP_REWARDS[context])
+
+
+def _apart(one, other):
+    return float(one != other)
 
 
 def build(kind, oracle="finite", space="plain", **more):
     """Return (contexts, agent)."""
-    contexts, make = ORACLES[oracle]
+    contexts, make = (ORACLES | OFFLINE)[oracle]
     return contexts, KINDS[kind](SPACES[space], *make(), **more)
 
 
@@ -90,10 +187,26 @@ def each_agent():
     varied += [(kind, "finite", space, {}) for kind in few for space in list(SPACES)[1:]]
     varied += [(kind, oracle, "plain", {}) for kind in few for oracle in list(ORACLES)[1:]]
     varied += [("posterior sampling", oracle, "restricted", {}) for oracle in ORACLES if oracle in SAMPLED]
+    varied += [("feel-good Thompson", "finite", "restricted, spread start", {"reward_range": (-2, 5)})]
     varied += [("float", "linear and softmax", "restricted, spread start", {})]
     varied += [(kind, "counts", "restricted", {"reward_range": (-2, 5)}) for kind in ("adaptive", "theory", "greedy")]
+    rest = ("PC-IGW", "local IGW", "Boltzmann", "occupancy entropy", "epsilon-greedy", "uniform")
+    varied += [(kind, "known by step", "restricted, spread start", {"reward_range": (-2, 5)}) for kind in rest]
+    counting, general = ("UC³RL", "RM-UCDD"), {"contexts": None, "reachability": 1.0, "episodes": 50}
+    varied += [(kind, "offline finite", space, general) for kind in counting for space in SPACES]
+    varied += [(kind, "offline linear and softmax", "restricted", general) for kind in counting]
+    varied += [(kind, "offline linear and softmax", "restricted", {"contexts": VECTORS}) for kind in counting]
+    varied += [(kind, "known rewards by step, counted dynamics", "restricted", {}) for kind in counting]
+    varied += [("epoch OMG", oracle, "restricted", {}) for oracle in OFFLINE]
     found = {}
     for kind, oracle, space, more in varied:
         name = ", ".join([kind, oracle, space, *(f"{key} {value}" for key, value in more.items())])
         found[name] = build(kind, oracle, space, **more)
+    for kind, (contexts, make) in OWN_STATISTICS.items():
+        for space, more in (("plain", {}), ("restricted, spread start", {"reward_range": (-2, 5)})):
+            found[f"{kind}, {space}"] = contexts, make(SPACES[space], **more)
+    for kind, make in BANDITS.items():
+        found[kind] = LABELS, make(Space(**ONE_STEP))
+        hard = Space(**ONE_STEP, start=[0.2, 0.3, 0.5], admissible=MASK)
+        found[f"{kind}, restricted, spread start"] = LABELS, make(hard, reward_range=(-2, 5))
     return found

@@ -9,7 +9,7 @@ from omg_cmdp import adversaries, oracles
 from omg_cmdp.agents import Agent, Decision, Greedy, Mixture
 from omg_cmdp.experiments.ledger import COLUMNS
 from tests.experiments.worlds import AGENTS, HORIZON, LABELS, SIZE, Own, counts, finite, make_run
-from tests.random_mdps import by_step
+from tests.random_mdps import by_step, random_mdp
 
 SECONDS = [name for name in COLUMNS if name.startswith("seconds")]
 EPISODES = 25
@@ -111,6 +111,9 @@ def test_rounds_are_in_order_and_complete(case):
         this.draw.trajectory.check(run.environment.space)
         if this.decision.occupancy is not None:
             assert run.ledger.column("tuples")[this.episode - 1] == np.count_nonzero(this.decision.occupancy)
+    for name in ("gamma", "certificate", "iterations"):
+        np.testing.assert_array_equal(run.ledger.column(name), [getattr(this.decision, name) for this in rounds])
+    assert (run.ledger.table()[SECONDS] > 0.0).all(axis=None)
 
 
 @pytest.mark.parametrize("kind", AGENTS)
@@ -165,6 +168,25 @@ def test_a_start_that_does_not_match_is_refused():
     agent = Greedy(omg.Space(**SIZE, start=2), *counts(world))
     with pytest.raises(ValueError, match="`agent` must"):
         omg.simulate(world, adversaries.IID(LABELS), agent, episodes=1)
+
+
+class Curious(adversaries.Adversary):
+    """Looks at the policy of every label before it chooses the last one."""
+
+    def context(self, episode, view, generator):
+        self.seen = [view.policy(label) for label in LABELS]
+        return LABELS[-1]
+
+
+def test_a_decision_that_the_adversary_saw_is_the_one_played():
+    world, rounds = Own(), []
+    agent, adversary = omg.OMG(world.space, *finite(world)), Curious()
+    run = omg.Run(world, adversary, agent, observe=rounds.append)
+    decided, agent.decide = [], lambda context: decided.append(omg.OMG.decide(agent, context)) or decided[-1]
+    run.advance(3)
+    assert len(decided) == 3 * len(LABELS)
+    assert [this.decision for this in rounds] == decided[len(LABELS) - 1 :: len(LABELS)]
+    assert adversary.seen[-1] is rounds[-1].decision.policy
 
 
 class Uniform(Agent):
@@ -224,6 +246,19 @@ def test_a_mixture_is_drawn_with_its_probabilities():
     drawn = [mixture.draw(generator) for _ in range(4000)]
     shares = [np.mean([np.array_equal(policy, one) for one in drawn]) for policy in mixture.policies]
     np.testing.assert_allclose(shares, mixture.probabilities, atol=0.03)
+
+
+@pytest.mark.parametrize("part", ["mixture", "model"])
+def test_decisions_about_another_size_are_refused(part):
+    world, mdp = Own(), random_mdp(np.random.default_rng(0), 4, 2, HORIZON)
+    odd = {"mixture": Mixture(np.full((2, HORIZON, 4, 2), 0.5), np.array([0.5, 0.5])), "model": mdp}[part]
+
+    class Odd(Uniform):
+        def decide(self, context):
+            return Decision(policy=self.policy(context), **{part: odd})
+
+    with pytest.raises(ValueError, match="`decide` must return policies and a kernel of shapes"):
+        omg.simulate(world, adversaries.IID(LABELS), Odd(world.space), episodes=1)
 
 
 @pytest.mark.parametrize(

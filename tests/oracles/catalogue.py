@@ -100,6 +100,7 @@ COMBINED = {
         LABELS,
         lambda h: oracles.StepwiseDynamics([oracles.CountDynamics(**SIZE, horizon=1) for _ in range(h)]),
     ),
+    "log-loss finite rewards": (LABELS, lambda h: oracles.LogLossRewards(REWARDS, horizon=h)),
     "step-dependent finite rewards": (
         LABELS,
         lambda h: oracles.FiniteRewards(
@@ -108,10 +109,41 @@ COMBINED = {
     ),
 }
 
+OFFLINE = {
+    "offline finite rewards": (LABELS, lambda h: oracles.OfflineFiniteRewards(REWARDS, horizon=h)),
+    "offline finite dynamics": (
+        LABELS,
+        lambda h: oracles.OfflineFiniteDynamics(KERNELS, horizon=h, smoothing=0.01, support=SUPPORT),
+    ),
+    "offline linear": (VECTORS, lambda h: oracles.OfflineLinearRewards(**SIZE, dimension=DIMENSION, horizon=h)),
+    "offline shared linear": (
+        VECTORS,
+        lambda h: oracles.OfflineLinearRewards(
+            **SIZE, dimension=DIMENSION, horizon=h, features=shared_features, shared=True
+        ),
+    ),
+    "offline softmax": (VECTORS, lambda h: oracles.OfflineSoftmaxDynamics(**SIZE, dimension=DIMENSION, horizon=h)),
+    "offline tilted softmax": (
+        VECTORS,
+        lambda h: oracles.OfflineSoftmaxDynamics(
+            **SIZE, dimension=DIMENSION, horizon=h, base=SUPPORT / SUPPORT.sum(axis=-1, keepdims=True)
+        ),
+    ),
+}
+
+EPOCHS = {
+    "epochs of known rewards": (LABELS, lambda h: oracles.EpochRewards(known_rewards(h))),
+    "epochs of stepwise rewards": (LABELS, lambda h: oracles.EpochRewards(COMBINED["stepwise rewards"][1](h))),
+    "epochs of least squares": (LABELS, lambda h: oracles.EpochRewards(OFFLINE["offline finite rewards"][1](h))),
+    "epochs of transition counts": (LABELS, lambda h: oracles.EpochDynamics(oracles.CountDynamics(**SIZE, horizon=h))),
+    "epochs of maximum likelihood": (VECTORS, lambda h: oracles.EpochDynamics(OFFLINE["offline softmax"][1](h))),
+}
+
 EVERY = {f"{name}, {rate}": (contexts, rate, build) for name, (contexts, build) in RATED.items() for rate in RATES}
 
 
 def each_oracle(horizon):
     """Return name -> (contexts, oracle), for every class and rate."""
     rated = {name: (contexts, build(horizon, rate)) for name, (contexts, rate, build) in EVERY.items()}
-    return rated | {name: (contexts, build(horizon)) for name, (contexts, build) in COMBINED.items()}
+    others = COMBINED | OFFLINE | EPOCHS
+    return rated | {name: (contexts, build(horizon)) for name, (contexts, build) in others.items()}

@@ -95,14 +95,44 @@ def test_charges_against_numpy(count, rng):
 @pytest.mark.parametrize("steps", [1, 6])
 def test_locate_is_the_index_of_a_flat_table(steps, rng):
     states, actions, pairs = rng.integers(4, size=6), rng.integers(3, size=6), np.empty(6, dtype=np.int64)
-    assert compiled.locate(states, actions, (steps, 4, 3), pairs)
+    assert compiled.locate(states, actions, steps, 4, 3, pairs)
     layers = np.arange(6) if steps > 1 else np.zeros(6, dtype=np.int64)
     np.testing.assert_array_equal(pairs, np.ravel_multi_index((layers, states, actions), (steps, 4, 3)))
     for values, bad in ((states, 4), (states, -1), (actions, 3), (actions, -1)):
         broken = values.copy()
         broken[4] = bad
         given_states, given_actions = (broken, actions) if values is states else (states, broken)
-        assert not compiled.locate(given_states, given_actions, (steps, 4, 3), pairs)
+        assert not compiled.locate(given_states, given_actions, steps, 4, 3, pairs)
+
+
+@pytest.mark.parametrize("steps", [(), (6,)])
+def test_an_episode_is_read_into_the_cells_of_a_flat_table(steps, rng):
+    states, actions, next_states, rewards = (*(rng.integers(n, size=6) for n in (4, 3, 4)), rng.random(6))
+    layers = (np.arange(6),) if steps else ()
+    squares, logs = SQUARE.read((*steps, 4, 3), 6, states, actions, rewards), (*steps, 4, 3, 4)
+    np.testing.assert_array_equal(squares.cells, np.ravel_multi_index((*layers, states, actions), (*steps, 4, 3)))
+    episode = LOG.read(logs, 6, states, actions, next_states)
+    np.testing.assert_array_equal(episode.pairs, squares.cells)
+    np.testing.assert_array_equal(episode.cells, np.ravel_multi_index((*layers, states, actions, next_states), logs))
+
+
+@pytest.mark.parametrize(
+    ("game", "shape", "place", "bad", "message"),
+    [
+        (SQUARE, (4, 3), 0, 4, r"`states` must lie in 0\.\.3, got 4"),
+        (SQUARE, (4, 3), 1, -1, r"`actions` must lie in 0\.\.2, got -1"),
+        (SQUARE, (4, 3), 2, np.nan, r"`rewards` must lie in \[0, 1\], got nan"),
+        (SQUARE, (4, 3), 2, 1.5, r"`rewards` must lie in \[0, 1\], got 1.5"),
+        (LOG, (4, 3, 4), 0, -1, r"`states` must lie in 0\.\.3, got -1"),
+        (LOG, (4, 3, 4), 1, 3, r"`actions` must lie in 0\.\.2, got 3"),
+        (LOG, (4, 3, 4), 2, 4, r"`next_states` must lie in 0\.\.3, got 4"),
+    ],
+)
+def test_what_is_out_of_range_is_named(game, shape, place, bad, message):
+    episode = [np.zeros(6, dtype=np.int64), np.zeros(6, dtype=np.int64), np.zeros(6, type(bad))]
+    episode[place][4] = bad
+    with pytest.raises(ValueError, match=message):
+        game.read(shape, 6, *episode)
 
 
 def test_the_substitution_mixes_at_rate_two(rng):

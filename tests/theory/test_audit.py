@@ -11,7 +11,6 @@ import omg_cmdp as omg
 from omg_cmdp.agents import Greedy
 from omg_cmdp.agents.gamma import Adaptive, Anytime, Fixed
 from omg_cmdp.environments import CombinationLock, SoftmaxWorld
-from omg_cmdp.experiments.evaluation import model_errors
 from omg_cmdp.theory import Audit, Summary, bounds, combine
 from omg_cmdp.theory.statements import STATEMENTS
 
@@ -149,8 +148,7 @@ def test_the_floor_bounds_the_regret_whatever_the_uncertainty(world, seed):
         assert m.min() >= least * (1.0 - 1e-12)
         held = played.decision.occupancy > 0.0
         cost_of_weights += float(((m - least) * (1.0 + played.decision.occupancy))[held].sum())
-        errors = model_errors(played)
-        reward_error, dynamics_error = reward_error + errors[0], dynamics_error + errors[1]
+        reward_error, dynamics_error = reward_error + played.errors[0], dynamics_error + played.errors[1]
     measured = {"horizon": size.horizon, "reward_error": reward_error, "dynamics_error": dynamics_error}
     estimation = bounds.estimation(**measured)
     with_floor = bounds.with_floor(
