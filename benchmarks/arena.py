@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import concurrent.futures
 import json
 import time
@@ -29,7 +30,7 @@ WORLDS: dict[str, Callable[..., World]] = {
     "bandit": environments.ContextualBandit,
 }
 ADVERSARIES = ("iid", "sorted", "adaptive")
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parent / "results" / "arena.jsonl"
 LOOK = 3
 """How many contexts, drawn anew, the adaptive adversary compares before each episode."""
 
@@ -77,19 +78,31 @@ def run(cell: Cell) -> dict[str, Any]:
     }
 
 
-def finished(path: Path) -> dict[Cell, dict[str, Any]]:
+def asked(name: str, description: str | None) -> argparse.Namespace:
+    """Return what the command line of a study asks for."""
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=description)
+    parser.add_argument("--seeds", type=int, nargs=2, default=(0, 10), metavar=("FIRST", "END"))
+    parser.add_argument("--episodes", type=int, default=3000)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--summary", action="store_true")
+    arguments = parser.parse_args()
+    arguments.seeds = range(*arguments.seeds)
+    return arguments
+
+
+def finished() -> dict[Cell, dict[str, Any]]:
     """Return the results so far."""
-    lines = path.read_text().splitlines() if path.exists() else []
+    lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
     rows = [json.loads(line) for line in lines]
     return {Cell(**{name: row[name] for name in Cell._fields}): row for row in rows}
 
 
-def study(cells: Iterable[Cell], path: Path, workers: int) -> None:
+def study(cells: Iterable[Cell], workers: int) -> None:
     """Run what is missing, and append each result to the file as soon as it is there."""
-    done = finished(path)
+    done = finished()
     missing = [cell for cell in dict.fromkeys(cells) if cell not in done]
-    path.parent.mkdir(exist_ok=True)
-    with concurrent.futures.ProcessPoolExecutor(workers) as pool, path.open("a") as file:
+    RESULTS.parent.mkdir(exist_ok=True)
+    with concurrent.futures.ProcessPoolExecutor(workers) as pool, RESULTS.open("a") as file:
         running = [pool.submit(run, cell) for cell in missing]
         for number, future in enumerate(concurrent.futures.as_completed(running), 1):
             file.write(json.dumps(future.result()) + "\n")

@@ -5,22 +5,20 @@ Every run is kept in benchmarks/results/arena.jsonl and not run again. `--summar
 
 from __future__ import annotations
 
-import argparse
 import itertools
 from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.arena import ADVERSARIES, RESULTS, WORLDS, Cell, finished, study
+from benchmarks.arena import ADVERSARIES, WORLDS, Cell, asked, finished, study
 
 FIXED = tuple(f"fixed {10.0**k:.0e}" for k in range(9))
 AGENTS = ("OMG", "greedy", "posterior sampling", *FIXED)
-KEPT = RESULTS / "arena.jsonl"
 
 
 def summary(seeds: range, episodes: int) -> Iterator[str]:
     """Yield the lines of the tables: mean regret by cell, and the ratios that count."""
-    results = finished(KEPT)
+    results = finished()
 
     def mean(world: str, adversary: str, agent: str, what: str = "regret") -> float:
         return float(np.mean([results[Cell(world, adversary, agent, seed, episodes)][what] for seed in seeds]))
@@ -49,17 +47,12 @@ def summary(seeds: range, episodes: int) -> Iterator[str]:
 
 def main() -> None:
     """Run and summarise."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.exploration", description=__doc__)
-    parser.add_argument("--seeds", type=int, nargs=2, default=(0, 10), metavar=("FIRST", "END"))
-    parser.add_argument("--episodes", type=int, default=3000)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--summary", action="store_true")
-    arguments = parser.parse_args()
-    seeds = range(*arguments.seeds)
+    arguments = asked("exploration", __doc__)
+    seeds = arguments.seeds
     if not arguments.summary:
         grid = itertools.product(seeds, WORLDS, ADVERSARIES, AGENTS)
         cells = (Cell(world, adversary, agent, seed, arguments.episodes) for seed, world, adversary, agent in grid)
-        study(cells, KEPT, arguments.workers)
+        study(cells, arguments.workers)
     print("\n".join(summary(seeds, arguments.episodes)))
 
 

@@ -5,16 +5,14 @@ Every run is kept in benchmarks/results/arena.jsonl and not run again. `--summar
 
 from __future__ import annotations
 
-import argparse
 import itertools
 
 import numpy as np
 import pandas as pd
 
-from benchmarks.arena import ADVERSARIES, RESULTS, WORLDS, Cell, finished, study
+from benchmarks.arena import ADVERSARIES, WORLDS, Cell, asked, finished, study
 from benchmarks.rivals import RIVALS
 
-KEPT = RESULTS / "arena.jsonl"
 TUNING_SEEDS, TUNING_EPISODES = range(100, 102), 1000
 NEARLY_NOTHING = 1.0
 """Added to both sides of a ratio of regrets: below it, differences are luck."""
@@ -34,7 +32,7 @@ def tuning() -> dict[tuple[str, str], list[Cell]]:
 
 def chosen() -> dict[str, str]:
     """Return each agent's name with the constant of the smallest geometric mean over the tuning runs."""
-    results = finished(KEPT)
+    results = finished()
     scores = {
         names: float(np.mean(np.log([results[cell]["regret"] + NEARLY_NOTHING for cell in runs])))
         for names, runs in tuning().items()
@@ -47,7 +45,7 @@ def chosen() -> dict[str, str]:
 
 def table(seeds: range, episodes: int) -> pd.DataFrame:
     """Return the runs of the league, a row for each, with the agent's name and its constant."""
-    results = finished(KEPT)
+    results = finished()
     rows = []
     for agent, name in chosen().items():
         constant = name.removeprefix(agent).strip()
@@ -88,17 +86,12 @@ def _worlds(agent: str) -> list[str]:
 
 def main() -> None:
     """Tune, run and summarise."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.league", description=__doc__)
-    parser.add_argument("--seeds", type=int, nargs=2, default=(0, 10), metavar=("FIRST", "END"))
-    parser.add_argument("--episodes", type=int, default=3000)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--summary", action="store_true")
-    arguments = parser.parse_args()
-    seeds = range(*arguments.seeds)
+    arguments = asked("league", __doc__)
+    seeds = arguments.seeds
     if not arguments.summary:
-        study(itertools.chain.from_iterable(tuning().values()), KEPT, arguments.workers)
+        study(itertools.chain.from_iterable(tuning().values()), arguments.workers)
         runs = [cell for agent, name in chosen().items() for cell in cells(agent, name, seeds, arguments.episodes)]
-        study(sorted(runs, key=lambda cell: cell.seed), KEPT, arguments.workers)
+        study(sorted(runs, key=lambda cell: cell.seed), arguments.workers)
     print(f"{len(seeds)} seeds, T = {arguments.episodes}\n")
     print(summary(table(seeds, arguments.episodes)))
 

@@ -40,6 +40,21 @@ def positive_number(name: str, value: Any) -> float:
     return number
 
 
+def probability(name: str, value: float) -> float:
+    """Return `value` as a float in (0, 1)."""
+    number = positive_number(name, value)
+    if number >= 1.0:
+        raise ValueError(f"`{name}` must lie in (0, 1), got {value!r}")
+    return number
+
+
+def seed_number(seed: int) -> int:
+    """Return `seed`, an integer of at least 0."""
+    if not isinstance(seed, int) or seed < 0:
+        raise ValueError(f"`seed` must be an integer of at least 0, got {seed!r}")
+    return seed
+
+
 def float_table(name: str, value: ArrayLike) -> FloatArray:
     """Return `value` as a fresh C-ordered float64 array."""
     if type(value) is np.ndarray and value.dtype == np.float64:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import os
 from collections.abc import Hashable, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,11 +88,83 @@ class Agent(abc.ABC):
         self.load(read_arrays(path, kind=_KIND, version=_VERSION))
 
 
-class ModelAgent(Agent):
-    """An agent with two oracles: the model of a context is what they predict, frozen until the next update."""
+class Learner(Agent):
+    """An agent that checks its episodes, counts them, and is saved with all that it learned."""
 
     make: ClassVar[tuple[str, ...]] = ()
     """The attributes that must be equal between an agent that is saved and one that is restored."""
+
+    def __init__(self, space: Space, *, reward_range: tuple[float, float] = (0.0, 1.0)) -> None:
+        if not isinstance(space, Space):
+            raise ValueError(f"`space` must be a Space, got {type(space).__name__}")
+        self.space = space
+        self.reward_range = _interval(reward_range)
+        self.episodes_seen = 0
+
+    @abc.abstractmethod
+    def decide(self, context: Context) -> Decision:
+        """Return the policy, and how it came about."""
+
+    @abc.abstractmethod
+    def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
+        """Learn from a checked episode with `rewards` in [0, 1]; refuse its context before anything changes."""
+
+    @abc.abstractmethod
+    def _learned(self) -> dict[str, NDArray[Any]]:
+        """Return what was learned."""
+
+    @abc.abstractmethod
+    def _load_learned(self, state: Mapping[str, NDArray[Any]], episodes: int) -> None:
+        """Continue with what was learned in so many episodes; refuse it before anything changes."""
+
+    @final
+    def policy(self, context: Context) -> FloatArray:
+        """Return the policy (H, S, A) for the next episode."""
+        return self.decide(context).policy
+
+    @final
+    def update(self, trajectory: Trajectory) -> None:
+        """Learn from an episode, or refuse it."""
+        if not isinstance(trajectory, Trajectory):
+            raise ValueError(f"`trajectory` must be a Trajectory, got {type(trajectory).__name__}")
+        trajectory.check(self.space, self.reward_range)
+        self._learn(trajectory, self._scaled(trajectory.rewards))
+        self.episodes_seen += 1
+
+    def _scaled(self, rewards: FloatArray) -> FloatArray:
+        """Return rewards of `reward_range` as numbers in [0, 1]."""
+        low, high = self.reward_range
+        if (low, high) == (0.0, 1.0):
+            return rewards
+        return np.clip((rewards - low) / (high - low), 0.0, 1.0)
+
+    def _make(self) -> str:
+        parts = [f"{name} {getattr(self, name)}" for name in ("reward_range", *self.make)]
+        sizes = f"{self.space.states} states, {self.space.actions} actions, horizon {self.space.horizon}"
+        tables = f"start {fingerprint(self.space.start)}, admissible {fingerprint(self.space.admissible)}"
+        return ", ".join([type(self).__name__, sizes, tables, *parts])
+
+    @final
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return what was learned, and how many episodes there were."""
+        account = {"make": np.array(self._make()), "episodes_seen": np.array(float(self.episodes_seen))}
+        return {**account, **self._learned()}
+
+    @final
+    def load(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue, to the bit, where the agent of equal make was whose `state()` this is."""
+        if str(state.get("make")) != self._make():
+            raise ValueError(f"`state` must come from {self._make()!r}, got {str(state.get('make'))!r}")
+        state = read_state(state)
+        episodes = restored("episodes_seen", state, ())
+        if episodes < 0 or episodes != int(episodes):
+            raise ValueError(f"`state` must hold a number of episodes, got {episodes}")
+        self._load_learned(state, int(episodes))
+        self.episodes_seen = int(episodes)
+
+
+class ModelAgent(Learner):
+    """An agent with two oracles: the model of a context is what they predict, frozen until the next update."""
 
     def __init__(
         self,
@@ -102,8 +174,7 @@ class ModelAgent(Agent):
         *,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> None:
-        if not isinstance(space, Space):
-            raise ValueError(f"`space` must be a Space, got {type(space).__name__}")
+        super().__init__(space, reward_range=reward_range)
         for name, oracle, kind in (
             ("reward_oracle", reward_oracle, RewardOracle),
             ("dynamics_oracle", dynamics_oracle, DynamicsOracle),
@@ -112,20 +183,9 @@ class ModelAgent(Agent):
                 raise ValueError(f"`{name}` must be a {kind.__name__}, got {type(oracle).__name__}")
             if getattr(oracle, "horizon", space.horizon) != space.horizon:
                 raise ValueError(f"`{name}` must have horizon {space.horizon}, got {getattr(oracle, 'horizon', None)}")
-        self.space = space
         self.reward_oracle = reward_oracle
         self.dynamics_oracle = dynamics_oracle
-        self.reward_range = _interval(reward_range)
-        self.episodes_seen = 0
         self._answered: Hashable | None = None  # the context that both oracles answered last, since the last update
-
-    def policy(self, context: Context) -> FloatArray:
-        """Return the policy (H, S, A) for the next episode."""
-        return self.decide(context).policy
-
-    @abc.abstractmethod
-    def decide(self, context: Context) -> Decision:
-        """Return the policy, and how it came about."""
 
     def model(self, context: Context) -> TabularMDP:
         """Return f̂ and P̂ of both oracles as an MDP."""
@@ -135,25 +195,14 @@ class ModelAgent(Agent):
         self._answered = context_key(context)
         return model
 
-    def update(self, trajectory: Trajectory) -> None:
+    def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Teach both oracles the episode, or neither."""
-        if not isinstance(trajectory, Trajectory):
-            raise ValueError(f"`trajectory` must be a Trajectory, got {type(trajectory).__name__}")
-        trajectory.check(self.space, self.reward_range)
-        # Both oracles answer, with tables of the right size, before either learns: what one refuses changes nothing.
+        # Both answer, with tables of the right size, before either learns: what one refuses changes nothing.
         self._check_tables(trajectory.context)
         context, states, actions = trajectory.context, trajectory.states[:-1], trajectory.actions
-        self.reward_oracle.update(context, states, actions, self._scaled(trajectory.rewards))
+        self.reward_oracle.update(context, states, actions, rewards)
         self.dynamics_oracle.update(context, states, actions, trajectory.next_states)
-        self.episodes_seen += 1
         self._answered = None
-
-    def _scaled(self, rewards: FloatArray) -> FloatArray:
-        """Return rewards of `reward_range` as numbers in [0, 1]."""
-        low, high = self.reward_range
-        if (low, high) == (0.0, 1.0):
-            return rewards
-        return np.clip((rewards - low) / (high - low), 0.0, 1.0)
 
     def _check_tables(self, context: Context) -> None:
         if self._answered is not None and self._answered == context_key(context):
@@ -167,33 +216,18 @@ class ModelAgent(Agent):
             if shape[-len(wanted) :] != wanted:
                 raise ValueError(f"`{name}` must predict tables of shape {wanted}, got {shape}")
 
-    def _make(self) -> str:
-        parts = [f"{name} {getattr(self, name)}" for name in ("reward_range", *self.make)]
-        sizes = f"{self.space.states} states, {self.space.actions} actions, horizon {self.space.horizon}"
-        tables = f"start {fingerprint(self.space.start)}, admissible {fingerprint(self.space.admissible)}"
-        return ", ".join([type(self).__name__, sizes, tables, *parts])
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return what both oracles learned, and how many episodes there were."""
+    def _learned(self) -> dict[str, NDArray[Any]]:
         oracles = {"reward": self.reward_oracle, "dynamics": self.dynamics_oracle}
-        learned = {f"{name}/{key}": array for name, oracle in oracles.items() for key, array in oracle.state().items()}
-        return {"make": np.array(self._make()), "episodes_seen": np.array(float(self.episodes_seen)), **learned}
+        return {f"{name}/{key}": array for name, oracle in oracles.items() for key, array in oracle.state().items()}
 
-    def load(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Continue, to the bit, where the agent of equal make was whose `state()` this is."""
-        if str(state.get("make")) != self._make():
-            raise ValueError(f"`state` must come from {self._make()!r}, got {str(state.get('make'))!r}")
-        state = read_state(state)
-        episodes = restored("episodes_seen", state, ())
-        if episodes < 0 or episodes != int(episodes):
-            raise ValueError(f"`state` must hold a number of episodes, got {episodes}")
-        before = self.state()
+    def _load_learned(self, state: Mapping[str, NDArray[Any]], episodes: int) -> None:
+        before = ModelAgent._learned(self)
         try:
             self._load_oracles(state)
         except ValueError:
             self._load_oracles(before)
             raise
-        self.episodes_seen, self._answered = int(episodes), None
+        self._answered = None
 
     def _load_oracles(self, state: Mapping[str, NDArray[Any]]) -> None:
         for prefix, oracle in (("reward/", self.reward_oracle), ("dynamics/", self.dynamics_oracle)):

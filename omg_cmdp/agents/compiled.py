@@ -20,3 +20,19 @@ def igw_kernels() -> ModuleType:
     from omg_cmdp.agents import igw_kernels as module
 
     return module
+
+
+@functools.cache
+def glm_kernels() -> ModuleType:
+    """Return `omg_cmdp.agents.glm_kernels`."""
+    from omg_cmdp.agents import glm_kernels as module
+
+    return module
+
+
+@functools.cache
+def uc3rl_kernels() -> ModuleType:
+    """Return `omg_cmdp.agents.uc3rl_kernels`."""
+    from omg_cmdp.agents import uc3rl_kernels as module
+
+    return module

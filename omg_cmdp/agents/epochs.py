@@ -15,6 +15,7 @@ For H = 1 OMG's weights are 1/(λ + γ·gap), λ their normaliser; FALCON's are 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import final
 
@@ -28,6 +29,7 @@ from omg_cmdp.validation import positive_number
 
 
 @final
+@dataclasses.dataclass(frozen=True)
 class EpochGamma(Gamma):
     """γ_m = scale·√τ, τ the number of episodes before the epoch, and 1 in the first: a function of the episode, too.
 
@@ -36,8 +38,10 @@ class EpochGamma(Gamma):
     True
     """
 
-    def __init__(self, scale: float) -> None:
-        self.scale = positive_number("scale", scale)
+    scale: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", positive_number("scale", self.scale))
 
     def __call__(self, episode: int) -> float:
         """Return γ in `episode`, counted from 1."""

@@ -28,9 +28,9 @@ from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.mdp.dynamic_programming import optimal_policy
 from omg_cmdp.mdp.tabular import Space
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.oracles.base import read_state, restored
+from omg_cmdp.oracles.base import restored
 from omg_cmdp.oracles.finite import FiniteDynamics, FiniteRewards
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, seed_number
 
 KEPT_CONTEXTS = 1024
 """The optimal values of so many contexts, those used last, are kept."""
@@ -63,11 +63,9 @@ class FeelGoodThompson(ModelAgent):
         ):
             if not isinstance(oracle, kind):
                 raise ValueError(f"`{name}` must be a {kind.__name__}, got {type(oracle).__name__}")
-        if not isinstance(seed, int) or seed < 0:
-            raise ValueError(f"`seed` must be an integer of at least 0, got {seed!r}")
         if not isinstance(optimism, int | float) or not 0.0 <= optimism < np.inf:
             raise ValueError(f"`optimism` must be a finite number of at least 0, got {optimism!r}")
-        self.seed, self.optimism = seed, float(optimism)
+        self.seed, self.optimism = seed_number(seed), float(optimism)
         self._rewards, self._dynamics = reward_oracle, dynamics_oracle
         self._promises = np.zeros((0, 0))  # Σ_i V*_{f,P}(c_i), (N, M) from the first episode on
         self._kept: OrderedDict[Hashable, FloatArray] = OrderedDict()
@@ -91,9 +89,9 @@ class FeelGoodThompson(ModelAgent):
         weights = np.exp(logs - logs.max())
         return np.asarray(weights / weights.sum())
 
-    def update(self, trajectory: Trajectory) -> None:
+    def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Teach both oracles the episode, and add what every pair promises for its context."""
-        super().update(trajectory)
+        super()._learn(trajectory, rewards)
         promised = self._optimal_values(trajectory.context)
         self._promises = self._promises + promised if self._promises.size else promised
 
@@ -110,16 +108,14 @@ class FeelGoodThompson(ModelAgent):
         self._kept.move_to_end(key)
         return self._kept[key]
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return what both oracles learned, the promises, and how many episodes there were."""
-        return {**super().state(), "promises": self._promises.copy()}
+    def _learned(self) -> dict[str, NDArray[Any]]:
+        """Return what both oracles learned, and the promises."""
+        return {**super()._learned(), "promises": self._promises.copy()}
 
-    def load(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Continue, to the bit, where the agent of equal make was whose `state()` this is."""
-        state = read_state(state)
+    def _load_learned(self, state: Mapping[str, NDArray[Any]], episodes: int) -> None:
         sizes = [len(restored(f"{part}/class_losses", state, (None,))) for part in ("reward", "dynamics")]
         promises = restored("promises", state, (sizes[0], sizes[1]))
-        super().load(state)
+        super()._load_learned(state, episodes)
         self._promises = promises
 
 

@@ -20,7 +20,7 @@ from omg_cmdp.mdp.dynamic_programming import value_ranges
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.barrier import plan
-from omg_cmdp.validation import FloatArray, positive_integer, positive_number
+from omg_cmdp.validation import FloatArray, positive_integer, positive_number, probability
 
 
 class Situation(NamedTuple):
@@ -74,7 +74,7 @@ class Theory(Gamma):
 
     def __init__(self, episodes: int, delta: float, *, exact: bool = False) -> None:
         self.episodes = positive_integer("episodes", episodes)
-        self.delta = _probability(delta)
+        self.delta = probability("delta", delta)
         self.constant = 31.0 if exact else 62.0
 
     def barrier(self, situation: Situation) -> Barrier:
@@ -94,7 +94,7 @@ class Anytime(Gamma):
     """
 
     def __init__(self, delta: float) -> None:
-        self.delta = _probability(delta)
+        self.delta = probability("delta", delta)
 
     def barrier(self, situation: Situation) -> Barrier:
         """Return γ_t."""
@@ -110,9 +110,9 @@ class Anytime(Gamma):
 class Adaptive(Gamma):
     """m = ½·√(q·u) + floor/√(n·t): explore where the oracles are unsure, u_h = κ·(u_f + range_h²·u_P).
 
-    u is the size that the oracles expect of the squared error (f* - f̂) + (P* - P̂)V_{h+1}, up to κ: transitions matter
-    by as much as what comes after them can differ, |(P* - P̂)V|² <= range(V)²·D²(P*, P̂), over any two states and
-    policies of the model. q is the occupancy that maximises ⟨q, f̂⟩ + Σ √(u·q), whose own barrier weights are
+    u is the size that the oracles expect, up to κ, of the squared error (f* - f̂) + (P* - P̂)V_{h+1}: transitions matter
+    by as much as what comes after them can differ, |(P* - P̂)V|² <= range(V)²·D²(P*, P̂). The range is the model's, over
+    all states and policies. q is the occupancy that maximises ⟨q, f̂⟩ + Σ √(u·q), whose own barrier weights are
     ½·√(q·u): with them the right side of the inequality above, for errors of size u, is smallest. The floor keeps a
     guarantee if u is too small: the sum ¼·Σ q̂·err²/m of T episodes is at most √(nT)/(4·floor) times what the oracles'
     bounds allow, and the floor itself costs at most 4·floor·√(nT). If u stays too large, so does Σ m: no floor helps
@@ -149,7 +149,7 @@ def most_tuples(space: Space) -> int:
 
 def gamma_rule(gamma: str | float | Callable[[int], float] | Gamma, episodes: int | None, delta: float) -> Gamma:
     """Return the rule that the argument `gamma` of an agent stands for."""
-    delta = _probability(delta)
+    delta = probability("delta", delta)
     if isinstance(gamma, Gamma):
         return gamma
     if not isinstance(gamma, str):
@@ -175,10 +175,3 @@ def _bounds(situation: Situation, episodes: int) -> tuple[float, float]:
             raise ValueError(f"`{name}` must have a finite `regret_bound` for this gamma, got {bound}")
         found.append(bound)
     return found[0], found[1]
-
-
-def _probability(delta: float) -> float:
-    number = positive_number("delta", delta)
-    if number >= 1.0:
-        raise ValueError(f"`delta` must lie in (0, 1), got {delta!r}")
-    return number

@@ -40,17 +40,14 @@ means steps that never shorten: `scale` is to be tuned, and `strong_convexity` t
 
 from __future__ import annotations
 
-import functools
 import math
-from types import ModuleType
 from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import Decision
-from omg_cmdp.agents.gamma import _probability
-from omg_cmdp.agents.statistics import StatisticsAgent
+from omg_cmdp.agents.base import Decision, Learner
+from omg_cmdp.agents.compiled import glm_kernels
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.dynamic_programming import best_response
 from omg_cmdp.mdp.tabular import Space, TabularMDP
@@ -58,7 +55,7 @@ from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import State, restored
 from omg_cmdp.oracles.compiled import kernels
 from omg_cmdp.oracles.features import FeatureMap, Features
-from omg_cmdp.validation import FloatArray, positive_integer, positive_number
+from omg_cmdp.validation import FloatArray, positive_integer, positive_number, probability, seed_number
 
 
 class Widths(NamedTuple):
@@ -70,7 +67,7 @@ class Widths(NamedTuple):
     """ξp >= ‖P̂ - P*‖₁."""
 
 
-class GLMAgent(StatisticsAgent):
+class GLMAgent(Learner):
     """What both have in common: the estimates and their confidence sets.
 
     `features` maps a context to x, of shape (`dimension`,); without it the context is x itself. `link` is "logit" or
@@ -109,7 +106,7 @@ class GLMAgent(StatisticsAgent):
         self._features = Features(features, (self.dimension,), feature_norm)
         self.feature_norm = self._features.norm
         self.scale = positive_number("scale", scale)
-        self.delta = _probability(delta)
+        self.delta = probability("delta", delta)
         self.ridge = positive_number("ridge", ridge)
         self.weight_norm = positive_number("weight_norm", weight_norm)
         least, most = _curvatures(link, space.states, self.weight_norm * self.feature_norm)
@@ -131,7 +128,7 @@ class GLMAgent(StatisticsAgent):
         row = self._features(context)
         states, actions = self.space.states, self.space.actions
         kernel = np.empty((states, actions, states))
-        _kernels().transitions(self._weights, row[0], self.link == "logit", kernel.reshape(-1, states))
+        glm_kernels().transitions(self._weights, row[0], self.link == "logit", kernel.reshape(-1, states))
         rewards = np.clip(0.5 + self._ridge(row)[0], 0.0, 1.0).reshape(states, actions)
         return self.space.mdp(transitions=kernel, rewards=rewards)
 
@@ -169,13 +166,13 @@ class GLMAgent(StatisticsAgent):
         np.add.at(self._visits, pairs, 1.0)
         learned = self._weights, self._inverses, self._growths
         setting = self.link == "logit", self.strong_convexity, self.weight_norm
-        _kernels().newton_steps(*learned, row[0], pairs, trajectory.next_states, *setting)
+        glm_kernels().newton_steps(*learned, row[0], pairs, trajectory.next_states, *setting)
         kernels().rotate_in(self._roots, row, pairs, rewards - 0.5, np.empty(self.dimension + 1))
 
-    def _statistics(self) -> dict[str, NDArray[Any]]:
+    def _learned(self) -> dict[str, NDArray[Any]]:
         return {name: getattr(self, f"_{name}").copy() for name in _LEARNED}
 
-    def _load_statistics(self, state: State) -> None:
+    def _load_learned(self, state: State, episodes: int) -> None:
         arrays = {name: restored(name, state, getattr(self, f"_{name}").shape) for name in _LEARNED}
         for name, array in arrays.items():
             setattr(self, f"_{name}", array)
@@ -192,7 +189,7 @@ class GLMORL(GLMAgent):
         policy = np.empty((self.space.horizon, self.space.states, self.space.actions))
         values = np.empty((self.space.horizon + 1, self.space.states))
         bonuses = [self.scale * width for width in self.widths(context)]
-        _kernels().optimistic_plan(kernel[0], rewards[0], *bonuses, admissible, policy, values)
+        glm_kernels().optimistic_plan(kernel[0], rewards[0], *bonuses, admissible, policy, values)
         return Decision(policy=policy, model=model)
 
 
@@ -207,9 +204,7 @@ class GLMRLSVI(GLMAgent):
 
     def __init__(self, space: Space, *, seed: int = 0, **settings: Any) -> None:
         super().__init__(space, **settings)
-        if not isinstance(seed, int) or seed < 0:
-            raise ValueError(f"`seed` must be an integer of at least 0, got {seed!r}")
-        self.seed = seed
+        self.seed = seed_number(seed)
 
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy, optimal for the model with noise."""
@@ -235,10 +230,3 @@ def _curvatures(link: str, states: int, reach: float) -> tuple[float, float]:
         raise ValueError(f"`weight_norm` times `feature_norm` must be at most 200, got {reach:g}")
     others = 1.0 + max(states - 2, 0) * math.exp(reach)
     return 1.0 / (1.0 + others * math.exp(reach)) / states, 0.5
-
-
-@functools.cache
-def _kernels() -> ModuleType:
-    from omg_cmdp.agents import glm_kernels
-
-    return glm_kernels

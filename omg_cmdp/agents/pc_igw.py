@@ -37,7 +37,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.occupancy import reachable_states
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, seed_number
 
 
 class PolicyCover(NamedTuple):
@@ -72,9 +72,7 @@ class PCIGW(GammaAgent):
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> None:
         super().__init__(space, reward_oracle, dynamics_oracle, gamma, reward_range=reward_range)
-        if not isinstance(seed, int) or seed < 0:
-            raise ValueError(f"`seed` must be an integer of at least 0, got {seed!r}")
-        self.seed = seed
+        self.seed = seed_number(seed)
 
     def decide(self, context: Context) -> Decision:
         """Return a policy drawn from the mixture, and the mixture."""

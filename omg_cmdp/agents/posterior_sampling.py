@@ -14,6 +14,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.dynamic_programming import optimal_policy
 from omg_cmdp.mdp.tabular import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.validation import seed_number
 
 
 @final
@@ -35,9 +36,7 @@ class PosteriorSampling(ModelAgent):
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> None:
         super().__init__(space, reward_oracle, dynamics_oracle, reward_range=reward_range)
-        if not isinstance(seed, int) or seed < 0:
-            raise ValueError(f"`seed` must be an integer of at least 0, got {seed!r}")
-        self.seed = seed
+        self.seed = seed_number(seed)
 
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy, optimal in the model drawn."""

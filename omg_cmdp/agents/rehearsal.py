@@ -9,12 +9,12 @@ import functools
 import itertools
 import math
 from collections.abc import Hashable, Iterable
-from types import ModuleType
 from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from omg_cmdp.agents.compiled import uc3rl_kernels
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.mdp.tabular import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle, State, fingerprint, restored
@@ -53,7 +53,7 @@ class Rehearsal:
         """Return the policies, and what a round adds to `visits`: all (C, H, S, A)."""
         optimistic = tables.rewards + self.bonus(visits, began)
         policies, occupancies = np.empty((2, *optimistic.shape))
-        _kernels().rehearse(tables.kernels, optimistic, *self._known, policies, occupancies)
+        uc3rl_kernels().rehearse(tables.kernels, optimistic, *self._known, policies, occupancies)
         return policies, policies if self.by_policy else occupancies
 
     def bonus(self, visits: FloatArray, began: int) -> FloatArray:
@@ -286,10 +286,3 @@ def _listed(contexts: Iterable[Context]) -> dict[Hashable, Context]:
 
 def _key(context: Context) -> Hashable:
     return context_key(context) if isinstance(context, np.ndarray) else context
-
-
-@functools.cache
-def _kernels() -> ModuleType:
-    from omg_cmdp.agents import uc3rl_kernels
-
-    return uc3rl_kernels

@@ -53,8 +53,9 @@ class Schedule:
         return self.given
 
     def __str__(self) -> str:
-        """The same for schedules that are known to be equal; of a function one knows only that it is one."""
-        return "a function" if callable(self.given) and not isinstance(self.given, Power) else str(self.given)
+        """The same for schedules that are known to be equal; of a plain function one knows only that it is one."""
+        known = dataclasses.is_dataclass(self.given) or not callable(self.given)
+        return str(self.given) if known else "a function"
 
 
 ROOT = Power(30.0, 0.5)

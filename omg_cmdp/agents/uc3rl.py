@@ -42,7 +42,7 @@ from omg_cmdp.agents.rehearsal import EveryContext, KeptFits, Past, Rehearsal, T
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle, read_state, restored
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.validation import FloatArray, float_table, positive_integer, positive_number
 
 COUNTS = ("occupancy", "policy")
@@ -126,25 +126,23 @@ class UC3RL(ModelAgent):
         """Return b (H, S, A), which is added to the rewards."""
         return np.asarray(self._rehearsal.bonus(self._past.visits(context), self._past.began)[0])
 
-    def update(self, trajectory: Trajectory) -> None:
-        """Teach both oracles the episode, or neither; every context has then had one more round."""
-        super().update(trajectory)
+    def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
+        """Teach both oracles; every context has then had one more round."""
+        super()._learn(trajectory, rewards)
         self._past.advance()
 
     def _check_tables(self, context: Context) -> None:
         super()._check_tables(context)
         self._past.tables(context)  # refuses what is not listed
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def _learned(self) -> dict[str, NDArray[Any]]:
         """Return what both oracles learned, and the counts or the kept fits."""
-        return {**super().state(), **self._past.state()}
+        return {**super()._learned(), **self._past.state()}
 
-    def load(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Continue, to the bit, where the agent of equal make was whose `state()` this is."""
-        state = read_state(state)
-        past = self._past.read(state, int(restored("episodes_seen", state, ())))
-        super().load(state)
-        self._past.resume(past, self.episodes_seen)
+    def _load_learned(self, state: Mapping[str, NDArray[Any]], episodes: int) -> None:
+        past = self._past.read(state, episodes)
+        super()._load_learned(state, episodes)
+        self._past.resume(past, episodes)
 
 
 def theoretical_scales(

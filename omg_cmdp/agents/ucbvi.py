@@ -23,16 +23,14 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import Decision
+from omg_cmdp.agents.base import Decision, Learner
 from omg_cmdp.agents.covers import Cover
-from omg_cmdp.agents.gamma import _probability
-from omg_cmdp.agents.statistics import StatisticsAgent
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.dynamic_programming import best_response
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import State, restored
-from omg_cmdp.validation import FloatArray, positive_number
+from omg_cmdp.validation import FloatArray, positive_number, probability
 
 
 class Tally(NamedTuple):
@@ -45,7 +43,7 @@ class Tally(NamedTuple):
 
 
 @final
-class UCBVI(StatisticsAgent):
+class UCBVI(Learner):
     """Optimistic value iteration on the counts of a context's cell; `cover` says which contexts share one.
 
     `scale` is c, the constant to tune: 1 is the theory, in practice less does better, such as 0.05. `delta` is δ.
@@ -67,7 +65,7 @@ class UCBVI(StatisticsAgent):
             raise ValueError(f"`cover` must be a Cover, got {type(cover).__name__}")
         self.cover = copy.deepcopy(cover)
         self.scale = positive_number("scale", scale)
-        self.delta = _probability(delta)
+        self.delta = probability("delta", delta)
         self._tallies: list[Tally] = []
 
     def decide(self, context: Context) -> Decision:
@@ -112,14 +110,14 @@ class UCBVI(StatisticsAgent):
         np.add.at(self._tallies[cell].counts, (states, actions, trajectory.next_states), 1.0)
         np.add.at(self._tallies[cell].rewards, (states, actions), rewards)
 
-    def _statistics(self) -> dict[str, NDArray[Any]]:
+    def _learned(self) -> dict[str, NDArray[Any]]:
         empty = self._empty_tally()
         counts, rewards = (
             np.array([tally[part] for tally in self._tallies]).reshape(-1, *empty[part].shape) for part in (0, 1)
         )
         return {"counts": counts, "rewards": rewards, **self.cover.state()}
 
-    def _load_statistics(self, state: State) -> None:
+    def _load_learned(self, state: State, episodes: int) -> None:
         empty = self._empty_tally()
         counts, rewards = (restored(name, state, (None, *getattr(empty, name).shape)) for name in Tally._fields)
         cover = copy.deepcopy(self.cover)

@@ -182,7 +182,7 @@ def pick(weights, uniform):
 
 @compiled
 def play(kernel, rewards, start, policy, uniforms, states, actions, means, earned, propensities):
-    """Fill H + 1 states, and H actions, mean rewards, Bernoulli rewards and propensities, from 3H + 1 uniform numbers."""
+    """Fill H + 1 states, H actions, mean rewards, Bernoulli rewards and propensities, from 3H + 1 uniform numbers."""
     horizon = policy.shape[0]
     states[0] = pick(start, uniforms[2 * horizon])
     for h in range(horizon):

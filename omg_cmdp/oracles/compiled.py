@@ -20,3 +20,11 @@ def softmax_kernels() -> ModuleType:
     from omg_cmdp.oracles import softmax_kernels as module
 
     return module
+
+
+@functools.cache
+def offline_kernels() -> ModuleType:
+    """Return `omg_cmdp.oracles.offline_kernels`."""
+    from omg_cmdp.oracles import offline_kernels as module
+
+    return module

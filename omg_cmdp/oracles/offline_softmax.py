@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from types import ModuleType
 from typing import final
 
 import numpy as np
@@ -11,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle
-from omg_cmdp.oracles.compiled import softmax_kernels
+from omg_cmdp.oracles.compiled import offline_kernels, softmax_kernels
 from omg_cmdp.oracles.features import FeatureMap, Features
 from omg_cmdp.oracles.forecasters import DynamicsForecasters
 from omg_cmdp.oracles.games import Episode
@@ -125,15 +123,8 @@ class OfflineSoftmaxDynamics(Beside, DynamicsForecasters):
         for pair, count in zip(distinct[:found].tolist(), counts[:found], strict=True):
             self._examples.add(pair, row, count)
             rows, led_to = self._examples.of(pair)
-            _kernels().maximum_likelihood(self._fit[pair], self._offsets[pair], rows, led_to, self.ridge)
+            offline_kernels().maximum_likelihood(self._fit[pair], self._offsets[pair], rows, led_to, self.ridge)
 
     def _learned_shape(self, name: str) -> tuple[int | None, ...]:
         shape = super()._learned_shape(name)
         return (None, *shape[1:]) if name == "lines" else shape
-
-
-@functools.cache
-def _kernels() -> ModuleType:
-    from omg_cmdp.oracles import offline_kernels
-
-    return offline_kernels

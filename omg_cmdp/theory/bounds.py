@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.theory.errors import (
-    checked_probability,
     checked_regret,
     dynamics_error,
     estimation,
@@ -21,7 +20,7 @@ from omg_cmdp.theory.errors import (
     reward_error,
     value_error,
 )
-from omg_cmdp.validation import positive_integer, positive_number
+from omg_cmdp.validation import positive_integer, positive_number, probability
 
 EXACT, APPROXIMATE = 31.0, 62.0
 """The paper's constants: for exact plans, and for plans with γ·ε <= 1/(16T)."""
@@ -243,7 +242,7 @@ def with_floor(*, tuples: int, horizon: int, episodes: int, floor: float, estima
 def _printed_errors(horizon: int, delta: float, reward_regret: float, dynamics_regret: float) -> float:
     """Return 2R_sq + R_log + 18H·log(2H/δ)."""
     regrets = 2.0 * checked_regret("reward_regret", reward_regret) + checked_regret("dynamics_regret", dynamics_regret)
-    return regrets + 18.0 * horizon * math.log(2.0 * horizon / checked_probability(delta))
+    return regrets + 18.0 * horizon * math.log(2.0 * horizon / probability("delta", delta))
 
 
 def _corrected_errors(horizon: int, delta: float, reward_regret: float, dynamics_regret: float) -> float:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from omg_cmdp.validation import probability
+
 
 def reward_error(*, horizon: int, delta: float, reward_regret: float) -> float:
     """Return 2·R_sq + 16H·log(2/δ), which E_sq = Σ_t Σ q·(f̂ - f*)² exceeds with probability at most δ/2.
@@ -15,7 +17,7 @@ def reward_error(*, horizon: int, delta: float, reward_regret: float) -> float:
     315.1
     """
     return 2.0 * checked_regret("reward_regret", reward_regret) + 16.0 * horizon * math.log(
-        2.0 / checked_probability(delta)
+        2.0 / probability("delta", delta)
     )
 
 
@@ -28,7 +30,7 @@ def dynamics_error(*, horizon: int, delta: float, dynamics_regret: float) -> flo
     63.0
     """
     return checked_regret("dynamics_regret", dynamics_regret) + 2.0 * horizon * math.log(
-        2.0 * horizon / checked_probability(delta)
+        2.0 * horizon / probability("delta", delta)
     )
 
 
@@ -62,13 +64,6 @@ def iterates_bound(certificate: float) -> float:
     if not certificate >= 0.0:
         raise ValueError(f"`certificate` must be at least 0, got {certificate!r}")
     return certificate + math.sqrt(certificate * certificate + 2.0 * certificate)
-
-
-def checked_probability(delta: float) -> float:
-    """Return `delta`, in (0, 1)."""
-    if not 0.0 < delta < 1.0:
-        raise ValueError(f"`delta` must lie in (0, 1), got {delta!r}")
-    return delta
 
 
 def checked_regret(name: str, value: float) -> float:
