@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Callable
 
 from benchmarks.agents import whole_episodes
+from benchmarks.digits import digits
 from benchmarks.icu import icu_sepsis
 from benchmarks.iteration import iteration_cost
 from benchmarks.oracles import oracles
@@ -28,6 +29,7 @@ PARTS: dict[str, Callable[..., Report]] = {
     "scaling": scaling,
     "agents": whole_episodes,
     "oracles": oracles,
+    "digits": digits,
 }
 
 
