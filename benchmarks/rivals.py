@@ -13,6 +13,7 @@ import numpy as np
 
 from omg_cmdp import OMG, oracles
 from omg_cmdp.agents import (
+    FALCON,
     GLMORL,
     GLMRLSVI,
     PCIGW,
@@ -23,6 +24,7 @@ from omg_cmdp.agents import (
     Boltzmann,
     Clusters,
     EpsilonGreedy,
+    FastCB,
     FeelGoodThompson,
     Greedy,
     LocalIGW,
@@ -31,6 +33,7 @@ from omg_cmdp.agents import (
     PerContext,
     PosteriorSampling,
     Power,
+    SquareCB,
     Uniform,
     epoch_omg,
     epoch_pc_igw,
@@ -138,6 +141,17 @@ def _clusters(setting: Setting) -> Agent:
     return UCBVI(setting.world.space, cover, scale=setting.constant)
 
 
+def _fast_cb(setting: Setting) -> Agent:
+    world = setting.world
+    return FastCB(
+        world.space, oracles.LogLossRewards(world.reward_functions, horizon=1), setting.online[1], setting.root
+    )
+
+
+def _is_bandit(world: World) -> bool:
+    return world.space.horizon == 1
+
+
 def _has_vectors(world: World) -> bool:
     return isinstance(world.contexts[0], np.ndarray)
 
@@ -177,6 +191,9 @@ RIVALS: dict[str, Rival] = {
     "Boltzmann": Rival(lambda s: Boltzmann(s.world.space, *s.online, s.root), (0.3, 1.0, 3.0, 10.0, 30.0)),
     "local IGW": Rival(lambda s: LocalIGW(s.world.space, *s.online, s.root), (3.0, 10.0, 30.0, 100.0, 300.0)),
     "entropy": Rival(lambda s: OccupancyEntropy(s.world.space, *s.online, s.root), (0.3, 1.0, 3.0, 10.0, 30.0)),
+    "SquareCB": Rival(lambda s: SquareCB(s.world.space, *s.online, s.root), ROOTS, _is_bandit),
+    "FALCON": Rival(lambda s: FALCON(s.world.space, *s.offline, s.root), ROOTS, _is_bandit),
+    "FastCB": Rival(_fast_cb, ROOTS, _is_bandit),
     "uniform": Rival(lambda s: Uniform(s.world.space, *s.online)),
 }
 
