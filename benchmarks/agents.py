@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
@@ -31,7 +32,7 @@ def whole_episodes(*, quick: bool) -> Report:
         "fixed γ": lambda: OMG(WORLD.space, *_oracles(), gamma=GAMMA, episodes=int(EPISODES)),
         "adaptive γ": lambda: OMG(WORLD.space, *_oracles(), episodes=int(EPISODES)),
     }
-    with threadpool_limits(1):
+    with threadpool_limits(1), _ucbvi(episodes) as ucbvi_seconds:
         times: dict[str, list[float]] = {name: [] for name in makers}
         for make in makers.values():
             _seconds(make(), episodes=20)  # compiles
@@ -39,7 +40,7 @@ def whole_episodes(*, quick: bool) -> Report:
         for _ in range(rounds):  # in turns, so that a slow minute of the machine hits every side alike
             for name, make in makers.items():
                 times[name].append(_seconds(make(), episodes))
-            peer += _ucbvi(episodes)
+            peer += ucbvi_seconds()
         growth = _growth(makers["adaptive γ"](), episodes)
     middle = {name: statistics.median(values) for name, values in times.items()}
     rows = [Row(f"{name}, an episode", 1e6 * seconds, "µs") for name, seconds in middle.items()]
@@ -83,12 +84,22 @@ def _growth(agent: Agent, episodes: int) -> float:
     return min(_advance(run, episodes // 3) for _ in range(3)) / early
 
 
-def _ucbvi(episodes: int) -> list[float]:
-    """Return seconds per episode of the peer, in a process of its own; nothing if it is not installed."""
+@contextlib.contextmanager
+def _ucbvi(episodes: int) -> Iterator[Callable[[], list[float]]]:
+    """Yield what plays a round of the peer, in a process of its own that stays warm; nothing if it is not installed."""
     if not RLBERRY.exists():
-        return []
-    script = Path(__file__).parent / "ucbvi_peer.py"
-    space = WORLD.space
-    arguments = [str(number) for number in (space.horizon, space.states, episodes, 3)]
-    done = subprocess.run([str(RLBERRY), str(script), *arguments], capture_output=True, text=True, check=True)
-    return [float(line) for line in done.stdout.split()]
+        yield list
+        return
+    sizes = [str(number) for number in (WORLD.space.horizon, WORLD.space.states, episodes)]
+    command = [str(RLBERRY), str(Path(__file__).parent / "ucbvi_peer.py"), *sizes]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        asked, answers = process.stdin, process.stdout
+        assert asked is not None
+        assert answers is not None
+        answers.readline()  # it has compiled
+
+        def seconds() -> list[float]:
+            print(file=asked, flush=True)
+            return [float(answers.readline())]
+
+        yield seconds

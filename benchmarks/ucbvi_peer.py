@@ -1,6 +1,7 @@
 """A stand-alone script for an environment of its own: seconds per episode of rlberry-scool's UCBVI on a chain.
 
 rlberry-scool needs an older Gymnasium than the rest of the benchmarks, so `make bench` installs it in .venv/rlberry.
+It plays one round, with a new agent, for every line that it reads: who asks decides whose turn it is.
 """
 
 import logging
@@ -9,17 +10,21 @@ import time
 import warnings
 
 
-def main(horizon: int, length: int, episodes: int, rounds: int) -> None:
-    """Print one time for each round, the first round apart, which compiles."""
+def main(horizon: int, length: int, episodes: int) -> None:
+    """Print an empty line when compiled, then one time for each line of stdin."""
     from rlberry_scool.agents import UCBVIAgent
     from rlberry_scool.envs.finite import Chain
 
-    for number in range(rounds + 1):
+    def seconds() -> float:
         agent = UCBVIAgent(Chain(L=length), horizon=horizon, gamma=1.0)
         began = time.perf_counter()
         agent.fit(budget=episodes)
-        if number:
-            print((time.perf_counter() - began) / episodes, flush=True)
+        return (time.perf_counter() - began) / episodes
+
+    seconds()
+    print(flush=True)
+    for _ in sys.stdin:
+        print(seconds(), flush=True)
 
 
 if __name__ == "__main__":

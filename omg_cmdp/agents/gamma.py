@@ -16,7 +16,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.dynamic_programming import value_ranges
+from omg_cmdp.mdp.compiled import kernels
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.barrier import plan
@@ -125,16 +125,20 @@ class Adaptive(Gamma):
 
     def barrier(self, situation: Situation) -> Barrier:
         """Return the weights of the next episode."""
-        model, tuples = situation.model, situation.tuples
-        rewards = situation.reward_oracle.uncertainty(situation.context)
-        dynamics = situation.dynamics_oracle.uncertainty(situation.context)
-        unsure = self.kappa * (rewards + value_ranges(model)[:, None, None] ** 2 * dynamics)
-        floor = self.floor / math.sqrt(tuples * situation.episode)
+        model, shape = situation.model, (-1, *situation.model.admissible.shape)
+        rewards, dynamics = (
+            np.ascontiguousarray(oracle.uncertainty(situation.context), dtype=np.float64).reshape(shape)
+            for oracle in (situation.reward_oracle, situation.dynamics_oracle)
+        )
+        unsure = np.empty((model.horizon, *shape[1:]))
+        kernel, means, _, admissible = model.raw
+        kernels().backup_errors(kernel, means, admissible, rewards, dynamics, self.kappa, unsure)
+        floor = self.floor / math.sqrt(situation.tuples * situation.episode)
         # The floor as an uncertainty, so that the program has an interior: at q = 1/(SA) its weight is about the floor.
         rooted = plan(model, uncertainty=np.maximum(unsure, 4.0 * floor**2), tolerance=ROUGHLY)
-        weights = 0.5 * np.sqrt(rooted.occupancy * unsure) + floor
-        gamma = weights.size / float(weights.sum())
-        return Barrier(gamma, gamma * weights)
+        weights = np.empty(unsure.shape)
+        gamma = kernels().root_weights(rooted.occupancy, unsure, floor, weights)
+        return Barrier(gamma, weights)
 
 
 ROUGHLY = 1e-4

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import abc
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -54,12 +55,9 @@ class World(ContextualMDP):
 
     def mdp(self, context: Context) -> TabularMDP:
         """Return the true MDP of `context`."""
-        return TabularMDP(
-            transitions=self._moved(self._transition_member(context), self._outside_transitions(context)),
-            rewards=self._moved(self._reward_member(context), self._outside_rewards(context)),
-            horizon=self.space.horizon,
-            start=self.space.start,
-            admissible=self.space.admissible,
+        return self.space.mdp(
+            transitions=self._moved(context, self._transition_member, self._outside_transitions),
+            rewards=self._moved(context, self._reward_member, self._outside_rewards),
         )
 
     def _reward_member(self, context: Context) -> FloatArray:
@@ -76,10 +74,17 @@ class World(ContextualMDP):
         """Return Q(context), (S, A, S); None where the dial leaves the transitions alone."""
         return None
 
-    def _moved(self, member: FloatArray, outside: FloatArray | None) -> FloatArray:
-        if outside is None:
-            return member
-        return (1.0 - self.misspecification) * member + self.misspecification * outside
+    def _moved(
+        self,
+        context: Context,
+        member: Callable[[Context], FloatArray],
+        outside: Callable[[Context], FloatArray | None],
+    ) -> FloatArray:
+        """Return the member, moved by the dial; at 0 nothing outside is computed."""
+        inside, target = member(context), outside(context) if self.misspecification else None
+        if target is None:
+            return inside
+        return (1.0 - self.misspecification) * inside + self.misspecification * target
 
 
 def fraction(name: str, value: Any) -> float:

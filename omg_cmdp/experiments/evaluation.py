@@ -50,7 +50,8 @@ class Round(NamedTuple):
 def play_round(episode: int, context: Context, truth: Truth, decision: Decision, draw: Draw) -> Round:
     """Return the round, with the exact value of the policy that was played."""
     kernel, rewards, start, _ = truth.mdp.raw
-    guess, means, first, _ = (truth.mdp if decision.model is None else decision.model).raw
+    model = decision.model
+    guess, means, first, _ = (truth.mdp if model is None else model).raw
     best_policy, best = truth.best
     policies, probabilities = decision.mixture or (decision.policy[None], _SURELY)
     played, occupancy = np.ascontiguousarray(policies, dtype=np.float64), np.empty(best_policy.shape)
@@ -60,18 +61,10 @@ def play_round(episode: int, context: Context, truth: Truth, decision: Decision,
     value, believed_best, believed, squares, hellinger = kernels().account(
         kernel, rewards, start, guess, means, first, best_policy, played, probabilities, occupancy
     )
-    differences, errors = (best - believed_best, believed_best - believed, believed - value), (squares, hellinger)
-    return Round(
-        episode=episode,
-        context=context,
-        truth=truth,
-        decision=decision,
-        draw=draw,
-        occupancy=occupancy,
-        value=value,
-        differences=_UNKNOWN if decision.model is None else differences,
-        errors=_UNKNOWN[:2] if decision.model is None else errors,
-    )
+    if model is None:
+        return Round(episode, context, truth, decision, draw, occupancy, value, _UNKNOWN, _UNKNOWN[:2])
+    differences = best - believed_best, believed_best - believed, believed - value
+    return Round(episode, context, truth, decision, draw, occupancy, value, differences, (squares, hellinger))
 
 
 def played_policy(mdp: TabularMDP, decision: Decision) -> FloatArray:

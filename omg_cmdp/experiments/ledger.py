@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -49,9 +50,22 @@ class Ledger:
         self.propensities: list[FloatArray] = []
         """Of the actions taken, if the run was asked to keep them."""
         self._rows: list[tuple[float, ...]] = []
+        self._forgotten = 0
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    @property
+    def episodes(self) -> int:
+        """The number of episodes so far, with those that were drained."""
+        return self._forgotten + len(self._rows)
+
+    def drain(self) -> Ledger:
+        """Return all rows as a ledger of their own, and forget them: a long run keeps its memory flat."""
+        drained = copy.copy(self)
+        self._forgotten = self.episodes
+        self._rows, self.contexts, self.propensities = [], [], []
+        return drained
 
     def add(self, context: Context, row: tuple[float, ...], propensities: FloatArray | None = None) -> None:
         """Append one episode, its numbers in the order of `COLUMNS`."""
@@ -76,20 +90,23 @@ class Ledger:
         """Return a data frame with a row per episode, indexed by the episode, which counts from 1."""
         import pandas
 
-        index = pandas.RangeIndex(1, len(self) + 1, name="episode")
-        return pandas.DataFrame(self._array(), columns=list(COLUMNS), index=index)
+        index = pandas.RangeIndex(self._forgotten + 1, self.episodes + 1, name="episode")
+        return pandas.DataFrame(self.rows(), columns=list(COLUMNS), index=index)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all of it, for a checkpoint."""
         contexts = np.array([context_to_json(context) for context in self.contexts], dtype=np.str_)
         propensities = np.array(self.propensities, dtype=np.float64)
-        return {"rows": self._array(), "contexts": contexts, "propensities": propensities}
+        forgotten = np.array(self._forgotten)
+        return {"rows": self.rows(), "contexts": contexts, "propensities": propensities, "forgotten": forgotten}
 
-    def _array(self) -> FloatArray:
+    def rows(self) -> FloatArray:
+        """Return a row per episode, (T, columns)."""
         return np.array(self._rows, dtype=np.float64).reshape(-1, len(COLUMNS))
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue with what a checkpoint holds."""
         rows = [tuple(row) for row in state["rows"].tolist()]
         contexts = [context_from_json(text) for text in state["contexts"].tolist()]
+        self._forgotten = int(state["forgotten"])
         self._rows, self.contexts, self.propensities = rows, contexts, list(state["propensities"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from omg_cmdp.experiments.ledger import Ledger
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import FloatArray, positive_integer
 
-_KIND, _VERSION = "saved run", 1
+_KIND, _VERSION = "saved run", 2
 
 
 def simulate(
@@ -69,6 +69,7 @@ class Run:
         self._keep_propensities = propensities
         self._observe = observe
         self._asked: dict[Hashable | None, Decision] = {}
+        self._oracles = tuple(getattr(agent, name, None) for name in ("reward_oracle", "dynamics_oracle"))
         noise, choice = np.random.SeedSequence(seed).spawn(2)
         self._noise, self._choice = np.random.default_rng(noise), np.random.default_rng(choice)
         self._check_sizes()
@@ -97,7 +98,7 @@ class Run:
             self._episode()
 
     def _episode(self) -> None:
-        episode = len(self.ledger) + 1
+        episode = self.ledger.episodes + 1
         context = self.adversary.context(episode - 1, self, self._choice)
 
         began = time.perf_counter()
@@ -137,7 +138,7 @@ class Run:
 
     def _losses(self) -> tuple[float, float]:
         """Return the losses of the agent's oracles so far; nan for agents without."""
-        rewards, dynamics = getattr(self.agent, "reward_oracle", None), getattr(self.agent, "dynamics_oracle", None)
+        rewards, dynamics = self._oracles
         return getattr(rewards, "loss", np.nan), getattr(dynamics, "loss", np.nan)
 
     def _check_sizes(self) -> None:
@@ -152,7 +153,8 @@ class Run:
         if getattr(self.agent, "reward_range", (0.0, 1.0)) != (0.0, 1.0):
             raise ValueError("`agent` must have reward_range (0, 1), the range of every world's rewards")
 
-    def _state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return everything needed to continue: agent, adversary, streams and ledger."""
         streams = {"noise": self._noise, "choice": self._choice}
         return {
             **{f"agent/{name}": array for name, array in self.agent.state().items()},
@@ -162,20 +164,26 @@ class Run:
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything needed to continue: agent, adversary, streams and ledger, whole or not at all."""
-        write_arrays(path, self._state(), kind=_KIND, version=_VERSION)
+        """Write `state()` to `path`, whole or not at all."""
+        write_arrays(path, self.state(), kind=_KIND, version=_VERSION)
 
     def restore(self, path: str | os.PathLike[str]) -> None:
         """Continue a run of equal make."""
-        arrays = read_arrays(path, kind=_KIND, version=_VERSION)
-        before = self._state()
         try:
-            self._restore(arrays)
-        except (KeyError, TypeError, ValueError) as error:
-            self._restore(before)
+            self.load(read_arrays(path, kind=_KIND, version=_VERSION))
+        except ValueError as error:
             raise ValueError(f"`path` must be a run of equal make, got {os.fspath(path)}: {error}") from error
 
-    def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+    def load(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue, to the bit, where the run of equal make was whose `state()` this is."""
+        before = self.state()
+        try:
+            self._load(state)
+        except (KeyError, TypeError, ValueError) as error:
+            self._load(before)
+            raise ValueError(f"`state` must come from a run of equal make: {error}") from error
+
+    def _load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         parts: dict[str, dict[str, NDArray[Any]]] = {"agent": {}, "adversary": {}, "ledger": {}}
         for name, array in arrays.items():
             part, _, key = name.partition("/")

@@ -37,15 +37,18 @@ class Space:
     ) -> None:
         states = validation.positive_integer("states", states)
         actions = validation.positive_integer("actions", actions)
+        horizon = validation.positive_integer("horizon", horizon)
         distribution = validation.start_distribution(start, states)
         mask = validation.admissible_mask(admissible, states, actions)
+        pairs, steps = (states, actions), (horizon, states, actions)
         self.__dict__.update(
             states=states,
             actions=actions,
-            horizon=validation.positive_integer("horizon", horizon),
+            horizon=horizon,
             start=validation.frozen(distribution.view()),
             admissible=validation.frozen(mask.view()),
             _raw=(distribution, mask.view(np.uint8)),
+            _shapes=(((*pairs, states), (*steps, states)), (pairs, steps)),
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -111,10 +114,10 @@ class TabularMDP:
 
     def _hold(self, space: Space, transitions: FloatArray, rewards: ArrayLike) -> None:
         """Check the tables, of which `transitions` is a copy already, and keep them."""
-        states, horizon, table = space.states, space.horizon, space.admissible.shape
-        validation.one_of_shapes("transitions", transitions, (*table, states), (horizon, *table, states))
+        of_transitions, of_rewards = space._shapes  # type: ignore[attr-defined]
+        validation.one_of_shapes("transitions", transitions, *of_transitions)
         earned = validation.float_table("rewards", rewards)
-        validation.one_of_shapes("rewards", earned, table, (horizon, *table))
+        validation.one_of_shapes("rewards", earned, *of_rewards)
         start, mask = space.raw
         raw = (
             transitions if transitions.ndim == 4 else transitions[None],
@@ -124,7 +127,7 @@ class TabularMDP:
         )
         if not kernels().settle(*raw[:2], mask, validation.ROW_SUM_TOLERANCE):
             # The check sees a harmless row in the place of each row that is never used.
-            used = np.where(space.admissible[:, :, None], transitions, np.eye(1, states)[0])
+            used = np.where(space.admissible[:, :, None], transitions, np.eye(1, space.states)[0])
             validation.distributions("transitions", used)
             validation.in_range("rewards", earned, 0.0, 1.0)
         self.__dict__.update(space=space, _tables=(transitions, earned), _raw=raw)

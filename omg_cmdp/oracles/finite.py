@@ -50,10 +50,12 @@ class _Finite(Tempered):
         return weights
 
     def _losses_of(self, functions: Functions) -> FloatArray:
-        count = len(functions.tables)
-        if len(self._class_losses) not in (0, count):
-            raise ValueError(f"`predictions` must hold {len(self._class_losses)} functions as before, got {count}")
-        return self._class_losses if len(self._class_losses) else np.zeros(count)
+        known, count = len(self._class_losses), len(functions.tables)
+        if known == count:
+            return self._class_losses
+        if known:
+            raise ValueError(f"`predictions` must hold {known} functions as before, got {count}")
+        return np.zeros(count)
 
     def _textbook_bound(self, episodes: int) -> float:
         """(1/η)·log N; nothing before the first context, when N is not known yet."""

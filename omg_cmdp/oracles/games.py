@@ -20,6 +20,7 @@ from omg_cmdp.oracles.compiled import kernels
 from omg_cmdp.validation import FloatArray, distributions, in_range
 
 IntArray = NDArray[np.int64]
+_INTEGERS, _REALS = np.dtype(np.int64), np.dtype(np.float64)
 
 SMALLEST_PROBABILITY = 1e-150
 """Log loss is cut off here, at 345: a transition that a model excludes costs much, but the oracle goes on."""
@@ -112,8 +113,8 @@ class SquareLoss(Game):
         self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
     ) -> Episode:
         """Return the episode with rewards in [0, 1]."""
-        visited, taken = _vector("states", states, horizon, np.int64), _vector("actions", actions, horizon, np.int64)
-        earned, pairs = _vector("rewards", outcomes, horizon, np.float64), np.empty(horizon, dtype=np.int64)
+        visited, taken = _vector("states", states, horizon, _INTEGERS), _vector("actions", actions, horizon, _INTEGERS)
+        earned, pairs = _vector("rewards", outcomes, horizon, _REALS), np.empty(horizon, dtype=_INTEGERS)
         if not kernels().read_rewards(visited, taken, earned, *_sizes(shape, horizon), pairs):
             _refuse("states", visited, shape[-2])
             _refuse("actions", taken, shape[-1])
@@ -159,9 +160,9 @@ class LogLoss(Game):
         self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
     ) -> Episode:
         """Return the episode with next states."""
-        visited, taken = _vector("states", states, horizon, np.int64), _vector("actions", actions, horizon, np.int64)
-        reached = _vector("next_states", outcomes, horizon, np.int64)
-        pairs, cells = np.empty(horizon, dtype=np.int64), np.empty(horizon, dtype=np.int64)
+        visited, taken = _vector("states", states, horizon, _INTEGERS), _vector("actions", actions, horizon, _INTEGERS)
+        reached = _vector("next_states", outcomes, horizon, _INTEGERS)
+        pairs, cells = np.empty(horizon, dtype=_INTEGERS), np.empty(horizon, dtype=_INTEGERS)
         if not kernels().read_transitions(visited, taken, reached, *_sizes(shape[:-1], horizon), pairs, cells):
             _refuse("states", visited, shape[-3])
             _refuse("actions", taken, shape[-2])
@@ -194,8 +195,10 @@ def _refuse(name: str, values: IntArray, count: int) -> None:
             raise ValueError(f"`{name}` must lie in 0..{count - 1}, got {value}")
 
 
-def _vector(name: str, values: ArrayLike, length: int, dtype: type[np.int64] | type[np.float64]) -> NDArray[Any]:
+def _vector(name: str, values: ArrayLike, length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return a fresh array, so that nothing refers to the caller's."""
+    if type(values) is np.ndarray and values.dtype == dtype and values.shape == (length,):
+        return values.copy()
     try:
         array = np.array(values)
     except ValueError:
@@ -204,7 +207,7 @@ def _vector(name: str, values: ArrayLike, length: int, dtype: type[np.int64] | t
         raise ValueError(f"`{name}` must have shape ({length},), one entry per step of the episode, got {array.shape}")
     if array.dtype == dtype:
         return array
-    kinds, rule = ("iu", "integers") if dtype is np.int64 else ("biuf", "real numbers")
+    kinds, rule = ("iu", "integers") if dtype == _INTEGERS else ("biuf", "real numbers")
     if array.dtype.kind not in kinds:
         raise ValueError(f"`{name}` must be {rule}, got dtype {array.dtype}")
     return array.astype(dtype)

@@ -6,10 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp import validation
+from omg_cmdp.mdp.compiled import kernels
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import FloatArray
 
 LOG, ROOT = 0, 1
+SMALLEST_FLOAT = float(np.nextafter(0.0, 1.0))
 
 
 def regulariser(
@@ -22,21 +24,25 @@ def regulariser(
     if uncertainty is not None:
         if weights is not None:
             raise ValueError("`weights` must come with `gamma`, got them with `uncertainty`")
-        return ROOT, _coefficients(mdp, "uncertainty", uncertainty), 1.0
+        return ROOT, _coefficients(mdp, "uncertainty", uncertainty, least=0.0), 1.0
     gamma = validation.positive_number("gamma", gamma)
     if weights is None:
         plain = np.empty((1, *mdp.admissible.shape))
         plain.fill(1.0 / gamma)
         return LOG, plain, gamma
-    return LOG, _coefficients(mdp, "weights", weights) / gamma, gamma
+    scaled = _coefficients(mdp, "weights", weights, least=SMALLEST_FLOAT)
+    scaled /= gamma
+    return LOG, scaled, gamma
 
 
-def _coefficients(mdp: TabularMDP, name: str, value: ArrayLike) -> FloatArray:
+def _coefficients(mdp: TabularMDP, name: str, value: ArrayLike, *, least: float) -> FloatArray:
+    """Return a copy of `value` as (K, S, A); raise unless its entries are finite and at least `least`."""
     table = validation.float_table(name, value)
-    step = (mdp.states, mdp.actions)
+    step = mdp.admissible.shape
     validation.one_of_shapes(name, table, step, (mdp.horizon, *step))
-    validation.in_range(name, table, 0.0, np.inf)
-    if name == "weights" and not table.all():
+    coefficients = table if table.ndim == 3 else table[None]
+    if not kernels().is_within(coefficients, least, validation.LARGEST_FLOAT):
+        validation.in_range(name, table, 0.0, np.inf)
         where = validation.first_index(table == 0.0)
-        raise ValueError(f"`weights` must be positive, got 0.0 at index {where}")
-    return table.reshape(-1, *step)
+        raise ValueError(f"`{name}` must be positive, got 0.0 at index {where}")
+    return coefficients
