@@ -167,3 +167,18 @@ def test_contexts_that_cannot_be_written_leave_the_old_file(saved):
         run.save(saved)
     assert saved.read_bytes() == before
     assert [path.name for path in saved.parent.iterdir()] == ["run"]
+
+
+def test_a_drained_ledger_goes_on_counting(tmp_path):
+    """What was drained, what came after, and a restart in between: together the rows of an undisturbed run."""
+    whole, drained = make_run("fixed, counts"), make_run("fixed, counts")
+    whole.advance(7)
+    drained.advance(3)
+    first = drained.ledger.drain()
+    assert (len(first), len(drained.ledger), drained.ledger.episodes) == (3, 0, 3)
+    drained.save(tmp_path / "run")
+    resumed = make_run("fixed, counts")
+    resumed.restore(tmp_path / "run")
+    resumed.advance(4)
+    assert list(resumed.ledger.table().index) == [4, 5, 6, 7]
+    np.testing.assert_array_equal(np.concatenate([first.regret, resumed.ledger.regret]), whole.ledger.regret)
