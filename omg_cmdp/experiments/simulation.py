@@ -169,8 +169,9 @@ class Run:
 
     def restore(self, path: str | os.PathLike[str]) -> None:
         """Continue a run of equal make."""
+        arrays = read_arrays(path, kind=_KIND, version=_VERSION)
         try:
-            self.load(read_arrays(path, kind=_KIND, version=_VERSION))
+            self.load(arrays)
         except ValueError as error:
             raise ValueError(f"`path` must be a run of equal make, got {os.fspath(path)}: {error}") from error
 
