@@ -1,0 +1,293 @@
+"""The command line: run, resume, show and export experiments.
+
+Exit codes: 0 done, 1 a run failed or a statement of the analysis does not hold, 2 bad usage, 130 stopped by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from omg_cmdp.experiments import engines
+from omg_cmdp.experiments.config import KINDS, ConfigurationError, Override, load_plan, presets
+from omg_cmdp.experiments.display import SHOWN, Display, Live, Plain, Silent, closing_table, print_table
+from omg_cmdp.experiments.export import FORMATS, export
+from omg_cmdp.experiments.kinds import REQUIRED, nearest
+from omg_cmdp.experiments.plan import Plan, Task
+from omg_cmdp.experiments.results import Results, load
+from omg_cmdp.experiments.runner import estimate
+from omg_cmdp.experiments.study import audits, open_study
+
+WIDTH = 160
+"""Of plain output, whose lines nobody folds."""
+
+SAME, OTHER = "equal to its log, to the bit", "NOT equal to its log: by another version of the program, perhaps"
+
+app = typer.Typer(
+    help="Experiments with contextual MDPs: run, resume, audit, compare, report.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The directory of an experiment.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
+Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Where results go; by default experiments/NAME.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Processes; by default one for each core.")]
+
+
+@app.command()
+def demo(out: Out = None, workers: Workers = None, as_json: Json = False, quiet: Quiet = False) -> None:
+    """Run a small trial of two drugs, OMG against four rivals, and write its report."""
+    with _refusing():
+        plan = load_plan("demo")
+        directory = out or Path("experiments") / plan.name
+        results = _execute(plan, directory, _engine("local", workers, None), as_json=as_json, quiet=quiet)
+    if not results.runs.empty:
+        path = _write_report(results)
+        if not (as_json or quiet):
+            _console().print(f"\nThe report: {path}", soft_wrap=True, highlight=False)
+    raise typer.Exit(0 if results.failed.empty else 1)
+
+
+@app.command()
+def run(
+    source: Annotated[str, typer.Argument(metavar="PRESET|FILE.toml", help="See `omg-cmdp list`.")],
+    out: Out = None,
+    episodes: Annotated[str | None, typer.Option(metavar="T", help="In the place of the file's.")] = None,
+    seeds: Annotated[str | None, typer.Option(metavar="N|[..]", help="Their number, or a list of them.")] = None,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any key, as in agents.omg.kappa=0.1.")
+    ] = None,
+    engine: Annotated[str, typer.Option(metavar="local|ray", help="Where runs are played.")] = "local",
+    address: Annotated[str | None, typer.Option(help="Of the Ray cluster.")] = None,
+    workers: Workers = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and an estimate of its time.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run an experiment, or go on with it: what is finished is not run again."""
+    with _refusing():
+        plan = load_plan(source, _overrides(episodes, seeds, changes or ()))
+        chosen = _engine(engine, workers, address)
+        if dry_run:
+            _show_plan(plan, chosen, as_json=as_json)
+            return
+        results = _execute(plan, out or Path("experiments") / plan.name, chosen, as_json=as_json, quiet=quiet)
+    raise typer.Exit(0 if results.failed.empty else 1)
+
+
+@app.command("list")
+def list_kinds(
+    name: Annotated[str | None, typer.Argument(help="A preset or a kind, to see all of it.")] = None,
+) -> None:
+    """List presets, and the kinds of worlds, adversaries and agents; or the options of one of them."""
+    console, known = _console(), presets()
+    if name in known:
+        console.print(known[name], markup=False, highlight=False, soft_wrap=True)
+        return
+    if name is not None:
+        found = [kinds[name] for kinds in KINDS.values() if name in kinds]
+        everything = [*known, *(each for kinds in KINDS.values() for each in kinds)]
+        with _refusing():
+            if not found:
+                raise ConfigurationError(f"there is no preset or kind {name!r}; {nearest(name, everything)}")
+        for kind in found:
+            rows = [[option, _default(default)] for option, default in kind.options.items()]
+            print_table(console, ["option", "default"], rows, title=f"{kind.name}: {kind.description}")
+        return
+    rows = [[each, _size(plan), plan.description] for each in known for plan in [load_plan(each)]]
+    print_table(console, ["preset", "size", ""], rows)
+    for title, kinds in KINDS.items():
+        console.print()
+        print_table(console, [title, ""], [[kind.name, kind.description] for kind in kinds.values()])
+
+
+@app.command()
+def audit(
+    directory: Directory,
+    episodes: Annotated[int, typer.Option(min=1, help="Of each run, so many are played again.")] = 300,
+    runs: Annotated[str, typer.Option(metavar="TEXT", help="Only runs with this in their name.")] = "",
+    as_json: Json = False,
+) -> None:
+    """Play finished runs again, and check every statement of the analysis on them."""
+    console, records, sound = _console(), [], True
+    with _refusing():
+        for audited in audits(load(directory), episodes=episodes, choose=lambda name: runs in name):
+            # A statement with a probability of failure may fail in a run; the others may not.
+            sound &= audited.as_logged and all(row.holds or row.failure > 0.0 for row in audited.rows)
+            cells = [
+                [row.name, f"{row.left:.4g}", f"{row.right:.4g}", f"{row.slack:.3g}", "yes" if row.holds else "no"]
+                for row in audited.rows
+            ]
+            heads = ["statement", "left", "right", "slack", "holds"]
+            replay = SAME if audited.as_logged else OTHER
+            records.append({"run": audited.task.name, "as_logged": audited.as_logged, "rows": cells})
+            if not as_json:
+                print_table(console, heads, cells, title=f"{audited.task.name}: played again, {replay}")
+                console.print()
+    if as_json:
+        typer.echo(json.dumps(records))
+    raise typer.Exit(0 if sound else 1)
+
+
+@app.command()
+def compare(
+    directory: Directory,
+    against: Annotated[str | None, typer.Option(metavar="AGENT", help="Compare with this agent only.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Test which agents differ in total regret: paired over seeds, corrected for the number of comparisons."""
+    from omg_cmdp.experiments.comparisons import compare_all, enough_seeds
+
+    records: list[dict[str, Any]] = []
+    with _refusing():
+        for (world, adversary), group in load(directory).runs.groupby(["world", "adversary"], sort=False):
+            regrets = group.pivot_table(index="seed", columns="agent", values="regret", sort=False).dropna()
+            for pair in compare_all({str(agent): regrets[agent] for agent in regrets}, against=against):
+                decision = enough_seeds(regrets[pair.first] - regrets[pair.second])
+                said = decision.verdict.value.replace("The first agent", pair.first)
+                said = said.replace("The second agent", pair.second)
+                place = {"world": str(world), "adversary": str(adversary)}
+                records.append({**place, **pair._asdict(), "sequential": said, "more_seeds": decision.more})
+    if as_json:
+        typer.echo(json.dumps(records))
+        return
+    heads = ["world", "adversary", "first", "second", "difference", "p", "adjusted p", "seed by seed", "more seeds"]
+    rows = [[f"{value:.3g}" if isinstance(value, float) else str(value) for value in r.values()] for r in records]
+    print_table(_console(), heads, rows)
+
+
+@app.command()
+def report(directories: Annotated[list[Path], typer.Argument(metavar="DIR...")]) -> None:
+    """Write report.html, its figures and its tables into the directory of each experiment."""
+    with _refusing():
+        for directory in directories:
+            typer.echo(_write_report(load(directory)))
+
+
+@app.command("export")
+def export_results(
+    directory: Directory,
+    to: Annotated[str, typer.Option(metavar="|".join(FORMATS), help="The format.")],
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="By default DIR/export.")] = None,
+) -> None:
+    """Write finished runs for other programs, with propensities where they were logged."""
+    with _refusing():
+        for path in export(load(directory), to, out or directory / "export"):
+            typer.echo(path)
+
+
+@contextlib.contextmanager
+def _refusing() -> Iterator[None]:
+    """Turn errors of usage into a line and exit code 2."""
+    try:
+        yield
+    except (FileNotFoundError, ValueError) as error:
+        Console(stderr=True, soft_wrap=True).print(f"[bold red]omg-cmdp:[/] {escape(str(error))}", highlight=False)
+        raise typer.Exit(2) from None
+
+
+def _overrides(episodes: str | None, seeds: str | None, changes: Sequence[str]) -> list[Override]:
+    found = [
+        Override(key, value, f"--{key} {value}")
+        for key, value in (("episodes", episodes), ("seeds", seeds))
+        if value is not None
+    ]
+    for change in changes:
+        key, equals, value = change.partition("=")
+        if not equals:
+            raise ConfigurationError(f"--set {change}: must be KEY=VALUE")
+        found.append(Override(key.strip(), value.strip(), f"--set {change}"))
+    return found
+
+
+def _engine(name: str, workers: int | None, address: str | None) -> engines.Engine:
+    if name == "ray":
+        return engines.Ray(address)
+    if name != "local" or address is not None:
+        wrong = f"--engine {name}" if name != "local" else f"--address {address}"
+        raise ConfigurationError(f"{wrong}: must be --engine local, or --engine ray with an --address perhaps")
+    count = workers or len(os.sched_getaffinity(0))
+    return engines.Serial() if count == 1 else engines.Local(count)
+
+
+def _execute(plan: Plan, directory: Path, engine: engines.Engine, *, as_json: bool, quiet: bool) -> Results:
+    """Play what is missing, and show it."""
+    store = open_study(plan, directory)
+    tasks = [task for task in plan.tasks() if not store.is_finished(task.name)]
+    console = _console()
+    try:
+        with _display(console, tasks, silent=as_json or quiet) as display:
+            if tasks:
+                engine.run(tasks, store, display)
+    except KeyboardInterrupt:
+        Console(stderr=True, soft_wrap=True).print("stopped; the same command goes on from here")
+        raise typer.Exit(130) from None
+    results = load(directory)
+    if as_json:
+        document = {"directory": str(directory), "runs": list(store.results())}
+        typer.echo(json.dumps(document))
+    elif not quiet:
+        if not results.runs.empty:
+            print_table(console, *closing_table(load(directory, SHOWN)), title=plan.description)
+        console.print(f"{len(results.runs)} runs in {directory}", soft_wrap=True, highlight=False)
+    for failure in results.failed.itertuples():
+        Console(stderr=True, soft_wrap=True).print(f"{failure.run} failed:\n{failure.error}", markup=False)
+    return results
+
+
+def _display(console: Console, tasks: Sequence[Task], *, silent: bool) -> Display:
+    if silent:
+        return Silent()
+    return Live(console, tasks) if console.is_terminal else Plain(console, tasks)
+
+
+def _show_plan(plan: Plan, engine: engines.Engine, *, as_json: bool) -> None:
+    workers = engine.workers if isinstance(engine, engines.Local) else 1
+    seconds = estimate(plan) / workers
+    if as_json:
+        typer.echo(json.dumps({"configuration": plan.configuration(), "seconds": seconds}))
+        return
+    console = _console()
+    console.print(f"{plan.name}: {plan.description}", markup=False, highlight=False)
+    for table in ("worlds", "adversaries", "agents"):
+        parts = getattr(plan, table)
+        rows = [[p.name, p.kind, ", ".join(f"{k} = {v}" for k, v in p.options.items())] for p in parts]
+        print_table(console, [table, "kind", "options"], rows)
+    console.print(f"{_size(plan)}; about {_duration(seconds)} on {workers} core(s)", highlight=False)
+
+
+def _size(plan: Plan) -> str:
+    return f"{len(plan.tasks())} runs of {plan.episodes} episodes"
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds > 2.0 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
+
+
+def _default(value: Any) -> str:
+    return "(needed)" if value is REQUIRED else "(chosen by the agent)" if value is None else str(value)
+
+
+def _write_report(results: Results) -> Path:
+    from omg_cmdp.experiments.report import write_report
+
+    return write_report(results, results.directory)
+
+
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDTH)

@@ -1,0 +1,289 @@
+"""The command line: what is typed, what is printed, the exit codes; and that no kill changes a result."""
+
+import io
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas
+import pytest
+from pyarrow import parquet
+from rich.console import Console
+from typer.testing import CliRunner
+
+import omg_cmdp
+from omg_cmdp.cli import app
+from omg_cmdp.experiments.config import presets, read_plan
+from omg_cmdp.experiments.display import Live
+from omg_cmdp.experiments.results import load
+from omg_cmdp.experiments.runner import Failed, Finished, Lost, Progress
+from tests.experiments.studies import SMALL, content
+
+ROOT = Path(omg_cmdp.__file__).parents[1]
+
+
+def called(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def command(*arguments, **options):
+    """Start the command in a process of its own."""
+    whole = [sys.executable, "-m", "omg_cmdp", *map(str, arguments)]
+    return subprocess.Popen(whole, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("files") / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+@pytest.fixture(scope="module")
+def done(file, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("done")
+    result = called("run", file, "--out", directory, "--workers", 1)
+    assert result.exit_code == 0, result.output
+    return directory
+
+
+def test_a_run_ends_with_a_table_and_says_where_it_is(file, tmp_path):
+    result = called("run", file, "--out", tmp_path, "--workers", 1, "--seeds", 1)
+    assert result.exit_code == 0
+    assert "4/4 decoy--bursts--posterior-sampling--0: regret" in result.output
+    assert "mean regret" in result.output
+    assert "\x1b" not in result.output
+    assert str(tmp_path) in result.output.replace("\n", "")
+
+
+def test_what_is_finished_is_not_run_again(file, done):
+    before = content(done), {path.name: path.stat().st_mtime_ns for path in (done / "runs").iterdir()}
+    result = called("run", file, "--out", done, "--workers", 1)
+    assert result.exit_code == 0
+    assert (content(done), {path.name: path.stat().st_mtime_ns for path in (done / "runs").iterdir()}) == before
+
+
+def test_an_experiment_can_grow_but_not_change(file, tmp_path):
+    grow = ("run", file, "--out", tmp_path, "--workers", 1)
+    assert called(*grow, "--seeds", 1).exit_code == 0
+    assert called(*grow, "--set", "agents.blind.kind=ucbvi", "--set", "agents.blind.cover=blind").exit_code == 0
+    assert len(load(tmp_path).runs) == 2 * 5
+    assert len(load(tmp_path).configuration["agents"]) == 5
+    for change in ("episodes=61", "agents.omg.kappa=0.5"):
+        result = called(*grow, "--set", change)
+        assert result.exit_code == 2
+        assert "holds an experiment with" in result.output
+
+
+def test_provenance_is_kept(done):
+    provenance = load(done).provenance
+    assert provenance["versions"]["numpy"]
+    assert provenance["version"] == omg_cmdp.__version__
+    assert re.fullmatch(r"[0-9a-f]{40}( \(changed\))?|unknown", provenance["commit"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "dmeo"], "did you mean 'demo'?"),
+        (["run", "FILE", "--set", "agents.omg.kapa=1"], "did you mean 'kappa'?"),
+        (["run", "FILE", "--set", "agents.omg.kappa"], "KEY=VALUE"),
+        (["run", "FILE", "--episodes", "none"], "--episodes none"),
+        (["run", "FILE", "--engine", "cloud"], "--engine"),
+        (["run", "FILE", "--address", "here"], "--address"),
+        (["run", "FILE", "--workers", "0"], "workers"),
+        (["list", "gredy"], "did you mean 'greedy'?"),
+        (["audit", "NOWHERE"], "must hold an experiment"),
+        (["report", "NOWHERE"], "must hold an experiment"),
+        (["compare", "NOWHERE"], "must hold an experiment"),
+        (["export", "NOWHERE", "--to", "csv"], "must hold an experiment"),
+        (["fly"], "No such command"),
+    ],
+)
+def test_bad_usage_ends_with_two_and_a_line(arguments, said, file, tmp_path):
+    places = {"FILE": file, "NOWHERE": tmp_path / "nowhere"}
+    result = called(*(places.get(argument, argument) for argument in arguments))
+    assert result.exit_code == 2
+    assert said in result.output
+    assert "Traceback" not in result.output
+
+
+def test_a_failed_run_ends_with_one_and_its_error(file, tmp_path, monkeypatch):
+    monkeypatch.setattr("omg_cmdp.agents.ucbvi.UCBVI._learn", lambda *_: 1 / 0)
+    result = called("run", file, "--out", tmp_path, "--workers", 1, "--seeds", 1)
+    assert result.exit_code == 1
+    assert "ZeroDivisionError" in result.output
+    assert len(load(tmp_path).runs) == 3
+
+
+def test_machines_get_one_document(file, tmp_path):
+    result = called("run", file, "--out", tmp_path, "--workers", 1, "--seeds", 1, "--json")
+    document = json.loads(result.stdout)
+    assert document["directory"] == str(tmp_path)
+    assert {run["agent"] for run in document["runs"]} == {"omg", "ucbvi", "pc_igw", "posterior_sampling"}
+
+
+def test_quiet_is_quiet(file, tmp_path):
+    assert called("run", file, "--out", tmp_path, "--workers", 1, "--seeds", 1, "--quiet").output == ""
+
+
+def test_a_dry_run_says_what_it_would_do_and_does_nothing(file, tmp_path):
+    result = called("run", file, "--out", tmp_path / "x", "--dry-run")
+    assert result.exit_code == 0
+    assert "8 runs of 60 episodes; about" in result.output
+    assert not (tmp_path / "x").exists()
+    assert json.loads(called("run", file, "--dry-run", "--json").stdout)["seconds"] > 0.0
+
+
+def test_presets_and_kinds_are_listed_with_sizes():
+    output = called("list").output
+    for name in (*presets(), "treatment", "worst_regret", "posterior_sampling"):
+        assert name in output
+    assert "20 runs of 2000 episodes" in output
+    assert "kappa" in called("list", "omg").output
+    assert "[worlds.treatment]" in called("list", "demo").output
+
+
+def test_a_terminal_shows_a_line_for_each_run():
+    console = Console(file=io.StringIO(), force_terminal=True, width=140)
+    tasks = read_plan(SMALL).tasks()
+    with Live(console, tasks) as display:
+        display(Progress(tasks[0].name, 0, 0.0))
+        display(Lost(tasks[0].name, 1))
+        display(Progress(tasks[0].name, 30, 12.25))
+        display(Finished(tasks[1].name, {"regret": 7.5}))
+        display(Failed(tasks[2].name, "ValueError: [no] markup"))
+    shown = console.file.getvalue()
+    last = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown)[-900:]
+    assert "its process died" in shown
+    assert "ValueError: [no] markup" in shown
+    assert re.search(rf"all runs .* {30 + 60 + 60}/480", last)
+    assert re.search(rf"{tasks[0].name} .* 30/60 +regret +12.2", last)
+    assert re.search(rf"{tasks[1].name} .* 60/60 +regret +7.5", last)
+
+
+def test_an_audit_plays_runs_again_and_finds_them_sound(done):
+    result = called("audit", done, "--episodes", 30, "--runs", "--omg--0")
+    assert result.exit_code == 0
+    assert "played again, equal to its log, to the bit" in result.output
+    assert "slack" in result.output
+    records = json.loads(called("audit", done, "--episodes", 30, "--runs", "--omg--0", "--json").stdout)
+    assert len(records) == 1
+    assert all(row[-1] == "yes" for row in records[0]["rows"])
+
+
+def test_an_audit_of_a_log_that_was_changed_fails(done, tmp_path):
+    shutil.copytree(done, tmp_path / "copy")
+    part = tmp_path / "copy" / "log" / "decoy--bursts--omg--0-000000.parquet"
+    table = parquet.read_table(part)
+    regret = table["regret"].to_numpy().copy()
+    regret[3] += 1e-12
+    parquet.write_table(table.set_column(table.column_names.index("regret"), "regret", [regret]), part)
+    result = called("audit", tmp_path / "copy", "--runs", "--omg--0")
+    assert result.exit_code == 1
+    assert "NOT equal" in result.output
+
+
+def test_agents_are_compared(done):
+    result = called("compare", done)
+    assert result.exit_code == 0
+    assert "adjusted p" in result.output
+    assert len(json.loads(called("compare", done, "--json").stdout)) == 6
+    assert len(json.loads(called("compare", done, "--json", "--against", "omg").stdout)) == 3
+    assert called("compare", done, "--against", "nobody").exit_code == 2
+
+
+def test_a_report_is_written(done):
+    pytest.importorskip("matplotlib")
+    result = called("report", done)
+    assert result.exit_code == 0
+    assert Path(result.output.strip()).read_text().startswith("<!")
+
+
+def test_results_are_exported(done, tmp_path):
+    assert called("export", done, "--to", "csv", "--out", tmp_path).exit_code == 0
+    assert len(pandas.read_csv(tmp_path / "log.csv")) == 8 * 60
+    assert called("export", done, "--to", "xml", "--out", tmp_path).exit_code == 2
+
+
+def test_without_its_libraries_the_command_says_what_to_install(tmp_path):
+    (tmp_path / "typer.py").write_text("raise ModuleNotFoundError('No module named typer', name='typer')")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    process = command("list", env={**os.environ, "PYTHONPATH": path})
+    _, error = process.communicate()
+    assert process.returncode == 2
+    assert "pip install 'omg-cmdp[experiments]'" in error
+
+
+LONGER = SMALL.replace("episodes = 60", "episodes = 400")
+
+
+def wait_for(condition, process, seconds=120.0):
+    until = time.monotonic() + seconds
+    while not condition() and process.poll() is None:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def test_ctrl_c_stops_within_two_seconds(tmp_path):
+    (tmp_path / "long.toml").write_text(SMALL.replace("episodes = 60", "episodes = 1000000"))
+    process = command("run", tmp_path / "long.toml", "--out", tmp_path / "out", "--workers", 2, start_new_session=True)
+    wait_for(lambda: any((tmp_path / "out").glob("log/*")), process)
+    began = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    _, error = process.communicate(timeout=30)
+    assert time.monotonic() - began < 2.0
+    assert process.returncode == 130
+    assert error.endswith("stopped; the same command goes on from here\n")
+    assert "Traceback" not in error
+
+
+def killed_again_and_again(kills, text, directory, draw):
+    """Kill the command, or it and all its workers, at random moments; then let it come to its end."""
+    (directory / "study.toml").write_text(text)
+    out = directory / "out"
+    arguments = ("run", directory / "study.toml", "--out", out, "--workers", 2, "--quiet")
+    interrupted = 0
+    for _ in range(kills):
+        process = command(*arguments, start_new_session=True)
+        files = len(list(out.glob("*/*")))
+        if draw.random() < 0.8:  # at work, and not while it starts
+            wait_for(lambda known=files: len(list(out.glob("*/*"))) > known, process)
+        time.sleep(draw.random() * 1.5)
+        interrupted += process.poll() is None
+        if draw.random() < 0.5:
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()  # its workers find out by themselves
+        process.communicate()
+    process = command(*arguments)
+    _, error = process.communicate()
+    assert process.returncode == 0, error
+    return out, interrupted
+
+
+def check_kills(kills, text, directory, seed):
+    whole = directory / "whole"
+    whole.mkdir()
+    (whole / "study.toml").write_text(text)
+    assert called("run", whole / "study.toml", "--out", whole / "out", "--workers", 1).exit_code == 0
+    out, interrupted = killed_again_and_again(kills, text, directory, random.Random(seed))
+    assert interrupted > 0
+    assert content(out) == content(whole / "out")
+    assert {path.suffix for path in (out / "log").iterdir()} == {".parquet"}
+
+
+def test_three_kills_change_nothing(tmp_path, seed):
+    check_kills(3, LONGER, tmp_path, seed)
+
+
+@pytest.mark.slow
+def test_fifty_kills_change_nothing(tmp_path, seed):
+    check_kills(50, SMALL.replace("episodes = 60", "episodes = 4000").replace("seeds = 2", "seeds = 4"), tmp_path, seed)
