@@ -80,6 +80,12 @@ def _markdown(frame: pd.DataFrame) -> str:
     return "\n".join("| " + " | ".join(str(value) for value in row) + " |" for row in rows)
 
 
+def _runs(seeds: range, episodes: int) -> list[Cell]:
+    """Return the runs of the league, seed by seed, once the constants are chosen."""
+    runs = [cell for agent, name in chosen().items() for cell in cells(agent, name, seeds, episodes)]
+    return sorted(runs, key=lambda cell: cell.seed)
+
+
 def _worlds(agent: str) -> list[str]:
     return [name for name, world in WORLDS.items() if RIVALS[agent].plays(world())]
 
@@ -90,9 +96,11 @@ def main() -> None:
     seeds = arguments.seeds
     if not arguments.summary:
         study(itertools.chain.from_iterable(tuning().values()), arguments.workers)
-        runs = [cell for agent, name in chosen().items() for cell in cells(agent, name, seeds, arguments.episodes)]
-        study(sorted(runs, key=lambda cell: cell.seed), arguments.workers)
-    print(f"{len(seeds)} seeds, T = {arguments.episodes}\n")
+        study(_runs(seeds, arguments.episodes), arguments.workers)
+    results = finished()
+    everything = [*itertools.chain.from_iterable(tuning().values()), *_runs(seeds, arguments.episodes)]
+    minutes = sum(results[cell]["seconds"] for cell in everything) / 60.0
+    print(f"{len(seeds)} seeds, T = {arguments.episodes}; {len(everything)} runs, {minutes:.0f} minutes of one core\n")
     print(summary(table(seeds, arguments.episodes)))
 
 

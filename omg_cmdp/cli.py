@@ -17,11 +17,23 @@ from rich.console import Console
 from rich.markup import escape
 
 from omg_cmdp.experiments import engines
-from omg_cmdp.experiments.config import KINDS, ConfigurationError, Override, load_plan, presets
-from omg_cmdp.experiments.display import SHOWN, Display, Live, Plain, Silent, closing_table, print_table
+from omg_cmdp.experiments.config import KINDS, load_plan, presets
+from omg_cmdp.experiments.display import (
+    SHOWN,
+    Display,
+    Live,
+    Plain,
+    Silent,
+    closing_table,
+    print_plan,
+    print_table,
+    size_of,
+)
+from omg_cmdp.experiments.document import ConfigurationError, Override
 from omg_cmdp.experiments.export import FORMATS, export
 from omg_cmdp.experiments.kinds import REQUIRED, nearest
 from omg_cmdp.experiments.plan import Plan, Task
+from omg_cmdp.experiments.rates import rate_studies, rate_table
 from omg_cmdp.experiments.results import Results, load
 from omg_cmdp.experiments.runner import estimate
 from omg_cmdp.experiments.study import audits, open_study
@@ -71,18 +83,26 @@ def run(
     engine: Annotated[str, typer.Option(metavar="local|ray", help="Where runs are played.")] = "local",
     address: Annotated[str | None, typer.Option(help="Of the Ray cluster.")] = None,
     workers: Workers = None,
+    vary: Annotated[
+        list[str] | None, typer.Option(metavar="T|S|A|H", help="Every world in several sizes: how does regret grow?")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and an estimate of its time.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Run an experiment, or go on with it: what is finished is not run again."""
     with _refusing():
-        plan = load_plan(source, _overrides(episodes, seeds, changes or ()))
+        plan = load_plan(source, _overrides(episodes, seeds, changes or ()), vary=vary or ())
         chosen = _engine(engine, workers, address)
         if dry_run:
-            _show_plan(plan, chosen, as_json=as_json)
+            count = chosen.workers if isinstance(chosen, engines.Local) else 1
+            seconds = estimate(plan) / count
+            if as_json:
+                typer.echo(json.dumps({"configuration": plan.configuration(), "seconds": seconds}))
+            else:
+                print_plan(_console(), plan, seconds, count)
             return
-        results = _execute(plan, out or Path("experiments") / plan.name, chosen, as_json=as_json, quiet=quiet)
+        results = _execute(plan, out or Path("experiments") / _folder(plan), chosen, as_json=as_json, quiet=quiet)
     raise typer.Exit(0 if results.failed.empty else 1)
 
 
@@ -105,7 +125,7 @@ def list_kinds(
             rows = [[option, _default(default)] for option, default in kind.options.items()]
             print_table(console, ["option", "default"], rows, title=f"{kind.name}: {kind.description}")
         return
-    rows = [[each, _size(plan), plan.description] for each in known for plan in [load_plan(each)]]
+    rows = [[each, size_of(plan), plan.description] for each in known for plan in [load_plan(each)]]
     print_table(console, ["preset", "size", ""], rows)
     for title, kinds in KINDS.items():
         console.print()
@@ -153,8 +173,10 @@ def compare(
     with _refusing():
         for (world, adversary), group in load(directory).runs.groupby(["world", "adversary"], sort=False):
             regrets = group.pivot_table(index="seed", columns="agent", values="regret", sort=False).dropna()
-            for pair in compare_all({str(agent): regrets[agent] for agent in regrets}, against=against):
-                decision = enough_seeds(regrets[pair.first] - regrets[pair.second])
+            pairs = compare_all({str(agent): regrets[agent] for agent in regrets}, against=against)
+            for pair in pairs:
+                difference = (regrets[pair.first] - regrets[pair.second]).sort_index()
+                decision = enough_seeds(difference, 1.0 - 0.05 / len(pairs))  # all pairs are watched at once
                 said = decision.verdict.value.replace("The first agent", pair.first)
                 said = said.replace("The second agent", pair.second)
                 place = {"world": str(world), "adversary": str(adversary)}
@@ -240,6 +262,9 @@ def _execute(plan: Plan, directory: Path, engine: engines.Engine, *, as_json: bo
     elif not quiet:
         if not results.runs.empty:
             print_table(console, *closing_table(load(directory, SHOWN)), title=plan.description)
+            for table in map(rate_table, rate_studies(results)):
+                rows = [list(row) for row in zip(*table.shown.values(), strict=True)]
+                print_table(console, list(table.shown), rows, title=f"\n{table.caption}")
         console.print(f"{len(results.runs)} runs in {directory}", soft_wrap=True, highlight=False)
     for failure in results.failed.itertuples():
         Console(stderr=True, soft_wrap=True).print(f"{failure.run} failed:\n{failure.error}", markup=False)
@@ -252,30 +277,8 @@ def _display(console: Console, tasks: Sequence[Task], *, silent: bool) -> Displa
     return Live(console, tasks) if console.is_terminal else Plain(console, tasks)
 
 
-def _show_plan(plan: Plan, engine: engines.Engine, *, as_json: bool) -> None:
-    workers = engine.workers if isinstance(engine, engines.Local) else 1
-    seconds = estimate(plan) / workers
-    if as_json:
-        typer.echo(json.dumps({"configuration": plan.configuration(), "seconds": seconds}))
-        return
-    console = _console()
-    console.print(f"{plan.name}: {plan.description}", markup=False, highlight=False)
-    for table in ("worlds", "adversaries", "agents"):
-        parts = getattr(plan, table)
-        rows = [[p.name, p.kind, ", ".join(f"{k} = {v}" for k, v in p.options.items())] for p in parts]
-        print_table(console, [table, "kind", "options"], rows)
-    console.print(f"{_size(plan)}; about {_duration(seconds)} on {workers} core(s)", highlight=False)
-
-
-def _size(plan: Plan) -> str:
-    return f"{len(plan.tasks())} runs of {plan.episodes} episodes"
-
-
-def _duration(seconds: float) -> str:
-    for unit, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
-        if seconds > 2.0 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} seconds"
+def _folder(plan: Plan) -> str:
+    return "-".join([plan.name, *(["vary", *plan.vary] if plan.vary else [])])
 
 
 def _default(value: Any) -> str:

@@ -108,18 +108,19 @@ class Anytime(Gamma):
 
 @final
 class Adaptive(Gamma):
-    """m = ½·√(q·u) + floor/√(n·t): explore where the oracles are unsure, u_h = κ·(u_f + range_h²·u_P).
+    """m = ½·√(q·u) + floor/√(n·t): explore where the oracles are unsure, u_h = (κ/H)·(u_f + range_h²·u_P).
 
-    u is the size that the oracles expect, up to κ, of the squared error (f* - f̂) + (P* - P̂)V_{h+1}: transitions matter
-    by as much as what comes after them can differ, |(P* - P̂)V|² <= range(V)²·D²(P*, P̂). The range is the model's, over
-    all states and policies. q is the occupancy that maximises ⟨q, f̂⟩ + Σ √(u·q), whose own barrier weights are
+    u is the size that the oracles expect, up to κ/H, of the squared error (f* - f̂) + (P* - P̂)V_{h+1}: transitions
+    matter by as much as what comes after them can differ, |(P* - P̂)V|² <= range(V)²·D²(P*, P̂). The range is the
+    model's, over all states and policies. Bonuses √u of H steps add, while the errors of H steps add in squares if they
+    are independent: hence 1/H. q is the occupancy that maximises ⟨q, f̂⟩ + Σ √(u·q), whose own barrier weights are
     ½·√(q·u): with them the right side of the inequality above, for errors of size u, is smallest. The floor keeps a
     guarantee if u is too small: the sum ¼·Σ q̂·err²/m of T episodes is at most √(nT)/(4·floor) times what the oracles'
     bounds allow, and the floor itself costs at most 4·floor·√(nT). If u stays too large, so does Σ m: no floor helps
     against an oracle that never learns.
     """
 
-    def __init__(self, *, kappa: float = 0.03, floor: float = 1e-4) -> None:
+    def __init__(self, *, kappa: float = 0.15, floor: float = 1e-4) -> None:
         self.kappa = positive_number("kappa", kappa)
         self.floor = positive_number("floor", floor)
 
@@ -132,7 +133,7 @@ class Adaptive(Gamma):
         )
         unsure = np.empty((model.horizon, *shape[1:]))
         kernel, means, _, admissible = model.raw
-        kernels().backup_errors(kernel, means, admissible, rewards, dynamics, self.kappa, unsure)
+        kernels().backup_errors(kernel, means, admissible, rewards, dynamics, self.kappa / model.horizon, unsure)
         floor = self.floor / math.sqrt(situation.tuples * situation.episode)
         # The floor as an uncertainty, so that the program has an interior: at q = 1/(SA) its weight is about the floor.
         rooted = plan(model, uncertainty=np.maximum(unsure, 4.0 * floor**2), tolerance=ROUGHLY)

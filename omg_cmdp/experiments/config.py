@@ -8,28 +8,34 @@
 
     [worlds.NAME]  [adversaries.NAME]  [agents.NAME]     kind = "..." (by default NAME itself), and its options
 
+    [vary]                   for rates: every world in other sizes, one size at a time
+    H = [2, 4, 8]            T, S, A or H, and its values; [] stands for some around each world's own
+
+A world may have `episodes` of its own.
+
 Everything that a run needs is built once before a plan is returned, and every agent answers one context.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import tomllib
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from omg_cmdp.experiments.contestants import AGENTS
-from omg_cmdp.experiments.kinds import REQUIRED, Kind, nearest
-from omg_cmdp.experiments.plan import TABLES, Part, Plan, slug
+from omg_cmdp.experiments.document import ConfigurationError, Document, Override, Place
+from omg_cmdp.experiments.kinds import REQUIRED, Kind, Part, nearest
+from omg_cmdp.experiments.plan import TABLES, Plan, slug
 from omg_cmdp.experiments.registry import ADVERSARIES, WORLDS, build_adversary, build_agent
+from omg_cmdp.experiments.variations import SIZES, option_of
 from omg_cmdp.validation import positive_integer
 
-KEYS = ("name", "description", "episodes", "seed", "seeds", "checkpoint", "propensities", *TABLES)
+KEYS = ("name", "description", "episodes", "seed", "seeds", "checkpoint", "propensities", "vary", *TABLES)
 KINDS: dict[str, Mapping[str, Kind]] = {"worlds": WORLDS, "adversaries": ADVERSARIES, "agents": AGENTS}
 SUPPLIED = ("seed", "episodes")
 """Options that a run supplies if they are not given."""
@@ -37,21 +43,6 @@ SUPPLIED = ("seed", "episodes")
 MOST_RUNS = 100_000
 LONGEST_NAME = 60
 FEWEST_BETWEEN_CHECKPOINTS, MOST_CHECKPOINTS = 1000, 100
-
-Place = tuple[str, ...]
-"""The path of a key."""
-
-
-class ConfigurationError(ValueError):
-    """What is wrong with a configuration, and where."""
-
-
-class Override(NamedTuple):
-    """A value from elsewhere than the file: a dotted path, the value as TOML or plain text, and what asked for it."""
-
-    path: str
-    value: str
-    asked: str
 
 
 def presets() -> dict[str, str]:
@@ -61,11 +52,11 @@ def presets() -> dict[str, str]:
     return {Path(file.name).stem: file.read_text(encoding="utf-8") for file in files if file.name.endswith(".toml")}
 
 
-def load_plan(source: str, overrides: Sequence[Override] = ()) -> Plan:
+def load_plan(source: str, overrides: Sequence[Override] = (), *, vary: Sequence[str] = ()) -> Plan:
     """Return the plan of a preset, or of a file."""
     known = presets()
     if source in known:
-        return read_plan(known[source], overrides, name=source)
+        return read_plan(known[source], overrides, name=source, vary=vary)
     path = Path(source)
     if path.suffix != ".toml" and not path.is_file():
         raise ConfigurationError(f"{source!r} is neither a preset nor a file; {nearest(source, known)}")
@@ -73,12 +64,21 @@ def load_plan(source: str, overrides: Sequence[Override] = ()) -> Plan:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"{source}: {error}") from None
-    return read_plan(text, overrides, name=path.stem, file=source)
+    return read_plan(text, overrides, name=path.stem, file=source, vary=vary)
 
 
-def read_plan(text: str, overrides: Sequence[Override] = (), *, name: str = "experiment", file: str = "") -> Plan:
-    """Return the plan that `text` describes, checked."""
-    document = _Document(text, overrides, file or name)
+def read_plan(
+    text: str,
+    overrides: Sequence[Override] = (),
+    *,
+    name: str = "experiment",
+    file: str = "",
+    vary: Sequence[str] = (),
+) -> Plan:
+    """Return the plan that `text` describes, checked. Of the sizes to vary, only `vary` if it is given."""
+    document = Document(text, overrides, file or name)
+    if vary:
+        document.vary_only(vary)
     return checked_plan({"name": name, **document.content}, document.refuse)
 
 
@@ -111,8 +111,10 @@ def checked_plan(content: Mapping[str, Any], refuse: Refuse = plain_refusal) -> 
         worlds=_parts(content, "worlds", refuse),
         adversaries=_parts({"adversaries": {"iid": {}}} | dict(content), "adversaries", refuse),
         agents=_parts(content, "agents", refuse),
+        vary=_vary(content, refuse),
     )
-    runs = len(plan.seeds) * len(plan.worlds) * len(plan.adversaries) * len(plan.agents)
+    _check_places(plan, refuse)
+    runs = len(plan.seeds) * len(plan.places()) * len(plan.adversaries) * len(plan.agents)
     if runs > MOST_RUNS:
         raise refuse(("seeds",), f"there must be at most {MOST_RUNS} runs, got {runs}")
     _build_everything_once(plan, refuse)
@@ -156,6 +158,30 @@ def _seeds(value: Any, refuse: Refuse) -> tuple[int, ...]:
     return tuple(listed)
 
 
+def _vary(content: Mapping[str, Any], refuse: Refuse) -> dict[str, tuple[int, ...]]:
+    table = content.get("vary", {})
+    if not isinstance(table, dict):
+        raise refuse(("vary",), f"there must be a table [vary], got {table!r:.60}")
+    for size, values in table.items():
+        if size not in SIZES:
+            raise refuse(("vary", size), f"there is no size {size!r}; there are {', '.join(SIZES)}")
+        listed = values if isinstance(values, list) else [None]
+        if any(type(each) is not int or each < 1 for each in listed) or not len(set(listed)) == len(listed) != 1:
+            rule = "must be [], or two or more different integers of at least 1"
+            raise refuse(("vary", size), f"`{size}` {rule}, got {values!r:.60}")
+    return {size: tuple(values) for size, values in table.items()}
+
+
+def _check_places(plan: Plan, refuse: Refuse) -> None:
+    """Refuse sizes that a world does not have, and worlds that would have the same files."""
+    for world, size in itertools.product(plan.worlds, plan.vary):
+        if option_of(world.kind, size) is None:
+            raise refuse(("vary", size), f"the world {world.name!r} has no size {size} that can be varied")
+    names = [slug(place.name) for place in plan.places()]
+    if len(set(names)) < len(names):
+        raise refuse(("vary",), "two worlds would be the same file")
+
+
 def _parts(content: Mapping[str, Any], table: str, refuse: Refuse) -> tuple[Part, ...]:
     entries = content.get(table)
     if not isinstance(entries, dict) or not entries:
@@ -179,7 +205,10 @@ def _part(table: str, name: str, entry: Any, refuse: Refuse) -> Part:
     if not isinstance(named, str) or named not in KINDS[table]:
         place = (table, name, "kind") if "kind" in entry else (table, name)
         raise refuse(place, f"there is no {table} kind {named!r:.60}; {nearest(str(named), KINDS[table])}")
-    known = KINDS[table][named].options
+    known = {**KINDS[table][named].options, **({"episodes": None} if table == "worlds" else {})}
+    if table == "worlds" and "episodes" in options:
+        with _blamed((table, Part(name=name, kind=named, options=options)), None, refuse):
+            positive_integer("episodes", options["episodes"])
     for option in options:
         if option not in known:
             raise refuse((table, name, option), f"{named!r} has no option {option!r}; {nearest(option, known)}")
@@ -192,9 +221,9 @@ def _part(table: str, name: str, entry: Any, refuse: Refuse) -> Part:
 def _build_everything_once(plan: Plan, refuse: Refuse) -> None:
     """Build every world, every adversary and agent for every world, and let each agent answer a context."""
     first = plan.tasks()[0]
-    for world in plan.worlds:
+    for world in plan.places():
         with _blamed(("worlds", world), None, refuse):
-            setting = dataclasses.replace(first, world=world).setting()
+            setting = plan.task(world, first.adversary, first.agent, first.seed).setting()
         for adversary in plan.adversaries:
             with _blamed(("adversaries", adversary), world, refuse):
                 build_adversary(adversary.kind, adversary.options, setting)
@@ -215,63 +244,3 @@ def _blamed(culprit: tuple[str, Part], world: Part | None, refuse: Refuse) -> It
         path = (table, part.name) if option is None else (table, part.name, option)
         place = "" if world is None else f" in the world {world.name!r}"
         raise refuse(path, f"{part.name!r}{place}: {error}") from None
-
-
-class _Document:
-    """The content of a file, with overrides, and where in it everything stands."""
-
-    def __init__(self, text: str, overrides: Sequence[Override], file: str) -> None:
-        self.file = file
-        try:
-            self.content: dict[str, Any] = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
-            raise ConfigurationError(f"{file}: {error}") from None
-        self._places = {path: f"line {number}" for path, number in _lines(text)}
-        for override in overrides:
-            self._apply(override)
-
-    def refuse(self, path: Place, message: str) -> ConfigurationError:
-        """Return the error for what stands at `path`, or as near to it as is known."""
-        near = (path[:end] for end in range(len(path), 0, -1))
-        place = next((self._places[each] for each in near if each in self._places), None)
-        return ConfigurationError(", ".join([self.file, *([place] if place else [])]) + f": {message}")
-
-    def _apply(self, override: Override) -> None:
-        path = tuple(override.path.split("."))
-        if not all(path):
-            raise ConfigurationError(f"{override.asked}: {override.path!r} must be names with dots between them")
-        table = self.content
-        for key in path[:-1]:
-            table = table.setdefault(key, {})
-            if not isinstance(table, dict):
-                raise ConfigurationError(f"{override.asked}: {key!r} is no table")
-        try:
-            table[path[-1]] = tomllib.loads(f"value = {override.value}")["value"]
-        except (tomllib.TOMLDecodeError, RecursionError):
-            table[path[-1]] = override.value  # a text without quotes
-        self._places[path] = override.asked
-
-
-def _lines(text: str) -> list[tuple[Place, int]]:
-    """Return the path of every key that stands at the beginning of a line. (tomllib does not tell.)"""
-    found: list[tuple[Place, int]] = []
-    table: Place = ()
-    for number, line in enumerate(text.splitlines(), start=1):
-        left, equals, _ = line.partition("=")
-        header = line.lstrip().startswith("[")
-        try:
-            inner = _only_path(tomllib.loads(line if header else f"{left}=0")) if header or equals else ()
-        except (tomllib.TOMLDecodeError, RecursionError):
-            continue  # the inside of a value of many lines
-        table = inner if header else table
-        if inner:
-            found.append((inner if header else (*table, *inner), number))
-    return found
-
-
-def _only_path(content: Any) -> Place:
-    path: Place = ()
-    while isinstance(content, dict) and content:
-        ((key, content),) = content.items()
-        path = (*path, key)
-    return path

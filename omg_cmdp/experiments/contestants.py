@@ -225,7 +225,7 @@ AGENTS = kinds(
         name="omg",
         description="OMG-CMDP!: a log barrier over occupancy measures",
         build=_build_omg,
-        options=options_of(agents.OMG, oracles="finite", rate="guarded", smoothing=0.0, kappa=0.03, floor=1e-4),
+        options=options_of(agents.OMG, oracles="finite", rate="guarded", smoothing=0.0, kappa=0.15, floor=1e-4),
     ),
     _agent("pc_igw", agents.PCIGW, "inverse gap weighting over a cover of policies"),
     _agent("posterior_sampling", agents.PosteriorSampling, "plays what is optimal in a drawn model"),

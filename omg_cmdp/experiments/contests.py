@@ -5,18 +5,19 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.agents.base import Agent, ModelAgent
-from omg_cmdp.experiments.kinds import Setting
+from omg_cmdp.experiments.kinds import Part, Setting
 from omg_cmdp.experiments.plan import slug
 from omg_cmdp.experiments.registry import build_agent, build_world
 from omg_cmdp.experiments.results import Results
 from omg_cmdp.experiments.statistics import NO_REGRET, Interval, mean_interval
+from omg_cmdp.experiments.variations import Variant, variants
 from omg_cmdp.theory import bounds, errors
 from omg_cmdp.validation import FloatArray
 
@@ -66,11 +67,16 @@ class Theory:
 class Contest:
     """The finished runs in one world under one adversary."""
 
-    world: str
+    place: Part
+    """The world."""
     adversary: str
     configuration: Mapping[str, Any]
-    runs: pandas.DataFrame
     log: pandas.DataFrame
+
+    @property
+    def world(self) -> str:
+        """The world's name."""
+        return self.place.name
 
     @property
     def name(self) -> str:
@@ -97,8 +103,7 @@ class Contest:
     @property
     def hero(self) -> str:
         """The agent that the report is about: the first that is OMG; the best if none is."""
-        kinds = {name: options["kind"] for name, options in self.configuration["agents"].items()}
-        return next((name for name, kind in kinds.items() if kind == "omg" and name in self.agents), self.agents[0])
+        return leading(self.configuration, self.agents)
 
     @property
     def rivals(self) -> list[str]:
@@ -154,11 +159,17 @@ class Contest:
 
     def _built(self, name: str) -> Agent:
         """Return the agent built anew: logs hold what happened, and not what oracles promise."""
-        world, agent = dict(self.configuration["worlds"][self.world]), dict(self.configuration["agents"][name])
-        made = build_world(world.pop("kind"), world, seed=0, episodes=self.episodes)
-        built = build_agent(agent.pop("kind"), agent, Setting(world=made, seed=0, episodes=self.episodes))
-        built.model(made.contexts[0])  # an oracle knows the size of its class once it has seen a context
+        agent = Part.of(name, self.configuration["agents"][name])
+        world = build_world(self.place.kind, self.place.options, seed=0, episodes=self.episodes)
+        built = build_agent(agent.kind, agent.options, Setting(world=world, seed=0, episodes=self.episodes))
+        built.model(world.contexts[0])  # an oracle knows the size of its class once it has seen a context
         return built
+
+
+def leading(configuration: Mapping[str, Any], agents: Sequence[str]) -> str:
+    """Return the first of `agents` that is OMG; the first of all if none is."""
+    kinds = {name: resolved["kind"] for name, resolved in configuration["agents"].items()}
+    return next((name for name, kind in kinds.items() if kind == "omg" and name in agents), agents[0])
 
 
 def regret_interval(totals: ArrayLike) -> Interval:
@@ -167,14 +178,26 @@ def regret_interval(totals: ArrayLike) -> Interval:
     return Interval(mean, float(np.maximum(low, 0.0)), high)
 
 
+def sizes(configuration: Mapping[str, Any]) -> list[Variant]:
+    """Return the worlds in the sizes that are varied, if any is."""
+    worlds = [Part.of(name, resolved) for name, resolved in configuration["worlds"].items()]
+    return variants(worlds, configuration["vary"], configuration["episodes"])
+
+
+def places(configuration: Mapping[str, Any]) -> list[Part]:
+    """Return the worlds in which runs were played."""
+    varied = [variant.world for variant in sizes(configuration)]
+    return varied or [Part.of(name, resolved) for name, resolved in configuration["worlds"].items()]
+
+
 def contests(results: Results) -> list[Contest]:
     """Return the contests of an experiment, in the order of its configuration; only finished runs count."""
     configuration, key = results.configuration, ["world", "adversary", "agent", "seed"]
     log = results.log.merge(results.runs[key], on=key)
     found = []
-    for world, adversary in itertools.product(configuration["worlds"], configuration["adversaries"]):
-        runs, rows = (t[(t["world"] == world) & (t["adversary"] == adversary)] for t in (results.runs, log))
-        contest = Contest(world=world, adversary=adversary, configuration=configuration, runs=runs, log=rows)
+    for place, adversary in itertools.product(places(configuration), configuration["adversaries"]):
+        rows = log[(log["world"] == place.name) & (log["adversary"] == adversary)]
+        contest = Contest(place=place, adversary=adversary, configuration=configuration, log=rows)
         if len(rows) and len(contest.finals):
             found.append(contest)
     return found

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from omg_cmdp.experiments.plan import Task
+from omg_cmdp.experiments.plan import TABLES, Plan, Task
 from omg_cmdp.experiments.results import Results
 from omg_cmdp.experiments.runner import Event, Failed, Finished, Lost
 from omg_cmdp.experiments.runner import Progress as RunProgress
@@ -159,6 +159,29 @@ def closing_table(results: Results) -> tuple[list[str], list[list[str]]]:
             numbers = [f"{mean:.1f}", f"{error:.1f}", f"{share:.0%}", f"{times[world, adversary, agent]:.2f}"]
             rows.append([str(world), str(adversary), str(agent), str(len(mine)), *numbers])
     return heads, rows
+
+
+def print_plan(console: Console, plan: Plan, seconds: float, workers: int) -> None:
+    """Print what a plan would run, and for how long."""
+    console.print(f"{plan.name}: {plan.description}", markup=False, highlight=False)
+    for table in TABLES:
+        parts = plan.places() if table == "worlds" else getattr(plan, table)
+        rows = [[p.name, p.kind, ", ".join(f"{k} = {v}" for k, v in p.options.items())] for p in parts]
+        print_table(console, [table, "kind", "options"], rows)
+    console.print(f"{size_of(plan)}; about {_duration(seconds)} on {workers} core(s)", highlight=False)
+
+
+def size_of(plan: Plan) -> str:
+    """Return how much there is to run."""
+    lengths = sorted({task.episodes for task in plan.tasks()})
+    return f"{len(plan.tasks())} runs of {' to '.join(map(str, dict.fromkeys([lengths[0], lengths[-1]])))} episodes"
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds > 2.0 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
 
 
 def print_table(console: Console, heads: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "") -> None:

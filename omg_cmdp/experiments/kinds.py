@@ -1,4 +1,4 @@
-"""What a kind of world, adversary or agent is: a name, a line of description, and options."""
+"""What a kind of world, adversary or agent is: a name, a line of description, and options; and one of that kind."""
 
 from __future__ import annotations
 
@@ -40,6 +40,24 @@ class Kind:
     build: Build
     options: Options
     """The default of every option, `REQUIRED` if there is none."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Part:
+    """A world, an adversary or an agent: its name in the experiment, its kind and options."""
+
+    name: str
+    kind: str
+    options: Options
+
+    def resolved(self) -> dict[str, Any]:
+        """Return what a configuration says of it."""
+        return {"kind": self.kind, **self.options}
+
+    @classmethod
+    def of(cls, name: str, resolved: Options) -> Part:
+        """Return the part of which a configuration says this."""
+        return cls(name=name, kind=resolved["kind"], options={k: v for k, v in resolved.items() if k != "kind"})
 
 
 def options_of(made: Build, *, without: Iterable[str] = (), **others: Any) -> Options:

@@ -12,22 +12,10 @@ from typing import Any
 import numpy as np
 
 from omg_cmdp.experiments.evaluation import Round
-from omg_cmdp.experiments.kinds import Setting
+from omg_cmdp.experiments.kinds import Part, Setting
 from omg_cmdp.experiments.registry import build_adversary, build_agent, build_world
 from omg_cmdp.experiments.simulation import Run
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Part:
-    """A world, an adversary or an agent: its name in the experiment, its kind and options."""
-
-    name: str
-    kind: str
-    options: Mapping[str, Any]
-
-    def resolved(self) -> dict[str, Any]:
-        """Return what a configuration says of it."""
-        return {"kind": self.kind, **self.options}
+from omg_cmdp.experiments.variations import variants
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -90,10 +78,16 @@ class Plan:
     worlds: tuple[Part, ...]
     adversaries: tuple[Part, ...]
     agents: tuple[Part, ...]
+    vary: Mapping[str, tuple[int, ...]]
+    """The sizes that are varied, T, S, A or H, and their values; () stands for some around each world's own."""
+
+    def places(self) -> tuple[Part, ...]:
+        """Return the worlds in which runs are played: those of the plan, or theirs of other sizes."""
+        return tuple(v.world for v in variants(self.worlds, self.vary, self.episodes)) or self.worlds
 
     def tasks(self) -> tuple[Task, ...]:
         """Return all runs, seed by seed, so that what is there early can be compared."""
-        grid = itertools.product(self.seeds, self.worlds, self.adversaries, self.agents)
+        grid = itertools.product(self.seeds, self.places(), self.adversaries, self.agents)
         return tuple(self.task(world, adversary, agent, seed) for seed, world, adversary, agent in grid)
 
     def task(self, world: Part, adversary: Part, agent: Part, seed: int) -> Task:
@@ -104,7 +98,7 @@ class Plan:
             agent=agent,
             seed=seed,
             root=self.seed,
-            episodes=self.episodes,
+            episodes=world.options.get("episodes", self.episodes),
             checkpoint=self.checkpoint,
             propensities=self.propensities,
         )
@@ -113,7 +107,8 @@ class Plan:
         """Return the configuration with everything resolved, as plain data of the same form as the file."""
         plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         parts = {table: {part.name: part.resolved() for part in plain[table]} for table in TABLES}
-        return {**plain, "seeds": list(self.seeds), **parts}
+        vary = {size: list(values) for size, values in self.vary.items()}
+        return {**plain, "seeds": list(self.seeds), "vary": vary, **parts}
 
 
 TABLES = ("worlds", "adversaries", "agents")

@@ -22,8 +22,8 @@ LARGEST_TABLE = 10**8
 def build_world(kind: str, options: Options, *, seed: int, episodes: int) -> World:
     """Return a world; its structure is drawn by `seed` unless the options hold another."""
     chosen = WORLDS[kind]
-    supplied = {"seed": seed, "episodes": episodes}
-    given = {name: supplied.get(name, default) for name, default in chosen.options.items()} | dict(options)
+    usual = {**chosen.options, "seed": seed, "episodes": episodes, **options}
+    given = {name: usual[name] for name in chosen.options}
     _check_size(given)
     world: World = chosen.build(**given)
     return world

@@ -24,10 +24,11 @@ import numpy as np
 
 from omg_cmdp.experiments.comparisons import Verdict, compare_all, enough_seeds
 from omg_cmdp.experiments.config import KINDS
-from omg_cmdp.experiments.contests import Contest, contests, regret_interval
+from omg_cmdp.experiments.contests import Contest, contests, places, regret_interval
 from omg_cmdp.experiments.drawing import Figure
 from omg_cmdp.experiments.figures import comparing_figures
 from omg_cmdp.experiments.inside import inside_figures
+from omg_cmdp.experiments.rates import RateStudy, rate_figure, rate_studies, rate_table, rate_words
 from omg_cmdp.experiments.results import Results
 from omg_cmdp.experiments.tables import SIGNIFICANT, Table, agents_table, comparisons_table
 from omg_cmdp.experiments.words import chance, count, estimate, listing, number, plural
@@ -59,6 +60,9 @@ def write_report(results: Results, directory: str | os.PathLike[str]) -> Path:
     for name in ("figures", "tables"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     parts = [READING, _ran(results)]
+    studies = rate_studies(results)
+    if studies:
+        parts.append(_rates(studies, found, folder))
     if len(found) > 1:
         parts.append(_overview(found, folder))
     parts.extend(_contest(contest, folder, alone=len(found) == 1) for contest in found)
@@ -68,7 +72,11 @@ def write_report(results: Results, directory: str | os.PathLike[str]) -> Path:
     text = page.substitute(
         title=html.escape(configuration["name"]),
         subtitle=html.escape(_subtitle(results)),
-        headline=html.escape(f"{AGAINST} {headline(totals(found), found[0].hero, len(found))}"),
+        headline=html.escape(
+            " ".join(rate_words(study) for study in studies)
+            if studies
+            else f"{AGAINST} {headline(totals(found), found[0].hero, len(found))}"
+        ),
         body="\n".join(parts),
         footer=_footer(results),
     )
@@ -138,6 +146,14 @@ def _options(options: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} = {value}" for key, value in values.items())
 
 
+def _rates(studies: Sequence[RateStudy], found: Sequence[Contest], folder: Path) -> str:
+    """Return the section about what was varied."""
+    known = {(contest.world, contest.adversary): contest for contest in found}
+    figures = [rate_figure(study, study.bound(known)) for study in studies]
+    tables = [rate_table(study) for study in studies]
+    return f'<h2 id="rates">How regret grows</h2>{_figures(folder, figures)}{_tables(folder, *tables)}'
+
+
 def _overview(found: Sequence[Contest], folder: Path) -> str:
     """Return the section about all contests together, with links to them."""
     finals = totals(found)
@@ -182,7 +198,8 @@ def _chance(contest: Contest) -> str:
     )
     if least > SIGNIFICANT:
         words += f"With {plural(seeds, 'seed')} no p can be below {number(least)}: it takes 6 seeds at least. "
-    watched = enough_seeds((contest.finals[hero] - contest.finals[rival]).sort_index())
+    level = 1.0 - SIGNIFICANT / len(contest.rivals)  # the rival is the best of so many
+    watched = enough_seeds((contest.finals[hero] - contest.finals[rival]).sort_index(), level)
     if watched.verdict is Verdict.UNDECIDED:
         return words + (
             f"Another test, which may be repeated after every seed, has not decided yet whether {hero} or {rival} is "
@@ -217,7 +234,7 @@ def _tables(folder: Path, *tables: Table) -> str:
 def _footer(results: Results) -> str:
     """Return what is needed to run it again, and what went wrong."""
     configuration = results.configuration
-    planned = math.prod(len(configuration[table]) for table in SINGULAR)
+    planned = len(places(configuration)) * math.prod(len(configuration[t]) for t in SINGULAR if t != "worlds")
     made = ", ".join(f"{name} {results.provenance[name]}" for name in ("version", "commit", "date"))
     parts = [
         f"<p>Made with omg-cmdp: {html.escape(made)}.</p>",

@@ -79,19 +79,19 @@ def _play(task: Task, store: Store, report: Report) -> dict[str, Any]:
     pace = 1
     while (played := run.ledger.episodes) < task.episodes:
         until = min(task.episodes, (played // task.checkpoint + 1) * task.checkpoint)
-        began = time.perf_counter()
-        run.advance(min(pace, until - played))
+        began, steps = time.perf_counter(), min(pace, until - played)
+        run.advance(steps)
         journal.enter(run.ledger.drain())
         if run.ledger.episodes == until:
             part += _save(task, store, run, journal, part)
-        pace = _next_pace(pace, time.perf_counter() - began)
+        pace = _next_pace(steps, time.perf_counter() - began)
         report(Progress(task.name, run.ledger.episodes, journal.total("regret")))
     return summary(task, journal)
 
 
-def _next_pace(pace: int, seconds: float) -> int:
-    """Return how many episodes to play until the next report."""
-    return max(1, min(2 * pace, int(pace * SECONDS_BETWEEN_REPORTS / max(seconds, 1e-9))))
+def _next_pace(played: int, seconds: float) -> int:
+    """Return how many episodes to play until the next report, if so many took so long."""
+    return max(1, min(2 * played, int(played * SECONDS_BETWEEN_REPORTS / max(seconds, 1e-9))))
 
 
 def _resume(task: Task, store: Store, run: Run, journal: Journal) -> int:
@@ -165,7 +165,7 @@ def estimate(plan: Plan, *, budget: float = 10.0) -> float:
     """Return the seconds of work that a plan is, from the first episodes of every kind of run."""
     tasks = {task.name.rpartition("--")[0]: task for task in reversed(plan.tasks())}
     each = budget / len(tasks)
-    return sum(_seconds_per_episode(task, each) for task in tasks.values()) * plan.episodes * len(plan.seeds)
+    return sum(_seconds_per_episode(task, each) * task.episodes for task in tasks.values()) * len(plan.seeds)
 
 
 def _seconds_per_episode(task: Task, budget: float) -> float:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from omg_cmdp.experiments.columns import kept
-from omg_cmdp.experiments.config import ConfigurationError, checked_plan
+from omg_cmdp.experiments.config import checked_plan
+from omg_cmdp.experiments.document import ConfigurationError
 from omg_cmdp.experiments.plan import TABLES, Plan, Task
 from omg_cmdp.experiments.results import Results
 from omg_cmdp.experiments.runner import labels, now
@@ -38,7 +39,7 @@ def open_study(plan: Plan, directory: str | os.PathLike[str]) -> Store:
 
 def _joined(old: dict[str, Any], new: dict[str, Any], directory: Path) -> dict[str, Any]:
     """Return both configurations as one."""
-    for key in ("episodes", "seed", "propensities"):
+    for key in ("episodes", "seed", "propensities", "vary"):
         if old[key] != new[key]:
             raise ConfigurationError(f"{directory} holds an experiment with {key} = {old[key]}, not {new[key]}")
     for table in TABLES:

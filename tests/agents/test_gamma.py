@@ -132,14 +132,14 @@ def test_adaptive_weights_are_those_of_the_root_program(oracle):
     barrier = agent.gamma.barrier(this)
     after_step = value_ranges(this.model)[:, None, None]
     dynamics = this.dynamics_oracle.uncertainty(this.context)
-    unsure = this.reward_oracle.uncertainty(this.context) + after_step**2 * dynamics
+    unsure = (this.reward_oracle.uncertainty(this.context) + after_step**2 * dynamics) / H  # κ = 1
     roots = 2.0 * (barrier.weights / barrier.gamma - 0.01 / math.sqrt(this.tuples * 6))
     occupancy = roots**2 / unsure
     assert occupancy.sum(axis=(1, 2)) == pytest.approx(np.ones(H), abs=1e-6)
     best = plan(this.model, uncertainty=np.maximum(unsure, 1e-12), tolerance=1e-6)
     objective = [(q * this.model.rewards).sum() + np.sqrt(unsure * q).sum() for q in (occupancy, best.occupancy)]
     assert objective[0] >= objective[1] - 1e-3
-    assert (roots[-1] ** 2 <= this.reward_oracle.uncertainty(this.context) * (1.0 + 1e-9)).all()  # no step follows
+    assert (H * roots[-1] ** 2 <= this.reward_oracle.uncertainty(this.context) * (1.0 + 1e-9)).all()  # no step follows
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ import random
 
 import pytest
 
-from omg_cmdp.experiments.config import ConfigurationError, Override, checked_plan, load_plan, presets, read_plan
+from omg_cmdp.experiments.config import checked_plan, load_plan, presets, read_plan
+from omg_cmdp.experiments.document import ConfigurationError, Override
 from omg_cmdp.experiments.plan import slug
 
 VALID = """\
