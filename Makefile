@@ -4,8 +4,8 @@ BIN := .venv/bin
 
 .PHONY: demo test test-all check fuzz bench clean
 
-demo: .venv/base
-	$(BIN)/python examples/first_plan.py
+demo: .venv/experiments
+	$(BIN)/omg-cmdp demo
 
 test: .venv/dev check
 	$(BIN)/pytest -q -n 2
@@ -33,8 +33,8 @@ clean:
 	$(BIN)/pip install --quiet --constraint constraints.txt pip
 	touch $@
 
-.venv/base: .venv/pip pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+.venv/experiments: .venv/pip pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[experiments]'
 	touch $@
 
 .venv/dev: .venv/pip pyproject.toml constraints.txt

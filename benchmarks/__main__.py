@@ -15,6 +15,7 @@ from benchmarks.iteration import iteration_cost
 from benchmarks.oracles import oracles
 from benchmarks.planner import against_peer
 from benchmarks.report import Report, show, write
+from benchmarks.runs import runs
 from benchmarks.scaling import scaling
 from benchmarks.timing import GAMMA, random_mdp
 from benchmarks.variants import root_regulariser, warm_start
@@ -30,6 +31,7 @@ PARTS: dict[str, Callable[..., Report]] = {
     "agents": whole_episodes,
     "oracles": oracles,
     "digits": digits,
+    "runs": runs,
 }
 
 

@@ -87,7 +87,6 @@ class NormalisedIGW(Bandit):
         return probabilities
 
 
-@final
 class SquareCB(Bandit):
     """Play inverse gap weighting as it is computed most simply."""
 
@@ -96,7 +95,7 @@ class SquareCB(Bandit):
 
 
 @final
-class FALCON(Bandit):
+class FALCON(SquareCB):
     """SquareCB by a model, and with a γ, that change only after episodes 1, 2, 4, 8, ...
 
     `reward_oracle` is an offline oracle, or another one that can be saved; only what it says at the beginning of an
@@ -114,9 +113,6 @@ class FALCON(Bandit):
     ) -> None:
         super().__init__(space, reward_oracle, dynamics_oracle, gamma, reward_range=reward_range)
         self.reward_oracle = EpochRewards(reward_oracle)
-
-    def _probabilities(self, model: TabularMDP, gamma: float) -> FloatArray:
-        return square_cb(gamma * action_gaps(model))
 
     def _time(self) -> int:
         return max(1, epoch_starts(self.episodes_seen)[-1])

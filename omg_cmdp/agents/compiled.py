@@ -15,6 +15,14 @@ def entropy_kernels() -> ModuleType:
 
 
 @functools.cache
+def gamma_kernels() -> ModuleType:
+    """Return `omg_cmdp.agents.gamma_kernels`."""
+    from omg_cmdp.agents import gamma_kernels as module
+
+    return module
+
+
+@functools.cache
 def igw_kernels() -> ModuleType:
     """Return `omg_cmdp.agents.igw_kernels`."""
     from omg_cmdp.agents import igw_kernels as module

@@ -15,8 +15,9 @@ from typing import NamedTuple, final
 
 import numpy as np
 
+from omg_cmdp.agents.compiled import gamma_kernels
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.compiled import kernels
+from omg_cmdp.mdp.dynamic_programming import value_ranges
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.barrier import plan
@@ -132,13 +133,13 @@ class Adaptive(Gamma):
             for oracle in (situation.reward_oracle, situation.dynamics_oracle)
         )
         unsure = np.empty((model.horizon, *shape[1:]))
-        kernel, means, _, admissible = model.raw
-        kernels().backup_errors(kernel, means, admissible, rewards, dynamics, self.kappa / model.horizon, unsure)
+        scale = self.kappa / model.horizon
+        gamma_kernels().backup_errors(value_ranges(model), rewards, dynamics, scale, unsure)
         floor = self.floor / math.sqrt(situation.tuples * situation.episode)
         # The floor as an uncertainty, so that the program has an interior: at q = 1/(SA) its weight is about the floor.
         rooted = plan(model, uncertainty=np.maximum(unsure, 4.0 * floor**2), tolerance=ROUGHLY)
         weights = np.empty(unsure.shape)
-        gamma = kernels().root_weights(rooted.occupancy, unsure, floor, weights)
+        gamma = gamma_kernels().root_weights(rooted.occupancy, unsure, floor, weights)
         return Barrier(gamma, weights)
 
 

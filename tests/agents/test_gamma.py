@@ -5,13 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from omg_cmdp import OMG, Space, oracles
-from omg_cmdp.agents import Adaptive, Anytime, Barrier, Fixed, Gamma, Greedy, Situation, Theory
+from omg_cmdp import OMG, Space, occupancy_measure, oracles
+from omg_cmdp.agents import Adaptive, Anytime, Barrier, Fixed, Gamma, Greedy, Situation, Theory, gamma_kernels
 from omg_cmdp.agents.gamma import most_tuples
 from omg_cmdp.mdp.dynamic_programming import value_ranges
 from omg_cmdp.planning.barrier import plan
 from tests.agents.catalogue import HORIZON, KERNELS, LABELS, MASK, ORACLES, REWARDS, SIZE, SPACES, build
 from tests.oracles.catalogue import known_dynamics, known_rewards
+from tests.random_mdps import random_mdps, random_policy
 
 S, A, H = SIZE["states"], SIZE["actions"], SIZE["horizon"]
 
@@ -213,3 +214,18 @@ def test_rules_by_name():
     assert made == {"theory": Theory, "anytime": Anytime}
     assert type(OMG(SPACES["plain"], *finite()).gamma) is Adaptive
     assert type(OMG(SPACES["plain"], *finite(), 3).gamma) is Fixed
+
+
+@pytest.mark.parametrize("by_steps", [(False, False), (True, False), (False, True), (True, True)])
+def test_errors_of_a_backup_and_the_weights_of_their_roots(by_steps, rng):
+    for mdp in random_mdps(rng, 10):
+        shape = (mdp.horizon, mdp.states, mdp.actions)
+        ofs = [rng.random((mdp.horizon if by_step else 1, *shape[1:])) for by_step in by_steps]
+        errors, weights = np.empty(shape), np.empty(shape)
+        ranges = value_ranges(mdp)
+        gamma_kernels.backup_errors(ranges, *ofs, 0.3, errors)
+        np.testing.assert_allclose(errors, 0.3 * (ofs[0] + ranges[:, None, None] ** 2 * ofs[1]), rtol=1e-13)
+        occupancy = occupancy_measure(mdp, random_policy(rng, mdp))
+        gamma = gamma_kernels.root_weights(occupancy, errors, 0.02, weights)
+        np.testing.assert_allclose(weights / gamma, 0.5 * np.sqrt(occupancy * errors) + 0.02, rtol=1e-13)
+        assert weights.mean() == pytest.approx(1.0, rel=1e-13)

@@ -5,7 +5,6 @@ import pytest
 
 from omg_cmdp import Space, occupancy_measure, squared_hellinger, validation
 from omg_cmdp.mdp import kernels
-from omg_cmdp.mdp.dynamic_programming import value_ranges
 from tests.random_mdps import by_step, random_mdp, random_mdps, random_policy, with_tables
 
 TOLERANCE = validation.ROW_SUM_TOLERANCE
@@ -137,19 +136,3 @@ def test_tables_that_do_not_fit_a_space_are_refused(changes, rule):
     space = Space(states=2, actions=3, horizon=4)
     with pytest.raises(ValueError, match=rule):
         space.mdp(**({"transitions": np.full((2, 3, 2), 0.5), "rewards": np.zeros((2, 3))} | changes))
-
-
-@pytest.mark.parametrize("by_steps", [(False, False), (True, False), (False, True), (True, True)])
-def test_errors_of_a_backup_and_the_weights_of_their_roots(by_steps, rng):
-    for mdp in random_mdps(rng, 10):
-        kernel, rewards, _, mask = mdp.raw
-        shape = (mdp.horizon, mdp.states, mdp.actions)
-        ofs = [rng.random((mdp.horizon if by_step else 1, *shape[1:])) for by_step in by_steps]
-        errors, weights = np.empty(shape), np.empty(shape)
-        kernels.backup_errors(kernel, rewards, mask, *ofs, 0.3, errors)
-        ranges = value_ranges(mdp)[:, None, None]
-        np.testing.assert_allclose(errors, 0.3 * (ofs[0] + ranges**2 * ofs[1]), rtol=1e-13)
-        occupancy = occupancy_measure(mdp, random_policy(rng, mdp))
-        gamma = kernels.root_weights(occupancy, errors, 0.02, weights)
-        np.testing.assert_allclose(weights / gamma, 0.5 * np.sqrt(occupancy * errors) + 0.02, rtol=1e-13)
-        assert weights.mean() == pytest.approx(1.0, rel=1e-13)
