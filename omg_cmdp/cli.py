@@ -6,8 +6,10 @@ Exit codes: 0 done, 1 a run failed or a statement of the analysis does not hold,
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
+import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,13 +19,14 @@ from rich.console import Console
 from rich.markup import escape
 
 from omg_cmdp.experiments import engines
-from omg_cmdp.experiments.config import KINDS, load_plan, presets
+from omg_cmdp.experiments.config import KINDS, load_plan, planned, presets
 from omg_cmdp.experiments.display import (
     SHOWN,
     Display,
     Live,
     Plain,
     Silent,
+    audit_table,
     closing_table,
     print_plan,
     print_table,
@@ -125,7 +128,8 @@ def list_kinds(
             rows = [[option, _default(default)] for option, default in kind.options.items()]
             print_table(console, ["option", "default"], rows, title=f"{kind.name}: {kind.description}")
         return
-    rows = [[each, size_of(plan), plan.description] for each in known for plan in [load_plan(each)]]
+    plans = {each: planned({"name": each, **tomllib.loads(text)}) for each, text in known.items()}
+    rows = [[each, size_of(plan), plan.description] for each, plan in plans.items()]
     print_table(console, ["preset", "size", ""], rows)
     for title, kinds in KINDS.items():
         console.print()
@@ -140,24 +144,21 @@ def audit(
     as_json: Json = False,
 ) -> None:
     """Play finished runs again, and check every statement of the analysis on them."""
-    console, records, sound = _console(), [], True
+    console, done = _console(), []
     with _refusing():
-        for audited in audits(load(directory), episodes=episodes, choose=lambda name: runs in name):
-            # A statement with a probability of failure may fail in a run; the others may not.
-            sound &= audited.as_logged and all(row.holds or row.failure > 0.0 for row in audited.rows)
-            cells = [
-                [row.name, f"{row.left:.4g}", f"{row.right:.4g}", f"{row.slack:.3g}", "yes" if row.holds else "no"]
-                for row in audited.rows
-            ]
-            heads = ["statement", "left", "right", "slack", "holds"]
-            replay = SAME if audited.as_logged else OTHER
-            records.append({"run": audited.task.name, "as_logged": audited.as_logged, "rows": cells})
+        for each in audits(load(directory), episodes=episodes, choose=lambda name: runs in name):
+            done.append(each)
             if not as_json:
-                print_table(console, heads, cells, title=f"{audited.task.name}: played again, {replay}")
-                console.print()
+                told = f"{each.task.name}: played again, {SAME if each.as_logged else OTHER}"
+                console.print(told, markup=False, highlight=False, soft_wrap=True)
     if as_json:
-        typer.echo(json.dumps(records))
-    raise typer.Exit(0 if sound else 1)
+        rows = {each.task.name: [dataclasses.asdict(row) for row in each.rows] for each in done}
+        typer.echo(
+            json.dumps([{"run": e.task.name, "as_logged": e.as_logged, "rows": rows[e.task.name]} for e in done])
+        )
+    else:
+        print_table(console, *audit_table(done))
+    raise typer.Exit(0 if all(each.sound for each in done) else 1)
 
 
 @app.command()

@@ -91,7 +91,14 @@ def plain_refusal(path: Place, message: str) -> ConfigurationError:
 
 
 def checked_plan(content: Mapping[str, Any], refuse: Refuse = plain_refusal) -> Plan:
-    """Return the plan of a configuration that was parsed."""
+    """Return the plan of a configuration that was parsed; all its runs can be built."""
+    plan = planned(content, refuse)
+    _build_everything_once(plan, refuse)
+    return plan
+
+
+def planned(content: Mapping[str, Any], refuse: Refuse = plain_refusal) -> Plan:
+    """Return the plan of a configuration that was parsed; whether its runs can be built is not tried."""
     for key in content:
         if key not in KEYS:
             raise refuse((key,), f"unknown key {key!r}; {nearest(key, KEYS)}")
@@ -117,7 +124,6 @@ def checked_plan(content: Mapping[str, Any], refuse: Refuse = plain_refusal) -> 
     runs = len(plan.seeds) * len(plan.places()) * len(plan.adversaries) * len(plan.agents)
     if runs > MOST_RUNS:
         raise refuse(("seeds",), f"there must be at most {MOST_RUNS} runs, got {runs}")
-    _build_everything_once(plan, refuse)
     return plan
 
 

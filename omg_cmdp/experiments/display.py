@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Sequence
@@ -13,10 +14,13 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from omg_cmdp.experiments.contests import places
 from omg_cmdp.experiments.plan import TABLES, Plan, Task
 from omg_cmdp.experiments.results import Results
 from omg_cmdp.experiments.runner import Event, Failed, Finished, Lost
 from omg_cmdp.experiments.runner import Progress as RunProgress
+from omg_cmdp.experiments.study import Audited
+from omg_cmdp.theory.audit import combine
 
 SHOWN = ("world", "adversary", "agent", "seconds_deciding", "seconds_learning")
 """What the closing table reads of the log."""
@@ -149,16 +153,28 @@ def closing_table(results: Results) -> tuple[list[str], list[list[str]]]:
     times = own.groupby([log["world"], log["adversary"], log["agent"]]).median()
     heads = ["world", "adversary", "agent", "seeds", "mean regret", "± s.e.", "in the last half", "ms/episode"]
     rows = []
-    for (world, adversary), group in runs.groupby(["world", "adversary"], sort=False):
-        agents = group.groupby("agent")
+    order = itertools.product(
+        [place.name for place in places(results.configuration)], results.configuration["adversaries"]
+    )
+    for world, adversary in order:
+        agents = runs[(runs["world"] == world) & (runs["adversary"] == adversary)].groupby("agent")
         means = agents["regret"].mean().sort_values()
         for agent, mean in means.items():
             mine = agents.get_group(agent)
             error = mine["regret"].sem() if len(mine) > 1 else float("nan")
             share = mine["regret_last_half"].sum() / max(mine["regret"].sum(), 1e-12)
-            numbers = [f"{mean:.1f}", f"{error:.1f}", f"{share:.0%}", f"{times[world, adversary, agent]:.2f}"]
+            numbers = [f"{mean:.1f}", f"{error:.1f}", f"{share:z.0%}", f"{times[world, adversary, agent]:.2f}"]
             rows.append([str(world), str(adversary), str(agent), str(len(mine)), *numbers])
     return heads, rows
+
+
+def audit_table(audited: Sequence[Audited]) -> tuple[list[str], list[list[str]]]:
+    """Return the heads and rows of a table: every statement over all runs."""
+    heads = ["statement", "runs", "violated", "allowed rate", "smallest slack"]
+    summaries = combine([each.rows for each in audited]) if audited else []
+    return heads, [
+        [s.name, str(s.runs), str(s.violated), f"{s.allowed:g}", f"{s.smallest_slack:.2g}"] for s in summaries
+    ]
 
 
 def print_plan(console: Console, plan: Plan, seconds: float, workers: int) -> None:

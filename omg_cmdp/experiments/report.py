@@ -102,7 +102,8 @@ def headline(finals: pandas.DataFrame, hero: str, contests: int = 1) -> str:
         share = f", {100.0 * own.mean / best.mean:.0f} % of what the runner-up lost" if best.mean > 0.0 else ""
         words = f"{hero} lost least: {estimate(*own)} in total{where}{share} ({rival}, {number(best.mean)})."
     else:
-        times = f", {number(own.mean / best.mean)} times as much" if best.mean > 0.0 else ""
+        ratio = own.mean / best.mean if best.mean > 0.0 else math.nan
+        times = "" if math.isnan(ratio) else ", about as much" if ratio < 1.05 else f", {number(ratio)} times as much"
         words = f"{rival} lost least: {estimate(*best)} in total{where}. {hero} lost {estimate(*own)}{times}."
     pairs = compare_all({agent: finals[agent].to_numpy() for agent in (hero, *rivals)})
     p = pairs[0].adjusted  # the hero and its best rival

@@ -77,6 +77,11 @@ class Audited(NamedTuple):
     as_logged: bool
     """Whether it had, to the bit, the regret that stands in the log."""
 
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong with it. A statement with a probability of failure may fail in a run."""
+        return self.as_logged and all(row.holds or row.failure > 0.0 for row in self.rows)
+
 
 def audits(results: Results, *, episodes: int, choose: Callable[[str], bool]) -> Iterator[Audited]:
     """Play the first `episodes` of the finished runs of chosen names again, and check the analysis on each of them."""

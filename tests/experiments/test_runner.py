@@ -233,3 +233,10 @@ def test_an_estimate_is_of_the_right_size(tmp_path):
     began = time.perf_counter()
     played(plan, tmp_path)
     assert 0.1 < guess / (time.perf_counter() - began) < 10.0
+
+
+def test_reports_come_after_no_more_than_twice_the_episodes_that_were_played():
+    """However short the way to the next checkpoint is, and however quick: the pace would grow without end."""
+    for steps, seconds in itertools.product((1, 20, 10**6), (0.0, 1e-9, 0.1, 0.2, 60.0)):
+        assert 1 <= runner._next_pace(steps, seconds) <= 2 * steps
+    assert runner._next_pace(100, 0.2) == 100
