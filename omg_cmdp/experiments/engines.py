@@ -14,9 +14,8 @@ import collections
 import contextlib
 import os
 import signal
-import threading
 from collections.abc import Iterator, Sequence
-from multiprocessing import connection, get_context
+from multiprocessing import connection, get_context, resource_tracker
 from typing import TYPE_CHECKING, Any, final
 
 from omg_cmdp.experiments.plan import Task
@@ -229,16 +228,15 @@ def one_thread() -> Iterator[None]:
 def _inherited_by_children() -> Iterator[None]:
     """Start processes with one thread for libraries that load later, and deaf to Ctrl-C, which is for their parent."""
     before = {name: os.environ.get(name) for name in THREADS}
-    main = threading.current_thread() is threading.main_thread()
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None
     os.environ.update(THREADS)
+    resource_tracker.ensure_running()  # now, for as a process of its own it would end what follows
+    open_to = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # blocked, not lost: the parent hears it after
     try:
         yield
     finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, open_to)
         for name, value in before.items():
             if value is None:
                 del os.environ[name]
             else:
                 os.environ[name] = value
-        if main:
-            signal.signal(signal.SIGINT, handler)

@@ -122,7 +122,10 @@ def rate_words(study: RateStudy) -> str:
     told = estimate(found.slope, found.low, found.high, hundredths)
     if math.isnan(found.slope):
         return f"The regret of {hero} is zero in some sizes only: there is no exponent of {size} to tell."
-    verdict = "more, so far, than" if found.refuted else "no more than"
+    if found.refuted:
+        verdict = "more, so far, than"
+    else:
+        verdict = "less than" if found.high < found.expected else "not to be told from"
     return (
         f"In the world {study.world} the regret of {hero} grows like {size} to the power {told}: {verdict} the "
         f"{found.expected:g} of the theorem, which is an upper bound for the hardest world."

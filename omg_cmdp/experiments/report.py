@@ -123,7 +123,8 @@ def _subtitle(results: Results) -> str:
     configuration = results.configuration
     sizes = [(len(configuration[table]), table) for table in ("worlds", "adversaries", "agents", "seeds")]
     grid = " × ".join(f"{many} {table if many > 1 else SINGULAR[table]}" for many, table in sizes)
-    told = f"{grid}, {count(configuration['episodes'])} episodes each"
+    vary, episodes = list(configuration["vary"]), count(configuration["episodes"])
+    told = f"{grid}, in several sizes {listing(vary)}" if vary else f"{grid}, {episodes} episodes each"
     described = configuration["description"].strip().rstrip(".")
     return f"{described[:1].upper()}{described[1:]}. {told}." if described else f"{told}."
 
