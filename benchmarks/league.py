@@ -76,7 +76,7 @@ def summary(runs: pd.DataFrame) -> str:
 
 
 def _markdown(frame: pd.DataFrame) -> str:
-    rows = [list(frame.columns), ["---"] * len(frame.columns), *frame.fillna("").to_numpy().tolist()]
+    rows = [list(frame.columns), ["---"] * len(frame.columns), *frame.astype(object).fillna("").to_numpy().tolist()]
     return "\n".join("| " + " | ".join(str(value) for value in row) + " |" for row in rows)
 
 
