@@ -16,6 +16,7 @@ from benchmarks.oracles import oracles
 from benchmarks.planner import against_peer
 from benchmarks.report import Report, show, write
 from benchmarks.scaling import scaling
+from benchmarks.sepsis import contextual_sepsis
 from benchmarks.timing import GAMMA, random_mdp
 from benchmarks.variants import root_regulariser, warm_start
 from omg_cmdp import plan
@@ -24,6 +25,7 @@ PARTS: dict[str, Callable[..., Report]] = {
     "planner": against_peer,
     "iteration": iteration_cost,
     "icu": icu_sepsis,
+    "sepsis": contextual_sepsis,
     "root": root_regulariser,
     "warm": warm_start,
     "scaling": scaling,
