@@ -17,6 +17,7 @@ from benchmarks.planner import against_peer
 from benchmarks.report import Report, show, write
 from benchmarks.runs import runs
 from benchmarks.scaling import scaling
+from benchmarks.sepsis import contextual_sepsis
 from benchmarks.timing import GAMMA, random_mdp
 from benchmarks.variants import root_regulariser, warm_start
 from omg_cmdp import plan
@@ -25,6 +26,7 @@ PARTS: dict[str, Callable[..., Report]] = {
     "planner": against_peer,
     "iteration": iteration_cost,
     "icu": icu_sepsis,
+    "sepsis": contextual_sepsis,
     "root": root_regulariser,
     "warm": warm_start,
     "scaling": scaling,

@@ -1,9 +1,9 @@
 """Regret minimisation in contextual Markov decision processes, after OMG-CMDP! (Levy, Cohen, Cassel, Mansour, 2023)."""
 
-from omg_cmdp import adversaries, agents, checks, environments, oracles, theory
+from omg_cmdp import adversaries, agents, checks, environments, logged, oracles, theory
 from omg_cmdp.agents import OMG, Agent
 from omg_cmdp.environments import ContextualMDP
-from omg_cmdp.experiments import Ledger, Run, simulate
+from omg_cmdp.experiments import EpisodeLog, Ledger, Run, play, shortfall, simulate
 from omg_cmdp.mdp import (
     Space,
     TabularMDP,
@@ -23,6 +23,7 @@ __all__ = [
     "Agent",
     "ContextualMDP",
     "DynamicsOracle",
+    "EpisodeLog",
     "Ledger",
     "Problem",
     "RewardOracle",
@@ -37,12 +38,15 @@ __all__ = [
     "certificate",
     "checks",
     "environments",
+    "logged",
     "occupancy_measure",
     "optimal_policy",
     "oracles",
     "plan",
     "plan_many",
+    "play",
     "policy_value",
+    "shortfall",
     "simulate",
     "squared_hellinger",
     "theory",

@@ -9,9 +9,11 @@ import pytest
 EXAMPLES = Path(__file__).parent.parent / "examples"
 LAST_WORDS = {
     "first_plan": "The certified gap is within tolerance.",
+    "from_logged_tables": "The exact value is within two standard errors of the estimate.",
     "oracle_river": "The trained oracle is closer to the truth.",
     "oracle_sklearn": "The trained oracle is closer to the truth.",
     "oracle_torch": "The trained oracle is closer to the truth.",
+    "your_gymnasium_environment": "more than the rule of thumb.",
 }
 
 

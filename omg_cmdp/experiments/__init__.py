@@ -2,6 +2,8 @@
 
 from omg_cmdp.experiments.evaluation import Round
 from omg_cmdp.experiments.ledger import Ledger
+from omg_cmdp.experiments.playing import EpisodeLog, play
+from omg_cmdp.experiments.shortfall import shortfall
 from omg_cmdp.experiments.simulation import Run, simulate
 
-__all__ = ["Ledger", "Round", "Run", "simulate"]
+__all__ = ["EpisodeLog", "Ledger", "Round", "Run", "play", "shortfall", "simulate"]

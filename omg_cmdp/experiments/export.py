@@ -1,13 +1,12 @@
 """Results for other programs: one table, or the logged decisions of every run with their propensities.
 
     csv, parquet    the log of all finished runs in one file; lists are JSON in the CSV
-    obp             a .npz for each run: the arrays context, action, reward, pscore, ... of Open Bandit Pipeline
-    vw              a .vw for each run: lines action:cost:probability | features of Vowpal Wabbit, cost = 1 - reward
+    obp             a .npz for each run, for Open Bandit Pipeline: see `decisions`
+    vw              a .vw for each run, for Vowpal Wabbit: see `decisions`
 
-For the last two a step of an episode is a round, and its features are the context, the state and the step. They need an
-experiment with `propensities = true`, and hold the episodes that the log holds. A propensity is the probability that
-the policy played gave to the action; agents that draw a whole policy first (posterior sampling and its like, PC-IGW)
-play a deterministic one, and have 1.
+The last two need an experiment with `propensities = true`, and hold the episodes that the log holds. A propensity is
+the probability that the policy played gave to the action; agents that draw a whole policy first (posterior sampling and
+its like, PC-IGW) play a deterministic one, and have 1.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +21,7 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import context_from_json
 from omg_cmdp.environments.world import World
 from omg_cmdp.experiments.config import checked_plan
-from omg_cmdp.experiments.contestants import context_vectors
+from omg_cmdp.experiments.decisions import Decisions, write_obp, write_vw
 from omg_cmdp.experiments.plan import Task
 from omg_cmdp.experiments.results import Results
 from omg_cmdp.experiments.store import Store
@@ -87,14 +85,19 @@ def _decisions(results: Results, task: Task, form: str, target: Path) -> Path:
     parts = Store(results.directory).parts(task.name)
     log = pandas.concat([pandas.read_parquet(part, columns=wanted) for part in parts], ignore_index=True)
     states, actions, rewards, propensities = (np.stack(log[name].to_list()) for name in LISTS)
-    places = _places(log["context"].to_list(), world)
+    episodes, horizon = actions.shape
+    decisions = Decisions(
+        contexts=world.contexts,
+        places=np.repeat(_places(log["context"].to_list(), world), horizon),
+        steps=np.tile(np.arange(horizon), episodes),
+        states=states[:, :-1].reshape(-1),
+        actions=actions.reshape(-1),
+        rewards=rewards.reshape(-1),
+        propensities=propensities.reshape(-1),
+    )
     if form == "vw":
-        return _vw(target / f"{task.name}.vw", world, places, (states[:, :-1], actions, rewards, propensities))
-    return _obp(target / f"{task.name}.npz", world, places, (states[:, :-1], actions, rewards, propensities))
-
-
-Steps = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
-"""States, actions, rewards and propensities, (T, H) each."""
+        return write_vw(target / f"{task.name}.vw", decisions)
+    return write_obp(target / f"{task.name}.npz", decisions, world.space)
 
 
 def _places(texts: list[str], world: World) -> NDArray[np.int64]:
@@ -102,41 +105,3 @@ def _places(texts: list[str], world: World) -> NDArray[np.int64]:
     known = {str(np.asarray(context).tolist()): place for place, context in enumerate(world.contexts)}
     found = {text: known[str(np.asarray(context_from_json(text)).tolist())] for text in set(texts)}
     return np.array([found[text] for text in texts], dtype=np.int64)
-
-
-def _obp(path: Path, world: World, places: NDArray[np.int64], steps: Steps) -> Path:
-    states, actions, rewards, propensities = steps
-    horizon, rounds = world.space.horizon, actions.size
-    features = [
-        np.repeat(context_vectors(world)[places], horizon, axis=0),
-        np.eye(world.space.states)[states.reshape(-1)],
-        np.tile(np.eye(horizon), (len(actions), 1)),
-    ]
-    np.savez_compressed(
-        path,
-        allow_pickle=False,
-        n_rounds=np.array(rounds),
-        n_actions=np.array(world.space.actions),
-        context=np.hstack(features),
-        action=actions.reshape(-1),
-        position=np.zeros(rounds, dtype=np.int64),
-        reward=rewards.reshape(-1),
-        pscore=propensities.reshape(-1),
-    )
-    return path
-
-
-def _vw(path: Path, world: World, places: NDArray[np.int64], steps: Steps) -> Path:
-    contexts = [_vw_features(context) for context in world.contexts]
-    with path.open("w", encoding="ascii") as file:
-        for place, *rows in zip(places.tolist(), *(array.tolist() for array in steps), strict=True):
-            for step, (state, action, reward, propensity) in enumerate(zip(*rows, strict=True)):
-                label = f"{action + 1}:{1.0 - reward!r}:{propensity!r}"
-                file.write(f"{label} |context {contexts[place]} |state s{state} |step h{step}\n")
-    return path
-
-
-def _vw_features(context: Any) -> str:
-    if isinstance(context, np.ndarray):
-        return " ".join(f"x{place}:{value!r}" for place, value in enumerate(context.tolist()))
-    return f"c{context}"

@@ -4,9 +4,11 @@ import numpy as np
 
 from omg_cmdp import TabularMDP, optimal_policy
 from omg_cmdp.environments import (
+    ACTG175,
     CombinationLock,
     ContextualBandit,
     Decoy,
+    ICUSepsis,
     LinearWorld,
     LowerBound,
     SoftmaxWorld,
@@ -15,6 +17,7 @@ from omg_cmdp.environments import (
 from omg_cmdp.oracles import FiniteDynamics, FiniteRewards
 
 WORLDS = (LinearWorld, SoftmaxWorld, TreatmentTrial, CombinationLock, Decoy, LowerBound, ContextualBandit)
+FROM_DATA = (ACTG175, ICUSepsis)  # of other sizes, and in need of other packages
 KNOWN_REWARDS = (CombinationLock,)
 KNOWN_DYNAMICS = (Decoy, LowerBound, ContextualBandit)
 

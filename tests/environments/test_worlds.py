@@ -10,7 +10,7 @@ import pytest
 from omg_cmdp import environments, optimal_policy, policy_value
 from omg_cmdp.environments import LowerBound, World, distance_to_class
 from omg_cmdp.oracles import FiniteDynamics, FiniteRewards
-from tests.environments.catalogue import KNOWN_DYNAMICS, KNOWN_REWARDS, WORLDS, model, truths
+from tests.environments.catalogue import FROM_DATA, KNOWN_DYNAMICS, KNOWN_REWARDS, WORLDS, model, truths
 
 DIALS = (0.0, 0.05, 0.1, 0.3, 0.6, 0.9)
 
@@ -24,7 +24,11 @@ def same_tables(world, other):
 
 def test_no_world_is_forgotten():
     exported = {getattr(environments, name) for name in environments.__all__}
-    assert {kind for kind in exported if inspect.isclass(kind) and issubclass(kind, World)} == {World, *WORLDS}
+    assert {kind for kind in exported if inspect.isclass(kind) and issubclass(kind, World)} == {
+        World,
+        *WORLDS,
+        *FROM_DATA,
+    }
 
 
 @each_world

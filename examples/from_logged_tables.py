@@ -1,0 +1,70 @@
+"""From a table of logged episodes to an agent, and to what its policy is worth before anybody has played it.
+
+The log is a trial in which treatments were drawn at random. Here it is simulated, so that the estimates can be compared
+with the exact value; of a log of your own all that is needed is the table.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas
+
+import omg_cmdp as omg
+from omg_cmdp.agents import Greedy
+from omg_cmdp.logged import Estimate, doubly_robust, importance_sampling, read_frame, warm_start
+
+FEATURES = ["age", "weight", "kidneys", "heart"]
+
+
+def trial(world: omg.ContextualMDP, patients: int) -> pandas.DataFrame:
+    """Return a table with a row for every visit: treatments drawn uniformly among those that are admissible."""
+    rng, space = np.random.default_rng(0), world.space
+    uniform = np.tile(space.admissible / space.admissible.sum(axis=1, keepdims=True), (space.horizon, 1, 1))
+    rows = []
+    for patient in range(patients):
+        context = rng.uniform(-1.0, 1.0, size=len(FEATURES))
+        path, propensities = world.sample(context, uniform, rng)
+        visits = zip(path.states[:-1], path.actions, path.rewards, path.next_states, propensities, strict=True)
+        rows += [(patient, step, *context, *visit) for step, visit in enumerate(visits)]
+    return pandas.DataFrame(
+        rows, columns=["episode", "step", *FEATURES, "state", "action", "reward", "next_state", "propensity"]
+    )
+
+
+def say(name: str, estimate: Estimate) -> None:
+    """Print an estimate."""
+    value, error, size, _ = estimate
+    print(f"  {name:20s} {value:.3f} ± {error:.3f}   (as good as {size:.0f} patients of its own)")
+
+
+def main() -> None:
+    """Learn from the first half of the trial, and judge by the second."""
+    world = omg.environments.TreatmentTrial(visits=3)
+    table = trial(world, patients=2000)
+    print(table.head(3).round(2).to_string(), "\n")
+
+    log = read_frame(table, world.space, context=FEATURES)
+    first, second = log[:1000], log[1000:]
+    sizes: dict[str, Any] = {"states": 5, "actions": 3, "dimension": 5, "horizon": 3, "feature_norm": 3.0}
+    agent = warm_start(
+        Greedy(
+            world.space,
+            omg.oracles.LinearRewards(features=lambda c: np.append(c, 1.0), **sizes),
+            omg.oracles.SoftmaxDynamics(features=lambda c: np.append(c, 1.0), **sizes),
+        ),
+        first,
+    )
+
+    exact = np.mean([omg.policy_value(world.mdp(p.context), agent.policy(p.context)) for p in second.trajectories])
+    print("What the learned policy is worth, from patients who were treated at random:")
+    say("importance sampling", importance_sampling(second, agent.policy))
+    say("the same, weighted", importance_sampling(second, agent.policy, weighted=True))
+    robust = doubly_robust(second, agent.policy, agent.model)
+    say("doubly robust", robust)
+    print(f"  exact                {exact:.3f}; the trial's own policy earned {second.rewards.sum(axis=1).mean():.3f}")
+    near = abs(robust.value - exact) <= 2.0 * robust.standard_error
+    print(f"The exact value is {'within' if near else 'more than'} two standard errors of the estimate.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Continuous observations as states: what a scikit-learn transformer or clusterer makes of them.
+
+Limits. The states are aggregates, and what happens next depends on where in a cell the environment is: the process of
+states is not Markov, and no MDP over them is the truth. The oracles then learn an average over the cells as they were
+visited so far, which moves with the policy; guarantees hold up to this misspecification, which nobody measures. More
+cells are closer to the truth and take longer to learn: transitions have S²·A entries. The transformer is fixed before
+the first episode: fitted anew, its states mean something else, and the agent must start anew too. Observations beyond
+those it was fitted to fall into cells at the edge. A transformer that sees what the policy cannot yet reach is better
+fitted to observations of a good policy than of a random one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.validation import FloatArray, positive_integer
+
+try:
+    import gymnasium
+    from gymnasium.spaces import Discrete, flatten
+except ImportError as error:
+    raise ImportError("this needs Gymnasium: pip install 'omg-cmdp[gymnasium]'") from error
+
+
+@final
+class Discretised(gymnasium.ObservationWrapper[np.int64, Any, Any]):
+    """An environment whose observations are numbers of cells: any fitted scikit-learn transformer in, states out.
+
+    A clusterer (`predict`) names a cell by its label. A transformer (`transform`) names it by one ordinal number for
+    each feature, like `KBinsDiscretizer(encode="ordinal")`, whose `n_bins_` says how many there are. `states` is the
+    number of cells where that cannot be read off the transformer; a transformer must then have one column.
+    `random_observations` are something to fit it to.
+
+    >>> from sklearn.preprocessing import KBinsDiscretizer
+    >>> pole = gymnasium.make("CartPole-v1")
+    >>> bins = KBinsDiscretizer(3, encode="ordinal", strategy="uniform").fit(random_observations(pole, 500))
+    >>> env = Discretised(pole, bins)
+    >>> env.observation_space, env.reset(seed=0)[0] in env.observation_space
+    (Discrete(81), True)
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any], transformer: Any, *, states: int | None = None) -> None:
+        super().__init__(env)
+        self._transformer = transformer
+        self._predicts = hasattr(transformer, "predict")
+        if not self._predicts and not hasattr(transformer, "transform"):
+            name = type(transformer).__name__
+            raise ValueError(f"`transformer` must have a method `transform` or `predict`, got {name}")
+        self._counts = _counts(transformer) if states is None else (positive_integer("states", states),)
+        self.observation_space = Discrete(int(np.prod(self._counts)))
+        self.observation(env.observation_space.sample())  # refuses here what cannot be used later
+
+    def observation(self, observation: Any) -> np.int64:
+        """Return the number of the cell that `observation` lies in."""
+        row = np.asarray(flatten(self.env.observation_space, observation), dtype=np.float64)[None]
+        try:
+            cell = self._transformer.predict(row) if self._predicts else self._transformer.transform(row)
+        except (AttributeError, ValueError) as error:
+            rule = "be fitted to observations like those of `env`, flattened"
+            raise ValueError(f"`transformer` must {rule}, got {error}: see `random_observations`") from error
+        codes = np.asarray(cell if isinstance(cell, np.ndarray) else None).reshape(-1)
+        if codes.shape != (len(self._counts),) or not _are_codes(codes, self._counts):
+            rule = f"give {len(self._counts)} integers below {self._counts}"
+            raise ValueError(f"`transformer` must {rule}, got {cell!r:.80}: KBinsDiscretizer needs encode='ordinal'")
+        return np.int64(np.ravel_multi_index(codes.astype(np.int64).tolist(), self._counts))
+
+
+def random_observations(env: gymnasium.Env[Any, Any], steps: int, *, seed: int = 0) -> FloatArray:
+    """Return what is observed in so many steps of uniformly random actions, flattened: (steps, d)."""
+    env.action_space.seed(seed)
+    seen, over = [], True
+    for step in range(positive_integer("steps", steps)):
+        if over:
+            observation, _ = env.reset(seed=seed if step == 0 else None)
+            over = False
+        else:
+            observation, _, terminated, truncated, _ = env.step(env.action_space.sample())
+            over = bool(terminated or truncated)
+        seen.append(flatten(env.observation_space, observation))
+    return np.array(seen, dtype=np.float64)
+
+
+def _counts(transformer: Any) -> tuple[int, ...]:
+    """Return how many codes each column has, read off the (last step of the) transformer."""
+    last = transformer[-1] if hasattr(transformer, "steps") else transformer
+    for name in ("n_bins_", "n_clusters", "n_components"):
+        found = getattr(last, name, None)
+        if found is not None and not isinstance(found, str):
+            return tuple(int(count) for count in np.atleast_1d(found))
+    fitted = "fitted, and have `n_bins_`, `n_clusters` or `n_components`; else give `states`, the number of cells"
+    raise ValueError(f"`transformer` must be {fitted}, got {type(last).__name__}")
+
+
+def _are_codes(codes: NDArray[Any], counts: tuple[int, ...]) -> bool:
+    if codes.dtype.kind not in "iuf":
+        return False
+    pairs = zip(codes.tolist(), counts, strict=True)
+    return all(0 <= code < count and code == int(code) for code, count in pairs)

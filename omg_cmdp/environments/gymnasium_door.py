@@ -1,0 +1,215 @@
+"""How contexts get into a Gymnasium environment, and how its observations and actions become numbers."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from typing import TYPE_CHECKING, Any, TypeGuard, Union
+
+import numpy as np
+
+from omg_cmdp.contexts import Context, context_key
+from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.validation import positive_integer
+
+if TYPE_CHECKING:
+    import gymnasium
+
+Make = Union[str, "gymnasium.Env[Any, Any]", Callable[..., "gymnasium.Env[Any, Any]"]]
+"""The id of a registered environment, an environment, or a function that makes one."""
+
+Arguments = str | Callable[[Context], Mapping[str, Any]] | None
+"""How a context goes in: the constructor's argument of this name, a function that makes arguments, or `reset`."""
+
+KEPT_ENVIRONMENTS = 64
+"""So many environments are kept open where every context has one of its own."""
+
+
+class Door:
+    """An environment that contexts are let into.
+
+    `arguments` None stands for `reset(options={"context": context})`; otherwise every context has an environment of its
+    own, made with the argument of that name, or with the arguments that a function makes of the context.
+    """
+
+    def __init__(self, make: Make, arguments: Arguments = None) -> None:
+        if arguments is not None and not isinstance(arguments, str) and not callable(arguments):
+            raise ValueError(f"`arguments` must be a name, a function of the context or None, got {arguments!r:.60}")
+        self._make = _maker(make)
+        self._arguments = arguments
+        self._kept: OrderedDict[Hashable | None, gymnasium.Env[Any, Any]] = OrderedDict()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": OrderedDict()}  # in another process, environments are made anew
+
+    def open(self, context: Context) -> gymnasium.Env[Any, Any]:
+        """Return an environment for `context`; where `reset` takes it, it has yet to be reset."""
+        key = None if self._arguments is None else context_key(context)
+        if key is not None or self._arguments is None:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+                return found
+        made = self._made(context)
+        self._kept[key] = made
+        if len(self._kept) > KEPT_ENVIRONMENTS:
+            self._kept.popitem(last=False)[1].close()
+        return made
+
+    def reset(self, context: Context, seed: int) -> tuple[gymnasium.Env[Any, Any], Any, dict[str, Any]]:
+        """Begin an episode of `context`; return the environment, its first observation and info."""
+        env = self.open(context)
+        if self._arguments is not None:
+            return env, *env.reset(seed=seed)
+        given = context.copy() if isinstance(context, np.ndarray) else context
+        return env, *env.reset(seed=seed, options={"context": given})
+
+    def _made(self, context: Context) -> gymnasium.Env[Any, Any]:
+        if self._arguments is None:
+            env = self._make()
+        elif isinstance(self._arguments, str):
+            env = self._make(**{self._arguments: context})
+        else:
+            env = self._make(**self._arguments(context))
+        if not is_env(env):
+            raise ValueError(f"`make` must return a gymnasium.Env, got {type(env).__name__}")
+        return env
+
+
+def is_env(candidate: Any) -> TypeGuard[gymnasium.Env[Any, Any]]:
+    """Return whether this is a Gymnasium environment; say what to install where nobody can tell."""
+    try:
+        import gymnasium
+    except ImportError as error:
+        raise ImportError("this needs Gymnasium: pip install 'omg-cmdp[gymnasium]'") from error
+    return isinstance(candidate, gymnasium.Env)
+
+
+def _maker(make: Any) -> Callable[..., Any]:
+    if is_env(make):
+        return lambda: make
+    if isinstance(make, str):
+        import gymnasium
+
+        return functools.partial(gymnasium.make, make)
+    if not callable(make):
+        raise ValueError(f"`make` must be the id of an environment or a function that makes one, got {make!r:.60}")
+    return make  # type: ignore[no-any-return]
+
+
+class Numbering:
+    """The elements of a discrete space as numbers 0..size-1.
+
+    >>> import gymnasium
+    >>> cards = Numbering("observation", gymnasium.spaces.Tuple([gymnasium.spaces.Discrete(n) for n in (32, 11, 2)]))
+    >>> cards.size, cards.number((20, 10, 1)), cards.element(461)
+    (704, 461, (20, 10, 1))
+    """
+
+    def __init__(self, kind: str, space: gymnasium.Space[Any]) -> None:
+        from gymnasium.spaces import Discrete, MultiDiscrete, Tuple
+
+        parts = space.spaces if isinstance(space, Tuple) else [space]
+        discrete = [part for part in parts if isinstance(part, Discrete)]
+        if isinstance(space, MultiDiscrete) and space.nvec.ndim == 1:
+            self._counts, self._starts = tuple(space.nvec.tolist()), space.start
+        elif len(discrete) == len(parts):
+            self._counts = tuple(int(part.n) for part in discrete)
+            self._starts = np.array([int(part.start) for part in discrete])
+        else:
+            raise ValueError(f"`env` must have discrete {kind}s, got {space}: {_ADVICE[kind]}")
+        self._kind, self._space = kind, space
+        self._single, self._vector = isinstance(space, Discrete), isinstance(space, MultiDiscrete)
+        self.size = math.prod(self._counts)
+
+    def number(self, element: Any) -> int:
+        """Return the number of an element of the space."""
+        offsets = np.atleast_1d(np.asarray(element)) - self._starts
+        if offsets.shape != (len(self._counts),) or offsets.dtype.kind not in "iu" or not self._holds(offsets):
+            raise ValueError(f"`env` must return {self._kind}s of its space {self._space}, got {element!r:.60}")
+        return int(np.ravel_multi_index(offsets.tolist(), self._counts))
+
+    def _holds(self, offsets: Any) -> bool:
+        return all(0 <= offset < count for offset, count in zip(offsets.tolist(), self._counts, strict=True))
+
+    def element(self, number: int) -> Any:
+        """Return the element with this number."""
+        offsets = np.array(np.unravel_index(number, self._counts)) + self._starts
+        if self._vector:
+            return offsets.astype(self._space.dtype)
+        return int(offsets[0]) if self._single else tuple(offsets.tolist())
+
+
+_ADVICE = {
+    "observation": "wrap it, for example `environments.Discretised(env, KBinsDiscretizer(...))` for continuous "
+    "observations, or `gymnasium.wrappers.TransformObservation` to pick a part",
+    "action": "wrap it with `gymnasium.wrappers.TransformAction` that makes one of its actions of a number",
+}
+
+
+def check_same_kind(name: str, context: Context, first: Context) -> None:
+    """Raise unless `context` has the shape of the `first` one, and is made of numbers, or of text, like it."""
+
+    def kind(value: Context) -> str:
+        array = np.asarray(value)
+        return f"{'numbers' if array.dtype.kind in 'biuf' else 'labels'} of shape {array.shape}"
+
+    try:
+        wanted, got = kind(first), kind(context)
+    except ValueError:  # a ragged one
+        wanted, got = kind(first), f"{context!r:.60}"
+    if got != wanted:
+        raise ValueError(
+            f"`{name}` must all be {wanted} like the first one, got {got}: describe each by the same features"
+        )
+
+
+def time_limit(env: gymnasium.Env[Any, Any]) -> int | None:
+    """Return after how many steps `env` truncates its episodes; None if it does not say."""
+    from gymnasium import Wrapper
+    from gymnasium.wrappers import TimeLimit
+
+    limits = [] if env.spec is None or env.spec.max_episode_steps is None else [env.spec.max_episode_steps]
+    while isinstance(env, Wrapper):
+        if isinstance(env, TimeLimit):
+            limits.append(env._max_episode_steps)
+        env = env.env
+    return min(limits, default=None)
+
+
+def checked_horizon(env: gymnasium.Env[Any, Any], horizon: int | None) -> int:
+    """Return `horizon`, or the environment's own time limit if it is None."""
+    limit = time_limit(env)
+    if horizon is None and limit is None:
+        raise ValueError("`horizon` must be given for an environment without a time limit, got None")
+    steps = positive_integer("horizon", limit if horizon is None else horizon)
+    if limit is not None and steps > limit:
+        raise ValueError(f"`horizon` must be at most the environment's time limit {limit}, got {steps}")
+    return steps
+
+
+def gymnasium_space(env: gymnasium.Env[Any, Any], *, horizon: int | None = None, start: Any = 0) -> Space:
+    """Return the `Space` of an agent for `env`: its states, one more for episodes that have ended, and its actions.
+
+    `horizon` is the environment's time limit by default. In the last state, where ended episodes wait, only action 0 is
+    admissible. `start` is a state, or a distribution over the states of `env`.
+
+    >>> import gymnasium
+    >>> space = gymnasium_space(gymnasium.make("FrozenLake-v1"))
+    >>> space.states, space.actions, space.horizon
+    (17, 4, 100)
+    """
+    states = Numbering("observation", env.observation_space).size
+    actions = Numbering("action", env.action_space).size
+    admissible = np.ones((states + 1, actions), dtype=np.bool_)
+    admissible[-1, 1:] = False
+    first = np.append(start, 0.0) if np.ndim(start) == 1 and len(start) == states else start
+    return Space(
+        states=states + 1,
+        actions=actions,
+        horizon=checked_horizon(env, horizon),
+        start=first,
+        admissible=admissible,
+    )

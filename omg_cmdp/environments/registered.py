@@ -1,0 +1,121 @@
+"""The worlds of this package as Gymnasium environments, so that other people's agents can play them.
+
+Importing this module registers them, as `environments.register_gymnasium()` does:
+
+    omg_cmdp/Bandit-v0   Decoy-v0   Linear-v0   Lock-v0   LowerBound-v0   Softmax-v0   Treatment-v0
+    omg_cmdp/ACTG175-v0   ICUSepsis-v0, which need the extras of these worlds
+
+`gymnasium.make("omg_cmdp/Lock-v0", positions=3)` passes options on to the world. An observation is a dictionary of the
+state, the step and the context. A context comes with `reset(options={"context": …})`, or else one of the world's is
+drawn; the info of `reset` has it, and its optimal value V*. An episode terminates after H steps: the horizon belongs to
+the problem, and nothing is cut off. What is not admissible is played as the first admissible action of the state, and
+`info["action_mask"]` says what is.
+"""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+
+from omg_cmdp import environments
+from omg_cmdp.contexts import Context
+from omg_cmdp.environments.world import World
+from omg_cmdp.validation import FloatArray
+
+try:
+    import gymnasium
+    from gymnasium.spaces import Box, Dict, Discrete
+except ImportError as error:
+    raise ImportError("this needs Gymnasium: pip install 'omg-cmdp[gymnasium]'") from error
+
+WORLDS = {
+    "ACTG175": "ACTG175",
+    "Bandit": "ContextualBandit",
+    "Decoy": "Decoy",
+    "ICUSepsis": "ICUSepsis",
+    "Linear": "LinearWorld",
+    "Lock": "CombinationLock",
+    "LowerBound": "LowerBound",
+    "Softmax": "SoftmaxWorld",
+    "Treatment": "TreatmentTrial",
+}
+"""The classes of `environments` by the name in their id."""
+
+Observation = dict[str, Any]
+
+
+@final
+class WorldEnv(gymnasium.Env[Observation, np.int64]):
+    """A world with a list of `contexts`, or one by the name of its class and its options, as an environment.
+
+    >>> env = WorldEnv("CombinationLock")
+    >>> observation, info = env.reset(seed=0, options={"context": 3})
+    >>> int(observation["state"]), int(info["context"]), round(info["optimal_value"], 3)
+    (0, 3, 0.815)
+    """
+
+    metadata = {"render_modes": []}  # noqa: RUF012
+
+    def __init__(self, world: str | World, *, render_mode: str | None = None, **options: Any) -> None:
+        self.world: World = getattr(environments, world)(**options) if isinstance(world, str) else world
+        self.render_mode = render_mode
+        space, contexts = self.world.space, self.world.contexts
+        labels = isinstance(contexts[0], int)
+        widest = 1.0 if labels else max(1.0, float(np.abs(contexts).max()))
+        self.observation_space = Dict(
+            state=Discrete(space.states),
+            step=Discrete(space.horizon + 1),
+            context=Discrete(len(contexts)) if labels else Box(-widest, widest, np.shape(contexts[0]), np.float64),
+        )
+        self.action_space = Discrete(space.actions)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begin an episode of `options["context"]`, or of one of the world's contexts, drawn uniformly."""
+        super().reset(seed=seed)
+        drawn = self.np_random.integers(len(self.world.contexts))
+        context = (options or {}).get("context", self.world.contexts[drawn])
+        self._truth = self.world.truth(context)
+        self._context = self._observed(context)
+        self._state, self._step = self._drawn(self.world.space.start), 0
+        return self._observation(), {**self._info(), "optimal_value": self._truth.best[1]}
+
+    def step(self, action: np.int64) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Take an action; the last step terminates the episode."""
+        mdp, admissible = self._truth.mdp, self.world.space.admissible[self._state]
+        place = (self._state, int(action) if admissible[action] else int(admissible.argmax()))
+        mean = mdp.reward_steps[self._step % len(mdp.reward_steps)][place]
+        reward = self.world.draw_reward(float(mean), self.np_random.random())
+        self._state = self._drawn(mdp.kernel[self._step % len(mdp.kernel)][place])
+        self._step += 1
+        return self._observation(), reward, self._step == self.world.space.horizon, False, self._info()
+
+    def _observed(self, context: Context) -> Any:
+        if isinstance(self.observation_space["context"], Discrete):  # type: ignore[index]
+            return np.int64(context)
+        return np.array(context, dtype=np.float64)
+
+    def _drawn(self, distribution: FloatArray) -> np.int64:
+        cumulative = distribution.cumsum()
+        return np.int64(cumulative.searchsorted(self.np_random.random() * cumulative[-1], side="right"))
+
+    def _observation(self) -> Observation:
+        return {"state": self._state, "step": np.int64(self._step), "context": self._context.copy()}
+
+    def _info(self) -> dict[str, Any]:
+        mask = self.world.space.admissible[self._state].astype(np.int8)
+        return {"context": self._context.copy(), "action_mask": mask}
+
+
+def register_gymnasium() -> tuple[str, ...]:
+    """Register all worlds with Gymnasium, unless they are; return their ids."""
+    ids = {f"omg_cmdp/{name}-v0": kind for name, kind in WORLDS.items()}
+    for name, kind in ids.items():
+        if name not in gymnasium.registry:
+            gymnasium.register(name, entry_point=f"{__name__}:WorldEnv", kwargs={"world": kind})
+    return tuple(ids)
+
+
+register_gymnasium()

@@ -1,0 +1,206 @@
+"""Environments without tables: proven contexts, honest estimates against the best policy known; cells as states."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+from sklearn.cluster import KMeans
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
+
+import omg_cmdp as omg
+from omg_cmdp.environments import Discretised, SampledWorld, from_gymnasium, gymnasium_space, random_observations
+from omg_cmdp.oracles import CountDynamics, CountRewards
+
+
+def lake(tables):
+    return from_gymnasium(
+        "FrozenLake-v1", [0.5, 0.9], arguments="success_rate", horizon=15, reward_range=(0, 1), tables=tables
+    )
+
+
+class Dice(gymnasium.Env):
+    """Throws once; pays what the die shows, more or less often as the context says. Terminates, if one lets it."""
+
+    metadata = {"render_modes": []}  # noqa: RUF012
+    observation_space, action_space = Discrete(6), Discrete(2)
+
+    def __init__(self, seeded=True, listens=True, reports=False):
+        self._seeded, self._listens, self._reports = seeded, listens, reports
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed if self._seeded else None)
+        self._bias = options["context"] if self._listens else 0.5
+        return int(self.np_random.integers(6)), {"context": options["context"]} if self._reports else {}
+
+    def step(self, action):
+        return 0, float(self.np_random.random() < self._bias), True, False, {}
+
+
+def test_blackjack_is_sampled():
+    world = from_gymnasium(
+        "Blackjack-v1",
+        [False, True],
+        arguments=lambda natural: {"natural": natural, "sab": False},
+        horizon=10,
+        reward_range=(-1.0, 1.5),
+    )
+    assert isinstance(world, SampledWorld)
+    assert world.space.states == 32 * 11 * 2 + 1
+    assert world.space.start.sum() == pytest.approx(1.0)
+    policy = np.zeros((10, 705, 2))
+    policy[:, :, 0] = 1.0  # always stick
+    plain, natural = (world.returns(context, policy, 300) for context in world.contexts)
+    assert (natural >= plain).all()  # the same cards under the same seeds
+    assert natural.sum() > plain.sum()
+
+
+def test_the_shortfall_is_the_regret_where_the_best_policy_is_known():
+    """On the lake, sampled: against the optimal policies, the interval holds the exact mean regret."""
+    world, exact = lake(False), lake(True)
+    sizes = {"states": 17, "actions": 4, "horizon": 15}
+    agent = omg.agents.Greedy(world.space, CountRewards(**sizes), CountDynamics(**sizes))
+    contexts, regrets, log = [0.5, 0.9] * 40, [], omg.EpisodeLog(world.space)
+    for context in contexts:
+        regrets.append(exact.truth(context).regret(agent.policy(context)))
+        omg.play(world, agent, [context], log=log)
+    known = {"greedy": agent.policy, "optimal": lambda context: exact.truth(context).best[0]}
+    table = omg.shortfall(world, log, known, rollouts=300, confidence=0.999)
+    assert table["context"].tolist() == [0.5, 0.9, None]
+    assert table["episodes"].tolist() == [40, 40, 80]
+    overall = table.iloc[-1]
+    assert overall["low"] <= np.mean(regrets) <= overall["high"]
+    assert overall["high"] - overall["low"] < 0.5
+    for context in (0.5, 0.9):
+        row = table[table["context"] == context].iloc[0]
+        assert row["best_known"] == "optimal"
+        assert row["best_known_value"] == pytest.approx(exact.optimal_value(context), abs=0.2)
+
+
+def test_without_a_better_policy_nobody_stays_behind():
+    """The only policy known is the one that was played: the interval holds 0."""
+    world = lake(False)
+    sizes = {"states": 17, "actions": 4, "horizon": 15}
+    agent = omg.agents.Uniform(world.space, CountRewards(**sizes), CountDynamics(**sizes))
+    log = omg.play(world, agent, [0.5, 0.9] * 30)
+    overall = omg.shortfall(world, log, {"uniform": agent.policy}, rollouts=200, confidence=0.999).iloc[-1]
+    assert overall["low"] <= 0.0 <= overall["high"]
+    for bad in ({"rollouts": 3}, {"rollouts": 0}, {"confidence": 1.0}):
+        with pytest.raises(ValueError, match=r"`rollouts` must|`confidence` must"):
+            omg.shortfall(world, log, {"uniform": agent.policy}, **bad)
+    with pytest.raises(ValueError, match="at least one policy"):
+        omg.shortfall(world, log, {})
+
+
+def test_starts_are_counted():
+    world = from_gymnasium(Dice, [0.2, 0.8], horizon=1, reward_range=(0, 1))
+    np.testing.assert_allclose(world.space.start[:-1], 1 / 6, atol=0.15)
+    assert world.space.start[-1] == 0.0
+    given = from_gymnasium(Dice, [0.2, 0.8], horizon=1, reward_range=(0, 1), start=[0.5, 0.5, 0, 0, 0, 0])
+    assert given.space.start.tolist() == [0.5, 0.5, 0, 0, 0, 0, 0]
+
+
+def test_contexts_that_do_not_reach_the_environment_are_found():
+    settings = {"contexts": [0.2, 0.8], "horizon": 1, "reward_range": (0, 1)}
+    with pytest.raises(ValueError, match=r"`contexts` must reach the environment, got the same episodes.*arguments="):
+        from_gymnasium(lambda: Dice(listens=False), **settings)
+    with pytest.raises(ValueError, match=r"repeat an episode if `reset` gets the same seed.*np_random"):
+        from_gymnasium(lambda: Dice(seeded=False), **settings)
+    with pytest.raises(ValueError, match="`reward_range` must be given"):
+        from_gymnasium(Dice, [0.2, 0.8], horizon=1)
+    with pytest.raises(ValueError, match="in the declared range"):
+        from_gymnasium(Dice, [0.2, 0.8], horizon=1, reward_range=(-1, 0.5))
+    assert isinstance(from_gymnasium(lambda: Dice(listens=False, reports=True), **settings), SampledWorld)
+
+
+# Continuous observations, made discrete.
+
+
+class Wind(gymnasium.Env):
+    """A point drifts with the context's wind, action 1 holds it; it earns 1 near the middle."""
+
+    metadata = {"render_modes": []}  # noqa: RUF012
+    observation_space, action_space = Box(-10.0, 10.0, (2,)), Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self._wind, self._place = (options or {}).get("context", 0.5), self.np_random.normal(size=2)
+        return self._place.astype(np.float32), {}
+
+    def step(self, action):
+        self._place = np.clip(
+            self._place + self.np_random.normal(scale=0.3, size=2) + self._wind * (1 - action), -10, 10
+        )
+        return self._place.astype(np.float32), float(abs(self._place[0]) < 1.0), False, False, {}
+
+
+def observed():
+    return random_observations(gymnasium.wrappers.TimeLimit(Wind(), 20), 300)
+
+
+def bins(**options):
+    settings = {"n_bins": [3, 2], "encode": "ordinal", "strategy": "uniform"} | options
+    return KBinsDiscretizer(**settings).fit(observed())
+
+
+def test_random_observations_are_those_of_the_environment():
+    seen = observed()
+    assert seen.shape == (300, 2)
+    np.testing.assert_array_equal(seen, observed())
+    assert not np.array_equal(seen, random_observations(gymnasium.wrappers.TimeLimit(Wind(), 20), 300, seed=1))
+
+
+@pytest.mark.parametrize(
+    ("transformer", "options", "states"),
+    [
+        (lambda: bins(), {}, 6),
+        (lambda: KMeans(4, n_init=1, random_state=0).fit(observed()), {}, 4),
+        (lambda: make_pipeline(StandardScaler(), KMeans(5, n_init=1, random_state=0)).fit(observed()), {}, 5),
+        (lambda: KMeans(4, n_init=1, random_state=0).fit(observed()), {"states": 7}, 7),
+    ],
+)
+def test_cells_are_states(transformer, options, states):
+    fitted = transformer()
+    env = Discretised(Wind(), fitted, **options)
+    assert env.observation_space == Discrete(states)
+    rows = observed()[:20]
+    cells = [env.observation(row.astype(np.float32)) for row in rows]
+    assert all(cell in env.observation_space for cell in cells)
+    codes = fitted.predict(rows) if hasattr(fitted, "predict") else fitted.transform(rows)
+    for i in range(20):  # one cell, one code: the same state for the same code, and no other
+        assert [cell == cells[i] for cell in cells] == [np.array_equal(code, codes[i]) for code in codes]
+
+
+def test_an_agent_plays_what_was_continuous():
+    world = from_gymnasium(
+        lambda: gymnasium.wrappers.TimeLimit(Discretised(Wind(), bins()), 5), [0.0, 1.0], reward_range=(0, 1)
+    )
+    sizes = {"states": 7, "actions": 2, "horizon": 5}
+    agent = omg.OMG(world.space, CountRewards(**sizes), CountDynamics(**sizes))
+    assert len(omg.play(world, agent, [0.0, 1.0] * 3)) == 6
+
+
+def test_cart_pole_is_discretised():
+    pole = gymnasium.make("CartPole-v1")
+    fitted = KBinsDiscretizer(3, encode="ordinal", strategy="uniform").fit(random_observations(pole, 200))
+    space = gymnasium_space(Discretised(pole, fitted), horizon=50)
+    assert (space.states, space.actions, space.horizon) == (82, 2, 50)
+
+
+@pytest.mark.parametrize(
+    ("transformer", "options", "message"),
+    [
+        (lambda: KBinsDiscretizer(3, encode="ordinal"), {}, "`transformer` must be fitted, and have `n_bins_`"),
+        (lambda: StandardScaler().fit(observed()), {}, "else give `states`, the number of cells"),
+        (lambda: StandardScaler().fit(observed()), {"states": 4}, "`transformer` must give 1 integers"),
+        (lambda: KMeans(3), {}, "`transformer` must be fitted to observations.*random_observations"),
+        (lambda: bins(encode="onehot-dense"), {}, "needs encode='ordinal'"),
+        (lambda: bins(encode="onehot"), {}, "needs encode='ordinal'"),
+        (lambda: KMeans(3, n_init=1).fit(np.zeros((9, 5)) + np.arange(9)[:, None]), {}, "like those of `env`"),
+        (lambda: "bins", {}, "`transformer` must have a method"),
+        (lambda: bins(), {"states": 0}, "`states` must be an integer"),
+    ],
+)
+def test_what_cannot_make_states_is_refused(transformer, options, message):
+    with pytest.raises(ValueError, match=message):
+        Discretised(Wind(), transformer(), **options)

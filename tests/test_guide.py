@@ -1,0 +1,296 @@
+"""Every code block of the README and of the guide is run: a page from top to bottom, in a directory of its own.
+
+    python    doctests where there is >>>, else executed; all blocks of a page share one namespace
+    text      straight after a python block that was executed: what it prints
+    toml      a plan, which must be valid; with `# NAME.toml` in its first line, a file for the commands of the page
+    sh        `omg-cmdp` is called, for fewer episodes and seeds; what `make`, `pip` and `python` are given must exist,
+              and `ray` must understand it
+
+A comment in the page, on the line before a block, makes an exception: `<!-- needs: MODULE -->` if a block is for those
+who have installed it, `<!-- not run: REASON -->` for the rest.
+"""
+
+import contextlib
+import dataclasses
+import doctest
+import functools
+import importlib
+import importlib.util
+import io
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from typer.testing import CliRunner
+
+from omg_cmdp import cli
+from omg_cmdp.experiments.config import read_plan
+from omg_cmdp.theory.statements import STATEMENTS
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *(page for page in sorted(DOCS.rglob("*.md")) if page.parent.name != "api")]
+LANGUAGES = {"python", "text", "toml", "sh", ""}
+FENCE = re.compile(
+    r"^(?:<!-- (?P<rule>needs|not run): (?P<given>[^\n]+) -->\n)?"
+    r"```(?P<language>\w*)[^\n]*\n(?P<code>.*?)^```\n+",
+    re.MULTILINE | re.DOTALL,
+)
+LENIENT = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+MOST_EXCEPTIONS = 2
+
+EPISODES, SEEDS = 20, 2
+"""What is left of an experiment here."""
+
+LARGEST_PICTURE = 60_000
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+class Block(NamedTuple):
+    language: str
+    code: str
+    line: int
+    """The number of its first line."""
+    rule: str | None
+    given: str | None
+    """The rule from which it is an exception, and what that names."""
+    printed: str | None
+    """What it should print."""
+
+    @property
+    def runs(self):
+        return self.rule is None or (self.rule == "needs" and importlib.util.find_spec(self.given) is not None)
+
+
+def blocks(text):
+    """Return all blocks of a page; a `text` straight after another block is what that prints."""
+    found = list(FENCE.finditer(text))
+    followers = {match.start(): match["code"] for match in found if match["language"] == "text"}
+    return [
+        Block(
+            match["language"],
+            match["code"],
+            text.count("\n", 0, match.start("code")) + 1,
+            match["rule"],
+            match["given"],
+            followers.get(match.end()),
+        )
+        for match in found
+    ]
+
+
+@each_page
+def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+    run_page(page.read_text(encoding="utf-8"), str(page), tmp_path, monkeypatch)
+
+
+def run_page(text, name, directory, monkeypatch):
+    monkeypatch.chdir(directory)
+    monkeypatch.setattr(cli, "load_plan", functools.partial(small_plan, cli.load_plan))
+    found, namespace = blocks(text), {"__name__": "__main__"}
+    for block in found:
+        if block.language == "toml":  # first: a page may explain a file after the command that reads it
+            check_plan(block)
+    for block in found:
+        if block.language == "sh" and block.runs:
+            run_commands(block)
+        elif block.language == "python" and block.runs:
+            run_python(block, name, namespace)
+
+
+def small_plan(load_plan, *arguments, **options):
+    """Load a plan, all of which is checked, and keep one contest of it: what takes long is its report."""
+    plan = load_plan(*arguments, **options)
+    vary = {size: (EPISODES // 2, EPISODES) if size == "T" else values for size, values in plan.vary.items()}
+    first = {"worlds": plan.worlds[:1], "adversaries": plan.adversaries[:1]}
+    return dataclasses.replace(plan, episodes=EPISODES, seeds=plan.seeds[:SEEDS], vary=vary, **first)
+
+
+def check_plan(block):
+    read_plan(block.code)
+    if name := re.match(r"# ([\w-]+\.toml)\b", block.code):
+        Path(name[1]).write_text(block.code, encoding="utf-8")
+
+
+def run_python(block, name, namespace):
+    if ">>> " in block.code:
+        test = doctest.DocTestParser().get_doctest(block.code, namespace, name, name, block.line - 1)
+        doctest.DebugRunner(optionflags=LENIENT).run(test, clear_globs=False)
+        namespace.update(test.globs)
+        return
+    code = compile("\n" * (block.line - 1) + block.code, name, "exec")  # errors name the line of the page
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        exec(code, namespace)
+    if block.printed is not None:
+        checker, printed = doctest.OutputChecker(), output.getvalue()
+        wrong = checker.output_difference(doctest.Example(block.code, block.printed), printed, LENIENT)
+        assert checker.check_output(block.printed, printed, LENIENT), f"{name}, line {block.line}: {wrong}"
+
+
+def run_commands(block):
+    for line in block.code.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        if words:
+            COMMANDS[words[0]](words[1:])
+
+
+def call_omg_cmdp(arguments):
+    if "ray" in arguments:
+        arguments = [*arguments, "--dry-run"]  # there is no cluster here
+    elif arguments[0] in ("run", "demo"):
+        arguments = [*arguments, "--workers", "1"]
+    result = CliRunner().invoke(cli.app, arguments)
+    assert result.exit_code == 0, f"omg-cmdp {shlex.join(arguments)}\n{result.output}\n{result.exception!r}"
+
+
+def check_make(targets):
+    rules = re.findall(r"^(\w[\w-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert set(targets) <= set(rules)
+
+
+def check_pip(arguments):
+    verb, wanted = arguments
+    extras = re.fullmatch(r"(?:\.|omg-cmdp)(?:\[([\w,-]+)\])?", wanted)[1]
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert verb == "install"
+    assert extras is None or set(extras.split(",")) <= set(known)
+
+
+def check_python(arguments):
+    module = arguments[1].replace(".", "/") if arguments[0] == "-m" else arguments[0]
+    assert any((ROOT / place).exists() for place in (module, f"{module}.py"))
+
+
+def check_ray(arguments):
+    if importlib.util.find_spec("ray"):
+        from ray.scripts.scripts import cli as ray
+
+        ray.commands[arguments[0]].make_context(arguments[0], arguments[1:])  # parses, and starts nothing
+
+
+COMMANDS = {
+    "omg-cmdp": call_omg_cmdp,
+    "make": check_make,
+    "pip": check_pip,
+    "python": check_python,
+    "ray": check_ray,
+}
+
+
+@each_page
+def test_no_block_is_overlooked(page):
+    text = page.read_text(encoding="utf-8")
+    assert text.count("```") == 2 * len(blocks(text))
+    assert {block.language for block in blocks(text)} <= LANGUAGES
+
+
+def test_exceptions_are_few():
+    assert sum(block.rule == "not run" for page in PAGES for block in blocks(page.read_text())) <= MOST_EXCEPTIONS
+
+
+@pytest.mark.parametrize(
+    ("block", "error"),
+    [
+        ("python\n1 / 0", ZeroDivisionError),
+        ("python\n>>> 1 + 1\n3", doctest.DocTestFailure),
+        ("python\nprint(2)\n```\n\n```text\n3", AssertionError),
+        ("python\nx = 1\n```\n\nNow\n\n```python\nassert x == 2", AssertionError),
+        ("toml\nepisode = 3", ValueError),
+        ("sh\nomg-cmdp run dmeo", AssertionError),
+        ("sh\nomg-cmdp run demo --engine ray --adress here", AssertionError),
+        ("sh\nmake everything", AssertionError),
+        ("sh\npip install '.[everything]'", AssertionError),
+        ("sh\npython -m benchmarks.nothing", AssertionError),
+        ("sh\ncurl elsewhere", KeyError),
+    ],
+)
+def test_a_wrong_block_is_found(block, error, tmp_path, monkeypatch):
+    with pytest.raises(error):
+        run_page(f"```{block}\n```\n", "page.md", tmp_path, monkeypatch)
+
+
+RIGHT = """
+```sh
+omg-cmdp run a.toml
+```
+```toml
+# a.toml
+episodes = 3
+[worlds.decoy]
+[agents.greedy]
+```
+```python
+import pathlib
+print(pathlib.Path("a.toml").read_text())
+```
+
+```text
+# a.toml ...
+```
+<!-- not run: it is wrong -->
+```python
+1 / 0
+```
+"""
+
+
+def test_right_blocks_are_passed(tmp_path, monkeypatch):
+    run_page(RIGHT, "page.md", tmp_path, monkeypatch)
+    assert (tmp_path / "experiments" / "a" / "runs").is_dir()
+
+
+@pytest.mark.parametrize("concept", sorted((DOCS / "concepts").glob("*.md")), ids=lambda page: page.stem)
+def test_a_concept_has_one_small_picture(concept):
+    pictures = re.findall(r"!\[[^]]+\]\((\S+)\)", concept.read_text(encoding="utf-8"))
+    assert pictures == [f"../figures/{concept.stem}.svg"]
+    assert (DOCS / "figures" / f"{concept.stem}.svg").stat().st_size < LARGEST_PICTURE
+
+
+@pytest.mark.slow
+def test_the_pictures_are_made_by_a_command(tmp_path):
+    from docs.figures.__main__ import write
+
+    drawn = {path.name for path in write(tmp_path)}
+    assert drawn == {path.name for path in (DOCS / "figures").glob("*.svg")}
+
+
+PACKAGES = (
+    *("mdp", "planning", "oracles", "oracles.adapters", "agents", "environments", "adversaries"),
+    *("experiments", "logged", "theory", "checks"),
+)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_is_in_the_reference(package):
+    text = "".join(page.read_text(encoding="utf-8") for page in (DOCS / "api").glob("*.md"))
+    shown = set()
+    for module, members in re.findall(
+        rf"^::: omg_cmdp\.{package}\.(\w+)(?:\n.*\n +members: \[(.*)\])?", text, re.MULTILINE
+    ):
+        shown |= set(members.split(", ")) if members else {module}
+    assert set(importlib.import_module(f"omg_cmdp.{package}").__all__) <= shown
+
+
+def test_docstrings_become_markdown():
+    pytest.importorskip("griffe")
+    from docs.api import docstrings
+
+    assert doctest.testmod(docstrings) == (0, 1)
+    assert docstrings.markdown("The mean f[h](s, a).") == "The mean f[h]\\(s, a)."
+    assert docstrings.markdown("States   two\nActions  three") == "```text\nStates   two\nActions  three\n```"
+
+
+def test_every_statement_of_an_audit_is_on_the_page_of_the_theory():
+    text = (DOCS / "theory.md").read_text(encoding="utf-8")
+    assert [name for name in STATEMENTS if f'"{name}"' not in text] == []
+
+
+def test_numbers_of_the_advice_are_those_of_the_tables():
+    advice = (DOCS / "which-agent.md").read_text(encoding="utf-8").split("## Measure it")[0]
+    quoted = set(re.findall(r"\d+\.\d+", advice))
+    assert quoted
+    assert quoted <= set(re.findall(r"\d+\.\d+", (DOCS / "exploration.md").read_text(encoding="utf-8")))
