@@ -18,7 +18,7 @@ from omg_cmdp.experiments.study import open_study
 STUDY = """
 description = "four agents on the treatment trial"
 episodes = 3000
-seeds = 12
+seeds = 28
 [worlds.treatment]
 [agents.omg]
 [agents.greedy]

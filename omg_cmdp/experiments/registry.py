@@ -7,6 +7,7 @@ and unless they are set, seeds and the number of episodes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from omg_cmdp import adversaries, environments
 from omg_cmdp.adversaries.base import Adversary
@@ -62,31 +63,27 @@ def _check_size(options: Options) -> None:
         raise ValueError(f"`{largest}` must leave tables of at most {LARGEST_TABLE} numbers, got {max(wide, deep)}")
 
 
-def _world(name: str, made: type[World], description: str) -> Kind:
-    return Kind(name=name, description=description, build=made, options=options_of(made))
-
-
-def _adversary(name: str, made: Callable[..., Adversary], description: str) -> Kind:
+def _kind(name: str, made: Callable[..., Any], description: str) -> Kind:
     return Kind(name=name, description=description, build=made, options=options_of(made))
 
 
 WORLDS = kinds(
-    _world("bandit", environments.ContextualBandit, "one state, one step: rewards linear in a vector"),
-    _world("decoy", environments.Decoy, "a safe arm that looks best until somebody tries the others"),
-    _world("linear", environments.LinearWorld, "rewards and transitions linear in the context"),
-    _world("lock", environments.CombinationLock, "find the keys to some positions, or take the exit"),
-    _world("lower_bound", environments.LowerBound, "the instance of the lower bound: one bandit per context and state"),
-    _world("softmax", environments.SoftmaxWorld, "softmax transitions and logistic rewards in the context"),
-    _world("treatment", environments.TreatmentTrial, "a trial of two drugs: the patient decides which of them helps"),
+    _kind("bandit", environments.ContextualBandit, "one state, one step: rewards linear in a vector"),
+    _kind("decoy", environments.Decoy, "a safe arm that looks best until somebody tries the others"),
+    _kind("linear", environments.LinearWorld, "rewards and transitions linear in the context"),
+    _kind("lock", environments.CombinationLock, "find the keys to some positions, or take the exit"),
+    _kind("lower_bound", environments.LowerBound, "the instance of the lower bound: one bandit per context and state"),
+    _kind("softmax", environments.SoftmaxWorld, "softmax transitions and logistic rewards in the context"),
+    _kind("treatment", environments.TreatmentTrial, "a trial of two drugs: the patient decides which of them helps"),
 )
 
 ADVERSARIES = kinds(
-    _adversary("bursts", adversaries.Bursts, "a context comes many times in a row, then stays away"),
-    _adversary("drifting", adversaries.Drifting, "drawn from a window of contexts that moves on"),
-    _adversary("iid", adversaries.IID, "contexts drawn uniformly, independently"),
-    _adversary("largest_disagreement", adversaries.LargestDisagreement, "where the agent's model errs most"),
-    _adversary("never_twice", adversaries.NeverTwice, "every context once, in order"),
-    _adversary("sequence", adversaries.Sequence, "all contexts in turn"),
-    _adversary("sorted", adversaries.Sorted, "each context in one block: what is learned early is never asked again"),
-    _adversary("worst_regret", adversaries.WorstRegret, "where the agent's regret is largest now"),
+    _kind("bursts", adversaries.Bursts, "a context comes many times in a row, then stays away"),
+    _kind("drifting", adversaries.Drifting, "drawn from a window of contexts that moves on"),
+    _kind("iid", adversaries.IID, "contexts drawn uniformly, independently"),
+    _kind("largest_disagreement", adversaries.LargestDisagreement, "where the agent's model errs most"),
+    _kind("never_twice", adversaries.NeverTwice, "every context once, in order"),
+    _kind("sequence", adversaries.Sequence, "all contexts in turn"),
+    _kind("sorted", adversaries.Sorted, "each context in one block: what is learned early is never asked again"),
+    _kind("worst_regret", adversaries.WorstRegret, "where the agent's regret is largest now"),
 )

@@ -66,14 +66,15 @@ def test_obp_gets_a_round_per_step_with_its_propensity(results, tmp_path):
         assert feedback["context"][13][9:].tolist() == np.eye(6)[1].tolist()
 
 
-def test_inverse_propensities_estimate_the_value_of_another_policy(results, tmp_path):
-    """Of the first step: E[1(a = 0)/p] = 1 for an action that is always admissible."""
-    log = results.log[results.log["world"] == "decoy"]
-    first = [
-        (actions[0], propensities[0]) for actions, propensities in zip(log["actions"], log["propensities"], strict=True)
-    ]
-    weights = [(action == 0) / propensity for action, propensity in first]
-    assert np.mean(weights) == pytest.approx(1.0, abs=6.0 * np.std(weights) / np.sqrt(len(weights)) + 0.2)
+def test_propensities_are_the_policys_probabilities_of_what_was_done(results):
+    for task in read_plan(STUDY.format("true")).tasks():
+        rounds = []
+        task.start(observe=rounds.append).advance(30)
+        log = results.log[(results.log["world"] == task.world.name) & (results.log["seed"] == task.seed)]
+        for this, actions, propensities in zip(rounds, log["actions"], log["propensities"], strict=True):
+            states = this.draw.trajectory.states[:-1]
+            chances = this.decision.policy[np.arange(len(actions)), states, actions]
+            np.testing.assert_array_equal(propensities, chances)
 
 
 def test_vw_gets_a_line_per_step(results, tmp_path):
