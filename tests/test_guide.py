@@ -291,6 +291,7 @@ def test_every_statement_of_an_audit_is_on_the_page_of_the_theory():
 
 def test_numbers_of_the_advice_are_those_of_the_tables():
     advice = (DOCS / "which-agent.md").read_text(encoding="utf-8").split("## Measure it")[0]
-    quoted = set(re.findall(r"\d+\.\d+", advice))
+    tables = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("exploration.md", "rivals.md"))
+    quoted, measured = (set(re.findall(r"\d+\.\d+", text)) for text in (advice, tables))
     assert quoted
-    assert quoted <= set(re.findall(r"\d+\.\d+", (DOCS / "exploration.md").read_text(encoding="utf-8")))
+    assert quoted <= measured

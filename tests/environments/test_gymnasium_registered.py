@@ -166,8 +166,8 @@ def test_an_agent_of_another_library_plays_it(name):
         from stable_baselines3.common.env_checker import check_env as check_baselines
 
         torch.set_num_threads(1)
-        check_baselines(gymnasium.make(name))
         env = gymnasium.make(name)
+        check_baselines(env)
         agent = PPO("MultiInputPolicy", env, n_steps=128, batch_size=64, seed=0, device="cpu").learn(512)
         shortfalls = []
         for seed in range(60):

@@ -2,6 +2,7 @@
 
 import functools
 import pickle
+import sys
 
 import gymnasium
 import numpy as np
@@ -288,6 +289,18 @@ class Scaled(gymnasium.RewardWrapper):
 def test_what_cannot_be_shown_is_refused(make, settings, message):
     with pytest.raises(ValueError, match=message):
         from_gymnasium(make, **settings)
+
+
+def test_without_gymnasium_one_is_told_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    with pytest.raises(ImportError, match=r"pip install 'omg-cmdp\[gymnasium\]'"):
+        from_gymnasium("FrozenLake-v1", [0.4, 0.9], arguments="success_rate")
+    for name, module in (("Discretised", "discretise"), ("register_gymnasium", "registered")):
+        monkeypatch.delitem(sys.modules, f"omg_cmdp.environments.{module}", raising=False)
+        with pytest.raises(ImportError, match=r"pip install 'omg-cmdp\[gymnasium\]'"):
+            getattr(omg.environments, name)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        omg.environments.nothing  # noqa: B018
 
 
 def test_a_reward_outside_its_range_is_refused_when_its_context_comes():
