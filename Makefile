@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all check fuzz bench clean
+.PHONY: demo test test-all check docs figures fuzz bench clean
 
 demo: .venv/experiments
 	$(BIN)/omg-cmdp demo
@@ -10,13 +10,19 @@ demo: .venv/experiments
 test: .venv/dev check
 	$(BIN)/pytest -q -n 2
 
-test-all: .venv/torch test
+test-all: .venv/torch test docs
 	$(BIN)/pytest -q -n 2 -m slow
 
 check: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+docs: .venv/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+figures: .venv/experiments
+	$(BIN)/python -m docs.figures
 
 fuzz: .venv/dev
 	$(BIN)/python -m tests.planning.fuzz
@@ -25,7 +31,7 @@ bench: .venv/bench .venv/rlberry/done
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf .venv benchmarks/results
+	rm -rf .venv benchmarks/results site
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/pip:
@@ -41,8 +47,12 @@ clean:
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable . --group dev
 	touch $@
 
+.venv/docs: .venv/pip pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable . --group docs
+	touch $@
+
 .venv/torch: .venv/pip pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[torch]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[torch,baselines]'
 	touch $@
 
 # The agents' peer needs an older Gymnasium, and so an environment of its own.
