@@ -1,4 +1,4 @@
-"""What the project's docstrings need to become Markdown: examples and aligned columns become blocks of code."""
+"""What the project's docstrings need to become Markdown: examples and aligned columns become code, pages links."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from griffe import Extension, Object
 
 COLUMNS = re.compile(r"\S {3,}\S")
 """Columns are held together by three spaces or more."""
+
+PAGE = re.compile(r"(?<!`)\bdocs/(\w+)\.md\b")
+"""Pages of the guide; those of the reference are one folder below."""
 
 
 class Docstrings(Extension):
@@ -36,4 +39,4 @@ def _block(paragraph: str) -> str:
         return paragraph
     if COLUMNS.search(paragraph):
         return f"```text\n{paragraph}\n```"
-    return paragraph.replace("](", "]\\(")  # a formula, not a link
+    return PAGE.sub(r"[docs/\1.md](../\1.md)", paragraph.replace("](", "]\\("))  # a formula, not a link

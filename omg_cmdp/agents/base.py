@@ -100,6 +100,7 @@ class Learner(Agent):
         self.space = space
         self.reward_range = _interval(reward_range)
         self.episodes_seen = 0
+        """From so many episodes it has learned."""
 
     @abc.abstractmethod
     def decide(self, context: Context) -> Decision:

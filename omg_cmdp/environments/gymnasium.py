@@ -57,8 +57,8 @@ def from_gymnasium(
     by `arguments` of the constructor: the name of one, or a function context -> arguments. `contexts` lists two of them
     at least, so that it can be proven that they matter. `horizon` is the time limit of the environment by default.
     `reward_range` must hold all rewards and 0; where there are tables, it is read off them by default. `start` is a
-    state or a distribution over the states; by default it is read off the tables, or counted in 200 resets. `tables`
-    False samples episodes even where there are tables.
+    state or a distribution over the states, the same for all contexts; by default it is read off the tables, or counted
+    in 200 resets, the contexts in turn. `tables` False samples episodes even where there are tables.
 
     >>> lake = from_gymnasium("FrozenLake-v1", [0.4, 0.9], arguments="success_rate", horizon=30)
     >>> [round(lake.optimal_value(rate), 3) for rate in lake.contexts]

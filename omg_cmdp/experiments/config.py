@@ -210,7 +210,7 @@ def _part(table: str, name: str, entry: Any, refuse: Refuse) -> Part:
     named = options.pop("kind", name)
     if not isinstance(named, str) or named not in KINDS[table]:
         place = (table, name, "kind") if "kind" in entry else (table, name)
-        raise refuse(place, f"there is no {table} kind {named!r:.60}; {nearest(str(named), KINDS[table])}")
+        raise refuse(place, f"[{table}] has no kind {named!r:.60}; {nearest(str(named), KINDS[table])}")
     known = {**KINDS[table][named].options, **({"episodes": None} if table == "worlds" else {})}
     if table == "worlds" and "episodes" in options:
         with _blamed((table, Part(name=name, kind=named, options=options)), None, refuse):

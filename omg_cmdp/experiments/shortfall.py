@@ -44,6 +44,9 @@ def shortfall(
     """
     import pandas
 
+    if not isinstance(world, SampledWorld):
+        advice = "where there are tables, `omg_cmdp.simulate` has the exact regret"
+        raise ValueError(f"`world` must be a SampledWorld, got {type(world).__name__}: {advice}")
     if not policies or not len(log):
         raise ValueError("`policies` and `log` must hold at least one policy and one episode")
     half = positive_integer("rollouts", rollouts) // 2

@@ -16,6 +16,7 @@ from omg_cmdp.agents.base import Agent, Decision
 from omg_cmdp.archive import read_arrays, write_arrays
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.environments.base import ContextualMDP
+from omg_cmdp.environments.gymnasium import SampledWorld
 from omg_cmdp.experiments.evaluation import Round, play_round, played_policy
 from omg_cmdp.experiments.ledger import Ledger
 from omg_cmdp.mdp.tabular import TabularMDP
@@ -63,7 +64,8 @@ class Run:
             ("agent", agent, Agent),
         ):
             if not isinstance(value, kind):
-                raise ValueError(f"`{name}` must be a {kind.__name__}, got {type(value).__name__}")
+                advice = ": no tables, no regret; `omg_cmdp.play` plays it" if isinstance(value, SampledWorld) else ""
+                raise ValueError(f"`{name}` must be a {kind.__name__}, got {type(value).__name__}{advice}")
         self.environment, self.adversary, self.agent = environment, adversary, agent
         self.ledger = Ledger()
         self._keep_propensities = propensities

@@ -124,13 +124,13 @@ class _Steps:
         self.refuse("step", ends & (steps < horizon - 1), f"reach {horizon - 1} in every episode ({advice})")
         self.rows = self.rows.reshape(-1, horizon)
 
-    def numbers(self, name: str) -> FloatArray:
+    def numbers(self, name: str, advice: str = "") -> FloatArray:
         """Return a column of finite numbers."""
         import pandas
 
         column = pandas.to_numeric(self.frame[self.names.get(name, name)], errors="coerce")
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)[self.rows]
-        self.refuse(name, ~np.isfinite(values), "be a finite number")
+        self.refuse(name, ~np.isfinite(values), f"be a finite number{advice}")
         return np.asarray(values)
 
     def whole(self, name: str, count: int) -> NDArray[np.int64]:
@@ -149,7 +149,8 @@ class _Steps:
                 column = self.frame[name].astype(object).to_numpy()[self.rows]
                 self.refuse(name, self.frame[name].isna().to_numpy()[self.rows], "be a label")
             else:
-                column = self.numbers(name)
+                labels = isinstance(self.frame[name].iloc[0], str)
+                column = self.numbers(name, f" (a label is a context by itself: context={name!r})" if labels else "")
             self.refuse(name, column != column[:, :1], "be the same in all rows of an episode")
             columns.append(column[:, 0])
         yield from columns[0].tolist() if isinstance(context, str) else np.stack(columns, axis=1)

@@ -90,6 +90,10 @@ def test_without_a_better_policy_nobody_stays_behind():
             omg.shortfall(world, log, {"uniform": agent.policy}, **bad)
     with pytest.raises(ValueError, match="at least one policy"):
         omg.shortfall(world, log, {})
+    with pytest.raises(ValueError, match=r"`world` must be a SampledWorld, got TableWorld: .*exact regret"):
+        omg.shortfall(lake(True), log, {"uniform": agent.policy})
+    with pytest.raises(ValueError, match=r"got SampledWorld: .*`omg_cmdp\.play` plays it"):
+        omg.simulate(world, omg.adversaries.IID([0.5, 0.9]), agent, episodes=1)
 
 
 def test_starts_are_counted():

@@ -97,7 +97,7 @@ def test_agents_meet_the_same_world_and_noise_and_seeds_differ():
         ("patients = 6", "patients = 0", "`patients`"),
         ("patients = 6", "patients = 6.5", "`patients`"),
         ('kind = "linear"', 'kind = "lineal"', "did you mean 'linear'?"),
-        ('kind = "linear"', "kind = 3", "no worlds kind"),
+        ('kind = "linear"', "kind = 3", "[worlds] has no kind 3"),
         ("states = 3", "states = 100000000", "tables"),
         ('kind = "worst_regret"', 'kind = "worst_regrets"', "did you mean 'worst_regret'?"),
         ("look = 2", "look = 6", "`look`"),

@@ -65,6 +65,8 @@ def test_one_column_of_context_holds_labels(table):
     beds = [path.context for path in read_frame(labels, SPACE, context="bed").trajectories]
     assert beds == list(range(6))
     assert {type(bed) for bed in beds} == {int}
+    with pytest.raises(ValueError, match=r"column 'ward' must be a finite number \(.*context='ward'\), got north"):
+        read_frame(labels, SPACE, context=["ward"])
 
 
 def test_contexts_have_usual_names(log, table):
