@@ -201,11 +201,16 @@ def _common_start(door: Door, contexts: tuple[Context, ...]) -> FloatArray | Non
 
 
 def _frequent_starts(door: Door, contexts: tuple[Context, ...]) -> FloatArray:
-    """Return how often episodes started where, in so many resets with the contexts in turn."""
-    counts = None
+    """Return how often episodes started where, in so many resets with the contexts in turn.
+
+    If they started in several states, one more reset is shared by all: others may start elsewhere.
+    """
+    env, _, _ = door.reset(contexts[0], 0)
+    numbering = Numbering("observation", env.observation_space)
+    counts = np.zeros(numbering.size)
     for trial in range(RESETS):
-        env, observation, _ = door.reset(contexts[trial % len(contexts)], trial)
-        numbering = Numbering("observation", env.observation_space)
-        counts = np.zeros(numbering.size) if counts is None else counts
+        _, observation, _ = door.reset(contexts[trial % len(contexts)], trial)
         counts[numbering.number(observation)] += 1.0
-    return np.asarray(counts) / RESETS
+    if np.count_nonzero(counts) > 1:
+        counts += 1.0 / len(counts)
+    return np.asarray(counts / counts.sum())

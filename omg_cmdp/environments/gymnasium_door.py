@@ -195,7 +195,7 @@ def gymnasium_space(env: gymnasium.Env[Any, Any], *, horizon: int | None = None,
 
     `horizon` is the environment's time limit by default. In the last state, where ended episodes wait, only action 0 is
     admissible. `start` is a state, or a distribution over the states of `env`: it must be positive wherever an episode
-    can begin, because agents do not plan for the first step in any other state, and play at random there.
+    can begin, because agents plan from there.
 
     >>> import gymnasium
     >>> space = gymnasium_space(gymnasium.make("FrozenLake-v1"))

@@ -54,6 +54,11 @@ class Stage:
         uniforms = np.random.default_rng(for_actions).random(horizon)
 
         states[0] = self._observations.number(observation)
+        if not self.space.start[states[0]]:
+            raise ValueError(
+                f"`env` must begin in a state to which the space gives a positive probability, got {states[0]}: give "
+                f"such a `start` when you make the space or world, for agents plan from it; {_UNHARMED}"
+            )
         for h in range(horizon):
             probabilities = policy[h, states[h]]
             cumulative = probabilities.cumsum()

@@ -97,11 +97,24 @@ def test_without_a_better_policy_nobody_stays_behind():
 
 
 def test_starts_are_counted():
-    world = from_gymnasium(Dice, [0.2, 0.8], horizon=1, reward_range=(0, 1))
+    settings = {"horizon": 1, "reward_range": (0, 1)}
+    world = from_gymnasium(Dice, [0.2, 0.8], **settings)
     np.testing.assert_allclose(world.space.start[:-1], 1 / 6, atol=0.15)
     assert world.space.start[-1] == 0.0
-    given = from_gymnasium(Dice, [0.2, 0.8], horizon=1, reward_range=(0, 1), start=[0.5, 0.5, 0, 0, 0, 0])
-    assert given.space.start.tolist() == [0.5, 0.5, 0, 0, 0, 0, 0]
+    assert lake(False).space.start.tolist() == [1.0] + [0.0] * 16  # always the same corner
+    loaded = [0.5, 0.1, 0.1, 0.1, 0.1, 0.1]
+    assert from_gymnasium(Dice, [0.2, 0.8], start=loaded, **settings).space.start.tolist() == [*loaded, 0.0]
+
+
+def test_agents_plan_from_wherever_episodes_begin():
+    """A taxi has 300 starts, of which 200 resets do not show all; none is taken for impossible, or it is refused."""
+    taxi = from_gymnasium(
+        "Taxi-v4", [False, True], arguments="is_rainy", horizon=5, reward_range=(-10, 20), tables=False
+    )
+    assert (taxi.space.start[:-1] > 0.0).all()
+    rule = r"must begin in a state .* positive probability, got \d: give such a `start` .*next one can be played"
+    with pytest.raises(ValueError, match=rule):
+        from_gymnasium(Dice, [0.2, 0.8], horizon=1, reward_range=(0, 1), start=[0.5, 0.5, 0, 0, 0, 0])
 
 
 def test_contexts_that_do_not_reach_the_environment_are_found():

@@ -214,18 +214,21 @@ def test_observations_that_are_not_discrete_are_refused_before_anything_is_playe
 
 
 @pytest.mark.parametrize(
-    ("space", "element", "states"),
+    ("space", "element", "state"),
     [
         (Discrete(4, start=3), 5, 2),
         (MultiDiscrete([2, 3]), np.array([1, 2]), 5),
         (Tuple([Discrete(2), Discrete(3, start=1)]), (1, 2), 4),
     ],
 )
-def test_composed_discrete_observations_are_numbered(space, element, states):
+def test_composed_discrete_observations_are_numbered(space, element, state):
     env = Seen(space, element)
-    agent = Anything(gymnasium_space(env, horizon=HORIZON), reward_range=(-1.0, 4.0))
+    agent = Anything(gymnasium_space(env, horizon=HORIZON, start=state), reward_range=(-1.0, 4.0))
     log = omg.play(env, agent, CONTEXTS[:1])
-    assert log.episodes[0].trajectory.states[0] == states
+    assert log.episodes[0].trajectory.states[0] == state
+    elsewhere = Anything(gymnasium_space(env, horizon=HORIZON), reward_range=(-1.0, 4.0))
+    with pytest.raises(ValueError, match=rf"`env` must begin in a state .*, got {state}: give such a `start`"):
+        omg.play(env, elsewhere, CONTEXTS[:1])
 
 
 def test_sizes_ranges_and_names_are_checked_before_anything_is_played(tmp_path):
