@@ -12,6 +12,7 @@ from benchmarks.agents import whole_episodes
 from benchmarks.digits import digits
 from benchmarks.icu import icu_sepsis
 from benchmarks.iteration import iteration_cost
+from benchmarks.lake import lake
 from benchmarks.oracles import oracles
 from benchmarks.planner import against_peer
 from benchmarks.report import Report, show, write
@@ -34,6 +35,7 @@ PARTS: dict[str, Callable[..., Report]] = {
     "oracles": oracles,
     "digits": digits,
     "runs": runs,
+    "lake": lake,
 }
 
 

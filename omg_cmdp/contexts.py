@@ -28,6 +28,19 @@ def context_key(context: Context) -> Hashable | None:
     return None
 
 
+def alike(contexts: Iterable[Context]) -> list[list[int]]:
+    """Return the places of each of the different `contexts`; an object that may change is like no other.
+
+    >>> alike(["a", "b", "a"])
+    [[0, 2], [1]]
+    """
+    places: dict[Hashable, list[int]] = {}
+    for place, context in enumerate(contexts):
+        key = context_key(context)
+        places.setdefault(place if key is None else (key,), []).append(place)
+    return list(places.values())
+
+
 def label_index(labels: Iterable[Hashable]) -> dict[Hashable, int]:
     """Return the place of each of the different `labels`, the argument `contexts` of those who list them.
 

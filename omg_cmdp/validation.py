@@ -49,10 +49,10 @@ def probability(name: str, value: float) -> float:
 
 
 def seed_number(seed: int) -> int:
-    """Return `seed`, an integer of at least 0."""
-    if not isinstance(seed, int) or seed < 0:
+    """Return `seed` as an int of at least 0."""
+    if not isinstance(seed, (int, np.integer)) or seed < 0:
         raise ValueError(f"`seed` must be an integer of at least 0, got {seed!r}")
-    return seed
+    return int(seed)
 
 
 def float_table(name: str, value: ArrayLike) -> FloatArray:

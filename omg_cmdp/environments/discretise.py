@@ -16,6 +16,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from omg_cmdp.contexts import Context
 from omg_cmdp.validation import FloatArray, positive_integer
 
 try:
@@ -59,22 +60,28 @@ class Discretised(gymnasium.ObservationWrapper[np.int64, Any, Any]):
         try:
             cell = self._transformer.predict(row) if self._predicts else self._transformer.transform(row)
         except (AttributeError, ValueError) as error:
-            rule = "be fitted to observations like those of `env`, flattened"
+            rule = "be fitted to observations like those of `env`, flattened, in float64"
             raise ValueError(f"`transformer` must {rule}, got {error}: see `random_observations`") from error
-        codes = np.asarray(cell if isinstance(cell, np.ndarray) else None).reshape(-1)
+        codes = np.asarray(cell).reshape(-1)
         if codes.shape != (len(self._counts),) or not _are_codes(codes, self._counts):
             rule = f"give {len(self._counts)} integers below {self._counts}"
             raise ValueError(f"`transformer` must {rule}, got {cell!r:.80}: KBinsDiscretizer needs encode='ordinal'")
         return np.int64(np.ravel_multi_index(codes.astype(np.int64).tolist(), self._counts))
 
 
-def random_observations(env: gymnasium.Env[Any, Any], steps: int, *, seed: int = 0) -> FloatArray:
-    """Return what is observed in so many steps of uniformly random actions, flattened: (steps, d)."""
+def random_observations(
+    env: gymnasium.Env[Any, Any], steps: int, *, context: Context = None, seed: int = 0
+) -> FloatArray:
+    """Return what is observed in so many steps of uniformly random actions, flattened: (steps, d).
+
+    `reset` gets the `context`, unless it is None.
+    """
+    options = None if context is None else {"context": context}
     env.action_space.seed(seed)
     seen, over = [], True
     for step in range(positive_integer("steps", steps)):
         if over:
-            observation, _ = env.reset(seed=seed if step == 0 else None)
+            observation, _ = env.reset(seed=seed if step == 0 else None, options=options)
             over = False
         else:
             observation, _, terminated, truncated, _ = env.step(env.action_space.sample())

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.contexts import Context, context_key
+from omg_cmdp.contexts import Context, alike, context_key
 from omg_cmdp.environments.base import KEPT_CONTEXTS, ContextualMDP, Draw
 from omg_cmdp.environments.gymnasium_door import Arguments, Door, Make, Numbering, check_same_kind, gymnasium_space
 from omg_cmdp.environments.gymnasium_proofs import prove_episodes, prove_played, prove_tables
@@ -32,7 +32,7 @@ from omg_cmdp.environments.gymnasium_stage import Stage, checked_range
 from omg_cmdp.environments.gymnasium_tables import Outcomes
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.validation import FloatArray, positive_integer, seed_number
 
 if TYPE_CHECKING:
     import gymnasium
@@ -58,14 +58,15 @@ def from_gymnasium(
     at least, so that it can be proven that they matter. `horizon` is the time limit of the environment by default.
     `reward_range` must hold all rewards and 0; where there are tables, it is read off them by default. `start` is a
     state or a distribution over the states, the same for all contexts; by default it is read off the tables, or counted
-    in 200 resets, the contexts in turn. `tables` False samples episodes even where there are tables.
+    in 200 resets, the contexts in turn, which is not exact: beside tables it must then always be the same state.
+    `tables` False samples episodes even where there are tables.
 
     >>> lake = from_gymnasium("FrozenLake-v1", [0.4, 0.9], arguments="success_rate", horizon=30)
     >>> [round(lake.optimal_value(rate), 3) for rate in lake.contexts]
     [0.354, 0.916]
     """
     listed = tuple(contexts)
-    if len({context_key(context) for context in listed}) < 2:
+    if len(alike(listed)) < 2:
         raise ValueError(f"`contexts` must list two at least, to prove that they matter, got {listed!r:.60}")
     for context in listed:
         check_same_kind("contexts", context, listed[0])
@@ -83,6 +84,8 @@ def from_gymnasium(
     interval = checked_range(reward_range)
     if start is None:
         start = _frequent_starts(door, listed)
+        if exact and start.max() < 1.0:
+            raise ValueError("`start` must be given for tables without `initial_state_distrib`, got None")
     space = gymnasium_space(env, horizon=horizon, start=start)
     if exact:
         world = TableWorld(door, listed, space, interval)
@@ -113,6 +116,7 @@ class TableWorld(ContextualMDP):
         key = context_key(context)
         if key not in self._outcomes:
             check_same_kind("context", context, self.contexts[0])
+            _common_start(self.door, (self.contexts[0], context))  # raises
             made = _read(self.door, context)
             low, high = self.reward_range
             if made.rewards.min() < low or made.rewards.max() > high:
@@ -163,8 +167,9 @@ class SampledWorld:
 
     def returns(self, context: Context, policy: FloatArray, episodes: int, *, seed: int = 0) -> FloatArray:
         """Return what `policy` (H, S + 1, A) earned in so many episodes, in the environment's units."""
+        check_same_kind("context", context, self.contexts[0])
         stage = Stage(self.door, self.space, self.reward_range)
-        count = positive_integer("episodes", episodes)
+        count, seed = positive_integer("episodes", episodes), seed_number(seed)
         return np.array([stage.play(context, policy, (seed, k)).trajectory.rewards.sum() for k in range(count)])
 
 
@@ -188,16 +193,18 @@ def _range_of(read: list[Outcomes]) -> tuple[float, float]:
 
 def _common_start(door: Door, contexts: tuple[Context, ...]) -> FloatArray | None:
     """Return the distribution of the first state, which must be the same for all; None if there is no table of it."""
-    envs = [door.reset(context, 0)[0].unwrapped for context in contexts]
-    found = [np.array(env.initial_state_distrib) for env in envs if hasattr(env, "initial_state_distrib")]
-    if len(found) < len(envs):
-        return None
-    if not all(np.array_equal(each, found[0]) for each in found):
+    found = [_start(door, context) for context in contexts]
+    if len({None if each is None else each.tobytes() for each in found}) > 1:
         raise ValueError(
-            "`make` must make environments that start alike whatever the context, got different initial "
+            "`make` must make environments of one size that start alike whatever the context, got different initial "
             "distributions: add a first state from which each context moves to its own"
         )
     return found[0]
+
+
+def _start(door: Door, context: Context) -> FloatArray | None:
+    found = getattr(door.reset(context, 0)[0].unwrapped, "initial_state_distrib", None)
+    return None if found is None else np.array(found)  # a copy: the next reset may change it
 
 
 def _frequent_starts(door: Door, contexts: tuple[Context, ...]) -> FloatArray:

@@ -37,6 +37,8 @@ class Door:
     def __init__(self, make: Make, arguments: Arguments = None) -> None:
         if arguments is not None and not isinstance(arguments, str) and not callable(arguments):
             raise ValueError(f"`arguments` must be a name, a function of the context or None, got {arguments!r:.60}")
+        if arguments is not None and is_env(make):
+            raise ValueError("`make` must be an id or a function where `arguments` are given, got an environment")
         self._make = _maker(make)
         self._arguments = arguments
         self._kept: OrderedDict[Hashable | None, gymnasium.Env[Any, Any]] = OrderedDict()
@@ -63,19 +65,23 @@ class Door:
         env = self.open(context)
         if self._arguments is not None:
             return env, *env.reset(seed=seed)
-        given = context.copy() if isinstance(context, np.ndarray) else context
-        return env, *env.reset(seed=seed, options={"context": given})
+        return env, *env.reset(seed=seed, options={"context": _copied(context)})
 
     def _made(self, context: Context) -> gymnasium.Env[Any, Any]:
         if self._arguments is None:
             env = self._make()
         elif isinstance(self._arguments, str):
-            env = self._make(**{self._arguments: context})
+            env = self._make(**{self._arguments: _copied(context)})
         else:
-            env = self._make(**self._arguments(context))
+            env = self._make(**self._arguments(_copied(context)))
         if not is_env(env):
             raise ValueError(f"`make` must return a gymnasium.Env, got {type(env).__name__}")
         return env
+
+
+def _copied(context: Context) -> Context:
+    """Return a vector of the environment's own: it may keep or change it, and so may the user."""
+    return context.copy() if isinstance(context, np.ndarray) else context
 
 
 def is_env(candidate: Any) -> TypeGuard[gymnasium.Env[Any, Any]]:
@@ -126,13 +132,14 @@ class Numbering:
 
     def number(self, element: Any) -> int:
         """Return the number of an element of the space."""
-        offsets = np.atleast_1d(np.asarray(element)) - self._starts
-        if offsets.shape != (len(self._counts),) or offsets.dtype.kind not in "iu" or not self._holds(offsets):
+        found = np.atleast_1d(np.asarray(element))
+        if found.shape != (len(self._counts),) or found.dtype.kind not in "biu" or not self._holds(found):
             raise ValueError(f"`env` must return {self._kind}s of its space {self._space}, got {element!r:.60}")
-        return int(np.ravel_multi_index(offsets.tolist(), self._counts))
+        return int(np.ravel_multi_index((found.astype(np.int64) - self._starts).tolist(), self._counts))
 
-    def _holds(self, offsets: Any) -> bool:
-        return all(0 <= offset < count for offset, count in zip(offsets.tolist(), self._counts, strict=True))
+    def _holds(self, found: Any) -> bool:
+        pairs = zip(found.tolist(), self._starts.tolist(), self._counts, strict=True)
+        return all(start <= entry < start + count for entry, start, count in pairs)
 
     def element(self, number: int) -> Any:
         """Return the element with this number."""

@@ -17,7 +17,7 @@ from omg_cmdp.environments.gymnasium_door import Door
 from omg_cmdp.environments.gymnasium_stage import Played, Stage
 from omg_cmdp.environments.gymnasium_tables import Outcomes
 from omg_cmdp.mdp.tabular import Space
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import LARGEST_FLOAT, FloatArray
 
 if TYPE_CHECKING:
     from omg_cmdp.environments.gymnasium import SampledWorld, TableWorld
@@ -50,7 +50,7 @@ def prove_tables(read: list[Outcomes], again: Outcomes) -> None:
 
 def prove_played(world: TableWorld) -> None:
     """Raise if an episode does what the tables exclude: a wrapper may change rewards, or hidden state transitions."""
-    stage = Stage(world.door, world.space, (-np.inf, np.inf))
+    stage = Stage(world.door, world.space, (-LARGEST_FLOAT, LARGEST_FLOAT))
     for trial in range(COMPARED):
         context = world.contexts[:4][trial % min(4, len(world.contexts))]
         policy = 0.5 * _uniform(world.space) + 0.5 * world.truth(context).best[0]  # goes everywhere, and to the goal

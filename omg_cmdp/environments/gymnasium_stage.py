@@ -90,7 +90,14 @@ class Stage:
 
     def _checked(self, reward: Any, step: int) -> float:
         low, high = self.reward_range
-        if not low <= (number := float(reward)) <= high:
+        try:
+            number = float(reward)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"`env` must pay rewards that are numbers, got {reward!r:.60} at step {step}: wrap it with "
+                f"`gymnasium.wrappers.TransformReward` that makes one number of it; {_UNHARMED}"
+            ) from None
+        if not low <= number <= high:
             raise ValueError(
                 f"`env` must pay rewards in the declared range [{low:g}, {high:g}], got {number} at step {step}: make "
                 f"the agent with a wider `reward_range`; {_UNHARMED}"
@@ -104,7 +111,7 @@ def checked_range(reward_range: Any) -> tuple[float, float]:
         low, high = (float(bound) for bound in reward_range)
     except (TypeError, ValueError):
         low = high = math.nan
-    if not (low <= 0.0 <= high and low < high):
-        rule = "be an interval (low, high) that contains 0, what ended episodes earn"
+    if not (-math.inf < low <= 0.0 <= high < math.inf and low < high):
+        rule = "be an interval (low, high) of finite numbers that contains 0, what ended episodes earn"
         raise ValueError(f"`reward_range` must {rule}, got {reward_range!r}")
     return low, high

@@ -33,10 +33,14 @@ class Outcomes:
                 for action in range(actions):
                     for probability, after, reward, terminated in table[state][action]:
                         reached = states if terminated else int(after)
+                        if not (terminated or 0 <= reached < states) or not math.isfinite(reward):
+                            raise ValueError(
+                                f"({probability}, {after}, {reward}, {terminated}) in P[{state}][{action}]"
+                            )
                         lines.append((state, action, reached, float(probability), float(reward)))
         except (IndexError, KeyError, TypeError, ValueError) as error:
             rule = f"list (probability, next state, reward, terminated) for {states} states and {actions} actions"
-            raise ValueError(f"`P` of the environment must {rule}, got {error!r}") from error
+            raise ValueError(f"`P` of the environment must {rule}, got {error!r}: else pass tables=False") from error
         self.shape = (states + 1, actions, states + 1)
         columns = np.array(sorted(line for line in lines if line[3] > 0.0))
         self.cells: IntArray = np.asarray(np.ravel_multi_index(tuple(columns[:, :3].astype(np.int64).T), self.shape))

@@ -84,6 +84,8 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
 
     def step(self, action: np.int64) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Take an action; the last step terminates the episode."""
+        if not self.action_space.contains(action):
+            raise ValueError(f"`action` must be in {self.action_space}, got {action!r:.60}")
         mdp, admissible = self._truth.mdp, self.world.space.admissible[self._state]
         place = (self._state, int(action) if admissible[action] else int(admissible.argmax()))
         mean = mdp.reward_steps[self._step % len(mdp.reward_steps)][place]

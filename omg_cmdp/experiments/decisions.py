@@ -75,7 +75,7 @@ def _numbers(context: Context) -> FloatArray | None:
 def _vectors(contexts: Sequence[Context]) -> FloatArray:
     """Return the contexts as vectors, (C, d): labels become unit vectors."""
     numbers = [vector for context in contexts if (vector := _numbers(context)) is not None]
-    return np.array(numbers) if len(numbers) == len(contexts) else np.eye(len(contexts))
+    return np.array(numbers) if len(numbers) == len(contexts) > 0 else np.eye(len(contexts))
 
 
 def _words(context: Context) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.agents.base import Agent
-from omg_cmdp.contexts import Context, context_key
+from omg_cmdp.contexts import Context, alike
 from omg_cmdp.environments.gymnasium import SampledWorld, TableWorld
 from omg_cmdp.environments.gymnasium_door import Door, check_same_kind, is_env
 from omg_cmdp.environments.gymnasium_stage import Played, Stage
@@ -42,8 +42,9 @@ def play(
     has one state more than `env`, for the rest of episodes that terminate (`environments.gymnasium_space`), and its
     `reward_range` holds the rewards of `env`, as they are, and 0.
 
-    `log` is a log to go on with, or a file to write: see `EpisodeLog.write`. Episode k has a seed of its own, made of
-    `seed` and the number of episodes in the log before it: with the same log and agent it goes on in the same way.
+    `log` is a log to go on with, or a new file, written at the end or when something stops it: see `EpisodeLog.write`.
+    Episode k has a seed of its own, made of `seed` and the number of episodes in the log before it: with the same log
+    and agent it goes on in the same way.
 
     What is wrong with an episode is an error, after which the agent has learned of all episodes before, and nothing of
     this one. These are in `log`, and the rest of `contexts` can be played.
@@ -61,13 +62,16 @@ def play(
     stage = Stage(_door(env), agent.space, getattr(agent, "reward_range", (0.0, 1.0)))
     kept = log if isinstance(log, EpisodeLog) else EpisodeLog(agent.space, reward_range=stage.reward_range)
     kept.check(agent.space, stage.reward_range)
-    seed_number(seed)
+    seed = seed_number(seed)
     target = None if log is None or isinstance(log, EpisodeLog) else Path(log)
-    if target is not None and target.suffix not in FORMS:
-        raise ValueError(f"`log` must be an EpisodeLog or end in {', '.join(FORMS)}, got {os.fspath(target)!r}")
+    if target is not None and (target.suffix not in FORMS or not target.parent.is_dir() or target.exists()):
+        rule = f"be an EpisodeLog, or a new file in a folder that exists, with a name that ends in {', '.join(FORMS)}"
+        raise ValueError(f"`log` must {rule}, got {os.fspath(target)!r}")
     try:
         for context in contexts:
             kept.check_context(context)
+            if isinstance(env, (TableWorld, SampledWorld)):
+                check_same_kind("contexts", context, env.contexts[0])
             played = stage.play(context, agent.policy(context), (seed, len(kept)))
             agent.update(played.trajectory)
             kept.add(played)
@@ -98,9 +102,16 @@ class EpisodeLog:
 
     def __getitem__(self, chosen: slice) -> EpisodeLog:
         """Return some of the episodes as a log of their own."""
+        if not isinstance(chosen, slice):
+            raise TypeError(f"an EpisodeLog is cut by slices, got {chosen!r:.60}: one by one they are in `episodes`")
         part = EpisodeLog(self.space, reward_range=self.reward_range)
         part.episodes = self.episodes[chosen]
         return part
+
+    @property
+    def contexts(self) -> list[Context]:
+        """The context of each episode."""
+        return [played.trajectory.context for played in self.episodes]
 
     @property
     def returns(self) -> FloatArray:
@@ -136,7 +147,7 @@ class EpisodeLog:
             "episode": np.repeat(np.arange(count), horizon),
             "step": np.tile(np.arange(horizon), count),
         }
-        contexts = [played.trajectory.context for played in self.episodes]
+        contexts = self.contexts
         if contexts and np.ndim(contexts[0]):
             vectors = np.array(contexts).reshape(count, -1)
             columns |= {f"context_{place}": np.repeat(each, horizon) for place, each in enumerate(vectors.T)}
@@ -147,21 +158,17 @@ class EpisodeLog:
 
     def decisions(self) -> Decisions:
         """Return the steps before the end of each episode: those that somebody decided about."""
-        places: dict[Hashable, int] = {}
-        contexts: list[Context] = []
-        visited = []
-        for number, played in enumerate(self.episodes):
-            key = context_key(played.trajectory.context)
-            place = places.setdefault(("like no other", number) if key is None else key, len(contexts))
-            contexts += [played.trajectory.context] if place == len(contexts) else []
-            visited.append(place)
         count, horizon = len(self), self.space.horizon
+        contexts, visited = self.contexts, np.empty(count, dtype=np.int64)
+        groups = alike(contexts)
+        for number, places in enumerate(groups):
+            visited[places] = number
         lengths = np.array([played.length for played in self.episodes], dtype=np.int64).reshape(count, 1)
         decided = np.arange(horizon) < lengths
         steps = self._steps()
         return Decisions(
-            contexts=contexts,
-            places=np.repeat(np.array(visited, dtype=np.int64), lengths[:, 0]),
+            contexts=[contexts[places[0]] for places in groups],
+            places=np.repeat(visited, lengths[:, 0]),
             steps=np.broadcast_to(np.arange(horizon), (count, horizon))[decided],
             states=steps["state"][decided],
             actions=steps["action"][decided],

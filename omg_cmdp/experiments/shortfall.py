@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from omg_cmdp.contexts import Context, context_key
+from omg_cmdp.contexts import Context, alike
 from omg_cmdp.environments.gymnasium import SampledWorld
 from omg_cmdp.experiments.playing import EpisodeLog
-from omg_cmdp.validation import FloatArray, positive_integer, probability
+from omg_cmdp.validation import FloatArray, positive_integer, probability, seed_number
 
 if TYPE_CHECKING:
     import pandas
@@ -54,9 +54,13 @@ def shortfall(
         raise ValueError(f"`rollouts` must be at least 4, got {rollouts}")
     wide = statistics.NormalDist().inv_cdf(0.5 + 0.5 * probability("confidence", confidence))
     rows, variances = [], []
-    for context, returns in _returns_by_context(log):
+    contexts, totals = log.contexts, log.returns
+    for number, places in enumerate(alike(contexts)):
+        context, returns = contexts[places[0]], totals[places]
+        # Noise of its own: other than that of the other contexts, and of the episodes played.
+        own = int(np.random.SeedSequence((seed_number(seed), number)).generate_state(1, np.uint64)[0])
         earned = {
-            name: world.returns(context, policy(context), 2 * half, seed=seed) for name, policy in policies.items()
+            name: world.returns(context, policy(context), 2 * half, seed=own) for name, policy in policies.items()
         }
         best = max(earned, key=lambda name: float(earned[name][:half].mean()))
         judged = earned[best][half:]
@@ -73,11 +77,3 @@ def shortfall(
     table["shortfall"] = table["best_known_value"] - table["played"]
     error = wide * np.sqrt([*variances, math.fsum(shares**2 * variances)])
     return table.assign(low=table["shortfall"] - error, high=table["shortfall"] + error)
-
-
-def _returns_by_context(log: EpisodeLog) -> list[tuple[Context, FloatArray]]:
-    found: dict[Hashable | None, tuple[Context, list[float]]] = {}
-    for played, earned in zip(log.episodes, log.returns.tolist(), strict=True):
-        context = played.trajectory.context
-        found.setdefault(context_key(context), (context, []))[1].append(earned)
-    return [(context, np.array(earned)) for context, earned in found.values()]

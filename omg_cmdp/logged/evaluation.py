@@ -22,12 +22,12 @@ Standard errors take episodes as independent, and contexts as drawn: for context
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from omg_cmdp.contexts import Context, context_key
+from omg_cmdp.contexts import alike
 from omg_cmdp.logged.log import Log
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import ROW_SUM_TOLERANCE, FloatArray, first_index
@@ -73,15 +73,16 @@ def _estimate(log: Log, policy: Policy, model: Model | None, weighted: bool) -> 
         raise ValueError("`log` must hold propensities, the probabilities with which its actions were taken, got none")
     states, actions, gains = log.states, log.actions, log.rewards
     chosen, first, steps = np.empty(actions.shape), np.zeros(len(log)), np.arange(log.space.horizon)
-    for context, alike in _contexts(log):
+    for places in alike(trajectory.context for trajectory in log.trajectories):
+        context = log.trajectories[places[0]].context
         table = log.space.checked_policy(policy(context))
-        chosen[alike] = table[steps, states[alike, :-1], actions[alike]]
+        chosen[places] = table[steps, states[places, :-1], actions[places]]
         if model is not None:
             values, action_values = _values(_checked_model(log, model(context)), table, log.reward_range)
-            first[alike] = values[0, states[alike, 0]]
+            first[places] = values[0, states[places, 0]]
             # What came was r + V̂_{h+1}, and Q̂_h was expected.
-            gains[alike] += (
-                values[steps + 1, states[alike, 1:]] - action_values[steps, states[alike, :-1], actions[alike]]
+            gains[places] += (
+                values[steps + 1, states[places, 1:]] - action_values[steps, states[places, :-1], actions[places]]
             )
     return _mean(first, _weights(chosen, log.propensities), gains, weighted)
 
@@ -119,16 +120,6 @@ def _weights(chosen: FloatArray, propensities: FloatArray) -> FloatArray:
             f"`policy` must do only what had a chance in the log, got {got}, at step {step} of episode {episode}"
         )
     return np.asarray(weights)
-
-
-def _contexts(log: Log) -> Iterator[tuple[Context, list[int]]]:
-    """Yield each context once, with the places of its episodes."""
-    places: dict[Hashable, list[int]] = {}
-    for place, trajectory in enumerate(log.trajectories):
-        key = context_key(trajectory.context)
-        places.setdefault(place if key is None else (key,), []).append(place)
-    for alike in places.values():
-        yield log.trajectories[alike[0]].context, alike
 
 
 def _checked_model(log: Log, model: TabularMDP | None) -> TabularMDP:

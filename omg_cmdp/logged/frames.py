@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,7 +102,8 @@ def read_export(frame: pandas.DataFrame, space: Space) -> Log:
 
 
 def _usual(frame: pandas.DataFrame) -> str | list[str]:
-    return [name for name in frame if re.fullmatch(r"context_\d+", str(name))] or "context"
+    numbered = [name for name in frame if re.fullmatch(r"context_\d+", str(name))]
+    return sorted(numbered, key=lambda name: int(name.removeprefix("context_"))) or "context"
 
 
 class _Steps:
@@ -141,13 +142,17 @@ class _Steps:
 
     def contexts(self, context: str | Sequence[str]) -> Iterator[Context]:
         """Yield the context of every episode: a label, or a vector."""
+        import pandas
+
         names = [context] if isinstance(context, str) else list(context)
         _require(self.frame, names)
         columns = []
         for name in names:
             if isinstance(context, str):
                 column = self.frame[name].astype(object).to_numpy()[self.rows]
-                self.refuse(name, self.frame[name].isna().to_numpy()[self.rows], "be a label")
+                unfit = [not isinstance(entry, Hashable) or bool(pandas.isna(entry)) for entry in column.flat]
+                rule = "be a label, and a vector stand in columns of numbers"
+                self.refuse(name, np.reshape(unfit, column.shape), rule)
             else:
                 labels = isinstance(self.frame[name].iloc[0], str)
                 column = self.numbers(name, f" (a label is a context by itself: context={name!r})" if labels else "")
@@ -173,9 +178,13 @@ def _names(columns: Mapping[str, str]) -> dict[str, str]:
 
 
 def _require(frame: Any, names: Iterable[str]) -> None:
-    """Raise unless `frame` is a data frame with rows, and with these columns."""
-    if not hasattr(frame, "columns") or not len(frame):
-        raise ValueError(f"`frame` must be a data frame with at least one row, got {type(frame).__name__}")
+    """Raise unless `frame` is a data frame with rows, and with these columns, each of them once."""
+    import pandas
+
+    if not isinstance(frame, pandas.DataFrame) or not len(frame):
+        raise ValueError(f"`frame` must be a pandas.DataFrame with at least one row, got {type(frame).__name__}")
+    if not frame.columns.is_unique:
+        raise ValueError(f"`frame` must have each column once, got {list(frame.columns)}")
     for name in names:
         if name not in frame:
             raise ValueError(f"`frame` must have a column {name!r}, got {list(frame.columns)}")

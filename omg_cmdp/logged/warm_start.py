@@ -35,7 +35,7 @@ def warm_start(agent: A, log: Log) -> A:
     for place, trajectory in enumerate(log.trajectories):
         try:
             agent.update(trajectory)
-        except ValueError as error:
+        except Exception as error:
             if before is not None:
                 agent.load(before)
             raise ValueError(f"`log` must hold episodes of the agent's kind, got episode {place}: {error}") from error

@@ -69,6 +69,16 @@ def test_the_context_comes_in_and_is_reported(name):
 
 
 @each_id
+def test_what_is_no_action_is_refused_and_changes_nothing(name):
+    env = gymnasium.make(name)
+    observation, _ = env.reset(seed=0)
+    for wrong in (-1, env.action_space.n, 0.5):
+        with pytest.raises(ValueError, match=r"`action` must be in Discrete"):
+            env.step(wrong)
+    assert env.step(0)[0]["step"] == observation["step"] + 1
+
+
+@each_id
 def test_an_episode_terminates_at_the_horizon_and_not_before(name):
     env = gymnasium.make(name)
     env.reset(seed=0)

@@ -37,6 +37,25 @@ class Dice(gymnasium.Env):
         return 0, float(self.np_random.random() < self._bias), True, False, {}
 
 
+class Seldom(Dice):
+    """Starts in any of so many states."""
+
+    def __init__(self, states):
+        super().__init__()
+        self.observation_space = Discrete(states)
+
+    def reset(self, *, seed=None, options=None):
+        _, info = super().reset(seed=seed, options=options)
+        return int(self.np_random.integers(self.observation_space.n)), info
+
+
+class Tossed(Dice):
+    """A die whose context is a vector, its bias first."""
+
+    def reset(self, *, seed=None, options=None):
+        return super().reset(seed=seed, options={"context": options["context"][0]})[0], {"context": options["context"]}
+
+
 def test_blackjack_is_sampled():
     world = from_gymnasium(
         "Blackjack-v1",
@@ -96,22 +115,73 @@ def test_without_a_better_policy_nobody_stays_behind():
         omg.simulate(world, omg.adversaries.IID([0.5, 0.9]), agent, episodes=1)
 
 
+def test_the_noise_of_one_context_is_not_that_of_another():
+    """Ten fair coins: the interval of all of them has its nominal coverage, which shared noise would ruin."""
+    coins = [np.array([0.5, coin]) for coin in range(10)]
+    world = from_gymnasium(Tossed, coins, horizon=1, reward_range=(0, 1))
+    agent = omg.agents.Uniform(
+        world.space, *(kind(states=7, actions=2, horizon=1) for kind in (CountRewards, CountDynamics))
+    )
+    held = []
+    for seed in range(60):
+        log = omg.play(world, agent, coins * 2, seed=seed)
+        overall = omg.shortfall(world, log, {"uniform": agent.policy}, rollouts=12, seed=seed).iloc[-1]
+        held.append(overall["low"] <= 0.0 <= overall["high"])
+    assert np.mean(held) > 0.85
+
+
+def test_contexts_without_a_key_are_not_thrown_together():
+    world = from_gymnasium(lambda: Dice(listens=False, reports=True), [b"one", b"two"], horizon=1, reward_range=(0, 1))
+    sizes = {"states": 7, "actions": 2, "horizon": 1}
+    agent = omg.agents.Uniform(world.space, CountRewards(**sizes), CountDynamics(**sizes))
+    table = omg.shortfall(world, omg.play(world, agent, [b"one", b"two"]), {"uniform": agent.policy}, rollouts=4)
+    assert table["episodes"].tolist() == [1, 1, 2]
+
+
+class Kept(gymnasium.Env):
+    """Pays what stands in the array that it was made with."""
+
+    metadata = {"render_modes": []}  # noqa: RUF012
+    observation_space, action_space = Discrete(1), Discrete(1)
+
+    def __init__(self, share):
+        self._share = share
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action):
+        return 0, float(self._share[0]), True, False, {}
+
+
+def test_a_context_that_the_user_writes_over_does_not_change_an_environment():
+    world = from_gymnasium(Kept, [np.array([0.1]), np.array([0.9])], arguments="share", horizon=1, reward_range=(0, 1))
+    policy, context = np.ones((1, 2, 1)), np.array([0.3])
+    assert world.returns(context, policy, 1) == [0.3]
+    context[0] = 0.7
+    assert world.returns(np.array([0.3]), policy, 1) == [0.3]
+
+
+def test_a_sampled_world_refuses_a_context_of_another_shape():
+    world = from_gymnasium(Dice, [0.2, 0.8], horizon=1, reward_range=(0, 1))
+    with pytest.raises(ValueError, match="`context` must all be numbers of shape"):
+        world.returns(np.array([0.2, 0.8]), np.full((1, 7, 2), 0.5), 1)
+
+
 def test_starts_are_counted():
     settings = {"horizon": 1, "reward_range": (0, 1)}
     world = from_gymnasium(Dice, [0.2, 0.8], **settings)
     np.testing.assert_allclose(world.space.start[:-1], 1 / 6, atol=0.15)
     assert world.space.start[-1] == 0.0
     assert lake(False).space.start.tolist() == [1.0] + [0.0] * 16  # always the same corner
+    rare = from_gymnasium(lambda: Seldom(400), [0.2, 0.8], **settings)
+    assert (rare.space.start[:-1] > 0.0).all()  # a state that 200 resets did not see may still come
     loaded = [0.5, 0.1, 0.1, 0.1, 0.1, 0.1]
     assert from_gymnasium(Dice, [0.2, 0.8], start=loaded, **settings).space.start.tolist() == [*loaded, 0.0]
 
 
-def test_agents_plan_from_wherever_episodes_begin():
-    """A taxi has 300 starts, of which 200 resets do not show all; none is taken for impossible, or it is refused."""
-    taxi = from_gymnasium(
-        "Taxi-v4", [False, True], arguments="is_rainy", horizon=5, reward_range=(-10, 20), tables=False
-    )
-    assert (taxi.space.start[:-1] > 0.0).all()
+def test_a_start_that_excludes_where_episodes_begin_is_refused():
     rule = r"must begin in a state .* positive probability, got \d: give such a `start` .*next one can be played"
     with pytest.raises(ValueError, match=rule):
         from_gymnasium(Dice, [0.2, 0.8], horizon=1, reward_range=(0, 1), start=[0.5, 0.5, 0, 0, 0, 0])
@@ -172,6 +242,7 @@ def test_random_observations_are_those_of_the_environment():
     [
         (lambda: bins(), {}, 6),
         (lambda: KMeans(4, n_init=1, random_state=0).fit(observed()), {}, 4),
+        (lambda: bins().set_output(transform="pandas"), {}, 6),
         (lambda: make_pipeline(StandardScaler(), KMeans(5, n_init=1, random_state=0)).fit(observed()), {}, 5),
         (lambda: KMeans(4, n_init=1, random_state=0).fit(observed()), {"states": 7}, 7),
     ],
@@ -183,7 +254,7 @@ def test_cells_are_states(transformer, options, states):
     rows = observed()[:20]
     cells = [env.observation(row.astype(np.float32)) for row in rows]
     assert all(cell in env.observation_space for cell in cells)
-    codes = fitted.predict(rows) if hasattr(fitted, "predict") else fitted.transform(rows)
+    codes = fitted.predict(rows) if hasattr(fitted, "predict") else np.asarray(fitted.transform(rows))
     for i in range(20):  # one cell, one code: the same state for the same code, and no other
         assert [cell == cells[i] for cell in cells] == [np.array_equal(code, codes[i]) for code in codes]
 
@@ -214,6 +285,7 @@ def test_cart_pole_is_discretised():
         (lambda: bins(encode="onehot-dense"), {}, "needs encode='ordinal'"),
         (lambda: bins(encode="onehot"), {}, "needs encode='ordinal'"),
         (lambda: KMeans(3, n_init=1).fit(np.zeros((9, 5)) + np.arange(9)[:, None]), {}, "like those of `env`"),
+        (lambda: KMeans(3, n_init=1).fit(observed().astype(np.float32)), {}, "flattened, in float64, got Buffer dtype"),
         (lambda: "bins", {}, "`transformer` must have a method"),
         (lambda: bins(), {"states": 0}, "`states` must be an integer"),
     ],
@@ -221,3 +293,15 @@ def test_cart_pole_is_discretised():
 def test_what_cannot_make_states_is_refused(transformer, options, message):
     with pytest.raises(ValueError, match=message):
         Discretised(Wind(), transformer(), **options)
+
+
+def test_observations_can_be_those_of_a_context():
+    class Insists(Wind):
+        def reset(self, *, seed=None, options=None):
+            return super().reset(seed=seed, options={"context": options["context"]})
+
+    env = gymnasium.wrappers.TimeLimit(Insists(), 20)
+    calm, storm = (random_observations(env, 200, context=wind)[:, 0].mean() for wind in (0.0, 2.0))
+    assert storm > calm + 1.0
+    with pytest.raises(TypeError):
+        random_observations(env, 200)

@@ -39,7 +39,7 @@ class Corridor(gymnasium.Env):
         self._cell += int(action == 1 and self.np_random.random() < self._chance)
         over = self._cell == 3
         faulty = self.fault if self._step == 3 else None
-        reward = {"reward": 7.0, "nan": np.nan}.get(faulty, 4.0 if over else -1.0)
+        reward = {"reward": 7.0, "nan": np.nan, "vector": np.array([1.0, 2.0])}.get(faulty, 4.0 if over else -1.0)
         cell = 9 if faulty == "observation" else min(self._cell, 2)
         return cell, reward, over and faulty is None, faulty == "truncated", {}
 
@@ -124,7 +124,7 @@ def test_actions_are_drawn_with_their_propensities():
     assert np.mean(weights) == pytest.approx(1.0, abs=5.0 / np.sqrt(400))
 
 
-@pytest.mark.parametrize("fault", ["reward", "nan", "truncated", "observation"])
+@pytest.mark.parametrize("fault", ["reward", "nan", "vector", "truncated", "observation"])
 @pytest.mark.parametrize("form", ["log", "file"])
 def test_a_bad_episode_is_refused_and_the_agent_goes_on(fault, form, tmp_path):
     """Everything before it is learned and logged, nothing of it, and the next call carries on as if it had not been."""
@@ -137,6 +137,7 @@ def test_a_bad_episode_is_refused_and_the_agent_goes_on(fault, form, tmp_path):
     advice = {
         "reward": r"in the declared range \[-1, 4\], got 7.0 at step 2: make the agent with a wider `reward_range`",
         "nan": "got nan at step 2",
+        "vector": r"rewards that are numbers, got array\(\[1., 2.\]\) at step 2: wrap it with .*TransformReward",
         "truncated": "for 6 steps or terminate, got one truncated after 3: make agent and space for horizon 3",
         "observation": "`env` must return observations of its space",
     }
@@ -174,6 +175,38 @@ def test_a_context_of_a_new_shape_is_refused_and_the_agent_goes_on(context):
         omg.play(env, agent, [context], log=log)
     assert same(agent.state(), before)
     assert len(omg.play(env, agent, CONTEXTS[2:4], log=log)) == 4
+
+
+def test_the_first_context_of_a_world_is_of_the_kind_of_its_contexts():
+    world = from_gymnasium(Corridor, CONTEXTS[:3], horizon=HORIZON, reward_range=(-1.0, 4.0))
+    agent = make_agent(kind=omg.OMG)
+    with pytest.raises(ValueError, match=r"`contexts` must all be numbers of shape \(2,\)"):
+        omg.play(world, agent, [np.array([0.5, 0.5, 0.5])])
+    assert agent.episodes_seen == 0
+    assert len(omg.play(world, agent, CONTEXTS)) == len(CONTEXTS)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "npz", "vw"])
+def test_a_first_episode_that_is_refused_leaves_an_empty_log(form, tmp_path):
+    env, agent = Corridor(), make_agent()
+    env.fault = "truncated"
+    with pytest.raises(ValueError, match="got one truncated"):
+        omg.play(env, agent, CONTEXTS, log=tmp_path / f"log.{form}")
+    assert (tmp_path / f"log.{form}").exists()
+
+
+@pytest.mark.parametrize("form", ["csv", "npz"])
+def test_what_was_learned_before_an_interruption_is_written(form, tmp_path):
+    def until_interrupted():
+        yield from CONTEXTS[:5]
+        raise KeyboardInterrupt
+
+    agent, path = make_agent(), tmp_path / f"log.{form}"
+    with pytest.raises(KeyboardInterrupt):
+        omg.play(Corridor(), agent, until_interrupted(), log=path)
+    assert agent.episodes_seen == 5
+    if form == "csv":
+        assert pandas.read_csv(path)["episode"].nunique() == 5
 
 
 def test_a_first_context_that_the_oracles_cannot_read_is_refused_before_it_is_played():
@@ -217,6 +250,7 @@ def test_observations_that_are_not_discrete_are_refused_before_anything_is_playe
     ("space", "element", "state"),
     [
         (Discrete(4, start=3), 5, 2),
+        (Discrete(4, start=3), np.uint64(5), 2),
         (MultiDiscrete([2, 3]), np.array([1, 2]), 5),
         (Tuple([Discrete(2), Discrete(3, start=1)]), (1, 2), 4),
     ],
@@ -226,9 +260,18 @@ def test_composed_discrete_observations_are_numbered(space, element, state):
     agent = Anything(gymnasium_space(env, horizon=HORIZON, start=state), reward_range=(-1.0, 4.0))
     log = omg.play(env, agent, CONTEXTS[:1])
     assert log.episodes[0].trajectory.states[0] == state
-    elsewhere = Anything(gymnasium_space(env, horizon=HORIZON), reward_range=(-1.0, 4.0))
-    with pytest.raises(ValueError, match=rf"`env` must begin in a state .*, got {state}: give such a `start`"):
-        omg.play(env, elsewhere, CONTEXTS[:1])
+
+
+def test_an_episode_that_begins_where_the_space_excludes_it_is_refused():
+    """An agent that plans from elsewhere would never learn what to do there."""
+    env = Seen(Discrete(3), 2)
+    agent = Anything(gymnasium_space(env, horizon=HORIZON), reward_range=(-1.0, 4.0))
+    with pytest.raises(
+        ValueError, match=r"`env` must begin in a state .*, got 2: give such a `start`.*next one can be"
+    ):
+        omg.play(env, agent, CONTEXTS[:1])
+    told = Anything(gymnasium_space(env, horizon=HORIZON, start=2), reward_range=(-1.0, 4.0))
+    assert len(omg.play(env, told, CONTEXTS[:1])) == 1
 
 
 def test_sizes_ranges_and_names_are_checked_before_anything_is_played(tmp_path):
@@ -238,7 +281,14 @@ def test_sizes_ranges_and_names_are_checked_before_anything_is_played(tmp_path):
     with pytest.raises(ValueError, match=r"`reward_range` must be an interval .* that contains 0"):
         omg.play(Corridor(), make_agent(reward_range=(1.0, 4.0)), CONTEXTS)
     agent = make_agent()
-    for wrong, message in (("log.txt", "end in .csv"), (omg.EpisodeLog(small.space), "`log` must be of the agent's")):
+    missing, taken = tmp_path / "missing" / "log.csv", tmp_path / "log.csv"
+    taken.write_text("what was logged before")
+    for wrong, message in (
+        ("log.txt", "ends in .csv"),
+        (missing, "a folder that exists"),
+        (taken, "a new file"),
+        (omg.EpisodeLog(small.space), "`log` must be of the agent's"),
+    ):
         with pytest.raises(ValueError, match=message):
             omg.play(Corridor(), agent, CONTEXTS, log=wrong)
     with pytest.raises(ValueError, match=r"`env` must be a gymnasium\.Env"):
@@ -254,6 +304,13 @@ def test_sizes_ranges_and_names_are_checked_before_anything_is_played(tmp_path):
 def logged():
     agent = Anything(gymnasium_space(Corridor(), horizon=HORIZON), reward_range=(-1.0, 4.0))
     return omg.play(Corridor(), agent, CONTEXTS * 10)
+
+
+def test_a_log_is_cut_by_slices(logged):
+    assert len(logged[:7]) == 7
+    assert logged[5:].episodes[0] is logged.episodes[5]
+    with pytest.raises(TypeError, match="in `episodes`"):
+        list(logged)
 
 
 def test_the_table_is_what_off_policy_estimates_read(logged, tmp_path):

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pandas
+import pyarrow
 import pytest
 
 from omg_cmdp import Space, environments, play
@@ -76,6 +77,19 @@ def test_contexts_have_usual_names(log, table):
     assert labels.trajectories[2].context == "patient 2"
     with pytest.raises(ValueError, match="`frame` must have a column 'context'"):
         read_frame(table, SPACE)
+
+
+def test_the_order_of_columns_does_not_matter(table):
+    """By name, `context_10` comes before `context_2`."""
+    wide = table.assign(**{f"context_{place}": float(place) for place in range(12)})
+    assert read_frame(wide[sorted(wide)], SPACE).trajectories[0].context.tolist() == list(range(12))
+
+
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+def test_columns_may_be_of_any_dtype(log, table, backend):
+    assert same(read_frame(table.convert_dtypes(dtype_backend=backend), SPACE, context=VECTOR), log)
+    categories = table.astype(dict.fromkeys(("episode", "state", "action", "age"), "category"))
+    assert same(read_frame(categories, SPACE, context=VECTOR), log)
 
 
 def test_what_was_played_in_gymnasium_is_read():
@@ -159,11 +173,18 @@ def test_an_inadmissible_action_is_refused(table):
 
 
 def test_what_is_no_table_is_refused(table):
-    for nothing in (None, [1, 2], table[:0]):
-        with pytest.raises(ValueError, match="`frame` must be a data frame with at least one row"):
+    for nothing in (None, [1, 2], table[:0], pyarrow.Table.from_pandas(table)):
+        with pytest.raises(ValueError, match=r"`frame` must be a pandas\.DataFrame with at least one row"):
             read_frame(nothing, SPACE, context=VECTOR)
     with pytest.raises(ValueError, match="`frame` must have a column 'reward', got"):
         read_frame(table.drop(columns="reward"), SPACE, context=VECTOR)
+    with pytest.raises(ValueError, match="`frame` must have each column once"):
+        read_frame(pandas.concat([table, table[["state"]]], axis=1), SPACE, context=VECTOR)
+    for vector in ([1.0, 2.0], np.array([1.0, 2.0])):
+        with pytest.raises(
+            ValueError, match="column 'context' must be a label, and a vector stand in columns of numbers"
+        ):
+            read_frame(table.assign(context=[vector] * len(table)), SPACE)
     with pytest.raises(ValueError, match="`frame` must have a column 'height'"):
         read_frame(table, SPACE, context=["height"])
     with pytest.raises(ValueError, match=r"`columns` must rename some of episode, step, .*, got 'stat'"):

@@ -9,7 +9,7 @@ from omg_cmdp.agents import Greedy
 from omg_cmdp.agents.uniform import uniform_policy
 from omg_cmdp.environments import Decoy
 from omg_cmdp.logged import Log, warm_start
-from omg_cmdp.oracles import FiniteDynamics, FiniteRewards
+from omg_cmdp.oracles import CountDynamics, FiniteDynamics, FiniteRewards, LinearRewards
 
 
 def agent(world, kind=Greedy, **options):
@@ -74,6 +74,19 @@ def test_a_refused_log_changes_nothing(seed, rng):
     )
     with pytest.raises(ValueError, match="got episode 0: `actions` must have the horizon's length 4, got 1"):
         warm_start(learner, other)
+
+
+def test_a_context_that_the_users_function_does_not_know_changes_nothing():
+    space, sizes = Space(states=1, actions=1, horizon=1), {"states": 1, "actions": 1, "horizon": 1}
+    known = {"old": [1.0, 0.0], "young": [0.0, 1.0]}
+    learner = Greedy(space, LinearRewards(**sizes, dimension=2, features=known.__getitem__), CountDynamics(**sizes))
+    before = learner.state()
+    log = Log(
+        space, [Trajectory(context=c, states=[0, 0], actions=[0], rewards=[1.0]) for c in ("old", "young", "nobody")]
+    )
+    with pytest.raises(ValueError, match="got episode 2: 'nobody'"):
+        warm_start(learner, log)
+    assert equal(before, learner.state())
 
 
 def test_an_agent_of_ones_own_needs_only_update(rng):
