@@ -7,9 +7,7 @@ of its own, so that the peak of memory is that of loading and planning, and of n
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -20,8 +18,9 @@ import numpy as np
 import threadpoolctl
 
 from benchmarks.report import Report, Row
-from benchmarks.timing import GAMMA, interleave, medians
+from benchmarks.timing import GAMMA, interleave, medians, peak_memory
 from omg_cmdp import Status, TabularMDP, plan
+from omg_cmdp.environments.packaged import packaged_file
 
 HORIZON = 10
 TOLERANCE = 1 / (16 * 1e5)
@@ -49,9 +48,7 @@ def load() -> TabularMDP:
     The package is not imported: it would pull in the legacy `gym`. Its rewards depend on the next state, and become
     their expectation r(s, a) = Σ P(s'|s, a)·r(s, a, s'), in [0, 1]. All 25 actions are admissible, as in the file.
     """
-    files = importlib.metadata.files("icu-sepsis") or []
-    path = next(file for file in files if file.name == "dynamics.npz")
-    with np.load(str(path.locate()), allow_pickle=False) as tables:
+    with np.load(packaged_file("icu-sepsis", "dynamics.npz", extra="bench"), allow_pickle=False) as tables:
         transitions = tables["tx_mat"]
         rewards = np.einsum("sat,sat->sa", transitions, tables["r_mat"])
         return TabularMDP(transitions=transitions, rewards=rewards, horizon=HORIZON, start=tables["d_0"])
@@ -61,7 +58,7 @@ def measure(rounds: int) -> dict[str, Any]:
     """Plan, note the memory, then time plans and dense products in turns, all on one thread."""
     mdp = load()
     solution = plan(mdp, GAMMA, tolerance=TOLERANCE)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak = peak_memory()
     rows = mdp.transitions.reshape(-1, mdp.states)
     scale = np.random.default_rng(0).random(len(rows))
 
@@ -84,8 +81,7 @@ def measure(rounds: int) -> dict[str, Any]:
         "solved": solution.status is Status.SOLVED,
         "certificate": solution.certificate,
         "iterations": solution.iterations,
-        # Linux counts in KiB, macOS in bytes.
-        "peak GiB": peak / (2**30 if sys.platform == "darwin" else 2**20),
+        "peak GiB": peak,
         "ratio": median["plan"] / solution.iterations / ((HORIZON - 1) * median["product"]),
         "median": median,
         "seconds": times,

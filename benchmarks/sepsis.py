@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import argparse
 import collections
-import resource
-import sys
 import time
 
 import numpy as np
 
 from benchmarks.report import Report, Row, show
+from benchmarks.timing import peak_memory
 from omg_cmdp import OMG, Status, optimal_policy, plan, simulate
 from omg_cmdp.adversaries import IID
 from omg_cmdp.environments.icu_sepsis import ICUSepsis
@@ -77,11 +76,6 @@ def plan_seconds(played: Round, tolerance: float) -> float:
     again = plan(decision.model, decision.gamma, weights=decision.weights, tolerance=tolerance)
     assert again.status is Status.SOLVED
     return time.perf_counter() - began
-
-
-def peak_memory() -> float:
-    """Return GiB; Linux counts in KiB, macOS in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**30 if sys.platform == "darwin" else 2**20)
 
 
 if __name__ == "__main__":
