@@ -10,7 +10,7 @@ demo: .venv/experiments
 test: .venv/dev check
 	$(BIN)/pytest -q -n 2
 
-test-all: .venv/torch test docs
+test-all: .venv/torch docs test
 	$(BIN)/pytest -q -n 2 -m slow
 
 check: .venv/dev
