@@ -67,6 +67,8 @@ def play(
     if target is not None and (target.suffix not in FORMS or not target.parent.is_dir() or target.exists()):
         rule = f"be an EpisodeLog, or a new file in a folder that exists, with a name that ends in {', '.join(FORMS)}"
         raise ValueError(f"`log` must {rule}, got {os.fspath(target)!r}")
+    if target is not None:
+        kept.write(target)  # where nothing can be written, nothing is played
     try:
         for context in contexts:
             kept.check_context(context)

@@ -291,6 +291,10 @@ def test_sizes_ranges_and_names_are_checked_before_anything_is_played(tmp_path):
     ):
         with pytest.raises(ValueError, match=message):
             omg.play(Corridor(), agent, CONTEXTS, log=wrong)
+    unwritable = tmp_path / "link.csv"
+    unwritable.symlink_to(missing)
+    with pytest.raises(OSError, match=r"missing|directory"):
+        omg.play(Corridor(), agent, CONTEXTS, log=unwritable)
     with pytest.raises(ValueError, match=r"`env` must be a gymnasium\.Env"):
         omg.play("Corridor", agent, CONTEXTS)
     with pytest.raises(ValueError, match="`agent` must be an Agent"):
