@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
-import tempfile
+import secrets
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +17,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 
+@contextlib.contextmanager
+def whole_file(target: Path) -> Iterator[Path]:
+    """Yield the name of a file to write, which takes the place of `target` when all of it is on disk."""
+    temporary = target.with_name(f".{secrets.token_hex(8)}-{target.name}")
+    try:
+        yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
 def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, ArrayLike], *, kind: str, version: int) -> None:
     """Write `arrays` of numbers and text to `path` (npz), replacing what is there only when all is on disk."""
-    target = Path(path)
     # Behind a slash no name can be one of numpy's own arguments.
     named = {f"/{name}": np.asarray(array) for name, array in arrays.items()}
-    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=target.name, delete=False) as file:
-        try:
-            np.savez_compressed(file, allow_pickle=False, format=np.array(f"{kind} {version}"), **named)
-            file.flush()
-            os.fsync(file.fileno())
-            Path(file.name).replace(target)
-        except BaseException:
-            Path(file.name).unlink()
-            raise
+    with whole_file(Path(path)) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, format=np.array(f"{kind} {version}"), **named)
 
 
 def read_arrays(path: str | os.PathLike[str], *, kind: str, version: int) -> dict[str, NDArray[Any]]:

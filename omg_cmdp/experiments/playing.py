@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.agents.base import Agent
+from omg_cmdp.archive import whole_file
 from omg_cmdp.contexts import Context, alike
 from omg_cmdp.environments.gymnasium import SampledWorld, TableWorld
 from omg_cmdp.environments.gymnasium_door import Door, check_same_kind, is_env
@@ -190,16 +191,20 @@ class EpisodeLog:
         }
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Write the log: as .csv or .parquet the table, as .npz for Open Bandit Pipeline, as .vw for Vowpal Wabbit."""
+        """Write the log: as .csv or .parquet the table, as .npz for Open Bandit Pipeline, as .vw for Vowpal Wabbit.
+
+        What is there is replaced, when all of it is on disk.
+        """
         target = Path(path)
-        if target.suffix == ".csv":
-            self.table().to_csv(target, index=False)
-        elif target.suffix == ".parquet":
-            self.table().to_parquet(target, index=False)
-        elif target.suffix == ".npz":
-            write_obp(target, self.decisions(), self.space)
-        elif target.suffix == ".vw":
-            write_vw(target, self.decisions(), best_reward=self.reward_range[1])
-        else:
+        if target.suffix not in FORMS:
             raise ValueError(f"`path` must end in {', '.join(FORMS)}, got {os.fspath(path)!r}")
+        with whole_file(target) as file:
+            if target.suffix == ".csv":
+                self.table().to_csv(file, index=False)
+            elif target.suffix == ".parquet":
+                self.table().to_parquet(file, index=False)
+            elif target.suffix == ".npz":
+                write_obp(file, self.decisions(), self.space)
+            else:
+                write_vw(file, self.decisions(), best_reward=self.reward_range[1])
         return target
