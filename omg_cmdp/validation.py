@@ -48,6 +48,17 @@ def probability(name: str, value: float) -> float:
     return number
 
 
+def interval(name: str, value: Any) -> tuple[float, float]:
+    """Return `value` as (low, high), both finite, and so is the distance between them."""
+    try:
+        low, high = (float(bound) for bound in value)
+    except (TypeError, ValueError):
+        low = high = np.nan
+    if not (low < high and np.isfinite(low) and np.isfinite(high) and high / 2 - low / 2 < 1e307):
+        raise ValueError(f"`{name}` must be an interval (low, high) of finite numbers, got {value!r}")
+    return low, high
+
+
 def seed_number(seed: int) -> int:
     """Return `seed` as an int of at least 0."""
     if not isinstance(seed, (int, np.integer)) or seed < 0:

@@ -15,7 +15,7 @@ from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle, fingerprint, read_state, restored
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, interval
 
 _KIND, _VERSION = "saved agent", 1
 
@@ -98,7 +98,7 @@ class Learner(Agent):
         if not isinstance(space, Space):
             raise ValueError(f"`space` must be a Space, got {type(space).__name__}")
         self.space = space
-        self.reward_range = _interval(reward_range)
+        self.reward_range = interval("reward_range", reward_range)
         self.episodes_seen = 0
         """From so many episodes it has learned."""
 
@@ -233,14 +233,3 @@ class ModelAgent(Learner):
     def _load_oracles(self, state: Mapping[str, NDArray[Any]]) -> None:
         for prefix, oracle in (("reward/", self.reward_oracle), ("dynamics/", self.dynamics_oracle)):
             oracle.restore({key.removeprefix(prefix): state[key] for key in state if key.startswith(prefix)})
-
-
-def _interval(reward_range: Any) -> tuple[float, float]:
-    """Return (low, high), both finite, and so is the distance between them."""
-    try:
-        low, high = (float(bound) for bound in reward_range)
-    except (TypeError, ValueError):
-        low = high = float("nan")
-    if not (low < high and np.isfinite(low) and np.isfinite(high) and high / 2 - low / 2 < 1e307):
-        raise ValueError(f"`reward_range` must be an interval (low, high) of finite numbers, got {reward_range!r}")
-    return low, high

@@ -24,14 +24,15 @@ were chosen on the same folds, among seven values each, so that the smallest dif
 - Arms matter until week 20, by .017 ± .004. Given the count at week 20 they are hardly seen to matter any more (.0001 ±
   .0008): cross-validation shrinks their effects on week 96 by more than half.
 - No product of an arm and a covariate is supported: whatever the penalty, products lower the loss by .0005 at most, and
-  by less than two standard errors. The model has none. So one arm is best here for nearly everyone, and the little that
-  is gained by looking at the context is the shape of the softmax and no finding. A gap computed in this world is
-  in-sample: never report it.
+  by less than two standard errors. The model has none. So at each decision one arm is best here for nearly everyone: 1
+  for all but 3 patients, and after week 20 arm 2, for 86 %. The little that is gained by looking at the context is the
+  shape of the softmax and no finding. A gap computed in this world is in-sample: never report it.
 
 What is assumed. Arms are as assigned (intention to treat; 36 % left theirs early). The second decision was never
 randomised: everybody kept the arm. A policy that gives one arm throughout is worth about what the trial saw. Of one
 that changes at week 20 the world says what would follow if the earlier arm had left no trace but the count: an
-assumption, which no patient of the trial can confirm.
+assumption, which no patient of the trial can confirm. The optimum is such a policy: V* is .907 on average, against .895
+for arm 1 throughout, and the difference rests on that assumption and on effects which cross-validation does not see.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ below are semi-synthetic, and no patient was ever seen to follow them.
 States       716: clusters of conditions 0..712, then 713 death, 714 survival, 715 the end. The start is the tables'.
 Actions      25, action 5i + j for level i of fluids and j of vasopressors; admissible where the tables' authors saw
              them often enough, 3.1 on average, and only action 0 in 713..715, where nothing is left to choose.
-Horizon      H = 10 steps of four hours; by then about two thirds of the patients have died or survived.
+Horizon      H = 10 steps of four hours; by the last one 70 % of the patients have died or survived if
+             actions are drawn at random, 79 % under the best policies.
 Contexts     12 patients c = (age, urea nitrogen, lactate), scaled to [-1, 1], uniform.
 Transitions  P_c(s'|s,a) ∝ P(s'|s,a)·exp(β·c·φ(s')), β = ½: who comes with a high lactate tends to conditions of high
              lactate. φ(s') is the centre of the cluster in the three features, standardised, cut off at ±3.
@@ -17,13 +18,16 @@ Outcomes     Death becomes more likely by exp(η·c·ψ(a)), survival less by th
 Rewards      1 for the step spent in state 714, else 0; known. A value is the probability to survive within H - 1 steps.
 Class        4 hypotheses on how the features act: R·c in the place of c, for orthogonal matrices R. One of them is the
              identity, and the truth. All are softmax in c around the known P, so that `SoftmaxDynamics` with
-             `base=tables().transitions` holds the truth as well.
+             `base=tables().transitions` and `feature_norm=√3` holds the truth as well; its weights have norm 10.2 at
+             most, which `weight_norm` has to allow if the oracle's bound is to hold.
 Dial         towards tilts with c_i·c_j, φ_i·φ_j and ψ_i·ψ_j, i < j, in the places of c, φ and ψ: two features do
              together what neither does alone.
 
 The package does not name the 47 features of a centre. Their order is taken to be that of the AI Clinician (Komorowski
 et al., 2018), from whose code the clusters come: 4 binary, 32 normal and 11 log-normal ones, so that age, lactate and
 urea nitrogen are features 4, 30 and 37. One of them can be checked, and is in its place: feature 31 is the SOFA score.
+The rest fits: urea nitrogen has its closest partner in creatinine, feature 38, and where much fluid was given, feature
+44, or vasopressors, feature 2, the admissible actions have high levels of it.
 
 A kernel has 12.8 million entries, 100 MB: the class is evaluated for one context at a time, and the truth is kept for
 the 16 contexts used last.
@@ -147,9 +151,10 @@ class ICUSepsis(World):
 
     def truth(self, context: Context) -> Truth:
         """Return the true MDP and its optimum; those of a few recent contexts are kept."""
+        truth = super().truth(context)
         while len(self._truths) > KEPT_TRUTHS:
             self._truths.popitem(last=False)
-        return super().truth(context)
+        return truth
 
     def _transition_member(self, context: Context) -> FloatArray:
         return self._tilted(vector(context, len(FEATURES)), self._features, self._doses)

@@ -8,6 +8,8 @@ is (d, K). All λ must be positive, since adding one vector to all columns of W 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,7 +28,7 @@ def fit(
     start: FloatArray,
     weights: FloatArray | None = None,
 ) -> FloatArray:
-    """Return W by Newton's method from `start` (d, K), whose rows sum to zero.
+    """Return W by damped Newton steps from any `start` (d, K) whose rows sum to zero.
 
     >>> W = fit(np.ones((4, 1)), np.array([0, 0, 0, 1]), np.array([1e-9]), start=np.zeros((1, 2)))
     >>> softmax(W).round(6)  # the frequencies
@@ -45,8 +47,11 @@ def fit(
         for k in range(classes):
             blocks[k, :, k] += (p[:, k, None] * design).T @ weighted + np.diag(penalties)
         step = np.linalg.solve(curvature, gradient.T.reshape(-1)).reshape(classes, size).T
+        # Damped by log(1 + β)/β, β the range of the step in a row of logits: then it converges from any start.
+        span = float(np.ptp(design @ step, axis=1).max())
+        length = math.log1p(span) / span if span > CLOSE else 1.0
         # Rows of W sum to zero, at the optimum and at every step to it; what else is there is rounding.
-        coefficients = coefficients - (step - step.mean(axis=1, keepdims=True))
+        coefficients = coefficients - length * (step - step.mean(axis=1, keepdims=True))
         if np.ptp(step, axis=1).max() < CLOSE:
             return np.asarray(coefficients)
     raise ArithmeticError(f"no fit after {MOST_STEPS} steps of Newton's method")

@@ -15,9 +15,11 @@ Unweighted, both are unbiased for the mean of V^π(c) over the contexts of the l
 - the propensities are true, and may depend on all that came before, also on earlier episodes;
 - whatever the policy may do had a chance in the log. What certainly had none is refused: an action was taken with
   probability 1 where the policy would also do others. For the rest look at `mean_weights`, which have mean 1;
-- the model did not learn from the same episodes: train on `log[:n]`, estimate on `log[n:]`. Else a little bias.
+- neither policy nor model learned from the same episodes: train on `log[:n]`, estimate on `log[n:]`. Else a policy that
+  was lucky there looks as good as it was lucky, and the model adds a little bias.
 
 Standard errors take episodes as independent, and contexts as drawn: for contexts that are fixed they are too large.
+Where the effective sample size is small they are too small: large weights are rare, and mostly not in the log.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ class Estimate(NamedTuple):
 
     value: float
     standard_error: float
-    """Of `value`; nan for a single episode."""
+    """Of `value`; nan for a single episode, and where none does what the policy may do."""
     effective_sample_size: float
     """(Σ ρ)²/Σ ρ² over episodes, at the step where it is smallest: so many episodes of the policy's own are as good."""
     mean_weights: FloatArray
@@ -102,7 +104,7 @@ def _mean(first: FloatArray, weights: FloatArray, gains: FloatArray, weighted: b
     sizes = np.divide(weights.sum(axis=0) ** 2, squares, out=np.zeros(len(squares)), where=squares > 0.0)
     return Estimate(
         value=float(first.mean() + totals.sum()),
-        standard_error=float(episodes.std(ddof=1) / np.sqrt(count)) if count > 1 else float("nan"),
+        standard_error=float(episodes.std(ddof=1) / np.sqrt(count)) if count > 1 and means.all() else float("nan"),
         effective_sample_size=float(sizes.min()),
         mean_weights=means,
     )

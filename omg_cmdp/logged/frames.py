@@ -28,7 +28,7 @@ from omg_cmdp.contexts import Context, context_from_json
 from omg_cmdp.logged.log import Log
 from omg_cmdp.mdp.tabular import Space
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.validation import FloatArray, first_index
+from omg_cmdp.validation import FloatArray, first_index, interval
 
 if TYPE_CHECKING:
     import pandas
@@ -62,7 +62,7 @@ def read_frame(
     table = _Steps(frame, _names(columns or {}), space.horizon)
     states, actions = table.whole("state", space.states), table.whole("action", space.actions)
     next_states, rewards = table.whole("next_state", space.states), table.numbers("reward")
-    low, high = reward_range
+    low, high = interval("reward_range", reward_range)
     table.refuse("reward", ~((rewards >= low) & (rewards <= high)), f"lie in [{low:g}, {high:g}]")
     table.refuse("action", ~space.admissible[states, actions], "be admissible in its state")
     visited = np.hstack([states, next_states[:, -1:]])

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.mdp.tabular import Space
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.validation import FloatArray, first_index, float_table, frozen, one_of_shapes
+from omg_cmdp.validation import FloatArray, first_index, float_table, frozen, interval, one_of_shapes
 
 
 @dataclasses.dataclass(frozen=True, init=False, eq=False)
@@ -42,8 +42,9 @@ class Log:
         episodes = tuple(trajectories)
         if not episodes:
             raise ValueError("`trajectories` must hold at least one episode, got none")
+        bounds = interval("reward_range", reward_range)
         for trajectory in episodes:
-            trajectory.check(space, reward_range)
+            trajectory.check(space, bounds)
         chances = None
         if propensities is not None:
             chances = float_table("propensities", propensities)
@@ -53,13 +54,16 @@ class Log:
                 where = first_index(bad)
                 raise ValueError(f"`propensities` must lie in (0, 1], got {float(chances[where])} at index {where}")
             frozen(chances)
-        self.__dict__.update(space=space, trajectories=episodes, propensities=chances, reward_range=reward_range)
+        self.__dict__.update(space=space, trajectories=episodes, propensities=chances, reward_range=bounds)
 
     def __len__(self) -> int:
         return len(self.trajectories)
 
     def __getitem__(self, chosen: slice) -> Log:
         """Return some of the episodes: half of them to learn from, say, and the others to judge by."""
+        if not isinstance(chosen, slice):
+            advice = "single ones are in `trajectories`"
+            raise ValueError(f"`log[...]` must be given a slice of episodes ({advice}), got {chosen!r:.60}")
         propensities = None if self.propensities is None else self.propensities[chosen]
         return Log(self.space, self.trajectories[chosen], propensities, reward_range=self.reward_range)
 

@@ -100,6 +100,16 @@ def test_a_fit_is_a_minimum(rng):
     np.testing.assert_allclose(again, best, atol=1e-9)
 
 
+def test_a_fit_does_not_depend_on_its_start(rng):
+    """Undamped, Newton's method runs away from almost every one of these."""
+    design, outcomes, penalties = rng.normal(size=(40, 3)), rng.integers(3, size=40), np.full(3, 0.01)
+    best = fit(design, outcomes, penalties, start=np.zeros((3, 3)))
+    for _ in range(10):
+        start = 3.0 * rng.normal(size=(3, 3))
+        again = fit(design, outcomes, penalties, start=start - start.mean(axis=1, keepdims=True))
+        np.testing.assert_allclose(again, best, atol=1e-8)
+
+
 def test_held_out_covariates_predict_better_than_the_margin(stage):
     """On patients whom the fit has not seen; by many standard errors."""
     fitted = held_out_losses(*stage, folds=5)
@@ -175,6 +185,19 @@ def test_a_change_at_week_20_cannot_be_valued_by_the_trial(world):
     change[1] = always(2, world.space)[1]
     with pytest.raises(ValueError, match=r"`policy` must do only what had a chance in the log, .* at step 1"):
         importance_sampling(log, lambda context: change)
+
+
+def test_at_each_decision_one_arm_is_best_for_nearly_everyone(world):
+    """And the two are not the same, so that the optimum does what nobody in the trial did."""
+    arms = np.array([world.truth(c).best[0].argmax(axis=-1)[[0, 1, 1, 1, 1], [0, 1, 2, 3, 4]] for c in world.contexts])
+    assert (arms[:, 0] == 1).sum() == 2136
+    first = np.array([world.truth(c).mdp.transitions[0, 1, WEEK_20:WEEK_96] for c in world.contexts])
+    assert ((arms[:, 1:] == 2) * first).sum(axis=1).mean() == pytest.approx(0.86, abs=0.005)
+    best, kept = (
+        np.mean([value(world.truth(c)) for c in world.contexts])
+        for value in (lambda truth: truth.best[1], lambda truth: truth.value(always(1, world.space)))
+    )
+    assert (best, kept) == pytest.approx((0.907, 0.895), abs=0.0005)
 
 
 def test_rewards_are_the_strata_without_noise(world):

@@ -9,7 +9,7 @@ from omg_cmdp import OMG, occupancy_measure, simulate
 from omg_cmdp.adversaries import Sequence
 from omg_cmdp.environments import icu_sepsis
 from omg_cmdp.environments.icu_sepsis import DEATH, FEATURES, SURVIVAL, ICUSepsis, tables
-from omg_cmdp.oracles import FiniteDynamics, KnownRewards
+from omg_cmdp.oracles import FiniteDynamics, KnownRewards, SoftmaxDynamics
 
 try:
     importlib.metadata.distribution("icu-sepsis")
@@ -54,6 +54,18 @@ def test_features_are_in_the_order_of_the_ai_clinician(published):
     assert np.sort(correlations)[-2] < 0.7
 
 
+def test_what_belongs_together_is_found_together(published):
+    """Urea nitrogen and creatinine are closest to each other; who got much of a drug has actions that give much."""
+    clusters = published.centres[:DEATH]
+    closest = np.abs(np.corrcoef(clusters.T) - np.eye(47)).argmax(axis=1)
+    assert (closest[37], closest[38]) == (38, 37)
+    actions = published.admissible[:DEATH] / published.admissible[:DEATH].sum(axis=1, keepdims=True)
+    fluids, vasopressors = actions @ (np.arange(25) // 5), actions @ (np.arange(25) % 5)
+    assert np.corrcoef(fluids, clusters[:, 44])[0, 1] > 0.9
+    assert np.corrcoef(vasopressors, clusters[:, 2])[0, 1] > 0.7
+    assert max(np.corrcoef(fluids, clusters[:, 2])[0, 1], np.corrcoef(vasopressors, clusters[:, 44])[0, 1]) < 0.4
+
+
 def test_only_what_was_seen_is_admissible_and_the_end_leaves_no_choice(world, published):
     admissible = world.space.admissible
     np.testing.assert_array_equal(admissible[:DEATH], published.admissible[:DEATH])
@@ -89,6 +101,33 @@ def test_it_is_softmax_in_the_context_around_the_published_kernel(world, publish
     one, two = world.contexts[0], world.contexts[1]
     tilts = [log_tilt(world.mdp(c), published, world) for c in (one, two, 0.3 * one - 0.7 * two)]
     np.testing.assert_allclose(tilts[2], 0.3 * tilts[0] - 0.7 * tilts[1], atol=1e-8)
+
+
+def test_the_softmax_oracle_holds_the_truth(world, published):
+    """With the first admissible action of every state, and the norms that are stated."""
+    first = world.space.admissible.argmax(axis=1)
+    base = published.transitions[np.arange(716), first][:, None]
+    sizes = {"states": 716, "actions": 1, "dimension": 3, "horizon": 6}
+    oracle = SoftmaxDynamics(**sizes, base=base, feature_norm=np.sqrt(3.0), rate="realizable")
+    doses = np.stack([np.ones(716), first // 5 / 2 - 1, 1 - first % 5 / 2], axis=1)
+    weights = np.tile(0.5 * world._features, (716, 1, 1))
+    weights[:, DEATH], weights[:, SURVIVAL] = doses, -doses
+    oracle._weights[:] = weights
+    for context in (*world.contexts, np.array([1.0, -1.0, 1.0])):
+        truth = world.mdp(context).transitions[np.arange(716), first]
+        np.testing.assert_allclose(oracle.predict(context)[:, 0], truth, atol=1e-14)
+
+
+def test_weights_of_the_softmax_have_the_norm_that_is_stated(world, published):
+    """One vector added to all weights of a row changes nothing: the smallest are centred on what can happen."""
+    norms = []
+    for state, action in np.argwhere(world.space.admissible):
+        dose = np.array([1.0, action // 5 / 2 - 1, 1 - action % 5 / 2])
+        weights = 0.5 * world._features
+        weights[DEATH], weights[SURVIVAL] = dose, -dose
+        possible = weights[published.transitions[state, action] > 0.0]
+        norms.append(np.linalg.norm(possible - possible.mean(axis=0)))
+    assert 10.1 < max(norms) < 10.2
 
 
 def test_the_truth_is_one_member_of_the_class(world):
@@ -129,7 +168,9 @@ def test_the_truth_is_kept_for_a_few_contexts_only(world, monkeypatch):
     monkeypatch.setattr(icu_sepsis, "KEPT_TRUTHS", 1)
     for context in world.contexts:
         world.truth(context)
-    assert len(world._truths) == 2
+    assert len(world._truths) == 1
+    last = world.contexts[-1]
+    assert world.truth(last) is world.truth(last)
 
 
 @pytest.mark.parametrize("context", [0, [0.1, 0.2], [0.1, 0.2, np.nan], "nobody"])

@@ -70,6 +70,16 @@ def test_a_log_whose_player_learned_is_unbiased_too():
     assert expected == pytest.approx(0.6 * 0.3 + 0.4 * 0.8, abs=1e-12)
 
 
+def test_a_policy_that_was_chosen_by_the_same_log_looks_too_good():
+    """Two arms, both worth ½, drawn evenly, in four episodes: the arm that did better in them is worth ½ as well."""
+    space, arms, expected = Space(states=1, actions=2, horizon=1), np.eye(2)[:, None, None, :], 0.0
+    for outcomes in itertools.product(itertools.product((0, 1), repeat=2), repeat=4):
+        paths = [Trajectory(context=0, states=[0, 0], actions=[a], rewards=[float(r)]) for a, r in outcomes]
+        log = Log(space, paths, np.full((4, 1), 0.5))
+        expected += max(importance_sampling(log, lambda context, arm=arm: arm).value for arm in arms) / 4**4
+    assert expected > 0.7
+
+
 def test_without_a_model_doubly_robust_is_importance_sampling(tiny, rng):
     *_, target, _ = tiny
     log = random_log(rng, 20)
@@ -210,6 +220,7 @@ def test_a_policy_that_nobody_followed_is_seen():
     estimate = importance_sampling(log, lambda context: never)
     assert estimate.effective_sample_size == 0.0
     assert estimate.mean_weights == 0.0
+    assert np.isnan(estimate.standard_error)  # and not 0.0, which would be sure of it
     with pytest.raises(
         ValueError, match="`log` must hold an episode that does what `policy` may do, got none at step 0"
     ):
@@ -228,6 +239,19 @@ def test_what_is_missing_is_refused(rng):
         doubly_robust(log, lambda context: table, lambda context: None)
     with pytest.raises(ValueError, match="`model` must return an MDP of the log's"):
         doubly_robust(log, lambda context: table, lambda context: zero_model(Space(states=2, actions=2, horizon=2)))
+
+
+@pytest.mark.parametrize("bounds", [(0.0, np.inf), (1.0, 0.0), (0.0, np.nan), 1.0])
+def test_no_log_has_an_impossible_range(rng, bounds):
+    """With an infinite one doubly robust estimates would be nan."""
+    with pytest.raises(ValueError, match="`reward_range` must be an interval"):
+        Log(SPACE, random_log(rng).trajectories, reward_range=bounds)
+
+
+@pytest.mark.parametrize("chosen", [0, [0, 1], np.array([True, False])])
+def test_only_a_slice_of_a_log_is_a_log(rng, chosen):
+    with pytest.raises(ValueError, match="must be given a slice of episodes"):
+        random_log(rng)[chosen]
 
 
 @pytest.mark.parametrize("chance", [0.0, -0.1, 1.1, np.nan])
