@@ -18,9 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 
 
 @contextlib.contextmanager
-def whole_file(target: Path) -> Iterator[Path]:
-    """Yield the name of a file to write, which takes the place of `target` when all of it is on disk."""
-    temporary = target.with_name(f".{secrets.token_hex(8)}-{target.name}")
+def whole_file(target: Path, temporary: Path | None = None) -> Iterator[Path]:
+    """Yield the name of a file to write, which takes the place of `target` when all of it is on disk.
+
+    By default that is `{target.name}.tmp-...`, beside it: what a crash may leave there.
+    """
+    temporary = temporary or target.with_name(f"{target.name}.tmp-{secrets.token_hex(8)}")
     try:
         yield temporary
         with temporary.open("rb") as file:

@@ -40,17 +40,18 @@ def write_obp(path: Path, decisions: Decisions, space: Space) -> Path:
         np.eye(space.states)[decisions.states],
         np.eye(space.horizon)[decisions.steps],
     ]
-    np.savez_compressed(
-        path,
-        allow_pickle=False,
-        n_rounds=np.array(rounds),
-        n_actions=np.array(space.actions),
-        context=np.hstack(features),
-        action=decisions.actions,
-        position=np.zeros(rounds, dtype=np.int64),
-        reward=decisions.rewards,
-        pscore=decisions.propensities,
-    )
+    with path.open("wb") as file:  # under this very name: numpy would add an ending
+        np.savez_compressed(
+            file,
+            allow_pickle=False,
+            n_rounds=np.array(rounds),
+            n_actions=np.array(space.actions),
+            context=np.hstack(features),
+            action=decisions.actions,
+            position=np.zeros(rounds, dtype=np.int64),
+            reward=decisions.rewards,
+            pscore=decisions.propensities,
+        )
     return path
 
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from omg_cmdp.archive import read_arrays, write_arrays
+from omg_cmdp.archive import read_arrays, whole_file, write_arrays
 
 _KIND, _VERSION = "checkpoint of a run", 1
 
@@ -103,7 +103,7 @@ class Store:
         """Delete all parts of the log but the first ones, and what a crash may have left half written."""
         for path in self.parts(run)[parts:]:
             path.unlink()
-        for pattern in (".npz?*", ".tmp-*"):
+        for pattern in (".npz.tmp-*", ".tmp-*"):
             for path in self.state.glob(f"{run}{pattern}"):
                 path.unlink()
 
@@ -126,15 +126,8 @@ class Store:
 
     def _replace(self, target: Path, run: str, write: Callable[[str], object]) -> None:
         """Let `write` make a file, and put it into the place of `target` when all of it is on disk."""
-        temporary = self.state / f"{run}.tmp-{os.getpid()}"
-        try:
+        with whole_file(target, self.state / f"{run}.tmp-{os.getpid()}") as temporary:
             write(str(temporary))
-            with temporary.open("rb") as file:
-                os.fsync(file.fileno())
-            temporary.replace(target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
 
 
 def _write_json(file: str, content: Mapping[str, Any]) -> None:
