@@ -7,7 +7,6 @@ what would have come; one that would last longer is left after H steps.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
@@ -16,7 +15,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.environments.gymnasium_door import Door, Numbering
 from omg_cmdp.mdp.tabular import Space
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, interval
 
 if TYPE_CHECKING:
     import gymnasium
@@ -107,11 +106,8 @@ class Stage:
 
 def checked_range(reward_range: Any) -> tuple[float, float]:
     """Return (low, high), low <= 0 <= high."""
-    try:
-        low, high = (float(bound) for bound in reward_range)
-    except (TypeError, ValueError):
-        low = high = math.nan
-    if not (-math.inf < low <= 0.0 <= high < math.inf and low < high):
+    low, high = interval("reward_range", reward_range)
+    if not low <= 0.0 <= high:
         rule = "be an interval (low, high) of finite numbers that contains 0, what ended episodes earn"
         raise ValueError(f"`reward_range` must {rule}, got {reward_range!r}")
     return low, high
