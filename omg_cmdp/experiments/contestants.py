@@ -18,6 +18,7 @@ from omg_cmdp.agents.gamma import Adaptive
 from omg_cmdp.agents.glm import GLMAgent
 from omg_cmdp.contexts import Context
 from omg_cmdp.environments.world import World
+from omg_cmdp.experiments.decisions import context_vectors
 from omg_cmdp.experiments.kinds import Kind, Setting, kinds, options_of
 from omg_cmdp.validation import FloatArray
 
@@ -146,7 +147,7 @@ def _optimistic(counts: str) -> Callable[[Setting, dict[str, Any]], Agent]:
 def _glm(made: Callable[..., Agent]) -> Callable[[Setting, dict[str, Any]], Agent]:
     def build(setting: Setting, options: dict[str, Any]) -> Agent:
         world = setting.world
-        vectors = context_vectors(world)
+        vectors = context_vectors(world.contexts)
 
         def features(context: Context) -> FloatArray:
             if isinstance(context, np.ndarray):
@@ -182,12 +183,6 @@ def _cover(world: World, name: Any, radius: Any, count: Any) -> agents.Cover:
         usual = max(2, len(world.contexts) // 4)
         return agents.Clusters.by_means(world.contexts, count=usual if count is None else count)
     raise ValueError(f"`cover` must be one of blind, per_context, per_ball, clusters, got {name!r}")
-
-
-def context_vectors(world: World) -> FloatArray:
-    """Return the contexts as vectors, (C, d): labels become unit vectors."""
-    contexts = world.contexts
-    return np.array(contexts) if isinstance(contexts[0], np.ndarray) else np.eye(len(contexts))
 
 
 def _informed(setting: Setting, options: dict[str, Any]) -> Agent:

@@ -36,7 +36,7 @@ def write_obp(path: Path, decisions: Decisions, space: Space) -> Path:
     """Write the arrays of Open Bandit Pipeline."""
     rounds = len(decisions.actions)
     features = [
-        _vectors(decisions.contexts)[decisions.places],
+        context_vectors(decisions.contexts)[decisions.places],
         np.eye(space.states)[decisions.states],
         np.eye(space.horizon)[decisions.steps],
     ]
@@ -73,7 +73,7 @@ def _numbers(context: Context) -> FloatArray | None:
     return None if is_label or array.dtype.kind not in "biuf" else array.astype(np.float64).reshape(-1)
 
 
-def _vectors(contexts: Sequence[Context]) -> FloatArray:
+def context_vectors(contexts: Sequence[Context]) -> FloatArray:
     """Return the contexts as vectors, (C, d): labels become unit vectors."""
     numbers = [vector for context in contexts if (vector := _numbers(context)) is not None]
     return np.array(numbers) if len(numbers) == len(contexts) > 0 else np.eye(len(contexts))
