@@ -12,9 +12,10 @@ from numba.core import event
 
 _HERE = Path(__file__).parent
 
-# Sums may be reordered and fused (vectorised reductions), but NaN and infinity keep their meaning: the loop relies on
-# them to notice that it has left the interior.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
+# Products and sums may be fused, but sums not reordered: their order would depend on where arrays happen to lie in
+# memory, and so would the last bits. NaN and infinity keep their meaning: by them the loop notices that it has left the
+# interior.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "arcp", "nsz"}}
 compiled = numba.njit(cache=True, **_OPTIONS)
 
 # For functions that allocate nothing. Without the reference counts that numba would keep of every array it takes out of
