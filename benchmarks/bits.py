@@ -58,7 +58,9 @@ def digests(world: str, agent: str) -> dict[str, str]:
 
     def run() -> omg.Run:
         made = WORLDS[world]()
-        adversary = omg.adversaries.WorstRegret(made.contexts) if world == "lock" else omg.adversaries.IID(made.contexts)
+        adversary = (
+            omg.adversaries.WorstRegret(made.contexts) if world == "lock" else omg.adversaries.IID(made.contexts)
+        )
         return omg.Run(made, adversary, AGENTS[agent](made), seed=11)
 
     with tempfile.TemporaryDirectory() as folder:

@@ -20,7 +20,7 @@ import threadpoolctl
 from benchmarks.report import Report, Row
 from benchmarks.timing import GAMMA, interleave, medians, peak_memory
 from omg_cmdp import Status, TabularMDP, plan
-from omg_cmdp.environments.packaged import packaged_file
+from omg_cmdp.environments.data.packaged import packaged_file
 
 HORIZON = 10
 TOLERANCE = 1 / (16 * 1e5)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.report import Report, Row
 from omg_cmdp import OMG, play
-from omg_cmdp.agents.gamma import Adaptive
+from omg_cmdp.agents.exploration import Adaptive
 from omg_cmdp.environments import TableWorld, from_gymnasium
 from omg_cmdp.oracles import BasisDynamics, LinearRewards
 from omg_cmdp.validation import FloatArray

@@ -13,8 +13,8 @@ import numpy as np
 
 from omg_cmdp.agents import Agent
 from omg_cmdp.environments import World
-from omg_cmdp.experiments.kinds import Setting
-from omg_cmdp.experiments.registry import build_agent
+from omg_cmdp.studies.catalogue import build_agent
+from omg_cmdp.studies.kinds import Setting
 
 
 class Rival(NamedTuple):

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.report import Report, Row
-from omg_cmdp.experiments.config import read_plan
-from omg_cmdp.experiments.document import Override
-from omg_cmdp.experiments.engines import Engine, Local, Serial, one_thread
-from omg_cmdp.experiments.plan import Plan, Task
-from omg_cmdp.experiments.study import open_study
+from omg_cmdp.studies.config import read_plan
+from omg_cmdp.studies.document import Override
+from omg_cmdp.studies.engines import Engine, Local, Serial, one_thread
+from omg_cmdp.studies.plan import Plan, Task
+from omg_cmdp.studies.study import open_study
 
 STUDY = """
 description = "four agents on the treatment trial"

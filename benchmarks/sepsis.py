@@ -17,9 +17,9 @@ from benchmarks.report import Report, Row, show
 from benchmarks.timing import peak_memory
 from omg_cmdp import OMG, Status, optimal_policy, plan, simulate
 from omg_cmdp.adversaries import IID
-from omg_cmdp.environments.icu_sepsis import ICUSepsis
-from omg_cmdp.experiments.evaluation import Round
+from omg_cmdp.environments.data.icu_sepsis import ICUSepsis
 from omg_cmdp.oracles import FiniteDynamics, KnownRewards
+from omg_cmdp.runs.accounting import Round
 
 EPISODES, QUICK = 100, 5
 

@@ -11,7 +11,7 @@ import pandas
 
 import omg_cmdp as omg
 from omg_cmdp.agents import Greedy
-from omg_cmdp.logged import Estimate, doubly_robust, importance_sampling, read_frame, warm_start
+from omg_cmdp.logs import Estimate, doubly_robust, importance_sampling, read_frame, warm_start
 
 FEATURES = ["age", "weight", "kidneys", "heart"]
 

@@ -1,9 +1,8 @@
 """Regret minimisation in contextual Markov decision processes, after OMG-CMDP! (Levy, Cohen, Cassel, Mansour, 2023)."""
 
-from omg_cmdp import adversaries, agents, checks, environments, logged, oracles, theory
+from omg_cmdp import adversaries, agents, checks, environments, logs, oracles, theory
 from omg_cmdp.agents import OMG, Agent
 from omg_cmdp.environments import ContextualMDP
-from omg_cmdp.experiments import EpisodeLog, Ledger, Run, play, shortfall, simulate
 from omg_cmdp.mdp import (
     Space,
     TabularMDP,
@@ -15,6 +14,7 @@ from omg_cmdp.mdp import (
 )
 from omg_cmdp.oracles import DynamicsOracle, RewardOracle
 from omg_cmdp.planning import Problem, Solution, Status, certificate, plan, plan_many
+from omg_cmdp.runs import EpisodeLog, Ledger, Run, play, shortfall, simulate
 
 __version__ = "0.1.0"
 
@@ -38,7 +38,7 @@ __all__ = [
     "certificate",
     "checks",
     "environments",
-    "logged",
+    "logs",
     "occupancy_measure",
     "optimal_policy",
     "oracles",

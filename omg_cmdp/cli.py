@@ -18,9 +18,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from omg_cmdp.experiments import engines
-from omg_cmdp.experiments.config import KINDS, load_plan, planned, presets
-from omg_cmdp.experiments.display import (
+from omg_cmdp.reports.rates import rate_studies, rate_table
+from omg_cmdp.reports.terminal import (
     SHOWN,
     Display,
     Live,
@@ -32,14 +31,15 @@ from omg_cmdp.experiments.display import (
     print_table,
     size_of,
 )
-from omg_cmdp.experiments.document import ConfigurationError, Override
-from omg_cmdp.experiments.export import FORMATS, export
-from omg_cmdp.experiments.kinds import REQUIRED, nearest
-from omg_cmdp.experiments.plan import Plan, Task
-from omg_cmdp.experiments.rates import rate_studies, rate_table
-from omg_cmdp.experiments.results import Results, load
-from omg_cmdp.experiments.runner import estimate
-from omg_cmdp.experiments.study import audits, open_study
+from omg_cmdp.studies import engines
+from omg_cmdp.studies.config import KINDS, load_plan, planned, presets
+from omg_cmdp.studies.document import ConfigurationError, Override
+from omg_cmdp.studies.export import FORMATS, export
+from omg_cmdp.studies.kinds import REQUIRED, nearest
+from omg_cmdp.studies.plan import Plan, Task
+from omg_cmdp.studies.results import Results, load
+from omg_cmdp.studies.runner import estimate
+from omg_cmdp.studies.study import audits, open_study
 
 WIDTH = 160
 """Of plain output, whose lines nobody folds."""
@@ -168,7 +168,7 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Test which agents differ in total regret: paired over seeds, corrected for the number of comparisons."""
-    from omg_cmdp.experiments.comparisons import compare_all, enough_seeds
+    from omg_cmdp.reports.comparisons import compare_all, enough_seeds
 
     records: list[dict[str, Any]] = []
     with _refusing():
@@ -287,7 +287,7 @@ def _default(value: Any) -> str:
 
 
 def _write_report(results: Results) -> Path:
-    from omg_cmdp.experiments.report import write_report
+    from omg_cmdp.reports.page import write_report
 
     return write_report(results, results.directory)
 

@@ -13,19 +13,30 @@ LONGEST_MODULE = 300
 
 # The layout of DESIGN.md: what each sub-package may import of ours, besides itself and the modules below all of
 # them. `omg_cmdp/__init__.py` and `cli.py` stand above, and may import any.
-GROUND = {"archive", "contexts", "validation"}
+GROUND = {"contexts", "jit", "persistence", "validation"}
 LAYERS = {
     "mdp": set(),
     "planning": {"mdp"},
     "oracles": set(),
+    "theory": {"mdp", "planning"},
+    "agents": {"mdp", "planning", "oracles", "theory"},
     "environments": {"mdp"},
     "adversaries": {"environments.base"},
-    "agents": {"mdp", "planning", "oracles"},
-    "logged": {"mdp", "oracles", "agents.base"},
-    "theory": {"mdp", "planning"},
-    "experiments": {"mdp", "planning", "oracles", "environments", "adversaries", "agents", "theory"},
+    "logs": {"mdp", "oracles", "agents.base"},
+    "runs": {"mdp", "agents", "environments", "adversaries", "logs"},
+    "studies": {"mdp", "oracles", "theory", "agents", "environments", "adversaries", "logs", "runs"},
+    "reports": {"agents", "theory", "runs", "studies"},
     "checks": {"mdp", "planning", "oracles", "environments", "adversaries", "agents", "theory"},
 }
+
+# Rooms inside a room. What lies in the outer one is below them, but for its `__init__`.
+INNER_ROOMS = {
+    "oracles": ("combined", "offline", "adapters"),
+    "agents": ("baselines", "rivals"),
+    "environments": ("worlds", "data", "gymnasium"),
+}
+MOST_MODULES = 15
+MOST_ANCESTORS = 3
 
 # What would make `import omg_cmdp` slow. The budget is 0.5 s beyond numpy's own import; seconds depend on the machine,
 # so the tests assert on the cause and not on the clock.
@@ -38,7 +49,7 @@ UNSAFE_MODULES = {"pickle", "_pickle", "cPickle", "cloudpickle", "dill", "joblib
 
 
 def name_of(path):
-    """Return the dotted name below `omg_cmdp`: "planning.barrier"; "planning" for its `__init__`; "" for the root's."""
+    """Return the dotted name below `omg_cmdp`: "planning.plan"; "planning" for its `__init__`; "" for the root's."""
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -88,25 +99,26 @@ def test_imports_go_in_the_direction_of_the_layout(path):
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("mdp.tabular", "from omg_cmdp.planning.barrier import plan"),
-        ("mdp.tabular", "import omg_cmdp.planning.barrier"),
+        ("mdp.tabular", "from omg_cmdp.planning.plan import plan"),
+        ("mdp.tabular", "import omg_cmdp.planning.plan"),
         ("mdp.tabular", "from omg_cmdp import planning"),
         ("mdp.tabular", "from .. import planning"),
         ("mdp.tabular", "from ..planning import plan"),
         ("mdp.tabular", "def late():\n    from omg_cmdp.planning import plan"),
-        ("planning.barrier", "import omg_cmdp"),
-        ("planning.barrier", "from omg_cmdp import TabularMDP"),
-        ("planning.barrier", "from omg_cmdp.mdp_extra import anything"),
+        ("planning.plan", "import omg_cmdp"),
+        ("planning.plan", "from omg_cmdp import TabularMDP"),
+        ("planning.plan", "from omg_cmdp.mdp_extra import anything"),
         ("adversaries.adaptive", "from omg_cmdp.environments.gymnasium import Wrapped"),
         ("adversaries.adaptive", "from omg_cmdp.environments import gymnasium"),
         ("agents.omg", "from omg_cmdp.environments.base import ContextualMDP"),
         ("environments.base", "from omg_cmdp.agents.base import Agent"),
         ("oracles.linear", "from omg_cmdp.mdp import Space"),
         ("validation", "from omg_cmdp.mdp import Space"),
-        ("logged.frames", "from omg_cmdp.environments.base import ContextualMDP"),
-        ("logged.warm_start", "from omg_cmdp.agents.omg import OMG"),
-        ("theory.audit", "from omg_cmdp.experiments import store"),
-        ("experiments.runner", "from omg_cmdp import cli"),
+        ("logs.readers", "from omg_cmdp.environments.base import ContextualMDP"),
+        ("logs.warm_start", "from omg_cmdp.agents.omg import OMG"),
+        ("theory.audit", "from omg_cmdp.agents.base import Decision"),
+        ("studies.runner", "from omg_cmdp import cli"),
+        ("studies.runner", "from omg_cmdp.reports import page"),
     ],
 )
 def test_an_import_against_the_layout_is_found(module, source):
@@ -118,10 +130,10 @@ def test_an_import_against_the_layout_is_found(module, source):
     [
         ("mdp.tabular", "from omg_cmdp import validation"),
         ("mdp.tabular", "from . import occupancy\nfrom ..validation import frozen"),
-        ("planning.barrier", "from omg_cmdp import mdp\nimport omg_cmdp.mdp.tabular\nimport numpy"),
+        ("planning.plan", "from omg_cmdp import mdp\nimport omg_cmdp.mdp.tabular\nimport numpy"),
         ("adversaries.adaptive", "from omg_cmdp.environments.base import ContextualMDP"),
         ("oracles.adapters.river", "from ..base import RewardOracle"),
-        ("cli", "import omg_cmdp\nfrom omg_cmdp.experiments import runner"),
+        ("cli", "import omg_cmdp\nfrom omg_cmdp.studies import runner"),
     ],
 )
 def test_an_import_along_the_layout_is_allowed(module, source):
@@ -131,6 +143,21 @@ def test_an_import_along_the_layout_is_allowed(module, source):
 def test_every_sub_package_has_its_place_in_the_layout():
     sub_packages = {path.relative_to(PACKAGE).parts[0] for path in MODULES if path.parent != PACKAGE}
     assert sub_packages <= set(LAYERS)
+
+
+@pytest.mark.parametrize("room", INNER_ROOMS)
+def test_a_room_stands_below_the_rooms_inside_it(room):
+    inside = tuple(f"omg_cmdp.{room}.{name}" for name in INNER_ROOMS[room])
+    for path in (PACKAGE / room).glob("*.py"):
+        if path.name != "__init__.py":
+            names = list(imported(path.read_text(), name_of(path), False))
+            assert [name for name in names if name.startswith(inside)] == [], path
+
+
+def test_no_room_is_crowded():
+    folders = {path.parent for path in MODULES}
+    crowded = {folder.name: len(list(folder.glob("[!_]*.py"))) for folder in folders}
+    assert {name: count for name, count in crowded.items() if count > MOST_MODULES} == {}
 
 
 def test_the_layout_has_no_cycle():
@@ -149,7 +176,7 @@ def test_importing_the_package_imports_nothing_heavy():
         text=True,
         check=True,
     ).stdout.split()
-    assert "omg_cmdp.planning.barrier" in loaded
+    assert "omg_cmdp.planning.plan" in loaded
     assert HEAVY.isdisjoint(loaded)
 
 

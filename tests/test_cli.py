@@ -20,11 +20,11 @@ from typer.testing import CliRunner
 
 import omg_cmdp
 from omg_cmdp.cli import app
-from omg_cmdp.experiments.config import presets, read_plan
-from omg_cmdp.experiments.display import Live
-from omg_cmdp.experiments.results import load
-from omg_cmdp.experiments.runner import Failed, Finished, Lost, Progress
-from tests.experiments.studies import SMALL, content
+from omg_cmdp.reports.terminal import Live
+from omg_cmdp.studies.config import presets, read_plan
+from omg_cmdp.studies.results import load
+from omg_cmdp.studies.runner import Failed, Finished, Lost, Progress
+from tests.studies.studies import SMALL, content
 
 ROOT = Path(omg_cmdp.__file__).parents[1]
 
@@ -116,7 +116,7 @@ def test_bad_usage_ends_with_two_and_a_line(arguments, said, file, tmp_path):
 
 
 def test_a_failed_run_ends_with_one_and_its_error(file, tmp_path, monkeypatch):
-    monkeypatch.setattr("omg_cmdp.agents.ucbvi.UCBVI._learn", lambda *_: 1 / 0)
+    monkeypatch.setattr("omg_cmdp.agents.rivals.ucbvi.UCBVI._learn", lambda *_: 1 / 0)
     result = called("run", file, "--out", tmp_path, "--workers", 1, "--seeds", 1)
     assert result.exit_code == 1
     assert "ZeroDivisionError" in result.output

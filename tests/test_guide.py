@@ -27,7 +27,7 @@ import pytest
 from typer.testing import CliRunner
 
 from omg_cmdp import cli
-from omg_cmdp.experiments.config import read_plan
+from omg_cmdp.studies.config import read_plan
 from omg_cmdp.theory.statements import STATEMENTS
 
 ROOT = Path(__file__).parent.parent
@@ -260,7 +260,7 @@ def test_the_pictures_are_made_by_a_command(tmp_path):
 
 PACKAGES = (
     *("mdp", "planning", "oracles", "oracles.adapters", "agents", "environments", "adversaries"),
-    *("experiments", "logged", "theory", "checks"),
+    *("runs", "logs", "theory", "checks"),
 )
 
 
@@ -269,7 +269,7 @@ def test_every_public_name_is_in_the_reference(package):
     text = "".join(page.read_text(encoding="utf-8") for page in (DOCS / "api").glob("*.md"))
     shown = set()
     for module, members in re.findall(
-        rf"^::: omg_cmdp\.{package}\.(\w+)(?:\n.*\n +members: \[(.*)\])?", text, re.MULTILINE
+        rf"^::: omg_cmdp\.{package}\.([\w.]+)(?:\n.*\n +members: \[(.*)\])?", text, re.MULTILINE
     ):
         shown |= set(members.split(", ")) if members else {module}
     assert set(importlib.import_module(f"omg_cmdp.{package}").__all__) <= shown

@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 import omg_cmdp as omg
-from omg_cmdp.environments.treatment import STAGES, TREATMENTS
-from omg_cmdp.experiments.drawing import COLOURS, FAINT, INK, logarithmic
+from omg_cmdp.environments.worlds.treatment import STAGES, TREATMENTS
 from omg_cmdp.mdp import TabularMDP
+from omg_cmdp.reports.drawing import COLOURS, FAINT, INK, logarithmic
 
 FOLDER = Path(__file__).parent
 BLUE, RED, GREEN, PINK, YELLOW, SKY = COLOURS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.environments.base import ContextualMDP
+from omg_cmdp.persistence import State
 from omg_cmdp.validation import FloatArray, frozen
-
-State = Mapping[str, NDArray[Any]]
-"""What an adversary remembers between episodes, as plain arrays."""
 
 
 class Tables(Protocol):
@@ -58,8 +56,8 @@ class Adversary(abc.ABC):
         """Return what must be saved for going on after a crash: by default nothing."""
         return {}
 
-    def restore(self, state: State) -> None:
-        """Go on where the adversary of equal make was whose `state()` this is."""
+    def load_state(self, state: State) -> None:
+        """Load a state saved by an adversary with the same settings."""
         if len(state):
             raise ValueError(f"`state` must be empty for {type(self).__name__}, got {sorted(state)}")
 

@@ -9,8 +9,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.adversaries.base import Adversary, State, View, listed, own
+from omg_cmdp.adversaries.base import Adversary, View, listed, own
 from omg_cmdp.contexts import Context, context_key
+from omg_cmdp.persistence import State
 
 ATTEMPTS = 1000
 """So many times in a row may `make` return what was shown before, until it counts as exhausted."""
@@ -65,10 +66,10 @@ class NeverTwice(Adversary):
             return {}
         return {"seen": np.frombuffer(b"".join(self._seen), dtype=np.uint8).reshape(-1, DIGEST).copy()}
 
-    def restore(self, state: State) -> None:
+    def load_state(self, state: State) -> None:
         """Go on without what was shown."""
         if self._make is None:
-            return super().restore(state)
+            return super().load_state(state)
         seen = np.array(state["seen"]) if set(state) == {"seen"} else None
         if seen is None or seen.dtype != np.uint8 or seen.shape[1:] != (DIGEST,):
             raise ValueError(f"`state` must hold bytes (n, {DIGEST}) as 'seen', got {dict(state)!r:.60}")

@@ -8,8 +8,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.adversaries.base import Adversary, State, View, listed
+from omg_cmdp.adversaries.base import Adversary, View, listed
 from omg_cmdp.contexts import Context
+from omg_cmdp.persistence import State
 from omg_cmdp.validation import positive_integer
 
 
@@ -119,7 +120,7 @@ class Bursts(Adversary):
         """Return whose the last bursts were, the present one last."""
         return {"recent": np.array(self._recent, dtype=np.int64)}
 
-    def restore(self, state: State) -> None:
+    def load_state(self, state: State) -> None:
         """Go on within the burst."""
         recent = np.array(state["recent"]) if set(state) == {"recent"} else None
         if recent is None or recent.ndim != 1 or recent.dtype != np.int64 or len(recent) > self._memory:

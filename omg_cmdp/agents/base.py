@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import abc
 import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.archive import read_arrays, write_arrays
 from omg_cmdp.contexts import Context, context_key
+from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.tabular import Space, TabularMDP
-from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle, fingerprint, read_state, restored
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.persistence import (
+    State,
+    Stateful,
+    check_settings,
+    fingerprint,
+    joint_state,
+    load_parts,
+    numbers,
+    read_arrays,
+    read_state,
+    write_arrays,
+)
 from omg_cmdp.validation import FloatArray, interval
 
 _KIND, _VERSION = "saved agent", 1
@@ -75,24 +86,24 @@ class Agent(abc.ABC):
         """Return all that was learned, as arrays of numbers and text."""
         raise NotImplementedError(f"{type(self).__name__} cannot be saved")
 
-    def load(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Continue, to the bit, where the agent of equal make was whose `state()` this is."""
-        raise NotImplementedError(f"{type(self).__name__} cannot be restored")
+    def load_state(self, state: State) -> None:
+        """Load a state saved by an agent with the same settings; the run continues bit for bit."""
+        raise NotImplementedError(f"{type(self).__name__} cannot load a state")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `state()` to `path`, whole or not at all."""
         write_arrays(path, self.state(), kind=_KIND, version=_VERSION)
 
     def restore(self, path: str | os.PathLike[str]) -> None:
-        """Load what an agent of equal make saved."""
-        self.load(read_arrays(path, kind=_KIND, version=_VERSION))
+        """Load what an agent with the same settings saved."""
+        self.load_state(read_arrays(path, kind=_KIND, version=_VERSION))
 
 
 class Learner(Agent):
     """An agent that checks its episodes, counts them, and is saved with all that it learned."""
 
-    make: ClassVar[tuple[str, ...]] = ()
-    """The attributes that must be equal between an agent that is saved and one that is restored."""
+    settings: ClassVar[tuple[str, ...]] = ()
+    """The attributes that must be the same in an agent that is saved and one that loads its state."""
 
     def __init__(self, space: Space, *, reward_range: tuple[float, float] = (0.0, 1.0)) -> None:
         if not isinstance(space, Space):
@@ -100,7 +111,7 @@ class Learner(Agent):
         self.space = space
         self.reward_range = interval("reward_range", reward_range)
         self.episodes_seen = 0
-        """From so many episodes it has learned."""
+        """Number of episodes learned from."""
 
     @abc.abstractmethod
     def decide(self, context: Context) -> Decision:
@@ -115,8 +126,8 @@ class Learner(Agent):
         """Return what was learned."""
 
     @abc.abstractmethod
-    def _load_learned(self, state: Mapping[str, NDArray[Any]], episodes: int) -> None:
-        """Continue with what was learned in so many episodes; refuse it before anything changes."""
+    def _load_learned(self, state: State, episodes: int) -> None:
+        """Load what was learned in `episodes` episodes; refuse what does not fit before anything changes."""
 
     @final
     def policy(self, context: Context) -> FloatArray:
@@ -139,8 +150,8 @@ class Learner(Agent):
             return rewards
         return np.clip((rewards - low) / (high - low), 0.0, 1.0)
 
-    def _make(self) -> str:
-        parts = [f"{name} {getattr(self, name)}" for name in ("reward_range", *self.make)]
+    def _settings(self) -> str:
+        parts = [f"{name} {getattr(self, name)}" for name in ("reward_range", *self.settings)]
         sizes = f"{self.space.states} states, {self.space.actions} actions, horizon {self.space.horizon}"
         tables = f"start {fingerprint(self.space.start)}, admissible {fingerprint(self.space.admissible)}"
         return ", ".join([type(self).__name__, sizes, tables, *parts])
@@ -148,16 +159,15 @@ class Learner(Agent):
     @final
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what was learned, and how many episodes there were."""
-        account = {"make": np.array(self._make()), "episodes_seen": np.array(float(self.episodes_seen))}
+        account = {"settings": np.array(self._settings()), "episodes_seen": np.array(float(self.episodes_seen))}
         return {**account, **self._learned()}
 
     @final
-    def load(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Continue, to the bit, where the agent of equal make was whose `state()` this is."""
-        if str(state.get("make")) != self._make():
-            raise ValueError(f"`state` must come from {self._make()!r}, got {str(state.get('make'))!r}")
+    def load_state(self, state: State) -> None:
+        """Load a state saved by an agent with the same settings; the run continues bit for bit."""
         state = read_state(state)
-        episodes = restored("episodes_seen", state, ())
+        check_settings(state, self._settings())
+        episodes = numbers("episodes_seen", state, ())
         if episodes < 0 or episodes != int(episodes):
             raise ValueError(f"`state` must hold a number of episodes, got {episodes}")
         self._load_learned(state, int(episodes))
@@ -217,19 +227,12 @@ class ModelAgent(Learner):
             if shape[-len(wanted) :] != wanted:
                 raise ValueError(f"`{name}` must predict tables of shape {wanted}, got {shape}")
 
+    def _oracles(self) -> dict[str, Stateful]:
+        return {"reward": self.reward_oracle, "dynamics": self.dynamics_oracle}
+
     def _learned(self) -> dict[str, NDArray[Any]]:
-        oracles = {"reward": self.reward_oracle, "dynamics": self.dynamics_oracle}
-        return {f"{name}/{key}": array for name, oracle in oracles.items() for key, array in oracle.state().items()}
+        return joint_state(self._oracles())
 
-    def _load_learned(self, state: Mapping[str, NDArray[Any]], episodes: int) -> None:
-        before = ModelAgent._learned(self)
-        try:
-            self._load_oracles(state)
-        except ValueError:
-            self._load_oracles(before)
-            raise
+    def _load_learned(self, state: State, episodes: int) -> None:
+        load_parts(state, self._oracles())
         self._answered = None
-
-    def _load_oracles(self, state: Mapping[str, NDArray[Any]]) -> None:
-        for prefix, oracle in (("reward/", self.reward_oracle), ("dynamics/", self.dynamics_oracle)):
-            oracle.restore({key.removeprefix(prefix): state[key] for key in state if key.startswith(prefix)})

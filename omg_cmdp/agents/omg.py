@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import final
 
 from omg_cmdp.agents.base import Decision, ModelAgent
-from omg_cmdp.agents.gamma import Gamma, Situation, gamma_rule, most_tuples
+from omg_cmdp.agents.exploration import Gamma, Situation, gamma_rule, most_tuples
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.tabular import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.planning.barrier import plan
+from omg_cmdp.planning.plan import plan
 from omg_cmdp.validation import positive_integer
 
 
@@ -28,7 +28,7 @@ class OMG(ModelAgent):
     with B·H in the place of H; for episodes that overlap freely they need B copies of each oracle.
     """
 
-    make = ("rule", "episodes")
+    settings = ("rule", "episodes")
 
     def __init__(
         self,

@@ -65,7 +65,7 @@ ROOT = Power(30.0, 0.5)
 class GammaAgent(ModelAgent):
     """An agent that explores the less, the larger one number `gamma` is: OMG's γ, or what stands in its place."""
 
-    make: ClassVar[tuple[str, ...]] = ("gamma",)
+    settings: ClassVar[tuple[str, ...]] = ("gamma",)
     usual: ClassVar[Power] = ROOT
     """What `gamma` is unless it is given."""
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.oracles.games import LOG, SMALLEST_PROBABILITY, SQUARE, Game
+from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, SQUARE, Game
 from omg_cmdp.validation import FloatArray
 
 OUTCOMES = ("against", "against in blocks", "correlated", "drifting", "alternating", "noise")

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.archive import write_arrays
 from omg_cmdp.checks.oracles import _require, _with_last
 from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.tabular import Space
-from omg_cmdp.mdp.trajectory import Trajectory
+from omg_cmdp.persistence import write_arrays
 from omg_cmdp.validation import FloatArray, policy_table
 
 EPISODES = 6
@@ -174,7 +174,7 @@ def check_file_survives(subject: AgentSubject) -> None:
 
 
 def check_other_files_are_refused(subject: AgentSubject) -> None:
-    """A file of another make, a torn file, a state with a part missing: ValueError, and nothing has changed."""
+    """Other settings, a torn file, a state with a part missing: ValueError, and nothing has changed."""
     agent = subject.train(subject.fresh())
     state = _state(agent)
     if state is None:
@@ -186,12 +186,12 @@ def check_other_files_are_refused(subject: AgentSubject) -> None:
         agent.save(path)
         torn.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
         write_arrays(foreign, state, kind="something else", version=1)
-        for what, file in (("a file of another make", foreign), ("a torn file", torn)):
+        for what, file in (("a file saved with other settings", foreign), ("a torn file", torn)):
             _require_refusal(what, other.restore, file)
             _require(before == subject.answers(other), f"{what}: a refused file must change nothing")
     for name in state:
         what = f"a state without {name!r}"
-        _require_refusal(what, other.load, {key: state[key] for key in state if key != name})
+        _require_refusal(what, other.load_state, {key: state[key] for key in state if key != name})
         _require(before == subject.answers(other), f"{what}: a refused state must change nothing")
 
 

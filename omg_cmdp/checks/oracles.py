@@ -19,7 +19,7 @@ import numpy as np
 
 from omg_cmdp.checks.adversary import OUTCOMES, VISITS, game_of, play
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.games import SQUARE, Game
+from omg_cmdp.oracles.losses import SQUARE, Game
 from omg_cmdp.validation import FloatArray
 
 EPISODES = 12
@@ -150,13 +150,13 @@ def check_state_survives(subject: Subject) -> None:
         return
     plain = all(isinstance(a, np.ndarray) and a.dtype.kind in "biufU" for a in state.values())
     _require(plain, "`state` must be arrays of numbers and text")
-    restored.restore(state)
+    restored.load_state(state)
     more = range(EPISODES, 2 * EPISODES)
     ours, theirs = _answers(subject, subject.train(oracle, more)), _answers(subject, subject.train(restored, more))
     _require_equal(ours, theirs, "a restored oracle must continue to the bit")
     broken = dict(state)
     broken.pop(next(iter(broken)))
-    _require_refusal("a state with a part missing", subject.fresh().restore, (broken,))
+    _require_refusal("a state with a part missing", subject.fresh().load_state, (broken,))
 
 
 def check_account(subject: Subject) -> None:

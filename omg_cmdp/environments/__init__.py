@@ -5,24 +5,24 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from omg_cmdp.environments.actg175 import ACTG175
-from omg_cmdp.environments.bandit import ContextualBandit
 from omg_cmdp.environments.base import ContextualMDP
-from omg_cmdp.environments.decoy import Decoy
-from omg_cmdp.environments.gymnasium import SampledWorld, TableWorld, from_gymnasium
-from omg_cmdp.environments.gymnasium_door import gymnasium_space
-from omg_cmdp.environments.icu_sepsis import ICUSepsis
-from omg_cmdp.environments.linear import LinearWorld
-from omg_cmdp.environments.lock import CombinationLock
-from omg_cmdp.environments.lower_bound import LowerBound
-from omg_cmdp.environments.misspecification import Distance, distance_to_class
-from omg_cmdp.environments.softmax import SoftmaxWorld
-from omg_cmdp.environments.treatment import TreatmentTrial
+from omg_cmdp.environments.data.actg175 import ACTG175
+from omg_cmdp.environments.data.icu_sepsis import ICUSepsis
+from omg_cmdp.environments.gymnasium.contextual_env import gymnasium_space
+from omg_cmdp.environments.gymnasium.worlds import SampledWorld, TableWorld, from_gymnasium
 from omg_cmdp.environments.world import World
+from omg_cmdp.environments.worlds.bandit import ContextualBandit
+from omg_cmdp.environments.worlds.decoy import Decoy
+from omg_cmdp.environments.worlds.linear import LinearWorld
+from omg_cmdp.environments.worlds.lock import CombinationLock
+from omg_cmdp.environments.worlds.lower_bound import LowerBound
+from omg_cmdp.environments.worlds.misspecification import Distance, distance_to_class
+from omg_cmdp.environments.worlds.softmax import SoftmaxWorld
+from omg_cmdp.environments.worlds.treatment import TreatmentTrial
 
 if TYPE_CHECKING:
-    from omg_cmdp.environments.discretise import Discretised, random_observations
-    from omg_cmdp.environments.registered import WorldEnv, register_gymnasium
+    from omg_cmdp.environments.gymnasium.discretise import Discretised, random_observations
+    from omg_cmdp.environments.gymnasium.registered import WorldEnv, register_gymnasium
 
 __all__ = [
     "ACTG175",
@@ -49,10 +49,10 @@ __all__ = [
 ]
 
 _LATE = {
-    "Discretised": "discretise",
-    "WorldEnv": "registered",
-    "random_observations": "discretise",
-    "register_gymnasium": "registered",
+    "Discretised": "gymnasium.discretise",
+    "WorldEnv": "gymnasium.registered",
+    "random_observations": "gymnasium.discretise",
+    "register_gymnasium": "gymnasium.registered",
 }
 """What needs Gymnasium to be defined, and is imported with its first use."""
 

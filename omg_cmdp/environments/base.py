@@ -11,12 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from omg_cmdp.contexts import Context, context_key
-from omg_cmdp.mdp.compiled import kernels
-from omg_cmdp.mdp.dynamic_programming import optimal_policy
+from omg_cmdp.jit import lazy
+from omg_cmdp.mdp.bellman import optimal_policy
+from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.tabular import Space, TabularMDP
-from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.validation import FloatArray, float_table
+
+kernels = lazy("omg_cmdp.mdp.kernels")
 
 KEPT_CONTEXTS = 4096
 """The truth about the contexts used last is kept for so many of them."""
@@ -101,7 +103,7 @@ class ContextualMDP(abc.ABC):
         states, actions = np.empty(horizon + 1, dtype=np.int64), np.empty(horizon, dtype=np.int64)
         means, earned, propensities = np.empty(horizon), np.empty(horizon), np.empty(horizon)
         kernel, rewards, start, _ = mdp.raw
-        kernels().play(kernel, rewards, start, policy, uniforms, states, actions, means, earned, propensities)
+        kernels.play(kernel, rewards, start, policy, uniforms, states, actions, means, earned, propensities)
         if getattr(self.draw_reward, "__func__", None) is not ContextualMDP.draw_reward:
             pairs = zip(means.tolist(), uniforms[2 * horizon + 1 :].tolist(), strict=True)
             earned = float_table("rewards", [self.draw_reward(mean, uniform) for mean, uniform in pairs])

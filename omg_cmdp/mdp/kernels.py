@@ -2,10 +2,9 @@
 
 import math
 
-import numba
 import numpy as np
 
-compiled = numba.njit(cache=True)
+from omg_cmdp.jit import compiled
 
 
 @compiled

@@ -5,15 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.mdp.compiled import kernels
+from omg_cmdp.jit import lazy
 from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.mdp.thresholds import UNREACHABLE_BELOW
 from omg_cmdp.validation import BoolArray, FloatArray
 
-UNREACHABLE_BELOW = 1e-30
-"""A state whose probability at a step, under the uniform policy, is below this counts as unreachable there."""
-
-NEGLIGIBLE = 1e-20
-"""A plan that puts more than this on a state that counts as unreachable has nothing proven."""
+kernels = lazy("omg_cmdp.mdp.kernels")
 
 
 def occupancy_measure(mdp: TabularMDP, policy: ArrayLike) -> FloatArray:
@@ -33,7 +30,7 @@ def flow(mdp: TabularMDP, policy: FloatArray) -> tuple[FloatArray, float]:
     """Return the occupancy measure (H, S, A) and the value of a policy that is known to be valid."""
     kernel, rewards, start, _ = mdp.raw
     table, occupancy = np.ascontiguousarray(policy, dtype=np.float64), np.empty(policy.shape)
-    return occupancy, kernels().flow(kernel, rewards, start, table, occupancy)
+    return occupancy, kernels.flow(kernel, rewards, start, table, occupancy)
 
 
 def reachable_states(mdp: TabularMDP) -> BoolArray:

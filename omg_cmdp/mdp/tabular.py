@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp import validation
-from omg_cmdp.mdp.compiled import kernels
+from omg_cmdp.jit import lazy
 from omg_cmdp.validation import BoolArray, FloatArray
+
+kernels = lazy("omg_cmdp.mdp.kernels")
 
 
 @dataclasses.dataclass(frozen=True, init=False, eq=False)
@@ -73,7 +75,7 @@ class Space:
     def checked_policy(self, policy: ArrayLike) -> FloatArray:
         """Return a copy of `policy` (H, S, A); raise unless its rows are distributions over admissible actions."""
         table, shape = validation.float_table("policy", policy), (self.horizon, self.states, self.actions)
-        if table.shape != shape or not kernels().is_policy(table, self.raw[1], validation.ROW_SUM_TOLERANCE):
+        if table.shape != shape or not kernels.is_policy(table, self.raw[1], validation.ROW_SUM_TOLERANCE):
             return validation.policy_table(table, shape, self.admissible)  # says what is wrong
         return table
 
@@ -125,7 +127,7 @@ class TabularMDP:
             start,
             mask,
         )
-        if not kernels().settle(*raw[:2], mask, validation.ROW_SUM_TOLERANCE):
+        if not kernels.settle(*raw[:2], mask, validation.ROW_SUM_TOLERANCE):
             # The check sees a harmless row in the place of each row that is never used.
             used = np.where(space.admissible[:, :, None], transitions, np.eye(1, space.states)[0])
             validation.distributions("transitions", used)

@@ -1,19 +1,19 @@
 """Online regression oracles: least squares for rewards, log loss for dynamics, each with its theorem."""
 
-from omg_cmdp.oracles.aggregate import AggregateDynamics, AggregateRewards
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.oracles.combined.aggregate import AggregateDynamics, AggregateRewards
+from omg_cmdp.oracles.combined.epochs import EpochDynamics, EpochRewards
+from omg_cmdp.oracles.combined.stepwise import StepwiseDynamics, StepwiseRewards
 from omg_cmdp.oracles.counts import CountDynamics, CountRewards
-from omg_cmdp.oracles.epochs import EpochDynamics, EpochRewards
 from omg_cmdp.oracles.finite import FiniteDynamics, FiniteRewards
 from omg_cmdp.oracles.known import KnownDynamics, KnownRewards
 from omg_cmdp.oracles.linear import LinearRewards
 from omg_cmdp.oracles.log_loss import LogLossRewards
 from omg_cmdp.oracles.mixture import BasisDynamics, MixtureDynamics
-from omg_cmdp.oracles.offline import Offline, OfflineFiniteDynamics, OfflineFiniteRewards, OfflineLinearRewards
-from omg_cmdp.oracles.offline_softmax import OfflineSoftmaxDynamics
+from omg_cmdp.oracles.offline.fits import Offline, OfflineFiniteDynamics, OfflineFiniteRewards, OfflineLinearRewards
+from omg_cmdp.oracles.offline.softmax import OfflineSoftmaxDynamics
 from omg_cmdp.oracles.product import ProductRewards
 from omg_cmdp.oracles.softmax import SoftmaxDynamics
-from omg_cmdp.oracles.stepwise import StepwiseDynamics, StepwiseRewards
 
 __all__ = [
     "AggregateDynamics",

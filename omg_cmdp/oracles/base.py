@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import abc
 import math
-import zipfile
-import zlib
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context
+from omg_cmdp.persistence import State
 from omg_cmdp.validation import FloatArray
-
-State = Mapping[str, NDArray[Any]]
-"""What an oracle has learned, as plain arrays: `np.savez(path, **oracle.state())`, `oracle.restore(np.load(path))`."""
 
 
 class Oracle(abc.ABC):
@@ -45,9 +40,9 @@ class Oracle(abc.ABC):
         """Return all that was learned, as arrays of numbers and text."""
         raise NotImplementedError(f"{type(self).__name__} cannot be saved")
 
-    def restore(self, state: State) -> None:
-        """Continue, to the bit, where the oracle of equal make was whose `state()` this is."""
-        raise NotImplementedError(f"{type(self).__name__} cannot be restored")
+    def load_state(self, state: State) -> None:
+        """Load a state saved by an oracle with the same settings; learning continues bit for bit."""
+        raise NotImplementedError(f"{type(self).__name__} cannot load a state")
 
 
 class RewardOracle(Oracle):
@@ -72,28 +67,3 @@ class DynamicsOracle(Oracle):
     @abc.abstractmethod
     def update(self, context: Context, states: ArrayLike, actions: ArrayLike, next_states: ArrayLike) -> None:
         """Learn from one whole episode, H entries each."""
-
-
-def read_state(state: State) -> dict[str, NDArray[Any]]:
-    """Return `state` with all arrays read, from a file perhaps, before any of them is used."""
-    try:
-        return {name: np.array(state[name]) for name in state}
-    except (EOFError, OSError, ValueError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"`state` must be readable, got {error}") from error
-
-
-def restored(name: str, state: State, shape: tuple[int | None, ...]) -> FloatArray:
-    """Return the array `name` of a `state` that was read: finite numbers of `shape` (None: any length)."""
-    if name not in state:
-        raise ValueError(f"`state` must hold {name!r}, got {sorted(state)}")
-    array = state[name]
-    if array.dtype != np.float64 or not np.isfinite(array).all():
-        raise ValueError(f"`state` must hold finite numbers under {name!r}, got dtype {array.dtype}")
-    if len(shape) != array.ndim or any(want not in (None, got) for want, got in zip(shape, array.shape, strict=True)):
-        raise ValueError(f"`state` must hold {name!r} of shape {shape}, got {array.shape}")
-    return array
-
-
-def fingerprint(array: ArrayLike) -> str:
-    """Return a short text that tells tables apart, for `make`."""
-    return f"{zlib.crc32(np.ascontiguousarray(array).tobytes()):08x}"

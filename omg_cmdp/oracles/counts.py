@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context, label_index
-from omg_cmdp.oracles.base import fingerprint
-from omg_cmdp.oracles.forecasters import DynamicsForecasters, RewardForecasters, Tempered
-from omg_cmdp.oracles.games import SMALLEST_PROBABILITY, Episode
+from omg_cmdp.oracles.frame import DynamicsForecasters, RewardForecasters, Tempered
+from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Episode
 from omg_cmdp.oracles.support import support_mask
+from omg_cmdp.persistence import fingerprint
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number
 
 
@@ -50,9 +50,9 @@ class _Counts(Tempered):
         except (KeyError, TypeError):
             raise ValueError(f"`context` must be one of the {len(self._index)} listed, got {context!r}") from None
 
-    def _make(self) -> str:
+    def _settings(self) -> str:
         labels = "" if self._index is None else f", contexts {list(self._index)}"
-        return f"{super()._make()}{labels}"
+        return f"{super()._settings()}{labels}"
 
 
 @final
@@ -187,8 +187,8 @@ class CountDynamics(_Counts, DynamicsForecasters):
         rise = math.lgamma(visits + total) - math.lgamma(visits + alpha)
         return float(pairs * (rise + math.lgamma(alpha) - math.lgamma(total)))
 
-    def _make(self) -> str:
-        return f"{super()._make()}, prior {self.prior}, support {fingerprint(self._support)}"
+    def _settings(self) -> str:
+        return f"{super()._settings()}, prior {self.prior}, support {fingerprint(self._support)}"
 
 
 def half_rise(a: FloatArray) -> FloatArray:

@@ -17,12 +17,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.compiled import kernels
-from omg_cmdp.oracles.forecasters import DynamicsForecasters, RewardForecasters, Tempered
+from omg_cmdp.jit import lazy
+from omg_cmdp.oracles.frame import DynamicsForecasters, RewardForecasters, Tempered
 from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
-from omg_cmdp.oracles.games import SMALLEST_PROBABILITY, Episode
+from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Episode
 from omg_cmdp.oracles.support import Smoothing
 from omg_cmdp.validation import FloatArray, frozen
+
+kernels = lazy("omg_cmdp.oracles.kernels.classes")
 
 
 class _Finite(Tempered):
@@ -46,7 +48,7 @@ class _Finite(Tempered):
 
     def _textbook_posterior(self, functions: Functions) -> FloatArray:
         weights = np.empty(len(functions.tables))
-        kernels().exponential_weights(self._losses_of(functions), self.game.rate, weights)
+        kernels.exponential_weights(self._losses_of(functions), self.game.rate, weights)
         return weights
 
     def _losses_of(self, functions: Functions) -> FloatArray:
@@ -107,17 +109,17 @@ class FiniteRewards(_Finite, RewardForecasters):
 
     def _forecasts(self, functions: Functions) -> FloatArray:
         forecasts = np.empty((len(self.tempers), *functions.shape))
-        kernels().substitute_class(self._losses_of(functions), self._rates, functions.exponentials, forecasts)
+        kernels.substitute_class(self._losses_of(functions), self._rates, functions.exponentials, forecasts)
         return forecasts
 
     def _learn(self, functions: Functions, episode: Episode) -> None:
         self._class_losses = self._losses_of(functions)
-        kernels().charge_class_square(self._class_losses, functions.columns, episode.cells, episode.outcomes)
+        kernels.charge_class_square(self._class_losses, functions.columns, episode.cells, episode.outcomes)
 
     def _expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
         """Return E(f - f̂)²."""
         divergence, losses = np.empty(functions.shape), self._losses_of(functions)
-        kernels().expected_square(losses, self.game.rate, functions.columns, prediction, divergence)
+        kernels.expected_square(losses, self.game.rate, functions.columns, prediction, divergence)
         return divergence
 
 
@@ -150,23 +152,23 @@ class FiniteDynamics(_Finite, DynamicsForecasters):
 
     def _forecasts(self, functions: Functions) -> FloatArray:
         mixed = np.empty((len(self.tempers), *functions.shape))
-        kernels().mix_class(self._losses_of(functions), self._rates, functions.columns, mixed)
+        kernels.mix_class(self._losses_of(functions), self._rates, functions.columns, mixed)
         return self._smoothing(mixed)
 
     def _learn(self, functions: Functions, episode: Episode) -> None:
         self._class_losses = self._losses_of(functions)
         kept, added = self._smoothing.examples(functions.shape, episode)
         learned = self._class_losses, functions.columns, episode.cells
-        kernels().charge_class_log(*learned, kept, added, SMALLEST_PROBABILITY)
+        kernels.charge_class_log(*learned, kept, added, SMALLEST_PROBABILITY)
 
     def _expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
         """Return E[D²] = E Σ (P + P̂) - 2·Σ √P̂·E√P."""
         divergence, losses = np.empty(functions.shape[:-1]), self._losses_of(functions)
-        kernels().expected_hellinger(losses, self.game.rate, functions.roots, prediction, divergence)
+        kernels.expected_hellinger(losses, self.game.rate, functions.roots, prediction, divergence)
         return divergence
 
-    def _make(self) -> str:
-        return f"{super()._make()}, {self._smoothing}"
+    def _settings(self) -> str:
+        return f"{super()._settings()}, {self._smoothing}"
 
     def regret_bound(self, episodes: int, horizon: int) -> float:
         """Return the bound of the class, and what smoothing may add to it."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context, context_key
-from omg_cmdp.oracles.games import Game
+from omg_cmdp.oracles.losses import Game
 from omg_cmdp.validation import FloatArray, float_table
 
 Predictions = Callable[[Any], ArrayLike] | Mapping[Any, ArrayLike]

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.forecasters import DynamicsForecasters, Forecasters, RewardForecasters
+from omg_cmdp.oracles.frame import DynamicsForecasters, Forecasters, RewardForecasters
 from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
-from omg_cmdp.oracles.games import Episode
+from omg_cmdp.oracles.losses import Episode
 from omg_cmdp.validation import FloatArray, float_table, positive_integer
 
 Known = ArrayLike | Callable[[Any], ArrayLike] | Mapping[Any, ArrayLike]

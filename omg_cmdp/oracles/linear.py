@@ -22,11 +22,13 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.compiled import kernels
+from omg_cmdp.jit import lazy
 from omg_cmdp.oracles.features import FeatureMap, Features
-from omg_cmdp.oracles.forecasters import RewardForecasters, Tempered
-from omg_cmdp.oracles.games import Episode
+from omg_cmdp.oracles.frame import RewardForecasters, Tempered
+from omg_cmdp.oracles.losses import Episode
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number
+
+kernels = lazy("omg_cmdp.oracles.kernels.classes")
 
 
 @final
@@ -84,12 +86,12 @@ class LinearRewards(Tempered, RewardForecasters):
     def _forecasts(self, rows: FloatArray) -> FloatArray:
         forecasts = np.empty((len(self.tempers), *self.pairs))
         flat = forecasts.reshape(len(self.tempers), -1)
-        kernels().vaw(self._roots_of_pairs(rows), rows, self.tempers, flat, self._scratch)
+        kernels.vaw(self._roots_of_pairs(rows), rows, self.tempers, flat, self._scratch)
         return forecasts
 
     def _learn(self, rows: FloatArray, episode: Episode) -> None:
         rows, groups = (rows[episode.pairs], np.zeros_like(episode.pairs)) if self.shared else (rows, episode.pairs)
-        kernels().rotate_in(self._roots, rows, groups, episode.outcomes - 0.5, self._carried)
+        kernels.rotate_in(self._roots, rows, groups, episode.outcomes - 0.5, self._carried)
 
     def _roots_of_pairs(self, rows: FloatArray) -> FloatArray:
         return np.broadcast_to(self._roots, (*self._roots.shape[:3], len(rows))) if self.shared else self._roots
@@ -103,7 +105,7 @@ class LinearRewards(Tempered, RewardForecasters):
     def _regressions(self, rows: FloatArray) -> FloatArray:
         """Return (2, S·A): zᵀA⁻¹b and zᵀA⁻¹z at temper 1. The scratch then holds R⁻ᵀz, (d, S·A), R the root of A."""
         answers = np.empty((2, math.prod(self.pairs)))
-        kernels().regressions(self._roots_of_pairs(rows)[0], rows, *answers, self._scratch)
+        kernels.regressions(self._roots_of_pairs(rows)[0], rows, *answers, self._scratch)
         return answers
 
     def _noise(self) -> float:
@@ -143,5 +145,5 @@ class LinearRewards(Tempered, RewardForecasters):
         growth = math.log1p(episodes * self._features.norm**2 / (self.ridge * size * groups))
         return groups * (self.ridge * self.weight_norm**2 + 0.25 * size * growth)
 
-    def _make(self) -> str:
-        return f"{super()._make()}, ridge {self.ridge}, shared {self.shared}"
+    def _settings(self) -> str:
+        return f"{super()._settings()}, ridge {self.ridge}, shared {self.shared}"

@@ -13,12 +13,14 @@ from typing import final
 
 import numpy as np
 
-from omg_cmdp.oracles.compiled import kernels
+from omg_cmdp.jit import lazy
 from omg_cmdp.oracles.finite import _Finite
-from omg_cmdp.oracles.forecasters import RewardForecasters
+from omg_cmdp.oracles.frame import RewardForecasters
 from omg_cmdp.oracles.function_class import Functions, Predictions
-from omg_cmdp.oracles.games import LOG, SMALLEST_PROBABILITY, Episode
+from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, Episode
 from omg_cmdp.validation import FloatArray
+
+kernels = lazy("omg_cmdp.oracles.kernels.classes")
 
 
 @final
@@ -41,7 +43,7 @@ class LogLossRewards(_Finite, RewardForecasters):
 
     def _weights(self, functions: Functions, rate: float) -> FloatArray:
         weights = np.empty(len(functions.tables))
-        kernels().exponential_weights(self._losses_of(functions), rate, weights)
+        kernels.exponential_weights(self._losses_of(functions), rate, weights)
         return weights
 
     def _forecasts(self, functions: Functions) -> FloatArray:

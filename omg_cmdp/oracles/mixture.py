@@ -21,13 +21,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.base import State, fingerprint
 from omg_cmdp.oracles.features import FeatureMap, SimplexFeatures
-from omg_cmdp.oracles.forecasters import DynamicsForecasters, Rated
+from omg_cmdp.oracles.frame import DynamicsForecasters, Rated
 from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
-from omg_cmdp.oracles.games import Episode, IntArray
+from omg_cmdp.oracles.losses import Episode, IntArray
 from omg_cmdp.oracles.simplex import barrier_bound, barrier_leader, simplex_least_squares
 from omg_cmdp.oracles.support import support_mask
+from omg_cmdp.persistence import State, fingerprint
 from omg_cmdp.validation import FloatArray, positive_integer
 
 RAREST = 1e-6
@@ -219,13 +219,13 @@ class BasisDynamics(Rated, DynamicsForecasters):
         moved = self.game.divergence(self._fitted(weights).reshape(self.shape), prediction)
         return np.asarray(np.minimum(spread + moved, 2.0))
 
-    def restore(self, state: State) -> None:
-        """Continue, to the bit, where the oracle of equal make was whose `state()` this is."""
-        super().restore(state)
+    def load_state(self, state: State) -> None:
+        """Load a state saved by an oracle with the same settings; learning continues bit for bit."""
+        super().load_state(state)
         self._solve(np.arange(len(self._shares), dtype=np.int64))
 
     def _textbook_bound(self, episodes: int) -> float:
         return barrier_bound(episodes, groups=len(self._shares), coordinates=self._coordinates)
 
-    def _make(self) -> str:
-        return f"{super()._make()}, support {fingerprint(self._support)}"
+    def _settings(self) -> str:
+        return f"{super()._settings()}, support {fingerprint(self._support)}"

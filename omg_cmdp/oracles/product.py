@@ -15,9 +15,9 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context, label_index
-from omg_cmdp.oracles.forecasters import RewardForecasters, Tempered
+from omg_cmdp.oracles.frame import RewardForecasters, Tempered
 from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
-from omg_cmdp.oracles.games import Episode
+from omg_cmdp.oracles.losses import Episode
 from omg_cmdp.validation import FloatArray, positive_integer
 
 

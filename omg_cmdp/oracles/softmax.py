@@ -22,12 +22,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.base import fingerprint
-from omg_cmdp.oracles.compiled import softmax_kernels
+from omg_cmdp.jit import lazy
 from omg_cmdp.oracles.features import FeatureMap, Features
-from omg_cmdp.oracles.forecasters import DynamicsForecasters, Rated
-from omg_cmdp.oracles.games import Episode
+from omg_cmdp.oracles.frame import DynamicsForecasters, Rated
+from omg_cmdp.oracles.losses import Episode
+from omg_cmdp.persistence import fingerprint
 from omg_cmdp.validation import FloatArray, distributions, float_table, one_of_shapes, positive_integer, positive_number
+
+softmax_kernels = lazy("omg_cmdp.oracles.kernels.softmax")
 
 
 @final
@@ -106,18 +108,18 @@ class SoftmaxDynamics(Rated, DynamicsForecasters):
     def _table(self, weights: FloatArray, row: FloatArray, offsets: FloatArray | None = None) -> FloatArray:
         table = np.empty(self.shape)
         offsets = self._offsets if offsets is None else offsets
-        softmax_kernels().softmax_table(weights, offsets, row, table.reshape(self._offsets.shape))
+        softmax_kernels.softmax_table(weights, offsets, row, table.reshape(self._offsets.shape))
         return table
 
     def _learn(self, row: FloatArray, episode: Episode) -> None:
         distinct, counts = np.empty_like(episode.pairs), np.empty((self.horizon, self.shape[2]))
-        found = softmax_kernels().tally(episode.pairs, episode.outcomes, self._possible, distinct, counts)
+        found = softmax_kernels.tally(episode.pairs, episode.outcomes, self._possible, distinct, counts)
         pairs, counts = distinct[:found], counts[:found]
-        softmax_kernels().newton_fit(self._weights, self._covariances, self._offsets, row, pairs, counts)
+        softmax_kernels.newton_fit(self._weights, self._covariances, self._offsets, row, pairs, counts)
         if self.rate == "realizable":
             return
         step = self._step_weights, self._step_inverses, self._offsets, row, pairs, counts, self.curvature
-        if softmax_kernels().newton_step(*step) > self.weight_norm**2:
+        if softmax_kernels.newton_step(*step) > self.weight_norm**2:
             for pair in pairs:
                 self._project(pair)
 
@@ -161,6 +163,6 @@ class SoftmaxDynamics(Rated, DynamicsForecasters):
         growth = math.log1p((kappa * self.weight_norm * self._features.norm / size) ** 2 * episodes / groups)
         return groups * size / kappa * (0.5 + growth)
 
-    def _make(self) -> str:
+    def _settings(self) -> str:
         norms = f"feature_norm {self._features.norm}, weight_norm {self.weight_norm}"
-        return f"{super()._make()}, ridge {self.ridge}, {norms}, base {fingerprint(self._offsets)}"
+        return f"{super()._settings()}, ridge {self.ridge}, {norms}, base {fingerprint(self._offsets)}"

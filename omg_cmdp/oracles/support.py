@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.oracles.base import fingerprint
-from omg_cmdp.oracles.games import Episode
+from omg_cmdp.oracles.losses import Episode
+from omg_cmdp.persistence import fingerprint
 from omg_cmdp.validation import FloatArray
 
 

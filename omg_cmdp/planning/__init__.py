@@ -1,7 +1,7 @@
 """The certified planner. Importing this package compiles nothing; the first plan does."""
 
-from omg_cmdp.planning.barrier import plan, plan_many
 from omg_cmdp.planning.certificate import certificate
+from omg_cmdp.planning.plan import plan, plan_many
 from omg_cmdp.planning.problem import Problem
 from omg_cmdp.planning.solution import Solution, Status
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.mdp.occupancy import NEGLIGIBLE, occupancy_measure, reachable_states
+from omg_cmdp.mdp.occupancy import occupancy_measure, reachable_states
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.planning.arguments import ROOT, regulariser
+from omg_cmdp.mdp.thresholds import NEGLIGIBLE
+from omg_cmdp.planning.regularisers import regulariser
+from omg_cmdp.planning.solver.kinds import ROOT
 from omg_cmdp.validation import FloatArray, float_table, one_of_shapes
 
 

@@ -8,9 +8,9 @@ import os
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.archive import read_arrays, write_arrays
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.planning.barrier import plan
+from omg_cmdp.persistence import read_arrays, write_arrays
+from omg_cmdp.planning.plan import plan
 from omg_cmdp.planning.solution import Solution
 
 _KIND, _VERSION = "planning problem", 1

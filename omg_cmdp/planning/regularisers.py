@@ -1,55 +1,50 @@
-"""The two regularisers of the planning program, each by its complementarity condition and its exact duality gap.
-
-Both programs are  max ⟨q, r⟩ + Σ φ(q)  over occupancy measures q; z = V_h(s) - r - P·V_{h+1} > 0 are the slacks of a
-dual V:
-
-- LOG, coefficient m:   φ(q) = m·log q,    optimal where q·z = m.
-- ROOT, coefficient u:  φ(q) = √(u·q),     optimal where q·z² = u/4, that is q·z = ½·√(u·q).
-
-With t the product q·z that is wanted, Newton's equation for one tuple is, for both,
-
-    dq + D·dz = power·(t/z - q),   D = power·q/z,   power = 1 (LOG) or 2 (ROOT),
-
-and where the path asks for a larger product than the regulariser does, the plain condition q·z = t (power 1) holds.
-Everything else in the planner is the same for both.
-"""
+"""The arguments that choose a regulariser, checked once for the planner and the certificate alike."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from omg_cmdp.planning.arguments import LOG
-from omg_cmdp.planning.compiled import leaf
+from omg_cmdp import validation
+from omg_cmdp.jit import lazy
+from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.planning.solver.kinds import LOG, ROOT
+from omg_cmdp.validation import FloatArray
 
+kernels = lazy("omg_cmdp.mdp.kernels")
 
-@leaf
-def wanted_product(kind, coefficient, q):
-    """Return the product q·z at which the tuple is optimal."""
-    if kind == LOG:
-        return coefficient
-    return 0.5 * np.sqrt(coefficient * q)
-
-
-@leaf
-def gap_bound(kind, wanted, product):
-    """Return an upper bound of `gap_term` without logarithms, from the product q·z and the wanted one.
-
-    LOG: (x - 1)²·m/(2·min(1, x)), tight near x = 1.    ROOT: the term itself, (q·z - ½√(u·q))²/(q·z).
-    """
-    distance = product - wanted
-    if kind == LOG:
-        return distance * distance / (2.0 * min(wanted, product))
-    return distance * distance / product
+SMALLEST_FLOAT = float(np.nextafter(0.0, 1.0))
 
 
-@leaf
-def gap_term(kind, coefficient, q, z):
-    """Return the tuple's share of the duality gap: ≥ 0, and 0 exactly at complementarity; NaN unless q and z are > 0.
+def regulariser(
+    mdp: TabularMDP, gamma: float | None, weights: ArrayLike | None, uncertainty: ArrayLike | None
+) -> tuple[int, FloatArray, float]:
+    """Return kind, coefficients (K, S, A), and what turns a gap into the certificate."""
+    if (gamma is None) == (uncertainty is None):
+        given = "both" if gamma is not None else "neither"
+        raise ValueError(f"one of `gamma` and `uncertainty` must be given, got {given}")
+    if uncertainty is not None:
+        if weights is not None:
+            raise ValueError("`weights` must come with `gamma`, got them with `uncertainty`")
+        return ROOT, _coefficients(mdp, "uncertainty", uncertainty, least=0.0), 1.0
+    gamma = validation.positive_number("gamma", gamma)
+    if weights is None:
+        plain = np.empty((1, *mdp.admissible.shape))
+        plain.fill(1.0 / gamma)
+        return LOG, plain, gamma
+    scaled = _coefficients(mdp, "weights", weights, least=SMALLEST_FLOAT)
+    scaled /= gamma
+    return LOG, scaled, gamma
 
-    LOG: m·(x - 1 - ln x), x = q·z/m.    ROOT: (√(z·q) - ½·√(u/z))².
-    """
-    if kind == LOG:
-        excess = q * z / coefficient - 1.0
-        return coefficient * (excess - np.log1p(excess))
-    root = np.sqrt(z * q) - 0.5 * np.sqrt(coefficient / z)
-    return root * root
+
+def _coefficients(mdp: TabularMDP, name: str, value: ArrayLike, *, least: float) -> FloatArray:
+    """Return a copy of `value` as (K, S, A); raise unless its entries are finite and at least `least`."""
+    table = validation.float_table(name, value)
+    step = mdp.admissible.shape
+    validation.one_of_shapes(name, table, step, (mdp.horizon, *step))
+    coefficients = table if table.ndim == 3 else table[None]
+    if not kernels.is_within(coefficients, least, validation.LARGEST_FLOAT):
+        validation.in_range(name, table, 0.0, np.inf)
+        where = validation.first_index(table == 0.0)
+        raise ValueError(f"`{name}` must be positive, got 0.0 at index {where}")
+    return coefficients

@@ -10,8 +10,8 @@ from typing import Protocol
 import numpy as np
 
 from omg_cmdp.mdp.divergence import squared_hellinger
+from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.validation import BoolArray, FloatArray
 
 
@@ -55,7 +55,7 @@ class Draw(Protocol):
 
 
 class Played(Protocol):
-    """One round of a run: `omg_cmdp.experiments.evaluation.Round`, or anything like it."""
+    """One round of a run: `omg_cmdp.runs.accounting.Round`, or anything like it."""
 
     @property
     def episode(self) -> int: ...  # noqa: D102

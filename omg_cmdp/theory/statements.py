@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from omg_cmdp.planning.barrier import plan
+from omg_cmdp.planning.plan import plan
 from omg_cmdp.theory import bounds, errors
 from omg_cmdp.theory.quantities import Barrier, Comparison, Decision, ahead, dot
 

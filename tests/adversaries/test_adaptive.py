@@ -147,9 +147,9 @@ def test_contexts_may_be_vectors(kind, rng):
 def test_there_is_nothing_to_save(kind):
     adversary = kind(LABELS)
     assert adversary.state() == {}
-    adversary.restore({})
+    adversary.load_state({})
     with pytest.raises(ValueError, match=r"`state` must be empty for .*, got \['x'\]"):
-        adversary.restore({"x": np.zeros(1)})
+        adversary.load_state({"x": np.zeros(1)})
 
 
 @BOTH

@@ -73,7 +73,7 @@ def test_a_run_goes_on_after_a_crash(name, at, seed, tmp_path):
     assert keys(interrupted(adversary, other, 40, at, seed=seed)) == keys(whole)
     np.savez(tmp_path / "state.npz", allow_pickle=False, **adversary.state())
     with np.load(tmp_path / "state.npz", allow_pickle=False) as saved:
-        other.restore(saved)
+        other.load_state(saved)
     assert all(np.array_equal(other.state()[key], array) for key, array in adversary.state().items())
 
 
@@ -240,4 +240,4 @@ def test_errors_name_argument_rule_and_value(make, message):
 )
 def test_states_of_others_are_refused(adversary, state):
     with pytest.raises(ValueError, match="`state` must"):
-        adversary.restore(state)
+        adversary.load_state(state)

@@ -60,5 +60,5 @@ def interrupted(adversary, other, episodes, at, *, view=None, seed=0):
     """Return the contexts of a run in which `other` takes the place of `adversary` before episode `at`."""
     generator = np.random.default_rng(seed)
     first = [adversary.context(t, view, generator) for t in range(at)]
-    other.restore(adversary.state())
+    other.load_state(adversary.state())
     return first + [other.context(t, view, generator) for t in range(at, episodes)]

@@ -34,7 +34,7 @@ class Moody(DynamicsOracle):
     def state(self):
         return {"refuses": np.array(sorted(self.refuses), dtype=np.str_)}
 
-    def restore(self, state):
+    def load_state(self, state):
         self.refuses = set(state["refuses"].tolist())
 
 

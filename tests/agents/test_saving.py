@@ -5,7 +5,7 @@ import pytest
 
 from omg_cmdp import OMG, Space, Trajectory, oracles
 from omg_cmdp.agents import Greedy, PosteriorSampling
-from omg_cmdp.archive import write_arrays
+from omg_cmdp.persistence import write_arrays
 from tests.agents.catalogue import KINDS, MASK, ORACLES, SIZE, SPACES, build
 from tests.agents.test_exactness import an_episode
 
@@ -67,7 +67,7 @@ def test_another_version_is_refused(version, saved):
         agent.restore(saved)
 
 
-@pytest.mark.parametrize("name", ["reward/visits", "reward/loss", "dynamics/losses", "dynamics/make"])
+@pytest.mark.parametrize("name", ["reward/visits", "reward/loss", "dynamics/losses", "dynamics/settings"])
 def test_a_spoilt_part_of_either_oracle_changes_neither(name, saved):
     """The reward oracle accepts its part before the dynamics oracle refuses: it gets the old one back."""
     good, other = counting(OMG, None, 10.0), counting(OMG, None, 10.0)
@@ -75,7 +75,7 @@ def test_a_spoilt_part_of_either_oracle_changes_neither(name, saved):
     assert name in good.state()
     before = bits(other)
     with pytest.raises(ValueError, match="`state` must"):
-        other.load({**good.state(), name: np.full((7, 7), np.nan)})
+        other.load_state({**good.state(), name: np.full((7, 7), np.nan)})
     assert bits(other) == before
 
 
@@ -85,7 +85,7 @@ def test_a_spoilt_number_of_episodes_is_refused(count, saved):
     good.restore(saved)
     before = bits(other)
     with pytest.raises(ValueError, match="`state` must"):
-        other.load({**good.state(), "episodes_seen": np.array(count)})
+        other.load_state({**good.state(), "episodes_seen": np.array(count)})
     assert bits(other) == before
 
 

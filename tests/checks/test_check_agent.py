@@ -36,7 +36,7 @@ class Saved(Softmax):
     def state(self):
         return {"paid": self.paid.copy()}
 
-    def load(self, state):
+    def load_state(self, state):
         if "paid" not in state or state["paid"].shape != (2, 3):
             raise ValueError(f"`state` must hold 'paid', got {sorted(state)}")
         self.paid = np.array(state["paid"])
@@ -163,14 +163,14 @@ class Drifting(Saved):
 
 
 class Trusting(Saved):
-    def load(self, state):
+    def load_state(self, state):
         self.paid = np.array(state["paid"])
 
 
 class Hasty(Saved):
-    def load(self, state):
+    def load_state(self, state):
         self.paid = np.zeros((2, 3))
-        super().load(state)
+        super().load_state(state)
 
 
 class Everything(Saved):

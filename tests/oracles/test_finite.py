@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from omg_cmdp.oracles import FiniteDynamics, FiniteRewards, function_class
-from omg_cmdp.oracles.games import SMALLEST_PROBABILITY
+from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY
 
 RATES = ("guarded", "proven", "realizable")
 CLASSES = {FiniteRewards: 2.0, FiniteDynamics: 1.0}  # and their rates η

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from omg_cmdp.oracles import LinearRewards
-from omg_cmdp.oracles.games import SQUARE
+from omg_cmdp.oracles.losses import SQUARE
 
 STATES, ACTIONS, DIMENSION, HORIZON = 2, 3, 4, 5
 SIZE = {"states": STATES, "actions": ACTIONS}

@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import minimize
 
 from omg_cmdp.oracles import SoftmaxDynamics
-from omg_cmdp.oracles import softmax_kernels as compiled
-from omg_cmdp.oracles.games import SMALLEST_PROBABILITY
+from omg_cmdp.oracles.kernels import softmax as compiled
+from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY
 
 STATES, ACTIONS, DIMENSION, HORIZON = 4, 2, 3, 6
 SIZE = {"states": STATES, "actions": ACTIONS, "dimension": DIMENSION}

@@ -60,7 +60,7 @@ def test_a_restored_oracle_goes_on_to_the_bit(name, seed, tmp_path):
     assert all(array.dtype.kind in "fU" for array in state.values())
     np.savez(tmp_path / "state.npz", allow_pickle=False, **state)
     with np.load(tmp_path / "state.npz", allow_pickle=False) as saved:
-        other.restore(saved)
+        other.load_state(saved)
     assert fingerprint(other, contexts) == fingerprint(oracle, contexts)
     rng = np.random.default_rng(seed + 1)
     for t in range(7):
@@ -77,7 +77,7 @@ def test_a_state_is_a_copy(name, rng):
     taught(oracle, contexts, rng)
     state, before = oracle.state(), fingerprint(oracle, contexts)
     _, other = build(name)
-    other.restore(state)
+    other.load_state(state)
     restored = answers(other, contexts)
     for array in state.values():
         if array.dtype.kind == "f":
@@ -110,7 +110,7 @@ def test_states_of_another_class_rate_or_horizon_are_refused(name, rng):
     assert len(strangers) > 30
     for state in (*strangers, states_of_all(HORIZON + 1)[name][-1]):
         with pytest.raises(ValueError, match="`state`"):
-            oracle.restore(state)
+            oracle.load_state(state)
         assert bits(oracle.state()).items() <= before.items()
     assert fingerprint(oracle, contexts) == before
 
@@ -128,7 +128,7 @@ def test_broken_states_are_refused(name, rng):
         bad.append(missing | {key: np.zeros(good[key].shape, dtype=int)})
         for state in bad:
             with pytest.raises(ValueError, match="`state`"):
-                oracle.restore(state)
+                oracle.load_state(state)
             assert bits(oracle.state()).items() <= before.items(), key
     assert fingerprint(oracle, contexts) == before
 
@@ -169,7 +169,7 @@ def configured(kind, **changes):
 def is_refused(oracle, state):
     before = bits(oracle.state())
     with pytest.raises(ValueError, match="`state`"):
-        oracle.restore(state)
+        oracle.load_state(state)
     assert bits(oracle.state()) == before
 
 
@@ -224,7 +224,7 @@ def test_a_damaged_file_restores_nothing(name, rng, tmp_path):
     raw[end] ^= 0xFF  # the first byte of the last array
     path.write_bytes(raw)
     with pytest.raises(ValueError, match="`state`"), np.load(path, allow_pickle=False) as state:
-        oracle.restore(state)
+        oracle.load_state(state)
     assert fingerprint(oracle, contexts) == before
 
 

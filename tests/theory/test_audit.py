@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 import omg_cmdp as omg
 from omg_cmdp.agents import Greedy
-from omg_cmdp.agents.gamma import Adaptive, Anytime, Fixed
+from omg_cmdp.agents.exploration import Adaptive, Anytime, Fixed
 from omg_cmdp.environments import CombinationLock, SoftmaxWorld
 from omg_cmdp.theory import Audit, Summary, bounds, combine
 from omg_cmdp.theory.statements import STATEMENTS

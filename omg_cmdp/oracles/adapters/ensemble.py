@@ -23,9 +23,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.adapters.inputs import InputMap, Inputs
-from omg_cmdp.oracles.base import State
-from omg_cmdp.oracles.forecasters import Forecasters
-from omg_cmdp.oracles.games import Episode
+from omg_cmdp.oracles.frame import Forecasters
+from omg_cmdp.oracles.losses import Episode
+from omg_cmdp.persistence import State
 from omg_cmdp.validation import BoolArray, FloatArray, admissible_mask, positive_integer
 
 
@@ -156,22 +156,22 @@ class Ensemble(Forecasters):
     def _description(self) -> str:
         return repr(self._model)
 
-    def _make(self) -> str:
+    def _settings(self) -> str:
         model = re.sub(r" at 0x[0-9A-Fa-f]+", "", self._description())  # addresses are new in every process
-        return f"{super()._make()}, members {self.members}, model {model}"
+        return f"{super()._settings()}, members {self.members}, model {model}"
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all that was learned, as arrays of numbers and text."""
         return {**super().state(), **{name: array.copy() for name, array in self._memory().items()}}
 
-    def restore(self, state: State) -> None:
-        """Continue, to the bit, where the oracle of equal make was whose `state()` this is; or change nothing."""
+    def load_state(self, state: State) -> None:
+        """Load a state saved by an oracle with the same settings, or change nothing."""
         before = super().state()
-        super().restore(state)
+        super().load_state(state)
         try:
             self._revive(state)
         except BaseException:
-            super().restore(before)
+            super().load_state(before)
             raise
 
 

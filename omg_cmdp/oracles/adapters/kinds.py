@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.oracles.adapters.ensemble import Ensemble
 from omg_cmdp.oracles.adapters.inputs import InputMap
-from omg_cmdp.oracles.forecasters import DynamicsForecasters, RewardForecasters
-from omg_cmdp.oracles.games import SMALLEST_PROBABILITY
+from omg_cmdp.oracles.frame import DynamicsForecasters, RewardForecasters
+from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY
 from omg_cmdp.oracles.support import support_mask
 from omg_cmdp.validation import FloatArray, positive_number
 

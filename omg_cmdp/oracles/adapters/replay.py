@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.oracles.adapters.ensemble import Ensemble
-from omg_cmdp.oracles.base import State, restored
+from omg_cmdp.persistence import State, numbers
 from omg_cmdp.validation import FloatArray
 
 
@@ -34,7 +34,7 @@ class Replayed(Ensemble):
         return {"log": self._log[: self._seen()]}
 
     def _revive(self, memory: State) -> None:
-        log = restored("log", memory, (self._seen(), 1 + int(self._dimension)))
+        log = numbers("log", memory, (self._seen(), 1 + int(self._dimension)))
         copies = self._fresh()
         for first in range(0, len(log), self.horizon):
             outcomes, inputs = log[first : first + self.horizon, 0], log[first : first + self.horizon, 1:]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.oracles.base import State
+from omg_cmdp.persistence import State
 
 try:
     import torch as torch
@@ -37,7 +37,7 @@ def arrays_of(members: list[Trained]) -> dict[str, NDArray[Any]]:
 
 
 def load_arrays(members: list[Trained], state: State) -> list[Trained]:
-    """Return `members`, fresh ones of the same make, after undoing `arrays_of`."""
+    """Return `members`, fresh ones with the same settings, after undoing `arrays_of`."""
     for m, (module, optimizer) in enumerate(members):
         tensors, kept = {}, defaultdict[int, dict[str, Any]](dict)
         for name in state:

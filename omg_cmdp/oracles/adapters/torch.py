@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from omg_cmdp.oracles.adapters.ensemble import Ensemble
 from omg_cmdp.oracles.adapters.kinds import EnsembleDynamics, EnsembleRewards
 from omg_cmdp.oracles.adapters.tensors import Trained, arrays_of, load_arrays, torch
-from omg_cmdp.oracles.base import State
+from omg_cmdp.persistence import State
 from omg_cmdp.validation import FloatArray, positive_integer
 
 

@@ -240,7 +240,7 @@ def test_a_restored_oracle_continues_to_the_bit(package, kind, rng, tmp_path):
         np.savez(tmp_path / "state.npz", **oracle.state())
         other = train(build(package, kind), rng, kind, 2)  # what it has learned gives way
         with np.load(tmp_path / "state.npz", allow_pickle=False) as state:
-            other.restore(state)
+            other.load_state(state)
         for _ in range(5):
             arrays = episode(rng, kind)
             oracle.update(*arrays)
@@ -269,7 +269,7 @@ def test_a_foreign_state_is_refused_and_changes_nothing(package, kind, rng):
     ]
     for state in foreign:
         with pytest.raises(ValueError, match="`state` must"):
-            oracle.restore(state)
+            oracle.load_state(state)
         assert_same_state(oracle.state(), before)
 
 
@@ -446,7 +446,7 @@ def test_river_pipelines_and_random_forests_are_replayed_to_the_bit(rng):
         return adapters.RiverRewards(model, states=STATES, actions=ACTIONS, horizon=HORIZON, members=2)
 
     oracle, other = train(fresh(), rng, "Rewards", 40), fresh()
-    other.restore(oracle.state())
+    other.load_state(oracle.state())
     arrays = episode(rng, "Rewards")
     oracle.update(*arrays)
     other.update(*arrays)
@@ -493,7 +493,7 @@ def test_optimisers_and_dropout_continue_to_the_bit(kind, name, rng, tmp_path):
     oracle, other = train(fresh(), rng, kind, 10), fresh()
     np.savez(tmp_path / "state.npz", **oracle.state())
     with np.load(tmp_path / "state.npz", allow_pickle=False) as state:
-        other.restore(state)
+        other.load_state(state)
     for _ in range(5):
         arrays = episode(rng, kind)
         oracle.update(*arrays)
@@ -505,7 +505,7 @@ def test_optimisers_and_dropout_continue_to_the_bit(kind, name, rng, tmp_path):
             assert torch.equal(torch.random.get_rng_state(), numbers)
     assert_same_state(oracle.state(), other.state())
     with pytest.raises(ValueError, match="`state` must come from"):
-        build("torch", kind).restore(oracle.state())
+        build("torch", kind).load_state(oracle.state())
 
 
 @pytest.mark.slow
@@ -522,7 +522,7 @@ def test_buffers_are_restored_and_a_module_that_gives_up_is_undone(rng):
     oracle, other = fresh(8), fresh(8)
     for _ in range(3):
         oracle.update(rng.random(2), rng.integers(STATES, size=8), rng.integers(ACTIONS, size=8), rng.random(8))
-    other.restore(oracle.state())
+    other.load_state(oracle.state())
     assert_same_state(oracle.state(), other.state())
     assert "member1/module/0.running_mean" in oracle.state()
     np.testing.assert_array_equal(oracle.predict([0.5, 0.5]), other.predict([0.5, 0.5]))

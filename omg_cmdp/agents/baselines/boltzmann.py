@@ -1,0 +1,38 @@
+"""Boltzmann exploration: the log barrier replaced by the entropy of the actions, an ablation of OMG-CMDP!.
+
+    π_h(a|s) ∝ exp(γ·Q_h(s, a)),  Q_h = f̂ + P̂·V_{h+1},  V_h(s) = (1/γ)·log Σ_a exp(γ·Q_h(s, a)),  V_H = 0
+
+Q is the value of the soft policy itself with its entropy as a reward, not that of the greedy one: the policy then is
+the exact maximiser of ⟨q, f̂⟩ - (1/γ)·Σ q·log π over occupancy measures (Ziebart 2010), and γ, the inverse temperature
+that is often called β, stands in the same place as OMG's γ. No guarantee: an action that looks bad is tried with
+probability exp(-γ·gap), where the barrier has 1/(γ·gap).
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from omg_cmdp.agents.base import Decision
+from omg_cmdp.agents.schedule import GammaAgent, Power
+from omg_cmdp.contexts import Context
+from omg_cmdp.jit import lazy
+
+kernels = lazy("omg_cmdp.agents.kernels.entropy")
+
+
+@final
+class Boltzmann(GammaAgent):
+    """Play the softmax of soft values at inverse temperature γ."""
+
+    usual = Power(1.0, 0.5)
+
+    def decide(self, context: Context) -> Decision:
+        """Return a policy that gives every admissible action a positive probability, up to underflow."""
+        gamma = self.gamma(self.episodes_seen + 1)
+        model = self.model(context)
+        kernel, rewards, _, admissible = model.raw
+        policy = np.empty((model.horizon, model.states, model.actions))
+        kernels.soft_plan(kernel, rewards, admissible, gamma, policy)
+        return Decision(policy=policy, model=model, gamma=gamma)

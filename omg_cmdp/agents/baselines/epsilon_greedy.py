@@ -1,0 +1,46 @@
+"""ε-greedy: an optimal policy of the estimated model, and at every step, with probability ε, any action.
+
+The coin is tossed at each step, and not once for the episode: π = (1 - ε)·greedy + ε·uniform over admissible actions.
+By default ε_t = t^(-1/3), the rate for bandits, where it has regret of order T^(2/3). For H > 1 there is no such
+guarantee: what lies behind H right actions is found with probability (ε/A)^H.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from omg_cmdp.agents.base import Decision, ModelAgent
+from omg_cmdp.agents.baselines.uniform import uniform_policy
+from omg_cmdp.agents.schedule import Power, Schedule, Tuning
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.bellman import optimal_policy
+from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+
+CUBE_ROOT = Power(1.0, -1.0 / 3.0)
+
+
+@final
+class EpsilonGreedy(ModelAgent):
+    """Explore with probability min(1, `epsilon`) at each step; `epsilon` is a number or a function of the episode."""
+
+    settings = ("epsilon",)
+
+    def __init__(
+        self,
+        space: Space,
+        reward_oracle: RewardOracle,
+        dynamics_oracle: DynamicsOracle,
+        epsilon: Tuning = CUBE_ROOT,
+        *,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+    ) -> None:
+        super().__init__(space, reward_oracle, dynamics_oracle, reward_range=reward_range)
+        self.epsilon = Schedule("epsilon", epsilon)
+
+    def decide(self, context: Context) -> Decision:
+        """Return the mixture, in each state, of greedy and uniform play."""
+        epsilon = min(1.0, self.epsilon(self.episodes_seen + 1))
+        model = self.model(context)
+        policy = (1.0 - epsilon) * optimal_policy(model)[0] + epsilon * uniform_policy(self.space)
+        return Decision(policy=policy, model=model)

@@ -1,0 +1,49 @@
+"""The agent that knows the truth: no regret, the other end of every comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import final
+
+import numpy as np
+
+from omg_cmdp.agents.base import Decision, ModelAgent
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.bellman import optimal_policy
+from omg_cmdp.mdp.tabular import Space, TabularMDP
+from omg_cmdp.oracles.known import KnownDynamics, KnownRewards
+from omg_cmdp.validation import FloatArray
+
+
+@final
+class Informed(ModelAgent):
+    """Play an optimal policy of the true MDP, `mdp(context)`, such as a world's method `mdp`.
+
+    Its oracles are the true functions, so that the ledger shows the losses that nobody can avoid.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        mdp: Callable[[Context], TabularMDP],
+        *,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+    ) -> None:
+        if not callable(mdp):
+            raise ValueError(f"`mdp` must be a function of the context, got {type(mdp).__name__}")
+        super().__init__(
+            space,
+            KnownRewards(lambda context: mdp(context).rewards, horizon=space.horizon),
+            KnownDynamics(lambda context: _rows(mdp(context)), horizon=space.horizon),
+            reward_range=reward_range,
+        )
+
+    def decide(self, context: Context) -> Decision:
+        """Return a deterministic policy."""
+        model = self.model(context)
+        return Decision(policy=optimal_policy(model)[0], model=model)
+
+
+def _rows(mdp: TabularMDP) -> FloatArray:
+    """Return the transitions with some distribution in the place of each row that is never used."""
+    return np.where(mdp.admissible[:, :, None], mdp.transitions, np.eye(1, mdp.states)[0])

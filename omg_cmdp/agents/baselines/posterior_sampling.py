@@ -1,0 +1,46 @@
+"""Posterior sampling: play what is optimal in a drawn model (Strens 2000; Osband, Russo and Van Roy 2013).
+
+No guarantee under adversarial contexts, and the classes must be ones that can be sampled from.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from omg_cmdp.agents.base import Decision, ModelAgent
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.bellman import optimal_policy
+from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.validation import seed_number
+
+
+@final
+class PosteriorSampling(ModelAgent):
+    """Draw rewards and transitions from the oracles' textbook posteriors, once per episode, and plan in them.
+
+    The draw is a function of `seed` and the number of episodes seen, so that asking twice changes nothing.
+    """
+
+    settings = ("seed",)
+
+    def __init__(
+        self,
+        space: Space,
+        reward_oracle: RewardOracle,
+        dynamics_oracle: DynamicsOracle,
+        *,
+        seed: int = 0,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+    ) -> None:
+        super().__init__(space, reward_oracle, dynamics_oracle, reward_range=reward_range)
+        self.seed = seed_number(seed)
+
+    def decide(self, context: Context) -> Decision:
+        """Return a deterministic policy, optimal in the model drawn."""
+        generator = np.random.default_rng((self.seed, self.episodes_seen))
+        rewards = self.reward_oracle.sample(context, generator)
+        drawn = self.space.mdp(transitions=self.dynamics_oracle.sample(context, generator), rewards=rewards)
+        return Decision(policy=optimal_policy(drawn)[0], model=self.model(context))

@@ -1,0 +1,215 @@
+"""Inverse gap weighting, of actions and of a cover of policies. One file that calls nothing outside itself.
+
+Deterministic policies are tables (H, S) of actions. Kernel (K, S, A, S), rewards (K, S, A): step h uses entry h mod K.
+"""
+
+import numpy as np
+
+from omg_cmdp.jit import compiled
+
+ROUNDING = 1e-14
+"""Relative: where Newton's steps end."""
+NO_BETTER = 1e-12
+"""Relative: where Dinkelbach's ratios end."""
+
+
+@compiled
+def inverse_gap_weights(gaps, weights):
+    """Fill p_i = 1/(λ + gap_i), Σ p = 1, and return λ, between 1 and their number; the least of the gaps must be 0.
+
+    Newton's method on 1/Σ 1/(λ + gap) = 1. The left side is concave and, at λ = 1, at most 1: from there the iterates
+    rise to the root and never pass it.
+    """
+    normaliser = 1.0
+    while True:
+        total = squares = 0.0
+        for gap in gaps:
+            weight = 1.0 / (normaliser + gap)
+            total += weight
+            squares += weight * weight
+        step = total * (total - 1.0) / squares
+        if not step > ROUNDING * normaliser:
+            break
+        normaliser += step
+    for i in range(len(gaps)):
+        weights[i] = 1.0 / ((normaliser + gaps[i]) * total)
+    return normaliser
+
+
+@compiled
+def local_policy(kernel, rewards, admissible, gamma, policy):
+    """Fill π_h(·|s) = the inverse gap weights of γ·Q_h(s, ·), with Q_h = r + P·V_{h+1} and V_h = ⟨π_h, Q_h⟩."""
+    horizon, states, actions = policy.shape
+    values, earlier = np.zeros(states), np.empty(states)
+    gains, gaps, weights = np.empty(actions), np.empty(actions), np.empty(actions)
+    for h in range(horizon - 1, -1, -1):
+        for s in range(states):
+            allowed = action_values(kernel, rewards, admissible, h, s, values, gains)
+            best = gains[:allowed].max()
+            for i in range(allowed):
+                gaps[i] = gamma * (best - gains[i])
+            inverse_gap_weights(gaps[:allowed], weights)
+            i, earlier[s] = 0, 0.0
+            for a in range(actions):
+                policy[h, s, a] = 0.0
+                if admissible[s, a]:
+                    policy[h, s, a] = weights[i]
+                    earlier[s] += weights[i] * gains[i]
+                    i += 1
+        values, earlier = earlier, values
+
+
+@compiled
+def action_values(kernel, rewards, admissible, h, s, values, gains):
+    """Fill r + P·V of the admissible actions, one after the other, and return how many there are."""
+    k, r, allowed = h % kernel.shape[0], h % rewards.shape[0], 0
+    for a in range(kernel.shape[2]):
+        if admissible[s, a]:
+            gains[allowed] = rewards[r, s, a] + expected(kernel, k, s, a, values)
+            allowed += 1
+    return allowed
+
+
+@compiled
+def expected(kernel, k, s, a, values):
+    """Return P·V."""
+    total = 0.0
+    for j in range(len(values)):
+        total += kernel[k, s, a, j] * values[j]
+    return total
+
+
+@compiled
+def policy_cover(kernel, rewards, start, admissible, reached, gamma):
+    """Return different policies (K, H, S, A), one-hot, the optimal one first, their gaps V* - V^π and the plans made.
+
+    For each of the n tuples (h, s, a) with s `reached` (H, S) at h there is one that maximises q_h(s, a)/(2n + γ·gap).
+    """
+    horizon, states = reached.shape
+    actions = kernel.shape[2]
+    losses = np.zeros((horizon, states, actions))
+    greedy = np.empty((horizon, states), np.int64)
+    find_losses(kernel, rewards, admissible, losses, greedy)
+    size = 0
+    for h in range(horizon):
+        for s in range(states):
+            if reached[h, s]:
+                size += admissible[s].sum()
+
+    found, gaps = np.empty((size + 1, horizon, states), np.int64), np.zeros(size + 1)
+    keys = np.empty(size + 1, np.int64)
+    found[0], keys[0], count, plans = greedy, hashed(greedy), 1, 0
+    way = greedy.copy()
+    for h in range(horizon):
+        for s in range(states):
+            if reached[h, s]:
+                mass, lost, more = best_way(kernel, start, admissible, losses, greedy, gamma, 2.0 * size, h, s, way)
+                plans += more
+                for a in range(actions):
+                    if admissible[s, a]:
+                        way[h, s] = a
+                        key = hashed(way)
+                        if position(way, key, found[:count], keys) == count:
+                            found[count], keys[count], gaps[count] = way, key, lost + mass * losses[h, s, a]
+                            count += 1
+                way[: h + 1] = greedy[: h + 1]
+
+    policies = np.zeros((count, horizon, states, actions))
+    for i in range(count):
+        for h in range(horizon):
+            for s in range(states):
+                policies[i, h, s, found[i, h, s]] = 1.0
+    return policies, gaps[:count].copy(), plans
+
+
+@compiled
+def find_losses(kernel, rewards, admissible, losses, greedy):
+    """Fill V*_h(s) - Q*_h(s, a) of the admissible actions, and the optimal policy; ties go to the lowest action."""
+    horizon, states, actions = losses.shape
+    values, earlier, gains = np.zeros(states), np.empty(states), np.empty(actions)
+    for h in range(horizon - 1, -1, -1):
+        for s in range(states):
+            allowed = action_values(kernel, rewards, admissible, h, s, values, gains)
+            earlier[s] = gains[:allowed].max()
+            i, greedy[h, s] = 0, -1
+            for a in range(actions):
+                if admissible[s, a]:
+                    losses[h, s, a] = earlier[s] - gains[i]
+                    if gains[i] == earlier[s] and greedy[h, s] < 0:
+                        greedy[h, s] = a
+                    i += 1
+        values, earlier = earlier, values
+
+
+@compiled
+def best_way(kernel, start, admissible, losses, greedy, gamma, base, h, s, way):
+    """Fill the steps before h of a policy that maximises d_h(s)/(base + γ·gap), d_h(s) its probability of s at h.
+
+    Dinkelbach's method, from the ratio of the greedy policy: the ratio ρ is optimal when no policy has a positive
+    d - ρ·(base + γ·gap). Return d_h(s), the gap, and how many plans it took.
+    """
+    way[:h] = greedy[:h]
+    mass, lost = follow(kernel, start, losses, way, h, s)
+    plans = 0
+    while h > 0:
+        ratio = mass / (base + gamma * lost)
+        plan_way(kernel, admissible, losses, ratio * gamma, h, s, way)
+        mass, lost = follow(kernel, start, losses, way, h, s)
+        plans += 1
+        if not mass / (base + gamma * lost) > (1.0 + NO_BETTER) * ratio:
+            break
+    return mass, lost, plans
+
+
+@compiled
+def plan_way(kernel, admissible, losses, price, h, s, way):
+    """Fill the steps before h of a policy that maximises d_h(s) - price·gap; ties go to the lowest action."""
+    states, actions = losses.shape[1:]
+    values, earlier = np.zeros(states), np.empty(states)
+    values[s] = 1.0
+    for i in range(h - 1, -1, -1):
+        k = i % kernel.shape[0]
+        for x in range(states):
+            earlier[x], way[i, x] = -np.inf, -1
+            for a in range(actions):
+                if admissible[x, a]:
+                    gain = expected(kernel, k, x, a, values) - price * losses[i, x, a]
+                    if gain > earlier[x] or way[i, x] < 0:
+                        earlier[x], way[i, x] = gain, a
+        values, earlier = earlier, values
+
+
+@compiled
+def follow(kernel, start, losses, way, h, s):
+    """Return d_h(s) and the gap Σ d·(V* - Q*) over the steps before h: what a policy loses that is greedy from h on."""
+    states = len(start)
+    mass, later, lost = start.copy(), np.empty(states), 0.0
+    for i in range(h):
+        k = i % kernel.shape[0]
+        later[:] = 0.0
+        for x in range(states):
+            if mass[x] > 0.0:
+                a = way[i, x]
+                lost += mass[x] * losses[i, x, a]
+                for j in range(states):
+                    later[j] += mass[x] * kernel[k, x, a, j]
+        mass, later = later, mass
+    return mass[s], lost
+
+
+@compiled
+def position(way, key, found, keys):
+    """Return where `way` (H, S) is among `found` (K, H, S), or K; only those with its key are looked at."""
+    for i in range(len(found)):
+        if keys[i] == key and np.array_equal(way, found[i]):
+            return i
+    return len(found)
+
+
+@compiled
+def hashed(way):
+    """Return a number that tells most policies apart; it may overflow."""
+    key = 0
+    for action in way.flat:
+        key = 31 * key + action
+    return key

@@ -1,0 +1,80 @@
+"""Agents that play by one fit for a whole doubling epoch: FALCON's idea, for more than one step.
+
+FALCON (Simchi-Levi and Xu, *Mathematics of Operations Research* 2022) is a contextual bandit with an *offline* oracle:
+in epoch m, episodes 2^(m-1) < t <= 2^m, its model is the least-squares fit of all data up to 2^(m-1), and it explores
+by inverse gaps with γ_m ∝ √2^(m-1). LOLIPOP (Qian, Hu and Simchi-Levi, NeurIPS 2024) carries the idea to contextual
+MDPs, with a policy cover, layer by layer and with data of its own for each layer, and proves O(√T) for i.i.d. contexts
+with O(H·log T) calls of an offline oracle. Its constants are not certain to us, and it splits its data so often that it
+is weak for small T. In its place stand compositions, for which nothing is proven:
+
+    epoch_omg       OMG with fits that change at doubling epochs, and γ_m = γ₀·√2^(m-1)
+    epoch_pc_igw    PC-IGW with the same fits and γ_m, which is LOLIPOP without its layers and its trusted transitions
+
+For H = 1 OMG's weights are 1/(λ + γ·gap), λ their normaliser; FALCON's are 1/(A + γ·gap), with the same fits and γ_m.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import final
+
+from omg_cmdp.agents.exploration import Barrier, Gamma, Situation
+from omg_cmdp.agents.omg import OMG
+from omg_cmdp.agents.rivals.pc_igw import PCIGW
+from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.oracles.combined.epochs import EpochDynamics, EpochRewards, epoch_starts
+from omg_cmdp.validation import positive_number
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class EpochGamma(Gamma):
+    """γ_m = scale·√τ, τ the number of episodes before the epoch, and 1 in the first: a function of the episode, too.
+
+    >>> gamma = EpochGamma(10.0)
+    >>> [gamma(episode) for episode in (1, 2, 5, 8, 9)] == [10.0, 10.0, 20.0, 20.0, 10.0 * 8**0.5]
+    True
+    """
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", positive_number("scale", self.scale))
+
+    def __call__(self, episode: int) -> float:
+        """Return γ in `episode`, counted from 1."""
+        return self.scale * math.sqrt(max(1, epoch_starts(episode - 1)[-1]))
+
+    def barrier(self, situation: Situation) -> Barrier:
+        """Return γ_m."""
+        return Barrier(self(situation.episode))
+
+
+def epoch_omg(
+    space: Space,
+    reward_oracle: RewardOracle,
+    dynamics_oracle: DynamicsOracle,
+    *,
+    scale: float = 100.0,
+    episodes: int | None = None,
+    reward_range: tuple[float, float] = (0.0, 1.0),
+) -> OMG:
+    """Return OMG by epochs; `scale` is γ₀. The oracles may be any that can be saved, offline ones above all."""
+    rewards, dynamics = EpochRewards(reward_oracle), EpochDynamics(dynamics_oracle)
+    return OMG(space, rewards, dynamics, EpochGamma(scale), episodes=episodes, reward_range=reward_range)
+
+
+def epoch_pc_igw(
+    space: Space,
+    reward_oracle: RewardOracle,
+    dynamics_oracle: DynamicsOracle,
+    *,
+    scale: float = 100.0,
+    seed: int = 0,
+    reward_range: tuple[float, float] = (0.0, 1.0),
+) -> PCIGW:
+    """Return PC-IGW by epochs; `scale` is γ₀."""
+    rewards, dynamics = EpochRewards(reward_oracle), EpochDynamics(dynamics_oracle)
+    return PCIGW(space, rewards, dynamics, EpochGamma(scale), seed=seed, reward_range=reward_range)

@@ -1,0 +1,35 @@
+"""The log barrier on the policy, not on the occupancy: inverse gap weighting in every state, an ablation of OMG-CMDP!.
+
+    π_h(a|s) = 1/(λ_h(s) + γ·(max Q_h(s, ·) - Q_h(s, a))),  Q_h = f̂ + P̂·V_{h+1},  V_h(s) = Σ_a π_h(a|s)·Q_h(s, a)
+
+In each state this maximises ⟨π, Q⟩ + (1/γ)·Σ log π (Abe and Long 1999; Foster and Rakhlin 2020), where OMG has
+Σ log q = Σ log d_h(s) + Σ log π: the term that leads to rarely visited states is missing, and a state that counts
+little is explored as much as one on every path. At H = 1, from one state, both are the same. No guarantee for H > 1.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from omg_cmdp.agents.base import Decision
+from omg_cmdp.agents.schedule import GammaAgent
+from omg_cmdp.contexts import Context
+from omg_cmdp.jit import lazy
+
+kernels = lazy("omg_cmdp.agents.kernels.inverse_gap")
+
+
+@final
+class LocalIGW(GammaAgent):
+    """Play inverse gap weighting of the values of what is played later."""
+
+    def decide(self, context: Context) -> Decision:
+        """Return a policy that gives every admissible action a positive probability."""
+        gamma = self.gamma(self.episodes_seen + 1)
+        model = self.model(context)
+        kernel, rewards, _, admissible = model.raw
+        policy = np.empty((model.horizon, model.states, model.actions))
+        kernels.local_policy(kernel, rewards, admissible, gamma, policy)
+        return Decision(policy=policy, model=model, gamma=gamma)

@@ -1,0 +1,128 @@
+"""UCBVI (Azar, Osband and Munos, ICML 2017) on cells of contexts: what tables can do, with no model across contexts.
+
+Each cell of a cover has counts N(s, a, s') and mean rewards f̂(s, a). An episode in a cell is planned with P̂ = N(s, a,
+s')/N(s, a) and a bonus of Hoeffding's kind,
+
+    Q_h = f̂ + P̂·V_{h+1} + c·H·√(L/N),   V_h = min(H - h, max_a Q_h),   L = log(5·S·A·H·t/δ),
+
+where t is the episode and N = 0 means more than any pair that was tried can be worth. The model is stationary.
+
+Theory. f̂ + P̂·V*_{h+1} is the mean of N independent numbers in [0, H]: by Hoeffding's inequality the bonus with c = 1
+covers its error except with probability exp(-2L) for each (h, s, a, N), in all H·δ²/(15·S·A) at most. Otherwise, in a
+cell that is an MDP, V_0 >= V* in every episode. The paper prints 7·H·L/√N, that is c = 7·√L, and for a single MDP the
+regret 20·L·√(H³·S·A·T) + 250·H²·S²·A·L² (both from notes, not certain); on K cells it grows by √K. A cell that holds
+different MDPs has no guarantee: blind UCBVI has linear regret where contexts disagree about what is best.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.agents.base import Decision, Learner
+from omg_cmdp.agents.rivals.covers import Cover
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.bellman import best_response
+from omg_cmdp.mdp.episode import Trajectory
+from omg_cmdp.mdp.tabular import Space, TabularMDP
+from omg_cmdp.persistence import State, numbers
+from omg_cmdp.validation import FloatArray, positive_number, probability
+
+
+class Tally(NamedTuple):
+    """What happened in a cell so far."""
+
+    counts: FloatArray
+    """N(s, a, s')."""
+    rewards: FloatArray
+    """The sums of rewards, (S, A)."""
+
+
+@final
+class UCBVI(Learner):
+    """Optimistic value iteration on the counts of a context's cell; `cover` says which contexts share one.
+
+    `scale` is c, the constant to tune: 1 is the theory, in practice less does better, such as 0.05. `delta` is δ.
+    """
+
+    settings = ("cover", "scale", "delta")
+
+    def __init__(
+        self,
+        space: Space,
+        cover: Cover,
+        *,
+        scale: float = 1.0,
+        delta: float = 0.05,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+    ) -> None:
+        super().__init__(space, reward_range=reward_range)
+        if not isinstance(cover, Cover):
+            raise ValueError(f"`cover` must be a Cover, got {type(cover).__name__}")
+        self.cover = copy.deepcopy(cover)
+        self.scale = positive_number("scale", scale)
+        self.delta = probability("delta", delta)
+        self._tallies: list[Tally] = []
+
+    def decide(self, context: Context) -> Decision:
+        """Return a deterministic policy, optimal for the model of the context's cell with bonuses."""
+        tally = self.tally(context)
+        model = self._model(tally)
+        optimistic = model.rewards + self.bonus(tally.counts.sum(axis=2))
+        return Decision(policy=best_response(model, optimistic[None], cap=1.0)[0], model=model)
+
+    def bonus(self, visits: FloatArray) -> FloatArray:
+        """Return c·H·√(L/N) for N = `visits`, and where that is 0 more than a pair that was tried can be worth."""
+        states, actions, horizon = self.space.states, self.space.actions, self.space.horizon
+        logarithm = math.log(5.0 * states * actions * horizon * (self.episodes_seen + 1) / self.delta)
+        widest = self.scale * horizon * math.sqrt(logarithm)
+        return np.where(visits > 0.0, widest / np.sqrt(np.maximum(visits, 1.0)), horizon + widest)
+
+    def model(self, context: Context) -> TabularMDP:
+        """Return the frequencies and mean rewards of the context's cell; uniform and 0 where nothing was tried."""
+        return self._model(self.tally(context))
+
+    def tally(self, context: Context) -> Tally:
+        """Return what happened in the context's cell so far; zeros if it is not open."""
+        cell = self.cover.cell(context)
+        return self._tallies[cell] if cell < len(self._tallies) else self._empty_tally()
+
+    def _empty_tally(self) -> Tally:
+        pairs = (self.space.states, self.space.actions)
+        return Tally(counts=np.zeros((*pairs, self.space.states)), rewards=np.zeros(pairs))
+
+    def _model(self, tally: Tally) -> TabularMDP:
+        visits = tally.counts.sum(axis=2)
+        tried = np.maximum(visits, 1.0)
+        frequencies = tally.counts / tried[:, :, None]
+        frequencies[visits == 0.0] = 1.0 / self.space.states
+        return self.space.mdp(transitions=frequencies, rewards=tally.rewards / tried)
+
+    def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
+        cell = self.cover.open(trajectory.context)
+        while len(self._tallies) <= cell:
+            self._tallies.append(self._empty_tally())
+        states, actions = trajectory.states[:-1], trajectory.actions
+        np.add.at(self._tallies[cell].counts, (states, actions, trajectory.next_states), 1.0)
+        np.add.at(self._tallies[cell].rewards, (states, actions), rewards)
+
+    def _learned(self) -> dict[str, NDArray[Any]]:
+        empty = self._empty_tally()
+        counts, rewards = (
+            np.array([tally[part] for tally in self._tallies]).reshape(-1, *empty[part].shape) for part in (0, 1)
+        )
+        return {"counts": counts, "rewards": rewards, **self.cover.state()}
+
+    def _load_learned(self, state: State, episodes: int) -> None:
+        empty = self._empty_tally()
+        counts, rewards = (numbers(name, state, (None, *getattr(empty, name).shape)) for name in Tally._fields)
+        cover = copy.deepcopy(self.cover)
+        cover.load_state(state)
+        if not len(counts) == len(rewards) <= len(cover):
+            raise ValueError(f"`state` must hold tables for {len(cover)} cells, got {len(counts)} and {len(rewards)}")
+        self.cover = cover
+        self._tallies = [Tally(*tables) for tables in zip(counts, rewards, strict=True)]

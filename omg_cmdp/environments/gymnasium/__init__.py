@@ -1,0 +1,1 @@
+"""Worlds made of Gymnasium environments, and Gymnasium environments made of worlds."""

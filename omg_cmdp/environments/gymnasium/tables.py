@@ -1,0 +1,83 @@
+"""What the tables of a Gymnasium environment say: every outcome of every action, in one context.
+
+`P[s][a]` lists (probability, next state, reward, terminated), and next states repeat. Here a terminated transition
+leads to one more state, S, where the episode waits for its horizon and earns nothing. (Of Gymnasium's own tables some
+have terminal states that go on.)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.mdp.episode import Trajectory
+from omg_cmdp.validation import FloatArray
+
+IntArray = NDArray[np.int64]
+
+
+@final
+class Outcomes:
+    """One line for each outcome with a positive probability, in the order of its cell (s, a, s').
+
+    `states` counts those of the environment, S; the tables have S + 1.
+    """
+
+    def __init__(self, table: Any, states: int, actions: int) -> None:
+        lines = [(states, action, states, 1.0, 0.0) for action in range(actions)]
+        try:
+            for state in range(states):
+                for action in range(actions):
+                    for probability, after, reward, terminated in table[state][action]:
+                        reached = states if terminated else int(after)
+                        if not (terminated or 0 <= reached < states) or not math.isfinite(reward):
+                            raise ValueError(
+                                f"({probability}, {after}, {reward}, {terminated}) in P[{state}][{action}]"
+                            )
+                        lines.append((state, action, reached, float(probability), float(reward)))
+        except (IndexError, KeyError, TypeError, ValueError) as error:
+            rule = f"list (probability, next state, reward, terminated) for {states} states and {actions} actions"
+            raise ValueError(f"`P` of the environment must {rule}, got {error!r}: else pass tables=False") from error
+        self.shape = (states + 1, actions, states + 1)
+        columns = np.array(sorted(line for line in lines if line[3] > 0.0))
+        self.cells: IntArray = np.asarray(np.ravel_multi_index(tuple(columns[:, :3].astype(np.int64).T), self.shape))
+        self.probabilities, self.rewards = np.ascontiguousarray(columns[:, 3]), np.ascontiguousarray(columns[:, 4])
+        self._cumulative = np.concatenate([[0.0], self.probabilities.cumsum()])
+
+    def same_as(self, other: Outcomes) -> bool:
+        """Return whether both are the same tables."""
+        return all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in ("cells", "probabilities", "rewards")
+        )
+
+    def transitions(self) -> FloatArray:
+        """Return the kernel (S + 1, A, S + 1)."""
+        kernel = np.bincount(self.cells, weights=self.probabilities, minlength=math.prod(self.shape))
+        return np.asarray(kernel.reshape(self.shape))
+
+    def mean_rewards(self) -> FloatArray:
+        """Return E[r | s, a], (S + 1, A), in the environment's units."""
+        states, actions, _ = self.shape
+        earned = self.probabilities * self.rewards
+        means = np.bincount(self.cells // states, weights=earned, minlength=states * actions)
+        return np.asarray(means.reshape(states, actions))
+
+    def draw(self, episode: Trajectory, uniforms: FloatArray) -> FloatArray:
+        """Return a reward for every step of `episode`, from its distribution given state, action and next state."""
+        cells = self._cells(episode)
+        first, last = self.cells.searchsorted(cells, side="left"), self.cells.searchsorted(cells, side="right")
+        low, high = self._cumulative[first], self._cumulative[last]
+        found = self._cumulative.searchsorted(low + uniforms * (high - low), side="right") - 1
+        return np.asarray(self.rewards[np.clip(found, first, last - 1)])
+
+    def _cells(self, episode: Trajectory) -> IntArray:
+        return np.asarray(np.ravel_multi_index((episode.states[:-1], episode.actions, episode.next_states), self.shape))
+
+    def first_impossible_step(self, episode: Trajectory) -> int | None:
+        """Return the first step of `episode` that these tables exclude; None if all of it can happen."""
+        possible = set(zip(self.cells.tolist(), self.rewards.round(6).tolist(), strict=True))
+        seen = zip(self._cells(episode).tolist(), episode.rewards.round(6).tolist(), strict=True)
+        return next((step for step, outcome in enumerate(seen) if outcome not in possible), None)

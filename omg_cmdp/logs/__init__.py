@@ -1,0 +1,8 @@
+"""Episodes that somebody else has played: read from a table, learned from, and used to value another policy."""
+
+from omg_cmdp.logs.log import Log
+from omg_cmdp.logs.off_policy import Estimate, doubly_robust, importance_sampling
+from omg_cmdp.logs.readers import read_export, read_frame
+from omg_cmdp.logs.warm_start import warm_start
+
+__all__ = ["Estimate", "Log", "doubly_robust", "importance_sampling", "read_export", "read_frame", "warm_start"]

@@ -1,0 +1,190 @@
+"""Tables of logged episodes, read into a `Log`; what is wrong is refused by column, rule and row.
+
+`read_frame` takes a row for every step, in any order:
+
+    episode      a label; the episodes of the log come in the order in which the table first names them
+    step         0..H-1, each once in every episode
+    context      the columns named by `context`, equal in all rows of an episode
+    state, action, reward, next_state   the next state is the state of the step after
+    propensity   the probability with which the action was taken, in (0, 1]; the column may be absent
+
+All episodes have the horizon's length. One that ended early is carried on in an absorbing state with reward 0, which
+the space must have; one that was cut off must be left out.
+
+`read_export` takes a row for every episode, as `omg-cmdp export --to csv` and `--to parquet` write them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.contexts import Context, context_from_json
+from omg_cmdp.logs.log import Log
+from omg_cmdp.mdp.episode import Trajectory
+from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.validation import FloatArray, first_index, interval
+
+if TYPE_CHECKING:
+    import pandas
+
+COLUMNS = ("episode", "step", "state", "action", "reward", "next_state", "propensity")
+LISTS = ("states", "actions", "rewards", "propensities")
+"""Of both, the last may be absent."""
+
+
+def read_frame(
+    frame: pandas.DataFrame,
+    space: Space,
+    *,
+    context: str | Sequence[str] | None = None,
+    columns: Mapping[str, str] | None = None,
+    reward_range: tuple[float, float] = (0.0, 1.0),
+) -> Log:
+    """Return the episodes of a table with a row for every step.
+
+    `context` lists columns of numbers, which make a vector, or is the name of one column, whose entries are labels. If
+    it is None these are `context_0`, `context_1`, ..., or `context`: a log of `omg_cmdp.play` is read as it is.
+    `columns` says under which name a column stands, where that is not its own: {"state": "s_t"}.
+
+    >>> import pandas
+    >>> rows = {"episode": [7, 7], "step": [0, 1], "age": [0.4, 0.4], "state": [0, 1], "action": [1, 0]}
+    >>> frame = pandas.DataFrame({**rows, "reward": [0.0, 1.0], "next_state": [1, 1], "propensity": [0.5, 0.5]})
+    >>> log = read_frame(frame, Space(states=2, actions=2, horizon=2), context=["age"])
+    >>> log.trajectories[0].context, log.trajectories[0].states
+    (array([0.4]), array([0, 1, 1]))
+    """
+    table = _Steps(frame, _names(columns or {}), space.horizon)
+    states, actions = table.whole("state", space.states), table.whole("action", space.actions)
+    next_states, rewards = table.whole("next_state", space.states), table.numbers("reward")
+    low, high = interval("reward_range", reward_range)
+    table.refuse("reward", ~((rewards >= low) & (rewards <= high)), f"lie in [{low:g}, {high:g}]")
+    table.refuse("action", ~space.admissible[states, actions], "be admissible in its state")
+    visited = np.hstack([states, next_states[:, -1:]])
+    table.refuse("next_state", next_states != visited[:, 1:], "be the state of the next step")
+    propensities = None
+    if table.names["propensity"] in frame:
+        propensities = table.numbers("propensity")
+        table.refuse("propensity", ~((propensities > 0.0) & (propensities <= 1.0)), "lie in (0, 1]")
+    trajectories = [
+        Trajectory(context=c, states=s, actions=a, rewards=r)
+        for c, s, a, r in zip(table.contexts(context or _usual(frame)), visited, actions, rewards, strict=True)
+    ]
+    return Log(space, trajectories, propensities, reward_range=reward_range)
+
+
+def read_export(frame: pandas.DataFrame, space: Space) -> Log:
+    """Return the episodes of an exported table, whose rows hold lists: `states`, `actions`, `rewards`, `propensities`.
+
+    The rows must be of one world; they may be of several agents and seeds. Agents that draw a whole policy first have
+    propensities of 1, which say nothing about what they might have done: leave them out before you value a policy.
+    """
+    _require(frame, ("context", *LISTS[:-1]))
+    if "world" in frame and frame["world"].nunique() > 1:
+        raise ValueError(f"column 'world' must hold one world, got {frame['world'].unique().tolist()}: choose one")
+    given = [name for name in LISTS if name in frame]
+    trajectories, propensities = [], []
+    for row, context, *lists in zip(frame.index, frame["context"], *(frame[name] for name in given), strict=True):
+        try:
+            states, actions, rewards, *chances = (json.loads(x) if isinstance(x, str) else x for x in lists)
+            episode = Trajectory(context=context_from_json(context), states=states, actions=actions, rewards=rewards)
+            Log(space, [episode], *([each] for each in chances))  # which says what is wrong, if anything is
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"row {row} must hold an episode of the space: {error}") from error
+        trajectories.append(episode)
+        propensities += chances
+    return Log(space, trajectories, propensities or None)
+
+
+def _usual(frame: pandas.DataFrame) -> str | list[str]:
+    numbered = [name for name in frame if re.fullmatch(r"context_\d+", str(name))]
+    return sorted(numbered, key=lambda name: int(name.removeprefix("context_"))) or "context"
+
+
+class _Steps:
+    """The rows of a frame by episode and step; columns are arrays (n, H)."""
+
+    def __init__(self, frame: pandas.DataFrame, names: Mapping[str, str], horizon: int) -> None:
+        _require(frame, [names[name] for name in COLUMNS[:-1]])
+        self.frame, self.names = frame, names
+        self.rows: NDArray[np.int64] = np.arange(len(frame))
+        episodes = frame[names["episode"]].factorize()[0]
+        self.refuse("episode", episodes < 0, "be a label")
+        steps = self.whole("step", horizon)
+        self.rows = np.lexsort((steps, episodes))
+        episodes, steps = episodes[self.rows], steps[self.rows]
+        places = np.arange(len(frame)) - np.searchsorted(episodes, episodes)
+        self.refuse("step", steps != places, f"run from 0 to {horizon - 1}, each once in an episode")
+        ends = np.append(np.diff(episodes) > 0, True)
+        advice = "carry the episode on in an absorbing state if it ended early, leave it out if it was cut off"
+        self.refuse("step", ends & (steps < horizon - 1), f"reach {horizon - 1} in every episode ({advice})")
+        self.rows = self.rows.reshape(-1, horizon)
+
+    def numbers(self, name: str, advice: str = "") -> FloatArray:
+        """Return a column of finite numbers."""
+        import pandas
+
+        column = pandas.to_numeric(self.frame[self.names.get(name, name)], errors="coerce")
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)[self.rows]
+        self.refuse(name, ~np.isfinite(values), f"be a finite number{advice}")
+        return np.asarray(values)
+
+    def whole(self, name: str, count: int) -> NDArray[np.int64]:
+        """Return a column of numbers in 0..count-1."""
+        values = self.numbers(name)
+        self.refuse(name, (values != values.round()) | (values < 0) | (values >= count), f"lie in 0..{count - 1}")
+        return values.astype(np.int64)
+
+    def contexts(self, context: str | Sequence[str]) -> Iterator[Context]:
+        """Yield the context of every episode: a label, or a vector."""
+        import pandas
+
+        names = [context] if isinstance(context, str) else list(context)
+        _require(self.frame, names)
+        columns = []
+        for name in names:
+            if isinstance(context, str):
+                column = self.frame[name].astype(object).to_numpy()[self.rows]
+                unfit = [not isinstance(entry, Hashable) or bool(pandas.isna(entry)) for entry in column.flat]
+                rule = "be a label, and a vector stand in columns of numbers"
+                self.refuse(name, np.reshape(unfit, column.shape), rule)
+            else:
+                labels = isinstance(self.frame[name].iloc[0], str)
+                column = self.numbers(name, f" (a label is a context by itself: context={name!r})" if labels else "")
+            self.refuse(name, column != column[:, :1], "be the same in all rows of an episode")
+            columns.append(column[:, 0])
+        yield from columns[0].tolist() if isinstance(context, str) else np.stack(columns, axis=1)
+
+    def refuse(self, name: str, bad: NDArray[np.bool_], rule: str) -> None:
+        """Raise if there is anything `bad`, an array like `rows`."""
+        if not bad.any():
+            return
+        row, column = self.rows[first_index(np.asarray(bad))], self.names.get(name, name)
+        value, label = self.frame[column].iloc[row], self.frame.index[row]
+        raise ValueError(f"column {column!r} must {rule}, got {value} in row {label}")
+
+
+def _names(columns: Mapping[str, str]) -> dict[str, str]:
+    """Return under which name each column stands."""
+    for name in columns:
+        if name not in COLUMNS:
+            raise ValueError(f"`columns` must rename some of {', '.join(COLUMNS)}, got {name!r}")
+    return {name: columns.get(name, name) for name in COLUMNS}
+
+
+def _require(frame: Any, names: Iterable[str]) -> None:
+    """Raise unless `frame` is a data frame with rows, and with these columns, each of them once."""
+    import pandas
+
+    if not isinstance(frame, pandas.DataFrame) or not len(frame):
+        raise ValueError(f"`frame` must be a pandas.DataFrame with at least one row, got {type(frame).__name__}")
+    if not frame.columns.is_unique:
+        raise ValueError(f"`frame` must have each column once, got {list(frame.columns)}")
+    for name in names:
+        if name not in frame:
+            raise ValueError(f"`frame` must have a column {name!r}, got {list(frame.columns)}")

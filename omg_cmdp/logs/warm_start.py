@@ -1,0 +1,42 @@
+"""An agent that begins with what a log can teach.
+
+The oracles are regressions: they learn f(c, s, a) and P(·|c, s, a) from any episodes, whoever played them, provided
+that nothing unseen decided both the action and what followed it. Nor does the theorem ask who played: an oracle's bound
+holds for any sequence of episodes, and an error made on a logged one is not negative. So the errors on the agent's own
+T episodes are bounded by what the oracles' bounds allow for all n + T, logged ones first. What is not promised is help:
+a log that never tried an action says nothing about it.
+
+The agent counts logged episodes as its own: rules for γ that look at the number of the episode go on from n, and
+`episodes`, where an agent asks for it, is n + T.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from numpy.typing import NDArray
+
+from omg_cmdp.agents.base import Agent
+from omg_cmdp.logs.log import Log
+
+A = TypeVar("A", bound=Agent)
+
+
+def warm_start(agent: A, log: Log) -> A:
+    """Teach `agent` all episodes of `log`, in order, and return it.
+
+    If it refuses one of them, it is put back to where it was, provided that it can be saved.
+    """
+    before: Mapping[str, NDArray[Any]] | None = None
+    with contextlib.suppress(NotImplementedError):
+        before = agent.state()
+    for place, trajectory in enumerate(log.trajectories):
+        try:
+            agent.update(trajectory)
+        except Exception as error:
+            if before is not None:
+                agent.load_state(before)
+            raise ValueError(f"`log` must hold episodes of the agent's kind, got episode {place}: {error}") from error
+    return agent

@@ -1,0 +1,1 @@
+"""Oracles made of oracles."""

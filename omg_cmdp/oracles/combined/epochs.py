@@ -1,0 +1,96 @@
+"""Predictions that change only at doubling epochs: after episodes 1, 2, 4, 8, ...
+
+FALCON (Simchi-Levi and Xu, *Mathematics of Operations Research* 2022) refits its model O(log T) times and plays by one
+fit for a whole epoch, with the data of all epochs before. Its analysis needs the fit of an epoch to be independent of
+the epoch's contexts, which are i.i.d.: nothing is proven for contexts that an adversary chooses.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, final
+
+import numpy as np
+
+from omg_cmdp.contexts import Context
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.oracles.combined.composite import Composite
+from omg_cmdp.oracles.frame import DynamicsForecasters, RewardForecasters
+from omg_cmdp.oracles.losses import Episode
+from omg_cmdp.validation import FloatArray, positive_integer
+
+
+def epoch_starts(episodes: int) -> list[int]:
+    """Return after how many episodes the epochs began, the current one included, if `episodes` are over.
+
+    >>> epoch_starts(0), epoch_starts(1), epoch_starts(7)
+    ([0], [0, 1], [0, 1, 2, 4])
+    """
+    return [0, *(1 << m for m in range(episodes.bit_length()))]
+
+
+class _Epochs(Composite):
+    """Two oracles with the same settings: a *learner* sees every episode, a *speaker* predicts for a whole epoch."""
+
+    def __init__(self, oracle: Any) -> None:
+        horizon = positive_integer("oracle.horizon", getattr(oracle, "horizon", None))
+        super().__init__([oracle, copy.deepcopy(oracle)], horizon=horizon, part_horizon=horizon, count=1)
+        self._learner, self._speaker = self.oracles
+        try:
+            oracle.state()
+        except NotImplementedError as error:
+            raise ValueError(f"`oracle` must be one that can be saved, got {type(oracle).__name__}") from error
+
+    @property
+    def contexts(self) -> Any:
+        """The contexts that the oracle lists; None if it lists none."""
+        return getattr(self._learner, "contexts", None)
+
+    def _forecasts(self, context: Context) -> FloatArray:
+        return np.asarray(self._speaker.predict(context))[None]
+
+    def _learn(self, context: Context, episode: Episode) -> None:
+        self._learner.update(context, episode.states, episode.actions, episode.outcomes)
+        over = self.episodes + 1
+        if over == epoch_starts(over)[-1]:
+            self._speaker.load_state(self._learner.state())
+
+    def _expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
+        """Return what the speaker knows of its own prediction."""
+        return np.asarray(self._speaker.uncertainty(context))
+
+    def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
+        """Return a draw from the posterior with which the epoch began."""
+        return np.asarray(self._speaker.sample(context, generator))
+
+    def best_loss(self) -> float:
+        """Return the best loss over all episodes."""
+        return float(self._learner.best_loss())
+
+    def regret_bound(self, episodes: int, horizon: int) -> float:
+        """Return inf: half of the episodes are predicted from the other half."""
+        positive_integer("episodes", episodes)
+        positive_integer("horizon", horizon)
+        return float("inf")
+
+
+@final
+class EpochRewards(_Epochs, RewardForecasters):
+    """A reward oracle, online or offline, heard only at the beginning of an epoch. It must be one that can be saved.
+
+    >>> from omg_cmdp.oracles import CountRewards
+    >>> oracle = EpochRewards(CountRewards(states=1, actions=1, horizon=1))
+    >>> for _ in range(7):
+    ...     oracle.update("any", states=[0], actions=[0], rewards=[1.0])
+    >>> oracle.predict("any")  # four successes are known
+    array([[0.83333333]])
+    """
+
+    kind = RewardOracle
+
+
+@final
+class EpochDynamics(_Epochs, DynamicsForecasters):
+    """A dynamics oracle, online or offline, heard only at the beginning of an epoch."""
+
+    kind = DynamicsOracle

@@ -1,0 +1,159 @@
+"""The compiled loops of the softmax oracle, for one episode: all its examples share the features z.
+
+Like `kernels`, one file that calls nothing outside itself.
+"""
+
+import math
+
+import numpy as np
+
+from omg_cmdp.jit import compiled
+
+
+@compiled
+def softmax(logits, probabilities):
+    """Fill exp(u)/Σexp(u): 0 where the logit is -inf, and never 0 elsewhere."""
+    largest = logits.max()
+    total = 0.0
+    for i in range(len(logits)):
+        possible = logits[i] > -math.inf
+        probabilities[i] = math.exp(max(logits[i] - largest, -600.0)) if possible else 0.0
+        total += probabilities[i]
+    for i in range(len(logits)):
+        probabilities[i] /= total
+
+
+@compiled
+def softmax_table(weights, offsets, row, table):
+    """Fill softmax(offsets + weights·z) for every pair; weights (pairs, K, d), offsets and table (pairs, K)."""
+    pairs, successors, size = weights.shape
+    logits = np.empty(successors)
+    for pair in range(pairs):
+        for i in range(successors):
+            logit = offsets[pair, i]
+            for j in range(size):
+                logit += weights[pair, i, j] * row[j]
+            logits[i] = logit
+        softmax(logits, table[pair])
+
+
+@compiled
+def tally(pairs, outcomes, possible, distinct, counts):
+    """Fill the distinct pairs of an episode and how often each led where, (H, K); return how many they are.
+
+    What cannot happen teaches nothing about what can, and is left out.
+    """
+    found = 0
+    for h in range(len(pairs)):
+        k = 0
+        while k < found and distinct[k] != pairs[h]:
+            k += 1
+        if k == found:
+            distinct[k] = pairs[h]
+            counts[k] = 0.0
+            found += 1
+        counts[k, outcomes[h]] += possible[pairs[h], outcomes[h]]
+    return found
+
+
+@compiled
+def proximal_logits(start, variances, counts, logits, probabilities):
+    """Fill the minimiser of Σ (u - start)²/(2·variance) + n·logsumexp(u) - counts·u over the possible logits.
+
+    Newton's method; the Hessian is diagonal minus rank one. Damped by log(1 + β)/β, β the range of the step, which
+    makes it converge from anywhere for this (generalised self-concordant) function.
+    """
+    visits = counts.sum()
+    step = np.zeros(len(start))
+    logits[:] = start
+    for _ in range(100):
+        softmax(logits, probabilities)
+        along = shrink = 0.0
+        for i in range(len(start)):
+            if probabilities[i] > 0.0:
+                damped = 1.0 + visits * probabilities[i] * variances[i]
+                gradient = logits[i] - start[i] + variances[i] * (visits * probabilities[i] - counts[i])
+                step[i] = gradient / damped
+                along += probabilities[i] * step[i]
+                shrink += probabilities[i] / damped
+        lowest, highest = math.inf, -math.inf
+        for i in range(len(start)):
+            if probabilities[i] > 0.0:
+                stiffness = visits * probabilities[i] * variances[i]
+                step[i] += stiffness / (1.0 + stiffness) * along / shrink
+                lowest, highest = min(lowest, step[i]), max(highest, step[i])
+        span = highest - lowest
+        length = math.log1p(span) / span if span > 1e-8 else 1.0
+        for i in range(len(start)):
+            if probabilities[i] > 0.0:
+                logits[i] -= length * step[i]
+        if max(abs(lowest), abs(highest)) < 1e-12:
+            break
+    softmax(logits, probabilities)
+
+
+@compiled
+def newton_fit(weights, covariances, offsets, row, pairs, counts):
+    """Fit the examples (counts of next states for each of `pairs`) against the quadratic summary of the past."""
+    successors, size = weights.shape[1], weights.shape[2]
+    start, logits, probabilities, variances = np.empty((4, successors))
+    directions = np.empty((successors, size))
+    for k in range(len(pairs)):
+        weight, covariance = weights[pairs[k]], covariances[pairs[k]]
+        for i in range(successors):
+            start[i] = offsets[pairs[k], i]
+            variances[i] = 0.0
+            for j in range(size):
+                start[i] += weight[i, j] * row[j]
+                directions[i, j] = 0.0
+                for m in range(size):
+                    directions[i, j] += covariance[i, j, m] * row[m]
+                variances[i] += directions[i, j] * row[j]
+        proximal_logits(start, variances, counts[k], logits, probabilities)
+        visits = counts[k].sum()
+        for i in range(successors):
+            if probabilities[i] == 0.0 or variances[i] == 0.0:
+                continue
+            move = (logits[i] - start[i]) / variances[i]
+            curvature = visits * probabilities[i] * (1.0 - probabilities[i])
+            shrink = curvature / (1.0 + curvature * variances[i])
+            for j in range(size):
+                weight[i, j] += move * directions[i, j]
+                for m in range(size):
+                    covariance[i, j, m] -= shrink * directions[i, j] * directions[i, m]
+
+
+@compiled
+def newton_step(weights, inverses, offsets, row, pairs, counts, curvature):
+    """Take W ← W - G·A⁻¹ for each of `pairs`, after A += κ·n·zzᵀ, G the gradient of the frozen forecast's loss.
+
+    Return the largest squared norm of the new weights.
+    """
+    largest = 0.0
+    successors, size = weights.shape[1], weights.shape[2]
+    logits, probabilities = np.empty((2, successors))
+    direction = np.empty(size)
+    for k in range(len(pairs)):
+        weight, inverse = weights[pairs[k]], inverses[pairs[k]]
+        visits = counts[k].sum()
+        leverage = 0.0
+        for j in range(size):
+            direction[j] = 0.0
+            for m in range(size):
+                direction[j] += inverse[j, m] * row[m]
+            leverage += direction[j] * row[j]
+        damped = 1.0 + curvature * visits * leverage
+        for j in range(size):
+            for m in range(size):
+                inverse[j, m] -= curvature * visits / damped * direction[j] * direction[m]
+        for i in range(successors):
+            logits[i] = offsets[pairs[k], i]
+            for j in range(size):
+                logits[i] += weight[i, j] * row[j]
+        softmax(logits, probabilities)
+        for i in range(successors):
+            gradient = visits * probabilities[i] - counts[k, i]
+            for j in range(size):
+                weight[i, j] -= gradient * direction[j] / damped
+        largest = max(largest, (weight * weight).sum())
+    return largest

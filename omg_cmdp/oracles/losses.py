@@ -1,0 +1,215 @@
+"""The two prediction games, square loss and log loss, with what makes them easy: both are *mixable*.
+
+A loss ℓ is η-mixable if for all forecasts f_1..f_N and weights w there is one forecast f̂ with
+
+    ℓ(f̂, y) <= -(1/η)·log Σ w_i·exp(-η·ℓ(f_i, y))     for every outcome y.
+
+Square loss on [0, 1] is 2-mixable, by Vovk's substitution f̂ = ½ + (g(0) - g(1))/2, g(y) the right side above; log loss
+is 1-mixable, by the mean (Vovk 1990, 1998).
+"""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from omg_cmdp.jit import lazy
+from omg_cmdp.validation import FloatArray, distributions, in_range
+
+kernels = lazy("omg_cmdp.oracles.kernels.classes")
+
+IntArray = NDArray[np.int64]
+_INTEGERS, _REALS = np.dtype(np.int64), np.dtype(np.float64)
+
+SMALLEST_PROBABILITY = 1e-150
+"""Log loss is cut off here, at 345: a transition that a model excludes costs much, but the oracle goes on."""
+
+
+class Episode(NamedTuple):
+    """One checked episode of H examples."""
+
+    states: IntArray
+    actions: IntArray
+    outcomes: NDArray[Any]
+    """Rewards, or next states."""
+    pairs: IntArray
+    """Where the examples are in a flattened table over (S, A) or (H, S, A)."""
+    cells: IntArray
+    """Where they are in a flattened table of forecasts: the pair, and for transitions the next state."""
+
+
+class Game(abc.ABC):
+    """A mixable loss between tables of forecasts and the outcomes of an episode."""
+
+    rate: ClassVar[float]
+    """The largest η at which the loss is mixable."""
+
+    @abc.abstractmethod
+    def aggregate(self, losses: FloatArray, rate: float, forecasts: FloatArray) -> FloatArray:
+        """Return the forecast (...) that stands for K `forecasts` (K, ...) with weights ∝ exp(-rate·losses)."""
+
+    @abc.abstractmethod
+    def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Episode) -> float:
+        """Add the loss of each of K `forecasts` in the episode to `losses`; return the loss of their aggregate."""
+
+    @abc.abstractmethod
+    def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
+        """Return (..., S, A): what the agent pays for, (f* - f̂)² or D²(P*, P̂)."""
+
+    @abc.abstractmethod
+    def check_tables(self, name: str, tables: FloatArray) -> None:
+        """Raise unless `tables` (N, ...) are tables of this game, stationary or step-dependent."""
+
+    @abc.abstractmethod
+    def pairs(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return (S, A) or (H, S, A) of a table of `shape`."""
+
+    @abc.abstractmethod
+    def read(
+        self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
+    ) -> Episode:
+        """Return the episode, checked against a table of `shape`."""
+
+
+class SquareLoss(Game):
+    """ℓ(f, y) = (f - y)², both in [0, 1]."""
+
+    rate = 2.0
+
+    def aggregate(self, losses: FloatArray, rate: float, forecasts: FloatArray) -> FloatArray:
+        """Return the substitution.
+
+        >>> SQUARE.aggregate(np.zeros(2), 2.0, np.array([[0.0, 0.3], [1.0, 0.3]])).round(12)
+        array([0.5, 0.3])
+        """
+        if len(losses) == 1:
+            return np.array(forecasts[0])
+        aggregate = np.empty(forecasts.shape[1:])
+        kernels.aggregate_square(losses, rate, np.ascontiguousarray(forecasts), aggregate)
+        return aggregate
+
+    def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Episode) -> float:
+        """Charge Σ (f - r)²."""
+        tables = np.ascontiguousarray(forecasts)
+        own: float = kernels.charge_square(losses, rate, tables, episode.cells, episode.outcomes)
+        return own
+
+    def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
+        """Return (f* - f̂)²."""
+        return np.asarray((truth - forecast) ** 2)
+
+    def check_tables(self, name: str, tables: FloatArray) -> None:
+        """Raise unless `tables` are (N, S, A) or (N, H, S, A), in [0, 1]."""
+        if tables.ndim not in (3, 4) or tables.size == 0:
+            raise ValueError(f"`{name}` must return shape (N, S, A) or (N, H, S, A), got {tables.shape}")
+        in_range(name, tables, 0.0, 1.0)
+
+    def pairs(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shape itself."""
+        return shape
+
+    def read(
+        self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
+    ) -> Episode:
+        """Return the episode with rewards in [0, 1]."""
+        visited, taken = _vector("states", states, horizon, _INTEGERS), _vector("actions", actions, horizon, _INTEGERS)
+        earned, pairs = _vector("rewards", outcomes, horizon, _REALS), np.empty(horizon, dtype=_INTEGERS)
+        if not kernels.read_rewards(visited, taken, earned, *_sizes(shape, horizon), pairs):
+            _refuse("states", visited, shape[-2])
+            _refuse("actions", taken, shape[-1])
+            bad = next(r for r in earned.tolist() if not 0.0 <= r <= 1.0)
+            raise ValueError(f"`rewards` must lie in [0, 1], got {bad}")
+        return Episode(visited, taken, earned, pairs, pairs)
+
+
+class LogLoss(Game):
+    """ℓ(P, s') = -log P(s'), cut off at `SMALLEST_PROBABILITY`."""
+
+    rate = 1.0
+
+    def aggregate(self, losses: FloatArray, rate: float, forecasts: FloatArray) -> FloatArray:
+        """Return the mean, Σ w·P."""
+        if len(losses) == 1:
+            return np.array(forecasts[0])
+        aggregate = np.empty(forecasts.shape[1:])
+        kernels.aggregate_log(losses, rate, np.ascontiguousarray(forecasts), aggregate)
+        return aggregate
+
+    def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Episode) -> float:
+        """Charge -Σ log P."""
+        tables = np.ascontiguousarray(forecasts)
+        own: float = kernels.charge_log(losses, rate, tables, episode.cells, SMALLEST_PROBABILITY)
+        return own
+
+    def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
+        """Return D² = Σ (√P* - √P̂)² over next states."""
+        return np.asarray(((np.sqrt(truth) - np.sqrt(forecast)) ** 2).sum(axis=-1))
+
+    def check_tables(self, name: str, tables: FloatArray) -> None:
+        """Raise unless `tables` are (N, S, A, S) or (N, H, S, A, S), rows on the simplex."""
+        if tables.ndim not in (4, 5) or tables.shape[-1] != tables.shape[-3] or tables.size == 0:
+            raise ValueError(f"`{name}` must return shape (N, S, A, S) or (N, H, S, A, S), got {tables.shape}")
+        distributions(name, tables)
+
+    def pairs(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shape without the next state."""
+        return shape[:-1]
+
+    def read(
+        self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
+    ) -> Episode:
+        """Return the episode with next states."""
+        visited, taken = _vector("states", states, horizon, _INTEGERS), _vector("actions", actions, horizon, _INTEGERS)
+        reached = _vector("next_states", outcomes, horizon, _INTEGERS)
+        pairs, cells = np.empty(horizon, dtype=_INTEGERS), np.empty(horizon, dtype=_INTEGERS)
+        if not kernels.read_transitions(visited, taken, reached, *_sizes(shape[:-1], horizon), pairs, cells):
+            _refuse("states", visited, shape[-3])
+            _refuse("actions", taken, shape[-2])
+            _refuse("next_states", reached, shape[-1])
+        return Episode(visited, taken, reached, pairs, cells)
+
+
+SQUARE, LOG = SquareLoss(), LogLoss()
+
+
+def exponential_weights(losses: FloatArray, rate: float) -> FloatArray:
+    """Return w ∝ exp(-rate·losses), none below e⁻⁷⁰⁰ of the largest: who was wrong is never quite forgotten."""
+    weights = np.exp(np.maximum(-rate * (losses - losses.min()), -700.0))
+    return np.asarray(weights / weights.sum())
+
+
+def _sizes(shape: tuple[int, ...], horizon: int) -> tuple[int, ...]:
+    """Return (steps, S, A) of a table over `shape`, (S, A) or (H, S, A)."""
+    if len(shape) == 2:
+        return 1, *shape
+    if shape[0] != horizon:
+        raise ValueError(f"`horizon` must be the number of steps of the tables, {shape[0]}, got {horizon}")
+    return shape
+
+
+def _refuse(name: str, values: IntArray, count: int) -> None:
+    """Raise if one of `values` is out of range."""
+    for value in values.tolist():
+        if not 0 <= value < count:
+            raise ValueError(f"`{name}` must lie in 0..{count - 1}, got {value}")
+
+
+def _vector(name: str, values: ArrayLike, length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return a fresh array, so that nothing refers to the caller's."""
+    if type(values) is np.ndarray and values.dtype == dtype and values.shape == (length,):
+        return values.copy()
+    try:
+        array = np.array(values)
+    except ValueError:
+        raise ValueError(f"`{name}` must be a vector, got {values!r:.60}") from None
+    if array.shape != (length,):
+        raise ValueError(f"`{name}` must have shape ({length},), one entry per step of the episode, got {array.shape}")
+    if array.dtype == dtype:
+        return array
+    kinds, rule = ("iu", "integers") if dtype == _INTEGERS else ("biuf", "real numbers")
+    if array.dtype.kind not in kinds:
+        raise ValueError(f"`{name}` must be {rule}, got dtype {array.dtype}")
+    return array.astype(dtype)

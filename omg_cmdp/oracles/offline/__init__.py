@@ -1,0 +1,1 @@
+"""Offline oracles: the best fit to all past episodes."""

@@ -1,0 +1,143 @@
+"""`plan`: the policy of one episode, from one concave program over occupancy measures; `plan_many`: a batch of them.
+
+    plan(mdp, gamma=γ, weights=w)     max ⟨q, r⟩ + (1/γ)·Σ w·log q     (w = 1: line 8 of OMG-CMDP!, Levy et al. 2023)
+    plan(mdp, uncertainty=u)          max ⟨q, r⟩ + Σ √(u·q)
+
+The sums run over the reachable, admissible (h, s, a).
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import functools
+import os
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from omg_cmdp import validation
+from omg_cmdp.jit import lazy, one_thread
+from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.planning.regularisers import regulariser
+from omg_cmdp.planning.solution import Solution, Status
+from omg_cmdp.validation import FloatArray
+
+solver = lazy("omg_cmdp.planning.solver.solve")
+certifier = lazy("omg_cmdp.planning.solver.certify")
+sparse = lazy("omg_cmdp.planning.solver.sparse")
+tuples = lazy("omg_cmdp.planning.solver.tuples")
+
+SPARSE_FROM, SPARSE_BELOW = 48, 0.25
+"""Sparse rows pay from this many states on, below this share of non-zeros (measured)."""
+
+_NO_ROWS = (np.empty((0, 0, 0), np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+_NO_POLICY = np.empty((0, 0, 0))
+_ANY_THREADS = contextlib.nullcontext()
+
+
+def plan(
+    mdp: TabularMDP,
+    gamma: float | None = None,
+    *,
+    weights: ArrayLike | None = None,
+    uncertainty: ArrayLike | None = None,
+    tolerance: float = 1e-9,
+    start: Solution | None = None,
+) -> Solution:
+    """Return the policy that maximises reward plus regulariser, with a certificate of its optimality.
+
+    Give either `gamma` > 0, optionally with positive `weights`, or `uncertainty` >= 0; tables are (S, A) or (H, S, A).
+    The plan is certified to `tolerance`: γ times the gap for the barrier (the paper asks for 1/(16T)), the gap itself
+    with uncertainty. `start` is an earlier solution of the same shape; it saves time if the problem moved little, and
+    never costs accuracy. One plan runs on one thread, so that its bits do not depend on the machine's load.
+
+    >>> from omg_cmdp import TabularMDP, plan
+    >>> mdp = TabularMDP(transitions=np.ones((1, 2, 1)), rewards=np.array([[1.0, 0.0]]), horizon=1)
+    >>> plan(mdp, gamma=1.0).policy.round(3)  # inverse gap weighting: 1/(λ + γ·gap)
+    array([[[0.618, 0.382]]])
+    """
+    kind, coefficients, scale = regulariser(mdp, gamma, weights, uncertainty)
+    tolerance = validation.positive_number("tolerance", tolerance)
+    earlier = _NO_POLICY if start is None else _earlier_policy(mdp, start)
+
+    kernel, rewards, first, mask = mdp.raw
+    rows = _NO_ROWS
+    if mdp.states >= SPARSE_FROM and np.count_nonzero(kernel) < SPARSE_BELOW * kernel.size:
+        rows = sparse.sparse_rows(kernel, mask)
+    with one_thread() if mdp.states >= tuples.BLAS_FROM else _ANY_THREADS:
+        # Half of the tolerance is for the loop; the rest absorbs what recomputing the pair changes.
+        policy, values, reached, iterations = solver.solve(
+            kernel, *rows, rewards, first, mask, mdp.horizon, kind, coefficients, 0.5 * tolerance / scale, earlier
+        )
+    occupancy, gap = certifier.certify(kernel, rewards, first, mask, reached, kind, coefficients, policy, values)
+    certificate = gap * scale
+    if certificate != certificate:  # NaN, from numbers beyond the range of floats: nothing is proven
+        certificate = np.inf
+    solution = Solution(
+        policy=policy,
+        occupancy=occupancy,
+        values=values,
+        certificate=certificate,
+        status=Status.SOLVED if certificate <= tolerance else Status.STALLED,
+        iterations=iterations,
+    )
+    if start is not None and solution.status is Status.STALLED:
+        cold = plan(mdp, gamma, weights=weights, uncertainty=uncertainty, tolerance=tolerance)
+        return min(solution, cold, key=lambda either: either.certificate)
+    return solution
+
+
+def plan_many(
+    mdps: Iterable[TabularMDP],
+    gamma: float | None = None,
+    *,
+    weights: ArrayLike | None = None,
+    uncertainty: ArrayLike | Sequence[ArrayLike] | None = None,
+    tolerance: float = 1e-9,
+    starts: Sequence[Solution] | None = None,
+    workers: int | None = None,
+) -> list[Solution]:
+    """Return `plan` of every MDP, in order, using all cores; the answers are those of `plan`, bit for bit.
+
+    `weights` and `uncertainty` hold for all MDPs, or are lists with one table for each; `starts` is such a list too.
+    """
+    batch = list(mdps)
+    one = functools.partial(plan, gamma=gamma, tolerance=tolerance)
+    jobs = [
+        functools.partial(one, mdp, weights=w, uncertainty=u, start=s)
+        for mdp, w, u, s in zip(
+            batch,
+            _one_each("weights", weights, len(batch)),
+            _one_each("uncertainty", uncertainty, len(batch)),
+            _one_each("starts", starts, len(batch)),
+            strict=True,
+        )
+    ]
+    workers = min(len(batch), workers or os.cpu_count() or 1)
+    if workers <= 1:
+        return [job() for job in jobs]
+    # The compiled code holds no lock. Chunks, because a small plan costs less than handing it to a thread.
+    size = max(1, min(32, len(batch) // (4 * workers)))
+    chunks = [jobs[i : i + size] for i in range(0, len(jobs), size)]
+    with one_thread(), concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        done = pool.map(lambda chunk: [job() for job in chunk], chunks)
+        return [solution for chunk in done for solution in chunk]
+
+
+def _earlier_policy(mdp: TabularMDP, start: Solution) -> FloatArray:
+    if not isinstance(start, Solution):
+        raise ValueError(f"`start` must be a Solution, got {type(start).__name__}")
+    policy = validation.float_table("start.policy", start.policy)
+    validation.one_of_shapes("start.policy", policy, (mdp.horizon, mdp.states, mdp.actions))
+    return policy
+
+
+def _one_each(name: str, value: object, count: int) -> Sequence[object]:
+    """Return `value` itself if it is a list with one entry per MDP, else that value repeated."""
+    if isinstance(value, (list, tuple)):
+        if len(value) != count:
+            raise ValueError(f"`{name}` must have one entry for each of the {count} MDPs, got {len(value)}")
+        return value
+    return [value] * count

@@ -1,0 +1,1 @@
+"""The planner's compiled method: tables in, policy and values out. Importing this compiles nothing."""

@@ -1,0 +1,59 @@
+"""The compiled certificate, from the tables and the returned pair. `certificate.py` is the same in plain numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import float64, int64, uint8
+
+from omg_cmdp.jit import compiled_for, table
+from omg_cmdp.mdp.thresholds import NEGLIGIBLE
+from omg_cmdp.planning.solver.terms import gap_term
+
+
+@compiled_for(
+    table(float64, 4),  # kernel
+    table(float64, 3),  # rewards
+    table(float64, 1),  # start
+    table(uint8, 2),  # admissible
+    table(uint8, 2),  # reached
+    int64,  # kind
+    table(float64, 3),  # coefficients
+    table(float64, 3),  # policy
+    table(float64, 2),  # values
+)
+def certify(kernel, rewards, start, admissible, reached, kind, coefficients, policy, values):
+    """Return the occupancy measure (H, S, A) of `policy` and the duality gap that it and `values` prove.
+
+    Nothing but the pair and the set of reachable states (H, S) comes from the solver: occupancy and slacks are computed
+    here from the tables. Without positive slacks, or if the policy is likely in a state that counts as unreachable,
+    nothing is proven, and the gap is inf.
+    """
+    horizon, states, actions = policy.shape
+    occupancy = np.zeros((horizon, states, actions))
+    marginal, after = start.copy(), np.empty(states)
+    gap = 0.0
+    for h in range(horizon):
+        k = h % kernel.shape[0]
+        for j in range(states):
+            after[j] = 0.0
+        for s in range(states):
+            if not reached[h, s]:
+                if marginal[s] <= NEGLIGIBLE:
+                    continue
+                gap = np.inf  # the program left out what this plan does: rare for the uniform policy, not for this one
+            for a in range(actions):
+                if admissible[s, a]:
+                    q = marginal[s] * policy[h, s, a]
+                    expected = 0.0
+                    if h + 1 < horizon:
+                        for j in range(states):
+                            after[j] += q * kernel[k, s, a, j]
+                            expected += kernel[k, s, a, j] * values[h + 1, j]
+                    slack = values[h, s] - rewards[h % rewards.shape[0], s, a] - expected
+                    occupancy[h, s, a] = q
+                    if reached[h, s] and q > 0.0 and slack > 0.0:
+                        gap += gap_term(kind, coefficients[h % coefficients.shape[0], s, a], q, slack)
+                    else:
+                        gap = np.inf
+        marginal, after = after, marginal
+    return occupancy, gap

@@ -1,0 +1,235 @@
+"""The planner's loop: a feasible primal-dual interior-point method over occupancy measures.
+
+Both sides of the pair stay feasible, so the duality gap is exact at every iteration. One iteration: Newton towards the
+wanted products; if that step is short, Mehrotra's corrector towards wanted products + centre. The *sum* matters: with
+the larger of the two instead, weights of different size make the method cycle.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from omg_cmdp.jit import fused, leaf
+from omg_cmdp.planning.solver import blocks
+from omg_cmdp.planning.solver.blocks import Factor
+from omg_cmdp.planning.solver.kinds import LOG, ROOT
+from omg_cmdp.planning.solver.program import copy_pair, make_occupancy, make_slacks
+from omg_cmdp.planning.solver.terms import gap_bound, wanted_product
+
+SOLVED, STALLED, LOST = 0, 1, 2
+
+TO_BOUNDARY = 0.99
+"""The part of the way to the boundary that a step may go."""
+NEAR = 0.9
+"""Plain Newton once every product is within this relative distance of the wanted one."""
+LONG = 0.7
+"""A Newton step at least this long is taken without a corrector (which, for ROOT, can hold the pair in place)."""
+SHORT = 0.1
+"""A step shorter than this, on both sides, asks for more centring."""
+CENTRAL = 1e-3
+"""No product may fall below this part of what its neighbours have."""
+
+
+class Newton(NamedTuple):
+    """Work space of one iteration; everything is per tuple but `dvalues`."""
+
+    factor: Factor
+    wanted: np.ndarray  # the product q·z that is aimed at
+    power: np.ndarray  # 1 for LOG, between 1 and 2 for ROOT
+    weights: np.ndarray  # D = power·q/z
+    residual: np.ndarray
+    dq: np.ndarray
+    dz: np.ndarray
+    dvalues: np.ndarray  # (H, S)
+
+
+@fused
+def new_newton(program):
+    n = program.rewards.size
+    return Newton(
+        blocks.allocate(program.kernel, program.tuples),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty((program.tuples.layer.size - 1, program.start.size)),
+    )
+
+
+@leaf
+def product_floor(program, tolerance):
+    """Return the product asked of each tuple on top of its own: for ROOT, where u may be 0, it holds q off 0."""
+    return 0.0 if program.kind == LOG else tolerance / (8 * program.rewards.size)
+
+
+@leaf
+def interior_point(program, pair, tolerance, limit, newton, best):
+    """Improve `pair` in place until its gap is within `tolerance`; return why it stopped, and the iterations.
+
+    `newton` and `best` are work space.
+    """
+    floor, least, slow = product_floor(program, tolerance), np.inf, 0
+    make_slacks(program, pair)
+    copy_pair(pair, best)
+    for iteration in range(limit):
+        gap, excess, distance = aim(program, pair, floor, newton)
+        if gap <= tolerance:
+            return SOLVED, iteration
+        # Newton's method doubles the digits here; when it no longer does, they are used up.
+        slow = 0 if gap < 0.5 * least else slow + 1
+        if gap < least:
+            least = gap
+            copy_pair(pair, best)
+        if slow >= 3 and distance < NEAR:
+            copy_pair(best, pair)
+            return STALLED, iteration
+        if gap == np.inf or not blocks.factorise(program.kernel, program.tuples, newton.weights, newton.factor):
+            break
+        primal, dual = direction(program, pair, newton)
+        if distance <= NEAR:
+            primal, dual = refine(program, pair, newton, floor)
+        elif min(primal, dual) < LONG:
+            primal, dual = corrector(program, pair, newton, excess, primal, dual)
+        move(pair, newton, primal, dual)
+        if distance <= NEAR:
+            make_occupancy(program, pair.q, newton.dvalues)
+            make_slacks(program, pair)
+    copy_pair(best, pair)
+    return LOST, limit
+
+
+@leaf
+def aim(program, pair, floor, newton):
+    """Set the wanted products, the weights D and the residual of Newton's equation.
+
+    Return a bound of the gap, the mean excess of the products over the wanted ones, and the largest relative distance
+    of the two; all are inf if rounding has taken the pair out of the interior.
+    """
+    gap = excess = distance = 0.0
+    n = pair.q.size
+    for i in range(n):
+        product = pair.q[i] * pair.z[i]
+        if not (pair.q[i] > 0.0 and pair.z[i] > 0.0):
+            return np.inf, np.inf, np.inf
+        own = wanted_product(program.kind, program.coefficients[i], pair.q[i])
+        power = 1.0
+        if program.kind == ROOT:
+            # From q·z - ½√(u·q) = constant, linearised; between the plain condition (1) and the root's own (2).
+            power = 1.0 / (1.0 - 0.5 * min(1.0, own / product))
+        newton.wanted[i] = own + floor
+        newton.power[i] = power
+        newton.weights[i] = power * pair.q[i] / pair.z[i]
+        newton.residual[i] = power * (newton.wanted[i] / pair.z[i] - pair.q[i])
+        gap += gap_bound(program.kind, own, product)
+        excess += max(product - newton.wanted[i], 0.0)
+        distance = max(distance, abs(newton.wanted[i] / product - 1.0))
+    return gap, excess / n, distance
+
+
+@leaf
+def direction(program, pair, newton):
+    """Solve B·dq = 0, dz = Bᵀ·dV, dq + D·dz = residual; return the longest steps on the two sides, at most 1."""
+    blocks.flow(program.kernel, program.tuples, newton.residual, newton.dvalues)
+    blocks.solve(program.tuples, newton.factor, newton.dvalues)
+    blocks.flow_adjoint(program.kernel, program.tuples, newton.dvalues, newton.dz)
+    for i in range(pair.q.size):
+        newton.dq[i] = newton.residual[i] - newton.weights[i] * newton.dz[i]
+    return longest_step(pair.q, newton.dq), longest_step(pair.z, newton.dz)
+
+
+@leaf
+def longest_step(x, dx):
+    """Return the largest step in [0, 1] that keeps x + step·dx at or above (1 - TO_BOUNDARY)·x."""
+    # Four minima side by side: one alone is a chain of dependent comparisons.
+    a = b = c = d = -TO_BOUNDARY
+    whole = x.size // 4 * 4
+    for i in range(0, whole, 4):
+        a, b = min(a, dx[i] / x[i]), min(b, dx[i + 1] / x[i + 1])
+        c, d = min(c, dx[i + 2] / x[i + 2]), min(d, dx[i + 3] / x[i + 3])
+    for i in range(whole, x.size):
+        a = min(a, dx[i] / x[i])
+    return -TO_BOUNDARY / min(a, b, c, d)
+
+
+@leaf
+def refine(program, pair, newton, floor):
+    """Replace a Newton direction near the optimum by one with its second-order term, for one more solve.
+
+    q·z - ½√(u·q) expands to second order with dq·dz + ⅛·½√(u·q)·(dq/q)²; for LOG the second term is absent.
+    """
+    for i in range(pair.q.size):
+        goal = newton.wanted[i] - newton.dq[i] * newton.dz[i]
+        if program.kind == ROOT:
+            goal -= 0.125 * (newton.wanted[i] - floor) * (newton.dq[i] / pair.q[i]) ** 2
+        newton.residual[i] = newton.power[i] * (goal / pair.z[i] - pair.q[i])
+    return direction(program, pair, newton)
+
+
+@leaf
+def corrector(program, pair, newton, excess, primal, dual):
+    """Replace the direction by one towards wanted + centre; return its steps.
+
+    The centre is Mehrotra's, the first try has his second-order term. Where that shortens the step it is dropped, and
+    where the step is short even so, all that is asked for is to be more central.
+    """
+    predicted = mean_excess(pair, newton, primal, dual)
+    centre = excess * min(1.0, predicted / excess) ** 3
+    shortest = min(primal, dual)
+    for attempt in range(3):
+        for i in range(pair.q.size):
+            goal = newton.wanted[i] + centre
+            if attempt == 0:
+                second_order = (2.0 - newton.power[i]) * newton.dq[i] * newton.dz[i]
+                goal -= min(max(second_order, -goal), goal)
+            newton.residual[i] = newton.power[i] * (goal / pair.z[i] - pair.q[i])
+        primal, dual = direction(program, pair, newton)
+        if attempt == 0 and min(primal, dual) < shortest:
+            continue
+        primal, dual = stay_central(pair, newton, primal, dual)
+        if max(primal, dual) > SHORT:
+            break
+        centre = excess
+    return primal, dual
+
+
+@leaf
+def mean_excess(pair, newton, primal, dual):
+    """Return the mean excess of the products over the wanted ones after a step."""
+    total = 0.0
+    for i in range(pair.q.size):
+        product = (pair.q[i] + primal * newton.dq[i]) * (pair.z[i] + dual * newton.dz[i])
+        total += max(product - newton.wanted[i], 0.0)
+    return total / pair.q.size
+
+
+@leaf
+def stay_central(pair, newton, primal, dual):
+    """Shorten the steps until no product that shrinks is lost from sight of the others."""
+    for _ in range(20):
+        level = mean_excess(pair, newton, primal, dual)
+        central = True
+        for i in range(pair.q.size):
+            product = (pair.q[i] + primal * newton.dq[i]) * (pair.z[i] + dual * newton.dz[i])
+            if product < CENTRAL * max(newton.wanted[i], level) and product < pair.q[i] * pair.z[i]:
+                central = False
+                break
+        if central:
+            break
+        primal *= 0.8
+        dual *= 0.8
+    return primal, dual
+
+
+@leaf
+def move(pair, newton, primal, dual):
+    """Take the step. Both sides stay feasible, up to rounding."""
+    for h in range(pair.values.shape[0]):
+        for s in range(pair.values.shape[1]):
+            pair.values[h, s] += dual * newton.dvalues[h, s]
+    for i in range(pair.q.size):
+        pair.q[i] += primal * newton.dq[i]
+        pair.z[i] += dual * newton.dz[i]

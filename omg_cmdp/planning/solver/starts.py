@@ -1,0 +1,70 @@
+"""Where the loop begins: cold, or from an earlier policy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from omg_cmdp.jit import fused
+from omg_cmdp.planning.solver.program import (
+    copy_pair,
+    duality_gap,
+    hopeful_masses,
+    make_dual,
+    make_occupancy,
+    new_pair,
+    node_masses,
+)
+from omg_cmdp.planning.solver.terms import wanted_product
+
+FIRST_CENTRE = 0.003
+"""How central a cold start is made, as a part of what is at stake per tuple (less fails more, more is slower)."""
+BALANCED = 1e-3
+"""The uniform policy's marginals are trusted unless one is this much smaller than hoped for."""
+FULL_CENTRE = 0.3
+"""`FIRST_CENTRE` for a start that is centred by Newton's method first."""
+
+
+@fused
+def cold_start(program, floor, pair):
+    """Start from the uniform policy and a dual that does not trust its small marginals; return θ.
+
+    θ > 0 says that these are far too small (the end of a combination lock): the dual should be centred at θ first.
+    """
+    n = pair.q.size
+    for i in range(n):
+        pair.q[i] = 1.0
+    make_occupancy(program, pair.q, pair.values)
+    masses, hopeful = np.empty(program.tuples.state.size), np.empty(program.tuples.state.size)
+    products = np.empty(n)
+    node_masses(program.tuples, pair.q, masses)
+    hopeful_masses(program, hopeful, np.empty(program.start.size), pair.values)
+    stake = pair.values.shape[0] * (program.rewards.max() - program.rewards.min()) / n
+    for i in range(n):
+        products[i] = wanted_product(program.kind, program.coefficients[i], pair.q[i])
+        stake += products[i] / n
+    balance = np.inf
+    for node in range(masses.size):
+        balance = min(balance, masses[node] / hopeful[node])
+    centre = floor + stake * (FIRST_CENTRE if balance > BALANCED else FULL_CENTRE)
+    for i in range(n):
+        products[i] += centre
+    make_dual(program, hopeful, products, 2, pair)
+    return centre if balance <= BALANCED else 0.0
+
+
+@fused
+def warm_start(program, floor, policy, pair):
+    """Replace `pair` by one made from an earlier policy if that has the smaller gap; return whether it has."""
+    warm = new_pair(program)
+    for i in range(policy.size):
+        warm.q[i] = policy[i]
+    make_occupancy(program, warm.q, warm.values)
+    masses, products = np.empty(program.tuples.state.size), np.empty(warm.q.size)
+    node_masses(program.tuples, warm.q, masses)
+    for i in range(warm.q.size):
+        products[i] = floor + wanted_product(program.kind, program.coefficients[i], warm.q[i])
+    make_dual(program, masses, products, 30, warm)
+    if not duality_gap(program, warm) < duality_gap(program, pair):
+        return False
+    copy_pair(warm, pair)
+    return True

@@ -1,0 +1,259 @@
+"""The tuples (h, s, a) that a plan is about, and the transition operator over them.
+
+Only reachable states and admissible actions carry a variable: over the others the barrier would be -∞ (the program
+as printed in the paper sums over all of them, and is -∞ everywhere). A *node* is a reachable (h, s); its tuples are
+consecutive, so are the nodes of a step, and every quantity per tuple is one flat vector.
+
+The operator comes in three forms, behind the same four functions: compiled loops for few states, BLAS for many, sparse
+rows where most transitions are impossible. (Loops index whole arrays: a slice costs more than a row of five states.)
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from omg_cmdp.jit import fused, leaf
+from omg_cmdp.planning.solver import blas
+
+BLAS_FROM = 16
+"""With at least this many states, blocks go to BLAS and LAPACK; with fewer, to compiled loops (measured)."""
+
+
+class Tuples(NamedTuple):
+    """Indices of the reachable, admissible tuples, in the order h, s, a."""
+
+    layer: np.ndarray  # (H + 1,) first node of each step
+    state: np.ndarray  # (nodes,)
+    first: np.ndarray  # (nodes + 1,) first tuple of each node
+    action: np.ndarray  # (tuples,)
+
+
+class Kernel(NamedTuple):
+    """The transition rows p = P(·|s, a); step h uses entry h mod K. Empty arrays mark the forms that are not in use."""
+
+    dense: np.ndarray  # (K, S, A, S)
+    outer: np.ndarray  # (K, S, A, S(S+1)/2), for loops: the lower triangle of p·pᵀ
+    row: np.ndarray  # (K, S, A), for sparse rows: the row of each (s, a), the following three in the usual form
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+
+
+@fused
+def outer_products(dense):
+    """Return the lower triangles of p·pᵀ for all rows: with few states, sums of these are the quickest moments."""
+    steps, states, actions = dense.shape[:3]
+    if states >= BLAS_FROM:
+        return np.empty((0, 0, 0, 0))
+    outer = np.empty((steps, states, actions, states * (states + 1) // 2))
+    for k in range(steps):
+        for s in range(states):
+            for a in range(actions):
+                at = 0
+                for i in range(states):
+                    for j in range(i + 1):
+                        outer[k, s, a, at] = dense[k, s, a, i] * dense[k, s, a, j]
+                        at += 1
+    return outer
+
+
+@fused
+def reachable_tuples(kernel, start, admissible, horizon, threshold):
+    """Return the tuples whose state has at least `threshold` probability under the uniform policy."""
+    states, actions = admissible.shape
+    layer = np.zeros(horizon + 1, np.int64)
+    state = np.empty(horizon * states, np.int64)
+    first = np.zeros(horizon * states + 1, np.int64)
+    action = np.empty(horizon * states * actions, np.int64)
+    tuples = Tuples(layer, state, first, action)
+    marginal = np.zeros((horizon, states))
+    uniform = np.empty(horizon * states * actions)
+    nodes = count = 0
+    for s in range(states):
+        marginal[0, s] = start[s]
+    for h in range(horizon):
+        for s in range(states):
+            if marginal[h, s] >= threshold:
+                begin = count
+                for a in range(actions):
+                    if admissible[s, a]:
+                        action[count] = a
+                        count += 1
+                for i in range(begin, count):
+                    uniform[i] = marginal[h, s] / (count - begin)
+                state[nodes] = s
+                nodes += 1
+                first[nodes] = count
+        layer[h + 1] = nodes
+        if h + 1 < horizon:
+            push(kernel, tuples, h, uniform, marginal)
+    return Tuples(layer, state[:nodes], first[: nodes + 1], action[:count])
+
+
+@fused
+def gather(tuples, array):
+    """Return the entries of `array` (K, S, A) for every tuple."""
+    out = np.empty(tuples.action.size)
+    for h in range(tuples.layer.size - 1):
+        for node in range(tuples.layer[h], tuples.layer[h + 1]):
+            for i in range(tuples.first[node], tuples.first[node + 1]):
+                out[i] = array[h % array.shape[0], tuples.state[node], tuples.action[i]]
+    return out
+
+
+@leaf
+def expect(kernel, tuples, h, values, out):
+    """Set out_i ← Σ_s' P_h(s'|s, a)·values(h + 1, s') for the tuples i of step h."""
+    dense, indptr = kernel.dense, kernel.indptr
+    k, states = h % dense.shape[0], dense.shape[3]
+    for node in range(tuples.layer[h], tuples.layer[h + 1]):
+        s = tuples.state[node]
+        for i in range(tuples.first[node], tuples.first[node + 1]):
+            a = tuples.action[i]
+            total = 0.0
+            if indptr.size:
+                row = kernel.row[k, s, a]
+                for j in range(indptr[row], indptr[row + 1]):
+                    total += kernel.data[j] * values[h + 1, kernel.indices[j]]
+            else:
+                for j in range(states):
+                    total += dense[k, s, a, j] * values[h + 1, j]
+            out[i] = total
+
+
+@leaf
+def push(kernel, tuples, h, weights, out):
+    """Add Σ_i weights_i·P_h(s'|s, a), over the tuples i of step h, to out(h + 1, s')."""
+    dense, indptr = kernel.dense, kernel.indptr
+    k, states = h % dense.shape[0], dense.shape[3]
+    for node in range(tuples.layer[h], tuples.layer[h + 1]):
+        s = tuples.state[node]
+        for i in range(tuples.first[node], tuples.first[node + 1]):
+            a, weight = tuples.action[i], weights[i]
+            if indptr.size:
+                row = kernel.row[k, s, a]
+                for j in range(indptr[row], indptr[row + 1]):
+                    out[h + 1, kernel.indices[j]] += weight * kernel.data[j]
+            else:
+                for j in range(states):
+                    out[h + 1, j] += weight * dense[k, s, a, j]
+
+
+@leaf
+def best_case(kernel, tuples, h, masses, best, out):
+    """Add Σ_s masses(s)·max_a P_h(s'|s, a), over the nodes s of step h, to out(h + 1, s'); `best` (S,) is scratch."""
+    dense, indptr = kernel.dense, kernel.indptr
+    k, states = h % dense.shape[0], dense.shape[3]
+    for node in range(tuples.layer[h], tuples.layer[h + 1]):
+        s = tuples.state[node]
+        for j in range(states):
+            best[j] = 0.0
+        for i in range(tuples.first[node], tuples.first[node + 1]):
+            a = tuples.action[i]
+            if indptr.size:
+                row = kernel.row[k, s, a]
+                for j in range(indptr[row], indptr[row + 1]):
+                    best[kernel.indices[j]] = max(best[kernel.indices[j]], kernel.data[j])
+            else:
+                for j in range(states):
+                    best[j] = max(best[j], dense[k, s, a, j])
+        for j in range(states):
+            out[h + 1, j] += masses[node] * best[j]
+
+
+@leaf
+def second_moments(kernel, tuples, h, weights, scratch, sizes, mean, gram):
+    """Sum the rows p of step h with weights D: mean(node, ·) ← Σ_a D·p, and gram ← Σ_{s,a} D·p·pᵀ (lower triangle).
+
+    mean is (nodes, S), gram (S, S), scratch as large as `scratch_size` says, sizes as for `blas`.
+    """
+    if kernel.indptr.size:
+        _sparse_moments(kernel, tuples, h, weights, scratch, mean, gram)
+    else:
+        _blas_moments(kernel, tuples, h, weights, scratch, sizes, mean, gram)
+
+
+@fused
+def scratch_size(kernel, tuples):
+    """Return how many floats `second_moments` needs to work in."""
+    states = kernel.dense.shape[3]
+    if kernel.indptr.size:
+        return kernel.indptr.size
+    if states < BLAS_FROM:
+        return states * (states + 1) // 2
+    widest = 0
+    for h in range(tuples.layer.size - 1):
+        widest = max(widest, tuples.first[tuples.layer[h + 1]] - tuples.first[tuples.layer[h]])
+    return widest * states
+
+
+@leaf
+def loop_moments(kernel, tuples, h, weights, scratch, mean, gram):
+    """The same as `second_moments`, for few states."""
+    dense, outer = kernel.dense, kernel.outer
+    k, states = h % dense.shape[0], dense.shape[3]
+    for t in range(scratch.size):
+        scratch[t] = 0.0
+    for node in range(tuples.layer[h], tuples.layer[h + 1]):
+        s = tuples.state[node]
+        for j in range(states):
+            mean[node, j] = 0.0
+        for i in range(tuples.first[node], tuples.first[node + 1]):
+            a, weight = tuples.action[i], weights[i]
+            for j in range(states):
+                mean[node, j] += weight * dense[k, s, a, j]
+            for t in range(scratch.size):
+                scratch[t] += weight * outer[k, s, a, t]
+    at = 0
+    for i in range(states):
+        for j in range(i + 1):
+            gram[i, j] = scratch[at]
+            at += 1
+
+
+@leaf
+def _blas_moments(kernel, tuples, h, weights, scratch, sizes, mean, gram):
+    dense = kernel.dense
+    k, states = h % dense.shape[0], dense.shape[3]
+    offset, count = tuples.first[tuples.layer[h]], tuples.first[tuples.layer[h + 1]]
+    rows = scratch[: (count - offset) * states].reshape(count - offset, states)
+    for node in range(tuples.layer[h], tuples.layer[h + 1]):
+        s = tuples.state[node]
+        for j in range(states):
+            mean[node, j] = 0.0
+        for i in range(tuples.first[node], tuples.first[node + 1]):
+            a, weight, root = tuples.action[i], weights[i], np.sqrt(weights[i])
+            for j in range(states):
+                p = dense[k, s, a, j]
+                mean[node, j] += weight * p
+                rows[i - offset, j] = root * p
+    blas.gram(rows, gram, sizes)
+
+
+@leaf
+def _sparse_moments(kernel, tuples, h, weights, scratch, mean, gram):
+    k, states = h % kernel.dense.shape[0], kernel.dense.shape[3]
+    indptr, indices, data = kernel.indptr, kernel.indices, kernel.data
+    for i in range(states):
+        for j in range(states):
+            gram[i, j] = 0.0
+    for node in range(tuples.layer[h], tuples.layer[h + 1]):
+        s = tuples.state[node]
+        for j in range(states):
+            mean[node, j] = 0.0
+        for i in range(tuples.first[node], tuples.first[node + 1]):
+            scratch[kernel.row[k, s, tuples.action[i]]] = 0.0
+        for i in range(tuples.first[node], tuples.first[node + 1]):
+            scratch[kernel.row[k, s, tuples.action[i]]] += weights[i]
+        for i in range(tuples.first[node], tuples.first[node + 1]):
+            row = kernel.row[k, s, tuples.action[i]]
+            weight, scratch[row] = scratch[row], 0.0
+            if weight > 0.0:
+                for x in range(indptr[row], indptr[row + 1]):
+                    scaled = weight * data[x]
+                    target = gram[indices[x]]
+                    mean[node, indices[x]] += scaled
+                    for y in range(indptr[row], x + 1):
+                        target[indices[y]] += scaled * data[y]

@@ -1,0 +1,189 @@
+"""Is one agent better than another? Over shared seeds: for a number of seeds fixed before, and for one that is not.
+
+All of it rests on one assumption, and no other: two agents that are equally good, run on the same seed, give
+differences whose signs are fair coins once their sizes are known (symmetry about zero). No Gaussian, no finite
+variance, no two seeds alike in distribution: seeds of several worlds may stand side by side. What few seeds can say is
+bounded by the coins: R seeds have no two-sided p-value below 2^(1-R), so fewer than 6 never reach 0.05. Differences
+of total regret up to 10⁻⁹ are rounding, and count as none.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from omg_cmdp.reports.statistics import NO_REGRET, finite_table
+from omg_cmdp.validation import FloatArray, probability, seed_number
+
+EXACT_UP_TO = 14
+"""So many seeds have all 2^14 sign patterns tried; half of them, as the other half says the same."""
+BETS = (0.25, 0.5, 1.0, 2.0)
+"""What `enough_seeds` bets on a seed, in parts of the size of its difference: small bets win small differences."""
+
+
+class PairedTest(NamedTuple):
+    """The mean difference over seeds, and how surprising it is if signs are fair coins."""
+
+    difference: float
+    p: float
+    exact: bool
+    """Whether all sign patterns were tried, or some of them."""
+
+
+class Comparison(NamedTuple):
+    """Two agents: the mean of first minus second; p-values alone, and among all comparisons made."""
+
+    first: str
+    second: str
+    difference: float
+    p: float
+    adjusted: float
+
+
+class Verdict(enum.Enum):
+    """What the seeds say so far; the value is the sentence shown to the user."""
+
+    FIRST = "The first agent is better."
+    SECOND = "The second agent is better."
+    UNDECIDED = "Not decided yet."
+
+
+class Decision(NamedTuple):
+    """What the seeds say so far, and how many more are suggested."""
+
+    verdict: Verdict
+    seeds: int
+    """How many decided it, or all that there are."""
+    more: int
+    """A guess of how many more will decide it if they go on like this; 0 when decided. It may be wrong; `verdict` is
+    safe however many follow."""
+    evidence: float
+    """The capital of the better of the two bets; 2/(1 - level) decides."""
+
+
+def paired_test(differences: ArrayLike, *, seed: int = 0) -> PairedTest:
+    """Return the two-sided sign-flip test of `differences` (R,), one per seed (Fisher 1935).
+
+    Under the null every sign pattern is as likely as the one seen, so that P(p ≤ α) ≤ α for every α and R. Up to 14
+    seeds all patterns are tried; beyond, 8191 drawn from `seed` and the one seen, which keeps the guarantee (Phipson
+    and Smyth 2010).
+
+    >>> paired_test([1.0, 2.0, 1.5, 0.5, 1.0, 3.0]).p == 2 / 2**6
+    True
+    """
+    differences = finite_table("differences", differences, 1)
+    (p,), _ = _step_down(differences[:, None], seed_number(seed))
+    return PairedTest(float(differences.mean()), float(p), len(differences) <= EXACT_UP_TO)
+
+
+def compare_all(
+    regrets: Mapping[str, ArrayLike], *, against: str | None = None, seed: int = 0
+) -> tuple[Comparison, ...]:
+    """Return the comparisons of every two agents, or of each one with `against`, with p-values for all of them at once.
+
+    `regrets` has the regrets of every agent, (R,), the same seeds in the same order. The chance that some pair of equal
+    agents has an adjusted p of at most α is at most α, whichever agents are equal and R being anything: maxT step-down
+    (Westfall and Young 1993) with one sign per seed for all pairs, so that what agents share in a seed is kept (Romano
+    and Wolf 2005). The coin is now about all differences of equal agents in a seed together: both signs of that vector
+    are as likely. Agents that are equal and skewed can break it when there are three or more; the error measured then
+    is at most 0.056 for 0.05. Rejected: Holm, which does without, but multiplies the least p possible by the number of
+    pairs, and could never tell 10 agents apart with 10 seeds.
+
+    >>> [comparison] = compare_all({"omg": [1, 2, 1, 2, 1, 2], "greedy": [3, 3, 3, 4, 3, 8]})
+    >>> comparison.difference, comparison.adjusted
+    (-2.5, 0.03125)
+    """
+    names, rows = list(regrets), [finite_table(f"regrets[{name!r}]", row, 1) for name, row in regrets.items()]
+    if len(rows) < 2 or len({len(row) for row in rows}) > 1:
+        lengths = {name: len(row) for name, row in zip(names, rows, strict=True)}
+        raise ValueError(f"`regrets` must have two agents or more on the same seeds, got {lengths!r:.200}")
+    if against is not None and against not in names:
+        raise ValueError(f"`against` must be one of {', '.join(names)}, got {against!r}")
+    pairs = [(i, j) for i, j in itertools.combinations(range(len(names)), 2) if against in (None, names[i], names[j])]
+    # What is compared against others comes first, so that the sign is the same for all.
+    pairs = [(j, i) if names[j] == against else (i, j) for i, j in pairs]
+    differences = np.stack([rows[i] - rows[j] for i, j in pairs], axis=1)
+    alone, adjusted = _step_down(differences, seed_number(seed))
+    numbers = zip(differences.mean(axis=0).tolist(), alone.tolist(), adjusted.tolist(), strict=True)
+    return tuple(Comparison(names[i], names[j], *each) for (i, j), each in zip(pairs, numbers, strict=True))
+
+
+def _step_down(differences: FloatArray, seed: int) -> tuple[FloatArray, FloatArray]:
+    """Return the p-values of the columns of `differences` (R, M), each alone and all together."""
+    differences = np.where(np.abs(differences) > NO_REGRET, differences, 0.0)
+    sizes = np.linalg.norm(differences, axis=0)  # the same for all signs: columns become comparable, p-values stay
+    columns = np.divide(differences, sizes, out=np.zeros_like(differences), where=sizes > 0.0)
+    statistics = np.abs(_signs(len(differences), seed) @ columns)
+    seen = statistics[0] - 1e-12  # the same sum in another order is a tie
+    alone = np.asarray((statistics >= seen).mean(axis=0))
+    # From the largest statistic down, each among itself and those below it; none gets ahead of one above.
+    order = np.argsort(-seen, kind="stable")
+    among = np.maximum.accumulate(statistics[:, order[::-1]], axis=1)[:, ::-1]
+    adjusted = np.empty_like(alone)
+    adjusted[order] = np.maximum.accumulate((among >= seen[order]).mean(axis=0))
+    return alone, adjusted
+
+
+def _signs(seeds: int, seed: int) -> FloatArray:
+    """Return the sign patterns to try, (F, R), the one seen (all +) first; no pattern needs its opposite as well."""
+    if seeds <= EXACT_UP_TO:
+        bits = np.arange(2 ** (seeds - 1))[:, None] >> np.arange(seeds) & 1  # the last sign stays +
+    else:
+        bits = np.random.default_rng(seed).integers(2, size=(2 ** (EXACT_UP_TO - 1), seeds))
+        bits[0] = 0
+    return np.where(bits, -1.0, 1.0)
+
+
+def enough_seeds(differences: ArrayLike, level: float = 0.95) -> Decision:
+    """Return which agent is better as soon as the seeds say so; look after every seed, stop whenever you like.
+
+    `differences` (R,) are regrets, first agent minus second, in the order in which the seeds were run. Two gamblers
+    start with 1 each; one bets on +, one on -. With x_i = d_i / √(mean of d_1², …, d_i²), which has the sign of d_i,
+    and a bet λ > 0, the capital
+
+        M_n(λ) = Π_{i ≤ n} e^(λ·x_i) / cosh(λ·x_i)
+
+    is a martingale if the sign of d_i is a fair coin given |d_i| and the past, since cosh averages e^x over both signs;
+    the average over `BETS` is one too. It ever reaches 2/(1 - level) with probability at most (1 - level)/2 (Ville
+    1939). Hence, over all times together, the chance of any verdict for equal agents is at most 1 - `level`, and of
+    the wrong verdict at most half of that. (Test martingales for symmetry: de la Peña 1999; Ramdas, Ruf, Larsson and
+    Koolen 2020.) Of m pairs watched at once, use the level 1 - (1 - level)/m.
+
+    Measured, 95 %, Gaussian differences: a mean of 2, 1 and 0.5 standard deviations is decided by half of the studies
+    within 8, 12 and 35 seeds; 7 is the least. Rejected: tests in stages (AdaStop: Mathieu et al. 2023), which need
+    their number of looks in advance.
+
+    >>> enough_seeds([-3.0, -2.0, -4.0, -3.5, -1.0, -2.0, -3.0, -2.5]).verdict.value
+    'The first agent is better.'
+    >>> enough_seeds([-3.0, -2.0, -4.0, 3.5, -1.0]).more
+    10
+    """
+    differences = finite_table("differences", differences, 1)
+    to_reach = math.log(2.0 / (1.0 - probability("level", level)))
+    capital = log_capital(np.stack([-differences, differences]))  # (2, bets, R): on the first agent, on the second
+    mixed = np.logaddexp.reduce(capital, axis=1) - math.log(len(BETS))
+    reached = mixed >= to_reach
+    if reached.any():
+        when = int(np.argmax(reached.any(axis=0)))
+        winner = int(np.argmax(reached[:, when]))
+        return Decision((Verdict.FIRST, Verdict.SECOND)[winner], when + 1, 0, math.exp(mixed[winner, when]))
+    seeds, growth = len(differences), float(capital[..., -1].max()) / len(differences)
+    most = max(seeds, 10)  # no more than twice the seeds at a time: the guess is rough
+    needed = math.ceil((to_reach + math.log(len(BETS))) / growth) - seeds if growth > 0.0 else most
+    return Decision(Verdict.UNDECIDED, seeds, min(max(needed, 1), most), math.exp(mixed[:, -1].max()))
+
+
+def log_capital(differences: FloatArray) -> FloatArray:
+    """Return log M_n(λ) for every λ of `BETS` and n up to R, (..., bets, R), for `differences` (..., R)."""
+    counted = np.where(np.abs(differences) > NO_REGRET, differences, 0.0)
+    squares = np.cumsum(counted**2, axis=-1) / np.arange(1, counted.shape[-1] + 1)
+    x = np.divide(counted, np.sqrt(squares), out=np.zeros_like(counted), where=squares > 0.0)
+    # e^y / cosh y = 2 / (1 + e^(-2y))
+    gains = math.log(2.0) - np.logaddexp(0.0, -2.0 * np.array(BETS)[:, None] * x[..., None, :])
+    return np.asarray(np.cumsum(gains, axis=-1))

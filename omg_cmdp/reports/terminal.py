@@ -1,0 +1,221 @@
+"""What is seen of an experiment while it runs, and at its end: on a terminal live, elsewhere plain lines."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Sequence
+from typing import Any, Protocol, final
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from omg_cmdp.reports.contests import places
+from omg_cmdp.studies.plan import TABLES, Plan, Task
+from omg_cmdp.studies.results import Results
+from omg_cmdp.studies.runner import Event, Failed, Finished, Lost
+from omg_cmdp.studies.runner import Progress as RunProgress
+from omg_cmdp.studies.study import Audited
+from omg_cmdp.theory.audit import combine
+
+SHOWN = ("world", "adversary", "agent", "seconds_deciding", "seconds_learning")
+"""What the closing table reads of the log."""
+
+MOST_LINES = 24
+"""If there are more runs than this, those that are finished disappear."""
+
+
+class Display(Protocol):
+    """Shows what happens."""
+
+    def __enter__(self) -> Display:
+        """Begin."""
+
+    def __exit__(self, *_: object) -> None:
+        """End."""
+
+    def __call__(self, event: Event) -> None:
+        """Show an event."""
+
+
+@final
+class Live:
+    """A line for each run: episodes, regret, rate, time left; and one for all of them."""
+
+    def __init__(self, console: Console, tasks: Sequence[Task]) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.completed:>7.0f}/{task.total:.0f}"),
+            TextColumn("regret {task.fields[regret]:>9}"),
+            TextColumn("{task.fields[rate]:>10}"),
+            TimeRemainingColumn(),
+            console=console,
+        )
+        self._episodes = {task.name: task.episodes for task in tasks}
+        self._lines: dict[str, Any] = {}
+        self._began: dict[str, tuple[float, int]] = {}
+        total = sum(self._episodes.values())
+        self._all = self._progress.add_task("all runs", total=total, regret="", rate="")
+        self._done = dict.fromkeys(self._episodes, 0)
+
+    def __enter__(self) -> Live:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def __call__(self, event: Event) -> None:
+        """Move the line of a run."""
+        if isinstance(event, Lost):
+            self._progress.console.print(f"{event.run}: its process died; it goes on from its last checkpoint")
+            self._began.pop(event.run, None)
+        elif isinstance(event, Failed):
+            self._progress.console.print(f"[bold red]{event.run} failed[/]: {escape(event.error)}", highlight=False)
+            self._move(event.run, self._episodes[event.run], None)
+        elif isinstance(event, Finished):
+            self._move(event.run, self._episodes[event.run], event.result["regret"])
+            if len(self._episodes) > MOST_LINES:
+                self._progress.update(self._lines[event.run], visible=False)
+        else:
+            self._move(event.run, event.episode, event.regret)
+
+    def _move(self, run: str, episode: int, regret: float | None) -> None:
+        if run not in self._lines:
+            self._lines[run] = self._progress.add_task(run, total=self._episodes[run], regret="", rate="")
+        began, first = self._began.setdefault(run, (time.monotonic(), episode))
+        seconds = time.monotonic() - began
+        rate = f"{(episode - first) / seconds:.0f}/s" if seconds > 0.1 and episode > first else ""
+        shown: dict[str, Any] = {"regret": "" if regret is None or math.isnan(regret) else f"{regret:.1f}"}
+        shown |= {"rate": rate} if rate else {}
+        self._progress.update(self._lines[run], completed=episode, **shown)
+        self._done[run] = episode
+        self._progress.update(self._all, completed=sum(self._done.values()))
+
+
+@final
+class Plain:
+    """A line for each run when it ends, and when it is in trouble."""
+
+    def __init__(self, console: Console, tasks: Sequence[Task]) -> None:
+        self._console, self._left, self._count = console, len(tasks), len(tasks)
+
+    def __enter__(self) -> Plain:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def __call__(self, event: Event) -> None:
+        """Print a line."""
+        if isinstance(event, RunProgress):
+            return
+        if isinstance(event, Lost):
+            self._line(f"{event.run}: its process died; it goes on from its last checkpoint")
+            return
+        self._left -= 1
+        place = f"{self._count - self._left}/{self._count} {event.run}"
+        if isinstance(event, Failed):
+            self._line(f"{place} failed: {event.error}")
+        else:
+            self._line(f"{place}: regret {event.result['regret']:.1f}, {event.result['seconds']:.1f} s")
+
+    def _line(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+@final
+class Silent:
+    """Nothing."""
+
+    def __enter__(self) -> Silent:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def __call__(self, event: Event) -> None:
+        """Show nothing."""
+
+
+def closing_table(results: Results) -> tuple[list[str], list[list[str]]]:
+    """Return the heads and rows of a table: the agents of each world and adversary, the best first.
+
+    An agent's own time is the median of its episodes: what is compiled in the first one does not count.
+    """
+    runs, log = results.runs, results.log
+    own = 1e3 * (log["seconds_deciding"] + log["seconds_learning"])
+    times = own.groupby([log["world"], log["adversary"], log["agent"]]).median()
+    heads = ["world", "adversary", "agent", "seeds", "mean regret", "± s.e.", "in the last half", "ms/episode"]
+    rows = []
+    order = itertools.product(
+        [place.name for place in places(results.configuration)], results.configuration["adversaries"]
+    )
+    for world, adversary in order:
+        agents = runs[(runs["world"] == world) & (runs["adversary"] == adversary)].groupby("agent")
+        means = agents["regret"].mean().sort_values()
+        for agent, mean in means.items():
+            mine = agents.get_group(agent)
+            error = mine["regret"].sem() if len(mine) > 1 else float("nan")
+            share = mine["regret_last_half"].sum() / max(mine["regret"].sum(), 1e-12)
+            numbers = [f"{mean:.1f}", f"{error:.1f}", f"{share:z.0%}", f"{times[world, adversary, agent]:.2f}"]
+            rows.append([str(world), str(adversary), str(agent), str(len(mine)), *numbers])
+    return heads, rows
+
+
+def audit_table(audited: Sequence[Audited]) -> tuple[list[str], list[list[str]]]:
+    """Return the heads and rows of a table: every statement over all runs."""
+    heads = ["statement", "runs", "violated", "allowed rate", "smallest slack"]
+    summaries = combine([each.rows for each in audited]) if audited else []
+    return heads, [
+        [s.name, str(s.runs), str(s.violated), f"{s.allowed:g}", f"{s.smallest_slack:.2g}"] for s in summaries
+    ]
+
+
+def print_plan(console: Console, plan: Plan, seconds: float, workers: int) -> None:
+    """Print what a plan would run, and for how long."""
+    console.print(f"{plan.name}: {plan.description}", markup=False, highlight=False)
+    for table in TABLES:
+        parts = plan.places() if table == "worlds" else getattr(plan, table)
+        rows = [[p.name, p.kind, ", ".join(f"{k} = {v}" for k, v in p.options.items())] for p in parts]
+        print_table(console, [table, "kind", "options"], rows)
+    console.print(f"{size_of(plan)}; about {_duration(seconds)} on {workers} core(s)", highlight=False)
+
+
+def size_of(plan: Plan) -> str:
+    """Return how much there is to run."""
+    lengths = sorted({task.episodes for task in plan.tasks()})
+    return f"{len(plan.tasks())} runs of {' to '.join(map(str, dict.fromkeys([lengths[0], lengths[-1]])))} episodes"
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds > 2.0 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
+
+
+def print_table(console: Console, heads: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "") -> None:
+    """Print a table, with a frame on a terminal."""
+    if title:
+        console.print(title, markup=False, highlight=False, soft_wrap=True)
+    table = Table(box=box.ROUNDED if console.is_terminal else None)
+    for place, head in enumerate(heads):
+        numeric = bool(rows) and all(_is_number(row[place]) for row in rows)
+        table.add_column(head, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(escape, row))
+    console.print(table)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.rstrip("%"))
+    except ValueError:
+        return False
+    return True

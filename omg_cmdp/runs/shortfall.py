@@ -1,0 +1,79 @@
+"""How far an agent stayed behind the best policy known, where nobody knows the optimum.
+
+This is not regret: a better policy may exist that nobody has tried. It is an estimate, with an interval, of
+
+    (1/n)·Σ_t [V^best(c_t) - V^{π_t}(c_t)]
+
+over the n episodes of a log, best the policy of the largest mean return among those given, for each context. Half of
+the rollouts choose it and the other half value it, so that the luckiest is not taken for the best.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from omg_cmdp.contexts import Context, alike
+from omg_cmdp.environments.gymnasium.worlds import SampledWorld
+from omg_cmdp.runs.play import EpisodeLog
+from omg_cmdp.validation import FloatArray, positive_integer, probability, seed_number
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def shortfall(
+    world: SampledWorld,
+    log: EpisodeLog,
+    policies: Mapping[str, Callable[[Context], FloatArray]],
+    *,
+    rollouts: int = 400,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> pandas.DataFrame:
+    """Return the shortfall of the episodes in `log` against the best of `policies`, for each context and for all.
+
+    `policies` are functions context -> policy by name: `agent.policy` of several agents, for example. Each plays
+    `rollouts` episodes in each context of the log. Columns: the context (None for all of them), its number of episodes,
+    their mean return (`played`), the name of the best policy known, its value, the shortfall and its interval, in the
+    environment's units per episode.
+    """
+    import pandas
+
+    if not isinstance(world, SampledWorld):
+        advice = "where there are tables, `omg_cmdp.simulate` has the exact regret"
+        raise ValueError(f"`world` must be a SampledWorld, got {type(world).__name__}: {advice}")
+    if not policies or not len(log):
+        raise ValueError("`policies` and `log` must hold at least one policy and one episode")
+    half = positive_integer("rollouts", rollouts) // 2
+    if half < 2:
+        raise ValueError(f"`rollouts` must be at least 4, got {rollouts}")
+    wide = statistics.NormalDist().inv_cdf(0.5 + 0.5 * probability("confidence", confidence))
+    rows, variances = [], []
+    contexts, totals = log.contexts, log.returns
+    for number, places in enumerate(alike(contexts)):
+        context, returns = contexts[places[0]], totals[places]
+        # Noise of its own: other than that of the other contexts, and of the episodes played.
+        own = int(np.random.SeedSequence((seed_number(seed), number)).generate_state(1, np.uint64)[0])
+        earned = {
+            name: world.returns(context, policy(context), 2 * half, seed=own) for name, policy in policies.items()
+        }
+        best = max(earned, key=lambda name: float(earned[name][:half].mean()))
+        judged = earned[best][half:]
+        spread = returns.var(ddof=1) if len(returns) > 1 else np.inf  # one episode says nothing about its noise
+        variances.append(judged.var(ddof=1) / half + spread / len(returns))
+        rows.append((context, len(returns), returns.mean(), best, judged.mean()))
+    counts = np.array([count for _, count, *_ in rows])
+    shares = counts / counts.sum()
+    played, value = (float(shares @ [row[place] for row in rows]) for place in (2, 4))
+    rows.append((None, int(counts.sum()), played, "", value))
+    names = ("context", "episodes", "played", "best_known", "best_known_value")
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(names)}
+    table = pandas.DataFrame({**columns, "context": pandas.Series(columns["context"], dtype=object)})
+    table["shortfall"] = table["best_known_value"] - table["played"]
+    error = wide * np.sqrt([*variances, math.fsum(shares**2 * variances)])
+    return table.assign(low=table["shortfall"] - error, high=table["shortfall"] + error)

@@ -1,0 +1,1 @@
+"""Studies: a TOML file becomes runs, stored as they are played."""

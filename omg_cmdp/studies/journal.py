@@ -1,0 +1,146 @@
+"""The rows of a log: which episodes are kept, exact running totals, and their form as a table.
+
+Every episode up to 10 000 is kept, then every 10th up to 100 000, then every 100th, and the last. The running totals
+count all of them: sums are taken one episode after another, so that they are the same to the bit wherever a log is cut
+into parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.contexts import Context, context_key, context_to_json
+from omg_cmdp.environments.base import KEPT_CONTEXTS
+from omg_cmdp.persistence import State
+from omg_cmdp.runs.accounting import Round
+from omg_cmdp.runs.ledger import COLUMNS, Ledger
+from omg_cmdp.validation import FloatArray
+
+if TYPE_CHECKING:
+    import pyarrow
+
+SUMMED = (
+    *("regret", "reward_loss", "dynamics_loss", "reward_error", "dynamics_error"),
+    *("optimum_error", "plan_gap", "policy_error", "return", "optimal_value"),
+    *("seconds_deciding", "seconds_playing", "seconds_learning", "seconds_accounting"),
+)
+"""The columns whose totals are kept."""
+
+TEXTS = ("world", "adversary", "agent", "context")
+"""The columns of text."""
+
+LOGGED_TOTALS = SUMMED[:8]
+"""Those that stand in the log, as `cumulative_...`."""
+
+_PLACES = [COLUMNS.index(name) for name in SUMMED]
+
+
+def kept(episode: int, last: int) -> bool:
+    """Return whether an episode has a row in the log of a run of `last` episodes.
+
+    >>> [episode for episode in (9_999, 10_001, 10_010, 100_010, 100_100, 100_101) if kept(episode, 100_101)]
+    [9999, 10010, 100100, 100101]
+    """
+    every = 1 if episode <= 10_000 else 10 if episode <= 100_000 else 100
+    return episode % every == 0 or episode == last
+
+
+class Journal:
+    """What happened since the last checkpoint, and the totals of all episodes so far."""
+
+    def __init__(self, labels: Mapping[str, str | int], *, episodes: int, trajectories: bool) -> None:
+        self.labels = labels
+        self.episodes = episodes
+        self.totals = np.zeros(len(SUMMED))
+        self.half = 0.0
+        """The regret of the first half of all episodes."""
+        self._trajectories = trajectories
+        self._chunks: list[dict[str, Any]] = []
+        self._rounds: list[tuple[NDArray[Any], ...]] = []
+        self._texts: dict[Hashable, str] = {}
+
+    def observe(self, played: Round) -> None:
+        """Keep the trajectory of an episode, if it has a row."""
+        if kept(played.episode, self.episodes):
+            path, propensities = played.draw
+            self._rounds.append((path.states, path.actions, path.rewards, propensities))
+
+    def enter(self, ledger: Ledger) -> None:
+        """Enter the episodes of a ledger that was drained."""
+        rows = ledger.rows()
+        if not len(rows):
+            return
+        first = ledger.episodes - len(rows) + 1
+        sums = np.cumsum(np.vstack([self.totals, rows[:, _PLACES]]), axis=0)[1:]
+        self.totals = sums[-1].copy()
+        middle = self.episodes // 2 - first
+        if 0 <= middle < len(rows):
+            self.half = float(sums[middle, 0])
+        chosen = [place for place in range(len(rows)) if kept(first + place, self.episodes)]
+        contexts = [self._text(ledger.contexts[place]) for place in chosen]
+        episodes = np.array(chosen, dtype=np.int64) + first
+        self._chunks.append({"episodes": episodes, "rows": rows[chosen], "sums": sums[chosen], "texts": contexts})
+
+    def _text(self, context: Context) -> str:
+        """Return a context as text; those of contexts that come again are kept."""
+        key = context_key(context)
+        if key is None:
+            return context_to_json(context)
+        if key not in self._texts:
+            if len(self._texts) == KEPT_CONTEXTS:
+                self._texts.clear()
+            self._texts[key] = context_to_json(context)
+        return self._texts[key]
+
+    def total(self, name: str) -> float:
+        """Return a total so far."""
+        return float(self.totals[SUMMED.index(name)])
+
+    def table(self) -> pyarrow.Table | None:
+        """Return the rows since the last checkpoint; None if there are none."""
+        import pyarrow
+
+        episodes = self._joined("episodes")
+        if not len(episodes):
+            return None
+        rows, sums = self._joined("rows"), self._joined("sums")
+        columns: dict[str, Any] = {"episode": episodes}
+        for name, value in self.labels.items():
+            columns[name] = np.full(len(episodes), value) if isinstance(value, int) else [value] * len(episodes)
+        columns["context"] = [text for chunk in self._chunks for text in chunk["texts"]]
+        columns |= {name: np.ascontiguousarray(rows[:, place]) for place, name in enumerate(COLUMNS)}
+        columns |= {f"cumulative_{name}": np.ascontiguousarray(sums[:, i]) for i, name in enumerate(LOGGED_TOTALS)}
+        if self._trajectories:
+            columns |= _lists(("states", "actions", "rewards", "propensities"), self._rounds)
+        return pyarrow.table(columns)
+
+    def _joined(self, name: str) -> NDArray[Any]:
+        return np.concatenate([chunk[name] for chunk in self._chunks]) if self._chunks else np.empty(0)
+
+    def turn_page(self) -> None:
+        """Forget the rows, which are stored; the totals stay."""
+        self._chunks.clear()
+        self._rounds.clear()
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return what must be kept in a checkpoint."""
+        return {"totals": self.totals.copy(), "half": np.array(self.half)}
+
+    def load_state(self, state: State) -> None:
+        """Go on from a checkpoint."""
+        self.totals, self.half = np.array(state["totals"]), float(state["half"])
+
+
+def _lists(names: Sequence[str], rounds: Sequence[tuple[FloatArray, ...]]) -> dict[str, Any]:
+    """Return columns of lists."""
+    import pyarrow
+
+    columns = {}
+    for name, arrays in zip(names, zip(*rounds, strict=True), strict=True):
+        offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int32)
+        columns[name] = pyarrow.ListArray.from_arrays(offsets, np.concatenate(arrays))
+    return columns

@@ -1,0 +1,123 @@
+"""The plan of an experiment: worlds × adversaries × agents × seeds, one run for each; and the seeds of every run."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from omg_cmdp.runs.accounting import Round
+from omg_cmdp.runs.simulate import Run
+from omg_cmdp.studies.catalogue import build_adversary, build_agent, build_world
+from omg_cmdp.studies.kinds import Part, Setting
+from omg_cmdp.studies.variations import variants
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Task:
+    """One whole run.
+
+    Its streams follow from the experiment's seed, the names of world and adversary and the number of the seed, by
+    `SeedSequence`: the same on any engine, and the same for all agents, which meet the same world and noise. The
+    world's structure does not depend on the adversary.
+    """
+
+    world: Part
+    adversary: Part
+    agent: Part
+    seed: int
+    """The number of the seed in the experiment."""
+    root: int
+    """The seed of the experiment."""
+    episodes: int
+    checkpoint: int
+    """Episodes between checkpoints."""
+    propensities: bool
+    """Whether states, actions, rewards and propensities are logged."""
+
+    @property
+    def name(self) -> str:
+        """What its files are called."""
+        return "--".join([slug(self.world.name), slug(self.adversary.name), slug(self.agent.name), str(self.seed)])
+
+    def setting(self) -> Setting:
+        """Return the world, and what else its adversary and agent are built for."""
+        structure, draws = self._seed(), self._seed(self.adversary.name, "agent")
+        world = build_world(self.world.kind, self.world.options, seed=structure, episodes=self.episodes)
+        return Setting(world=world, seed=draws, episodes=self.episodes)
+
+    def start(self, observe: Callable[[Round], None] | None = None) -> Run:
+        """Return the run at its beginning."""
+        setting, noise = self.setting(), self._seed(self.adversary.name, "noise")
+        adversary = build_adversary(self.adversary.kind, self.adversary.options, setting)
+        agent = build_agent(self.agent.kind, self.agent.options, setting)
+        return Run(setting.world, adversary, agent, seed=noise, observe=observe)
+
+    def _seed(self, *owner: str) -> int:
+        parts = (str(self.root), str(self.seed), self.world.name, *owner)
+        entropy = [int.from_bytes(hashlib.sha256(part.encode()).digest()[:8], "big") for part in parts]
+        return int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0])
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Plan:
+    """An experiment that was checked: all its runs can be built."""
+
+    name: str
+    description: str
+    episodes: int
+    seed: int
+    seeds: tuple[int, ...]
+    checkpoint: int
+    propensities: bool
+    worlds: tuple[Part, ...]
+    adversaries: tuple[Part, ...]
+    agents: tuple[Part, ...]
+    vary: Mapping[str, tuple[int, ...]]
+    """The sizes that are varied, T, S, A or H, and their values; () stands for some around each world's own."""
+
+    def places(self) -> tuple[Part, ...]:
+        """Return the worlds in which runs are played: those of the plan, or theirs of other sizes."""
+        return tuple(v.world for v in variants(self.worlds, self.vary, self.episodes)) or self.worlds
+
+    def tasks(self) -> tuple[Task, ...]:
+        """Return all runs, seed by seed, so that what is there early can be compared."""
+        grid = itertools.product(self.seeds, self.places(), self.adversaries, self.agents)
+        return tuple(self.task(world, adversary, agent, seed) for seed, world, adversary, agent in grid)
+
+    def task(self, world: Part, adversary: Part, agent: Part, seed: int) -> Task:
+        """Return one run."""
+        return Task(
+            world=world,
+            adversary=adversary,
+            agent=agent,
+            seed=seed,
+            root=self.seed,
+            episodes=world.options.get("episodes", self.episodes),
+            checkpoint=self.checkpoint,
+            propensities=self.propensities,
+        )
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the configuration with everything resolved, as plain data of the same form as the file."""
+        plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        parts = {table: {part.name: part.resolved() for part in plain[table]} for table in TABLES}
+        vary = {size: list(values) for size, values in self.vary.items()}
+        return {**plain, "seeds": list(self.seeds), "vary": vary, **parts}
+
+
+TABLES = ("worlds", "adversaries", "agents")
+
+
+def slug(name: str) -> str:
+    """Return a name as part of a file's name: letters, digits and single hyphens.
+
+    >>> slug("OMG, κ = 0.1")
+    'omg-κ-0-1'
+    """
+    return re.sub(r"[\W_]+", "-", name.lower()).strip("-")

@@ -1,0 +1,66 @@
+"""Rate experiments: the worlds in several sizes T, S, A or H, one size at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from omg_cmdp.studies.catalogue import WORLDS
+from omg_cmdp.studies.kinds import Part
+
+SIZES = {
+    "T": ("episodes",),
+    "S": ("states",),
+    "A": ("actions", "risky_arms", "keys"),
+    "H": ("horizon", "visits"),
+}
+"""What a world may call its size."""
+
+EXPONENTS = {"T": 0.5, "S": 0.5, "A": 0.5, "H": 2.5}
+"""Of the theorem's bound, H^2.5 · √(T·S·A·R), where R, the regret of the oracles, is held fixed."""
+
+FACTORS = {"T": (0.125, 0.25, 0.5, 1.0)}
+AROUND = (0.5, 1.0, 2.0, 4.0)
+"""Of a world's own size, if no values are given: `FACTORS`, or these. Rounded up, and at least 2."""
+
+
+class Variant(NamedTuple):
+    """A world in another size."""
+
+    world: Part
+    base: str
+    """The name of the world it is one of."""
+    size: str
+    value: int
+
+
+def variants(worlds: Iterable[Part], vary: Mapping[str, Sequence[int]], episodes: int) -> list[Variant]:
+    """Return every world in every size of `vary`, one size at a time."""
+    return [
+        Variant(_resized(world, size, value), world.name, size, value)
+        for world in worlds
+        for size, values in vary.items()
+        for value in (values or _around(world, size, episodes))
+    ]
+
+
+def option_of(kind: str, size: str) -> str | None:
+    """Return the option of a kind of world that is its size; None if it has no such size."""
+    known = {*WORLDS[kind].options, "episodes"}
+    return next((name for name in SIZES[size] if name in known), None)
+
+
+def _resized(world: Part, size: str, value: int) -> Part:
+    option = option_of(world.kind, size)
+    if option is None:
+        raise ValueError(f"`vary` must name a size of every world; {world.name!r} has no {size}")
+    return Part(name=f"{world.name}, {size} = {value}", kind=world.kind, options={**world.options, option: value})
+
+
+def _around(world: Part, size: str, episodes: int) -> list[int]:
+    option = option_of(world.kind, size) or ""
+    own = world.options.get(option, episodes if size == "T" else WORLDS[world.kind].options.get(option))
+    if not isinstance(own, int):
+        return [0]  # refused elsewhere
+    return sorted({max(2, math.ceil(factor * own)) for factor in FACTORS.get(size, AROUND)})

@@ -1,0 +1,262 @@
+"""The report is one page that stands alone, says what the numbers say, and fits the screens it is read on."""
+
+import csv
+import html.parser
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pandas
+import pytest
+
+from omg_cmdp.reports.contests import contests
+from omg_cmdp.reports.page import headline, totals, write_report
+from omg_cmdp.reports.tables import Table, agents_table, comparisons_table
+from omg_cmdp.studies.config import read_plan
+from omg_cmdp.studies.results import load
+from omg_cmdp.studies.runner import play
+from omg_cmdp.studies.study import open_study
+from tests.studies.small_study import changed, study
+
+VOID = {"meta", "br", "wbr"}
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    written = tmp_path_factory.mktemp("report")
+    assert write_report(study(), written) == written / "report.html"
+    return written
+
+
+@pytest.fixture(scope="module")
+def page(folder):
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+class Outline(html.parser.HTMLParser):
+    """Checks nesting, and collects elements, identifiers and links."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.seen, self.ids, self.links = [], [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        named = dict(attributes)
+        self.seen.append((tag, tuple(self.open)))
+        self.ids.extend(value for key, value in attributes if key == "id")
+        self.links.extend(named[key] for key in ("href", "src", "xlink:href") if key in named)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_well_formed_and_its_names_are_unique(page):
+    outline = Outline(page)
+    assert outline.open == []
+    assert len(outline.ids) == len(set(outline.ids))
+
+
+def test_the_page_stands_alone(page):
+    assert "http" not in page
+    assert "<script" not in page
+    assert "@import" not in page
+    outline = Outline(page)
+    assert all(link.startswith("#") and link[1:] in outline.ids for link in outline.links)
+
+
+def test_every_figure_has_a_heading_a_picture_with_a_title_and_a_caption(page):
+    figures = re.findall(r"<figure>.*?</figure>", page, flags=re.DOTALL)
+    assert len(figures) == 14
+    for figure in figures:
+        assert re.search(
+            r'<h4>.+</h4><svg [^>]*role="img" aria-labelledby="([^"]+)"><title id="\1">.+?</title>', figure
+        )
+        assert re.search(r"<figcaption>.{60,}</figcaption>", figure)
+
+
+def test_each_figure_is_there_as_pdf_and_each_table_as_csv_and_latex(folder):
+    figures = {path.name for path in (folder / "figures").iterdir()}
+    parts = ("totals", "regret", "rates", "bound", "terms", "exploration", "errors")
+    assert figures == {f"{world}--iid-{part}.pdf" for world in ("treatment", "decoy") for part in parts}
+    tables = {path.name for path in (folder / "tables").iterdir()}
+    names = ["overview-agents"]
+    names += [f"{world}--iid-{part}" for world in ("treatment", "decoy") for part in ("agents", "comparisons")]
+    assert tables == {f"{name}.{kind}" for name in names for kind in ("csv", "tex")}
+
+
+def test_writing_it_again_gives_the_same_page(page, tmp_path):
+    assert write_report(study(), tmp_path).read_text(encoding="utf-8") == page
+
+
+def test_csv_holds_the_exact_numbers(folder):
+    contest = contests(study())[0]
+    with (folder / "tables" / f"{contest.name}-agents.csv").open(encoding="utf-8") as file:
+        rows = {row["agent"]: row for row in csv.DictReader(file)}
+    assert list(rows) == contest.agents
+    for agent, row in rows.items():
+        assert float(row["regret"]) == contest.finals[agent].mean()
+        assert float(row["low"]) < float(row["regret"]) < float(row["high"])
+
+
+def test_names_descriptions_and_errors_are_text_and_never_markup(tmp_path):
+    results = study()
+    alone = results.runs[(results.runs["agent"] == "uniform") & (results.runs["world"] == "decoy")]
+    hostile = {**results.configuration, "name": "<b>&$x", "description": "<script>alert(1)</script> ${body}"}
+    failed = pandas.DataFrame({"run": ["a", "b"], "error": ["Traceback\nValueError: <odd>\n"] * 2})
+    path = write_report(changed(results, configuration=hostile, runs=alone, failed=failed), tmp_path)
+    text = path.read_text(encoding="utf-8")
+    assert "<script" not in text
+    assert "<h1>&lt;b&gt;&amp;$x</h1>" in text
+    assert "2 runs: <code>ValueError: &lt;odd&gt;</code>" in text
+
+
+def test_results_without_a_finished_seed_are_refused(tmp_path):
+    results = study()
+    with pytest.raises(ValueError, match="`results` must hold a seed"):
+        write_report(changed(results, runs=results.runs[:0]), tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "episodes", "told"),
+    [
+        ("[worlds.decoy]\n[agents.informed]\n[agents.omg]\ngamma = 'theory'", 20, "informed lost least: 0 "),
+        ("[worlds.bandit]\n[agents.ucbvi]\ncover = 'blind'", 20, "ucbvi lost"),
+        ("[worlds.decoy]\n[agents.omg]\n[agents.greedy]", 1, "of 4 runs are finished"),
+        ("[worlds.decoy]\n[agents.'$a_$ <i> %']\nkind = 'omg'\n[agents.greedy]", 20, "Inside $a_$ &lt;i&gt; %"),
+    ],
+    ids=["no regret", "no model", "one episode", "odd names"],
+)
+def test_there_is_a_report_of_anything_that_runs(text, episodes, told, tmp_path):
+    results = study("episodes = {episodes}\nseeds = {seeds}\n" + text, episodes=episodes, seeds=2)
+    page = write_report(results, tmp_path).read_text(encoding="utf-8")
+    assert told in page
+    assert Outline(page).open == []
+    assert not re.search(r"\bnan\b|\binf\b", page)
+
+
+def test_a_report_is_made_of_a_directory(tmp_path):
+    plan = read_plan("episodes = 30\nseeds = 2\n[worlds.decoy]\n[agents.omg]\n[agents.greedy]", name="stored")
+    store = open_study(plan, tmp_path)
+    for task in plan.tasks():
+        play(task, store, lambda event: None)
+    page = write_report(load(tmp_path), tmp_path).read_text(encoding="utf-8")
+    assert "4 of 4 runs are finished" in page
+    assert (tmp_path / "figures" / "decoy--iid-regret.pdf").exists()
+
+
+def finals(**means):
+    """Return eight seeds around each mean, the agents ordered by it."""
+    noise = np.linspace(-0.1, 0.1, 8)
+    return pandas.DataFrame({name: mean + noise for name, mean in sorted(means.items(), key=lambda each: each[1])})
+
+
+def test_the_headline_says_who_won_whoever_it_was():
+    won = headline(finals(omg=3.0, greedy=4.0, uniform=9.0), "omg")
+    assert won.startswith("omg lost least: 3.00 (95 % interval")
+    assert "75 % of what the runner-up lost (greedy, 4.00)" in won
+    assert "more than chance (p = 0.008, corrected for 3 comparisons)" in won
+    assert "uniform lost most, 9.00" in won
+    lost = headline(finals(omg=6.0, greedy=4.0), "omg")
+    assert lost.startswith("greedy lost least: 4.00")
+    assert "omg lost 6.00" in lost
+    assert "1.50 times as much" in lost
+
+
+def test_the_headline_does_not_call_luck_a_win():
+    table = finals(omg=3.0, greedy=3.01)
+    table["greedy"] = table["greedy"].to_numpy()[::-1]
+    assert "With 8 seeds the difference may be chance" in headline(table, "omg")
+
+
+def test_totals_are_summed_over_contests_seed_by_seed():
+    found = contests(study())
+    table = totals(found)
+    for agent in table:
+        assert np.allclose(table[agent], found[0].finals[agent] + found[1].finals[agent])
+    assert table.mean().is_monotonic_increasing
+
+
+def test_a_table_shows_comparisons_with_the_hero_and_keeps_all():
+    table = comparisons_table("x", finals(omg=3.0, greedy=4.0, uniform=9.0), "omg")
+    assert table.shown["omg against"] == ["greedy", "uniform"]
+    assert table.shown["so omg"] == ["lost less", "lost less"]
+    assert [(row["first"], row["second"]) for row in table.raw] == [
+        ("omg", "greedy"),
+        ("omg", "uniform"),
+        ("greedy", "uniform"),
+    ]
+    assert comparisons_table("x", finals(omg=3.0), "omg") is None
+
+
+def test_an_agent_without_regret_has_a_table_too():
+    table = agents_table("x", finals(informed=0.0, omg=1.0) * [0.0, 1.0], {"informed": 0.1, "omg": 0.2})
+    assert table.shown["regret"][0] == "0"
+    assert table.shown["× best"] == ["–", "–"]
+
+
+def test_no_interval_of_a_regret_is_below_zero():
+    table = agents_table("x", pandas.DataFrame({"omg": [0.0, 0.0, 9.0]}), {"omg": 0.1})
+    assert table.raw[0]["low"] == 0.0
+    assert table.shown["95 % interval"] == ["0 to 15.9"]
+
+
+def test_latex_escapes_what_latex_reads():
+    table = Table(name="x", caption="100 % of it", raw=[{"a": 1}], shown={"a_b": ["50 % & #1"], "× c": ["−3·10⁻⁷"]})
+    assert r"50 \% \& \#1 & $-$3$\cdot$10$^{-7}$ \\" in table.latex()
+    assert r"a\_b & $\times$ c \\" in table.latex()
+
+
+MEASURE = """<script>addEventListener("load", () => {
+    const root = document.documentElement, drawn = [...document.querySelectorAll("figure svg")];
+    const size = (svg, text) =>
+        parseFloat(getComputedStyle(text).fontSize) * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+    parent.postMessage({
+        inner: innerWidth, scroll: root.scrollWidth, ink: getComputedStyle(drawn[0]).color,
+        text: Math.min(...drawn.flatMap(svg => [...svg.querySelectorAll("text")].map(text => size(svg, text)))),
+    }, "*");
+})</script>"""
+FRAME = """<!DOCTYPE html><script>addEventListener("message", message => {
+    for (const [name, value] of Object.entries(message.data)) document.body.setAttribute("data-" + name, value);
+})</script><body><iframe src="measured.html" width="WIDTH" height="900" style="border: 0"></iframe>"""
+
+
+def browse(page, tmp_path, width, *options):
+    """Return what a page measures in a frame of this width; a window of Chromium itself is never narrower than 500."""
+    (tmp_path / "measured.html").write_text(page.replace("</body>", f"{MEASURE}</body>"), encoding="utf-8")
+    (tmp_path / "frame.html").write_text(FRAME.replace("WIDTH", str(width)), encoding="utf-8")
+    flags = ("--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=10000", "--dump-dom", *options)
+    command = [CHROMIUM, *flags, (tmp_path / "frame.html").as_uri()]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    return dict(re.findall(r'data-(\w+)="([^"]*)"', shown))
+
+
+browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+
+
+@browser
+@pytest.mark.parametrize("width", [400, 1400])
+def test_a_browser_shows_the_page_without_scrolling_sideways_and_with_readable_text(page, tmp_path, width):
+    measured = browse(page, tmp_path, width)
+    assert int(measured["inner"]) == width
+    assert int(measured["scroll"]) <= width
+    assert float(measured["text"]) >= 9.0  # pixels
+
+
+@browser
+def test_figures_are_drawn_light_on_dark_in_dark_mode(page, tmp_path):
+    light, dark = (browse(page, tmp_path, 800, f"--blink-settings=preferredColorScheme={scheme}") for scheme in (1, 0))
+    brightness = [sum(map(int, re.findall(r"\d+", measured["ink"])[:3])) for measured in (light, dark)]
+    assert brightness[0] < 150
+    assert brightness[1] > 600

@@ -1,0 +1,171 @@
+"""Every kind can be built by its name alone, plays, and takes the options it lists."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import omg_cmdp as omg
+from omg_cmdp import adversaries, agents, environments
+from omg_cmdp.adversaries.base import Adversary
+from omg_cmdp.agents.base import Agent
+from omg_cmdp.environments import World
+from omg_cmdp.studies.agents import AGENTS, ORACLES
+from omg_cmdp.studies.catalogue import ADVERSARIES, WORLDS, build_adversary, build_agent, build_world
+from omg_cmdp.studies.kinds import REQUIRED, Setting, nearest
+from tests.environments.catalogue import FROM_DATA
+
+EPISODES = 20
+BANDITS = {"falcon", "fast_cb", "normalised_igw", "square_cb"}
+NEEDED = {"bursts": {"length": 3}, "drifting": {"period": 4}}
+
+
+def setting(world="linear", **options):
+    return Setting(world=build_world(world, options, seed=1, episodes=EPISODES), seed=2, episodes=EPISODES)
+
+
+def play(agent, adversary, world):
+    return omg.simulate(world, adversary, agent, EPISODES, seed=3)
+
+
+@pytest.mark.parametrize("kind", AGENTS)
+@pytest.mark.parametrize("world", ["bandit", "decoy", "treatment"])
+def test_every_agent_plays_by_its_name_alone(kind, world):
+    made = setting(world)
+    if kind in BANDITS and world != "bandit":
+        with pytest.raises(ValueError, match="horizon 1"):
+            build_agent(kind, {}, made)
+        return
+    ledger = play(build_agent(kind, {}, made), build_adversary("iid", {}, made), made.world)
+    assert np.isfinite(ledger.regret).all()
+
+
+@pytest.mark.parametrize("kind", WORLDS)
+def test_every_world_is_played_by_its_name_alone(kind):
+    made = setting(kind)
+    assert len(play(build_agent("omg", {}, made), build_adversary("iid", {}, made), made.world)) == EPISODES
+
+
+@pytest.mark.parametrize("kind", ADVERSARIES)
+def test_every_adversary_plays(kind):
+    made = setting("softmax", context_count=EPISODES)
+    adversary = build_adversary(kind, NEEDED.get(kind, {}), made)
+    assert len(play(build_agent("greedy", {}, made), adversary, made.world)) == EPISODES
+
+
+def test_nothing_of_the_library_is_left_out():
+    def classes(module, base):
+        found = (getattr(module, name) for name in module.__all__)
+        return {
+            each
+            for each in found
+            if inspect.isclass(each) and issubclass(each, base) and each.__abstractmethods__ == frozenset()
+        }
+
+    assert {kind.build for kind in WORLDS.values()} == classes(environments, World) - set(FROM_DATA)
+    assert {kind.build for kind in ADVERSARIES.values()} == classes(adversaries, Adversary)
+    built = {type(build_agent(kind, {}, setting("bandit"))) for kind in AGENTS}
+    assert built == classes(agents, Agent)
+
+
+@pytest.mark.parametrize("table", [WORLDS, ADVERSARIES, AGENTS])
+def test_kinds_are_in_order_and_described_in_one_line(table):
+    assert list(table) == sorted(table)
+    for name, kind in table.items():
+        assert kind.name == name
+        assert 10 < len(kind.description) < 90
+        assert "\n" not in kind.description
+
+
+@pytest.mark.parametrize("kind", WORLDS)
+def test_every_option_of_a_world_is_taken_at_its_default(kind):
+    options = {name: default for name, default in WORLDS[kind].options.items() if name != "seed"}
+    ours, theirs = build_world(kind, options, seed=5, episodes=3000), build_world(kind, {}, seed=5, episodes=3000)
+    context = theirs.contexts[0]
+    np.testing.assert_array_equal(ours.mdp(context).rewards, theirs.mdp(context).rewards)
+
+
+@pytest.mark.parametrize("kind", AGENTS)
+def test_every_option_of_an_agent_is_taken_at_its_default(kind):
+    made = setting("bandit")
+    needs_another = {"rate", "smoothing", "radius", "clusters", "kappa", "floor"}  # tested below
+    for name, default in AGENTS[kind].options.items():
+        if default is not None and name not in needs_another:
+            build_agent(kind, {name: default}, made)
+
+
+def test_the_seed_draws_the_structure_unless_the_options_hold_another():
+    worlds = [
+        build_world("linear", options, seed=seed, episodes=9) for options, seed in (({}, 1), ({}, 2), ({"seed": 1}, 2))
+    ]
+    first, second, third = (world.mdp(worlds[0].contexts[0]).rewards for world in worlds)
+    assert not np.array_equal(first, second)
+    np.testing.assert_array_equal(first, third)
+
+
+def test_options_reach_the_agent():
+    made = setting("treatment")
+    omg_agent = build_agent("omg", {"kappa": 0.1, "floor": 1e-3, "rate": "proven"}, made)
+    assert (omg_agent.gamma.kappa, omg_agent.gamma.floor) == (0.1, 1e-3)
+    assert (omg_agent.episodes, omg_agent.reward_oracle.rate) == (EPISODES, "proven")
+    assert build_agent("omg", {"episodes": "unknown"}, made).episodes is None
+    assert build_agent("omg", {"gamma": {"scale": 2.0, "exponent": 0.5}}, made).gamma.gamma(4) == 4.0
+    assert build_agent("epsilon_greedy", {"epsilon": {"scale": 1, "exponent": -1}}, made).epsilon(4) == 0.25
+    assert build_agent("posterior_sampling", {}, made).seed == 2
+    assert build_agent("posterior_sampling", {"seed": 7}, made).seed == 7
+    assert build_agent("ucbvi", {"cover": "per_ball", "radius": 0.3}, made).cover.radius == 0.3
+    assert len(build_agent("ucbvi", {"cover": "clusters", "clusters": 3}, made).cover) == 3
+    assert build_agent("uc3rl", {"scale": [0.1, 0.0]}, made).scales == (0.1, 0.0)
+
+
+def test_what_is_known_gets_no_bonus():
+    assert build_agent("uc3rl", {"scale": 0.1}, setting("decoy")).scales == (0.1, 0.0)
+    assert build_agent("rm_ucdd", {"scale": 0.1}, setting("lock")).scales == (0.0, 0.1)
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_oracles_are_chosen_by_name(name):
+    made = setting("decoy")
+    ledger = play(build_agent("greedy", {"oracles": name}, made), build_adversary("iid", {}, made), made.world)
+    assert len(ledger) == EPISODES
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "world", "named"),
+    [
+        ("omg", {"gamma": "theory", "kappa": 0.1}, "linear", "kappa"),
+        ("omg", {"gamma": {"scale": 1.0}}, "linear", "gamma"),
+        ("omg", {"oracles": "best"}, "linear", "oracles"),
+        ("greedy", {"oracles": "offline", "rate": "proven"}, "linear", "rate"),
+        ("greedy", {"oracles": "counts"}, "linear", "contexts"),
+        ("ucbvi", {"radius": 0.1}, "linear", "radius"),
+        ("ucbvi", {"clusters": 3}, "linear", "clusters"),
+        ("ucbvi", {"cover": "per_ball"}, "decoy", "cover"),
+        ("ucbvi", {"cover": "nearest"}, "linear", "cover"),
+        ("feel_good", {}, "lower_bound", "reward_oracle"),
+    ],
+)
+def test_impossible_options_are_refused_by_name(kind, options, world, named):
+    with pytest.raises(ValueError, match=f"`{named}`"):
+        build_agent(kind, options, setting(world))
+
+
+def test_a_world_that_does_not_fit_into_memory_is_refused():
+    with pytest.raises(ValueError, match="tables"):
+        build_world("linear", {"states": 10**6}, seed=0, episodes=1)
+
+
+def test_contexts_that_run_out_are_refused():
+    with pytest.raises(ValueError, match="`episodes` must be at most"):
+        build_adversary("never_twice", {}, setting("linear"))
+
+
+def test_required_options_are_marked():
+    assert {
+        name: [o for o, default in kind.options.items() if default is REQUIRED] for name, kind in ADVERSARIES.items()
+    } == {name: list(NEEDED.get(name, {})) + (["episodes"] if name == "sorted" else []) for name in ADVERSARIES}
+
+
+def test_the_nearest_name_is_offered():
+    assert nearest("postirior_sampling", AGENTS) == "did you mean 'posterior_sampling'?"
+    assert nearest("zzz", ["a", "b"]) == "there are a, b"

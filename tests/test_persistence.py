@@ -1,0 +1,181 @@
+"""Files of arrays: whole or not at all, of the kind asked for or refused, never a pickle."""
+
+import os
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from omg_cmdp.persistence import read_arrays, write_arrays
+
+ARRAYS = {
+    "numbers": np.array([0.1, -0.0, np.nan, np.inf, 5e-324]),
+    "part/integers": np.arange(6).reshape(2, 3),
+    "text": np.array("π, a text"),
+    "flags": np.array([True, False]),
+    "empty": np.zeros((0, 3)),
+    "scalar": np.array(3.5),
+}
+REFUSAL = "`path` must be a thing of format 2, got "
+
+
+def write(path, arrays=ARRAYS, kind="thing", version=2):
+    write_arrays(path, arrays, kind=kind, version=version)
+
+
+def read(path):
+    return read_arrays(path, kind="thing", version=2)
+
+
+def bits(arrays):
+    return {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in arrays.items()}
+
+
+@pytest.fixture
+def file(tmp_path):
+    write(tmp_path / "file")
+    return tmp_path / "file"
+
+
+def test_what_is_written_is_read_to_the_bit(file):
+    assert bits(read(file)) == bits(ARRAYS)
+    assert bits(read(str(file))) == bits(ARRAYS)
+
+
+def test_lists_and_numbers_are_written_as_arrays(tmp_path):
+    write(tmp_path / "file", {"list": [1, 2], "number": 0.5})
+    found = read(tmp_path / "file")
+    assert found["list"].tolist() == [1, 2]
+    assert found["number"] == 0.5
+
+
+def test_the_name_is_kept_as_given(tmp_path):
+    write(tmp_path / "run.state")
+    assert [path.name for path in tmp_path.iterdir()] == ["run.state"]
+
+
+def test_a_file_is_replaced(file):
+    write(file, {"new": np.ones(3)})
+    assert list(read(file)) == ["new"]
+    assert [path.name for path in file.parent.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("where", ["savez_compressed", "fsync", "replace"])
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(file, where, monkeypatch):
+    def full(*arguments, **named):
+        raise OSError("No space left on device")
+
+    owner = {"savez_compressed": np, "fsync": os, "replace": Path}[where]
+    monkeypatch.setattr(owner, where, full)
+    before = file.read_bytes()
+    with pytest.raises(OSError, match="No space left"):
+        write(file, {"new": np.ones(3)})
+    assert file.read_bytes() == before
+    assert [path.name for path in file.parent.iterdir()] == ["file"]
+
+
+def test_an_interrupt_leaves_the_old_file_and_nothing_else(file, monkeypatch):
+    def interrupted(*arguments, **named):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    before = file.read_bytes()
+    with pytest.raises(KeyboardInterrupt):
+        write(file, {"new": np.ones(3)})
+    assert file.read_bytes() == before
+    assert [path.name for path in file.parent.iterdir()] == ["file"]
+
+
+def test_objects_are_not_written(file):
+    before = file.read_bytes()
+    with pytest.raises(ValueError, match="allow_pickle"):
+        write(file, {"object": np.array([object()], dtype=object)})
+    assert file.read_bytes() == before
+    assert [path.name for path in file.parent.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(("kind", "version"), [("other", 2), ("thing", 1), ("thing", 3), ("thing 2", 2), ("thin", 2)])
+def test_another_kind_or_version_is_refused(tmp_path, kind, version):
+    write(tmp_path / "file", kind=kind, version=version)
+    with pytest.raises(ValueError, match=REFUSAL):
+        read(tmp_path / "file")
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read(tmp_path / "nothing")
+
+
+def test_every_torn_file_is_refused(file):
+    whole = file.read_bytes()
+    for length in range(0, len(whole), 7):
+        file.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match=REFUSAL):
+            read(file)
+
+
+def test_a_file_with_one_byte_changed_is_read_as_it_was_or_refused(tmp_path):
+    arrays = {name: ARRAYS[name] for name in ("numbers", "text")}
+    write(tmp_path / "file", arrays)
+    whole, found = (tmp_path / "file").read_bytes(), {}
+    for place in range(len(whole)):
+        for change in (0x01, 0x80):
+            changed = bytes([*whole[:place], whole[place] ^ change, *whole[place + 1 :]])
+            outcome = reading(tmp_path / "file", changed, arrays)
+            found.setdefault(outcome, (place, change))
+    assert found.keys() == {"as it was", "refused"}, found
+
+
+def reading(path, content, arrays):
+    """Return in a word what comes of reading `content`."""
+    path.write_bytes(content)
+    try:
+        found = bits(read(path))
+    except Exception as error:
+        fine = type(error) is ValueError and str(error).startswith(REFUSAL)
+        return "refused" if fine else repr(error)
+    # An array may be lost with its entry in the index; whoever needs it will miss it.
+    return "as it was" if found.items() <= bits(arrays).items() else f"something else: {sorted(found)}"
+
+
+def npy(path):
+    np.save(path.open("wb"), np.arange(3))
+
+
+def pickled(path):
+    path.write_bytes(pickle.dumps({"a": 1}))
+
+
+def plain_npz(path):
+    with path.open("wb") as opened:
+        np.savez(opened, a=np.arange(3))
+
+
+def pickles_inside(path):
+    with path.open("wb") as opened:
+        np.savez(opened, format="thing 2", a=np.array([{"x": 1}], dtype=object))
+
+
+def another_zip(path):
+    with zipfile.ZipFile(path, "w") as opened:
+        opened.writestr("format", "thing 2")
+
+
+def text(path):
+    path.write_text("thing 2")
+
+
+@pytest.mark.parametrize("make", [npy, pickled, plain_npz, pickles_inside, another_zip, text])
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_files_of_others_are_refused(tmp_path, make):
+    make(tmp_path / "file")
+    with pytest.raises(ValueError, match=REFUSAL):
+        read(tmp_path / "file")
+
+
+@pytest.mark.parametrize("name", ["file", "format", "allow_pickle"])
+def test_any_name_will_do_for_an_array(tmp_path, name):
+    write(tmp_path / "file", {name: np.arange(3)})
+    assert read(tmp_path / "file")[name].tolist() == [0, 1, 2]
