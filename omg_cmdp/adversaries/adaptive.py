@@ -15,7 +15,7 @@ import numpy as np
 
 from omg_cmdp.adversaries.base import Adversary, Tables, View, listed
 from omg_cmdp.contexts import Context
-from omg_cmdp.environments.base import Truth
+from omg_cmdp.mdp.truth import Truth
 from omg_cmdp.validation import FloatArray, policy_table, positive_integer
 
 

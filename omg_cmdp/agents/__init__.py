@@ -1,6 +1,6 @@
 """OMG-CMDP! and its rivals."""
 
-from omg_cmdp.agents.base import Agent, Decision, Mixture
+from omg_cmdp.agents.base import Agent
 from omg_cmdp.agents.baselines.boltzmann import Boltzmann
 from omg_cmdp.agents.baselines.epsilon_greedy import EpsilonGreedy
 from omg_cmdp.agents.baselines.greedy import Greedy
@@ -20,6 +20,7 @@ from omg_cmdp.agents.rivals.pc_igw import PCIGW
 from omg_cmdp.agents.rivals.uc3rl import UC3RL
 from omg_cmdp.agents.rivals.ucbvi import UCBVI
 from omg_cmdp.agents.schedule import Power
+from omg_cmdp.planning.decision import Decision, Mixture
 
 __all__ = [
     "FALCON",

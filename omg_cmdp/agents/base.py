@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import os
 from collections.abc import Hashable
-from typing import Any, ClassVar, NamedTuple, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,39 +26,10 @@ from omg_cmdp.persistence import (
     read_state,
     write_arrays,
 )
+from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, interval
 
 _KIND, _VERSION = "saved agent", 1
-
-
-class Mixture(NamedTuple):
-    """Policies of which one is drawn at the start of an episode, and played whole."""
-
-    policies: FloatArray
-    """(K, H, S, A)."""
-    probabilities: FloatArray
-    """(K,)."""
-
-    def draw(self, generator: np.random.Generator) -> FloatArray:
-        """Return one of the policies."""
-        cumulative = self.probabilities.cumsum()
-        drawn = int(cumulative.searchsorted(generator.random() * cumulative[-1], side="right"))
-        return np.array(self.policies[drawn])
-
-
-class Decision(NamedTuple):
-    """A policy (H, S, A) and what led to it, for the ledger; nan and 0 where a thing does not exist for an agent."""
-
-    policy: FloatArray
-    """What to play."""
-    mixture: Mixture | None = None
-    """What `policy` was drawn from; regret is then that of the mixture."""
-    model: TabularMDP | None = None
-    gamma: float = float("nan")
-    weights: FloatArray | None = None
-    occupancy: FloatArray | None = None
-    certificate: float = float("nan")
-    iterations: int = 0
 
 
 class Agent(abc.ABC):

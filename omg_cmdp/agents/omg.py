@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import final
 
-from omg_cmdp.agents.base import Decision, ModelAgent
+from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.agents.exploration import Gamma, Situation, gamma_rule, most_tuples
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.tabular import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.plan import plan
 from omg_cmdp.validation import positive_integer
 

@@ -12,41 +12,15 @@ import numpy as np
 
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.jit import lazy
-from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.episode import Trajectory
-from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.tabular import Space, TabularMDP
+from omg_cmdp.mdp.truth import Truth
 from omg_cmdp.validation import FloatArray, float_table
 
 kernels = lazy("omg_cmdp.mdp.kernels")
 
 KEPT_CONTEXTS = 4096
 """The truth about the contexts used last is kept for so many of them."""
-
-
-class Truth:
-    """The true MDP of a context, and what follows from it, computed once."""
-
-    def __init__(self, mdp: TabularMDP) -> None:
-        self.mdp = mdp
-
-    @functools.cached_property
-    def best(self) -> tuple[FloatArray, float]:
-        """An optimal policy (H, S, A) and its value V*."""
-        return optimal_policy(self.mdp)
-
-    def regret(self, policy: FloatArray) -> float:
-        """Return V* - V^π, exact; 0 for `best`."""
-        best, _ = self.best
-        return self.value(best) - self.value(policy)
-
-    def value(self, policy: FloatArray) -> float:
-        """Return V^π of a policy that is known to be valid."""
-        return flow(self.mdp, policy)[1]
-
-    def occupancy(self, policy: FloatArray) -> FloatArray:
-        """Return the occupancy measure (H, S, A) of a policy that is known to be valid."""
-        return flow(self.mdp, policy)[0]
 
 
 class Draw(NamedTuple):

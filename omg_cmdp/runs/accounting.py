@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from omg_cmdp.agents.base import Decision
 from omg_cmdp.contexts import Context
-from omg_cmdp.environments.base import Draw, Truth
+from omg_cmdp.environments.base import Draw
 from omg_cmdp.jit import lazy
 from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.mdp.truth import Truth
+from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray
 
 kernels = lazy("omg_cmdp.mdp.kernels")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.adversaries.base import Adversary
-from omg_cmdp.agents.base import Agent, Decision
+from omg_cmdp.agents.base import Agent
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.environments.gymnasium.worlds import SampledWorld
@@ -27,6 +27,7 @@ from omg_cmdp.persistence import (
     read_state,
     write_arrays,
 )
+from omg_cmdp.planning.decision import Decision
 from omg_cmdp.runs.accounting import Round, play_round, played_policy
 from omg_cmdp.runs.ledger import Ledger
 from omg_cmdp.validation import FloatArray, positive_integer

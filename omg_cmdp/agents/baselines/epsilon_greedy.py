@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import final
 
-from omg_cmdp.agents.base import Decision, ModelAgent
+from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.agents.baselines.uniform import uniform_policy
 from omg_cmdp.agents.schedule import Power, Schedule, Tuning
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.tabular import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.planning.decision import Decision
 
 CUBE_ROOT = Power(1.0, -1.0 / 3.0)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import final
 
-from omg_cmdp.agents.base import Decision, ModelAgent
+from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
+from omg_cmdp.planning.decision import Decision
 
 
 @final

@@ -6,9 +6,10 @@ from typing import final
 
 import numpy as np
 
-from omg_cmdp.agents.base import Decision, ModelAgent
+from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray
 
 

@@ -30,13 +30,13 @@ from typing import final
 
 import numpy as np
 
-from omg_cmdp.agents.base import Decision
 from omg_cmdp.agents.rivals.pc_igw import inverse_gap_weights
 from omg_cmdp.agents.schedule import ROOT, GammaAgent, Tuning
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.epochs import EpochRewards, epoch_starts
+from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray
 
 SMALLEST_LOSS = 1e-6

@@ -23,13 +23,14 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import Decision, ModelAgent
+from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.tabular import Space
 from omg_cmdp.oracles.finite import FiniteDynamics, FiniteRewards
 from omg_cmdp.persistence import State, numbers
+from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, seed_number
 
 KEPT_CONTEXTS = 1024

@@ -46,7 +46,7 @@ from typing import Any, ClassVar, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import Decision, Learner
+from omg_cmdp.agents.base import Learner
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import lazy
 from omg_cmdp.mdp.bellman import best_response
@@ -54,6 +54,7 @@ from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.oracles.features import FeatureMap, Features
 from omg_cmdp.persistence import State, numbers
+from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number, probability, seed_number
 
 glm_kernels = lazy("omg_cmdp.agents.kernels.glm")

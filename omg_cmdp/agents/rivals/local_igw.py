@@ -13,10 +13,10 @@ from typing import final
 
 import numpy as np
 
-from omg_cmdp.agents.base import Decision
 from omg_cmdp.agents.schedule import GammaAgent
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import lazy
+from omg_cmdp.planning.decision import Decision
 
 kernels = lazy("omg_cmdp.agents.kernels.inverse_gap")
 

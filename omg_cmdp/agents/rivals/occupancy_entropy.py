@@ -20,11 +20,11 @@ from typing import final
 
 import numpy as np
 
-from omg_cmdp.agents.base import Decision
 from omg_cmdp.agents.schedule import GammaAgent, Power
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import lazy
 from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray
 
 kernels = lazy("omg_cmdp.agents.kernels.entropy")

@@ -30,13 +30,13 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from omg_cmdp.agents.base import Decision, Mixture
 from omg_cmdp.agents.schedule import GammaAgent, Power, Tuning
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import lazy
 from omg_cmdp.mdp.occupancy import reachable_states
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.planning.decision import Decision, Mixture
 from omg_cmdp.validation import FloatArray, seed_number
 
 kernels = lazy("omg_cmdp.agents.kernels.inverse_gap")

@@ -36,7 +36,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import Decision, ModelAgent
+from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.agents.exploration import most_tuples
 from omg_cmdp.agents.rivals.counterfactual import EveryContext, KeptFits, Past, Rehearsal, Tables
 from omg_cmdp.contexts import Context
@@ -44,6 +44,7 @@ from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import State
+from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, float_table, positive_integer, positive_number
 
 COUNTS = ("occupancy", "policy")

@@ -23,13 +23,14 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import Decision, Learner
+from omg_cmdp.agents.base import Learner
 from omg_cmdp.agents.rivals.covers import Cover
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import best_response
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.persistence import State, numbers
+from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, positive_number, probability
 
 

@@ -1,0 +1,35 @@
+"""The true MDP of a context, with what regret is measured by."""
+
+from __future__ import annotations
+
+import functools
+
+from omg_cmdp.mdp.bellman import optimal_policy
+from omg_cmdp.mdp.occupancy import flow
+from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.validation import FloatArray
+
+
+class Truth:
+    """The true MDP of a context, and what follows from it, computed once."""
+
+    def __init__(self, mdp: TabularMDP) -> None:
+        self.mdp = mdp
+
+    @functools.cached_property
+    def best(self) -> tuple[FloatArray, float]:
+        """An optimal policy (H, S, A) and its value V*."""
+        return optimal_policy(self.mdp)
+
+    def regret(self, policy: FloatArray) -> float:
+        """Return V* - V^π, exact; 0 for `best`."""
+        best, _ = self.best
+        return self.value(best) - self.value(policy)
+
+    def value(self, policy: FloatArray) -> float:
+        """Return V^π of a policy that is known to be valid."""
+        return flow(self.mdp, policy)[1]
+
+    def occupancy(self, policy: FloatArray) -> FloatArray:
+        """Return the occupancy measure (H, S, A) of a policy that is known to be valid."""
+        return flow(self.mdp, policy)[0]

@@ -1,0 +1,109 @@
+"""Compiled code is never older than what it was made from, and gives the same bits wherever its arrays lie."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import omg_cmdp
+from omg_cmdp.jit import lazy
+from omg_cmdp.oracles.kernels import classes
+
+LOOPS = """
+from omg_cmdp.jit import compiled
+from omg_cmdp.limits.constants import LIMIT
+from omg_cmdp.limits import helpers
+
+@compiled
+def twice_the_limit(x):
+    return helpers.twice(x * LIMIT)
+"""
+HELPERS = """
+from omg_cmdp.jit import compiled
+
+@compiled
+def twice(x):
+    return 2.0 * x
+"""
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A package of the same name with our `jit.py`, and compiled code that takes a constant from another room."""
+    ours = tmp_path / "omg_cmdp"
+    for name, text in {
+        "__init__.py": "",
+        "loops/__init__.py": "",
+        "loops/kernels.py": LOOPS,
+        "limits/__init__.py": "",
+        "limits/constants.py": "LIMIT = 3.0\n",
+        "limits/helpers.py": HELPERS,
+        "limits/other.py": "OTHER = 1\n",
+    }.items():
+        path = ours / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    shutil.copy(Path(omg_cmdp.__file__).parent / "jit.py", ours / "jit.py")
+    return ours
+
+
+def result(package):
+    """Return what the compiled function says in a fresh process, and whether it was loaded from the cache."""
+    program = (
+        "from omg_cmdp.jit import lazy; k = lazy('omg_cmdp.loops.kernels');"
+        "print(k.twice_the_limit(1.0), sum(k.twice_the_limit.stats.cache_hits.values()))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], cwd=package.parent, capture_output=True, text=True, check=True
+    )
+    value, hits = ran.stdout.split()
+    return float(value), hits == "1"
+
+
+def test_a_constant_of_another_room_recompiles(package):
+    assert result(package) == (6.0, False)
+    assert result(package) == (6.0, True)
+    (package / "limits" / "constants.py").write_text("LIMIT = 5.0\n")
+    assert result(package) == (10.0, False)
+    (package / "limits" / "helpers.py").write_text(HELPERS.replace("2.0 * x", "4.0 * x"))
+    assert result(package) == (20.0, False)
+
+
+def test_what_compiled_code_does_not_import_leaves_it_alone(package):
+    result(package)
+    (package / "limits" / "other.py").write_text("OTHER = 2\n")
+    assert result(package) == (6.0, True)
+
+
+def test_a_stand_in_imports_its_module_with_the_first_use():
+    module = lazy("omg_cmdp.oracles.kernels.classes")
+    assert "mix" not in vars(module)
+    assert module.mix is classes.mix
+    assert vars(module)["mix"] is classes.mix
+
+
+def scattered(arrays, rng):
+    """Return copies of the arrays in one buffer, in a random order and at random distances."""
+    room = np.empty(sum(array.size for array in arrays) + 9 * (len(arrays) + 1))
+    copies, place = [None] * len(arrays), int(rng.integers(9))
+    for i in rng.permutation(len(arrays)):
+        copies[i] = room[place : place + arrays[i].size].reshape(arrays[i].shape)
+        copies[i][:] = arrays[i]
+        place += arrays[i].size + int(rng.integers(9))
+    return copies
+
+
+@pytest.mark.parametrize(("functions", "cells"), [(5, 7), (16, 40), (33, 10)])
+def test_sums_that_may_be_reordered_have_the_same_bits_wherever_arrays_lie(functions, cells, seed):
+    rng = np.random.default_rng(seed)
+    arrays = [rng.random(shape) for shape in ((2, functions), (cells, functions), (2, cells), (cells,), (cells,))]
+    found = set()
+    for _ in range(300):
+        weights, columns, mixed, centres, means = scattered(arrays, rng)
+        classes.mix(weights, columns, mixed)
+        classes.mean_square(weights[0], columns, centres, means)
+        found.add((mixed.tobytes(), means.tobytes()))
+    assert len(found) == 1
