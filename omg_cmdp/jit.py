@@ -14,12 +14,12 @@ first call of one of its functions: `import omg_cmdp` stays light, and compiles 
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import functools
 import hashlib
 import importlib
 import importlib.util
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -173,28 +173,33 @@ def _drop_if_stale(folder: Path, module: str) -> None:
 
 def _digest(module: str) -> str:
     """Return a digest of the source of `module` and of all that it imports from this package."""
-    found: dict[str, bytes] = {}
+    found: dict[str, str] = {}
     pending = [module]
     while pending:
         name = pending.pop()
-        if name not in found and (source := _source(name)) is not None:
-            found[name] = source
-            pending += _imported(source)
-    return hashlib.sha256(b"".join(found[name] for name in sorted(found))).hexdigest()
+        if name not in found:
+            found[name], imported = _source(name)
+            pending += imported
+    return hashlib.sha256("".join(found[name] for name in sorted(found)).encode()).hexdigest()
 
 
-def _source(module: str) -> bytes | None:
-    """Return the source of a module of this package; None if there is no such module."""
-    with contextlib.suppress(ModuleNotFoundError):
+@functools.cache
+def _source(module: str) -> tuple[str, list[str]]:
+    """Return the source of a module of this package, and all names that it imports from the package.
+
+    Some of these are modules and some are what is in them; of the latter there is no source.
+    """
+    try:
         spec = importlib.util.find_spec(module)
-        if spec is not None and spec.origin is not None:
-            return Path(spec.origin).read_bytes()
-    return None
+    except ModuleNotFoundError:
+        return "", []
+    if spec is None or spec.origin is None:
+        return "", []
+    source = Path(spec.origin).read_text(encoding="utf-8")
+    imported = []
+    for origin, names in _IMPORTS.findall(source):
+        imported += [origin, *(f"{origin}.{name}" for name in re.findall(r"\w+", names))]
+    return source, imported
 
 
-def _imported(source: bytes) -> Iterator[str]:
-    """Yield every name of this package that `source` imports, of modules or of what is in them."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == _PACKAGE:
-            yield str(node.module)
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+_IMPORTS = re.compile(rf"^\s*(?:from|import) ({_PACKAGE}[\w.]*)(?: import ([\w, ]+|\([^)]*\)))?", re.MULTILINE)

@@ -14,7 +14,9 @@ from omg_cmdp.oracles.kernels import classes
 
 LOOPS = """
 from omg_cmdp.jit import compiled
-from omg_cmdp.limits.constants import LIMIT
+from omg_cmdp.limits.constants import (
+    LIMIT,
+)
 from omg_cmdp.limits import helpers
 
 @compiled
