@@ -1,34 +1,61 @@
 # Everything runs in .venv, made on first use; a fresh machine needs Python 3.11+, make and a package index.
+#   make demo       a study of two drugs, with a report       make docs       build the guide
+#   make quick      the inner loop: under 30 seconds          make figures    draw the guide's pictures
+#   make test       what CI runs: under four minutes          make fuzz       40 000 random plans
+#   make test-all   everything, slow tests and guide too      make bench      speed, beside other libraries
+#   make hooks      check every commit                        make lowest     tests with the oldest dependencies
+# `make quick BIN=path/to/bin` uses an environment that you have, and installs nothing.
 PYTHON ?= python3
-BIN := .venv/bin
+BIN ?= .venv/bin
+PIP := .venv/bin/pip install --quiet --constraint constraints.txt
 
-.PHONY: demo test test-all check docs figures fuzz bench clean
+# Tests that take a few seconds in all and touch every layer below the studies.
+QUICK := tests/mdp tests/planning/test_plan.py tests/planning/test_problem.py tests/planning/test_validation.py \
+  tests/oracles/test_counts.py tests/oracles/test_finite.py tests/agents/test_base.py tests/runs/test_simulate.py \
+  tests/test_architecture.py tests/test_contexts.py tests/test_persistence.py
 
-demo: .venv/experiments
+.PHONY: demo quick test test-all check lowest docs figures fuzz bench hooks clean
+
+# An environment that was given with BIN is taken as it is.
+ifeq ($(BIN),.venv/bin)
+have = .venv/$(1)
+endif
+
+demo: $(call have,experiments)
 	$(BIN)/omg-cmdp demo
 
-test: .venv/dev check
+quick: check
+	$(BIN)/pytest -q -n 2 $(QUICK)
+
+test: check
 	$(BIN)/pytest -q -n 2
 
-test-all: .venv/torch docs test
+test-all: $(call have,torch) docs test
 	$(BIN)/pytest -q -n 2 -m slow
 
-check: .venv/dev
+check: $(call have,dev)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-docs: .venv/docs
+docs: $(call have,docs)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-figures: .venv/experiments
+figures: $(call have,experiments)
 	$(BIN)/python -m docs.figures
 
-fuzz: .venv/dev
+fuzz: $(call have,dev)
 	$(BIN)/python -m tests.planning.fuzz
 
-bench: .venv/bench .venv/rlberry/done
+bench: $(call have,bench) $(call have,rlberry/done)
 	$(BIN)/python -m benchmarks
+
+hooks: $(call have,hooks)
+	$(BIN)/pre-commit install
+
+# Compiled code is kept apart: two versions of numba would overwrite each other's.
+lowest: .venv/lowest/done
+	NUMBA_CACHE_DIR=$(CURDIR)/.venv/lowest/compiled .venv/lowest/bin/pytest -q $(QUICK) tests/runs tests/reports tests/test_cli.py
 
 clean:
 	rm -rf .venv benchmarks/results site
@@ -36,23 +63,32 @@ clean:
 
 .venv/pip:
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt pip
+	$(PIP) pip
 	touch $@
 
 .venv/experiments: .venv/pip pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[experiments]'
+	$(PIP) --editable '.[experiments]'
 	touch $@
 
 .venv/dev: .venv/pip pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable . --group dev
+	$(PIP) --editable . --group dev
 	touch $@
 
 .venv/docs: .venv/pip pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable . --group docs
+	$(PIP) --editable . --group docs
+	touch $@
+
+.venv/hooks: .venv/dev
+	$(PIP) pre-commit
+	touch $@
+
+.venv/lowest/done: pyproject.toml constraints-lowest.txt
+	$(PYTHON) -m venv .venv/lowest
+	.venv/lowest/bin/pip install --quiet --constraint constraints-lowest.txt --editable '.[experiments,gymnasium]' hypothesis pytest
 	touch $@
 
 .venv/torch: .venv/pip pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[torch,baselines]'
+	$(PIP) --editable '.[torch,baselines]'
 	touch $@
 
 # The agents' peer needs an older Gymnasium, and so an environment of its own.
@@ -62,5 +98,5 @@ clean:
 	touch $@
 
 .venv/bench: .venv/pip pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
+	$(PIP) --editable '.[bench]'
 	touch $@

@@ -1,6 +1,6 @@
 """`python -m benchmarks [PART ...] [--quick]`: measure, show a table, write JSON and a figure to benchmarks/results.
 
-A missed target is said, not raised: time is measured here, never asserted.
+A missed target is reported, not raised: time is measured here, never asserted.
 """
 
 from __future__ import annotations

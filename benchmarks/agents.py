@@ -21,7 +21,7 @@ from omg_cmdp.environments import SoftmaxWorld
 RLBERRY = Path(__file__).parent.parent / ".venv" / "rlberry" / "bin" / "python"
 GAMMA = 100.0
 LATER = 10
-"""The cost per episode is measured again after so many times the episodes of a round."""
+"""The cost per episode is measured again after this many times the episodes of a round."""
 
 
 def whole_episodes(*, quick: bool) -> Report:
@@ -86,7 +86,7 @@ def _growth(agent: Agent, episodes: int) -> float:
 
 @contextlib.contextmanager
 def _ucbvi(episodes: int) -> Iterator[Callable[[], list[float]]]:
-    """Yield what plays a round of the peer, in a process of its own that stays warm; nothing if it is not installed."""
+    """Yield a function that times a round of the peer, in a process that stays warm; no times without the peer."""
     if not RLBERRY.exists():
         yield list
         return

@@ -1,7 +1,7 @@
 """Do two versions of the package give the same bits? `python -m benchmarks.bits FILE`, before a change and after it.
 
 The first call writes FILE: a digest of every column of the ledgers of 35 runs, seven worlds by five agents, each saved
-and restored in the middle. A later call compares with it, and names the runs and columns that differ.
+and restored halfway. A later call compares with it, and names the runs and columns that differ.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ AGENTS: dict[str, Callable[[Any], Any]] = {
 
 
 def digests(world: str, agent: str) -> dict[str, str]:
-    """Return a digest of every column of a run that was saved and restored in the middle, but of those with seconds."""
+    """Return a digest of every column of a run that was saved and restored halfway, except those with seconds."""
 
     def run() -> omg.Run:
         made = WORLDS[world]()
@@ -76,7 +76,7 @@ def digests(world: str, agent: str) -> dict[str, str]:
 
 
 def main(path: Path) -> int:
-    """Write the digests to `path`, or compare with those that are there; return how many runs differ."""
+    """Write the digests to `path`, or compare with those in it; return how many runs differ."""
     found = {f"{world}: {agent}": digests(world, agent) for world in WORLDS for agent in AGENTS}
     if not path.exists():
         path.write_text(json.dumps(found, indent=1, ensure_ascii=False), encoding="utf-8")

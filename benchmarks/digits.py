@@ -1,12 +1,12 @@
 """`python -m benchmarks.digits`: handwritten digits as a contextual bandit, beside Vowpal Wabbit's SquareCB.
 
-The 1 797 digits that come with scikit-learn, 8 × 8 pixels, one after the other in a shuffled order: say which of ten it
-is, and be told only whether that was right (reward 1) or not (0). What counts is the mean reward over the whole stream,
-from the first digit on. Everybody sees the same orders, draws actions from the same uniform numbers, and has the same
+The 1 797 digits that come with scikit-learn, 8 × 8 pixels, one after another in a shuffled order: say which of ten it
+is, and learn only whether that was right (reward 1) or not (0). What counts is the mean reward over the whole stream,
+from the first digit on. All learners see the same orders, draw actions from the same uniform numbers, and have the same
 features: 64 pixels in [0, 1] and a constant, linear for each action. Ours are OMG at H = 1 with its default γ, its
 oracle `LinearRewards` with its default ridge, and, beside it, other agents on the same oracle, whose γ = 100·√t was
 chosen by looking at these data; the comparison is with the default. Vowpal Wabbit runs with its defaults, and with the
-best of 60 settings in hindsight, on these very orders. It takes gradient steps, O(d) an example; our oracle is exact
+best of 60 settings in hindsight, on these same orders. It takes gradient steps, O(d) an example; our oracle is exact
 least squares, O(A·d²).
 """
 
@@ -38,7 +38,7 @@ PEER, TUNED = "Vowpal Wabbit, --squarecb", "Vowpal Wabbit, best of 60"
 
 
 class Learner(Protocol):
-    """Who plays."""
+    """What plays the stream."""
 
     def probabilities(self, example: int) -> FloatArray:
         """Return the probabilities of the ten actions."""
@@ -70,7 +70,7 @@ class Ours:
 
 
 class Score(NamedTuple):
-    """Of one stream."""
+    """What a learner achieved on one stream."""
 
     reward: float
     """The mean."""
@@ -151,7 +151,7 @@ def main() -> None:
     report = digits(quick=parser.parse_args().quick)
     show(report)
     if not available():
-        print("Vowpal Wabbit is not installed (pip install vowpalwabbit): there is nobody to compare with.")
+        print("Vowpal Wabbit is not installed (pip install vowpalwabbit): there is nothing to compare with.")
 
 
 if __name__ == "__main__":

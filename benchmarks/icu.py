@@ -1,7 +1,7 @@
 """Real tables: ICU-Sepsis (Choudhary et al., 2024), 716 states, 25 actions, H = 10, γ = 1e3, T = 1e5.
 
-`python -m benchmarks.icu` plans once and more, and prints what it measured as JSON; `icu_sepsis` starts it as a process
-of its own, so that the peak of memory is that of loading and planning, and of nothing else.
+`python -m benchmarks.icu` plans several times, and prints what it measured as JSON. `icu_sepsis` starts it as a process
+of its own, so that the peak memory is that of loading and planning, and of nothing else.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def measure(rounds: int) -> dict[str, Any]:
         return {"product": time.perf_counter() - began}
 
     with threadpoolctl.threadpool_limits(1, user_api="blas"):
-        product_time()  # warms up; the plan has been warmed above
+        product_time()  # warms up; the plan is warm already
         times = interleave(rounds, plan_time, *[product_time] * (HORIZON - 1))
     median = medians(times)
     return {

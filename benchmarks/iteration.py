@@ -1,8 +1,8 @@
-"""What one iteration costs beside the BLAS and LAPACK calls it cannot avoid, alone on the same shapes, one thread.
+"""What one iteration costs beside the BLAS and LAPACK calls it cannot avoid, for the same shapes, on one thread.
 
 The Newton matrix is block tridiagonal in the steps. With one start state the first step is a single unknown, so that
 H - 1 blocks of size S remain: H - 1 Cholesky factors, and H - 2 times the product PᵀDP of all rows, the solve with the
-coupling block and the product that it takes off the next block. Nothing is counted for the first step, nor for the
+coupling block and the product subtracted from the next block. Nothing is counted for the first step, nor for the
 solves with a single right-hand side: the comparison is a strict one.
 """
 
@@ -50,7 +50,7 @@ def bare_calls(horizon: int, states: int, actions: int) -> Callable[[], None]:
     rows = np.asfortranarray(np.random.default_rng(0).random((states, states * actions)))
     products = [np.zeros((states, states), order="F") for _ in range(horizon)]
     # The identity is its own Cholesky factor and leaves a right-hand side as it is: every call can be repeated in place
-    # for ever, without overflow and without a copy that would count as work. BLAS takes no notice of zeros.
+    # without overflow, and without a copy that would count as work. BLAS does not skip zeros.
     blocks = [np.asfortranarray(np.eye(states)) for _ in range(horizon)]
     couplings = [np.asfortranarray(rows[:, :states] / states) for _ in range(horizon)]
 

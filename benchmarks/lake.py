@@ -1,10 +1,10 @@
-"""OMG learns Gymnasium's FrozenLake, its success rate as context, by oracles that know neither kernels nor rewards.
+"""OMG learns Gymnasium's FrozenLake with its success rate as context; the oracles know neither kernels nor rewards.
 
-`python -m benchmarks lake`: what share of the optimum it has after 3000 episodes, for several κ; ten minutes.
+`python -m benchmarks lake`: what share of the optimum it reaches in 3000 episodes, for several κ; takes ten minutes.
 
-The lake has its usual 100 steps and earns nothing but at its goal. What the oracles know: rewards and transitions are
-linear in the success rate, with coefficients of which they know nothing, and a move leads one cell on at most, or ends
-the episode. They are not told where holes and goal are, which action is which direction, nor how ice slips.
+The lake has its usual 100 steps and pays only at its goal. The oracles know that rewards and transitions are linear in
+the success rate, with unknown coefficients, and that a move leads at most one cell on, or ends the episode. They are
+not told where the holes and the goal are, which action is which direction, nor how the ice slips.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KAPPAS = (0.15, 0.015, 0.0015)
 
 
 def lake(*, quick: bool) -> Report:
-    """Learn with each κ, the default first, and report the share of the optimum: its mean, and in the worst context."""
+    """Learn with each κ, the default first, and report the share of the optimum: mean, and worst context."""
     shares = {kappa: learned_shares(kappa, 100 if quick else EPISODES)[0] for kappa in KAPPAS}
     rows = [
         row
@@ -40,7 +40,7 @@ def lake(*, quick: bool) -> Report:
 
 
 def learned_shares(kappa: float, episodes: int = EPISODES, *, seed: int = 0) -> tuple[FloatArray, FloatArray]:
-    """Return, after so many episodes, V^π/V* for each success rate, exactly; and what each episode earned."""
+    """Return the exact V^π/V* for each success rate after these episodes, and the return of each episode."""
     world = from_gymnasium("FrozenLake-v1", RATES, arguments="success_rate")
     assert isinstance(world, TableWorld)
     states, actions, horizon = world.space.states, world.space.actions, world.space.horizon
@@ -50,7 +50,7 @@ def learned_shares(kappa: float, episodes: int = EPISODES, *, seed: int = 0) -> 
     )
     agent = OMG(world.space, rewards, dynamics, gamma=Adaptive(kappa=kappa), episodes=episodes)
     contexts = np.random.default_rng(seed).choice(RATES, size=episodes).tolist()
-    log = play(world, agent, contexts, seed=seed)  # in Gymnasium itself; the tables only judge
+    log = play(world, agent, contexts, seed=seed)  # in Gymnasium itself; the tables only evaluate
     return np.array([world.truth(c).value(agent.policy(c)) / world.optimal_value(c) for c in RATES]), log.returns
 
 

@@ -24,7 +24,7 @@ from omg_cmdp.validation import BoolArray, FloatArray
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class PeerSolution:
-    """The peer's answer and its price: `total` seconds from the tables on, `solve` of them by Clarabel's own clock."""
+    """The peer's answer and its cost: `total` seconds from the tables on, `solve` of them by Clarabel's own clock."""
 
     policy: FloatArray
     occupancy: FloatArray
@@ -68,7 +68,7 @@ def solve_by_peer(
     objective = sum(r @ q for r, q in linear) + sum(c @ getattr(cp, concave)(q) for c, q in regulariser)
     problem: Any = cp.Problem(cp.Maximize(objective), equations)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an inaccurate solution is told by `status`
+        warnings.simplefilter("ignore")  # `status` tells of an inaccurate solution
         problem.solve(solver=cp.CLARABEL, **settings)
     for q in variables:
         q.value = q.value.clip(min=0.0)  # an interior point may end a rounding error below 0
@@ -106,7 +106,7 @@ def _split(table: ArrayLike, support: BoolArray, stacked: bool) -> list[FloatArr
 
 
 def _policy(mdp: TabularMDP, occupancy: FloatArray) -> FloatArray:
-    """Return q(s, a)/Σ_a q(s, a), uniform over the admissible actions where nothing arrives."""
+    """Return q(s, a)/Σ_a q(s, a), uniform over the admissible actions where no mass arrives."""
     mass = occupancy.sum(axis=2, keepdims=True)
     uniform = np.broadcast_to(mdp.admissible / mdp.admissible.sum(axis=1, keepdims=True), occupancy.shape)
     return np.asarray(np.divide(occupancy, mass, out=uniform.copy(), where=mass > 0.0))

@@ -1,4 +1,4 @@
-"""The planner side by side with cvxpy and Clarabel, at the sizes and targets of the project's table."""
+"""The planner side by side with cvxpy and Clarabel, with targets for each size."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def against_peer(*, quick: bool) -> Report:
 def _measure_beside_peer(case: Case, seed: int, rounds: int) -> dict[str, Any]:
     mdp = random_mdp(case.horizon, case.states, case.actions, seed)
     ours = clock("plan", lambda: plan(mdp, GAMMA, tolerance=TOLERANCE))
-    # Building the tables is the caller's, on both sides; its price is recorded, for an agent pays it every episode.
+    # Building the tables is left out on both sides; its time is recorded, because an agent needs it every episode.
     tables = clock("tables", lambda: TabularMDP(transitions=mdp.transitions, rewards=mdp.rewards, horizon=mdp.horizon))
     times = interleave(rounds, ours, _peer(mdp), ours, _tuned_peer(mdp), tables)
     solution, peer = plan(mdp, GAMMA, tolerance=TOLERANCE), solve_by_peer(mdp, GAMMA)
@@ -90,10 +90,10 @@ def _peer(mdp: TabularMDP) -> Measurement:
 
 
 def _tuned_peer(mdp: TabularMDP) -> Measurement:
-    """Return the peer at its best, which takes knowing both tools: no target speaks of it, but a reader will ask.
+    """Return the peer as an expert in both tools would run it; there is no target for it, but readers will ask.
 
-    All steps in one sparse equation, which cvxpy compiles faster; and Clarabel held to its single-threaded factor,
-    because the threaded one, its own choice for large problems, is several times slower on two busy cores.
+    All steps are one sparse equation, which cvxpy compiles faster. Clarabel uses its single-threaded factorisation: the
+    threaded one, its own choice for large problems, is several times slower on two busy cores.
     """
 
     def measure() -> dict[str, float]:

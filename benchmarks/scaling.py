@@ -22,11 +22,11 @@ SWEEPS = {
     "H": (2, 4, 8, 16, 32, 64),
 }
 PEER_UNKNOWNS = 6000
-"""The peer is measured up to this many H·S·A; beyond, one of its solves takes minutes."""
+"""The peer is measured up to this many H·S·A; beyond that, one of its solves takes minutes."""
 
 
 def scaling(*, quick: bool) -> Report:
-    """Measure all sweeps, fit exponents over the upper half of each range, and draw the figure unless in a hurry."""
+    """Measure all sweeps, fit exponents over the upper half of each range, and draw the figure unless `quick`."""
     sweeps = {axis: [_point(axis, size, quick=quick) for size in sizes] for axis, sizes in SWEEPS.items()}
     rows, details = [], {}
     for axis, points in sweeps.items():
@@ -41,7 +41,7 @@ def scaling(*, quick: bool) -> Report:
 
 
 def _point(axis: str, size: int, *, quick: bool) -> dict[str, Any]:
-    """Return the median time over several instances; one instance alone would show its number of iterations."""
+    """Return the median time over several instances; a single one would mostly show its own number of iterations."""
     at = BASE | {axis: size}
     plans, iterations, peers = [], [], []
     for seed in range(2 if quick else 7):
@@ -49,7 +49,7 @@ def _point(axis: str, size: int, *, quick: bool) -> dict[str, Any]:
         ours = clock("plan", functools.partial(plan, mdp, GAMMA, tolerance=TOLERANCE))
         plans.append(statistics.median(interleave(3, ours)["plan"]))
         iterations.append(plan(mdp, GAMMA, tolerance=TOLERANCE).iterations)
-        # The same factorisation at every size; Clarabel's own choice changes on the way, and bends the curve.
+        # The same factorisation at every size; Clarabel's own choice changes with the size, and bends the curve.
         if at["H"] * at["S"] * at["A"] <= PEER_UNKNOWNS and seed < (1 if quick else 3):
             peers.append(solve_by_peer(mdp, GAMMA, direct_solve_method="qdldl").total)
     return {

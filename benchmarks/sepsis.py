@@ -1,4 +1,4 @@
-"""OMG on the contextual ICU-Sepsis at full size, H = 10: 100 episodes, every plan certified, regret and gap exact.
+"""OMG on the contextual ICU-Sepsis at full size, H = 10: 100 episodes, every plan certified, exact regret and gap.
 
 `python -m benchmarks.sepsis [--episodes N]`. An episode takes two plans, one rough for the weights of the barrier, one
 certified. The context gap is V*(c) minus the value of a single policy, mean over contexts, for the best one among the

@@ -17,7 +17,7 @@ GAMMA = 1e3
 EPISODES = 1e6
 TOLERANCE = 1 / (16 * EPISODES)
 LONG_ENOUGH = 0.02
-"""Seconds. A call that is shorter is measured as the mean over a loop that lasts about so long."""
+"""Seconds. A shorter call is measured as the mean over a loop of about this length."""
 
 Measurement = Callable[[], dict[str, float]]
 """Measures once and returns one time or more, by name, in seconds."""
@@ -63,5 +63,5 @@ def _elapsed(call: Callable[[], object], loops: int) -> float:
 
 
 def peak_memory() -> float:
-    """Return the most memory that this process has used, in GiB; Linux counts in KiB, macOS in bytes."""
+    """Return the peak memory of this process in GiB; Linux counts in KiB, macOS in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**30 if sys.platform == "darwin" else 2**20)

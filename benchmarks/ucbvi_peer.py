@@ -1,7 +1,7 @@
 """A stand-alone script for an environment of its own: seconds per episode of rlberry-scool's UCBVI on a chain.
 
 rlberry-scool needs an older Gymnasium than the rest of the benchmarks, so `make bench` installs it in .venv/rlberry.
-It plays one round, with a new agent, for every line that it reads: who asks decides whose turn it is.
+It plays one round with a new agent for every line that it reads, so that the caller can take turns with other agents.
 """
 
 import logging
@@ -11,7 +11,7 @@ import warnings
 
 
 def main(horizon: int, length: int, episodes: int) -> None:
-    """Print an empty line when compiled, then one time for each line of stdin."""
+    """Print an empty line once compiled, then one measured time for each line of stdin."""
     from rlberry_scool.agents import UCBVIAgent
     from rlberry_scool.envs.finite import Chain
 

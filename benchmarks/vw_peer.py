@@ -1,8 +1,8 @@
-"""Vowpal Wabbit's SquareCB (`--cb_explore A --squarecb`) as a learner of the digits, given its best chances.
+"""Vowpal Wabbit's SquareCB (`--cb_explore A --squarecb`) as a learner of the digits, with every advantage.
 
-Pixels have names, not numbers: numbers are used as hashes, and then the features of different actions collide (which
-costs it half of its reward). Examples are written as text beforehand, outside its time. Its answers are probabilities,
-and actions are drawn from them as for everybody else.
+Pixels have names, not numbers: numbers are used as hashes, so that the features of different actions collide, which
+costs half of the reward. Examples are written as text beforehand, outside its time. Its answers are probabilities,
+and actions are drawn from them as for every other learner.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ class Settings(NamedTuple):
     learning_rate: float = 0.5
     gamma_scale: float = 10.0
     cost_of_nothing: float = 0.0
-    """The cost of reward 0; reward 1 costs one less. Untaught, Vowpal Wabbit expects cost 0 of every action."""
+    """The cost of reward 0; reward 1 costs one less. At first Vowpal Wabbit expects cost 0 of every action."""
 
     def __str__(self) -> str:
         return f"-l {self.learning_rate:g} --gamma_scale {self.gamma_scale:g}, cost {self.cost_of_nothing:g} - reward"
 
 
 def grid() -> Iterator[Settings]:
-    """Yield the defaults and 59 settings more; beyond learning rate 8 and γ scale 1000 nothing changes much."""
+    """Yield the defaults and 59 other settings; beyond learning rate 8 and γ scale 1000 nothing changes much."""
     for rate, scale, cost in itertools.product((0.5, 2.0, 4.0, 8.0, 16.0), (10.0, 1e2, 1e3, 1e4), (0.0, 0.5, 1.0)):
         yield Settings(rate, scale, cost)
 
@@ -46,7 +46,7 @@ def written(pixels: FloatArray) -> list[str]:
 
 
 class SquareCBPeer:
-    """A workspace, asked and taught one example at a time."""
+    """A workspace that predicts and learns one example at a time."""
 
     def __init__(self, texts: list[str], actions: int, settings: Settings) -> None:
         self._texts, self._settings = texts, settings

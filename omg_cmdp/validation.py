@@ -19,10 +19,10 @@ LARGEST_FLOAT = np.finfo(np.float64).max
 def positive_integer(name: str, value: Any) -> int:
     """Return `value` as an int of at least 1."""
     try:
-        number = operator.index(value)
+        number = 0 if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
         raise ValueError(f"`{name}` must be an integer, got {value!r}") from None
-    if isinstance(value, (bool, np.bool_)) or number < 1:
+    if number < 1:
         raise ValueError(f"`{name}` must be an integer of at least 1, got {value!r}")
     return number
 

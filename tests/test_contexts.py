@@ -1,4 +1,4 @@
-"""Contexts as keys, and as text from which they come again to the bit."""
+"""Contexts as keys, and as text that gives them back bit for bit."""
 
 import math
 from typing import NamedTuple
@@ -21,7 +21,7 @@ VECTORS = arrays.arrays(
 )
 
 
-def again(context):
+def round_trip(context):
     text = context_to_json(context)
     assert isinstance(text, str)
     return context_from_json(text)
@@ -36,14 +36,14 @@ def kinds(label):
 
 @settings(max_examples=200, deadline=None)
 @given(LABELS)
-def test_labels_come_again(label):
-    assert kinds(again(label)) == kinds(label)
+def test_labels_survive_as_text(label):
+    assert kinds(round_trip(label)) == kinds(label)
 
 
 @settings(max_examples=200, deadline=None)
 @given(VECTORS)
-def test_vectors_come_again_to_the_bit(vector):
-    found = again(vector)
+def test_vectors_survive_bit_for_bit(vector):
+    found = round_trip(vector)
     assert (found.dtype, found.shape) == (vector.dtype, vector.shape)
     if vector.dtype.kind == "f":  # a NaN's payload is not kept
         np.testing.assert_array_equal(np.signbit(found), np.signbit(np.where(np.isnan(vector), np.abs(vector), vector)))
@@ -53,20 +53,20 @@ def test_vectors_come_again_to_the_bit(vector):
 
 
 @pytest.mark.parametrize("number", [0.1, -0.0, 5e-324, 1.7976931348623157e308, math.inf, -math.inf, 1 / 3])
-def test_numbers_come_again_to_the_bit(number):
-    assert np.float64(again(number)).tobytes() == np.float64(number).tobytes()
-    assert again(np.array([number])).tobytes() == np.array([number]).tobytes()
+def test_numbers_survive_bit_for_bit(number):
+    assert np.float64(round_trip(number)).tobytes() == np.float64(number).tobytes()
+    assert round_trip(np.array([number])).tobytes() == np.array([number]).tobytes()
 
 
 def test_vectors_inside_tuples():
-    label, vector = again(("patient", np.array([0.1, 0.2], dtype=np.float32)))
+    label, vector = round_trip(("patient", np.array([0.1, 0.2], dtype=np.float32)))
     assert label == "patient"
     assert vector.dtype == np.float32
     assert vector.tolist() == np.array([0.1, 0.2], dtype=np.float32).tolist()
 
 
 def test_empty_tables_keep_their_shape():
-    assert again(np.zeros((0, 3))).shape == (0, 3)
+    assert round_trip(np.zeros((0, 3))).shape == (0, 3)
 
 
 class Patient(NamedTuple):
@@ -74,14 +74,14 @@ class Patient(NamedTuple):
     sex: str
 
 
-def test_named_tuples_come_again_as_equal_labels_or_are_refused():
-    assert again(Patient(70, "f")) == Patient(70, "f")
+def test_named_tuples_become_equal_labels():
+    assert round_trip(Patient(70, "f")) == Patient(70, "f")
 
 
 @pytest.mark.parametrize("scalar", [np.int64(3), np.float64(0.1), np.str_("a"), np.bool_(True)])
-def test_numpys_scalars_come_again_as_equal_labels(scalar):
-    assert again(scalar) == scalar
-    assert hash(again(scalar)) == hash(scalar)
+def test_numpy_scalars_become_equal_labels(scalar):
+    assert round_trip(scalar) == scalar
+    assert hash(round_trip(scalar)) == hash(scalar)
 
 
 @pytest.mark.parametrize(

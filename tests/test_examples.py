@@ -1,4 +1,4 @@
-"""Every example runs, and says at the end what it set out to show."""
+"""Every example runs, and its last line says that it has shown what it is for."""
 
 import importlib.util
 import runpy

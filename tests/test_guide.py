@@ -6,8 +6,8 @@
     sh        `omg-cmdp` is called, for fewer episodes and seeds; what `make`, `pip` and `python` are given must exist,
               and `ray` must understand it
 
-A comment in the page, on the line before a block, makes an exception: `<!-- needs: MODULE -->` if a block is for those
-who have installed it, `<!-- not run: REASON -->` for the rest.
+A comment in the page, on the line before a block, makes an exception: `<!-- needs: MODULE -->` if the block runs only
+where that is installed, `<!-- not run: REASON -->` if it never runs.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ LENIENT = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 MOST_EXCEPTIONS = 2
 
 EPISODES, SEEDS = 20, 2
-"""What is left of an experiment here."""
+"""The size of every study in these tests."""
 
 LARGEST_PICTURE = 60_000
 
@@ -57,7 +57,7 @@ class Block(NamedTuple):
     """The number of its first line."""
     rule: str | None
     given: str | None
-    """The rule from which it is an exception, and what that names."""
+    """The exception made for it, and the module or reason given."""
     printed: str | None
     """What it should print."""
 
@@ -103,7 +103,7 @@ def run_page(text, name, directory, monkeypatch):
 
 
 def small_plan(load_plan, *arguments, **options):
-    """Load a plan, all of which is checked, and keep one contest of it: what takes long is its report."""
+    """Load a plan, which checks all of it, and keep one world and adversary: what takes long is the report."""
     plan = load_plan(*arguments, **options)
     vary = {size: (EPISODES // 2, EPISODES) if size == "T" else values for size, values in plan.vary.items()}
     first = {"worlds": plan.worlds[:1], "adversaries": plan.adversaries[:1]}

@@ -1,6 +1,6 @@
 """The pictures of the guide's concepts, computed by the package: `python -m docs.figures` writes them beside this file.
 
-Colours are those of Okabe and Ito; whatever is told by colour is told by hatches, letters or line styles, too.
+Colours are those of Okabe and Ito; what a colour shows, hatches, letters or line styles show as well.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def occupancy_measure() -> Figure:
     waiting = np.zeros((6, 5, 3))
     waiting[..., 0] = 1.0
     drawn, panels = canvas(1.0, 1.0)
-    colours = ("#F2F2F2", SKY, YELLOW, RED, INK)  # from light to dark, in black and white, too
+    colours = ("#F2F2F2", SKY, YELLOW, RED, INK)  # from light to dark, also in black and white
     for axes, title, policy in zip(panels, ("always wait", "best policy"), (waiting, truth.best[0]), strict=True):
         shares = truth.occupancy(policy).sum(axis=2)
         base = np.zeros(len(shares))
@@ -151,7 +151,7 @@ def regret() -> Figure:
     """A world with a decoy: values by episode, and what three agents have lost."""
     world = omg.environments.Decoy(reward_class_size=128)
     adversary, episodes, shown = omg.adversaries.IID(world.contexts), 600, 32
-    ledgers = {name: omg.simulate(world, adversary, agent, episodes) for name, agent in _contestants(world).items()}
+    ledgers = {name: omg.simulate(world, adversary, agent, episodes) for name, agent in _agents(world).items()}
     drawn, (left, right) = canvas(1.0, 1.0)
     t = np.arange(1, shown + 1)
     best, value = (ledgers["OMG"].column(name)[:shown] for name in ("optimal_value", "value"))
@@ -169,7 +169,7 @@ def regret() -> Figure:
     return drawn
 
 
-def _contestants(world: Any) -> dict[str, Any]:
+def _agents(world: Any) -> dict[str, Any]:
     def oracles() -> tuple[Any, Any]:
         horizon = world.space.horizon
         return (

@@ -50,8 +50,8 @@ def plan(
 
     Give either `gamma` > 0, optionally with positive `weights`, or `uncertainty` >= 0; tables are (S, A) or (H, S, A).
     The plan is certified to `tolerance`: γ times the gap for the barrier (the paper asks for 1/(16T)), the gap itself
-    with uncertainty. `start` is an earlier solution of the same shape; it saves time if the problem moved little, and
-    never costs accuracy. One plan runs on one thread, so that its bits do not depend on the machine's load.
+    with uncertainty. `start` is an earlier solution of the same shape; it saves time if the problem changed little, and
+    never costs accuracy. A plan runs on one thread, so that its bits do not depend on the machine's load.
 
     >>> from omg_cmdp import TabularMDP, plan
     >>> mdp = TabularMDP(transitions=np.ones((1, 2, 1)), rewards=np.array([[1.0, 0.0]]), horizon=1)
@@ -99,9 +99,9 @@ def plan_many(
     starts: Sequence[Solution] | None = None,
     workers: int | None = None,
 ) -> list[Solution]:
-    """Return `plan` of every MDP, in order, using all cores; the answers are those of `plan`, bit for bit.
+    """Plan for every MDP on all cores, and return the solutions in order; they are those of `plan`, bit for bit.
 
-    `weights` and `uncertainty` hold for all MDPs, or are lists with one table for each; `starts` is such a list too.
+    `weights` and `uncertainty` are one table for all MDPs, or lists with a table for each; `starts` is such a list.
     """
     batch = list(mdps)
     one = functools.partial(plan, gamma=gamma, tolerance=tolerance)
@@ -118,7 +118,7 @@ def plan_many(
     workers = min(len(batch), workers or os.cpu_count() or 1)
     if workers <= 1:
         return [job() for job in jobs]
-    # The compiled code holds no lock. Chunks, because a small plan costs less than handing it to a thread.
+    # Compiled code releases the GIL. Chunks, because a small plan takes less time than handing it to a thread.
     size = max(1, min(32, len(batch) // (4 * workers)))
     chunks = [jobs[i : i + size] for i in range(0, len(jobs), size)]
     with one_thread(), concurrent.futures.ThreadPoolExecutor(workers) as pool:

@@ -1,4 +1,4 @@
-"""The arguments that choose a regulariser, checked once for the planner and the certificate alike."""
+"""The arguments that choose a regulariser, checked in one place for the planner and the certificate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SMALLEST_FLOAT = float(np.nextafter(0.0, 1.0))
 def regulariser(
     mdp: TabularMDP, gamma: float | None, weights: ArrayLike | None, uncertainty: ArrayLike | None
 ) -> tuple[int, FloatArray, float]:
-    """Return kind, coefficients (K, S, A), and what turns a gap into the certificate."""
+    """Return the kind, its coefficients (K, S, A), and the factor that turns a gap into the certificate."""
     if (gamma is None) == (uncertainty is None):
         given = "both" if gamma is not None else "neither"
         raise ValueError(f"one of `gamma` and `uncertainty` must be given, got {given}")

@@ -1,4 +1,4 @@
-"""`make fuzz`: random problems by the ten thousand, every certificate within tolerance and checked a second time."""
+"""`make fuzz`: tens of thousands of random problems, every certificate within tolerance and checked a second time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sample of `make fuzz`, and of families that random draws seldom reach."""
+"""A sample of `make fuzz`, and families of problems that random draws seldom reach."""
 
 import numpy as np
 import pytest
@@ -71,7 +71,7 @@ def test_extremes_are_solved(size, noise, rewards, rng):
         assert problem.plan().status is Status.SOLVED
 
 
-def test_what_double_precision_cannot_reach_is_said_and_the_certificate_stays_true(rng):
+def test_beyond_double_precision_the_status_says_so_and_the_certificate_stays_true(rng):
     problem = barrier_problem(rng, states=5, actions=3, horizon=20, kernel="dense", rewards="uniform")
     problem = Problem(mdp=problem.mdp, gamma=1e12, tolerance=1e-16)
     solution = problem.plan()
@@ -91,7 +91,7 @@ def test_a_state_rarer_than_the_threshold_counts_as_unreachable():
     np.testing.assert_array_equal(solution.policy[:, 2], 0.5)
 
 
-def test_a_plan_that_lives_where_uniform_play_never_comes_claims_nothing():
+def test_a_plan_in_states_that_uniform_play_never_reaches_claims_nothing():
     """110 binary digits, then back to the start; one mistake leads to a trap. Uniform play gets there with 2^-110."""
     digits, last = np.arange(110), 110
     transitions, rewards = np.zeros((112, 2, 112)), np.zeros((112, 2))

@@ -1,4 +1,4 @@
-"""A problem survives the file system, and nothing else is taken for one."""
+"""A saved problem is read back the same, and no other file is taken for one."""
 
 import numpy as np
 import pytest

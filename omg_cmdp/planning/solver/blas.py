@@ -1,7 +1,7 @@
 """BLAS and LAPACK for compiled code, without Python in between.
 
 The routines are SciPy's own, bound to names that compiled code can keep in its cache. Arrays are row-major here and
-column-major there, so a lower triangle of ours is their upper one; the docstrings speak of our side.
+column-major there, so a lower triangle of ours is their upper one; the docstrings describe our side.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ from omg_cmdp.planning.solver.tuples import BLAS_FROM, expect, loop_moments, pus
 class Factor(NamedTuple):
     """Storage of the factor.
 
-    The blocks L_h (nodes of h, nodes of h) stand one after another in `lower`; they have the reciprocals of their
-    diagonal on the diagonal, so that solves multiply.
+    The blocks L_h (nodes of h, nodes of h) are stored one after another in `lower`. Their diagonals hold reciprocals,
+    so that solves multiply and do not divide.
     """
 
     lower: np.ndarray
@@ -130,7 +130,7 @@ def _loop_eliminate(lower, at, size, coupling, begin, gram):
         scale = lower[at + i * size + i]
         for j in range(states):
             coupling[begin + i, j] *= scale
-    # Whole rows of `gram`, upper triangle and all: loops of one length run faster than the half they save.
+    # Whole rows of `gram`, with the upper triangle: equal loops of twice the work are faster than triangular ones.
     for j in range(states):
         for i in range(size):
             factor = coupling[begin + i, j]
@@ -181,7 +181,7 @@ def solve(tuples, factor, values):
                 carried = values[h - 1, i]
                 for s in range(states):
                     values[h, s] += coupling[layer[h - 1] + i, s] * carried
-        # From here until the way back, row h holds the solution compactly: entry i belongs to the i-th node.
+        # From here until the backward pass, row h holds the solution compactly: entry i belongs to the i-th node.
         for i in range(size):
             total = values[h, state[begin + i]]
             for k in range(i):
@@ -200,7 +200,7 @@ def solve(tuples, factor, values):
             values[h, i] = value
             for k in range(i):
                 values[h, k] -= lower[at + i * size + k] * value
-        # Back to one entry per state. Node i stands at i or further on: going down overwrites nothing still needed.
+        # Back to one entry per state. Node i belongs at index i or above, so going down overwrites nothing needed.
         for s in range(size, states):
             values[h, s] = 0.0
         for i in range(size - 1, -1, -1):

@@ -40,7 +40,9 @@ def certify(kernel, rewards, start, admissible, reached, kind, coefficients, pol
             if not reached[h, s]:
                 if marginal[s] <= NEGLIGIBLE:
                     continue
-                gap = np.inf  # the program left out what this plan does: rare for the uniform policy, not for this one
+                gap = (
+                    np.inf
+                )  # the program left this state out as too rare under the uniform policy, but here it is likely
             for a in range(actions):
                 if admissible[s, a]:
                     q = marginal[s] * policy[h, s, a]

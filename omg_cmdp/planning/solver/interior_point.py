@@ -21,22 +21,22 @@ from omg_cmdp.planning.solver.terms import gap_bound, wanted_product
 SOLVED, STALLED, LOST = 0, 1, 2
 
 TO_BOUNDARY = 0.99
-"""The part of the way to the boundary that a step may go."""
+"""How far a step may go, as a fraction of the way to the boundary."""
 NEAR = 0.9
 """Plain Newton once every product is within this relative distance of the wanted one."""
 LONG = 0.7
 """A Newton step at least this long is taken without a corrector (which, for ROOT, can hold the pair in place)."""
 SHORT = 0.1
-"""A step shorter than this, on both sides, asks for more centring."""
+"""If both steps are shorter than this, the corrector tries again with more centring."""
 CENTRAL = 1e-3
-"""No product may fall below this part of what its neighbours have."""
+"""No product may fall below this fraction of the wanted product, or of the mean excess."""
 
 
 class Newton(NamedTuple):
     """Work space of one iteration; everything is per tuple but `dvalues`."""
 
     factor: Factor
-    wanted: np.ndarray  # the product q·z that is aimed at
+    wanted: np.ndarray  # the product q·z to aim at
     power: np.ndarray  # 1 for LOG, between 1 and 2 for ROOT
     weights: np.ndarray  # D = power·q/z
     residual: np.ndarray
@@ -62,7 +62,7 @@ def new_newton(program):
 
 @leaf
 def product_floor(program, tolerance):
-    """Return the product asked of each tuple on top of its own: for ROOT, where u may be 0, it holds q off 0."""
+    """Return the product asked of each tuple on top of its own: for ROOT, where u may be 0, it keeps q away from 0."""
     return 0.0 if program.kind == LOG else tolerance / (8 * program.rewards.size)
 
 
@@ -79,7 +79,7 @@ def interior_point(program, pair, tolerance, limit, newton, best):
         gap, excess, distance = aim(program, pair, floor, newton)
         if gap <= tolerance:
             return SOLVED, iteration
-        # Newton's method doubles the digits here; when it no longer does, they are used up.
+        # Newton's method doubles the digits here; when it no longer does, double precision is exhausted.
         slow = 0 if gap < 0.5 * least else slow + 1
         if gap < least:
             least = gap
@@ -106,8 +106,8 @@ def interior_point(program, pair, tolerance, limit, newton, best):
 def aim(program, pair, floor, newton):
     """Set the wanted products, the weights D and the residual of Newton's equation.
 
-    Return a bound of the gap, the mean excess of the products over the wanted ones, and the largest relative distance
-    of the two; all are inf if rounding has taken the pair out of the interior.
+    Return a bound on the gap, the mean excess of the products over the wanted ones, and the largest relative distance
+    between the two; all are inf if rounding has taken the pair out of the interior.
     """
     gap = excess = distance = 0.0
     n = pair.q.size
@@ -173,8 +173,8 @@ def refine(program, pair, newton, floor):
 def corrector(program, pair, newton, excess, primal, dual):
     """Replace the direction by one towards wanted + centre; return its steps.
 
-    The centre is Mehrotra's, the first try has his second-order term. Where that shortens the step it is dropped, and
-    where the step is short even so, all that is asked for is to be more central.
+    The centre is Mehrotra's, and the first attempt has his second-order term. If that shortens the step, it is dropped;
+    if the step is still short, the last attempt aims at the mean excess.
     """
     predicted = mean_excess(pair, newton, primal, dual)
     centre = excess * min(1.0, predicted / excess) ** 3
@@ -208,7 +208,7 @@ def mean_excess(pair, newton, primal, dual):
 
 @leaf
 def stay_central(pair, newton, primal, dual):
-    """Shorten the steps until no product that shrinks is lost from sight of the others."""
+    """Shorten the steps until no shrinking product falls far below the others."""
     for _ in range(20):
         level = mean_excess(pair, newton, primal, dual)
         central = True

@@ -1,3 +1,3 @@
-"""The two regularisers, by the number that compiled code knows them by."""
+"""The two regularisers, as numbers for compiled code."""
 
 LOG, ROOT = 0, 1

@@ -13,7 +13,7 @@ from omg_cmdp.planning.solver.tuples import Kernel, Tuples, best_case, expect, p
 
 
 class Program(NamedTuple):
-    """max ⟨q, r⟩ + Σ φ(q) over the occupancy measures q of `kernel` that begin in `start`; see `regularisers` for φ."""
+    """max ⟨q, r⟩ + Σ φ(q) over the occupancy measures q of `kernel` that begin in `start`; see `terms` for φ."""
 
     kernel: Kernel
     tuples: Tuples
@@ -83,7 +83,7 @@ def make_slacks(program, pair):
 
 @leaf
 def duality_gap(program, pair):
-    """Return a bound of the pair's duality gap, tight near the optimum; +∞ if the pair is not interior."""
+    """Return a bound on the pair's duality gap, tight near the optimum; +∞ if the pair is not interior."""
     total = 0.0
     for i in range(pair.q.size):
         if not (pair.q[i] > 0.0 and pair.z[i] > 0.0):
@@ -104,7 +104,7 @@ def node_masses(tuples, q, masses):
 
 @leaf
 def hopeful_masses(program, masses, best, bound):
-    """Set masses ← per step, in proportion to an upper bound of what any policy gives the state:
+    """Set the masses of each step in proportion to an upper bound on what any policy gives the state:
 
     b_0 = start, b_{h+1}(s') = min(1, Σ_s b_h(s)·max_a P_h(s'|s, a)).
 
@@ -134,7 +134,7 @@ def make_dual(program, masses, products, sweeps, pair):
     """Choose V backward from the last step so that Σ_a products/z equals the node's mass; fill in the slacks too.
 
     With the masses and products of an optimal q this is its optimal dual. The sums match after enough Newton `sweeps`
-    (4 give a few digits, 30 all of them); before, they are too large.
+    (4 give a few digits, 30 all of them); before that they are too large.
     """
     tuples, rewards, values, z = program.tuples, program.rewards, pair.values, pair.z
     horizon = values.shape[0]

@@ -1,10 +1,10 @@
-"""The slow, sure way: centre on the path by the dual alone.
+"""The slow but sure method: centre on the path by the dual alone.
 
 With θ·log q added to every tuple's regulariser, θ > 0, the program has an unconstrained, smooth, strictly convex dual
 
     min_V  start·V_0 + Σ φ*_θ(z),   φ*_θ(z) = max_q φ(q) + θ·log q - z·q,
 
-(times 1/θ self-concordant for LOG), so damped Newton converges from everywhere, and following θ down keeps it short.
+(times 1/θ self-concordant for LOG), so damped Newton converges from any start, and quickly if θ is lowered gradually.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def centre_dual(program, pair, theta, limit, newton, trial):
             decrement += newton.weights[i] * newton.dz[i] ** 2
             relative = max(relative, abs(newton.dz[i]) / pair.z[i])
         if relative < 0.1:
-            # Newton's own primal: on the flow constraints, and positive this near to the centre.
+            # Newton's own primal: it satisfies the flow constraints, and is positive this close to the centre.
             for i in range(pair.z.size):
                 pair.q[i] -= newton.weights[i] * newton.dz[i]
             break

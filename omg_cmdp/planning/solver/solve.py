@@ -20,7 +20,7 @@ CENTRING_LIMIT = 100
 ROUNDING = 1e-14
 """Relative slack that `keep_slacks` leaves: a few hundred roundings of a sum over states."""
 STAGES = 15
-"""How often the safety net comes closer, by a factor of ten each time, before it gives up."""
+"""How often the safety net lowers θ, by a factor of ten each time, before it gives up."""
 
 
 @fused
@@ -41,7 +41,7 @@ def optimise(program, earlier, tolerance, pair):
 
 @fused
 def with_safety_net(program, floor, tolerance, pair, newton, work):
-    """Centre by the dual alone, try the loop from there, come closer until it works; `pair` ends as the best found."""
+    """Centre by the dual alone, try the loop from there, lower θ until it works; `pair` ends as the best found."""
     best, centred = new_pair(program), new_pair(program)
     copy_pair(pair, best)
     least, iterations = duality_gap(program, best), 0
@@ -67,7 +67,7 @@ def with_safety_net(program, floor, tolerance, pair, newton, work):
 
 @fused
 def keep_slacks(program, pair):
-    """Raise values by a few units in the last place where a slack would not survive being computed in another order."""
+    """Raise values by a few units in the last place where a slack, summed in another order, might not be positive."""
     tuples, values = program.tuples, pair.values
     for h in range(values.shape[0] - 1, -1, -1):
         if h + 1 < values.shape[0]:

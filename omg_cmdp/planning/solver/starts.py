@@ -17,9 +17,9 @@ from omg_cmdp.planning.solver.program import (
 from omg_cmdp.planning.solver.terms import wanted_product
 
 FIRST_CENTRE = 0.003
-"""How central a cold start is made, as a part of what is at stake per tuple (less fails more, more is slower)."""
+"""How central a cold start is, as a fraction of the stake per tuple (smaller fails more often, larger is slower)."""
 BALANCED = 1e-3
-"""The uniform policy's marginals are trusted unless one is this much smaller than hoped for."""
+"""The uniform policy's marginals are trusted unless one is below this fraction of its hopeful mass."""
 FULL_CENTRE = 0.3
 """`FIRST_CENTRE` for a start that is centred by Newton's method first."""
 

@@ -5,8 +5,11 @@ import pytest
 
 import omg_cmdp as omg
 from omg_cmdp.mdp import reachable_states
-from omg_cmdp.planning import arguments, barrier, blas, blocks, safety_net, sparse, starts, tuples
-from omg_cmdp.planning.regularisers import LOG, ROOT
+from omg_cmdp.planning.plan import _NO_ROWS
+from omg_cmdp.planning.regularisers import regulariser
+from omg_cmdp.planning.solver import blas, blocks, safety_net, sparse, starts, tuples
+from omg_cmdp.planning.solver.certify import certify
+from omg_cmdp.planning.solver.kinds import LOG, ROOT
 from omg_cmdp.planning.solver.program import Program, hopeful_masses, make_dual, new_pair
 from omg_cmdp.planning.solver.terms import gap_bound, gap_term, wanted_product
 from tests.planning.problems import barrier_problem, combination_lock, root_problem
@@ -17,7 +20,7 @@ SIZES = [(5, 3, 4, False), (15, 2, 3, False), (16, 2, 3, False), (40, 3, 4, Fals
 
 def kernel_of(mdp, as_sparse=False):
     table, _, _, mask = mdp.raw
-    rows = sparse.sparse_rows(table, mask) if as_sparse else barrier._NO_ROWS
+    rows = sparse.sparse_rows(table, mask) if as_sparse else _NO_ROWS
     return tuples.Kernel(table, tuples.outer_products(table), *rows)
 
 
@@ -156,7 +159,7 @@ def test_the_best_response_maximises_and_has_its_derivative(kind, rng):
 
 
 def program_of(problem):
-    kind, coefficients, _ = arguments.regulariser(problem.mdp, problem.gamma, problem.weights, problem.uncertainty)
+    kind, coefficients, _ = regulariser(problem.mdp, problem.gamma, problem.weights, problem.uncertainty)
     kernel = kernel_of(problem.mdp)
     index = tuples_of(problem.mdp, kernel)
     rewards = tuples.gather(index, problem.mdp.raw[1])
@@ -205,14 +208,10 @@ def test_the_compiled_certificate_is_the_one_in_numpy(make, rng):
         solution = problem.plan()
         # At the optimum the terms are squares of rounding errors; an earlier iterate has digits to compare.
         values = solution.values * 1.001 + 1e-3 * np.arange(problem.mdp.horizon, 0, -1)[:, None]
-        kind, coefficients, scale = arguments.regulariser(
-            problem.mdp, problem.gamma, problem.weights, problem.uncertainty
-        )
+        kind, coefficients, scale = regulariser(problem.mdp, problem.gamma, problem.weights, problem.uncertainty)
         kernel, rewards, first, mask = problem.mdp.raw
         reached = reachable_states(problem.mdp).view(np.uint8)
-        occupancy, gap = barrier._engine().certify(
-            kernel, rewards, first, mask, reached, kind, coefficients, solution.policy, values
-        )
+        occupancy, gap = certify(kernel, rewards, first, mask, reached, kind, coefficients, solution.policy, values)
         chosen = {"gamma": problem.gamma} if problem.gamma else {"uncertainty": problem.uncertainty}
         if problem.weights is not None:
             chosen["weights"] = problem.weights
