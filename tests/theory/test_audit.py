@@ -11,7 +11,8 @@ import omg_cmdp as omg
 from omg_cmdp.agents import Greedy
 from omg_cmdp.agents.exploration import Adaptive, Anytime, Fixed
 from omg_cmdp.environments import CombinationLock, SoftmaxWorld
-from omg_cmdp.theory import Audit, Summary, bounds, combine
+from omg_cmdp.theory import Audit, Summary, bounds, combine, errors
+from omg_cmdp.theory.constants import most_tuples
 from omg_cmdp.theory.statements import STATEMENTS
 
 EPISODES = 40
@@ -141,7 +142,7 @@ def test_the_floor_bounds_the_regret_whatever_the_uncertainty(world, seed):
     agent = omg.OMG(made.space, *oracles(made), Adaptive(kappa=1e-6, floor=floor))  # an agent that is far too sure
     omg.simulate(made, omg.adversaries.IID(made.contexts), agent, EPISODES, seed=seed, observe=rounds.append)
     size = made.space
-    n = bounds.most_tuples(size.states, size.actions, size.horizon)
+    n = most_tuples(size)
     cost_of_weights = reward_error = dynamics_error = 0.0
     for t, played in enumerate(rounds, start=1):
         least, m = floor / np.sqrt(n * t), played.decision.weights / played.decision.gamma
@@ -150,11 +151,9 @@ def test_the_floor_bounds_the_regret_whatever_the_uncertainty(world, seed):
         cost_of_weights += float(((m - least) * (1.0 + played.decision.occupancy))[held].sum())
         reward_error, dynamics_error = reward_error + played.errors[0], dynamics_error + played.errors[1]
     measured = {"horizon": size.horizon, "reward_error": reward_error, "dynamics_error": dynamics_error}
-    estimation = bounds.estimation(**measured)
-    with_floor = bounds.with_floor(
-        tuples=n, horizon=size.horizon, episodes=EPISODES, floor=floor, estimation=estimation
-    )
-    value_error = bounds.value_error(**measured, episodes=EPISODES)
+    estimation = errors.estimation(**measured)
+    with_floor = bounds.with_floor(tuples=n, episodes=EPISODES, floor=floor, estimation=estimation)
+    value_error = errors.value_error(**measured, episodes=EPISODES)
     assert sum(played.regret for played in rounds) <= cost_of_weights + with_floor + value_error
 
 
