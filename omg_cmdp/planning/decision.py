@@ -11,7 +11,7 @@ from omg_cmdp.validation import FloatArray
 
 
 class Mixture(NamedTuple):
-    """Policies of which one is drawn at the start of an episode, and played whole."""
+    """Policies, one of which is drawn at the start of an episode and played to its end."""
 
     policies: FloatArray
     """(K, H, S, A)."""
@@ -20,13 +20,11 @@ class Mixture(NamedTuple):
 
     def draw(self, generator: np.random.Generator) -> FloatArray:
         """Return one of the policies."""
-        cumulative = self.probabilities.cumsum()
-        drawn = int(cumulative.searchsorted(generator.random() * cumulative[-1], side="right"))
-        return np.array(self.policies[drawn])
+        return np.array(self.policies[draw_index(self.probabilities, generator)])
 
 
 class Decision(NamedTuple):
-    """A policy (H, S, A) and what led to it, for the ledger; nan and 0 where a thing does not exist for an agent."""
+    """A policy (H, S, A) and what led to it; None, nan and 0 stand for what an agent does not have."""
 
     policy: FloatArray
     """What to play."""
@@ -35,6 +33,16 @@ class Decision(NamedTuple):
     model: TabularMDP | None = None
     gamma: float = float("nan")
     weights: FloatArray | None = None
+    """The barrier's weights times γ, (H, S, A)."""
     occupancy: FloatArray | None = None
+    """The occupancy measure of `policy` in the model, (H, S, A)."""
+    values: FloatArray | None = None
+    """The dual values V of the plan, (H, S)."""
     certificate: float = float("nan")
     iterations: int = 0
+
+
+def draw_index(weights: FloatArray, generator: np.random.Generator) -> int:
+    """Return an index, drawn with probabilities proportional to `weights` (K,)."""
+    cumulative = weights.cumsum()
+    return int(cumulative.searchsorted(generator.random() * cumulative[-1], side="right"))

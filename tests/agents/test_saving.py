@@ -7,7 +7,7 @@ from omg_cmdp import OMG, Space, Trajectory, oracles
 from omg_cmdp.agents import Greedy, PosteriorSampling
 from omg_cmdp.persistence import write_arrays
 from tests.agents.catalogue import KINDS, MASK, ORACLES, SIZE, SPACES, build
-from tests.agents.test_exactness import an_episode
+from tests.agents.models import an_episode
 
 
 def bits(agent):

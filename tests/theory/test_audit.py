@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 import omg_cmdp as omg
 from omg_cmdp.agents import Greedy
-from omg_cmdp.agents.exploration import Adaptive, Anytime, Fixed
+from omg_cmdp.agents.exploration import Anytime, Schedule, UncertaintyWeighted
 from omg_cmdp.environments import CombinationLock, SoftmaxWorld
 from omg_cmdp.theory import Audit, Summary, bounds, combine, errors
 from omg_cmdp.theory.constants import most_tuples
@@ -41,11 +41,11 @@ def oracles(world):
 
 
 AGENTS = {
-    "fixed": lambda world: omg.OMG(world.space, *oracles(world), Fixed(100.0), episodes=EPISODES),
+    "fixed": lambda world: omg.OMG(world.space, *oracles(world), Schedule(100.0), episodes=EPISODES),
     "growing": lambda world: omg.OMG(world.space, *oracles(world), lambda t: 30.0 * t**0.5),
     "theory": lambda world: omg.OMG(world.space, *oracles(world), "theory", episodes=EPISODES),
     "anytime": lambda world: omg.OMG(world.space, *oracles(world), Anytime(0.05)),
-    "adaptive": lambda world: omg.OMG(world.space, *oracles(world), Adaptive()),
+    "adaptive": lambda world: omg.OMG(world.space, *oracles(world), UncertaintyWeighted()),
     "greedy": lambda world: Greedy(world.space, *oracles(world)),
     "uniform": lambda world: Uniform(world.space),
 }
@@ -139,7 +139,9 @@ def test_delta_moves_the_right_sides(seed):
 def test_the_floor_bounds_the_regret_whatever_the_uncertainty(world, seed):
     floor, rounds = 0.5, []
     made = WORLDS[world](seed=seed)
-    agent = omg.OMG(made.space, *oracles(made), Adaptive(kappa=1e-6, floor=floor))  # an agent that is far too sure
+    agent = omg.OMG(
+        made.space, *oracles(made), UncertaintyWeighted(kappa=1e-6, floor=floor)
+    )  # an agent that is far too sure
     omg.simulate(made, omg.adversaries.IID(made.contexts), agent, EPISODES, seed=seed, observe=rounds.append)
     size = made.space
     n = most_tuples(size)

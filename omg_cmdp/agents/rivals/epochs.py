@@ -19,7 +19,6 @@ import dataclasses
 import math
 from typing import final
 
-from omg_cmdp.agents.exploration import Barrier, Gamma, Situation
 from omg_cmdp.agents.omg import OMG
 from omg_cmdp.agents.rivals.pc_igw import PCIGW
 from omg_cmdp.mdp.tabular import Space
@@ -30,8 +29,8 @@ from omg_cmdp.validation import positive_number
 
 @final
 @dataclasses.dataclass(frozen=True)
-class EpochGamma(Gamma):
-    """γ_m = scale·√τ, τ the number of episodes before the epoch, and 1 in the first: a function of the episode, too.
+class EpochGamma:
+    """γ_m = scale·√τ, τ the number of episodes before the epoch, and 1 in the first: a function of the episode.
 
     >>> gamma = EpochGamma(10.0)
     >>> [gamma(episode) for episode in (1, 2, 5, 8, 9)] == [10.0, 10.0, 20.0, 20.0, 10.0 * 8**0.5]
@@ -46,10 +45,6 @@ class EpochGamma(Gamma):
     def __call__(self, episode: int) -> float:
         """Return γ in `episode`, counted from 1."""
         return self.scale * math.sqrt(max(1, epoch_starts(episode - 1)[-1]))
-
-    def barrier(self, situation: Situation) -> Barrier:
-        """Return γ_m."""
-        return Barrier(self(situation.episode))
 
 
 def epoch_omg(

@@ -9,21 +9,32 @@ little is explored as much as one on every path. At H = 1, from one state, both 
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
-from omg_cmdp.agents.schedule import GammaAgent
+from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.agents.exploration import ROOT, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import lazy
+from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
 
 kernels = lazy("omg_cmdp.agents.kernels.inverse_gap")
 
 
 @final
-class LocalIGW(GammaAgent):
-    """Play inverse gap weighting of the values of what is played later."""
+class LocalIGW(ModelAgent):
+    """Play inverse gap weighting in every state, by the values of the policy itself at later steps."""
+
+    settings = ("gamma",)
+
+    def __init__(
+        self, space: Space, reward_oracle: RewardOracle, dynamics_oracle: DynamicsOracle, gamma: Tuned = ROOT, **kw: Any
+    ) -> None:
+        super().__init__(space, reward_oracle, dynamics_oracle, **kw)
+        self.gamma = Schedule(gamma)
 
     def decide(self, context: Context) -> Decision:
         """Return a policy that gives every admissible action a positive probability."""

@@ -30,7 +30,8 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from omg_cmdp.agents.schedule import GammaAgent, Power, Tuning
+from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.agents.exploration import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import lazy
 from omg_cmdp.mdp.occupancy import reachable_states
@@ -40,6 +41,10 @@ from omg_cmdp.planning.decision import Decision, Mixture
 from omg_cmdp.validation import FloatArray, seed_number
 
 kernels = lazy("omg_cmdp.agents.kernels.inverse_gap")
+
+
+ROOT = Power(100.0, 0.5)
+"""100·√t."""
 
 
 class PolicyCover(NamedTuple):
@@ -54,26 +59,26 @@ class PolicyCover(NamedTuple):
 
 
 @final
-class PCIGW(GammaAgent):
+class PCIGW(ModelAgent):
     """Play one policy of the cover, drawn by inverse gap weighting; `gamma` is a number or a function of the episode.
 
     The draw is a function of `seed` and the number of episodes seen, so that asking twice changes nothing.
     """
 
     settings = ("gamma", "seed")
-    usual = Power(100.0, 0.5)
 
     def __init__(
         self,
         space: Space,
         reward_oracle: RewardOracle,
         dynamics_oracle: DynamicsOracle,
-        gamma: Tuning | None = None,
+        gamma: Tuned = ROOT,
         *,
         seed: int = 0,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, gamma, reward_range=reward_range)
+        super().__init__(space, reward_oracle, dynamics_oracle, reward_range=reward_range)
+        self.gamma = Schedule(gamma)
         self.seed = seed_number(seed)
 
     def decide(self, context: Context) -> Decision:

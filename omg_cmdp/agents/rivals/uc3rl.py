@@ -37,7 +37,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.agents.base import ModelAgent
-from omg_cmdp.agents.exploration import most_tuples
 from omg_cmdp.agents.rivals.counterfactual import EveryContext, KeptFits, Past, Rehearsal, Tables
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.episode import Trajectory
@@ -45,6 +44,7 @@ from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision
+from omg_cmdp.theory.constants import most_tuples
 from omg_cmdp.validation import FloatArray, float_table, positive_integer, positive_number
 
 COUNTS = ("occupancy", "policy")
@@ -132,10 +132,6 @@ class UC3RL(ModelAgent):
         """Teach both oracles; every context has then had one more round."""
         super()._learn(trajectory, rewards)
         self._past.advance()
-
-    def _check_tables(self, context: Context) -> None:
-        super()._check_tables(context)
-        self._past.tables(context)  # refuses what is not listed
 
     def _learned(self) -> dict[str, NDArray[Any]]:
         """Return what both oracles learned, and the counts or the kept fits."""

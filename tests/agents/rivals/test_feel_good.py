@@ -11,7 +11,7 @@ from omg_cmdp.agents import FeelGoodThompson, PosteriorSampling
 from omg_cmdp.agents.rivals.feel_good import optimal_values
 from omg_cmdp.environments import Decoy, SoftmaxWorld
 from tests.agents.catalogue import FUNCTIONS, HORIZON, KERNELS, LABELS, ORACLES, REWARDS, SPACES
-from tests.agents.test_exactness import an_episode
+from tests.agents.models import an_episode
 
 
 def agent_on(space="plain", **more):

@@ -8,7 +8,7 @@ import pytest
 from omg_cmdp import ContextualMDP, Space, TabularMDP, Trajectory, adversaries, optimal_policy, simulate
 from omg_cmdp.agents import UCBVI, Blind, Clusters, PerBall, PerContext
 from omg_cmdp.environments import SoftmaxWorld
-from tests.agents.test_exactness import an_episode
+from tests.agents.models import an_episode
 
 STATES, ACTIONS, HORIZON = 3, 2, 4
 SPACE = Space(states=STATES, actions=ACTIONS, horizon=HORIZON)
