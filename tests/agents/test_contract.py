@@ -5,9 +5,10 @@ import inspect
 import pkgutil
 import typing
 
+import numpy as np
 import pytest
 
-from omg_cmdp import agents
+from omg_cmdp import agents, optimal_policy, policy_value
 from omg_cmdp.agents import Agent
 from omg_cmdp.checks import AGENT_CHECKS
 from omg_cmdp.checks.agents import AgentSubject
@@ -50,3 +51,11 @@ def test_every_agent_is_in_the_catalogue():
 def test_contract(name, check):
     contexts, agent = AGENTS[name]
     check(AgentSubject(agent, contexts))
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_the_best_policy_is_optimal_in_the_model(name):
+    contexts, agent = AGENTS[name]
+    policy, value = optimal_policy(agent.model(contexts[-1]))
+    np.testing.assert_array_equal(agent.best_policy(contexts[-1]), policy)
+    assert policy_value(agent.model(contexts[-1]), agent.policy(contexts[-1])) <= value + 1e-9

@@ -64,6 +64,18 @@ def test_every_plan_is_certified(kind, oracle, rng):
         agent.update(an_episode(rng, agent.space, contexts[t % len(contexts)], decision.policy))
 
 
+@pytest.mark.parametrize("kind", ["adaptive", "theory", "float"])
+def test_decisions_carry_the_dual_values_of_the_plan(kind):
+    """V_h(s) - f̂ - P̂·V_{h+1} is the slack z of the certificate: q·z = m, nearly, wherever q > 0."""
+    contexts, agent = build(kind, "finite", "restricted", episodes=10**9)
+    decision = agent.decide(contexts[0])
+    model, later = decision.model, np.vstack([decision.values[1:], np.zeros(agent.space.states)])
+    slack = decision.values[:, :, None] - model.rewards - np.einsum("saz,hz->hsa", model.transitions, later)
+    held = decision.occupancy > 0.0
+    weights = np.ones_like(slack) if decision.weights is None else decision.weights
+    np.testing.assert_allclose((decision.occupancy * slack)[held], (weights / decision.gamma)[held], rtol=1e-3)
+
+
 @pytest.mark.parametrize("t", [10**3, 10**4, 10**5, 10**6])
 @pytest.mark.parametrize("kind", ["adaptive", "float"])
 def test_late_plans_are_certified_too(kind, t):

@@ -6,11 +6,11 @@ from omg_cmdp.jit import compiled
 
 
 @compiled
-def rehearse(kernels, rewards, start, admissible, policies, occupancies):
-    """Fill what is optimal in each of C models and where it leads, both (C, H, S, A).
+def plan_round(kernels, rewards, start, admissible, policies, occupancies):
+    """Fill an optimal policy of each of C models and its occupancy measure, both (C, H, S, A).
 
     Transitions (C, K, S, A, S), step h uses entry h mod K; rewards (C, H, S, A), any numbers. Values with m steps to go
-    count as m where they are larger; ties go to the lowest action.
+    are clipped at m; ties go to the lowest action.
     """
     contexts, horizon, states, actions = rewards.shape
     steps = kernels.shape[1]

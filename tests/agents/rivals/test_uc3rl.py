@@ -93,7 +93,7 @@ def test_compiled_rounds_are_plans_and_their_occupancies(rng):
         rewards = mdp.reward_steps + bonus
         policies, occupancies = np.empty((2, 1, *rewards.shape))
         kernel, _, start, admissible = mdp.raw
-        compiled.rehearse(kernel[None], rewards[None], start, admissible, policies, occupancies)
+        compiled.plan_round(kernel[None], rewards[None], start, admissible, policies, occupancies)
         policy, _ = best_response(mdp, rewards, cap=1.0)
         assert np.array_equal(policies[0], policy)
         np.testing.assert_allclose(occupancies[0], occupancy_measure(mdp, policy), rtol=0, atol=1e-12)
@@ -106,10 +106,10 @@ def test_contexts_do_not_mix_in_a_compiled_round(rng):
     rewards = np.stack([model.raw[1] for model in models])
     start, admissible = models[0].raw[2:]
     together, alone = np.empty((2, *rewards.shape)), np.empty((2, *rewards.shape))
-    compiled.rehearse(kernels, rewards, start, admissible, *together)
+    compiled.plan_round(kernels, rewards, start, admissible, *together)
     for i in range(len(LABELS)):
         here = slice(i, i + 1)
-        compiled.rehearse(kernels[here], rewards[here], start, admissible, *alone[:, here])
+        compiled.plan_round(kernels[here], rewards[here], start, admissible, *alone[:, here])
     assert np.array_equal(together, alone)
 
 
