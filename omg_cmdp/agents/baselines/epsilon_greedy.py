@@ -2,7 +2,7 @@
 
 The coin is tossed at each step, and not once for the episode: π = (1 - ε)·greedy + ε·uniform over admissible actions.
 By default ε_t = t^(-1/3), the rate for bandits, where it has regret of order T^(2/3). For H > 1 there is no such
-guarantee: what lies behind H right actions is found with probability (ε/A)^H.
+guarantee: a reward behind H right actions is found with probability (ε/A)^H.
 """
 
 from __future__ import annotations

@@ -13,10 +13,10 @@ OMG's does. With q̄ the mean occupancy in the model and err = (f* - f̂) + (P* 
     V* - E_p V̂^π <= 4n/γ + (γ·H/4)·Σ q̄·err²:
 
 as for OMG, with four times its price of exploration and H times its weight of errors. The paper counts H·S·A tuples;
-the reachable ones are enough. It maximises over all policies, and which method it has in mind for that is not certain.
+the reachable ones are enough. It maximises over all policies; by which method is not certain.
 
 Two facts make it fast here. The gap of a policy is Σ q·(V̂* - Q̂*), so that a policy that gets to s at step h with
-probability d, loses g on the way, plays a there and is greedy from then on, has the ratio
+probability d, loses g before that, plays a there and is greedy from then on, has the ratio
 
     d/(2n + γ·(g + d·loss_a)) = 1/((2n + γ·g)/d + γ·loss_a),    loss_a = V̂*_h(s) - Q̂*_h(s, a):
 
@@ -55,7 +55,7 @@ class PolicyCover(NamedTuple):
     gaps: FloatArray
     """V* - V^π, (K,)."""
     plans: int
-    """How many backward inductions it took."""
+    """The number of backward inductions."""
 
 
 @final
