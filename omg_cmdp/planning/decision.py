@@ -20,7 +20,9 @@ class Mixture(NamedTuple):
 
     def draw(self, generator: np.random.Generator) -> FloatArray:
         """Return one of the policies."""
-        return np.array(self.policies[draw_index(self.probabilities, generator)])
+        cumulative = self.probabilities.cumsum()
+        drawn = int(cumulative.searchsorted(generator.random() * cumulative[-1], side="right"))
+        return np.array(self.policies[drawn])
 
 
 class Decision(NamedTuple):
@@ -40,9 +42,3 @@ class Decision(NamedTuple):
     """The dual values V of the plan, (H, S)."""
     certificate: float = float("nan")
     iterations: int = 0
-
-
-def draw_index(weights: FloatArray, generator: np.random.Generator) -> int:
-    """Return an index, drawn with probabilities proportional to `weights` (K,)."""
-    cumulative = weights.cumsum()
-    return int(cumulative.searchsorted(generator.random() * cumulative[-1], side="right"))

@@ -30,11 +30,11 @@ from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.tabular import Space
 from omg_cmdp.oracles.finite import FiniteDynamics, FiniteRewards
 from omg_cmdp.persistence import State, numbers
-from omg_cmdp.planning.decision import Decision, draw_index
+from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, seed_number
 
 KEPT_CONTEXTS = 1024
-"""How many contexts' optimal values are kept; the least recently used go first."""
+"""The optimal values of so many contexts, those used last, are kept."""
 
 
 @final
@@ -75,8 +75,8 @@ class FeelGoodThompson(ModelAgent):
         """Return a deterministic policy, optimal in the pair drawn."""
         generator = np.random.default_rng((self.seed, self.episodes_seen))
         weights = self.weights(context)
-        reward = draw_index(weights.sum(axis=1), generator)
-        kernel = draw_index(weights[reward], generator)
+        reward = _drawn(weights.sum(axis=1), generator)
+        kernel = _drawn(weights[reward], generator)
         drawn = self.space.mdp(
             rewards=self._rewards.functions(context)[reward], transitions=self._dynamics.functions(context)[kernel]
         )
@@ -138,3 +138,8 @@ def optimal_values(space: Space, rewards: FloatArray, kernels: FloatArray) -> Fl
         expected = (moves[h % len(moves)] @ values).reshape(len(kernels), *table, len(rewards))
         values = (gains[h % len(gains)] + expected).max(axis=2)
     return np.asarray((space.start @ values).T)
+
+
+def _drawn(weights: FloatArray, generator: np.random.Generator) -> int:
+    cumulative = weights.cumsum()
+    return int(cumulative.searchsorted(generator.random() * cumulative[-1], side="right"))
