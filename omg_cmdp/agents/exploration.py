@@ -92,7 +92,7 @@ class ExplorationRule(abc.ABC):
 
     def __str__(self) -> str:
         """The rule's settings: equal for rules that do the same."""
-        return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in vars(self).items())})"
+        return f"{type(self).__name__}({', '.join(f'{name}={_setting(value)}' for name, value in vars(self).items())})"
 
 
 @final
@@ -114,9 +114,7 @@ class Schedule(ExplorationRule):
         return self.given
 
     def __str__(self) -> str:
-        """The number, or the function if it is a dataclass; other functions cannot be told apart."""
-        known = dataclasses.is_dataclass(self.given) or not callable(self.given)
-        return str(self.given) if known else "a function"
+        return _setting(self.given)
 
     def decide(self, situation: Situation) -> Decision:
         """Return the plan with the paper's barrier at γ, or γ_t."""
@@ -236,3 +234,8 @@ def exploration_rule(gamma: str | Tuned | ExplorationRule, episodes: int | None,
         rule = f"must be one of {names}, a number, a function of t, or an ExplorationRule"
         raise ValueError(f"`gamma` {rule}, got {gamma!r}")
     return RULES[gamma](episodes, delta)
+
+
+def _setting(value: object) -> str:
+    """Return `value` as text; of functions only dataclasses can be told apart."""
+    return "a function" if callable(value) and not dataclasses.is_dataclass(value) else str(value)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from omg_cmdp import OMG, Space, occupancy_measure, oracles
-from omg_cmdp.agents import Anytime, ExplorationRule, Greedy, Schedule, Situation, Theory, UncertaintyWeighted
+from omg_cmdp.agents import Anytime, ExplorationRule, Greedy, Power, Schedule, Situation, Theory, UncertaintyWeighted
 from omg_cmdp.agents.kernels import exploration as compiled
 from omg_cmdp.mdp.bellman import value_ranges
 from omg_cmdp.planning.plan import plan
@@ -215,6 +215,20 @@ def test_a_bound_is_needed_where_the_theorem_needs_it(gamma):
 def test_adaptive_arguments(rule, named):
     with pytest.raises(ValueError, match=f"`{named}` must"):
         rule()
+
+
+def test_settings_of_rules_tell_them_apart():
+    class Two(ExplorationRule):
+        def __init__(self, inner):
+            self.inner = inner
+
+        def decide(self, situation):
+            return situation.plan(1.0)
+
+    same = str(Two(lambda t: t)), str(Two(lambda t: 2.0 * t))
+    assert same[0] == same[1] == "Two(inner=a function)"
+    assert str(Two(Power(1.0, 0.5))) != str(Two(Power(2.0, 0.5)))
+    assert str(UncertaintyWeighted()) == "UncertaintyWeighted(kappa=0.15, floor=0.0001)"
 
 
 def test_rules_by_name():

@@ -1,4 +1,4 @@
-"""`check_agent` passes an honest third party's agent, and catches whoever breaks a rule."""
+"""`check_agent` passes an honest third party's agent, and catches one that breaks a rule."""
 
 import numpy as np
 import pytest
@@ -208,7 +208,7 @@ class Opaque(Saved):
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )
-def test_whoever_breaks_a_rule_is_caught(agent, rule):
+def test_an_agent_that_breaks_a_rule_is_caught(agent, rule):
     with pytest.raises((AssertionError, ValueError), match=rule):
         check_agent(agent(), [0, 1])
 

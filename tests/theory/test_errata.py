@@ -83,7 +83,7 @@ def test_e3_without_the_factor_two_the_concentration_fails(rng):
 
 
 def good_and_bad(first, horizon):
-    """The first step leads to good (which pays 1 for ever) with probability `first`, else to bad."""
+    """The first step leads to good (which pays 1 forever) with probability `first`, else to bad."""
     transitions = np.array([[[0.0, first, 1.0 - first]], [[0.0, 1.0, 0.0]], [[0.0, 0.0, 1.0]]])
     return TabularMDP(transitions=transitions, rewards=np.array([[0.0], [1.0], [0.0]]), horizon=horizon)
 

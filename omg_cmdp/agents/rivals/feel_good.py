@@ -7,8 +7,8 @@ Zhang (*SIAM Journal on Mathematics of Data Science* 2022) for contextual bandit
 
 V*_{f,P}(c) the optimal value of the pair at context c. Plain posterior sampling (λ = 0) has a guarantee on average
 over the prior only. With the "feel-good" term there is one for every truth in the class, with λ of order 1/√T and T
-known; the rates of the losses, 2 and 1, are those of the textbooks and of `PosteriorSampling`, and larger than the
-proofs allow. λ_t = `optimism`/√t, for a T that is not known, is our choice: nothing is proven for it.
+known; the rates of the losses, 2 and 1, are those of the textbooks and of `PosteriorSampling`, and larger than
+those of the proofs. λ_t = `optimism`/√t, for a T that is not known, is our choice: nothing is proven for it.
 
 The tilt couples f and P, so that all N·M pairs are enumerated: one backward induction for all of them at every new
 context, O(N·M·H·S²·A), half a millisecond for 32 × 32 pairs at (H, S, A) = (5, 5, 3), and O(N·M) from then on.

@@ -103,7 +103,7 @@ def test_more_optimism_draws_larger_values(space, rng):
 
 
 def test_the_tilt_couples_rewards_and_dynamics(rng):
-    """The optimal values of a reward function depend on the kernel: the weights are no product, unless there is no tilt."""
+    """Optimal values depend on rewards and kernel together: with a tilt, the weights are no product."""
     ranks = [np.linalg.matrix_rank(trained(agent_on(optimism=x), rng).weights("a"), tol=1e-6) for x in (0.0, 5.0)]
     assert ranks[0] == 1 < ranks[1]
 
@@ -111,7 +111,7 @@ def test_the_tilt_couples_rewards_and_dynamics(rng):
 def test_a_pessimist_by_prior_is_persuaded():
     """One function says that the unknown arm is bad, the other that it is good; both agree on the arm that is played.
 
-    Posterior sampling tries it in every second episode for ever, or rather until it was tried. With optimism the good
+    Posterior sampling tries it in every second episode, until it has tried it. With optimism the good
     function gains weight in every episode in which the arm was not.
     """
     space = Space(states=1, actions=2, horizon=1)
@@ -127,7 +127,7 @@ def test_a_pessimist_by_prior_is_persuaded():
 
 
 def test_regret_stays_flat_where_greed_is_misled(seed):
-    """The decoy: greedy loses about 0.5 per episode for ever."""
+    """The decoy: greedy loses about 0.5 per episode forever."""
     world = Decoy(seed=seed)
     rewards = oracles.FiniteRewards(world.reward_functions, horizon=world.space.horizon)
     dynamics = oracles.FiniteDynamics(world.transition_functions, horizon=world.space.horizon)

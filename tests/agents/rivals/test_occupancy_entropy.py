@@ -67,7 +67,7 @@ def test_the_entropy_plan_is_that_of_cvxpy(kernel, rng):
 
 
 def fork(left, right):
-    """Return an MDP without rewards: two actions lead to states with so many actions each."""
+    """Return an MDP without rewards: two actions lead to states with `left` and `right` actions."""
     actions = max(left, right)
     transitions = np.tile(np.eye(3)[[1, 1, 2]][:, None], (1, actions, 1))
     transitions[0, 1] = np.eye(3)[2]

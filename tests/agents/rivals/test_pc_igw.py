@@ -228,7 +228,7 @@ def test_regret_is_that_of_the_mixture():
 
 
 def test_the_lock_is_opened(seed):
-    """Greedy leaves by the exit for ever; PC-IGW covers the positions behind the keys, and stops losing."""
+    """Greedy always takes the exit; PC-IGW covers the positions behind the keys, and stops losing."""
     world = CombinationLock(seed=seed)
     run = functools.partial(simulate, world, IID(world.contexts), episodes=600, seed=seed)
     ours, greedy = run(agent=learning(world, PCIGW)).regret, run(agent=learning(world, Greedy)).regret

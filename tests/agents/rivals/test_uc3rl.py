@@ -243,7 +243,7 @@ def test_a_context_that_is_not_listed_is_refused_and_teaches_nothing(rng):
 
 
 @pytest.mark.parametrize("change", [{"contexts": LABELS[:3]}, {"contexts": None}, {"scale": 0.2}, {"counts": "policy"}])
-def test_states_of_another_make_are_refused(change, rng):
+def test_states_saved_with_other_settings_are_refused(change, rng):
     world = Small(rng)
     agent = UC3RL(world.space, *world.offline(), contexts=LABELS)
     other = UC3RL(world.space, *world.offline(), **({"contexts": LABELS} | change))

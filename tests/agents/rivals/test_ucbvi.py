@@ -127,7 +127,7 @@ def test_balls_at_the_extremes(radius, other):
 
 
 def test_a_blind_agent_fails_where_contexts_disagree():
-    """In every step any policy loses .8 in one of two contexts: .4 each on average, for ever."""
+    """In every step any policy loses .8 in one of two contexts: .4 each on average, forever."""
     world, contexts, count = TwoMinds(), ["left", "right"], 800
     regrets = {}
     for cover in (Blind(), PerContext()):
