@@ -42,8 +42,7 @@ class Boltzmann(ModelAgent):
 
     def decide(self, context: Context) -> Decision:
         """Return a policy that gives every admissible action a positive probability, up to underflow."""
-        gamma = self.gamma(self.episodes_seen + 1)
-        model = self.model(context)
+        gamma, model = self.gamma(self.episodes_seen + 1), self.model(context)
         kernel, rewards, _, admissible = model.raw
         policy = np.empty((model.horizon, model.states, model.actions))
         kernels.soft_plan(kernel, rewards, admissible, gamma, policy)

@@ -31,7 +31,7 @@ import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.agents.exploration import ROOT, Schedule, Tuned
-from omg_cmdp.agents.rivals.pc_igw import inverse_gap_weights
+from omg_cmdp.agents.rivals.local_igw import local_policy
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
@@ -59,11 +59,7 @@ class NormalisedIGW(ModelAgent):
     def decide(self, context: Context) -> Decision:
         """Return the probabilities of all actions in all states."""
         gamma, model = self.gamma(self.episodes_seen + 1), self.model(context)
-        policy = np.zeros((1, model.states, model.actions))
-        for row, gaps in zip(policy[0], action_gaps(model), strict=True):
-            admissible = np.isfinite(gaps)
-            row[admissible], _ = inverse_gap_weights(gamma * gaps[admissible])
-        return Decision(policy=policy, model=model, gamma=gamma)
+        return Decision(policy=local_policy(model, gamma), model=model, gamma=gamma)
 
 
 @final
