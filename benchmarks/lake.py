@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.report import Report, Row
 from omg_cmdp import OMG, play
-from omg_cmdp.agents.exploration import Adaptive
+from omg_cmdp.agents.exploration import UncertaintyWeighted
 from omg_cmdp.environments import TableWorld, from_gymnasium
 from omg_cmdp.oracles import BasisDynamics, LinearRewards
 from omg_cmdp.validation import FloatArray
@@ -48,7 +48,7 @@ def learned_shares(kappa: float, episodes: int = EPISODES, *, seed: int = 0) -> 
     dynamics = BasisDynamics(
         states=states, actions=actions, horizon=horizon, bases=2, features=mixture, support=within_one_cell()
     )
-    agent = OMG(world.space, rewards, dynamics, gamma=Adaptive(kappa=kappa), episodes=episodes)
+    agent = OMG(world.space, rewards, dynamics, gamma=UncertaintyWeighted(kappa=kappa), episodes=episodes)
     contexts = np.random.default_rng(seed).choice(RATES, size=episodes).tolist()
     log = play(world, agent, contexts, seed=seed)  # in Gymnasium itself; the tables only evaluate
     return np.array([world.truth(c).value(agent.policy(c)) / world.optimal_value(c) for c in RATES]), log.returns

@@ -1,4 +1,4 @@
-"""OMG-CMDP! and its rivals."""
+"""OMG-CMDP!, its exploration rules, baselines and rivals."""
 
 from omg_cmdp.agents.base import Agent
 from omg_cmdp.agents.baselines.boltzmann import Boltzmann
@@ -7,7 +7,15 @@ from omg_cmdp.agents.baselines.greedy import Greedy
 from omg_cmdp.agents.baselines.informed import Informed
 from omg_cmdp.agents.baselines.posterior_sampling import PosteriorSampling
 from omg_cmdp.agents.baselines.uniform import Uniform
-from omg_cmdp.agents.exploration import Adaptive, Anytime, Barrier, Fixed, Gamma, Situation, Theory
+from omg_cmdp.agents.exploration import (
+    Anytime,
+    ExplorationRule,
+    Power,
+    Schedule,
+    Situation,
+    Theory,
+    UncertaintyWeighted,
+)
 from omg_cmdp.agents.omg import OMG
 from omg_cmdp.agents.rivals.bandits import FALCON, FastCB, NormalisedIGW, SquareCB
 from omg_cmdp.agents.rivals.covers import Blind, Clusters, Cover, PerBall, PerContext
@@ -19,7 +27,6 @@ from omg_cmdp.agents.rivals.occupancy_entropy import OccupancyEntropy
 from omg_cmdp.agents.rivals.pc_igw import PCIGW
 from omg_cmdp.agents.rivals.uc3rl import UC3RL
 from omg_cmdp.agents.rivals.ucbvi import UCBVI
-from omg_cmdp.agents.schedule import Power
 from omg_cmdp.planning.decision import Decision, Mixture
 
 __all__ = [
@@ -30,10 +37,8 @@ __all__ = [
     "PCIGW",
     "UC3RL",
     "UCBVI",
-    "Adaptive",
     "Agent",
     "Anytime",
-    "Barrier",
     "Blind",
     "Boltzmann",
     "Clusters",
@@ -41,10 +46,9 @@ __all__ = [
     "Decision",
     "EpochGamma",
     "EpsilonGreedy",
+    "ExplorationRule",
     "FastCB",
     "FeelGoodThompson",
-    "Fixed",
-    "Gamma",
     "Greedy",
     "Informed",
     "LocalIGW",
@@ -55,9 +59,11 @@ __all__ = [
     "PerContext",
     "PosteriorSampling",
     "Power",
+    "Schedule",
     "Situation",
     "SquareCB",
     "Theory",
+    "UncertaintyWeighted",
     "Uniform",
     "epoch_omg",
     "epoch_pc_igw",

@@ -1,4 +1,4 @@
-"""What an agent is: it answers a context with a policy, and learns from the episode that was played."""
+"""Agents: they answer a context with a policy, and learn from the episode that was played."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, context_key
+from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
@@ -43,15 +44,22 @@ class Agent(abc.ABC):
 
     @abc.abstractmethod
     def update(self, trajectory: Trajectory) -> None:
-        """Learn from an episode. Several may be under way: updates come in any order."""
+        """Learn from an episode. Several episodes may be under way, and updates may come in any order."""
 
     def decide(self, context: Context) -> Decision:
-        """Return the policy, with what is known about how it came about."""
+        """Return the policy, and what led to it."""
         return Decision(policy=self.policy(context))
 
     def model(self, context: Context) -> TabularMDP | None:
-        """Return what the agent believes the MDP of `context` to be; None if it has no model."""
+        """Return the agent's model of `context`; None if it has none."""
         return None
+
+    def best_policy(self, context: Context) -> FloatArray:
+        """Return an optimal policy (H, S, A) of the agent's model: no exploration."""
+        model = self.model(context)
+        if model is None:
+            raise NotImplementedError(f"{type(self).__name__} has no model")
+        return optimal_policy(model)[0]
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all that was learned, as arrays of numbers and text."""
@@ -62,16 +70,16 @@ class Agent(abc.ABC):
         raise NotImplementedError(f"{type(self).__name__} cannot load a state")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `state()` to `path`, whole or not at all."""
+        """Write `state()` to a file, whole or not at all."""
         write_arrays(path, self.state(), kind=_KIND, version=_VERSION)
 
     def restore(self, path: str | os.PathLike[str]) -> None:
-        """Load what an agent with the same settings saved."""
+        """Load a file saved by an agent with the same settings."""
         self.load_state(read_arrays(path, kind=_KIND, version=_VERSION))
 
 
 class Learner(Agent):
-    """An agent that checks its episodes, counts them, and is saved with all that it learned."""
+    """An agent that checks and counts its episodes, and can be saved."""
 
     settings: ClassVar[tuple[str, ...]] = ()
     """The attributes that must be the same in an agent that is saved and one that loads its state."""
@@ -86,11 +94,11 @@ class Learner(Agent):
 
     @abc.abstractmethod
     def decide(self, context: Context) -> Decision:
-        """Return the policy, and how it came about."""
+        """Return the policy, and what led to it."""
 
     @abc.abstractmethod
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
-        """Learn from a checked episode with `rewards` in [0, 1]; refuse its context before anything changes."""
+        """Learn from a checked episode, `rewards` scaled to [0, 1]; refuse a bad context before anything changes."""
 
     @abc.abstractmethod
     def _learned(self) -> dict[str, NDArray[Any]]:
@@ -98,7 +106,7 @@ class Learner(Agent):
 
     @abc.abstractmethod
     def _load_learned(self, state: State, episodes: int) -> None:
-        """Load what was learned in `episodes` episodes; refuse what does not fit before anything changes."""
+        """Load what was learned in `episodes` episodes; refuse a state that does not fit before anything changes."""
 
     @final
     def policy(self, context: Context) -> FloatArray:
@@ -107,7 +115,7 @@ class Learner(Agent):
 
     @final
     def update(self, trajectory: Trajectory) -> None:
-        """Learn from an episode, or refuse it."""
+        """Learn from an episode, or refuse it and change nothing."""
         if not isinstance(trajectory, Trajectory):
             raise ValueError(f"`trajectory` must be a Trajectory, got {type(trajectory).__name__}")
         trajectory.check(self.space, self.reward_range)
@@ -115,7 +123,7 @@ class Learner(Agent):
         self.episodes_seen += 1
 
     def _scaled(self, rewards: FloatArray) -> FloatArray:
-        """Return rewards of `reward_range` as numbers in [0, 1]."""
+        """Return rewards scaled from `reward_range` to [0, 1]."""
         low, high = self.reward_range
         if (low, high) == (0.0, 1.0):
             return rewards
@@ -129,7 +137,7 @@ class Learner(Agent):
 
     @final
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return what was learned, and how many episodes there were."""
+        """Return what was learned, the settings and the number of episodes."""
         account = {"settings": np.array(self._settings()), "episodes_seen": np.array(float(self.episodes_seen))}
         return {**account, **self._learned()}
 
@@ -146,7 +154,7 @@ class Learner(Agent):
 
 
 class ModelAgent(Learner):
-    """An agent with two oracles: the model of a context is what they predict, frozen until the next update."""
+    """An agent with two oracles. Its model of a context is what they predict, frozen until the next update."""
 
     def __init__(
         self,
@@ -167,7 +175,7 @@ class ModelAgent(Learner):
                 raise ValueError(f"`{name}` must have horizon {space.horizon}, got {getattr(oracle, 'horizon', None)}")
         self.reward_oracle = reward_oracle
         self.dynamics_oracle = dynamics_oracle
-        self._answered: Hashable | None = None  # the context that both oracles answered last, since the last update
+        self._answered: Hashable | None = None  # the context of the last model since the last update
 
     def model(self, context: Context) -> TabularMDP:
         """Return f̂ and P̂ of both oracles as an MDP."""
@@ -179,24 +187,13 @@ class ModelAgent(Learner):
 
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Teach both oracles the episode, or neither."""
-        # Both answer, with tables of the right size, before either learns: what one refuses changes nothing.
-        self._check_tables(trajectory.context)
         context, states, actions = trajectory.context, trajectory.states[:-1], trajectory.actions
+        # Both answer, with tables that fit, before either learns: a context that one of them refuses changes nothing.
+        if self._answered is None or self._answered != context_key(context):
+            self.model(context)
         self.reward_oracle.update(context, states, actions, rewards)
         self.dynamics_oracle.update(context, states, actions, trajectory.next_states)
         self._answered = None
-
-    def _check_tables(self, context: Context) -> None:
-        if self._answered is not None and self._answered == context_key(context):
-            return
-        pairs = (self.space.states, self.space.actions)
-        for name, oracle, wanted in (
-            ("reward_oracle", self.reward_oracle, pairs),
-            ("dynamics_oracle", self.dynamics_oracle, (*pairs, self.space.states)),
-        ):
-            shape = np.shape(oracle.predict(context))
-            if shape[-len(wanted) :] != wanted:
-                raise ValueError(f"`{name}` must predict tables of shape {wanted}, got {shape}")
 
     def _oracles(self) -> dict[str, Stateful]:
         return {"reward": self.reward_oracle, "dynamics": self.dynamics_oracle}

@@ -1,7 +1,8 @@
-"""How much to explore: the weights of the log barrier, chosen before each episode.
+"""Exploration rules: how OMG-CMDP! decides what to play, given its model.
 
-Every rule answers with m_h(s, a) > 0, and the agent plays the maximiser of ⟨q, f̂⟩ + Σ m·log q; the paper's barrier is
-m = 1/γ. Whatever the weights, if the dynamics are known (docs/theory.md, Theorem A; Theorem B if they are not),
+A rule is asked before each episode. Those here choose the weights m_h(s, a) > 0 of the log barrier, and play the
+maximiser of ⟨q, f̂⟩ + Σ m·log q; the paper's barrier is m = 1/γ. Whatever the weights, if the dynamics are known
+(docs/theory.md, Theorem A; Theorem B if they are not),
 
     V* - V^π <= Σ m·(1 + q̂) + ¼·Σ q̂·(f* - f̂)²/m.
 """
@@ -9,6 +10,7 @@ m = 1/γ. Whatever the weights, if the dynamics are known (docs/theory.md, Theor
 from __future__ import annotations
 
 import abc
+import dataclasses
 import math
 from collections.abc import Callable
 from typing import NamedTuple, final
@@ -18,16 +20,24 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import lazy
 from omg_cmdp.mdp.bellman import value_ranges
-from omg_cmdp.mdp.tabular import Space, TabularMDP
+from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.plan import plan
+from omg_cmdp.theory.constants import Assumptions, printed_gamma, tight_gamma
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number, probability
 
 kernels = lazy("omg_cmdp.agents.kernels.exploration")
 
+Tuned = float | Callable[[int], float]
+"""A positive number, or a function of the episode t = 1, 2, ..."""
+
+ROUGHLY = 1e-4
+"""How closely the root program is solved: its answer only chooses weights, and any weights are allowed."""
+
 
 class Situation(NamedTuple):
-    """What is known when the weights are chosen."""
+    """What a rule knows: the episode, its context, the model for it, and the oracles behind the model."""
 
     episode: int
     """Counted from 1."""
@@ -37,80 +47,140 @@ class Situation(NamedTuple):
     dynamics_oracle: DynamicsOracle
     tuples: int
     """An upper bound on the number n of reachable (h, s, a)."""
+    tolerance: float
+    """What the certificate of the plan must not exceed."""
+
+    def plan(self, gamma: float, weights: FloatArray | None = None) -> Decision:
+        """Return the plan for the barrier m = weights/γ; without `weights` they are 1."""
+        solution = plan(self.model, gamma, weights=weights, tolerance=self.tolerance)
+        return Decision(
+            policy=solution.policy,
+            model=self.model,
+            gamma=gamma,
+            weights=weights,
+            occupancy=solution.occupancy,
+            values=solution.values,
+            certificate=solution.certificate,
+            iterations=solution.iterations,
+        )
+
+    def assumptions(self, episodes: int, delta: float) -> Assumptions:
+        """Return what bounds for T = `episodes` assume, by the oracles' own regret bounds, which must be finite."""
+        regrets = {}
+        for name in ("reward", "dynamics"):
+            bound = getattr(self, f"{name}_oracle").regret_bound(episodes, self.model.horizon)
+            if not math.isfinite(bound):
+                raise ValueError(f"`{name}_oracle` must have a finite `regret_bound` for this gamma, got {bound}")
+            regrets[f"{name}_regret"] = bound
+        return Assumptions(
+            states=self.model.states,
+            actions=self.model.actions,
+            horizon=self.model.horizon,
+            tuples=self.tuples,
+            episodes=episodes,
+            delta=delta,
+            **regrets,
+        )
 
 
-class Barrier(NamedTuple):
-    """The weights m = `weights`/`gamma`; weights None stands for ones."""
-
-    gamma: float
-    weights: FloatArray | None = None
-
-
-class Gamma(abc.ABC):
-    """A rule for the barrier: one method."""
+class ExplorationRule(abc.ABC):
+    """A rule of your own needs one method, which often ends with `return situation.plan(gamma, weights)`."""
 
     @abc.abstractmethod
-    def barrier(self, situation: Situation) -> Barrier:
-        """Return the barrier of the next episode."""
+    def decide(self, situation: Situation) -> Decision:
+        """Return what to play in the next episode. Pure: asking twice changes nothing."""
+
+    def __str__(self) -> str:
+        """The rule's settings: equal for rules that do the same."""
+        return f"{type(self).__name__}({', '.join(f'{name}={_setting(value)}' for name, value in vars(self).items())})"
 
 
 @final
-class Fixed(Gamma):
-    """γ as given: a number, or a function of the episode t = 1, 2, ..."""
+class Schedule(ExplorationRule):
+    """One number, the same in every episode or a function of t = 1, 2, ...: OMG's γ, or what a rival has in its place.
 
-    def __init__(self, gamma: float | Callable[[int], float]) -> None:
-        self.gamma = gamma if callable(gamma) else positive_number("gamma", gamma)
-
-    def barrier(self, situation: Situation) -> Barrier:
-        """Return γ, or γ_t."""
-        if callable(self.gamma):
-            return Barrier(positive_number("gamma(t)", self.gamma(situation.episode)))
-        return Barrier(self.gamma)
-
-
-@final
-class Theory(Gamma):
-    """The γ of the theorem: √(SAT/(c·H³·(2R_sq + R_log + 18H·log(2H/δ)))).
-
-    c = 31 for exact plans, 62 for certified ones; R_sq and R_log are the oracles' own bounds for T episodes.
+    >>> Schedule(5.0)(1), Schedule(lambda t: 30.0 * t**0.5)(4)
+    (5.0, 60.0)
     """
 
-    def __init__(self, episodes: int, delta: float, *, exact: bool = False) -> None:
-        self.episodes = positive_integer("episodes", episodes)
-        self.delta = probability("delta", delta)
-        self.constant = 31.0 if exact else 62.0
+    def __init__(self, given: Tuned, name: str = "gamma") -> None:
+        self.name = name
+        self.given = given if callable(given) else positive_number(name, given)
 
-    def barrier(self, situation: Situation) -> Barrier:
-        """Return the same γ in every episode."""
-        model, horizon = situation.model, situation.model.horizon
-        squares, logs = _bounds(situation, self.episodes)
-        errors = 2.0 * squares + logs + 18.0 * horizon * math.log(2.0 * horizon / self.delta)
-        return Barrier(math.sqrt(model.states * model.actions * self.episodes / (self.constant * horizon**3 * errors)))
+    def __call__(self, episode: int) -> float:
+        """Return the value in episode t."""
+        if callable(self.given):
+            return positive_number(f"{self.name}(t)", self.given(episode))
+        return self.given
+
+    def __str__(self) -> str:
+        return _setting(self.given)
+
+    def decide(self, situation: Situation) -> Decision:
+        """Return the plan with the paper's barrier at γ, or γ_t."""
+        return situation.plan(self(situation.episode))
 
 
 @final
-class Anytime(Gamma):
-    """γ_t = √(n·t/C), C = 1.36·(2R_sq + 16H·log(2/δ)) + (4.42H² + 6.12H⁴)·(R_log + 2H·log(2H/δ)).
+@dataclasses.dataclass(frozen=True)
+class Power:
+    """scale·t^exponent, as a function of the episode; saved agents compare its numbers.
 
-    The tight constants of docs/theory.md, with the oracles' bounds for t episodes. T need not be known, at the price of
-    3·√(nCT) in the place of 2·√(nCT).
+    >>> Power(30.0, 0.5)(4)
+    60.0
+    """
+
+    scale: float
+    exponent: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", positive_number("scale", self.scale))
+        if not isinstance(self.exponent, (int, float)) or not math.isfinite(self.exponent):
+            raise ValueError(f"`exponent` must be a finite number, got {self.exponent!r}")
+
+    def __call__(self, episode: int) -> float:
+        """Return the value in episode t."""
+        return float(self.scale * episode**self.exponent)
+
+
+ROOT = Power(30.0, 0.5)
+"""30·√t: as in the theorems it grows with the root of the episodes; the constant is there to be tuned."""
+
+
+@final
+class Theory(ExplorationRule):
+    """The γ of the theorem (`printed_gamma`), from the oracles' own regret bounds for T = `episodes`.
+
+    `exact` takes the constant for exact plans; the agent's plans are certified, not exact.
+    """
+
+    def __init__(self, episodes: int | None, delta: float, *, exact: bool = False) -> None:
+        self.episodes = positive_integer("episodes", episodes)
+        self.delta = probability("delta", delta)
+        self.exact = exact
+
+    def decide(self, situation: Situation) -> Decision:
+        """Return the plan with the same γ in every episode."""
+        return situation.plan(printed_gamma(situation.assumptions(self.episodes, self.delta), exact=self.exact))
+
+
+@final
+class Anytime(ExplorationRule):
+    """γ_t = √(n·t/C) with the tight C of docs/theory.md (`tight_gamma`), from the oracles' bounds for t episodes.
+
+    T need not be known, at the price of 3·√(nCT) in the place of 2·√(nCT).
     """
 
     def __init__(self, delta: float) -> None:
         self.delta = probability("delta", delta)
 
-    def barrier(self, situation: Situation) -> Barrier:
-        """Return γ_t."""
-        horizon, episode = situation.model.horizon, situation.episode
-        squares, logs = _bounds(situation, episode)
-        rewards = 2.0 * squares + 16.0 * horizon * math.log(2.0 / self.delta)
-        dynamics = logs + 2.0 * horizon * math.log(2.0 * horizon / self.delta)
-        errors = 1.36 * rewards + (4.42 * horizon**2 + 6.12 * horizon**4) * dynamics
-        return Barrier(math.sqrt(situation.tuples * episode / errors))
+    def decide(self, situation: Situation) -> Decision:
+        """Return the plan with γ_t."""
+        return situation.plan(tight_gamma(situation.assumptions(situation.episode, self.delta)))
 
 
 @final
-class Adaptive(Gamma):
+class UncertaintyWeighted(ExplorationRule):
     """m = ½·√(q·u) + floor/√(n·t): explore where the oracles are unsure, u_h = (κ/H)·(u_f + range_h²·u_P).
 
     u is the size that the oracles expect, up to κ/H, of the squared error (f* - f̂) + (P* - P̂)V_{h+1}: transitions
@@ -127,59 +197,45 @@ class Adaptive(Gamma):
         self.kappa = positive_number("kappa", kappa)
         self.floor = positive_number("floor", floor)
 
-    def barrier(self, situation: Situation) -> Barrier:
-        """Return the weights of the next episode."""
+    def decide(self, situation: Situation) -> Decision:
+        """Return the plan with the weights of this episode."""
         model, shape = situation.model, (-1, *situation.model.admissible.shape)
         rewards, dynamics = (
             np.ascontiguousarray(oracle.uncertainty(situation.context), dtype=np.float64).reshape(shape)
             for oracle in (situation.reward_oracle, situation.dynamics_oracle)
         )
         unsure = np.empty((model.horizon, *shape[1:]))
-        scale = self.kappa / model.horizon
-        kernels.backup_errors(value_ranges(model), rewards, dynamics, scale, unsure)
+        kernels.backup_errors(value_ranges(model), rewards, dynamics, self.kappa / model.horizon, unsure)
         floor = self.floor / math.sqrt(situation.tuples * situation.episode)
         # The floor as an uncertainty, so that the program has an interior: at q = 1/(SA) its weight is about the floor.
         rooted = plan(model, uncertainty=np.maximum(unsure, 4.0 * floor**2), tolerance=ROUGHLY)
         weights = np.empty(unsure.shape)
         gamma = kernels.root_weights(rooted.occupancy, unsure, floor, weights)
-        return Barrier(gamma, weights)
+        return situation.plan(gamma, weights)
 
 
-ROUGHLY = 1e-4
-"""How closely the root program is solved: its answer only chooses weights, and any weights are allowed."""
+RULES: dict[str, Callable[[int | None, float], ExplorationRule]] = {
+    "adaptive": lambda _, __: UncertaintyWeighted(),
+    "theory": Theory,
+    "anytime": lambda _, delta: Anytime(delta),
+}
+"""The rules by name, each made of `episodes` and `delta`."""
 
 
-def most_tuples(space: Space) -> int:
-    """Return an upper bound on the number n of reachable (h, s, a): one layer of starts, H - 1 full ones."""
-    first = int(space.admissible[space.start > 0.0].sum())
-    return first + (space.horizon - 1) * int(space.admissible.sum())
-
-
-def gamma_rule(gamma: str | float | Callable[[int], float] | Gamma, episodes: int | None, delta: float) -> Gamma:
-    """Return the rule that the argument `gamma` of an agent stands for."""
+def exploration_rule(gamma: str | Tuned | ExplorationRule, episodes: int | None, delta: float) -> ExplorationRule:
+    """Return the rule that the argument `gamma` of OMG stands for."""
     delta = probability("delta", delta)
-    if isinstance(gamma, Gamma):
+    if isinstance(gamma, ExplorationRule):
         return gamma
     if not isinstance(gamma, str):
-        return Fixed(gamma)
-    if gamma == "theory":
-        if episodes is None:
-            raise ValueError('`episodes` must be given for gamma="theory", got None')
-        return Theory(episodes, delta)
-    rules: dict[str, Callable[[], Gamma]] = {"adaptive": Adaptive, "anytime": lambda: Anytime(delta)}
-    if gamma not in rules:
-        names = '"adaptive", "theory", "anytime"'
-        raise ValueError(f"`gamma` must be one of {names}, a number, a function of t, or a Gamma, got {gamma!r}")
-    return rules[gamma]()
+        return Schedule(gamma)
+    if gamma not in RULES:
+        names = ", ".join(f'"{name}"' for name in RULES)
+        rule = f"must be one of {names}, a number, a function of t, or an ExplorationRule"
+        raise ValueError(f"`gamma` {rule}, got {gamma!r}")
+    return RULES[gamma](episodes, delta)
 
 
-def _bounds(situation: Situation, episodes: int) -> tuple[float, float]:
-    """Return the oracles' own bounds, which must be finite."""
-    horizon = situation.model.horizon
-    found = []
-    for name in ("reward_oracle", "dynamics_oracle"):
-        bound = getattr(situation, name).regret_bound(episodes, horizon)
-        if not math.isfinite(bound):
-            raise ValueError(f"`{name}` must have a finite `regret_bound` for this gamma, got {bound}")
-        found.append(bound)
-    return found[0], found[1]
+def _setting(value: object) -> str:
+    """Return `value` as text; of functions only dataclasses can be told apart."""
+    return "a function" if callable(value) and not dataclasses.is_dataclass(value) else str(value)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import final
 
 from omg_cmdp.agents.base import ModelAgent
-from omg_cmdp.agents.exploration import Gamma, Situation, gamma_rule, most_tuples
+from omg_cmdp.agents.exploration import ExplorationRule, Situation, Tuned, exploration_rule
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.tabular import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.planning.plan import plan
+from omg_cmdp.theory.constants import most_tuples
 from omg_cmdp.validation import positive_integer
 
 
@@ -20,23 +19,23 @@ class OMG(ModelAgent):
     """Optimism-free exploration by a log barrier over occupancy measures.
 
     `gamma` is "adaptive" (the barrier weighted by the oracles' uncertainty), "theory" (needs `episodes`), "anytime", a
-    number, a function of the episode t = 1, 2, ..., or a `Gamma`. Every plan is certified to γ·gap <= 1/(16T), T =
-    `episodes`; if that is None, to 1/(16t²). `delta` is the failure probability of the theorem. Rewards come in
-    `reward_range`.
+    number, a function of the episode t = 1, 2, ..., or an `ExplorationRule`. Every plan is certified to γ·gap <=
+    1/(16T), T = `episodes`; if that is None, to 1/(16t²). `delta` is the failure probability of the theorem. Rewards
+    lie in `reward_range`.
 
     Several episodes may be under way: ask for policies before earlier trajectories arrive, and update in any order.
     What this does to the bounds is in docs/theory.md: they hold for batches that are answered and learned together,
     with B·H in the place of H; for episodes that overlap freely they need B copies of each oracle.
     """
 
-    settings = ("rule", "episodes")
+    settings = ("gamma", "episodes")
 
     def __init__(
         self,
         space: Space,
         reward_oracle: RewardOracle,
         dynamics_oracle: DynamicsOracle,
-        gamma: str | float | Callable[[int], float] | Gamma = "adaptive",
+        gamma: str | Tuned | ExplorationRule = "adaptive",
         *,
         episodes: int | None = None,
         delta: float = 0.05,
@@ -44,29 +43,19 @@ class OMG(ModelAgent):
     ) -> None:
         super().__init__(space, reward_oracle, dynamics_oracle, reward_range=reward_range)
         self.episodes = None if episodes is None else positive_integer("episodes", episodes)
-        self.gamma = gamma_rule(gamma, self.episodes, delta)
+        self.gamma = exploration_rule(gamma, self.episodes, delta)
         self._tuples = most_tuples(space)
-
-    @property
-    def rule(self) -> str:
-        """The rule for γ, in words."""
-        settings = ", ".join(f"{k}={'a function' if callable(v) else v}" for k, v in vars(self.gamma).items())
-        return f"{type(self.gamma).__name__}({settings})"
 
     def decide(self, context: Context) -> Decision:
         """Return the policy of one round of Algorithm 1."""
         episode = self.episodes_seen + 1
-        model = self.model(context)
-        oracles = self.reward_oracle, self.dynamics_oracle
-        barrier = self.gamma.barrier(Situation(episode, context, model, *oracles, self._tuples))
-        tolerance = 1.0 / (16.0 * (self.episodes or episode**2))
-        solution = plan(model, barrier.gamma, weights=barrier.weights, tolerance=tolerance)
-        return Decision(
-            policy=solution.policy,
-            model=model,
-            gamma=barrier.gamma,
-            weights=barrier.weights,
-            occupancy=solution.occupancy,
-            certificate=solution.certificate,
-            iterations=solution.iterations,
+        situation = Situation(
+            episode=episode,
+            context=context,
+            model=self.model(context),
+            reward_oracle=self.reward_oracle,
+            dynamics_oracle=self.dynamics_oracle,
+            tuples=self._tuples,
+            tolerance=1.0 / (16.0 * (self.episodes or episode**2)),
         )
+        return self.gamma.decide(situation)

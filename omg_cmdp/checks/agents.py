@@ -1,9 +1,9 @@
-"""What every agent promises, as checks that run on any agent: ours, or a third party's.
+"""The contract of agents, as checks that run on any agent: ours, or your own.
 
     from omg_cmdp.checks import check_agent
     check_agent(my_agent, contexts=[...])
 
-Each check works on deep copies; the agent given stays as it is.
+Each check works on deep copies; your agent is not changed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ EPISODES = 6
 
 @dataclasses.dataclass(frozen=True)
 class AgentSubject:
-    """An agent under test, never changed itself, with contexts to show it."""
+    """An agent under test, never changed itself, and contexts that it accepts."""
 
     agent: Any
     contexts: Sequence[Context]
@@ -68,7 +68,7 @@ class AgentSubject:
         return agent
 
     def answers(self, agent: Any) -> list[tuple[Any, ...]]:
-        """Return, to the bit, the policies for all contexts and what would be saved."""
+        """Return the bytes of the policies for all contexts, and of what would be saved."""
         state = _state(agent) or {}
         arrays = {**state, **{f"policy {i}": np.asarray(agent.policy(c)) for i, c in enumerate(self.contexts)}}
         return [(name, a.dtype.str, a.shape, a.tobytes()) for name, a in arrays.items()]
@@ -77,8 +77,8 @@ class AgentSubject:
 def check_agent(agent: Any, contexts: Sequence[Context] | None = None) -> None:
     """Raise AssertionError if `agent` breaks a rule of the contract; the message says which.
 
-    `contexts` are some that the agent accepts. Without them those that its oracles list are used, or else a few are
-    tried: 0, 1 and unit vectors.
+    `contexts` are some that the agent accepts. By default those that its oracles list, or else 0, 1 or unit vectors,
+    whichever it accepts.
 
     >>> from omg_cmdp.agents import Greedy
     >>> from omg_cmdp.oracles import CountDynamics, CountRewards
@@ -92,7 +92,7 @@ def check_agent(agent: Any, contexts: Sequence[Context] | None = None) -> None:
 
 
 def check_policies_are_valid(subject: AgentSubject) -> None:
-    """(H, S, A), distributions, zero on inadmissible actions: before any data, and after."""
+    """Policies are (H, S, A), distributions, zero on inadmissible actions: before any data, and after."""
     for agent in (subject.fresh(), subject.train(subject.fresh())):
         for context in subject.contexts:
             policy = agent.policy(context)
@@ -102,7 +102,7 @@ def check_policies_are_valid(subject: AgentSubject) -> None:
 
 
 def check_asking_changes_nothing(subject: AgentSubject) -> None:
-    """`policy` is pure: asked twice, for other contexts in between, and after somebody wrote to an answer."""
+    """`policy` is pure: asked twice, for other contexts in between, and after its answer was overwritten."""
     agent = subject.train(subject.fresh())
     before = subject.answers(agent)
     for context in (*subject.contexts, *reversed(subject.contexts)):
@@ -110,7 +110,7 @@ def check_asking_changes_nothing(subject: AgentSubject) -> None:
             if policy.flags.owndata:
                 policy.setflags(write=True)
                 policy[...] = 0.123
-    _require(before == subject.answers(agent), "asking must change nothing, nor may writing to the answer")
+    _require(before == subject.answers(agent), "asking must change nothing, nor may overwriting the answer")
     asked, silent = subject.fresh(), subject.train(subject.fresh())
     for number in range(EPISODES):
         asked.policy(subject.contexts[-1])
@@ -119,7 +119,7 @@ def check_asking_changes_nothing(subject: AgentSubject) -> None:
 
 
 def check_input_is_not_kept(subject: AgentSubject) -> None:
-    """An agent must not refer to the trajectory, nor to its context, once it has learned from it."""
+    """An agent keeps no reference to a trajectory or its context."""
     agent, twin = subject.fresh(), subject.train(subject.fresh())
     for number in range(EPISODES):
         episode = subject.episode(number)
@@ -133,7 +133,7 @@ def check_input_is_not_kept(subject: AgentSubject) -> None:
 
 
 def check_episodes_may_overlap(subject: AgentSubject) -> None:
-    """Policies for several contexts are asked first; the trajectories then come in any order."""
+    """Several policies are asked for before the trajectories arrive, in any order."""
     forward = range(max(EPISODES, len(subject.contexts)))
     for order in (forward, forward[::-1], [*forward[1::2], *forward[::2]]):
         agent = subject.fresh()
@@ -145,7 +145,7 @@ def check_episodes_may_overlap(subject: AgentSubject) -> None:
 
 
 def check_bad_input_is_refused(subject: AgentSubject) -> None:
-    """ValueError, and nothing has changed."""
+    """Bad episodes and contexts raise ValueError, and change nothing."""
     agent = subject.train(subject.fresh())
     before = subject.answers(agent)
     for what, trajectory in _bad_trajectories(subject):
@@ -158,8 +158,8 @@ def check_bad_input_is_refused(subject: AgentSubject) -> None:
         _require(before == subject.answers(agent), f"{what}: a refused context must change nothing")
 
 
-def check_file_survives(subject: AgentSubject) -> None:
-    """A restored agent continues to the bit. An agent that cannot be saved says so by NotImplementedError."""
+def check_file_continues(subject: AgentSubject) -> None:
+    """A restored agent continues bit for bit. An agent that cannot be saved raises NotImplementedError."""
     agent, restored = subject.train(subject.fresh()), subject.fresh()
     if _state(agent) is None:
         return
@@ -167,14 +167,14 @@ def check_file_survives(subject: AgentSubject) -> None:
         agent.save(Path(folder) / "agent")
         _require([p.name for p in Path(folder).iterdir()] == ["agent"], "`save` must write to `path` and nowhere else")
         restored.restore(Path(folder) / "agent")
-    _require(subject.answers(agent) == subject.answers(restored), "a restored agent must be as the saved one")
+    _require(subject.answers(agent) == subject.answers(restored), "a restored agent must equal the saved one")
     more = range(EPISODES, 2 * EPISODES)
     ours, theirs = (subject.answers(subject.train(each, more)) for each in (agent, restored))
-    _require(ours == theirs, "a restored agent must continue to the bit")
+    _require(ours == theirs, "a restored agent must continue bit for bit")
 
 
 def check_other_files_are_refused(subject: AgentSubject) -> None:
-    """Other settings, a torn file, a state with a part missing: ValueError, and nothing has changed."""
+    """A file of another kind, a torn one, a state with a part missing: ValueError, and nothing changes."""
     agent = subject.train(subject.fresh())
     state = _state(agent)
     if state is None:
@@ -186,7 +186,7 @@ def check_other_files_are_refused(subject: AgentSubject) -> None:
         agent.save(path)
         torn.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
         write_arrays(foreign, state, kind="something else", version=1)
-        for what, file in (("a file saved with other settings", foreign), ("a torn file", torn)):
+        for what, file in (("a file of another kind", foreign), ("a torn file", torn)):
             _require_refusal(what, other.restore, file)
             _require(before == subject.answers(other), f"{what}: a refused file must change nothing")
     for name in state:
@@ -201,7 +201,7 @@ AGENT_CHECKS: tuple[Callable[[AgentSubject], None], ...] = (
     check_input_is_not_kept,
     check_episodes_may_overlap,
     check_bad_input_is_refused,
-    check_file_survives,
+    check_file_continues,
     check_other_files_are_refused,
 )
 
@@ -262,7 +262,7 @@ def _bad_trajectories(subject: AgentSubject) -> list[tuple[str, Any]]:
 
 
 def _bad_contexts(subject: AgentSubject) -> list[tuple[str, Context]]:
-    """Return contexts that no agent for these can accept: known for vectors, and for labels that the oracles list."""
+    """Return contexts that the agent cannot accept: known for vectors, and for labels that its oracles list."""
     context = subject.contexts[0]
     if isinstance(context, np.ndarray):
         return [
@@ -273,17 +273,17 @@ def _bad_contexts(subject: AgentSubject) -> list[tuple[str, Context]]:
 
 
 def _listed(agent: Any) -> list[Context]:
-    """Return the contexts that both of an agent's oracles list; those of the one that does, if the other has none."""
+    """Return the contexts that both of an agent's oracles list, or the only one that has a list."""
     oracles = (getattr(agent, name, None) for name in ("reward_oracle", "dynamics_oracle"))
     lists = [list(known) for oracle in oracles if (known := getattr(oracle, "contexts", None)) is not None]
     return [context for context in lists[0] if all(context in known for known in lists)] if lists else []
 
 
 def _contexts_that_work(agent: Any) -> list[Context]:
-    """Return contexts that `agent` accepts: listed, or found by trying."""
+    """Return contexts that `agent` accepts: listed by its oracles, or found by trying."""
     vectors = [[np.eye(d)[0], np.eye(d)[-1], np.full(d, 1.0 / d)] for d in range(1, 65)]
     for candidates in (_listed(agent), [0, 1], *vectors):
-        with contextlib.suppress(Exception):  # whatever a user's function raises on a context it was not made for
+        with contextlib.suppress(Exception):  # whatever a user's function raises on a foreign context
             for context in candidates:
                 copy.deepcopy(agent).policy(context)
             if candidates:

@@ -11,7 +11,7 @@ from omg_cmdp.validation import FloatArray
 
 
 class Mixture(NamedTuple):
-    """Policies of which one is drawn at the start of an episode, and played whole."""
+    """Policies, one of which is drawn at the start of an episode and played to its end."""
 
     policies: FloatArray
     """(K, H, S, A)."""
@@ -26,7 +26,7 @@ class Mixture(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """A policy (H, S, A) and what led to it, for the ledger; nan and 0 where a thing does not exist for an agent."""
+    """A policy (H, S, A) and what led to it; None, nan and 0 stand for what an agent does not have."""
 
     policy: FloatArray
     """What to play."""
@@ -35,6 +35,10 @@ class Decision(NamedTuple):
     model: TabularMDP | None = None
     gamma: float = float("nan")
     weights: FloatArray | None = None
+    """The barrier's weights times γ, (H, S, A)."""
     occupancy: FloatArray | None = None
+    """The occupancy measure of `policy` in the model, (H, S, A)."""
+    values: FloatArray | None = None
+    """The dual values V of the plan, (H, S)."""
     certificate: float = float("nan")
     iterations: int = 0

@@ -19,6 +19,7 @@ from omg_cmdp.studies.plan import slug
 from omg_cmdp.studies.results import Results
 from omg_cmdp.studies.variations import Variant, variants
 from omg_cmdp.theory import bounds, errors
+from omg_cmdp.theory.constants import Assumptions
 from omg_cmdp.validation import FloatArray
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ class Theory:
         return self._bound(bounds.corrected, episodes)
 
     def _bound(self, bound: Callable[..., float], episodes: FloatArray) -> FloatArray:
-        return np.array([bound(**dataclasses.asdict(self), delta=DELTA, episodes=int(t)) for t in episodes])
+        given = functools.partial(Assumptions, **dataclasses.asdict(self), delta=DELTA)
+        return np.array([bound(given(episodes=int(t))) for t in episodes])
 
     @property
     def reward_error(self) -> float:

@@ -14,7 +14,6 @@ import numpy as np
 
 from omg_cmdp import agents, oracles
 from omg_cmdp.agents.base import Agent
-from omg_cmdp.agents.exploration import Adaptive
 from omg_cmdp.agents.rivals.glm import GLMAgent
 from omg_cmdp.contexts import Context
 from omg_cmdp.environments.world import World
@@ -124,7 +123,7 @@ def _omg(space: Any, rewards: Any, dynamics: Any, gamma: Any = "adaptive", **opt
     rule = {name: options.pop(name) for name in ("kappa", "floor") if name in options}
     if rule and gamma != "adaptive":
         raise ValueError(f"`{next(iter(rule))}` must be left out unless gamma is 'adaptive', got gamma {gamma!r}")
-    return agents.OMG(space, rewards, dynamics, Adaptive(**rule) if rule else gamma, **options)
+    return agents.OMG(space, rewards, dynamics, agents.UncertaintyWeighted(**rule) if rule else gamma, **options)
 
 
 def _build_omg(setting: Setting, options: dict[str, Any]) -> Agent:
@@ -220,7 +219,9 @@ AGENTS = kinds(
         name="omg",
         description="OMG-CMDP!: a log barrier over occupancy measures",
         build=_build_omg,
-        options=options_of(agents.OMG, oracles="finite", rate="guarded", smoothing=0.0, kappa=0.15, floor=1e-4),
+        options=options_of(
+            agents.OMG, oracles="finite", rate="guarded", smoothing=0.0, **options_of(agents.UncertaintyWeighted)
+        ),
     ),
     _agent("pc_igw", agents.PCIGW, "inverse gap weighting over a cover of policies"),
     _agent("posterior_sampling", agents.PosteriorSampling, "plays what is optimal in a drawn model"),

@@ -2,6 +2,11 @@
 
 Every bound is a sum of three parts. Exploration: what the barrier costs in the model, n·T/γ. Estimation: γ times the
 errors of the oracles. And the error of the value of the policies that were played.
+
+    >>> sizes = {"states": 5, "actions": 3, "horizon": 5, "episodes": 5000}
+    >>> given = Assumptions(**sizes, delta=0.05, reward_regret=6.9, dynamics_regret=13.9)
+    >>> " > ".join(f"{bound(given):.1e}" for bound in (as_printed, anytime, corrected))
+    '3.8e+06 > 8.7e+05 > 5.9e+05'
 """
 
 from __future__ import annotations
@@ -12,54 +17,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.theory.errors import (
-    checked_regret,
-    dynamics_error,
-    estimation,
-    iterates_bound,
-    reward_error,
-    value_error,
-)
-from omg_cmdp.validation import positive_integer, positive_number, probability
-
-EXACT, APPROXIMATE = 31.0, 62.0
-"""The paper's constants: for exact plans, and for plans with γ·ε <= 1/(16T)."""
+from omg_cmdp.theory.constants import APPROXIMATE, EXACT, Assumptions, tight_gamma
+from omg_cmdp.theory.errors import iterates_bound
+from omg_cmdp.validation import positive_number
 
 
-def printed_gamma(
-    *,
-    states: int,
-    actions: int,
-    horizon: int,
-    episodes: int,
-    delta: float,
-    reward_regret: float,
-    dynamics_regret: float,
-    exact: bool = True,
-) -> float:
-    """Return the paper's γ = √(SAT/(c·H³·(2R_sq + R_log + 18H·log(2H/δ)))), c = 31 for exact plans, else 62.
-
-    >>> sizes = dict(states=5, actions=3, horizon=5, episodes=5000, delta=0.05)
-    >>> round(printed_gamma(**sizes, reward_regret=6.9, dynamics_regret=13.9), 2)
-    0.2
-    """
-    errors = _printed_errors(horizon, delta, reward_regret, dynamics_regret)
-    constant = EXACT if exact else APPROXIMATE
-    return math.sqrt(states * actions * episodes / (constant * horizon**3 * errors))
-
-
-def as_printed(
-    *,
-    states: int,
-    actions: int,
-    horizon: int,
-    episodes: int,
-    delta: float,
-    reward_regret: float,
-    dynamics_regret: float,
-    gamma: float | None = None,
-    exact: bool = True,
-) -> float:
+def as_printed(given: Assumptions, *, gamma: float | None = None, exact: bool = True) -> float:
     """Return the paper's bound on the regret of T episodes, at its own γ or at the one given.
 
         γ·c·H⁴·(2R_sq + R_log + 18H·log(2H/δ)) + HSAT/γ + √(TH·Ē_sq) + 2·√(TH·Ē_hel)  [+ ½·√(TH), if not exact]
@@ -67,127 +30,43 @@ def as_printed(
     c = 31 for exact plans; 62 for plans with γ·ε = 1/(16T), whose term 2T·√(εγH) is the one in brackets. At the
     paper's γ the first two terms are 2·H^2.5·√(c·TSA·(...)). The last term lacks a factor H (E4); the theorem holds
     nevertheless, because its main term is far from tight.
-
-    >>> sizes = dict(states=5, actions=3, horizon=5, episodes=5000, delta=0.05)
-    >>> f"{as_printed(**sizes, reward_regret=6.9, dynamics_regret=13.9):.1e}"
-    '3.8e+06'
     """
-    errors = _printed_errors(horizon, delta, reward_regret, dynamics_regret)
+    pairs, horizon, episodes = given.states * given.actions, given.horizon, given.episodes
     constant = EXACT if exact else APPROXIMATE
     if gamma is None:
-        tuned = math.sqrt(constant * episodes * states * actions * errors)
+        tuned = math.sqrt(constant * episodes * pairs * given.printed_errors)
         main = 2.0 * math.pow(horizon, 2.5) * tuned
     else:
         gamma = positive_number("gamma", gamma)
-        main = gamma * constant * horizon**4 * errors + horizon * states * actions * episodes / gamma
+        main = gamma * constant * horizon**4 * given.printed_errors + horizon * pairs * episodes / gamma
     steps = episodes * horizon
-    rewards = reward_error(horizon=horizon, delta=delta, reward_regret=reward_regret)
-    dynamics = dynamics_error(horizon=horizon, delta=delta, dynamics_regret=dynamics_regret)
-    rest = math.sqrt(steps * rewards) + 2.0 * math.sqrt(steps * dynamics)
+    rest = math.sqrt(steps * given.reward_error) + 2.0 * math.sqrt(steps * given.dynamics_error)
     return main + rest + (0.0 if exact else 0.5 * math.sqrt(steps))
 
 
-def most_tuples(states: int, actions: int, horizon: int) -> int:
-    """Return A + (H-1)·S·A: no more (h, s, a) can be reached from one start state.
-
-    >>> most_tuples(states=5, actions=3, horizon=5)
-    63
-    """
-    return actions + (horizon - 1) * states * actions
-
-
-def tight_gamma(
-    *,
-    states: int,
-    actions: int,
-    horizon: int,
-    episodes: int,
-    delta: float,
-    reward_regret: float,
-    dynamics_regret: float,
-    tuples: int | None = None,
-) -> float:
-    """Return √(nT/C), at which `corrected` is smallest; `tuples` is n, if not `most_tuples`.
-
-    >>> sizes = dict(states=5, actions=3, horizon=5, episodes=5000, delta=0.05)
-    >>> round(tight_gamma(**sizes, reward_regret=6.9, dynamics_regret=13.9), 1)
-    1.1
-    """
-    count = most_tuples(states, actions, horizon) if tuples is None else positive_integer("tuples", tuples)
-    return math.sqrt(count * episodes / _corrected_errors(horizon, delta, reward_regret, dynamics_regret))
-
-
-def corrected(
-    *,
-    states: int,
-    actions: int,
-    horizon: int,
-    episodes: int,
-    delta: float,
-    reward_regret: float,
-    dynamics_regret: float,
-    gamma: float | Sequence[float] | None = None,
-    tuples: int | None = None,
-    certificate: float = 0.0,
-) -> float:
+def corrected(given: Assumptions, *, gamma: float | Sequence[float] | None = None, certificate: float = 0.0) -> float:
     """Return a bound on the regret of T episodes that holds with probability 1 - δ, at the γ or the γ_t given.
 
         (1+τ)·Σ_t n/γ_t + max γ_t·C/(1-τ) + √(TH·Ē_sq) + H·√(TH·Ē_hel),   C = 1.36·Ē_sq + (4.42H² + 6.12H⁴)·Ē_hel
 
     Without `gamma` it is √(nT/C), and the first two terms are 2·√(nTC) for exact plans. τ = c + √(c² + 2c) for plans
-    whose `certificate` γ·ε is c: about 0.35/√T at the paper's 1/(16T), where the paper pays a factor of √2. Oracle
-    regrets are those of a model that is frozen during an episode (E2).
-
-    >>> sizes = dict(states=5, actions=3, horizon=5, episodes=5000, delta=0.05)
-    >>> f"{corrected(**sizes, reward_regret=6.9, dynamics_regret=13.9):.1e}"
-    '5.9e+05'
+    whose `certificate` γ·ε is c: about 0.35/√T at the paper's 1/(16T), where the paper pays a factor of √2.
     """
-    count = most_tuples(states, actions, horizon) if tuples is None else positive_integer("tuples", tuples)
-    errors = _corrected_errors(horizon, delta, reward_regret, dynamics_regret)
-    rest = value_error(
-        horizon=horizon,
-        episodes=episodes,
-        reward_error=reward_error(horizon=horizon, delta=delta, reward_regret=reward_regret),
-        dynamics_error=dynamics_error(horizon=horizon, delta=delta, dynamics_regret=dynamics_regret),
-    )
-    gammas = np.asarray(math.sqrt(count * episodes / errors) if gamma is None else gamma, dtype=np.float64)
-    if gammas.shape not in ((), (episodes,)):
+    gammas = np.asarray(tight_gamma(given) if gamma is None else gamma, dtype=np.float64)
+    if gammas.shape not in ((), (given.episodes,)):
         raise ValueError(f"`gamma` must be a number or have one entry per episode, got shape {gammas.shape}")
     if not gammas.min() > 0.0:
         raise ValueError(f"`gamma` must be positive, got {gammas.min()}")
     stretch = iterates_bound(certificate)
     if stretch >= 1.0:
         return math.inf
-    exploration = (1.0 + stretch) * count * episodes * float((1.0 / gammas).mean())
-    return exploration + float(gammas.max()) * errors / (1.0 - stretch) + rest
+    exploration = (1.0 + stretch) * given.n * given.episodes * float((1.0 / gammas).mean())
+    return exploration + float(gammas.max()) * given.estimation / (1.0 - stretch) + given.value_error
 
 
-def anytime(
-    *,
-    states: int,
-    actions: int,
-    horizon: int,
-    episodes: int,
-    delta: float,
-    reward_regret: float,
-    dynamics_regret: float,
-    tuples: int | None = None,
-) -> float:
-    """Return 3·√(nCT) + √(TH·Ē_sq) + H·√(TH·Ē_hel), the bound for γ_t = √(nt/C_t) with C_t/t not increasing.
-
-    >>> sizes = dict(states=5, actions=3, horizon=5, episodes=5000, delta=0.05)
-    >>> f"{anytime(**sizes, reward_regret=6.9, dynamics_regret=13.9):.1e}"
-    '8.7e+05'
-    """
-    count = most_tuples(states, actions, horizon) if tuples is None else positive_integer("tuples", tuples)
-    errors = _corrected_errors(horizon, delta, reward_regret, dynamics_regret)
-    rest = value_error(
-        horizon=horizon,
-        episodes=episodes,
-        reward_error=reward_error(horizon=horizon, delta=delta, reward_regret=reward_regret),
-        dynamics_error=dynamics_error(horizon=horizon, delta=delta, dynamics_regret=dynamics_regret),
-    )
-    return 3.0 * math.sqrt(count * errors * episodes) + rest
+def anytime(given: Assumptions) -> float:
+    """Return 3·√(nCT) + √(TH·Ē_sq) + H·√(TH·Ē_hel), the bound for γ_t = √(nt/C_t) with C_t/t not increasing."""
+    return 3.0 * math.sqrt(given.n * given.estimation * given.episodes) + given.value_error
 
 
 def known_dynamics_round(*, tuples: int, horizon: int, gamma: float, squared_error: float) -> float:
@@ -226,28 +105,14 @@ def weighted_round(weights: ArrayLike, occupancy: ArrayLike, squared_errors: Arr
     return float((m * (1.0 + q[held]) + 0.25 * q[held] * squares / m).sum())
 
 
-def with_floor(*, tuples: int, horizon: int, episodes: int, floor: float, estimation: float) -> float:
+def with_floor(*, tuples: int, episodes: int, floor: float, estimation: float) -> float:
     """Return 4·floor·√(nT) + (√(nT)/floor)·C: what a barrier with m >= floor/√(nt) adds to the cost of its weights.
 
     The first term pays for the floor itself, the second bounds Σ_t ¼·Σ q̂·err²/m by the oracles' errors, C =
     `estimation`, whatever the uncertainties say. floor = ½·√C makes it smallest: 4·√(nTC).
 
-    >>> with_floor(tuples=4, horizon=2, episodes=25, floor=1.0, estimation=4.0)
+    >>> with_floor(tuples=4, episodes=25, floor=1.0, estimation=4.0)
     80.0
     """
     floor = positive_number("floor", floor)
     return math.sqrt(tuples * episodes) * (4.0 * floor + estimation / floor)
-
-
-def _printed_errors(horizon: int, delta: float, reward_regret: float, dynamics_regret: float) -> float:
-    """Return 2R_sq + R_log + 18H·log(2H/δ)."""
-    regrets = 2.0 * checked_regret("reward_regret", reward_regret) + checked_regret("dynamics_regret", dynamics_regret)
-    return regrets + 18.0 * horizon * math.log(2.0 * horizon / probability("delta", delta))
-
-
-def _corrected_errors(horizon: int, delta: float, reward_regret: float, dynamics_regret: float) -> float:
-    return estimation(
-        horizon=horizon,
-        reward_error=reward_error(horizon=horizon, delta=delta, reward_regret=reward_regret),
-        dynamics_error=dynamics_error(horizon=horizon, delta=delta, dynamics_regret=dynamics_regret),
-    )

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 
 from omg_cmdp.theory import bounds, errors
+from omg_cmdp.theory.constants import Assumptions
 from omg_cmdp.theory.quantities import Barrier, Comparison, Played
 from omg_cmdp.theory.statements import Sides
 
@@ -81,7 +82,7 @@ class Totals:
         rest = errors.value_error(horizon=horizon, episodes=episodes, reward_error=rewards, dynamics_error=dynamics)
         yield "theorem, corrected", self.regret, self.exploration + estimate / self.least + rest
         if self.plain and len(self.gammas) == 1 and self.certificate <= 1.0 / (16.0 * episodes):
-            printed = bounds.as_printed(
+            given = Assumptions(
                 states=self.states,
                 actions=self.actions,
                 horizon=horizon,
@@ -89,9 +90,8 @@ class Totals:
                 delta=delta,
                 reward_regret=squares,
                 dynamics_regret=logs,
-                gamma=next(iter(self.gammas)),
-                exact=False,
             )
+            printed = bounds.as_printed(given, gamma=next(iter(self.gammas)), exact=False)
             yield "theorem, printed", self.regret, printed
 
 

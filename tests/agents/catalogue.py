@@ -10,14 +10,12 @@ from omg_cmdp.agents import (
     PCIGW,
     UC3RL,
     UCBVI,
-    Adaptive,
     Blind,
     Boltzmann,
     Clusters,
     EpsilonGreedy,
     FastCB,
     FeelGoodThompson,
-    Fixed,
     Greedy,
     Informed,
     LocalIGW,
@@ -26,7 +24,9 @@ from omg_cmdp.agents import (
     PerBall,
     PerContext,
     PosteriorSampling,
+    Schedule,
     SquareCB,
+    UncertaintyWeighted,
     Uniform,
     epoch_omg,
     epoch_pc_igw,
@@ -115,63 +115,67 @@ SAMPLED = (
 )
 """Those with a posterior to sample from."""
 
+
+def line(made, *arguments, **named):
+    """Return how to build an agent of the class or builder `made`: these arguments come after what all agents have."""
+
+    def build_one(*parts, **more):
+        return made(*parts, *arguments, **(named | more))
+
+    build_one.made = made
+    return build_one
+
+
 KINDS = {
-    "adaptive": lambda *parts, **more: OMG(*parts, **more),
-    "theory": lambda *parts, **more: OMG(*parts, "theory", episodes=1000, **more),
-    "anytime": lambda *parts, **more: OMG(*parts, "anytime", delta=0.1, **more),
-    "float": lambda *parts, **more: OMG(*parts, 50.0, **more),
-    "callable": lambda *parts, **more: OMG(*parts, lambda t: 10.0 * np.sqrt(t), **more),
-    "gamma object": lambda *parts, **more: OMG(*parts, Adaptive(kappa=1.0, floor=0.01), **more),
-    "fixed object, episodes": lambda *parts, **more: OMG(*parts, Fixed(200.0), episodes=500, **more),
-    "greedy": lambda *parts, **more: Greedy(*parts, **more),
-    "posterior sampling": lambda *parts, **more: PosteriorSampling(*parts, seed=3, **more),
-    "feel-good Thompson": lambda *parts, **more: FeelGoodThompson(*parts, optimism=1.0, seed=3, **more),
-    "PC-IGW": lambda *parts, **more: PCIGW(*parts, seed=3, **more),
-    "local IGW": lambda *parts, **more: LocalIGW(*parts, 20.0, **more),
-    "Boltzmann": lambda *parts, **more: Boltzmann(*parts, lambda t: 10.0 * np.sqrt(t), **more),
-    "occupancy entropy": lambda *parts, **more: OccupancyEntropy(*parts, **more),
-    "epsilon-greedy": lambda *parts, **more: EpsilonGreedy(*parts, **more),
-    "uniform": lambda *parts, **more: Uniform(*parts, **more),
-    "UC³RL": lambda *parts, contexts=LABELS, **more: UC3RL(*parts, contexts=contexts, **more),
-    "RM-UCDD": lambda *parts, contexts=LABELS, **more: UC3RL(*parts, contexts=contexts, counts="policy", **more),
-    "epoch OMG": lambda *parts, **more: epoch_omg(*parts, **more),
-    "epoch PC-IGW": lambda *parts, **more: epoch_pc_igw(*parts, seed=3, **more),
+    "adaptive": line(OMG),
+    "theory": line(OMG, "theory", episodes=1000),
+    "anytime": line(OMG, "anytime", delta=0.1),
+    "float": line(OMG, 50.0),
+    "callable": line(OMG, lambda t: 10.0 * np.sqrt(t)),
+    "uncertainty weighted": line(OMG, UncertaintyWeighted(kappa=1.0, floor=0.01)),
+    "schedule, episodes": line(OMG, Schedule(200.0), episodes=500),
+    "greedy": line(Greedy),
+    "posterior sampling": line(PosteriorSampling, seed=3),
+    "feel-good Thompson": line(FeelGoodThompson, optimism=1.0, seed=3),
+    "PC-IGW": line(PCIGW, seed=3),
+    "local IGW": line(LocalIGW, 20.0),
+    "Boltzmann": line(Boltzmann, lambda t: 10.0 * np.sqrt(t)),
+    "occupancy entropy": line(OccupancyEntropy),
+    "epsilon-greedy": line(EpsilonGreedy),
+    "uniform": line(Uniform),
+    "UC³RL": line(UC3RL, contexts=LABELS),
+    "RM-UCDD": line(UC3RL, contexts=LABELS, counts="policy"),
+    "epoch OMG": line(epoch_omg),
+    "epoch PC-IGW": line(epoch_pc_igw, seed=3),
 }
+"""Those with two oracles."""
 
 OWN_STATISTICS = {
-    "UCBVI, blind": (LABELS, lambda space, **more: UCBVI(space, Blind(), **more)),
-    "UCBVI, per context": (LABELS, lambda space, **more: UCBVI(space, PerContext(), scale=0.1, **more)),
-    "UCBVI, per vector": (VECTORS, lambda space, **more: UCBVI(space, PerContext(), **more)),
-    "UCBVI, per ball": (VECTORS, lambda space, **more: UCBVI(space, PerBall(1.0), scale=0.1, **more)),
-    "UCBVI, per ball of labels": (LABELS, lambda space, **more: UCBVI(space, PerBall(0.5, _apart), **more)),
-    "UCBVI, clusters": (VECTORS, lambda space, **more: UCBVI(space, Clusters(VECTORS[:2]), **more)),
-    "GLM-ORL": (VECTORS, lambda space, **more: GLMORL(space, dimension=DIMENSION, scale=0.1, **more)),
-    "GLM-ORL, labels": (LABELS, lambda space, **more: GLMORL(space, dimension=1, features=lambda _: [1.0], **more)),
-    "GLM-RLSVI": (VECTORS, lambda space, **more: GLMRLSVI(space, dimension=DIMENSION, link="linear", seed=3, **more)),
-    "informed": (LABELS, lambda space, **more: Informed(space, _truth(space), **more)),
+    "UCBVI, blind": (LABELS, line(UCBVI, Blind())),
+    "UCBVI, per context": (LABELS, line(UCBVI, PerContext(), scale=0.1)),
+    "UCBVI, per vector": (VECTORS, line(UCBVI, PerContext())),
+    "UCBVI, per ball": (VECTORS, line(UCBVI, PerBall(1.0), scale=0.1)),
+    "UCBVI, per ball of labels": (LABELS, line(UCBVI, PerBall(0.5, lambda one, other: float(one != other)))),
+    "UCBVI, clusters": (VECTORS, line(UCBVI, Clusters(VECTORS[:2]))),
+    "GLM-ORL": (VECTORS, line(GLMORL, dimension=DIMENSION, scale=0.1)),
+    "GLM-ORL, labels": (LABELS, line(GLMORL, dimension=1, features=lambda _: [1.0])),
+    "GLM-RLSVI": (VECTORS, line(GLMRLSVI, dimension=DIMENSION, link="linear", seed=3)),
+    "informed": (LABELS, line(lambda space, **more: Informed(space, _truth(space), **more))),
 }
-"""Those without oracles: contexts, and how to make one."""
+"""Those without oracles: contexts, and how to build one."""
 
 ONE_STEP = {**SIZE, "horizon": 1}
 BANDITS = {
-    "normalised IGW": lambda space, **more: NormalisedIGW(space, *_one_step(oracles.FiniteRewards), 20.0, **more),
-    "SquareCB": lambda space, **more: SquareCB(space, *_one_step(oracles.FiniteRewards), **more),
-    "FALCON": lambda space, **more: FALCON(space, *_one_step(oracles.OfflineFiniteRewards), **more),
-    "FastCB": lambda space, **more: FastCB(space, *_one_step(oracles.LogLossRewards), lambda t: 5.0 * t, **more),
+    "normalised IGW": (oracles.FiniteRewards, line(NormalisedIGW, 20.0)),
+    "SquareCB": (oracles.FiniteRewards, line(SquareCB)),
+    "FALCON": (oracles.OfflineFiniteRewards, line(FALCON)),
+    "FastCB": (oracles.LogLossRewards, line(FastCB, lambda t: 5.0 * t)),
 }
-"""Those for episodes of one step."""
-
-
-def _one_step(kind):
-    return kind(REWARDS, horizon=1), oracles.CountDynamics(**ONE_STEP)
+"""Those for episodes of one step: the class of their reward oracle, and how to build one."""
 
 
 def _truth(space):
     return lambda context: space.mdp(transitions=KERNELS[context][0], rewards=STEP_REWARDS[context])
-
-
-def _apart(one, other):
-    return float(one != other)
 
 
 def build(kind, oracle="finite", space="plain", **more):
@@ -205,8 +209,15 @@ def each_agent():
     for kind, (contexts, make) in OWN_STATISTICS.items():
         for space, more in (("plain", {}), ("restricted, spread start", {"reward_range": (-2, 5)})):
             found[f"{kind}, {space}"] = contexts, make(SPACES[space], **more)
-    for kind, make in BANDITS.items():
-        found[kind] = LABELS, make(Space(**ONE_STEP))
-        hard = Space(**ONE_STEP, start=[0.2, 0.3, 0.5], admissible=MASK)
-        found[f"{kind}, restricted, spread start"] = LABELS, make(hard, reward_range=(-2, 5))
+    hard = Space(**ONE_STEP, start=[0.2, 0.3, 0.5], admissible=MASK)
+    for kind, (rewards, make) in BANDITS.items():
+        for name, space, more in ((kind, Space(**ONE_STEP), {}), (f"{kind}, hard", hard, {"reward_range": (-2, 5)})):
+            pair = rewards(REWARDS, horizon=1), oracles.CountDynamics(**ONE_STEP)
+            found[name] = LABELS, make(space, *pair, **more)
     return found
+
+
+def builders():
+    """Return the classes and functions that the catalogue builds agents with."""
+    lines = [*KINDS.values(), *(make for _, make in (*OWN_STATISTICS.values(), *BANDITS.values()))]
+    return {each.made for each in lines}

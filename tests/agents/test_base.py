@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from omg_cmdp import Space, Trajectory, oracles
-from omg_cmdp.agents import Greedy
+from omg_cmdp.agents import Agent, Greedy
 from omg_cmdp.oracles import DynamicsOracle
 
 SPACE = Space(states=2, actions=2, horizon=3)
@@ -81,3 +81,15 @@ def test_an_answer_that_is_fresh_is_not_asked_for_again(agent):
     agent.decide("c")
     agent.update(episode("c"))
     assert agent.dynamics_oracle.asked == 1
+
+
+def test_an_agent_without_a_model_has_no_best_policy():
+    class Still(Agent):
+        def policy(self, context):
+            return np.tile([1.0, 0.0], (3, 2, 1))
+
+        def update(self, trajectory):
+            pass
+
+    with pytest.raises(NotImplementedError, match="Still has no model"):
+        Still().best_policy("c")

@@ -1,4 +1,4 @@
-"""The rules for γ by hand-made arithmetic, the weights they promise, and the arguments that are refused."""
+"""The exploration rules: γ by hand, the weights that they promise, and the arguments that are refused."""
 
 import math
 
@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from omg_cmdp import OMG, Space, occupancy_measure, oracles
-from omg_cmdp.agents import Adaptive, Anytime, Barrier, Fixed, Gamma, Greedy, Situation, Theory, gamma_kernels
-from omg_cmdp.agents.exploration import most_tuples
+from omg_cmdp.agents import Anytime, ExplorationRule, Greedy, Power, Schedule, Situation, Theory, UncertaintyWeighted
+from omg_cmdp.agents.kernels import exploration as compiled
 from omg_cmdp.mdp.bellman import value_ranges
 from omg_cmdp.planning.plan import plan
+from omg_cmdp.theory.constants import most_tuples
 from tests.agents.catalogue import HORIZON, KERNELS, LABELS, MASK, ORACLES, REWARDS, SIZE, SPACES, build
 from tests.oracles.catalogue import known_dynamics, known_rewards
 from tests.random_mdps import random_mdps, random_policy
@@ -23,7 +24,13 @@ def finite():
 
 def situation(agent, context=LABELS[0], episode=1):
     return Situation(
-        episode, context, agent.model(context), agent.reward_oracle, agent.dynamics_oracle, most_tuples(agent.space)
+        episode=episode,
+        context=context,
+        model=agent.model(context),
+        reward_oracle=agent.reward_oracle,
+        dynamics_oracle=agent.dynamics_oracle,
+        tuples=most_tuples(agent.space),
+        tolerance=1e-6,
     )
 
 
@@ -40,7 +47,7 @@ def test_theory_by_hand():
     agent = OMG(space, rewards, dynamics, "theory", episodes=1000, delta=0.1)
     errors = 2.0 * math.log(4.0) + 2.0 * math.log(8.0) + 36.0 * math.log(40.0)
     assert agent.decide("c").gamma == pytest.approx(math.sqrt(6000.0 / (62.0 * 8.0 * errors)))
-    exact = Theory(1000, 0.1, exact=True).barrier(situation(agent, "c"))
+    exact = Theory(1000, 0.1, exact=True).decide(situation(agent, "c"))
     assert exact.gamma == pytest.approx(math.sqrt(6000.0 / (31.0 * 8.0 * errors)))
     assert exact.weights is None
 
@@ -95,10 +102,10 @@ def test_fixed_and_callable():
     assert asked == [1, 4]
 
 
-def test_a_gamma_of_your_own():
-    class Weighted(Gamma):
-        def barrier(self, situation):
-            return Barrier(7.0, np.full((H, S, A), 2.0))
+def test_a_rule_of_your_own():
+    class Weighted(ExplorationRule):
+        def decide(self, situation):
+            return situation.plan(7.0, np.full((H, S, A), 2.0))
 
     own = OMG(SPACES["plain"], *finite(), Weighted()).decide("a")
     assert own.gamma == 7.0
@@ -109,7 +116,7 @@ def test_a_gamma_of_your_own():
 
 @pytest.mark.parametrize("oracle", list(ORACLES))
 def test_adaptive_weights_are_positive_and_above_the_floor(oracle):
-    contexts, agent = build("gamma object", oracle)
+    contexts, agent = build("uncertainty weighted", oracle)
     for t in (1, 10, 100):
         decision = after(agent, t - 1).decide(contexts[0])
         weights = decision.weights / decision.gamma
@@ -119,7 +126,7 @@ def test_adaptive_weights_are_positive_and_above_the_floor(oracle):
 
 
 def test_adaptive_explores_nothing_but_the_floor_where_all_is_known():
-    contexts, agent = build("gamma object", "known by step")
+    contexts, agent = build("uncertainty weighted", "known by step")
     decision = agent.decide(contexts[0])
     np.testing.assert_allclose(decision.weights, 1.0)
     assert 1.0 / decision.gamma == pytest.approx(0.01 / math.sqrt(situation(agent, contexts[0]).tuples))
@@ -128,13 +135,13 @@ def test_adaptive_explores_nothing_but_the_floor_where_all_is_known():
 @pytest.mark.parametrize("oracle", ["finite", "counts", "linear and softmax"])
 def test_adaptive_weights_are_those_of_the_root_program(oracle):
     """m = ½·√(q·u) + floor, with a q that maximises ⟨q, f̂⟩ + Σ √(u·q): no other q is better by more than the gap."""
-    contexts, agent = build("gamma object", oracle)
+    contexts, agent = build("uncertainty weighted", oracle)
     this = situation(after(agent, 5), contexts[0], 6)
-    barrier = agent.gamma.barrier(this)
+    decision = agent.gamma.decide(this)
     after_step = value_ranges(this.model)[:, None, None]
     dynamics = this.dynamics_oracle.uncertainty(this.context)
     unsure = (this.reward_oracle.uncertainty(this.context) + after_step**2 * dynamics) / H  # κ = 1
-    roots = 2.0 * (barrier.weights / barrier.gamma - 0.01 / math.sqrt(this.tuples * 6))
+    roots = 2.0 * (decision.weights / decision.gamma - 0.01 / math.sqrt(this.tuples * 6))
     occupancy = roots**2 / unsure
     assert occupancy.sum(axis=(1, 2)) == pytest.approx(np.ones(H), abs=1e-6)
     best = plan(this.model, uncertainty=np.maximum(unsure, 1e-12), tolerance=1e-6)
@@ -202,18 +209,33 @@ def test_a_bound_is_needed_where_the_theorem_needs_it(gamma):
 
 
 @pytest.mark.parametrize(
-    ("rule", "named"), [(lambda: Adaptive(kappa=0.0), "kappa"), (lambda: Adaptive(floor=-1.0), "floor")]
+    ("rule", "named"),
+    [(lambda: UncertaintyWeighted(kappa=0.0), "kappa"), (lambda: UncertaintyWeighted(floor=-1.0), "floor")],
 )
 def test_adaptive_arguments(rule, named):
     with pytest.raises(ValueError, match=f"`{named}` must"):
         rule()
 
 
+def test_settings_of_rules_tell_them_apart():
+    class Two(ExplorationRule):
+        def __init__(self, inner):
+            self.inner = inner
+
+        def decide(self, situation):
+            return situation.plan(1.0)
+
+    same = str(Two(lambda t: t)), str(Two(lambda t: 2.0 * t))
+    assert same[0] == same[1] == "Two(inner=a function)"
+    assert str(Two(Power(1.0, 0.5))) != str(Two(Power(2.0, 0.5)))
+    assert str(UncertaintyWeighted()) == "UncertaintyWeighted(kappa=0.15, floor=0.0001)"
+
+
 def test_rules_by_name():
     made = {name: type(OMG(SPACES["plain"], *finite(), name, episodes=5).gamma) for name in ("theory", "anytime")}
     assert made == {"theory": Theory, "anytime": Anytime}
-    assert type(OMG(SPACES["plain"], *finite()).gamma) is Adaptive
-    assert type(OMG(SPACES["plain"], *finite(), 3).gamma) is Fixed
+    assert type(OMG(SPACES["plain"], *finite()).gamma) is UncertaintyWeighted
+    assert type(OMG(SPACES["plain"], *finite(), 3).gamma) is Schedule
 
 
 @pytest.mark.parametrize("by_steps", [(False, False), (True, False), (False, True), (True, True)])
@@ -223,9 +245,9 @@ def test_errors_of_a_backup_and_the_weights_of_their_roots(by_steps, rng):
         ofs = [rng.random((mdp.horizon if by_step else 1, *shape[1:])) for by_step in by_steps]
         errors, weights = np.empty(shape), np.empty(shape)
         ranges = value_ranges(mdp)
-        gamma_kernels.backup_errors(ranges, *ofs, 0.3, errors)
+        compiled.backup_errors(ranges, *ofs, 0.3, errors)
         np.testing.assert_allclose(errors, 0.3 * (ofs[0] + ranges[:, None, None] ** 2 * ofs[1]), rtol=1e-13)
         occupancy = occupancy_measure(mdp, random_policy(rng, mdp))
-        gamma = gamma_kernels.root_weights(occupancy, errors, 0.02, weights)
+        gamma = compiled.root_weights(occupancy, errors, 0.02, weights)
         np.testing.assert_allclose(weights / gamma, 0.5 * np.sqrt(occupancy * errors) + 0.02, rtol=1e-13)
         assert weights.mean() == pytest.approx(1.0, rel=1e-13)

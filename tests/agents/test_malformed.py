@@ -56,7 +56,7 @@ def refused(call, *arguments, **named):
 
 @pytest.fixture(autouse=True, scope="module")
 def nothing_has_changed():
-    """Every refused call, in any test, leaves every agent as it was, to the bit."""
+    """Every refused call, in any test, leaves every agent as it was, bit for bit."""
     before = {name: bits(agent, contexts) for name, (contexts, agent) in AGENTS.items()}
     yield
     assert {name: bits(agent, contexts) for name, (contexts, agent) in AGENTS.items()} == before

@@ -1,4 +1,4 @@
-"""What an agent's file must agree with, and that a long run goes on from it to the bit."""
+"""Which files an agent accepts, and that a long run continues from one bit for bit."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from omg_cmdp import OMG, Space, Trajectory, oracles
 from omg_cmdp.agents import Greedy, PosteriorSampling
 from omg_cmdp.persistence import write_arrays
 from tests.agents.catalogue import KINDS, MASK, ORACLES, SIZE, SPACES, build
-from tests.agents.test_exactness import an_episode
+from tests.agents.models import an_episode
 
 
 def bits(agent):
@@ -43,7 +43,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_a_file_of_another_make_is_refused(name, saved):
+def test_a_file_saved_with_other_settings_is_refused(name, saved):
     other = OTHERS[name]()
     before = bits(other)
     with pytest.raises(ValueError, match="`state` must"):
@@ -51,7 +51,7 @@ def test_a_file_of_another_make_is_refused(name, saved):
     assert bits(other) == before
 
 
-def test_seeds_of_posterior_sampling_are_part_of_its_make(tmp_path):
+def test_the_seed_of_posterior_sampling_is_a_setting(tmp_path):
     (_, first), (_, second) = build("posterior sampling"), build("posterior sampling")
     second.seed = 4
     first.save(tmp_path / "agent")
@@ -90,7 +90,7 @@ def test_a_spoilt_number_of_episodes_is_refused(count, saved):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_agent_restored_in_the_middle_goes_on_to_the_bit(kind, tmp_path, rng):
+def test_an_agent_restored_in_the_middle_continues_bit_for_bit(kind, tmp_path, rng):
     contexts, agent = build(kind, space="restricted")
     restored = None
     for t in range(40):

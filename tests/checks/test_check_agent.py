@@ -1,4 +1,4 @@
-"""`check_agent` passes an honest third party's agent, and catches whoever breaks a rule."""
+"""`check_agent` passes an honest third party's agent, and catches one that breaks a rule."""
 
 import numpy as np
 import pytest
@@ -199,16 +199,16 @@ class Opaque(Saved):
         (Gullible, "a reward above its range must be refused"),
         (Crashing, "what is not a Trajectory must be refused with a ValueError, got AttributeError"),
         (Careless, "a refused update must change nothing"),
-        (Forgetful, "a restored agent must be as the saved one"),
-        (Drifting, "a restored agent must continue to the bit"),
+        (Forgetful, "a restored agent must equal the saved one"),
+        (Drifting, "a restored agent must continue bit for bit"),
         (Trusting, "a state without 'paid' must be refused with a ValueError, got KeyError"),
         (Hasty, "a refused state must change nothing"),
-        (Everything, "a restored agent must be as the saved one"),
+        (Everything, "a restored agent must equal the saved one"),
         (Opaque, "`state` must be arrays of numbers and text"),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )
-def test_whoever_breaks_a_rule_is_caught(agent, rule):
+def test_an_agent_that_breaks_a_rule_is_caught(agent, rule):
     with pytest.raises((AssertionError, ValueError), match=rule):
         check_agent(agent(), [0, 1])
 

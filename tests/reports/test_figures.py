@@ -11,6 +11,7 @@ from omg_cmdp.reports.contests import Theory, contests
 from omg_cmdp.reports.drawing import POINTS, looks, stacked, thinned
 from omg_cmdp.reports.formats import number
 from omg_cmdp.theory import bounds
+from omg_cmdp.theory.constants import Assumptions
 from tests.studies.small_study import changed, study
 
 
@@ -145,8 +146,8 @@ def test_the_bound_is_the_theorem_s():
     sizes = {"states": 5, "actions": 3, "horizon": 6, "episodes": 300, "delta": 0.05}
     regrets = {"reward_regret": theory.reward_regret, "dynamics_regret": theory.dynamics_regret}
     caption = drawn_once("treatment")[3].caption
-    assert number(bounds.corrected(**sizes, **regrets)) in caption
-    assert number(bounds.as_printed(**sizes, **regrets)) in caption
+    assert number(bounds.corrected(Assumptions(**sizes, **regrets))) in caption
+    assert number(bounds.as_printed(Assumptions(**sizes, **regrets))) in caption
     assert f"above {number(6 * 300)}, the most that anyone can lose" in caption
 
 

@@ -109,7 +109,7 @@ def test_options_reach_the_agent():
     assert (omg_agent.gamma.kappa, omg_agent.gamma.floor) == (0.1, 1e-3)
     assert (omg_agent.episodes, omg_agent.reward_oracle.rate) == (EPISODES, "proven")
     assert build_agent("omg", {"episodes": "unknown"}, made).episodes is None
-    assert build_agent("omg", {"gamma": {"scale": 2.0, "exponent": 0.5}}, made).gamma.gamma(4) == 4.0
+    assert build_agent("omg", {"gamma": {"scale": 2.0, "exponent": 0.5}}, made).gamma(4) == 4.0
     assert build_agent("epsilon_greedy", {"epsilon": {"scale": 1, "exponent": -1}}, made).epsilon(4) == 0.25
     assert build_agent("posterior_sampling", {}, made).seed == 2
     assert build_agent("posterior_sampling", {"seed": 7}, made).seed == 7

@@ -9,9 +9,10 @@ from scipy.stats import binom
 
 import omg_cmdp as omg
 from omg_cmdp.agents import Greedy
-from omg_cmdp.agents.exploration import Adaptive, Anytime, Fixed
+from omg_cmdp.agents.exploration import Anytime, Schedule, UncertaintyWeighted
 from omg_cmdp.environments import CombinationLock, SoftmaxWorld
-from omg_cmdp.theory import Audit, Summary, bounds, combine
+from omg_cmdp.theory import Audit, Summary, bounds, combine, errors
+from omg_cmdp.theory.constants import most_tuples
 from omg_cmdp.theory.statements import STATEMENTS
 
 EPISODES = 40
@@ -40,11 +41,11 @@ def oracles(world):
 
 
 AGENTS = {
-    "fixed": lambda world: omg.OMG(world.space, *oracles(world), Fixed(100.0), episodes=EPISODES),
+    "fixed": lambda world: omg.OMG(world.space, *oracles(world), Schedule(100.0), episodes=EPISODES),
     "growing": lambda world: omg.OMG(world.space, *oracles(world), lambda t: 30.0 * t**0.5),
     "theory": lambda world: omg.OMG(world.space, *oracles(world), "theory", episodes=EPISODES),
     "anytime": lambda world: omg.OMG(world.space, *oracles(world), Anytime(0.05)),
-    "adaptive": lambda world: omg.OMG(world.space, *oracles(world), Adaptive()),
+    "adaptive": lambda world: omg.OMG(world.space, *oracles(world), UncertaintyWeighted()),
     "greedy": lambda world: Greedy(world.space, *oracles(world)),
     "uniform": lambda world: Uniform(world.space),
 }
@@ -138,10 +139,12 @@ def test_delta_moves_the_right_sides(seed):
 def test_the_floor_bounds_the_regret_whatever_the_uncertainty(world, seed):
     floor, rounds = 0.5, []
     made = WORLDS[world](seed=seed)
-    agent = omg.OMG(made.space, *oracles(made), Adaptive(kappa=1e-6, floor=floor))  # an agent that is far too sure
+    agent = omg.OMG(
+        made.space, *oracles(made), UncertaintyWeighted(kappa=1e-6, floor=floor)
+    )  # an agent that is far too sure
     omg.simulate(made, omg.adversaries.IID(made.contexts), agent, EPISODES, seed=seed, observe=rounds.append)
     size = made.space
-    n = bounds.most_tuples(size.states, size.actions, size.horizon)
+    n = most_tuples(size)
     cost_of_weights = reward_error = dynamics_error = 0.0
     for t, played in enumerate(rounds, start=1):
         least, m = floor / np.sqrt(n * t), played.decision.weights / played.decision.gamma
@@ -150,11 +153,9 @@ def test_the_floor_bounds_the_regret_whatever_the_uncertainty(world, seed):
         cost_of_weights += float(((m - least) * (1.0 + played.decision.occupancy))[held].sum())
         reward_error, dynamics_error = reward_error + played.errors[0], dynamics_error + played.errors[1]
     measured = {"horizon": size.horizon, "reward_error": reward_error, "dynamics_error": dynamics_error}
-    estimation = bounds.estimation(**measured)
-    with_floor = bounds.with_floor(
-        tuples=n, horizon=size.horizon, episodes=EPISODES, floor=floor, estimation=estimation
-    )
-    value_error = bounds.value_error(**measured, episodes=EPISODES)
+    estimation = errors.estimation(**measured)
+    with_floor = bounds.with_floor(tuples=n, episodes=EPISODES, floor=floor, estimation=estimation)
+    value_error = errors.value_error(**measured, episodes=EPISODES)
     assert sum(played.regret for played in rounds) <= cost_of_weights + with_floor + value_error
 
 

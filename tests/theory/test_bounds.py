@@ -1,20 +1,23 @@
+import dataclasses
 import inspect
 import math
 
 import numpy as np
 import pytest
 
-from omg_cmdp.theory import bounds
+from omg_cmdp.theory import bounds, constants, errors
+from omg_cmdp.theory.constants import Assumptions, printed_gamma, tight_gamma
 
 SIZES = {"states": 5, "actions": 3, "horizon": 5, "episodes": 1000, "delta": 0.05}
 REGRETS = {"reward_regret": 7.0, "dynamics_regret": 14.0}
 ALL = SIZES | REGRETS
+GIVEN = Assumptions(**ALL)
 
 REGRET_BOUNDS = {
     "printed": bounds.as_printed,
-    "printed, approximate": lambda **given: bounds.as_printed(**given, exact=False),
+    "printed, approximate": lambda given: bounds.as_printed(given, exact=False),
     "corrected": bounds.corrected,
-    "corrected, certified": lambda **given: bounds.corrected(**given, certificate=1.0 / (16 * given["episodes"])),
+    "corrected, certified": lambda given: bounds.corrected(given, certificate=1.0 / (16 * given.episodes)),
     "anytime": bounds.anytime,
 }
 each_bound = pytest.mark.parametrize("bound", REGRET_BOUNDS.values(), ids=REGRET_BOUNDS.keys())
@@ -23,18 +26,18 @@ each_bound = pytest.mark.parametrize("bound", REGRET_BOUNDS.values(), ids=REGRET
 def exponent(function, name, at, factor=2.0):
     """Return the slope of log f in log of one argument."""
     high = {name: type(at[name])(at[name] * factor)}
-    return math.log(function(**(at | high)) / function(**at)) / math.log(factor)
+    return math.log(function(Assumptions(**(at | high))) / function(Assumptions(**at))) / math.log(factor)
 
 
 @each_bound
 @pytest.mark.parametrize("name", ["states", "actions", "horizon", "episodes", *REGRETS])
 def test_bounds_grow_with_every_size(bound, name):
-    assert bound(**(ALL | {name: ALL[name] * 2})) > bound(**ALL)
+    assert bound(Assumptions(**(ALL | {name: ALL[name] * 2}))) > bound(GIVEN)
 
 
 @each_bound
 def test_bounds_fall_as_delta_grows(bound):
-    assert bound(**(ALL | {"delta": 0.5})) < bound(**ALL)
+    assert bound(Assumptions(**(ALL | {"delta": 0.5}))) < bound(GIVEN)
 
 
 @each_bound
@@ -45,7 +48,7 @@ def test_bounds_grow_as_the_root_of_the_episodes(bound):
 
 @each_bound
 def test_bounds_grow_as_the_root_of_the_regrets(bound):
-    once, twice = (bound(**SIZES, **dict.fromkeys(REGRETS, regret)) for regret in (1e9, 2e9))
+    once, twice = (bound(Assumptions(**SIZES, **dict.fromkeys(REGRETS, regret))) for regret in (1e9, 2e9))
     assert math.log2(twice / once) == pytest.approx(0.5, abs=1e-4)
 
 
@@ -62,60 +65,60 @@ def test_the_corollary_for_finite_classes_pays_one_more_root_of_the_horizon():
     # E2: frozen for an episode, the oracles' regrets are (H/2)·log|F| and H·log|P|.
     def finite(horizon):
         classes = {"reward_regret": horizon / 2 * 1e9, "dynamics_regret": horizon * 1e9}
-        return bounds.as_printed(**(SIZES | classes | {"horizon": horizon}))
+        return bounds.as_printed(Assumptions(**(SIZES | classes | {"horizon": horizon})))
 
     assert math.log2(finite(128) / finite(64)) == pytest.approx(3.0, abs=0.01)
 
 
 def test_the_paper_gamma_is_the_best_for_the_paper_bound():
     for exact in (True, False):
-        gamma = bounds.printed_gamma(**ALL, exact=exact)
-        best = bounds.as_printed(**ALL, exact=exact)
-        assert bounds.as_printed(**ALL, exact=exact, gamma=gamma) == pytest.approx(best, rel=1e-12)
-        assert all(bounds.as_printed(**ALL, exact=exact, gamma=gamma * factor) > best for factor in (0.9, 1.1))
+        gamma = printed_gamma(GIVEN, exact=exact)
+        best = bounds.as_printed(GIVEN, exact=exact)
+        assert bounds.as_printed(GIVEN, exact=exact, gamma=gamma) == pytest.approx(best, rel=1e-12)
+        assert all(bounds.as_printed(GIVEN, exact=exact, gamma=gamma * factor) > best for factor in (0.9, 1.1))
 
 
 def test_the_tight_gamma_is_the_best_for_the_corrected_bound():
-    gamma, best = bounds.tight_gamma(**ALL), bounds.corrected(**ALL)
-    assert bounds.corrected(**ALL, gamma=gamma) == pytest.approx(best, rel=1e-12)
-    assert all(bounds.corrected(**ALL, gamma=gamma * factor) > best for factor in (0.9, 1.1))
+    gamma, best = tight_gamma(GIVEN), bounds.corrected(GIVEN)
+    assert bounds.corrected(GIVEN, gamma=gamma) == pytest.approx(best, rel=1e-12)
+    assert all(bounds.corrected(GIVEN, gamma=gamma * factor) > best for factor in (0.9, 1.1))
 
 
 @pytest.mark.parametrize("approximate", [False, True])
 def test_corrected_bounds_are_below_the_printed_ones(rng, approximate):
     for _ in range(300):
         episodes = int(10 ** rng.uniform(0, 8))
-        given = {
+        given = Assumptions(
             **{name: int(rng.integers(1, 40)) for name in ("states", "actions", "horizon")},
-            "episodes": episodes,
-            "delta": rng.uniform(0.001, 0.999),
+            episodes=episodes,
+            delta=rng.uniform(0.001, 0.999),
             **{name: 10 ** rng.uniform(-3, 6) for name in REGRETS},
-        }
+        )
         certificate = 1.0 / (16.0 * episodes) if approximate else 0.0
-        assert bounds.corrected(**given, certificate=certificate) < bounds.as_printed(**given, exact=not approximate)
+        assert bounds.corrected(given, certificate=certificate) < bounds.as_printed(given, exact=not approximate)
 
 
 def test_a_sequence_of_gammas_costs_what_its_parts_cost():
-    steady = bounds.corrected(**ALL, gamma=3.0)
-    assert bounds.corrected(**ALL, gamma=[3.0] * SIZES["episodes"]) == pytest.approx(steady, rel=1e-12)
+    steady = bounds.corrected(GIVEN, gamma=3.0)
+    assert bounds.corrected(GIVEN, gamma=[3.0] * SIZES["episodes"]) == pytest.approx(steady, rel=1e-12)
     growing = np.linspace(1.0, 3.0, SIZES["episodes"])
-    assert bounds.corrected(**ALL, gamma=growing) > steady  # the same largest γ, more exploration
+    assert bounds.corrected(GIVEN, gamma=growing) > steady  # the same largest γ, more exploration
 
 
 def test_anytime_gammas_cost_three_halves():
-    n = bounds.most_tuples(SIZES["states"], SIZES["actions"], SIZES["horizon"])
-    gammas = bounds.tight_gamma(**ALL) * np.sqrt(np.arange(1, SIZES["episodes"] + 1) / SIZES["episodes"])
-    summed, claimed = bounds.corrected(**ALL, gamma=gammas), bounds.anytime(**ALL)
+    gammas = tight_gamma(GIVEN) * np.sqrt(np.arange(1, SIZES["episodes"] + 1) / SIZES["episodes"])
+    summed, claimed = bounds.corrected(GIVEN, gamma=gammas), bounds.anytime(GIVEN)
     assert summed <= claimed <= summed * 1.02
-    assert claimed < 1.5 * bounds.corrected(**ALL)
-    assert bounds.anytime(**ALL, tuples=n) == claimed
+    assert claimed < 1.5 * bounds.corrected(GIVEN)
+    assert bounds.anytime(dataclasses.replace(GIVEN, tuples=GIVEN.n)) == claimed
+    assert bounds.anytime(dataclasses.replace(GIVEN, tuples=GIVEN.n - 1)) < claimed
 
 
 def test_a_certificate_costs_less_than_the_paper_pays():
-    exact, tolerance = bounds.corrected(**ALL), 1.0 / (16.0 * SIZES["episodes"])
-    certified = bounds.corrected(**ALL, certificate=tolerance)
+    exact, tolerance = bounds.corrected(GIVEN), 1.0 / (16.0 * SIZES["episodes"])
+    certified = bounds.corrected(GIVEN, certificate=tolerance)
     assert exact < certified < exact * (1.0 + 0.4 / math.sqrt(SIZES["episodes"]))
-    assert bounds.corrected(**ALL, certificate=10.0) == math.inf
+    assert bounds.corrected(GIVEN, certificate=10.0) == math.inf
 
 
 def test_known_dynamics_at_the_best_gamma():
@@ -152,7 +155,7 @@ def test_tuples_that_are_not_reached_do_not_count():
 
 
 def test_the_best_floor_is_half_the_root_of_the_errors():
-    given = {"tuples": 30, "horizon": 3, "episodes": 100, "estimation": 8.0}
+    given = {"tuples": 30, "episodes": 100, "estimation": 8.0}
     best = bounds.with_floor(**given, floor=0.5 * math.sqrt(8.0))
     assert best == pytest.approx(4.0 * math.sqrt(30 * 100 * 8.0), rel=1e-12)
     assert all(bounds.with_floor(**given, floor=0.5 * math.sqrt(8.0) * factor) > best for factor in (0.9, 1.1))
@@ -162,13 +165,13 @@ def test_the_floor_pays_for_itself():
     # Σ_t Σ (floor/√(nt))·(1 + q̂) = floor·(n + H)/√n·Σ 1/√t <= 4·floor·√(nT), because H <= n.
     n, horizon, episodes, floor = 12, 12, 400, 0.3
     paid = sum(floor / math.sqrt(n * t) * (n + horizon) for t in range(1, episodes + 1))
-    limit = bounds.with_floor(tuples=n, horizon=horizon, episodes=episodes, floor=floor, estimation=0.0)
+    limit = bounds.with_floor(tuples=n, episodes=episodes, floor=floor, estimation=0.0)
     assert 0.95 * limit < paid <= limit
 
 
 def test_iterates_bound_inverts_the_certificate():
     for c in (1e-9, 1e-3, 0.1, 1.0, 10.0):
-        t = bounds.iterates_bound(c)
+        t = errors.iterates_bound(c)
         assert t - math.log1p(t) >= c  # no r - 1 <= t is cut off
         assert t <= 2.0 * math.sqrt(c) or c > 0.25
 
@@ -186,12 +189,14 @@ def test_iterates_bound_inverts_the_certificate():
     ],
 )
 def test_errors_name_argument_rule_and_value(function, changes, message):
+    assumed = {name: changes.get(name, value) for name, value in ALL.items()}
+    more = {name: value for name, value in changes.items() if name not in ALL}
     with pytest.raises(ValueError, match=message):
-        function(**(ALL | changes))
+        function(Assumptions(**assumed), **more)
 
 
-def test_every_function_has_an_example():
-    public = [f for name, f in inspect.getmembers(bounds, inspect.isfunction) if not name.startswith(("_", "checked"))]
-    ours = [f for f in public if f.__module__.startswith("omg_cmdp.theory")]
-    assert len(ours) >= 14
-    assert [f.__name__ for f in ours if ">>>" not in f.__doc__] == []
+@pytest.mark.parametrize("module", [bounds, constants, errors])
+def test_every_function_has_an_example(module):
+    ours = [f for _, f in inspect.getmembers(module, inspect.isfunction) if f.__module__ == module.__name__]
+    examples = "".join(line for f in (module, *ours) for line in f.__doc__.splitlines() if ">>>" in line)
+    assert [f.__name__ for f in ours if f.__name__ not in examples and f is not errors.checked_regret] == []

@@ -8,7 +8,8 @@ import pytest
 from omg_cmdp.mdp import TabularMDP, occupancy_measure, optimal_policy, policy_value, squared_hellinger
 from omg_cmdp.oracles import FiniteDynamics, FiniteRewards
 from omg_cmdp.planning import plan
-from omg_cmdp.theory import bounds
+from omg_cmdp.theory import errors
+from omg_cmdp.theory.constants import most_tuples
 from omg_cmdp.theory.quantities import Comparison
 from tests.random_mdps import random_mdp, random_policy, with_tables
 from tests.theory.rounds import played, random_pair, unplanned
@@ -32,7 +33,7 @@ def test_e1_the_barrier_over_all_tuples_is_minus_infinity(rng):
             mixed = with_tables(mdp, transitions=0.5 * mdp.transitions + 0.5 / 3)
             assert np.log(occupancy_measure(mixed, random_policy(rng, mdp))).sum() == -np.inf
     held = plan(mdp, 10.0).occupancy > 0.0
-    assert held.sum() == bounds.most_tuples(3, 2, 4) < 4 * 3 * 2
+    assert held.sum() == most_tuples(mdp.space) < 4 * 3 * 2
 
 
 @pytest.mark.parametrize("rate", ["guarded", "proven", "realizable"])
@@ -76,13 +77,13 @@ def test_e3_without_the_factor_two_the_concentration_fails(rng):
         assert regret[:stop].max() <= limit
         error = g * g * stop
         failures += error > limit + log_term
-        failures_of_ours += error > bounds.reward_error(horizon=1, delta=delta, reward_regret=limit)
+        failures_of_ours += error > errors.reward_error(horizon=1, delta=delta, reward_regret=limit)
     assert failures / runs > 0.2 > delta / 2
     assert failures_of_ours == 0
 
 
 def good_and_bad(first, horizon):
-    """The first step leads to good (which pays 1 for ever) with probability `first`, else to bad."""
+    """The first step leads to good (which pays 1 forever) with probability `first`, else to bad."""
     transitions = np.array([[[0.0, first, 1.0 - first]], [[0.0, 1.0, 0.0]], [[0.0, 0.0, 1.0]]])
     return TabularMDP(transitions=transitions, rewards=np.array([[0.0], [1.0], [0.0]]), horizon=horizon)
 
@@ -96,7 +97,7 @@ def test_e4_the_third_term_lacks_a_factor_of_the_horizon():
     assert difference == pytest.approx(0.45)
     assert printed == pytest.approx(0.317, abs=1e-3)
     assert difference > printed
-    corrected = bounds.value_error(horizon=horizon, episodes=1, reward_error=0.0, dynamics_error=error)
+    corrected = errors.value_error(horizon=horizon, episodes=1, reward_error=0.0, dynamics_error=error)
     assert difference < corrected
 
 
@@ -109,7 +110,7 @@ def test_e5_the_iterates_of_an_approximate_plan_are_farther_than_printed(gamma, 
     assert 4.0 * gap == pytest.approx(printed, rel=5e-3)
     assert distance == pytest.approx(true, rel=5e-3)
     assert distance > 4.0 * gap
-    assert math.sqrt(distance) <= bounds.iterates_bound(gap)
+    assert math.sqrt(distance) <= errors.iterates_bound(gap)
 
 
 def test_e5_corrected_holds_for_every_gamma(rng):
@@ -123,7 +124,7 @@ def test_e5_corrected_holds_for_every_gamma(rng):
         ratio = occupancy_measure(mdp, policy)[held] / solution.occupancy[held]
         gap = float((ratio - 1.0 - np.log(ratio)).sum())  # the Bregman divergence, which is γ times the gap
         norm = float(np.sqrt(((ratio - 1.0) ** 2).sum()))
-        assert norm <= bounds.iterates_bound(max(gap, 0.0)) + 1e-6
+        assert norm <= errors.iterates_bound(max(gap, 0.0)) + 1e-6
         if gap <= 1.0 - math.log(2.0):
             small += 1
             assert norm**2 <= 4.0 * gap + 1e-9
@@ -184,9 +185,9 @@ def test_e10_the_constants_follow_from_the_proof():
     assert 9 * math.e / 8 + math.e / 2 <= 4.42 < 4.43
     assert 9 * math.e / 4 <= 6.12 < 6.13
     for horizon in range(1, 50):
-        dynamics = bounds.estimation(horizon=horizon, reward_error=0.0, dynamics_error=1.0)
+        dynamics = errors.estimation(horizon=horizon, reward_error=0.0, dynamics_error=1.0)
         assert dynamics <= 10.6 * horizon**4 < 29 * horizon**4
-    assert bounds.estimation(horizon=3, reward_error=1.0, dynamics_error=0.0) < 2.0
+    assert errors.estimation(horizon=3, reward_error=1.0, dynamics_error=0.0) < 2.0
 
 
 def test_the_gap_of_a_certified_plan_grows_with_the_root_of_the_certificate():

@@ -8,7 +8,7 @@ import pytest
 
 from omg_cmdp.mdp import TabularMDP, occupancy_measure, optimal_policy, policy_value, squared_hellinger
 from omg_cmdp.planning import plan
-from omg_cmdp.theory import Audit, bounds
+from omg_cmdp.theory import Audit, bounds, errors
 from omg_cmdp.theory.quantities import Comparison, barrier
 from omg_cmdp.theory.statements import STATEMENTS
 from tests.random_mdps import by_step, random_mdp, random_policy, with_tables
@@ -75,7 +75,7 @@ def test_certified_plans_pay_by_the_tuple(rng):
         b = barrier(decision, c)
         if not decision.certificate < np.inf:
             continue
-        tau = np.array([bounds.iterates_bound(decision.certificate / w) for w in b.w])
+        tau = np.array([errors.iterates_bound(decision.certificate / w) for w in b.w])
         if tau.max() >= 1.0:
             continue
         checked += 1
@@ -101,7 +101,7 @@ def test_squared_errors_split_into_rewards_and_dynamics(rng):
         c = Comparison(played(truth, unplanned(random_policy(rng, truth), model)), model)
         split = 2.0 * c.reward_squares + 2.0 * truth.horizon**2 * c.hellinger
         assert (c.errors**2 <= np.broadcast_to(split, c.errors.shape) + 1e-12).all()
-        estimation = bounds.estimation(
+        estimation = errors.estimation(
             horizon=truth.horizon, reward_error=c.reward_error, dynamics_error=c.dynamics_error
         )
         assert 0.25 * float((c.believed * c.errors**2).sum()) <= estimation + 1e-12

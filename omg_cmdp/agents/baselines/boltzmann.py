@@ -10,28 +10,39 @@ probability exp(-γ·gap), where the barrier has 1/(γ·gap).
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
-from omg_cmdp.agents.schedule import GammaAgent, Power
+from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.agents.exploration import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import lazy
+from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
 
 kernels = lazy("omg_cmdp.agents.kernels.entropy")
 
+ROOT = Power(1.0, 0.5)
+"""√t."""
+
 
 @final
-class Boltzmann(GammaAgent):
-    """Play the softmax of soft values at inverse temperature γ."""
+class Boltzmann(ModelAgent):
+    """Play the softmax of soft values at inverse temperature `gamma`, a number or a function of the episode."""
 
-    usual = Power(1.0, 0.5)
+    settings = ("gamma",)
+
+    def __init__(
+        self, space: Space, reward_oracle: RewardOracle, dynamics_oracle: DynamicsOracle, gamma: Tuned = ROOT, **kw: Any
+    ) -> None:
+        super().__init__(space, reward_oracle, dynamics_oracle, **kw)
+        self.gamma = Schedule(gamma)
 
     def decide(self, context: Context) -> Decision:
         """Return a policy that gives every admissible action a positive probability, up to underflow."""
-        gamma = self.gamma(self.episodes_seen + 1)
-        model = self.model(context)
+        gamma, model = self.gamma(self.episodes_seen + 1), self.model(context)
         kernel, rewards, _, admissible = model.raw
         policy = np.empty((model.horizon, model.states, model.actions))
         kernels.soft_plan(kernel, rewards, admissible, gamma, policy)

@@ -2,7 +2,7 @@
 
 The coin is tossed at each step, and not once for the episode: π = (1 - ε)·greedy + ε·uniform over admissible actions.
 By default ε_t = t^(-1/3), the rate for bandits, where it has regret of order T^(2/3). For H > 1 there is no such
-guarantee: what lies behind H right actions is found with probability (ε/A)^H.
+guarantee: a reward behind H right actions is found with probability (ε/A)^H.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import final
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.agents.baselines.uniform import uniform_policy
-from omg_cmdp.agents.schedule import Power, Schedule, Tuning
+from omg_cmdp.agents.exploration import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.tabular import Space
@@ -32,12 +32,12 @@ class EpsilonGreedy(ModelAgent):
         space: Space,
         reward_oracle: RewardOracle,
         dynamics_oracle: DynamicsOracle,
-        epsilon: Tuning = CUBE_ROOT,
+        epsilon: Tuned = CUBE_ROOT,
         *,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> None:
         super().__init__(space, reward_oracle, dynamics_oracle, reward_range=reward_range)
-        self.epsilon = Schedule("epsilon", epsilon)
+        self.epsilon = Schedule(epsilon, "epsilon")
 
     def decide(self, context: Context) -> Decision:
         """Return the mixture, in each state, of greedy and uniform play."""

@@ -1,4 +1,4 @@
-"""The agent that believes its model: no exploration, no guarantee, and on many worlds the one to beat."""
+"""The agent that trusts its model: no exploration, no guarantee, and on many worlds the one to beat."""
 
 from __future__ import annotations
 

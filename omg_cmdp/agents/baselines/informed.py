@@ -1,4 +1,4 @@
-"""The agent that knows the truth: no regret, the other end of every comparison."""
+"""The agent that knows the truth: no regret, the high end of every comparison."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from omg_cmdp.validation import FloatArray
 class Informed(ModelAgent):
     """Play an optimal policy of the true MDP, `mdp(context)`, such as a world's method `mdp`.
 
-    Its oracles are the true functions, so that the ledger shows the losses that nobody can avoid.
+    Its oracles are the true functions, so that the ledger shows the losses that cannot be avoided.
     """
 
     def __init__(
@@ -46,5 +46,5 @@ class Informed(ModelAgent):
 
 
 def _rows(mdp: TabularMDP) -> FloatArray:
-    """Return the transitions with some distribution in the place of each row that is never used."""
+    """Return the transitions with a distribution also in the rows of inadmissible actions."""
     return np.where(mdp.admissible[:, :, None], mdp.transitions, np.eye(1, mdp.states)[0])

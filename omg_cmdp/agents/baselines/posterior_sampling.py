@@ -1,6 +1,6 @@
-"""Posterior sampling: play what is optimal in a drawn model (Strens 2000; Osband, Russo and Van Roy 2013).
+"""Posterior sampling: play an optimal policy of a drawn model (Strens 2000; Osband, Russo and Van Roy 2013).
 
-No guarantee under adversarial contexts, and the classes must be ones that can be sampled from.
+No guarantee under adversarial contexts, and both oracles must have a posterior to draw from.
 """
 
 from __future__ import annotations

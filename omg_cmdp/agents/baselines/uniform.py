@@ -1,4 +1,4 @@
-"""The agent that never decides: what exploration alone is worth."""
+"""Uniform play: the low end of every comparison."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from omg_cmdp.validation import FloatArray
 
 @final
 class Uniform(ModelAgent):
-    """Play every admissible action with equal probability; the oracles learn, and are not listened to."""
+    """Play every admissible action with equal probability; the oracles learn, but their model is not used."""
 
     def decide(self, context: Context) -> Decision:
         """Return the uniform policy."""

@@ -1,19 +1,19 @@
-"""Entropy in the place of the log barrier. One file that calls nothing outside itself.
+"""The compiled loops of Boltzmann exploration and occupancy entropy.
 
-Everything is in units of 1/γ: gains are γ·r, values γ·V. Kernel (K, S, A, S) and rewards (K, S, A): step h uses entry h
-mod K.
+All gains and values are times γ. Kernel (K, S, A, S) and rewards (K, S, A): step h uses entry h mod K.
 """
 
 import math
 
 import numpy as np
 
+from omg_cmdp.agents.kernels.inverse_gap import expected
 from omg_cmdp.jit import compiled
 
 LEAST_LOG = math.log(1e-300)
-"""Probabilities below this are not told apart: the smallest numbers lose digits."""
+"""Smaller probabilities count as this: below it, floats lose digits."""
 LIMIT = 100
-"""Iterations per step of the horizon before the loop is given up; about ten are needed."""
+"""The most iterations per step of the horizon; about ten are needed."""
 
 
 @compiled
@@ -27,7 +27,7 @@ def soft_plan(kernel, rewards, admissible, gamma, policy):
             for a in range(actions):
                 scores[a] = -np.inf
                 if admissible[s, a]:
-                    scores[a] = gamma * rewards[r, s, a] + expected(kernel, h, s, a, values)
+                    scores[a] = gamma * rewards[r, s, a] + expected(kernel, h % kernel.shape[0], s, a, values)
             earlier[s] = normalise(scores)
             for a in range(actions):
                 policy[h, s, a] = math.exp(scores[a])
@@ -66,7 +66,7 @@ def entropy_plan(kernel, rewards, start, admissible, gamma, tolerance, policy):
                     scores[a] = -np.inf
                     if admissible[s, a]:
                         gains[a] = gamma * rewards[r, s, a] - log_mass - logs[h, s, a] - 1.0
-                        gains[a] += expected(kernel, h, s, a, values)
+                        gains[a] += expected(kernel, h % kernel.shape[0], s, a, values)
                         scores[a] = logs[h, s, a] + gains[a] / temperature
                 earlier[s] = temperature * normalise(scores)
                 for a in range(actions):
@@ -108,12 +108,3 @@ def normalise(scores):
     for i in range(len(scores)):
         scores[i] -= shift
     return highest + shift
-
-
-@compiled
-def expected(kernel, h, s, a, values):
-    """Return P·V."""
-    k, total = h % kernel.shape[0], 0.0
-    for j in range(len(values)):
-        total += kernel[k, s, a, j] * values[j]
-    return total

@@ -1,4 +1,4 @@
-"""The arithmetic of the adaptive rule. One file that calls nothing outside itself."""
+"""The compiled loops of the uncertainty-weighted rule."""
 
 import math
 

@@ -1,7 +1,4 @@
-"""The compiled loops of GLM-ORL: Newton steps, transitions, and optimistic backward induction.
-
-One file that calls nothing outside itself.
-"""
+"""The compiled loops of GLM-ORL and GLM-RLSVI: Newton steps, transitions, and optimistic backward induction."""
 
 import math
 

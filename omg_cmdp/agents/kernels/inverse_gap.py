@@ -1,4 +1,4 @@
-"""Inverse gap weighting, of actions and of a cover of policies. One file that calls nothing outside itself.
+"""The compiled loops of inverse gap weighting, of actions and of a cover of policies.
 
 Deterministic policies are tables (H, S) of actions. Kernel (K, S, A, S), rewards (K, S, A): step h uses entry h mod K.
 """
@@ -8,9 +8,9 @@ import numpy as np
 from omg_cmdp.jit import compiled
 
 ROUNDING = 1e-14
-"""Relative: where Newton's steps end."""
+"""Newton's method ends with a step below this share of λ."""
 NO_BETTER = 1e-12
-"""Relative: where Dinkelbach's ratios end."""
+"""Dinkelbach's method ends when the ratio grows by less than this share."""
 
 
 @compiled

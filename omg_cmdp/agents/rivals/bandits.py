@@ -25,13 +25,13 @@ log loss (`LogLossRewards`) and γ = max(√(A·L*/(3R)), 10·A) (the constants 
 
 from __future__ import annotations
 
-import abc
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
-from omg_cmdp.agents.rivals.pc_igw import inverse_gap_weights
-from omg_cmdp.agents.schedule import ROOT, GammaAgent, Tuning
+from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.agents.exploration import ROOT, Schedule, Tuned
+from omg_cmdp.agents.rivals.local_igw import local_policy
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
@@ -40,95 +40,98 @@ from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray
 
 SMALLEST_LOSS = 1e-6
-"""FastCB divides by the estimated loss of the best action, or by this."""
+"""FastCB divides by the estimated loss of the best action, or by this if that is smaller."""
 
 
-class Bandit(GammaAgent):
-    """An agent for episodes of one step. The dynamics do not matter; their oracle is there for the ledger."""
+@final
+class NormalisedIGW(ModelAgent):
+    """Play inverse gap weighting with the normaliser that makes Σ p = 1: minimax for the per-round inequality."""
+
+    settings = ("gamma",)
 
     def __init__(
-        self,
-        space: Space,
-        reward_oracle: RewardOracle,
-        dynamics_oracle: DynamicsOracle,
-        gamma: Tuning = ROOT,
-        *,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        self, space: Space, reward_oracle: RewardOracle, dynamics_oracle: DynamicsOracle, gamma: Tuned = ROOT, **kw: Any
     ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, gamma, reward_range=reward_range)
-        if space.horizon != 1:
-            raise ValueError(f"`space` must have horizon 1 for a bandit, got {space.horizon}")
+        super().__init__(space, reward_oracle, dynamics_oracle, **kw)
+        require_one_step(space)
+        self.gamma = Schedule(gamma)
 
-    @final
     def decide(self, context: Context) -> Decision:
         """Return the probabilities of all actions in all states."""
-        gamma = self.gamma(self._time())
-        model = self.model(context)
-        return Decision(policy=self._probabilities(model, gamma)[None], model=model, gamma=gamma)
-
-    @abc.abstractmethod
-    def _probabilities(self, model: TabularMDP, gamma: float) -> FloatArray:
-        """Return (S, A)."""
-
-    def _time(self) -> int:
-        """Return the t of γ_t."""
-        return self.episodes_seen + 1
+        gamma, model = self.gamma(self.episodes_seen + 1), self.model(context)
+        return Decision(policy=local_policy(model, gamma), model=model, gamma=gamma)
 
 
 @final
-class NormalisedIGW(Bandit):
-    """Play inverse gap weighting as it is normalised best: the minimax strategy of the per-round inequality."""
+class SquareCB(ModelAgent):
+    """Play inverse gap weighting in its simplest form."""
 
-    def _probabilities(self, model: TabularMDP, gamma: float) -> FloatArray:
-        probabilities = np.zeros((model.states, model.actions))
-        for row, gaps in zip(probabilities, action_gaps(model), strict=True):
-            admissible = np.isfinite(gaps)
-            row[admissible], _ = inverse_gap_weights(gamma * gaps[admissible])
-        return probabilities
-
-
-class SquareCB(Bandit):
-    """Play inverse gap weighting as it is computed most simply."""
-
-    def _probabilities(self, model: TabularMDP, gamma: float) -> FloatArray:
-        return square_cb(gamma * action_gaps(model))
-
-
-@final
-class FALCON(SquareCB):
-    """SquareCB by a model, and with a γ, that change only after episodes 1, 2, 4, 8, ...
-
-    `reward_oracle` is an offline oracle, or another one that can be saved; only what it says at the beginning of an
-    epoch is heard. `gamma`, if a function, is asked for the number of episodes before the epoch (1 in the first).
-    """
+    settings = ("gamma",)
 
     def __init__(
-        self,
-        space: Space,
-        reward_oracle: RewardOracle,
-        dynamics_oracle: DynamicsOracle,
-        gamma: Tuning = ROOT,
-        *,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        self, space: Space, reward_oracle: RewardOracle, dynamics_oracle: DynamicsOracle, gamma: Tuned = ROOT, **kw: Any
     ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, gamma, reward_range=reward_range)
-        self.reward_oracle = EpochRewards(reward_oracle)
+        super().__init__(space, reward_oracle, dynamics_oracle, **kw)
+        require_one_step(space)
+        self.gamma = Schedule(gamma)
 
-    def _time(self) -> int:
-        return max(1, epoch_starts(self.episodes_seen)[-1])
+    def decide(self, context: Context) -> Decision:
+        """Return the probabilities of all actions in all states."""
+        gamma, model = self.gamma(self.episodes_seen + 1), self.model(context)
+        return Decision(policy=square_cb(gamma * action_gaps(model))[None], model=model, gamma=gamma)
 
 
 @final
-class FastCB(Bandit):
-    """SquareCB that explores the less, the smaller the loss 1 - f̂ of the best action: for worlds where one can do well.
+class FALCON(ModelAgent):
+    """SquareCB with a model and a γ that change only after episodes 1, 2, 4, 8, ...
+
+    `reward_oracle` is an offline oracle, or another one that can be saved; only its prediction at the beginning of an
+    epoch is used. `gamma`, if a function, is called with the number of episodes before the epoch (1 in the first).
+    """
+
+    settings = ("gamma",)
+
+    def __init__(
+        self, space: Space, reward_oracle: RewardOracle, dynamics_oracle: DynamicsOracle, gamma: Tuned = ROOT, **kw: Any
+    ) -> None:
+        super().__init__(space, EpochRewards(reward_oracle), dynamics_oracle, **kw)
+        require_one_step(space)
+        self.gamma = Schedule(gamma)
+
+    def decide(self, context: Context) -> Decision:
+        """Return the probabilities of all actions in all states."""
+        gamma, model = self.gamma(max(1, epoch_starts(self.episodes_seen)[-1])), self.model(context)
+        return Decision(policy=square_cb(gamma * action_gaps(model))[None], model=model, gamma=gamma)
+
+
+@final
+class FastCB(ModelAgent):
+    """SquareCB that explores less, the smaller the loss 1 - f̂ of the best action: for worlds where one can do well.
 
     Its guarantee is for a reward oracle with small regret in log loss: `LogLossRewards`.
     """
 
-    def _probabilities(self, model: TabularMDP, gamma: float) -> FloatArray:
-        gaps = action_gaps(model)
+    settings = ("gamma",)
+
+    def __init__(
+        self, space: Space, reward_oracle: RewardOracle, dynamics_oracle: DynamicsOracle, gamma: Tuned = ROOT, **kw: Any
+    ) -> None:
+        super().__init__(space, reward_oracle, dynamics_oracle, **kw)
+        require_one_step(space)
+        self.gamma = Schedule(gamma)
+
+    def decide(self, context: Context) -> Decision:
+        """Return the probabilities of all actions in all states."""
+        gamma, model = self.gamma(self.episodes_seen + 1), self.model(context)
         least = 1.0 - np.where(model.admissible, model.reward_steps[0], 0.0).max(axis=1, keepdims=True)
-        return square_cb(gamma / np.maximum(least, SMALLEST_LOSS) * gaps)
+        gaps = gamma / np.maximum(least, SMALLEST_LOSS) * action_gaps(model)
+        return Decision(policy=square_cb(gaps)[None], model=model, gamma=gamma)
+
+
+def require_one_step(space: Space) -> None:
+    """Raise unless episodes have one step. Dynamics do not matter then; their oracle is there for the ledger."""
+    if space.horizon != 1:
+        raise ValueError(f"`space` must have horizon 1 for a bandit, got {space.horizon}")
 
 
 def action_gaps(model: TabularMDP) -> FloatArray:

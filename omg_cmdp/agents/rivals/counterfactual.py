@@ -1,4 +1,4 @@
-"""What would have been played on a context in every round so far: a round of `uc3rl`, and two ways to remember them."""
+"""UC³RL's question: what would have been played on this context in every round so far? One round, and two memories."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Oracles = tuple[RewardOracle, DynamicsOracle]
 
 
 class Tables(NamedTuple):
-    """What both oracles say on C contexts; step h uses entry h mod K."""
+    """The predictions of both oracles on C contexts; step h uses entry h mod K."""
 
     rewards: FloatArray
     """(C, K, S, A)."""
@@ -38,8 +38,8 @@ class Tables(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Rehearsal:
-    """One round for C contexts at once: PLAN with bonuses, and where it leads."""
+class Round:
+    """One round for C contexts at once: an optimal policy for rewards with bonuses, and what it adds to the counts."""
 
     space: Space
     scales: tuple[float, float]
@@ -49,58 +49,58 @@ class Rehearsal:
 
     @functools.cached_property
     def warm_up(self) -> int:
-        """How many rounds play one action everywhere; they are the 1 that counts begin with."""
+        """The number of first rounds that play one action everywhere; they are the 1 that counts begin with."""
         return int(self.space.admissible.sum(axis=1).max()) if self.by_policy else 0
 
-    def __call__(self, tables: Tables, visits: FloatArray, began: int) -> tuple[FloatArray, FloatArray]:
-        """Return the policies, and what a round adds to `visits`: all (C, H, S, A)."""
-        optimistic = tables.rewards + self.bonus(visits, began)
+    def plan(self, tables: Tables, visits: FloatArray, fitted: int) -> tuple[FloatArray, FloatArray]:
+        """Return the policies, and what the round adds to `visits`: all (C, H, S, A)."""
+        optimistic = tables.rewards + self.bonus(visits, fitted)
         policies, occupancies = np.empty((2, *optimistic.shape))
-        kernels.rehearse(tables.kernels, optimistic, *self._known, policies, occupancies)
+        kernels.plan_round(tables.kernels, optimistic, *self._known, policies, occupancies)
         return policies, policies if self.by_policy else occupancies
 
-    def bonus(self, visits: FloatArray, began: int) -> FloatArray:
-        """Return b = min(1, β_R/2W) + H·min(2, β_P/2W) if `began` rounds were over when the round's fits were made."""
-        rewards, dynamics = (scale * math.sqrt(self.episodes or began + 1) for scale in self.scales)
+    def bonus(self, visits: FloatArray, fitted: int) -> FloatArray:
+        """Return b = min(1, β_R/2W) + H·min(2, β_P/2W); the models were fitted after `fitted` rounds."""
+        rewards, dynamics = (scale * math.sqrt(self.episodes or fitted + 1) for scale in self.scales)
         doubled = 2.0 * self.reachability * visits
         bonuses = np.minimum(1.0, rewards / doubled), np.minimum(2.0, dynamics / doubled)
         return np.asarray(bonuses[0] + self.space.horizon * bonuses[1])
 
-    def constant(self, number: int) -> FloatArray:
-        """Return the policy (H, S, A) of a warm-up round: in every state its admissible action of this `number`."""
+    def warm_up_policy(self, number: int) -> FloatArray:
+        """Return the policy (H, S, A) that plays, in every state, its admissible action of this `number`."""
         policy = np.zeros((self.space.horizon, self.space.states, self.space.actions))
         for state, allowed in enumerate(self.space.admissible):
             actions = np.flatnonzero(allowed)
             policy[:, state, actions[number % len(actions)]] = 1.0
         return policy
 
-    def counted(self, began: int, over: int) -> int:
-        """Return how many of the rounds after `began` and up to `over` are no warm-up."""
-        return max(over, self.warm_up) - max(began, self.warm_up)
+    def counted(self, first: int, last: int) -> int:
+        """Return how many of the rounds after `first` and up to `last` come after the warm-up."""
+        return max(last, self.warm_up) - max(first, self.warm_up)
 
     @functools.cached_property
     def _known(self) -> tuple[FloatArray, NDArray[np.uint8]]:
         return np.array(self.space.start), self.space.admissible.astype(np.uint8)
 
 
-class Past(abc.ABC):
+class History(abc.ABC):
     """The rounds so far, as they would have gone for any context."""
 
-    def __init__(self, rehearsal: Rehearsal) -> None:
+    def __init__(self, a_round: Round) -> None:
         self.rounds = 0
-        self._rehearsal = rehearsal
-        self._shape = (rehearsal.space.horizon, rehearsal.space.states, rehearsal.space.actions)
+        self._round = a_round
+        self._shape = (a_round.space.horizon, a_round.space.states, a_round.space.actions)
         pair = self._shape[1:]
-        self._tails = (pair, (*pair, rehearsal.space.states))
+        self._tails = (pair, (*pair, a_round.space.states))
 
     @property
     @abc.abstractmethod
-    def began(self) -> int:
-        """How many rounds were over when the fits of the next one were made."""
+    def fitted(self) -> int:
+        """After how many rounds the models of the next one were fitted."""
 
     @abc.abstractmethod
     def tables(self, context: Context) -> Tables:
-        """Return the fits of the next round on one context, C = 1; refuse a context that cannot come."""
+        """Return the predictions for the next round on one context, C = 1; refuse a context that cannot come."""
 
     @abc.abstractmethod
     def visits(self, context: Context) -> FloatArray:
@@ -108,7 +108,7 @@ class Past(abc.ABC):
 
     @abc.abstractmethod
     def advance(self) -> None:
-        """Let a round pass, after which the oracles have learned."""
+        """Count a round, after the oracles have learned from it."""
 
     @abc.abstractmethod
     def state(self) -> dict[str, FloatArray]:
@@ -116,50 +116,51 @@ class Past(abc.ABC):
 
     @abc.abstractmethod
     def read(self, state: State, rounds: int) -> list[FloatArray]:
-        """Return the arrays of a `state` that was read, checked."""
+        """Return the arrays of `state`, checked."""
 
     @abc.abstractmethod
     def resume(self, arrays: list[FloatArray], rounds: int) -> None:
-        """Continue with these, after both oracles were restored."""
+        """Continue with these arrays; both oracles have their states already."""
 
 
 @final
-class EveryContext(Past):
-    """All contexts that may come are listed, and each has its counts: one rehearsal of all of them in a round."""
+class ListedContexts(History):
+    """All contexts that may come are listed, and each has its counts: every round is planned for all of them."""
 
-    def __init__(self, rehearsal: Rehearsal, oracles: Oracles, contexts: Iterable[Context]) -> None:
-        super().__init__(rehearsal)
+    def __init__(self, a_round: Round, oracles: Oracles, contexts: Iterable[Context]) -> None:
+        super().__init__(a_round)
         listed = _listed(contexts)
         self._places = {key: place for place, key in enumerate(listed)}
-        shown = list(listed.values())
-        self._said = _Said(oracles[0], shown, self._tails[0]), _Said(oracles[1], shown, self._tails[1])
+        known = list(listed.values())
+        rewards, dynamics = self._tails
+        self._predictions = _Predictions(oracles[0], known, rewards), _Predictions(oracles[1], known, dynamics)
         self._visits = np.ones((len(listed), *self._shape))
 
     def __str__(self) -> str:
         return f"{len(self._places)} contexts {fingerprint(np.array(repr(list(self._places))))}"
 
     @property
-    def began(self) -> int:
-        """All of them."""
+    def fitted(self) -> int:
+        """After all of them."""
         return self.rounds
 
     def tables(self, context: Context) -> Tables:
-        """Return what the oracles said."""
+        """Return the oracles' predictions."""
         here = self._here(context)
-        return Tables(*(said.tables[here] for said in self._said))
+        return Tables(*(each.tables[here] for each in self._predictions))
 
     def visits(self, context: Context) -> FloatArray:
-        """Return the counts that are kept."""
+        """Return the context's counts."""
         return self._visits[self._here(context)].copy()
 
     def advance(self) -> None:
-        """Add to the counts of every context where the round would have led, and ask the oracles again."""
-        if self._rehearsal.counted(self.rounds, self.rounds + 1):
-            tables = Tables(*(said.tables for said in self._said))
-            self._visits += self._rehearsal(tables, self._visits, self.began)[1]
+        """Add to every context what the round would have visited there, and ask the oracles again."""
+        if self._round.counted(self.rounds, self.rounds + 1):
+            tables = Tables(*(each.tables for each in self._predictions))
+            self._visits += self._round.plan(tables, self._visits, self.fitted)[1]
         self.rounds += 1
-        for said in self._said:
-            said.refresh()
+        for each in self._predictions:
+            each.refresh()
 
     def state(self) -> dict[str, FloatArray]:
         """Return the counts of all contexts."""
@@ -175,8 +176,8 @@ class EveryContext(Past):
     def resume(self, arrays: list[FloatArray], rounds: int) -> None:
         """Continue with these counts."""
         (self._visits,), self.rounds = arrays, rounds
-        for said in self._said:
-            said.refresh()
+        for each in self._predictions:
+            each.refresh()
 
     def _here(self, context: Context) -> slice:
         try:
@@ -187,8 +188,8 @@ class EveryContext(Past):
         return slice(place, place + 1)
 
 
-class _Said:
-    """What an oracle says on a list of contexts; it is not asked again while its fit stays the same."""
+class _Predictions:
+    """An oracle's predictions on a list of contexts; it is asked again only when its fit has changed."""
 
     def __init__(self, oracle: RewardOracle | DynamicsOracle, contexts: list[Context], tail: tuple[int, ...]) -> None:
         self._oracle, self._contexts, self._tail = oracle, contexts, tail
@@ -196,7 +197,7 @@ class _Said:
         self.refresh()
 
     def refresh(self) -> None:
-        """Ask again, if that is needed."""
+        """Ask again, if the fit has changed."""
         fit = self._oracle.parameters() if isinstance(self._oracle, Offline) else None
         if fit is None or self._fit is None or not np.array_equal(fit, self._fit):
             self.tables = np.stack([_by_step(self._oracle.predict(c), self._tail) for c in self._contexts])
@@ -204,11 +205,11 @@ class _Said:
 
 
 @final
-class KeptFits(Past):
-    """Nothing is known of the contexts to come: the fits with which doubling epochs began are kept, and asked again."""
+class EpochFits(History):
+    """Any context may come: the fits at the beginning of doubling epochs are kept, and predict again when asked."""
 
-    def __init__(self, rehearsal: Rehearsal, oracles: Oracles) -> None:
-        super().__init__(rehearsal)
+    def __init__(self, a_round: Round, oracles: Oracles) -> None:
+        super().__init__(a_round)
         self._oracles: list[Offline] = []
         for name, oracle in zip(_NAMES, oracles, strict=True):
             if not isinstance(oracle, Offline):
@@ -221,26 +222,26 @@ class KeptFits(Past):
         return "any contexts"
 
     @property
-    def began(self) -> int:
-        """Those before the present epoch."""
+    def fitted(self) -> int:
+        """After the rounds before the present epoch."""
         return epoch_starts(self.rounds)[-1]
 
     def tables(self, context: Context) -> Tables:
-        """Return what the last of the kept fits says."""
-        return self._recall(self._fits[-1], context)
+        """Return the predictions of the last fits."""
+        return self._predict(self._fits[-1], context)
 
     def visits(self, context: Context) -> FloatArray:
         """Return the counts of one context, epoch by epoch: all rounds of an epoch would have gone alike."""
         visits = np.ones((1, *self._shape))
-        for fits, (began, over) in zip(self._fits, itertools.pairwise(epoch_starts(self.rounds)), strict=False):
-            if counted := self._rehearsal.counted(began, over):
-                visits += counted * self._rehearsal(self._recall(fits, context), visits, began)[1]
+        for fits, (first, last) in zip(self._fits, itertools.pairwise(epoch_starts(self.rounds)), strict=False):
+            if counted := self._round.counted(first, last):
+                visits += counted * self._round.plan(self._predict(fits, context), visits, first)[1]
         return visits
 
     def advance(self) -> None:
         """Keep the fits, if an epoch begins."""
         self.rounds += 1
-        if self.began == self.rounds:
+        if self.fitted == self.rounds:
             self._fits.append(self._current())
 
     def state(self) -> dict[str, FloatArray]:
@@ -261,7 +262,7 @@ class KeptFits(Past):
     def _current(self) -> tuple[FloatArray, ...]:
         return tuple(oracle.parameters() for oracle in self._oracles)
 
-    def _recall(self, fits: tuple[FloatArray, ...], context: Context) -> Tables:
+    def _predict(self, fits: tuple[FloatArray, ...], context: Context) -> Tables:
         parts = zip(self._oracles, fits, self._tails, strict=True)
         return Tables(*(_by_step(oracle.predict_with(fit, context), tail)[None] for oracle, fit, tail in parts))
 

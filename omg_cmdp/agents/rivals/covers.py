@@ -1,11 +1,11 @@
-"""How contexts fall into cells, for agents that learn one table for each cell.
+"""Covers: which contexts share a cell, for agents that learn one table for each cell.
 
     Blind        one cell for all contexts
     PerContext   one for each context
     PerBall      one for each ball of a metric: the cover of Cover-Rmax (Modi, Jiang, Singh and Tewari, ALT 2018)
     Clusters     one for each of some centres, given or found by k-means
 
-Contexts are told apart by what can be saved of them, so that a cover that is restored goes on as it was.
+Contexts are compared in the form in which they are saved, so that a restored cover has the same cells.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Metric = Callable[[Any, Any], float]
 
 
 class Cover(abc.ABC):
-    """Cells 0, 1, 2, ... of contexts."""
+    """A partition of contexts into cells 0, 1, 2, ..."""
 
     @abc.abstractmethod
     def __len__(self) -> int:
@@ -36,7 +36,7 @@ class Cover(abc.ABC):
 
     @abc.abstractmethod
     def __str__(self) -> str:
-        """Return what must be equal between a cover that is saved and one that is restored."""
+        """Return the settings: the same in a cover that is saved and one that loads its state."""
 
     @abc.abstractmethod
     def cell(self, context: Context) -> int:
@@ -48,7 +48,7 @@ class Cover(abc.ABC):
 
     @abc.abstractmethod
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return what the cells are, as arrays of numbers and text."""
+        """Return the cells, as arrays of numbers and text."""
 
     @abc.abstractmethod
     def load_state(self, state: State) -> None:
@@ -56,7 +56,7 @@ class Cover(abc.ABC):
 
 
 class Growing(Cover):
-    """A cover that opens a cell for a context that falls into none; such a context is the cell's centre."""
+    """A cover that opens a cell for each context that is in none; that context is the cell's centre."""
 
     centres: list[Context]
 
@@ -65,7 +65,7 @@ class Growing(Cover):
 
     @abc.abstractmethod
     def _find(self, context: Context) -> int:
-        """Return the cell of a context that is well formed, or the number of cells."""
+        """Return the cell of a well-formed context, or the number of cells if it is in none."""
 
     def _clear(self) -> None:
         """Forget all cells."""
@@ -101,7 +101,7 @@ class Growing(Cover):
         return {"centres": np.array([context_to_json(centre) for centre in self.centres], dtype=np.str_)}
 
     def load_state(self, state: State) -> None:
-        """Go on with the centres of `state`."""
+        """Load the centres."""
         fresh = copy.copy(self)
         fresh._clear()
         try:
@@ -125,7 +125,7 @@ class Blind(Growing):
         return "Blind()"
 
     def _find(self, context: Context) -> int:
-        context_to_json(context)  # refused here by name, and not by the first to be saved
+        context_to_json(context)  # raises if it could not be saved as a centre
         return 0
 
 
@@ -155,10 +155,10 @@ class PerContext(Growing):
 
 @final
 class PerBall(Growing):
-    """Balls of a `radius`, centred at the first context that was in none before; a context is in the nearest one.
+    """Balls of one `radius`: a context belongs to the nearest, or becomes the centre of a new one if it is in none.
 
-    `metric` is "euclidean", for contexts that are vectors or numbers, or a function of two contexts. Radius 0 is a cell
-    for each context, and an infinite one a single cell.
+    `metric` is "euclidean", for contexts that are vectors or numbers, or a function of two contexts. Radius 0 gives
+    each context a cell of its own, an infinite radius one cell to all.
 
     >>> cover = PerBall(1.0)
     >>> [cover.open(context) for context in (0.0, 0.9, 3.0, 1.9, 2.2)]
@@ -205,8 +205,8 @@ class PerBall(Growing):
 class Clusters(Cover):
     """The nearest of some `centres` (K, d), in Euclidean distance: a fixed number of cells.
 
-    With centres from k-means this stands in for CECE (Hallak, Di Castro and Mannor, 2015), and is another method:
-    theirs is for contexts that are hidden, and clusters what happens in episodes. Here contexts are shown.
+    With centres from k-means this stands in for CECE (Hallak, Di Castro and Mannor, 2015), which is a different method:
+    there contexts are hidden, and what happens in episodes is clustered. Here contexts are observed.
 
     >>> cover = Clusters.by_means([[0.0], [0.2], [5.0], [5.2]], count=2)
     >>> cover.centres.tolist(), cover.cell([4.0])
@@ -220,8 +220,7 @@ class Clusters(Cover):
     def by_means(cls, contexts: Iterable[Context], *, count: int) -> Clusters:
         """Return the `count` clusters of a sample of contexts by Lloyd's algorithm.
 
-        It starts from points far from each other (Gonzalez, 1985), the first of the sample among them, so that nothing
-        is random.
+        It starts from the first of the sample and points far from each other (Gonzalez, 1985). Nothing is random.
         """
         sample = _points("contexts", list(contexts))
         if not positive_integer("count", count) <= len(np.unique(sample, axis=0)):
@@ -253,7 +252,7 @@ class Clusters(Cover):
         return {"centres": self.centres.copy()}
 
     def load_state(self, state: State) -> None:
-        """Go on with the centres of `state`."""
+        """Load the centres."""
         self.centres = numbers("centres", state, self.centres.shape)
 
 

@@ -1,11 +1,11 @@
-"""Agents that play by one fit for a whole doubling epoch: FALCON's idea, for more than one step.
+"""Agents that keep one fit for a whole doubling epoch: FALCON's idea, for more than one step.
 
 FALCON (Simchi-Levi and Xu, *Mathematics of Operations Research* 2022) is a contextual bandit with an *offline* oracle:
 in epoch m, episodes 2^(m-1) < t <= 2^m, its model is the least-squares fit of all data up to 2^(m-1), and it explores
 by inverse gaps with γ_m ∝ √2^(m-1). LOLIPOP (Qian, Hu and Simchi-Levi, NeurIPS 2024) carries the idea to contextual
 MDPs, with a policy cover, layer by layer and with data of its own for each layer, and proves O(√T) for i.i.d. contexts
 with O(H·log T) calls of an offline oracle. Its constants are not certain to us, and it splits its data so often that it
-is weak for small T. In its place stand compositions, for which nothing is proven:
+is weak for small T. In its place are two compositions, for which nothing is proven:
 
     epoch_omg       OMG with fits that change at doubling epochs, and γ_m = γ₀·√2^(m-1)
     epoch_pc_igw    PC-IGW with the same fits and γ_m, which is LOLIPOP without its layers and its trusted transitions
@@ -19,7 +19,6 @@ import dataclasses
 import math
 from typing import final
 
-from omg_cmdp.agents.exploration import Barrier, Gamma, Situation
 from omg_cmdp.agents.omg import OMG
 from omg_cmdp.agents.rivals.pc_igw import PCIGW
 from omg_cmdp.mdp.tabular import Space
@@ -30,8 +29,8 @@ from omg_cmdp.validation import positive_number
 
 @final
 @dataclasses.dataclass(frozen=True)
-class EpochGamma(Gamma):
-    """γ_m = scale·√τ, τ the number of episodes before the epoch, and 1 in the first: a function of the episode, too.
+class EpochGamma:
+    """γ_m = scale·√τ, τ the number of episodes before the epoch, and 1 in the first: a function of the episode.
 
     >>> gamma = EpochGamma(10.0)
     >>> [gamma(episode) for episode in (1, 2, 5, 8, 9)] == [10.0, 10.0, 20.0, 20.0, 10.0 * 8**0.5]
@@ -47,10 +46,6 @@ class EpochGamma(Gamma):
         """Return γ in `episode`, counted from 1."""
         return self.scale * math.sqrt(max(1, epoch_starts(episode - 1)[-1]))
 
-    def barrier(self, situation: Situation) -> Barrier:
-        """Return γ_m."""
-        return Barrier(self(situation.episode))
-
 
 def epoch_omg(
     space: Space,
@@ -61,7 +56,7 @@ def epoch_omg(
     episodes: int | None = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
 ) -> OMG:
-    """Return OMG by epochs; `scale` is γ₀. The oracles may be any that can be saved, offline ones above all."""
+    """Return OMG by epochs; `scale` is γ₀. Any oracles that can be saved will do; offline ones are meant."""
     rewards, dynamics = EpochRewards(reward_oracle), EpochDynamics(dynamics_oracle)
     return OMG(space, rewards, dynamics, EpochGamma(scale), episodes=episodes, reward_range=reward_range)
 

@@ -1,17 +1,17 @@
-"""Feel-good Thompson sampling: posterior sampling, tilted towards models that promise much.
+"""Feel-good Thompson sampling: posterior sampling, tilted towards models with large optimal values.
 
 Zhang (*SIAM Journal on Mathematics of Data Science* 2022) for contextual bandits; Agarwal and Zhang (NeurIPS 2022,
 "optimistic posterior sampling") for models of MDPs. A pair of a reward function f and a kernel P is drawn with weight
 
     w(f, P) ∝ exp(-2·Σ(f - r)² + Σ log P(s') + λ_t·Σ_{i<t} V*_{f,P}(c_i)),
 
-V*_{f,P}(c) the optimal value of the pair at a context seen. Plain posterior sampling (λ = 0) has a guarantee on average
+V*_{f,P}(c) the optimal value of the pair at context c. Plain posterior sampling (λ = 0) has a guarantee on average
 over the prior only. With the "feel-good" term there is one for every truth in the class, with λ of order 1/√T and T
-known; the rates of the losses, 2 and 1, are those of the textbooks and of `PosteriorSampling`, and larger than what the
-proofs ask for. λ_t = `optimism`/√t, for a T that is not known, is our choice: nothing is proven for it.
+known; the rates of the losses, 2 and 1, are those of the textbooks and of `PosteriorSampling`, and larger than
+those of the proofs. λ_t = `optimism`/√t, for a T that is not known, is our choice: nothing is proven for it.
 
-The tilt couples f and P, so that all N·M pairs are listed: for every context that is new one backward induction for all
-of them at once, O(N·M·H·S²·A), half a millisecond for 32 × 32 pairs at (H, S, A) = (5, 5, 3), and then O(N·M).
+The tilt couples f and P, so that all N·M pairs are enumerated: one backward induction for all of them at every new
+context, O(N·M·H·S²·A), half a millisecond for 32 × 32 pairs at (H, S, A) = (5, 5, 3), and O(N·M) from then on.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ KEPT_CONTEXTS = 1024
 
 @final
 class FeelGoodThompson(ModelAgent):
-    """Draw f and P together from the tilted posterior of two finite classes, and play what is optimal in them.
+    """Draw f and P together from the tilted posterior of two finite classes, and play an optimal policy of the pair.
 
     `optimism` is λ_0 of λ_t = λ_0/√t; 0 is posterior sampling. The draw is a function of `seed` and the number of
     episodes seen, so that asking twice changes nothing.
@@ -68,7 +68,7 @@ class FeelGoodThompson(ModelAgent):
             raise ValueError(f"`optimism` must be a finite number of at least 0, got {optimism!r}")
         self.seed, self.optimism = seed_number(seed), float(optimism)
         self._rewards, self._dynamics = reward_oracle, dynamics_oracle
-        self._promises = np.zeros((0, 0))  # Σ_i V*_{f,P}(c_i), (N, M) from the first episode on
+        self._value_sums = np.zeros((0, 0))  # Σ_i V*_{f,P}(c_i), (N, M) from the first episode on
         self._kept: OrderedDict[Hashable, FloatArray] = OrderedDict()
 
     def decide(self, context: Context) -> Decision:
@@ -83,18 +83,18 @@ class FeelGoodThompson(ModelAgent):
         return Decision(policy=optimal_policy(drawn)[0], model=self.model(context))
 
     def weights(self, context: Context) -> FloatArray:
-        """Return the tilted posterior (N, M) of all pairs; the context only tells N and M."""
+        """Return the tilted posterior (N, M) of all pairs; `context` only determines N and M."""
         logs = np.add.outer(np.log(self._rewards.posterior(context)), np.log(self._dynamics.posterior(context)))
-        if self._promises.size:
-            logs += self.optimism / np.sqrt(self.episodes_seen + 1.0) * self._promises
+        if self._value_sums.size:
+            logs += self.optimism / np.sqrt(self.episodes_seen + 1.0) * self._value_sums
         weights = np.exp(logs - logs.max())
         return np.asarray(weights / weights.sum())
 
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
-        """Teach both oracles the episode, and add what every pair promises for its context."""
+        """Teach both oracles, and add the optimal values of all pairs at the episode's context."""
         super()._learn(trajectory, rewards)
-        promised = self._optimal_values(trajectory.context)
-        self._promises = self._promises + promised if self._promises.size else promised
+        values = self._optimal_values(trajectory.context)
+        self._value_sums = self._value_sums + values if self._value_sums.size else values
 
     def _optimal_values(self, context: Context) -> FloatArray:
         """Return V*_{f,P}(context) of all pairs, (N, M)."""
@@ -110,14 +110,14 @@ class FeelGoodThompson(ModelAgent):
         return self._kept[key]
 
     def _learned(self) -> dict[str, NDArray[Any]]:
-        """Return what both oracles learned, and the promises."""
-        return {**super()._learned(), "promises": self._promises.copy()}
+        """Return what both oracles learned, and the sums of optimal values."""
+        return {**super()._learned(), "value_sums": self._value_sums.copy()}
 
     def _load_learned(self, state: State, episodes: int) -> None:
         sizes = [len(numbers(f"{part}/class_losses", state, (None,))) for part in ("reward", "dynamics")]
-        promises = numbers("promises", state, (sizes[0], sizes[1]))
+        value_sums = numbers("value_sums", state, (sizes[0], sizes[1]))
         super()._load_learned(state, episodes)
-        self._promises = promises
+        self._value_sums = value_sums
 
 
 def optimal_values(space: Space, rewards: FloatArray, kernels: FloatArray) -> FloatArray:

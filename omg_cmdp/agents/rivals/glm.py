@@ -35,7 +35,7 @@ whose sum is at most (4/α)·log(det Z/λᵈ) where ∇Φ is a distribution. (Wi
 ‖Wx - e‖² <= 2‖u‖² + 4 gives twice that, and log(1/δ')/α, if λ >= 4R².)
 
 In practice these constants mean pure exploration, and the least curvature of the softmax, α of about exp(-2BR)/S²,
-means steps that never shorten: `scale` is to be tuned, and `strong_convexity` to be set to what is typical, like 1/S.
+means steps that never shorten: tune `scale`, and set `strong_convexity` to a typical value, like 1/S.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ kernels = lazy("omg_cmdp.oracles.kernels.classes")
 
 
 class Widths(NamedTuple):
-    """How far the truth may be from the model, (S, A) each."""
+    """Confidence widths: how far the truth may be from the model, (S, A) each."""
 
     rewards: FloatArray
     """ξr >= |f̂ - f*|."""
@@ -71,7 +71,7 @@ class Widths(NamedTuple):
 
 
 class GLMAgent(Learner):
-    """What both have in common: the estimates and their confidence sets.
+    """The estimates and confidence sets of both agents.
 
     `features` maps a context to x, of shape (`dimension`,); without it the context is x itself. `link` is "logit" or
     "linear". `scale` multiplies the bonuses, or the noise: 1 is the theory. `delta` is δ, `ridge` λ, `feature_norm` R,
@@ -198,7 +198,7 @@ class GLMORL(GLMAgent):
 
 @final
 class GLMRLSVI(GLMAgent):
-    """GLM-RLSVI: what is optimal for rewards f̂ + N(0, SH·(H·ξp + ξr)²), drawn for every (h, s, a) of an episode.
+    """GLM-RLSVI: an optimal policy for rewards f̂ + N(0, SH·(H·ξp + ξr)²), drawn for every (h, s, a) of an episode.
 
     The draw is a function of `seed` and the number of episodes seen, so that asking twice changes nothing.
     """

@@ -9,27 +9,48 @@ little is explored as much as one on every path. At H = 1, from one state, both 
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
-from omg_cmdp.agents.schedule import GammaAgent
+from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.agents.exploration import ROOT, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import lazy
+from omg_cmdp.mdp.tabular import Space, TabularMDP
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
+from omg_cmdp.validation import FloatArray
 
 kernels = lazy("omg_cmdp.agents.kernels.inverse_gap")
 
 
 @final
-class LocalIGW(GammaAgent):
-    """Play inverse gap weighting of the values of what is played later."""
+class LocalIGW(ModelAgent):
+    """Play inverse gap weighting in every state, by the values of the policy itself at later steps."""
+
+    settings = ("gamma",)
+
+    def __init__(
+        self, space: Space, reward_oracle: RewardOracle, dynamics_oracle: DynamicsOracle, gamma: Tuned = ROOT, **kw: Any
+    ) -> None:
+        super().__init__(space, reward_oracle, dynamics_oracle, **kw)
+        self.gamma = Schedule(gamma)
 
     def decide(self, context: Context) -> Decision:
         """Return a policy that gives every admissible action a positive probability."""
-        gamma = self.gamma(self.episodes_seen + 1)
-        model = self.model(context)
-        kernel, rewards, _, admissible = model.raw
-        policy = np.empty((model.horizon, model.states, model.actions))
-        kernels.local_policy(kernel, rewards, admissible, gamma, policy)
-        return Decision(policy=policy, model=model, gamma=gamma)
+        gamma, model = self.gamma(self.episodes_seen + 1), self.model(context)
+        return Decision(policy=local_policy(model, gamma), model=model, gamma=gamma)
+
+
+def local_policy(mdp: TabularMDP, gamma: float) -> FloatArray:
+    """Return the policy (H, S, A) of inverse gap weighting in every state.
+
+    >>> bandit = TabularMDP(transitions=np.ones((1, 2, 1)), rewards=np.array([[1.0, 0.0]]), horizon=1)
+    >>> local_policy(bandit, 1.0).round(3)
+    array([[[0.618, 0.382]]])
+    """
+    kernel, rewards, _, admissible = mdp.raw
+    policy = np.empty((mdp.horizon, mdp.states, mdp.actions))
+    kernels.local_policy(kernel, rewards, admissible, gamma, policy)
+    return policy

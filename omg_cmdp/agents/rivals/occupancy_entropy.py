@@ -16,28 +16,39 @@ deterministic kernels.) Every plan carries its duality gap.
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
-from omg_cmdp.agents.schedule import GammaAgent, Power
+from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.agents.exploration import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import lazy
-from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.mdp.tabular import Space, TabularMDP
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray
 
 kernels = lazy("omg_cmdp.agents.kernels.entropy")
+
+ROOT = Power(3.0, 0.5)
+"""3·√t."""
 
 TOLERANCE = 1e-8
 """On γ times the gap, which is Σ_h KL(q_h‖q*_h) for the optimal q*: a total variation of 7e-5 at most at any step."""
 
 
 @final
-class OccupancyEntropy(GammaAgent):
+class OccupancyEntropy(ModelAgent):
     """Play the occupancy measure that maximises reward plus 1/γ times its entropy."""
 
-    usual = Power(3.0, 0.5)
+    settings = ("gamma",)
+
+    def __init__(
+        self, space: Space, reward_oracle: RewardOracle, dynamics_oracle: DynamicsOracle, gamma: Tuned = ROOT, **kw: Any
+    ) -> None:
+        super().__init__(space, reward_oracle, dynamics_oracle, **kw)
+        self.gamma = Schedule(gamma)
 
     def decide(self, context: Context) -> Decision:
         """Return the policy of that occupancy measure."""

@@ -13,10 +13,10 @@ OMG's does. With q̄ the mean occupancy in the model and err = (f* - f̂) + (P* 
     V* - E_p V̂^π <= 4n/γ + (γ·H/4)·Σ q̄·err²:
 
 as for OMG, with four times its price of exploration and H times its weight of errors. The paper counts H·S·A tuples;
-the reachable ones are enough. It maximises over all policies, and which method it has in mind for that is not certain.
+the reachable ones are enough. It maximises over all policies; by which method is not certain.
 
 Two facts make it fast here. The gap of a policy is Σ q·(V̂* - Q̂*), so that a policy that gets to s at step h with
-probability d, loses g on the way, plays a there and is greedy from then on, has the ratio
+probability d, loses g before that, plays a there and is greedy from then on, has the ratio
 
     d/(2n + γ·(g + d·loss_a)) = 1/((2n + γ·g)/d + γ·loss_a),    loss_a = V̂*_h(s) - Q̂*_h(s, a):
 
@@ -30,7 +30,8 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from omg_cmdp.agents.schedule import GammaAgent, Power, Tuning
+from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.agents.exploration import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import lazy
 from omg_cmdp.mdp.occupancy import reachable_states
@@ -42,6 +43,10 @@ from omg_cmdp.validation import FloatArray, seed_number
 kernels = lazy("omg_cmdp.agents.kernels.inverse_gap")
 
 
+ROOT = Power(100.0, 0.5)
+"""100·√t."""
+
+
 class PolicyCover(NamedTuple):
     """Deterministic policies, all different, the optimal one first."""
 
@@ -50,30 +55,30 @@ class PolicyCover(NamedTuple):
     gaps: FloatArray
     """V* - V^π, (K,)."""
     plans: int
-    """How many backward inductions it took."""
+    """The number of backward inductions."""
 
 
 @final
-class PCIGW(GammaAgent):
+class PCIGW(ModelAgent):
     """Play one policy of the cover, drawn by inverse gap weighting; `gamma` is a number or a function of the episode.
 
     The draw is a function of `seed` and the number of episodes seen, so that asking twice changes nothing.
     """
 
     settings = ("gamma", "seed")
-    usual = Power(100.0, 0.5)
 
     def __init__(
         self,
         space: Space,
         reward_oracle: RewardOracle,
         dynamics_oracle: DynamicsOracle,
-        gamma: Tuning | None = None,
+        gamma: Tuned = ROOT,
         *,
         seed: int = 0,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, gamma, reward_range=reward_range)
+        super().__init__(space, reward_oracle, dynamics_oracle, reward_range=reward_range)
+        self.gamma = Schedule(gamma)
         self.seed = seed_number(seed)
 
     def decide(self, context: Context) -> Decision:

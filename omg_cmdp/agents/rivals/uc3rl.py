@@ -14,8 +14,8 @@ Values with m steps to go are clipped at m. By AM-GM, x <= β/(2W) + W·x²/(2β
 whose mean over c is small because the offline fit f̂ is good in-sample: W(c) is, on average over i.i.d. contexts, where
 the data are. Hence the guarantee for *stochastic* contexts, Õ(H³·√(T·S·A·d·log(|F||P|/δ))), d the Eluder dimension of
 the dynamics class. It fails for adversarial contexts: W(c) grows whether or not c is ever shown, and an adversary that
-shows c only in the rounds when the agent would not explore it takes .4 in every round, for ever, whatever β₀ is
-(two arms, two contexts, two functions: `Twins` in tests/agents/test_uc3rl.py).
+shows c only in the rounds when the agent would not explore it takes .4 in every round, forever, whatever β₀ is
+(two arms, two contexts, two functions: `Twins` in tests/agents/rivals/test_uc3rl_regret.py).
 
 RM-UCDD (Levy and Mansour, AAAI 2023), `counts="policy"`, counts how often π_i^c would have *chosen* a in (h, s), and
 puts p_min·W in the place of W, p_min a lower bound on the probability of reaching any (h, s) under any policy. Its
@@ -37,14 +37,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.agents.base import ModelAgent
-from omg_cmdp.agents.exploration import most_tuples
-from omg_cmdp.agents.rivals.counterfactual import EveryContext, KeptFits, Past, Rehearsal, Tables
+from omg_cmdp.agents.rivals.counterfactual import EpochFits, History, ListedContexts, Round, Tables
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision
+from omg_cmdp.theory.constants import most_tuples
 from omg_cmdp.validation import FloatArray, float_table, positive_integer, positive_number
 
 COUNTS = ("occupancy", "policy")
@@ -52,18 +52,18 @@ COUNTS = ("occupancy", "policy")
 
 @final
 class UC3RL(ModelAgent):
-    """Plan with a bonus for what would seldom have been visited in this context.
+    """Plan with a bonus for what would rarely have been visited in this context.
 
-    With a list of all `contexts` that may come, the counts of each are kept: one plan for each of them in an episode,
-    and any oracles will do. Without it, past fits are kept, of the beginnings of doubling epochs, and the policy of a
-    context changes only there; this needs `Offline` oracles, and O(log t) plans for a decision.
+    With a list of all `contexts` that may come, each has its counts: one plan for each of them in an episode, with any
+    oracles. Without it, the fits at the beginning of doubling epochs are kept, and the policy of a context changes only
+    there; this needs `Offline` oracles, and O(log t) plans for a decision.
 
     `scale` is β₀, or one for the rewards and one for the dynamics, (0.03, 0) if these are known; β = β₀·√T, T =
     `episodes`, or β₀·√t in round t if that is None. `counts` is "occupancy", or "policy" for RM-UCDD, with its p_min as
     `reachability`.
     """
 
-    settings = ("scales", "episodes", "counts", "reachability", "listing")
+    settings = ("scales", "episodes", "counts", "reachability", "history")
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class UC3RL(ModelAgent):
         self.reachability = positive_number("reachability", reachability)
         if self.reachability > 1.0 or (self.reachability < 1.0 and counts == "occupancy"):
             raise ValueError(f"`reachability` must lie in (0, 1], and be 1 for occupancies, got {reachability!r}")
-        self._rehearsal = Rehearsal(
+        self._round = Round(
             space=space,
             scales=self.scales,
             episodes=self.episodes,
@@ -95,56 +95,47 @@ class UC3RL(ModelAgent):
             reachability=self.reachability,
         )
         oracles = (reward_oracle, dynamics_oracle)
-        self._past: Past = (
-            KeptFits(self._rehearsal, oracles) if contexts is None else EveryContext(self._rehearsal, oracles, contexts)
+        self.history: History = (
+            EpochFits(self._round, oracles) if contexts is None else ListedContexts(self._round, oracles, contexts)
         )
-
-    @property
-    def listing(self) -> str:
-        """Which contexts have counts of their own, for `make`."""
-        return str(self._past)
 
     def decide(self, context: Context) -> Decision:
         """Return the policy of one round."""
-        fits = self._past.tables(context)
-        if self.episodes_seen < self._rehearsal.warm_up:
-            return Decision(policy=self._rehearsal.constant(self.episodes_seen), model=self._mdp(fits))
-        policies, _ = self._rehearsal(fits, self._past.visits(context), self._past.began)
+        fits = self.history.tables(context)
+        if self.episodes_seen < self._round.warm_up:
+            return Decision(policy=self._round.warm_up_policy(self.episodes_seen), model=self._mdp(fits))
+        policies, _ = self._round.plan(fits, self.history.visits(context), self.history.fitted)
         return Decision(policy=policies[0], model=self._mdp(fits))
 
     def model(self, context: Context) -> TabularMDP:
         """Return the fits of this round as an MDP."""
-        return self._mdp(self._past.tables(context))
+        return self._mdp(self.history.tables(context))
 
     def _mdp(self, fits: Tables) -> TabularMDP:
         rewards, transitions = (steps[0] if len(steps) == 1 else steps for (steps,) in fits)
         return self.space.mdp(transitions=transitions, rewards=rewards)
 
     def visits(self, context: Context) -> FloatArray:
-        """Return W (H, S, A): 1, and how often (h, s, a) would have been visited, had `context` come in every round."""
-        return np.asarray(self._past.visits(context)[0])
+        """Return W (H, S, A): 1 + how often (h, s, a) would have been visited, had `context` come in every round."""
+        return np.asarray(self.history.visits(context)[0])
 
     def bonus(self, context: Context) -> FloatArray:
-        """Return b (H, S, A), which is added to the rewards."""
-        return np.asarray(self._rehearsal.bonus(self._past.visits(context), self._past.began)[0])
+        """Return the bonus b (H, S, A)."""
+        return np.asarray(self._round.bonus(self.history.visits(context), self.history.fitted)[0])
 
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
-        """Teach both oracles; every context has then had one more round."""
+        """Teach both oracles, and count a round for every context."""
         super()._learn(trajectory, rewards)
-        self._past.advance()
-
-    def _check_tables(self, context: Context) -> None:
-        super()._check_tables(context)
-        self._past.tables(context)  # refuses what is not listed
+        self.history.advance()
 
     def _learned(self) -> dict[str, NDArray[Any]]:
         """Return what both oracles learned, and the counts or the kept fits."""
-        return {**super()._learned(), **self._past.state()}
+        return {**super()._learned(), **self.history.state()}
 
     def _load_learned(self, state: State, episodes: int) -> None:
-        past = self._past.read(state, episodes)
+        arrays = self.history.read(state, episodes)
         super()._load_learned(state, episodes)
-        self._past.resume(past, episodes)
+        self.history.resume(arrays, episodes)
 
 
 def theoretical_scales(

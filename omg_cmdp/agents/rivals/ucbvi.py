@@ -1,11 +1,11 @@
-"""UCBVI (Azar, Osband and Munos, ICML 2017) on cells of contexts: what tables can do, with no model across contexts.
+"""UCBVI (Azar, Osband and Munos, ICML 2017), one table per cell of contexts: what can be done without generalisation.
 
 Each cell of a cover has counts N(s, a, s') and mean rewards f̂(s, a). An episode in a cell is planned with P̂ = N(s, a,
 s')/N(s, a) and a bonus of Hoeffding's kind,
 
     Q_h = f̂ + P̂·V_{h+1} + c·H·√(L/N),   V_h = min(H - h, max_a Q_h),   L = log(5·S·A·H·t/δ),
 
-where t is the episode and N = 0 means more than any pair that was tried can be worth. The model is stationary.
+where t is the episode; a pair with N = 0 gets more than any tried pair can be worth. The model is stationary.
 
 Theory. f̂ + P̂·V*_{h+1} is the mean of N independent numbers in [0, H]: by Hoeffding's inequality the bonus with c = 1
 covers its error except with probability exp(-2L) for each (h, s, a, N), in all H·δ²/(15·S·A) at most. Otherwise, in a
@@ -35,7 +35,7 @@ from omg_cmdp.validation import FloatArray, positive_number, probability
 
 
 class Tally(NamedTuple):
-    """What happened in a cell so far."""
+    """The counts of a cell."""
 
     counts: FloatArray
     """N(s, a, s')."""
@@ -47,7 +47,7 @@ class Tally(NamedTuple):
 class UCBVI(Learner):
     """Optimistic value iteration on the counts of a context's cell; `cover` says which contexts share one.
 
-    `scale` is c, the constant to tune: 1 is the theory, in practice less does better, such as 0.05. `delta` is δ.
+    `scale` is c, the constant to tune: 1 is the theory's, smaller ones such as 0.05 do better. `delta` is δ.
     """
 
     settings = ("cover", "scale", "delta")
@@ -70,25 +70,25 @@ class UCBVI(Learner):
         self._tallies: list[Tally] = []
 
     def decide(self, context: Context) -> Decision:
-        """Return a deterministic policy, optimal for the model of the context's cell with bonuses."""
+        """Return an optimal policy, deterministic, of the cell's model with bonuses."""
         tally = self.tally(context)
         model = self._model(tally)
         optimistic = model.rewards + self.bonus(tally.counts.sum(axis=2))
         return Decision(policy=best_response(model, optimistic[None], cap=1.0)[0], model=model)
 
     def bonus(self, visits: FloatArray) -> FloatArray:
-        """Return c·H·√(L/N) for N = `visits`, and where that is 0 more than a pair that was tried can be worth."""
+        """Return c·H·√(L/N) for N = `visits`; where N = 0, more than any tried pair can be worth."""
         states, actions, horizon = self.space.states, self.space.actions, self.space.horizon
         logarithm = math.log(5.0 * states * actions * horizon * (self.episodes_seen + 1) / self.delta)
         widest = self.scale * horizon * math.sqrt(logarithm)
         return np.where(visits > 0.0, widest / np.sqrt(np.maximum(visits, 1.0)), horizon + widest)
 
     def model(self, context: Context) -> TabularMDP:
-        """Return the frequencies and mean rewards of the context's cell; uniform and 0 where nothing was tried."""
+        """Return the frequencies and mean rewards of the context's cell; uniform and 0 for untried pairs."""
         return self._model(self.tally(context))
 
     def tally(self, context: Context) -> Tally:
-        """Return what happened in the context's cell so far; zeros if it is not open."""
+        """Return the counts of the context's cell; zeros if it is not open."""
         cell = self.cover.cell(context)
         return self._tallies[cell] if cell < len(self._tallies) else self._empty_tally()
 

@@ -137,3 +137,16 @@ def test_tables_learn_a_chain(seed):
     best = np.mean([optimal_policy(world.mdp(label))[1] for label in labels])
     assert regrets[PosteriorSampling][-100:].mean() < 0.05 * best
     assert regrets[PosteriorSampling].sum() < 0.2 * best * episodes
+
+
+def test_posterior_sampling_draws_functions_as_often_as_their_weight():
+    """Two equal functions before any data: each action is best in one of them."""
+    space = Space(states=1, actions=2, horizon=1)
+    rewards = oracles.FiniteRewards({"c": np.array([[[1.0, 0.0]], [[0.0, 1.0]]])}, horizon=1)
+    dynamics = oracles.KnownDynamics(np.ones((1, 2, 1)), horizon=1)
+    agents = [PosteriorSampling(space, rewards, dynamics, seed=seed) for seed in range(2000)]
+    chosen = np.mean([agent.policy("c")[0, 0] for agent in agents], axis=0)
+    assert abs(chosen[0] - 0.5) <= 4.0 * 0.5 / math.sqrt(2000)
+    for _ in range(20):
+        rewards.update("c", [0], [0], [1.0])
+    assert np.mean([agent.policy("c")[0, 0, 0] for agent in agents]) == 1.0

@@ -29,7 +29,7 @@ def random_episode(rng, dynamics):
 
 @pytest.mark.parametrize(("wrap", "make"), [(EpochRewards, CountRewards), (EpochDynamics, CountDynamics)])
 def test_an_epoch_knows_the_episodes_before_it(wrap, make, rng):
-    """After t episodes it predicts, to the bit, what the oracle predicts after the largest power of two up to t."""
+    """After t episodes it predicts, bit for bit, what the oracle predicts after the largest power of two up to t."""
     oracle, plain = wrap(make(**SIZE)), make(**SIZE)
     after = [plain.predict("any")]
     for t in range(40):

@@ -11,7 +11,7 @@ from omg_cmdp.agents import FeelGoodThompson, PosteriorSampling
 from omg_cmdp.agents.rivals.feel_good import optimal_values
 from omg_cmdp.environments import Decoy, SoftmaxWorld
 from tests.agents.catalogue import FUNCTIONS, HORIZON, KERNELS, LABELS, ORACLES, REWARDS, SPACES
-from tests.agents.test_exactness import an_episode
+from tests.agents.models import an_episode
 
 
 def agent_on(space="plain", **more):
@@ -48,8 +48,8 @@ def test_the_weights_are_the_formula(space, rng):
             # The catalogue's kernels are smoothed, 1 % of uniform.
             logs += np.log(0.99 * KERNELS[context][None, :, s, a, episode.states[h + 1]] + 0.01 / 3.0)
     tables = [(REWARDS[LABELS[t % 3]], KERNELS[LABELS[t % 3]]) for t in range(12)]
-    promises = sum(optimal_values(agent.space, *pair) for pair in tables)
-    weights = np.exp(logs + 0.7 / math.sqrt(13) * promises)
+    sums = sum(optimal_values(agent.space, *pair) for pair in tables)
+    weights = np.exp(logs + 0.7 / math.sqrt(13) * sums)
     np.testing.assert_allclose(agent.weights("a"), weights / weights.sum(), rtol=1e-9)
 
 
@@ -65,9 +65,9 @@ def test_without_optimism_it_is_posterior_sampling_draw_by_draw(seed):
 
 
 def test_pairs_are_drawn_as_often_as_their_weight(monkeypatch):
-    """Two reward functions, two kernels, and promises that favour (0, 1) and (1, 0): no product of weights."""
+    """Two reward functions, two kernels, and sums of values that favour (0, 1) and (1, 0): no product of weights."""
     agent, drawn = agent_on(optimism=1.0), np.zeros((FUNCTIONS, FUNCTIONS))
-    agent._promises = 3.0 * np.fliplr(np.eye(FUNCTIONS))
+    agent._value_sums = 3.0 * np.fliplr(np.eye(FUNCTIONS))
     weights = agent.weights("a")
     assert weights[0, -1] == pytest.approx(weights[0, 0] * math.exp(3.0))
 
@@ -88,7 +88,7 @@ def test_pairs_are_drawn_as_often_as_their_weight(monkeypatch):
 
 
 @pytest.mark.parametrize("space", SPACES)
-def test_the_more_optimism_the_more_is_promised(space, rng):
+def test_more_optimism_draws_larger_values(space, rng):
     """The mean of Σ V* under w ∝ w₀·exp(λ·Σ V*) grows with λ: its derivative is a variance."""
     means = []
     for optimism in (0.0, 0.1, 1.0, 1000.0):
@@ -97,13 +97,13 @@ def test_the_more_optimism_the_more_is_promised(space, rng):
             policy = np.where(agent.space.admissible, 1.0, 0.0) * np.ones((HORIZON, 1, 1))
             context = LABELS[t % len(LABELS)]
             agent.update(an_episode(np.random.default_rng(t), agent.space, context, policy))
-        means.append(float((agent.weights("a") * agent.state()["promises"]).sum()))
+        means.append(float((agent.weights("a") * agent.state()["value_sums"]).sum()))
     assert all(np.diff(means) > 0.0)
-    assert means[-1] > 0.99 * agent.state()["promises"].max()
+    assert means[-1] > 0.99 * agent.state()["value_sums"].max()
 
 
 def test_the_tilt_couples_rewards_and_dynamics(rng):
-    """What a reward function promises depends on the kernel: the weights are no product, unless there is no tilt."""
+    """Optimal values depend on rewards and kernel together: with a tilt, the weights are no product."""
     ranks = [np.linalg.matrix_rank(trained(agent_on(optimism=x), rng).weights("a"), tol=1e-6) for x in (0.0, 5.0)]
     assert ranks[0] == 1 < ranks[1]
 
@@ -111,7 +111,7 @@ def test_the_tilt_couples_rewards_and_dynamics(rng):
 def test_a_pessimist_by_prior_is_persuaded():
     """One function says that the unknown arm is bad, the other that it is good; both agree on the arm that is played.
 
-    Posterior sampling tries it in every second episode for ever, or rather until it was tried. With optimism the good
+    Posterior sampling tries it in every second episode, until it has tried it. With optimism the good
     function gains weight in every episode in which the arm was not.
     """
     space = Space(states=1, actions=2, horizon=1)
@@ -127,7 +127,7 @@ def test_a_pessimist_by_prior_is_persuaded():
 
 
 def test_regret_stays_flat_where_greed_is_misled(seed):
-    """The decoy: greedy loses about 0.5 per episode for ever."""
+    """The decoy: greedy loses about 0.5 per episode forever."""
     world = Decoy(seed=seed)
     rewards = oracles.FiniteRewards(world.reward_functions, horizon=world.space.horizon)
     dynamics = oracles.FiniteDynamics(world.transition_functions, horizon=world.space.horizon)
@@ -136,7 +136,7 @@ def test_regret_stays_flat_where_greed_is_misled(seed):
     assert regret[200:].mean() < 0.02
 
 
-def test_promises_are_saved(rng, tmp_path):
+def test_sums_of_values_are_saved(rng, tmp_path):
     agent, other, plain = (trained(agent_on(optimism=3.0), rng, n) for n in (9, 0, 9))
     agent.save(tmp_path / "agent")
     other.restore(tmp_path / "agent")
@@ -145,9 +145,9 @@ def test_promises_are_saved(rng, tmp_path):
         episode = an_episode(rng, agent.space, LABELS[t % 3], agent.policy(LABELS[t % 3]))
         for each in (agent, other):
             each.update(episode)
-    np.testing.assert_array_equal(other.state()["promises"], agent.state()["promises"])
-    with pytest.raises(ValueError, match="`state` must hold 'promises' of shape"):
-        plain.load_state({**agent.state(), "promises": np.zeros((2, 2))})
+    np.testing.assert_array_equal(other.state()["value_sums"], agent.state()["value_sums"])
+    with pytest.raises(ValueError, match="`state` must hold 'value_sums' of shape"):
+        plain.load_state({**agent.state(), "value_sums": np.zeros((2, 2))})
     with pytest.raises(ValueError, match="`state` must come from"):
         agent_on(optimism=1.0).load_state(agent.state())
 

@@ -1,146 +1,31 @@
-"""GLM-ORL and GLM-RLSVI: compiled loops against numpy, confidence, optimism, closed forms of widths and of draws."""
+"""GLM-ORL and GLM-RLSVI: confidence, optimism, closed forms of widths and of draws."""
 
 import math
 from statistics import NormalDist
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
 
-from omg_cmdp import ContextualMDP, Space, TabularMDP, Trajectory, adversaries, optimal_policy, simulate
+from omg_cmdp import Space, Trajectory, adversaries, optimal_policy, policy_value, simulate
 from omg_cmdp.agents import GLMORL, GLMRLSVI
-from omg_cmdp.agents import glm_kernels as compiled
+from omg_cmdp.agents.kernels import glm as compiled
 from omg_cmdp.environments import LinearWorld, SoftmaxWorld
-
-STATES, ACTIONS, HORIZON, DIMENSION = 4, 2, 5, 3
-SPACE = Space(states=STATES, actions=ACTIONS, horizon=HORIZON)
-LINKS = ("logit", "linear")
-BALL = 1.75
-
-
-def softmax(scores):
-    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return powers / powers.sum(axis=-1, keepdims=True)
-
-
-def direction(rng):
-    vector = rng.standard_normal(DIMENSION)
-    return vector / np.linalg.norm(vector)
-
-
-class GLMWorld(ContextualMDP):
-    """A world that keeps every assumption: contexts on the simplex, rows of bounded norm, rewards ½ + θ·x."""
-
-    space = SPACE
-
-    def __init__(self, rng, link, ball=BALL):
-        self.link = link
-        self.contexts = tuple(rng.dirichlet(np.full(DIMENSION, 0.5), size=8))
-        weights = rng.standard_normal((STATES, ACTIONS, STATES, DIMENSION))
-        weights *= ball / np.maximum(np.linalg.norm(weights, axis=-1, keepdims=True), ball)
-        weights[:, :, -1] = 0.0
-        mixed = np.moveaxis(rng.dirichlet(np.ones(STATES), (DIMENSION, STATES, ACTIONS)), 0, -1)
-        self.weights = weights if link == "logit" else mixed
-        self.theta = rng.uniform(-0.5, 0.5, (STATES, ACTIONS, DIMENSION))
-
-    def mdp(self, context):
-        scores = self.weights @ context
-        kernel = softmax(scores) if self.link == "logit" else scores
-        return TabularMDP(transitions=kernel, rewards=0.5 + self.theta @ context, horizon=HORIZON)
+from tests.agents.glm_world import (
+    ACTIONS,
+    BALL,
+    DIMENSION,
+    HORIZON,
+    LINKS,
+    SPACE,
+    STATES,
+    GLMWorld,
+    printed_radius,
+    softmax,
+)
 
 
 def an_agent(link="logit", kind=GLMORL, **more):
     return kind(SPACE, dimension=DIMENSION, link=link, weight_norm=BALL, **more)
-
-
-def plain_step(weight, information, row, reached, logit, alpha, radius):
-    """One online Newton step as the paper writes it, with Z itself and a root finder for the projection."""
-    information = information + 0.5 * alpha * np.outer(row, row)
-    means = softmax(weight @ row) if logit else weight @ row
-    gradient = np.outer(means - np.eye(len(weight))[reached], row)
-    if logit:
-        gradient[-1] = 0.0
-    moved = weight - gradient @ np.linalg.inv(information)
-    return np.array([plain_projection(each, information, radius) for each in moved]), information
-
-
-def plain_projection(vector, information, radius):
-    def at(shift):
-        return np.linalg.solve(information + shift * np.eye(len(vector)), information @ vector)
-
-    if np.linalg.norm(vector) <= radius:
-        return vector
-    return at(brentq(lambda shift: np.linalg.norm(at(shift)) - radius, 0.0, 1e9, xtol=1e-14, rtol=1e-14))
-
-
-def printed_radius(prior, reach, alpha, count, growth, failure):
-    tau = math.log(2 * math.ceil(2 * math.log(STATES * count)) * count**2 / failure)
-    return prior + 8 * reach + 2 * ((4 / alpha + 8 / 3 * reach) * tau + 4 / alpha * growth)
-
-
-@pytest.mark.parametrize("link", LINKS)
-@pytest.mark.parametrize(("alpha", "radius"), [(1.0, 1e9), (0.1, 0.4), (1e-3, 1.0)])
-def test_newton_steps_against_numpy(link, alpha, radius, rng):
-    """A small ball makes most steps end in a projection."""
-    weights, ridge = np.zeros((2, STATES, DIMENSION)), 0.7
-    inverses, growths = np.zeros((2, DIMENSION, DIMENSION)) + np.eye(DIMENSION) / ridge, np.zeros(2)
-    plain = [(np.zeros((STATES, DIMENSION)), ridge * np.eye(DIMENSION)) for _ in range(2)]
-    for _ in range(60):
-        row, pairs, reached = direction(rng), rng.integers(2, size=3), rng.integers(STATES, size=3)
-        compiled.newton_steps(weights, inverses, growths, row, pairs, reached, link == "logit", alpha, radius)
-        for pair, state in zip(pairs, reached, strict=True):
-            plain[pair] = plain_step(*plain[pair], row, state, link == "logit", alpha, radius)
-    for k, (weight, information) in enumerate(plain):
-        np.testing.assert_allclose(weights[k], weight, rtol=1e-7, atol=1e-9)
-        np.testing.assert_allclose(inverses[k], np.linalg.inv(information), rtol=1e-9, atol=1e-12)
-        assert growths[k] == pytest.approx(np.linalg.slogdet(information / ridge)[1], rel=1e-10)
-    assert np.linalg.norm(weights, axis=-1).max() <= radius * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("stretch", [1.001, 3.0, 1e4])
-def test_the_projection_is_stationary(stretch, rng):
-    """Z(v - w) = -μv with μ >= 0 and ‖v‖ the radius, for spectra of Z from 1e-3 to 1e3."""
-    for _ in range(50):
-        basis = np.linalg.qr(rng.standard_normal((DIMENSION, DIMENSION)))[0]
-        spectrum = 10.0 ** rng.uniform(-3, 3, DIMENSION)
-        outside = 2.0 * stretch * direction(rng)
-        moved = outside.copy()
-        compiled.to_ball(moved, basis / spectrum @ basis.T, 2.0)
-        force = basis * spectrum @ basis.T @ (outside - moved)
-        shift = force @ moved / (moved @ moved)
-        assert np.linalg.norm(moved) == pytest.approx(2.0, rel=1e-12)
-        assert shift > 0.0
-        np.testing.assert_allclose(force, shift * moved, atol=1e-13 * stretch * spectrum.max())
-
-
-def test_the_nearest_distribution(rng):
-    """(point - moved)·(other - moved) <= 0 for every other distribution; a distribution stays."""
-    for _ in range(100):
-        point = rng.standard_normal(STATES) * 10.0 ** rng.uniform(-2, 1)
-        moved = point.copy()
-        compiled.to_simplex(moved)
-        assert moved.min() >= 0.0
-        assert moved.sum() == pytest.approx(1.0, abs=1e-12)
-        assert ((np.eye(STATES) - moved) @ (point - moved)).max() <= 1e-12
-        again = moved.copy()
-        compiled.to_simplex(again)
-        np.testing.assert_allclose(again, moved, atol=1e-14)
-
-
-def test_optimistic_plan_against_numpy(rng):
-    admissible = np.array([[True, True], [False, True], [True, False], [True, True]])
-    kernel, rewards = rng.dirichlet(np.ones(STATES), (STATES, ACTIONS)), rng.random((STATES, ACTIONS))
-    for size in (0.0, 0.02, 0.3, 5.0):
-        widths = size * rng.random((2, STATES, ACTIONS))
-        policy, values = np.empty((HORIZON, STATES, ACTIONS)), np.empty((HORIZON + 1, STATES))
-        compiled.optimistic_plan(kernel, rewards, *widths, admissible.view(np.uint8), policy, values)
-        value = np.zeros(STATES)
-        for h in reversed(range(HORIZON)):
-            gains = rewards + widths[0] + kernel @ value + abs(value).max() * widths[1]
-            gains[~admissible] = -np.inf
-            value = np.minimum(gains.max(axis=1), HORIZON - h)
-            np.testing.assert_allclose(values[h], value, rtol=1e-12)
-            np.testing.assert_array_equal(policy[h].argmax(axis=1), gains.argmax(axis=1))
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -185,29 +70,6 @@ def test_the_curvature_of_the_softmax_is_bounded(reach, rng):
     assert np.exp(-2.0 * reach) / STATES**2 <= agent.strong_convexity * math.exp(1.0)
     linear = GLMORL(SPACE, dimension=1, link="linear")
     assert linear.strong_convexity == linear.smoothness == 1.0
-
-
-@pytest.mark.parametrize(("link", "ball"), [("logit", 0.3), ("logit", BALL), ("linear", BALL)])
-def test_the_radius_that_is_proven_holds_and_the_printed_one_is_larger(link, ball, rng):
-    """‖W - W*‖²_Z at all times of a run, but for a share δ' of the runs; λ = 4R², as the linear link needs."""
-    logit, failure, runs, ridge, failed = link == "logit", 0.05, 20, 4.0, 0
-    alpha = GLMORL(SPACE, dimension=DIMENSION, link=link, weight_norm=ball).strong_convexity
-    growth_factor, noise_factor = (4, 2 / 3) if logit else (8, 1)
-    for _ in range(runs):
-        truth, prior = GLMWorld(rng, link, ball).weights[0, 0], ridge * (STATES - logit) * ball**2
-        weights, inverses, growths = np.zeros((1, STATES, DIMENSION)), np.eye(DIMENSION)[None] / ridge, np.zeros(1)
-        broken = False
-        for count in range(1, 201):
-            x = rng.dirichlet(np.full(DIMENSION, 0.5))
-            mean = softmax(truth @ x) if logit else truth @ x
-            step = x, np.zeros(1, dtype=np.int64), rng.choice(STATES, size=1, p=mean), logit, alpha, ball
-            compiled.newton_steps(weights, inverses, growths, *step)
-            proven = prior + (growth_factor * growths[0] + noise_factor * math.log(1 / failure)) / alpha
-            assert proven <= printed_radius(prior, ball, alpha, count, growths[0], failure)
-            off = weights[0] - truth
-            broken |= np.trace(off @ np.linalg.solve(inverses[0], off.T)) > proven
-        failed += broken
-    assert failed <= failure * runs
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -362,18 +224,11 @@ def test_draws_are_spread_around_the_unperturbed_plan(link, rng):
         agent.scale, total = scale, 0.0
         for seed in range(40):
             agent.seed = seed
-            total += best - value(model, agent.policy(context))
+            total += best - policy_value(model, agent.policy(context))
         losses.append(total / 40)
     assert losses == sorted(losses, reverse=True)
     assert losses[0] > 0.05
     assert abs(losses[-1]) < 1e-9
-
-
-def value(mdp, policy):
-    total = np.zeros(mdp.states)
-    for h in reversed(range(mdp.horizon)):
-        total = (policy[h] * (mdp.rewards + mdp.transitions @ total)).sum(axis=1)
-    return float(mdp.start @ total)
 
 
 def test_draws_differ_between_seeds_and_episodes_and_not_between_askings(rng):

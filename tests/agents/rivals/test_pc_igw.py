@@ -15,7 +15,7 @@ from omg_cmdp.environments import CombinationLock
 from omg_cmdp.mdp import reachable_states
 from omg_cmdp.mdp.bellman import best_response
 from tests.agents.catalogue import build
-from tests.agents.test_exactness import an_episode, filled
+from tests.agents.models import an_episode, knowing, learning
 from tests.random_mdps import KERNELS, by_step, random_mdp, random_policy
 
 GAMMAS = (1e-3, 1.0, 30.0, 1e3, 1e6)
@@ -40,12 +40,6 @@ def ratios(mdp, gamma, policies):
     best, (_, n) = optimal_policy(mdp)[1], tuples(mdp)
     found = [(occupancy_measure(mdp, policy), best - policy_value(mdp, policy)) for policy in policies]
     return np.array([q / (2 * n + gamma * gap) for q, gap in found])
-
-
-def knowing(mdp, gamma, **more):
-    """Return an agent whose model is `mdp`."""
-    rewards = oracles.KnownRewards(mdp.rewards, horizon=mdp.horizon)
-    return PCIGW(mdp.space, rewards, oracles.KnownDynamics(filled(mdp), horizon=mdp.horizon), gamma, **more)
 
 
 def mean_occupancy(mdp, mixture):
@@ -130,7 +124,7 @@ def test_the_normaliser_lies_between_1_and_2n(gamma, rng):
 
 def check_the_two_inequalities(mdp, gamma, policies):
     """E_p gap <= 2n/γ (59), and q(π) <= q̄·(2n + γ·gap(π)) for every π (61)."""
-    mixture = knowing(mdp, gamma).decide("c").mixture
+    mixture = knowing(mdp, PCIGW, gamma).decide("c").mixture
     (held, n), best = tuples(mdp), optimal_policy(mdp)[1]
     gaps = [best - policy_value(mdp, policy) for policy in mixture.policies]
     assert mixture.probabilities @ gaps <= 2 * n / gamma + 1e-12
@@ -168,7 +162,7 @@ def test_the_optimum_is_not_far_above_the_mixture_whatever_the_truth(gamma, rng)
             share = 10.0 ** rng.uniform(-4, -1)
             tables[1] = tuple((1 - share) * true + share * other for true, other in zip(*tables, strict=True))
         truth, model = (TabularMDP(transitions=p, rewards=r, horizon=4, start=start) for p, r in tables)
-        mixture = knowing(model, gamma).decide("c").mixture
+        mixture = knowing(model, PCIGW, gamma).decide("c").mixture
         believed = mixture.probabilities @ [policy_value(model, policy) for policy in mixture.policies]
         values = best_response(truth, truth.reward_steps)[1]
         errors = (
@@ -182,7 +176,7 @@ def test_the_optimum_is_not_far_above_the_mixture_whatever_the_truth(gamma, rng)
 @pytest.mark.parametrize("gamma", [0.1, 10.0, 1e4])
 def test_one_step_is_inverse_gap_weighting_as_for_omg(gamma, rng):
     mdp = TabularMDP(transitions=np.ones((1, 5, 1)), rewards=rng.random((1, 5)), horizon=1)
-    mixture = knowing(mdp, gamma).decide("c").mixture
+    mixture = knowing(mdp, PCIGW, gamma).decide("c").mixture
     known = oracles.KnownRewards(mdp.rewards, horizon=1), oracles.KnownDynamics(mdp.transitions, horizon=1)
     omg = OMG(mdp.space, *known, gamma, episodes=10**13).policy("c")
     np.testing.assert_allclose(np.tensordot(mixture.probabilities, mixture.policies, 1), omg, atol=1e-7)
@@ -190,7 +184,7 @@ def test_one_step_is_inverse_gap_weighting_as_for_omg(gamma, rng):
 
 def test_the_more_gamma_the_less_exploration(rng):
     mdp = random_mdp(rng, 3, 3, 3, kernel="dense", rewards="uniform")
-    few, many = (knowing(mdp, gamma).decide("c").mixture for gamma in (1e12, 1e-12))
+    few, many = (knowing(mdp, PCIGW, gamma).decide("c").mixture for gamma in (1e12, 1e-12))
     assert few.probabilities[0] == pytest.approx(1.0, abs=1e-6)
     np.testing.assert_array_equal(few.policies[0], optimal_policy(mdp)[0])
     np.testing.assert_allclose(many.probabilities, 1.0 / len(many.probabilities))
@@ -198,7 +192,7 @@ def test_the_more_gamma_the_less_exploration(rng):
 
 def test_a_policy_is_drawn_as_often_as_it_should(rng):
     mdp = random_mdp(rng, 2, 3, 2, kernel="dense", rewards="uniform")
-    decisions = [knowing(mdp, 5.0, seed=seed).decide("c") for seed in range(1500)]
+    decisions = [knowing(mdp, PCIGW, 5.0, seed=seed).decide("c") for seed in range(1500)]
     policies, probabilities = decisions[0].mixture
     drawn = np.array([[np.array_equal(d.policy, policy) for policy in policies] for d in decisions])
     assert (drawn.sum(axis=1) == 1).all()
@@ -220,29 +214,23 @@ def test_the_draw_belongs_to_the_episode(rng):
 @pytest.mark.parametrize("seed_given", [-1, 2.5, "three", None])
 def test_seeds_that_are_none_are_refused(seed_given):
     with pytest.raises(ValueError, match="`seed` must be an integer of at least 0"):
-        on(CombinationLock(), PCIGW, seed=seed_given)
+        learning(CombinationLock(), PCIGW, seed=seed_given)
 
 
 def test_regret_is_that_of_the_mixture():
     world = CombinationLock(context_count=2, transition_class_size=4)
     seen = []
-    simulate(world, IID(world.contexts), on(world, PCIGW), 30, observe=seen.append)
+    simulate(world, IID(world.contexts), learning(world, PCIGW), 30, observe=seen.append)
     for played in seen:
         policies, probabilities = played.decision.mixture
         values = [policy_value(played.truth.mdp, policy) for policy in policies]
         assert played.value == pytest.approx(probabilities @ values, abs=1e-12)
 
 
-def on(world, kind, *more, **named):
-    rewards = oracles.FiniteRewards(world.reward_functions, horizon=world.space.horizon)
-    dynamics = oracles.FiniteDynamics(world.transition_functions, horizon=world.space.horizon)
-    return kind(world.space, rewards, dynamics, *more, **named)
-
-
 def test_the_lock_is_opened(seed):
-    """Greedy leaves by the exit for ever; PC-IGW covers the positions behind the keys, and stops losing."""
+    """Greedy always takes the exit; PC-IGW covers the positions behind the keys, and stops losing."""
     world = CombinationLock(seed=seed)
     run = functools.partial(simulate, world, IID(world.contexts), episodes=600, seed=seed)
-    ours, greedy = run(agent=on(world, PCIGW)).regret, run(agent=on(world, Greedy)).regret
+    ours, greedy = run(agent=learning(world, PCIGW)).regret, run(agent=learning(world, Greedy)).regret
     assert ours[300:].sum() <= 0.25 * ours.sum()
     assert ours.sum() <= 0.5 * greedy.sum()

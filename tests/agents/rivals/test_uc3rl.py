@@ -1,4 +1,4 @@
-"""UC³RL: what is kept is what the counterfactual loop of the paper computes; optimism; and who can make it fail."""
+"""UC³RL: what is kept is what the counterfactual loop of the paper computes; bonuses; RM-UCDD; the boundary."""
 
 import math
 
@@ -6,47 +6,14 @@ import numpy as np
 import pytest
 
 import omg_cmdp as omg
-from omg_cmdp.adversaries import IID, WorstRegret
-from omg_cmdp.agents import UC3RL, Greedy, uc3rl_kernels
-from omg_cmdp.agents.rivals.uc3rl import theoretical_scales
-from omg_cmdp.environments import Decoy
+from omg_cmdp.adversaries import IID
+from omg_cmdp.agents import UC3RL, Greedy
+from omg_cmdp.agents.kernels import counterfactual as compiled
 from omg_cmdp.mdp import occupancy_measure
 from omg_cmdp.mdp.bellman import best_response
-from omg_cmdp.oracles import (
-    FiniteDynamics,
-    FiniteRewards,
-    OfflineFiniteDynamics,
-    OfflineFiniteRewards,
-    OfflineLinearRewards,
-    OfflineSoftmaxDynamics,
-)
+from omg_cmdp.oracles import FiniteDynamics, FiniteRewards, OfflineLinearRewards, OfflineSoftmaxDynamics
+from tests.agents.small_world import ACTIONS, HORIZON, LABELS, MASK, SPACES, STATES, Small
 from tests.random_mdps import random_mdp
-
-STATES, ACTIONS, HORIZON, FUNCTIONS = 3, 3, 4, 16
-LABELS = ("a", "b", "c", "d")
-MASK = np.array([[True, True, True], [False, True, True], [True, False, True]])
-SPACES = {
-    "plain": omg.Space(states=STATES, actions=ACTIONS, horizon=HORIZON),
-    "restricted": omg.Space(states=STATES, actions=ACTIONS, horizon=HORIZON, start=[0.5, 0.2, 0.3], admissible=MASK),
-}
-
-
-class Small(omg.ContextualMDP):
-    """Random classes of sixteen functions, not far from one another; the sixth are true."""
-
-    def __init__(self, rng, space=SPACES["plain"]):
-        self.space = space
-        self.rewards = {c: rng.uniform(0.4, 0.6, (FUNCTIONS, HORIZON, STATES, ACTIONS)) for c in LABELS}
-        self.kernels = {c: rng.dirichlet(np.full(STATES, 5.0), (FUNCTIONS, STATES, ACTIONS)) for c in LABELS}
-
-    def mdp(self, context):
-        return self.space.mdp(transitions=self.kernels[context][5], rewards=self.rewards[context][5])
-
-    def offline(self):
-        return (
-            OfflineFiniteRewards(self.rewards, horizon=HORIZON),
-            OfflineFiniteDynamics(self.kernels, horizon=HORIZON, smoothing=1e-3),
-        )
 
 
 def plain_loop(agent, fits, lengths, context):
@@ -126,7 +93,7 @@ def test_compiled_rounds_are_plans_and_their_occupancies(rng):
         rewards = mdp.reward_steps + bonus
         policies, occupancies = np.empty((2, 1, *rewards.shape))
         kernel, _, start, admissible = mdp.raw
-        uc3rl_kernels.rehearse(kernel[None], rewards[None], start, admissible, policies, occupancies)
+        compiled.plan_round(kernel[None], rewards[None], start, admissible, policies, occupancies)
         policy, _ = best_response(mdp, rewards, cap=1.0)
         assert np.array_equal(policies[0], policy)
         np.testing.assert_allclose(occupancies[0], occupancy_measure(mdp, policy), rtol=0, atol=1e-12)
@@ -139,10 +106,10 @@ def test_contexts_do_not_mix_in_a_compiled_round(rng):
     rewards = np.stack([model.raw[1] for model in models])
     start, admissible = models[0].raw[2:]
     together, alone = np.empty((2, *rewards.shape)), np.empty((2, *rewards.shape))
-    uc3rl_kernels.rehearse(kernels, rewards, start, admissible, *together)
+    compiled.plan_round(kernels, rewards, start, admissible, *together)
     for i in range(len(LABELS)):
         here = slice(i, i + 1)
-        uc3rl_kernels.rehearse(kernels[here], rewards[here], start, admissible, *alone[:, here])
+        compiled.plan_round(kernels[here], rewards[here], start, admissible, *alone[:, here])
     assert np.array_equal(together, alone)
 
 
@@ -177,9 +144,6 @@ def test_listing_more_contexts_changes_nothing_for_the_others(rng):
     many = UC3RL(world.space, *world.offline(), contexts=LABELS)
     ledgers = [omg.simulate(world, IID(LABELS[:2]), each, 40) for each in (few, many)]
     assert np.array_equal(ledgers[0].regret, ledgers[1].regret)
-
-
-# RM-UCDD
 
 
 def test_rm_ucdd_plays_every_action_once_and_counts_choices(rng):
@@ -227,128 +191,6 @@ def test_rare_states_are_explored_more():
     settings = {"counts": "policy", "scale": 0.01, "contexts": LABELS}
     sure, rare = (UC3RL(SPACES["plain"], *oracles, reachability=p, **settings) for p in (1.0, 0.5))
     np.testing.assert_allclose(rare.bonus("a"), 2.0 * sure.bonus("a"))
-
-
-# The lemmas of the analysis
-
-
-@pytest.mark.parametrize("scale", [1e-4, 0.1])
-def test_the_plan_is_optimistic_up_to_the_in_sample_error(scale, rng):
-    """V* - Ṽ <= Σ d*·W·[(f* - f̂)²/(2β_R) + H·‖P* - P̂‖₁²/(2β_P)], in every round and context."""
-    world = Small(rng)
-    agent = UC3RL(world.space, *world.offline(), contexts=LABELS, scale=scale, episodes=80)
-    run, beta, gaps = omg.Run(world, IID(LABELS), agent), scale * math.sqrt(80), []
-    for _ in range(80):
-        for context in LABELS:
-            model, truth = agent.model(context), world.truth(context)
-            _, values = best_response(model, model.reward_steps + agent.bonus(context), cap=1.0)
-            best_policy, best = truth.best
-            squares = (truth.mdp.reward_steps - model.reward_steps) ** 2
-            moved = np.abs(truth.mdp.kernel - model.kernel).sum(axis=-1) ** 2
-            errors = (squares + HORIZON * moved) / (2.0 * beta)
-            gaps.append(best - world.space.start @ values[0])
-            weights = occupancy_measure(truth.mdp, best_policy) * agent.visits(context)
-            assert gaps[-1] <= (weights * errors).sum() + 1e-9
-        run.advance(1)
-    assert scale > 1e-3 or max(gaps) > 0.0  # with next to no bonus it is not optimistic by itself
-
-
-def test_potential_lemma(rng):
-    """Σ x_t/(1 + Σ_{i<t} x_i) <= log(1 + T)/log 2 for x in [0, 1]: so much bonus is handed out, for each tuple."""
-    world = Small(rng)
-    agent = UC3RL(world.space, *world.offline(), contexts=LABELS, scale=0.3)
-    run, before, handed_out = omg.Run(world, IID(LABELS), agent), {c: agent.visits(c) for c in LABELS}, 0.0
-    for _ in range(100):
-        run.advance(1)
-        after = {c: agent.visits(c) for c in LABELS}
-        steps = np.stack([after[c] - before[c] for c in LABELS])
-        assert steps.min() >= 0.0
-        assert steps.max() <= 1.0 + 1e-12
-        handed_out += steps / np.stack([before[c] for c in LABELS])
-        before = after
-    assert handed_out.max() <= math.log1p(100) / math.log(2.0)
-    drawn = np.concatenate([np.ones((500, 1)), rng.random((500, 20)) ** 10, rng.random((500, 20))], axis=1)
-    sums = 1.0 + np.cumsum(drawn, axis=0) - drawn
-    assert (drawn / sums).sum(axis=0).max() <= math.log1p(500) / math.log(2.0)
-
-
-def test_the_theoretical_bonus_exceeds_any_reward():
-    """S = 5, A = 3, H = 5, 32 functions each, T = 10⁴: after a visit in every round it is still above 1."""
-    space = omg.Space(states=5, actions=3, horizon=5)
-    rewards, dynamics = theoretical_scales(space, episodes=10**4, reward_functions=32, dynamics_functions=32)
-    root = math.sqrt(10**4)
-    assert min(1, rewards / (2 * root)) + 5 * min(2, dynamics / (2 * root)) > 1.0
-
-
-# Regret
-
-
-@pytest.mark.parametrize("how", [{"counts": "occupancy"}, {"counts": "policy"}])
-def test_regret_is_sublinear_if_contexts_are_drawn(how):
-    world = Decoy(seed=1)
-    oracles = (
-        OfflineFiniteRewards(world.reward_functions, horizon=4),
-        OfflineFiniteDynamics(world.transition_functions, horizon=4),
-    )
-    agent = UC3RL(world.space, *oracles, contexts=world.contexts, scale=(0.1, 0.0), episodes=800, **how)
-    regret = omg.simulate(world, IID(world.contexts), agent, 800).regret
-    assert regret[:200].sum() > 5.0
-    assert regret[400:].sum() < 0.2 * regret[:400].sum()
-
-
-class Twins(omg.ContextualMDP):
-    """H = 1, a safe arm of mean .5 and a risky one: .1 in context "bad"; in "good" either .1, or in truth .9."""
-
-    space = omg.Space(states=1, actions=2, horizon=1)
-    contexts = ("bad", "good")
-    kernel = np.ones((1, 1, 2, 1))
-
-    def __init__(self):
-        says_bad, says_good = [[0.5, 0.1]], [[0.5, 0.9]]
-        self.rewards = {"bad": [says_bad, says_bad], "good": [says_bad, says_good]}
-
-    def mdp(self, context):
-        return self.space.mdp(transitions=self.kernel[0], rewards=self.rewards[context][1])
-
-    def oracles(self, rewards, dynamics):
-        return rewards(self.rewards, horizon=1), dynamics(lambda context: self.kernel, horizon=1)
-
-
-@pytest.mark.parametrize("counts", ["occupancy", "policy"])
-@pytest.mark.parametrize("scale", [0.01, 0.1, 1.0, 10.0])
-def test_an_adversary_makes_the_regret_linear_whatever_the_bonus(scale, counts):
-    """Why contexts must be drawn: in `Twins` an adversary takes .4 in every round, and teaches nothing.
-
-    The first function is the fit until the risky arm is tried on "good". The fit says the same of both contexts, hence
-    so do the counts, which grow whether or not a context is shown, and both would play alike. While that is the safe
-    arm, "good" is shown: .4 lost, nothing learned. As soon as it is the risky arm, "bad" is: .4 lost, nothing learned.
-    """
-    world = Twins()
-    offline = world.oracles(OfflineFiniteRewards, OfflineFiniteDynamics)
-    settings = {"contexts": world.contexts, "scale": (scale, 0.0), "counts": counts}
-    agent = UC3RL(world.space, *offline, **settings)
-    regret = omg.simulate(world, WorstRegret(world.contexts), agent, 400).regret
-    np.testing.assert_allclose(regret, 0.4)
-
-
-@pytest.mark.parametrize("adversary", [WorstRegret, IID])
-def test_where_that_adversary_meets_omg_it_takes_little(adversary):
-    """OMG plays both arms with some probability, and a context that it is shown for its regret teaches it."""
-    world = Twins()
-    online = world.oracles(FiniteRewards, FiniteDynamics)
-    for gamma in ("adaptive", lambda t: 10.0 * math.sqrt(t)):
-        agent = omg.OMG(world.space, *online, gamma)
-        assert omg.simulate(world, adversary(world.contexts), agent, 400).regret.sum() < 10.0
-
-
-def test_in_the_same_world_drawn_contexts_do_no_harm():
-    world = Twins()
-    offline = world.oracles(OfflineFiniteRewards, OfflineFiniteDynamics)
-    agent = UC3RL(world.space, *offline, contexts=world.contexts, scale=(0.3, 0.0))
-    assert omg.simulate(world, IID(world.contexts), agent, 400).regret.sum() < 10.0
-
-
-# The boundary
 
 
 @pytest.mark.parametrize(
@@ -401,7 +243,7 @@ def test_a_context_that_is_not_listed_is_refused_and_teaches_nothing(rng):
 
 
 @pytest.mark.parametrize("change", [{"contexts": LABELS[:3]}, {"contexts": None}, {"scale": 0.2}, {"counts": "policy"}])
-def test_states_of_another_make_are_refused(change, rng):
+def test_states_saved_with_other_settings_are_refused(change, rng):
     world = Small(rng)
     agent = UC3RL(world.space, *world.offline(), contexts=LABELS)
     other = UC3RL(world.space, *world.offline(), **({"contexts": LABELS} | change))

@@ -8,7 +8,7 @@ import pytest
 from omg_cmdp import ContextualMDP, Space, TabularMDP, Trajectory, adversaries, optimal_policy, simulate
 from omg_cmdp.agents import UCBVI, Blind, Clusters, PerBall, PerContext
 from omg_cmdp.environments import SoftmaxWorld
-from tests.agents.test_exactness import an_episode
+from tests.agents.models import an_episode
 
 STATES, ACTIONS, HORIZON = 3, 2, 4
 SPACE = Space(states=STATES, actions=ACTIONS, horizon=HORIZON)
@@ -127,7 +127,7 @@ def test_balls_at_the_extremes(radius, other):
 
 
 def test_a_blind_agent_fails_where_contexts_disagree():
-    """In every step any policy loses .8 in one of two contexts: .4 each on average, for ever."""
+    """In every step any policy loses .8 in one of two contexts: .4 each on average, forever."""
     world, contexts, count = TwoMinds(), ["left", "right"], 800
     regrets = {}
     for cover in (Blind(), PerContext()):
