@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 Context = Any
 """A vector of numbers, or a hashable label."""
@@ -54,6 +55,42 @@ def label_index(labels: Iterable[Hashable]) -> dict[Hashable, int]:
     if not index:
         raise ValueError("`contexts` must list at least one label, got none")
     return index
+
+
+def check_same_kind(name: str, context: Context, first: Context) -> None:
+    """Raise unless `context` has the shape of the `first` one and, like it, holds numbers or labels."""
+
+    def kind(value: Context) -> str:
+        array = np.asarray(value)
+        return f"{'numbers' if array.dtype.kind in 'biuf' else 'labels'} of shape {array.shape}"
+
+    wanted = kind(first)
+    try:
+        got = kind(context)
+    except ValueError:  # a ragged one
+        got = f"{context!r:.60}"
+    if got != wanted:
+        raise ValueError(
+            f"`{name}` must all be {wanted} like the first one, got {got}: describe each by the same features"
+        )
+
+
+def context_numbers(context: Context) -> NDArray[np.float64] | None:
+    """Return a context as features, (d,); None for a label."""
+    array = np.atleast_1d(np.asarray(context))
+    is_label = np.ndim(context) == 0 and array.dtype.kind != "f"
+    return None if is_label or array.dtype.kind not in "biuf" else array.astype(np.float64).reshape(-1)
+
+
+def context_vectors(contexts: Sequence[Context]) -> NDArray[np.float64]:
+    """Return the contexts as vectors, (C, d): labels become unit vectors.
+
+    >>> context_vectors(["a", "b"])
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    numbers = [vector for context in contexts if (vector := context_numbers(context)) is not None]
+    return np.array(numbers) if len(numbers) == len(contexts) > 0 else np.eye(len(contexts))
 
 
 def context_to_json(context: Context) -> str:

@@ -23,7 +23,7 @@ LAYERS = {
     "environments": {"mdp"},
     "adversaries": {"mdp", "environments.base"},
     "logs": {"mdp", "oracles", "agents.base"},
-    "runs": {"mdp", "planning", "agents", "environments", "adversaries", "logs"},
+    "runs": {"mdp", "planning", "theory", "agents", "environments", "adversaries", "logs"},
     "studies": {"mdp", "oracles", "theory", "agents", "environments", "adversaries", "logs", "runs"},
     "reports": {"agents", "theory", "runs", "studies"},
     "checks": {"mdp", "planning", "oracles", "environments", "adversaries", "agents", "theory"},

@@ -6,28 +6,20 @@ import abc
 import functools
 from collections import OrderedDict
 from collections.abc import Hashable
-from typing import NamedTuple
 
 import numpy as np
 
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.jit import lazy
-from omg_cmdp.mdp.episode import Trajectory
+from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.mdp.truth import Truth
-from omg_cmdp.validation import FloatArray, float_table
+from omg_cmdp.validation import FloatArray, float_table, in_range
 
 kernels = lazy("omg_cmdp.mdp.kernels")
 
 KEPT_CONTEXTS = 4096
 """The truth about the contexts used last is kept for so many of them."""
-
-
-class Draw(NamedTuple):
-    """One sampled episode, and the probability with which each action was taken."""
-
-    trajectory: Trajectory
-    propensities: FloatArray
 
 
 class ContextualMDP(abc.ABC):
@@ -68,7 +60,7 @@ class ContextualMDP(abc.ABC):
         """Return V*(context)."""
         return self.truth(context).best[1]
 
-    def sample(self, context: Context, policy: FloatArray, generator: np.random.Generator) -> Draw:
+    def sample(self, context: Context, policy: FloatArray, generator: np.random.Generator) -> Episode:
         """Play `policy` (H, S, A) for one episode in the MDP of `context`; 3H + 1 random numbers are used."""
         mdp, horizon = self.truth(context).mdp, self.space.horizon
         # Any agent may have made it, and the propensities are only as true as its rows.
@@ -81,7 +73,8 @@ class ContextualMDP(abc.ABC):
         if getattr(self.draw_reward, "__func__", None) is not ContextualMDP.draw_reward:
             pairs = zip(means.tolist(), uniforms[2 * horizon + 1 :].tolist(), strict=True)
             earned = float_table("rewards", [self.draw_reward(mean, uniform) for mean, uniform in pairs])
-        return Draw(Trajectory.of_arrays(context, states, actions, earned), propensities)
+            in_range("rewards", earned, 0.0, 1.0)
+        return Episode.of_arrays(context, states, actions, earned, propensities, horizon)
 
     def _checked(self, mdp: TabularMDP) -> TabularMDP:
         space = self.space

@@ -31,6 +31,7 @@ import numpy as np
 
 from omg_cmdp.contexts import alike
 from omg_cmdp.logs.log import Log
+from omg_cmdp.mdp.bellman import policy_values
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import ROW_SUM_TOLERANCE, FloatArray, first_index
 
@@ -56,9 +57,10 @@ class Estimate(NamedTuple):
 def importance_sampling(log: Log, policy: Policy, *, weighted: bool = False) -> Estimate:
     """Return the per-decision importance sampling estimate of the value of `policy`.
 
-    >>> from omg_cmdp.mdp import Space, Trajectory
-    >>> played = [Trajectory(context="c", states=[0, 0], actions=[a], rewards=[a]) for a in (0, 1, 0, 1)]
-    >>> log = Log(Space(states=1, actions=2, horizon=1), played, np.full((4, 1), 0.5))
+    >>> from omg_cmdp import Episode, Space
+    >>> arms = {"context": "c", "states": [0, 0], "propensities": [0.5]}
+    >>> episodes = [Episode(**arms, actions=[a], rewards=[a]) for a in (0, 1, 0, 1)]
+    >>> log = Log(Space(states=1, actions=2, horizon=1), episodes)
     >>> importance_sampling(log, lambda context: np.array([[[0.2, 0.8]]])).value  # action 1 pays 1
     0.8
     """
@@ -71,22 +73,27 @@ def doubly_robust(log: Log, policy: Policy, model: Model, *, weighted: bool = Fa
 
 
 def _estimate(log: Log, policy: Policy, model: Model | None, weighted: bool) -> Estimate:
-    if log.propensities is None:
+    propensities = log.propensities
+    if propensities is None:
         raise ValueError("`log` must hold propensities, the probabilities with which its actions were taken, got none")
+    if not len(log):
+        raise ValueError("`log` must hold at least one episode, got none")
     states, actions, gains = log.states, log.actions, log.rewards
     chosen, first, steps = np.empty(actions.shape), np.zeros(len(log)), np.arange(log.space.horizon)
-    for places in alike(trajectory.context for trajectory in log.trajectories):
-        context = log.trajectories[places[0]].context
+    contexts, (low, high) = log.contexts, log.reward_range
+    for places in alike(contexts):
+        context = contexts[places[0]]
         table = log.space.checked_policy(policy(context))
         chosen[places] = table[steps, states[places, :-1], actions[places]]
         if model is not None:
-            values, action_values = _values(_checked_model(log, model(context)), table, log.reward_range)
+            believed = _checked_model(log, model(context))
+            values, action_values = policy_values(believed, table, low + (high - low) * believed.reward_steps)
             first[places] = values[0, states[places, 0]]
             # What came was r + V̂_{h+1}, and Q̂_h was expected.
             gains[places] += (
                 values[steps + 1, states[places, 1:]] - action_values[steps, states[places, :-1], actions[places]]
             )
-    return _mean(first, _weights(chosen, log.propensities), gains, weighted)
+    return _mean(first, _weights(chosen, propensities), gains, weighted)
 
 
 def _mean(first: FloatArray, weights: FloatArray, gains: FloatArray, weighted: bool) -> Estimate:
@@ -131,14 +138,3 @@ def _checked_model(log: Log, model: TabularMDP | None) -> TabularMDP:
     if sizes != got:
         raise ValueError(f"`model` must return an MDP of the log's states, actions and horizon {sizes}, got {got}")
     return model
-
-
-def _values(mdp: TabularMDP, policy: FloatArray, reward_range: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
-    """Return V (H + 1, S) and Q (H, S, A) of `policy`, for rewards low + (high - low)·r in the place of r."""
-    low, high = reward_range
-    values, action_values = np.zeros((mdp.horizon + 1, mdp.states)), np.empty(policy.shape)
-    for h in reversed(range(mdp.horizon)):
-        kernel, rewards = mdp.kernel[h % len(mdp.kernel)], mdp.reward_steps[h % len(mdp.reward_steps)]
-        action_values[h] = low + (high - low) * rewards + kernel @ values[h + 1]
-        values[h] = (policy[h] * action_values[h]).sum(axis=1)
-    return values, action_values

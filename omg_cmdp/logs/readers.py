@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, context_from_json
 from omg_cmdp.logs.log import Log
-from omg_cmdp.mdp.episode import Trajectory
+from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.tabular import Space
 from omg_cmdp.validation import FloatArray, first_index, interval
 
@@ -56,7 +57,7 @@ def read_frame(
     >>> rows = {"episode": [7, 7], "step": [0, 1], "age": [0.4, 0.4], "state": [0, 1], "action": [1, 0]}
     >>> frame = pandas.DataFrame({**rows, "reward": [0.0, 1.0], "next_state": [1, 1], "propensity": [0.5, 0.5]})
     >>> log = read_frame(frame, Space(states=2, actions=2, horizon=2), context=["age"])
-    >>> log.trajectories[0].context, log.trajectories[0].states
+    >>> log.episodes[0].context, log.episodes[0].states
     (array([0.4]), array([0, 1, 1]))
     """
     table = _Steps(frame, _names(columns or {}), space.horizon)
@@ -71,11 +72,11 @@ def read_frame(
     if table.names["propensity"] in frame:
         propensities = table.numbers("propensity")
         table.refuse("propensity", ~((propensities > 0.0) & (propensities <= 1.0)), "lie in (0, 1]")
-    trajectories = [
-        Trajectory(context=c, states=s, actions=a, rewards=r)
-        for c, s, a, r in zip(table.contexts(context or _usual(frame)), visited, actions, rewards, strict=True)
-    ]
-    return Log(space, trajectories, propensities, reward_range=reward_range)
+    contexts, chances = table.contexts(context or _usual(frame)), propensities
+    rows = zip(contexts, visited, actions, rewards, chances if chances is not None else repeat(None), strict=False)
+    log = Log(space, reward_range=reward_range)
+    log.episodes = [Episode.of_arrays(*row, space.horizon) for row in rows]
+    return log
 
 
 def read_export(frame: pandas.DataFrame, space: Space) -> Log:
@@ -88,17 +89,14 @@ def read_export(frame: pandas.DataFrame, space: Space) -> Log:
     if "world" in frame and frame["world"].nunique() > 1:
         raise ValueError(f"column 'world' must hold one world, got {frame['world'].unique().tolist()}: choose one")
     given = [name for name in LISTS if name in frame]
-    trajectories, propensities = [], []
+    log = Log(space)
     for row, context, *lists in zip(frame.index, frame["context"], *(frame[name] for name in given), strict=True):
         try:
-            states, actions, rewards, *chances = (json.loads(x) if isinstance(x, str) else x for x in lists)
-            episode = Trajectory(context=context_from_json(context), states=states, actions=actions, rewards=rewards)
-            Log(space, [episode], *([each] for each in chances))  # which says what is wrong, if anything is
+            arrays = (json.loads(each) if isinstance(each, str) else each for each in lists)
+            log.add(Episode(context=context_from_json(context), **dict(zip(given, arrays, strict=True))))
         except (TypeError, ValueError) as error:
             raise ValueError(f"row {row} must hold an episode of the space: {error}") from error
-        trajectories.append(episode)
-        propensities += chances
-    return Log(space, trajectories, propensities or None)
+    return log
 
 
 def _usual(frame: pandas.DataFrame) -> str | list[str]:

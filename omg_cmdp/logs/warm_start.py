@@ -32,9 +32,9 @@ def warm_start(agent: A, log: Log) -> A:
     before: Mapping[str, NDArray[Any]] | None = None
     with contextlib.suppress(NotImplementedError):
         before = agent.state()
-    for place, trajectory in enumerate(log.trajectories):
+    for place, episode in enumerate(log.episodes):
         try:
-            agent.update(trajectory)
+            agent.update(episode)
         except Exception as error:
             if before is not None:
                 agent.load_state(before)

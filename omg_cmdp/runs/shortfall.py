@@ -19,7 +19,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Context, alike
 from omg_cmdp.environments.gymnasium.worlds import SampledWorld
-from omg_cmdp.runs.play import EpisodeLog
+from omg_cmdp.logs.log import Log
 from omg_cmdp.validation import FloatArray, positive_integer, probability, seed_number
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def shortfall(
     world: SampledWorld,
-    log: EpisodeLog,
+    log: Log,
     policies: Mapping[str, Callable[[Context], FloatArray]],
     *,
     rollouts: int = 400,

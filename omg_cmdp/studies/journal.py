@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import Context, context_key, context_to_json
 from omg_cmdp.environments.base import KEPT_CONTEXTS
 from omg_cmdp.persistence import State
-from omg_cmdp.runs.accounting import Round
 from omg_cmdp.runs.ledger import COLUMNS, Ledger
+from omg_cmdp.theory.rounds import Round
 from omg_cmdp.validation import FloatArray
 
 if TYPE_CHECKING:
@@ -60,14 +60,14 @@ class Journal:
         """The regret of the first half of all episodes."""
         self._trajectories = trajectories
         self._chunks: list[dict[str, Any]] = []
-        self._rounds: list[tuple[NDArray[Any], ...]] = []
+        self._rounds: list[tuple[Any, ...]] = []
         self._texts: dict[Hashable, str] = {}
 
     def observe(self, played: Round) -> None:
         """Keep the trajectory of an episode, if it has a row."""
         if kept(played.episode, self.episodes):
-            path, propensities = played.draw
-            self._rounds.append((path.states, path.actions, path.rewards, propensities))
+            episode = played.played
+            self._rounds.append((episode.states, episode.actions, episode.rewards, episode.propensities))
 
     def enter(self, ledger: Ledger) -> None:
         """Enter the episodes of a ledger that was drained."""

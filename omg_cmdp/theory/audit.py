@@ -8,7 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from omg_cmdp.theory import statements
-from omg_cmdp.theory.quantities import Comparison, Played, barrier
+from omg_cmdp.theory.quantities import Comparison, barrier
+from omg_cmdp.theory.rounds import Round
 from omg_cmdp.theory.statements import STATEMENTS, Sides
 from omg_cmdp.theory.totals import Totals
 
@@ -64,22 +65,22 @@ class Audit:
         self._checks: defaultdict[str, _Check] = defaultdict(_Check)
         self._run = Totals()
 
-    def __call__(self, played: Played) -> None:
+    def __call__(self, this: Round) -> None:
         """Check one round."""
-        for name, left, right in self._sides(played):
-            self._checks[name].note(played.episode, left, right)
+        for name, left, right in self._sides(this):
+            self._checks[name].note(this.episode, left, right)
 
-    def _sides(self, played: Played) -> Iterator[Sides]:
-        run, decision = self._run, played.decision
+    def _sides(self, this: Round) -> Iterator[Sides]:
+        run, decision = self._run, this.decision
         run.episodes += 1
-        run.last = played.episode
-        run.regret += played.truth.best[1] - played.value
-        yield "optimum", played.value, played.truth.best[1]
+        run.last = this.episode
+        run.regret += this.truth.best[1] - this.value
+        yield "optimum", this.value, this.truth.best[1]
         if decision.model is None:
             run.modelled = run.barred = False
             return
-        comparison = Comparison(played, decision.model)
-        run.add_model(comparison, played)
+        comparison = Comparison(this, decision.model)
+        run.add_model(comparison, this)
         yield from statements.of_the_model(comparison)
         shape = barrier(decision, comparison)
         if shape is None:

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.plan import plan
 from omg_cmdp.theory import bounds, errors
-from omg_cmdp.theory.quantities import Barrier, Comparison, Decision, ahead, dot
+from omg_cmdp.theory.quantities import Barrier, Comparison, ahead, dot
 
 REFERENCE = 1e-12
 """The certificate asked of the plan that stands for the exact one."""

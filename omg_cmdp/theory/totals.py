@@ -7,7 +7,8 @@ import math
 from collections.abc import Iterator
 
 from omg_cmdp.theory import bounds, errors
-from omg_cmdp.theory.quantities import Barrier, Comparison, Played
+from omg_cmdp.theory.quantities import Barrier, Comparison
+from omg_cmdp.theory.rounds import Round
 from omg_cmdp.theory.statements import Sides
 
 
@@ -35,13 +36,13 @@ class Totals:
     plain: bool = True
     certificate: float = 0.0
 
-    def add_model(self, c: Comparison, played: Played) -> None:
+    def add_model(self, c: Comparison, this: Round) -> None:
         """Add the errors of the model in one episode."""
         self.horizon, self.states, self.actions = c.horizon, c.model.states, c.model.actions
         self.reward_error += c.reward_error
         self.dynamics_error += c.dynamics_error
         self.policy_error += c.policy_error
-        rewards, dynamics = excess_losses(c, played)
+        rewards, dynamics = excess_losses(c, this)
         self.reward_excess += rewards
         self.dynamics_excess += dynamics
 
@@ -95,9 +96,9 @@ class Totals:
             yield "theorem, printed", self.regret, printed
 
 
-def excess_losses(c: Comparison, played: Played) -> tuple[float, float]:
+def excess_losses(c: Comparison, this: Round) -> tuple[float, float]:
     """Return how much more than the truth the model lost on the episode played: in square loss, and in log loss."""
-    path = played.draw.trajectory
+    path = this.played
     squares = logs = 0.0
     believed, true = c.model, c.truth
     steps = zip(path.states.tolist(), path.actions.tolist(), path.rewards.tolist(), strict=False)

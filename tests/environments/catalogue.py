@@ -61,6 +61,6 @@ class Learner:
         return optimal_policy(model(self.world, self.rewards.predict(context), self.dynamics.predict(context)))[0]
 
     def play(self, context, policy, generator):
-        episode = self.world.sample(context, policy, generator).trajectory
+        episode = self.world.sample(context, policy, generator)
         self.rewards.update(context, episode.states[:-1], episode.actions, episode.rewards)
         self.dynamics.update(context, episode.states[:-1], episode.actions, episode.next_states)

@@ -83,7 +83,7 @@ def test_every_episode_is_played_learned_and_logged(seed):
     assert len(log) == agent.episodes_seen == len(CONTEXTS)
     twin = make_agent(kind=omg.OMG)
     for played, context in zip(log.episodes, CONTEXTS, strict=True):
-        path, policy = played.trajectory, twin.policy(context)
+        path, policy = played, twin.policy(context)
         np.testing.assert_array_equal(path.context, context)
         steps = np.arange(played.length)
         decided = policy[steps, path.states[: played.length], path.actions[: played.length]]
@@ -97,7 +97,7 @@ def test_a_terminated_episode_waits_in_the_last_state_and_earns_nothing():
     agent = make_agent()
     log = omg.play(Corridor(), agent, sure * 4)
     played = next(played for played in log.episodes if played.length < HORIZON)
-    path, rest = played.trajectory, slice(played.length, None)
+    path, rest = played, slice(played.length, None)
     assert path.rewards[played.length - 1] == 4.0
     assert (path.states[played.length :] == 3).all()
     assert (path.rewards[rest] == 0.0).all()
@@ -121,7 +121,7 @@ def test_actions_are_drawn_with_their_propensities():
     """E[1(a)/p(a)] = 1 for every action: the mean of inverse propensities of the first action."""
     agent = Anything(gymnasium_space(Corridor(), horizon=HORIZON), reward_range=(-1.0, 4.0))
     log = omg.play(Corridor(), agent, [np.array([0.5, 0.5])] * 400)
-    weights = [(p.trajectory.actions[0] == 1) / p.propensities[0] for p in log.episodes]
+    weights = [(p.actions[0] == 1) / p.propensities[0] for p in log.episodes]
     assert np.mean(weights) == pytest.approx(1.0, abs=5.0 / np.sqrt(400))
 
 
@@ -132,7 +132,7 @@ def test_a_bad_episode_is_refused_and_the_agent_goes_on(fault, form, tmp_path):
     env, agent, clean = Corridor(), make_agent(kind=omg.OMG), make_agent(kind=omg.OMG)
     contexts = [np.array([0.5, 0.5])] * 4
     expected = omg.play(Corridor(), clean, contexts, seed=1)
-    log = omg.EpisodeLog(agent.space, reward_range=agent.reward_range)
+    log = omg.Log(agent.space, reward_range=agent.reward_range)
     omg.play(env, agent, contexts[:2], seed=1, log=log)
     before, env.fault = agent.state(), fault
     advice = {
@@ -161,7 +161,7 @@ def test_an_episode_that_the_agent_refuses_is_not_logged():
             raise ValueError("`trajectory` must be another one")
 
     agent = Refusing(gymnasium_space(Corridor(), horizon=HORIZON), reward_range=(-1.0, 4.0))
-    log = omg.EpisodeLog(agent.space, reward_range=agent.reward_range)
+    log = omg.Log(agent.space, reward_range=agent.reward_range)
     with pytest.raises(ValueError, match="another one"):
         omg.play(Corridor(), agent, CONTEXTS, log=log)
     assert len(log) == 0
@@ -260,7 +260,7 @@ def test_composed_discrete_observations_are_numbered(space, element, state):
     env = Seen(space, element)
     agent = Anything(gymnasium_space(env, horizon=HORIZON, start=state), reward_range=(-1.0, 4.0))
     log = omg.play(env, agent, CONTEXTS[:1])
-    assert log.episodes[0].trajectory.states[0] == state
+    assert log.episodes[0].states[0] == state
 
 
 def test_an_episode_that_begins_where_the_space_excludes_it_is_refused():
@@ -288,7 +288,7 @@ def test_sizes_ranges_and_names_are_checked_before_anything_is_played(tmp_path):
         ("log.txt", "ends in .csv"),
         (missing, "a folder that exists"),
         (taken, "a new file"),
-        (omg.EpisodeLog(small.space), "`log` must be of the agent's"),
+        (omg.Log(small.space), "`log` must be of the agent's"),
     ):
         with pytest.raises(ValueError, match=message):
             omg.play(Corridor(), agent, CONTEXTS, log=wrong)
@@ -299,7 +299,7 @@ def test_sizes_ranges_and_names_are_checked_before_anything_is_played(tmp_path):
     with pytest.raises(ValueError, match="`agent` must be an Agent"):
         omg.play(Corridor(), "agent", CONTEXTS)
     with pytest.raises(ValueError, match="`path` must end in"):
-        omg.EpisodeLog(agent.space).write(tmp_path / "log.json")
+        omg.Log(agent.space).write(tmp_path / "log.json")
     assert agent.episodes_seen == 0
 
 
@@ -338,7 +338,7 @@ def test_the_table_is_what_off_policy_estimates_read(logged, tmp_path):
         log = read_frame(frame, logged.space, context=["context_0", "context_1"], reward_range=logged.reward_range)
         assert len(log) == len(logged)
         np.testing.assert_allclose(log.rewards.sum(axis=1), logged.returns)
-        np.testing.assert_allclose(log.trajectories[1].context, CONTEXTS[1])
+        np.testing.assert_allclose(log.contexts[1], CONTEXTS[1])
     uniform = Anything(logged.space).policy(None)
     estimate = importance_sampling(log, lambda context: uniform)  # of the policy that was played: the mean return
     assert estimate.value == pytest.approx(logged.returns.mean(), abs=1e-9)
@@ -363,7 +363,7 @@ def test_vowpal_wabbit_reads_and_learns_from_the_log(logged, tmp_path):
     lines = path.read_text().splitlines()
     label, context, state, step = (part.strip() for part in lines[0].split("|"))
     action, cost, probability = label.split(":")
-    played = logged.episodes[0].trajectory
+    played = logged.episodes[0]
     assert (int(action), float(cost), float(probability)) == (played.actions[0] + 1, 4.0 - played.rewards[0], 0.5)
     assert (context, state, step) == ("context x0:0.9 x1:0.5", "state s0", "step h0")
     if importlib.util.find_spec("vowpalwabbit") is None:
@@ -401,7 +401,7 @@ def test_simulated_and_played_agents_learn_the_same_numbers():
     log = omg.play(cliff, played, [False, True])
     rescaled = omg.agents.Greedy(cliff.space, CountRewards(**sizes), CountDynamics(**sizes))
     low, high = cliff.reward_range
-    for path in (each.trajectory for each in log.episodes):
+    for path in log.episodes:
         rewards = (path.rewards - low) / (high - low)
         rescaled.update(omg.Trajectory(context=path.context, states=path.states, actions=path.actions, rewards=rewards))
     np.testing.assert_allclose(played.model(True).rewards, rescaled.model(True).rewards, atol=1e-12)

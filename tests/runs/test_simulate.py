@@ -86,7 +86,7 @@ def test_losses_are_those_of_the_predictions_and_add_up(case):
     assert ledger.column("dynamics_loss").sum() == pytest.approx(agent.dynamics_oracle.loss)
     for t, this in enumerate(rounds):
         kernel, rewards = by_step(this.decision.model)
-        path, steps = this.draw.trajectory, np.arange(HORIZON)
+        path, steps = this.played, np.arange(HORIZON)
         pairs = steps, path.states[:-1], path.actions
         assert ledger.column("reward_loss")[t] == pytest.approx(((rewards[pairs] - path.rewards) ** 2).sum())
         assert ledger.column("dynamics_loss")[t] == pytest.approx(-np.log(kernel[*pairs, path.next_states]).sum())
@@ -96,7 +96,7 @@ def test_propensities_are_the_policys_probabilities(case):
     run, rounds = case
     assert len(run.ledger.propensities) == EPISODES
     for kept, this in zip(run.ledger.propensities, rounds, strict=True):
-        path = this.draw.trajectory
+        path = this.played
         np.testing.assert_array_equal(kept, this.decision.policy[np.arange(HORIZON), path.states[:-1], path.actions])
         assert (kept > 0.0).all()
 
@@ -105,10 +105,10 @@ def test_rounds_are_in_order_and_complete(case):
     run, rounds = case
     assert [this.episode for this in rounds] == list(range(1, EPISODES + 1))
     assert [str(this.context) for this in rounds] == [str(context) for context in run.ledger.contexts]
-    returns = [this.draw.trajectory.rewards.sum() for this in rounds]
+    returns = [this.played.rewards.sum() for this in rounds]
     np.testing.assert_array_equal(run.ledger.column("return"), returns)
     for this in rounds:
-        this.draw.trajectory.check(run.environment.space)
+        this.played.check(run.environment.space)
         if this.decision.occupancy is not None:
             assert run.ledger.column("tuples")[this.episode - 1] == np.count_nonzero(this.decision.occupancy)
     for name in ("gamma", "certificate", "iterations"):

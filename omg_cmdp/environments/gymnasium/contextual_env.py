@@ -156,23 +156,6 @@ _ADVICE = {
 }
 
 
-def check_same_kind(name: str, context: Context, first: Context) -> None:
-    """Raise unless `context` has the shape of the `first` one, and is made of numbers, or of text, like it."""
-
-    def kind(value: Context) -> str:
-        array = np.asarray(value)
-        return f"{'numbers' if array.dtype.kind in 'biuf' else 'labels'} of shape {array.shape}"
-
-    try:
-        wanted, got = kind(first), kind(context)
-    except ValueError:  # a ragged one
-        wanted, got = kind(first), f"{context!r:.60}"
-    if got != wanted:
-        raise ValueError(
-            f"`{name}` must all be {wanted} like the first one, got {got}: describe each by the same features"
-        )
-
-
 def time_limit(env: gymnasium.Env[Any, Any]) -> int | None:
     """Return after how many steps `env` truncates its episodes; None if it does not say."""
     from gymnasium import Wrapper

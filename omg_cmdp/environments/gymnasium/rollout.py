@@ -7,13 +7,13 @@ what would have come; one that would last longer is left after H steps.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.environments.gymnasium.contextual_env import Door, Numbering
-from omg_cmdp.mdp.episode import Trajectory
+from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.tabular import Space
 from omg_cmdp.validation import FloatArray, interval
 
@@ -21,17 +21,6 @@ if TYPE_CHECKING:
     import gymnasium
 
 _UNHARMED = "nothing is learned from this episode, and the next one can be played"
-
-
-class Played(NamedTuple):
-    """One episode as it was played."""
-
-    trajectory: Trajectory
-    """All H steps, rewards in the environment's units."""
-    propensities: FloatArray
-    """The probability of each action taken, (H,); 1 after the end."""
-    length: int
-    """The number of steps before the episode ended: those that somebody decided about."""
 
 
 @final
@@ -42,7 +31,7 @@ class Stage:
         self.door, self.space, self.reward_range = door, space, checked_range(reward_range)
         self._open: gymnasium.Env[Any, Any] | None = None
 
-    def play(self, context: Context, policy: FloatArray, seed: tuple[int, ...]) -> Played:
+    def play(self, context: Context, policy: FloatArray, seed: tuple[int, ...]) -> Episode:
         """Play `policy` (H, S + 1, A) for one episode; `seed` decides about the environment's noise and the actions."""
         policy, (for_env, for_actions) = self.space.checked_policy(policy), np.random.SeedSequence(seed).spawn(2)
         self._enter(self.door.open(context))  # refuses an environment of another size before it is touched
@@ -73,7 +62,7 @@ class Stage:
                     f"`env` must run for {horizon} steps or terminate, got one truncated after {h + 1}: make agent and "
                     f"space for horizon {h + 1}, or let the environment run longer; {_UNHARMED}"
                 )
-        return Played(Trajectory.of_arrays(context, states, actions, rewards), propensities, h + 1)
+        return Episode.of_arrays(context, states, actions, rewards, propensities, h + 1)
 
     def _enter(self, env: gymnasium.Env[Any, Any]) -> None:
         """Number the observations and actions of `env`, and compare with the space."""

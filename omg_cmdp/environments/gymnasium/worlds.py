@@ -24,20 +24,19 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.contexts import Context, alike, context_key
-from omg_cmdp.environments.base import KEPT_CONTEXTS, ContextualMDP, Draw
+from omg_cmdp.contexts import Context, alike, check_same_kind, context_key
+from omg_cmdp.environments.base import KEPT_CONTEXTS, ContextualMDP
 from omg_cmdp.environments.gymnasium.contextual_env import (
     Arguments,
     Door,
     Make,
     Numbering,
-    check_same_kind,
     gymnasium_space,
 )
 from omg_cmdp.environments.gymnasium.proofs import prove_episodes, prove_played, prove_tables
 from omg_cmdp.environments.gymnasium.rollout import Stage, checked_range
 from omg_cmdp.environments.gymnasium.tables import Outcomes
-from omg_cmdp.mdp.episode import Trajectory
+from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.tabular import Space, TabularMDP
 from omg_cmdp.validation import FloatArray, positive_integer, seed_number
 
@@ -141,12 +140,11 @@ class TableWorld(ContextualMDP):
         outcomes = self.outcomes(context)
         return self.space.mdp(transitions=outcomes.transitions(), rewards=self._rescaled(outcomes.mean_rewards()))
 
-    def sample(self, context: Context, policy: FloatArray, generator: np.random.Generator) -> Draw:
+    def sample(self, context: Context, policy: FloatArray, generator: np.random.Generator) -> Episode:
         """Play `policy` for one episode; 4H + 1 random numbers are used."""
-        episode, propensities = super().sample(context, policy, generator)
-        earned = self.outcomes(context).draw(episode, generator.random(self.space.horizon))
-        path = Trajectory.of_arrays(episode.context, episode.states, episode.actions, self._rescaled(earned))
-        return Draw(path, propensities)
+        e = super().sample(context, policy, generator)
+        rewards = self._rescaled(self.outcomes(context).draw(e, generator.random(self.space.horizon)))
+        return Episode.of_arrays(e.context, e.states, e.actions, rewards, e.propensities, e.length)
 
     def original_value(self, value: float) -> float:
         """Return low·H + (high - low)·value: what a value here is worth in the environment's units.
@@ -177,7 +175,7 @@ class SampledWorld:
         check_same_kind("context", context, self.contexts[0])
         stage = Stage(self.door, self.space, self.reward_range)
         count, seed = positive_integer("episodes", episodes), seed_number(seed)
-        return np.array([stage.play(context, policy, (seed, k)).trajectory.rewards.sum() for k in range(count)])
+        return np.array([stage.play(context, policy, (seed, k)).rewards.sum() for k in range(count)])
 
 
 def _read(door: Door, context: Context) -> Outcomes:

@@ -104,7 +104,7 @@ def test_the_environment_itself_earns_what_the_tables_say(world):
     stage = Stage(world.door, world.space, world.reward_range)
     context = world.contexts[-1]
     for policy in (world.truth(context).best[0], half_best(world, context)):
-        returns = [stage.play(context, policy, (0, k)).trajectory.rewards.sum() for k in range(150)]
+        returns = [stage.play(context, policy, (0, k)).rewards.sum() for k in range(150)]
         error = 5.0 * np.std(returns) / np.sqrt(len(returns)) + 1e-9
         assert np.mean(returns) == pytest.approx(world.original_value(world.truth(context).value(policy)), abs=error)
 
@@ -113,7 +113,7 @@ def test_samples_have_the_right_means(world, rng):
     """Drawn without Gymnasium: the mean of returns is the value."""
     context = world.contexts[-1]
     policy = half_best(world, context)
-    returns = [world.sample(context, policy, rng).trajectory.rewards.sum() for _ in range(300)]
+    returns = [world.sample(context, policy, rng).rewards.sum() for _ in range(300)]
     error = 5.0 * np.std(returns) / np.sqrt(len(returns)) + 1e-9
     assert np.mean(returns) == pytest.approx(world.truth(context).value(policy), abs=error)
 
@@ -123,12 +123,14 @@ def test_samples_are_episodes_that_gymnasium_could_play(world, rng):
     low, high = world.reward_range
     for context in world.contexts:
         policy = half_best(world, context)
-        path, propensities = world.sample(context, policy, rng)
+        path = world.sample(context, policy, rng)
         original = omg.Trajectory(
             context=context, states=path.states, actions=path.actions, rewards=low + (high - low) * path.rewards
         )
         assert world.outcomes(context).first_impossible_step(original) is None
-        np.testing.assert_allclose(propensities, policy[np.arange(len(path.actions)), path.states[:-1], path.actions])
+        np.testing.assert_array_equal(
+            path.propensities, policy[np.arange(len(path.actions)), path.states[:-1], path.actions]
+        )
 
 
 def test_one_next_state_may_pay_differently():
