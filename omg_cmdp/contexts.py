@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Context = Any
 """A vector of numbers, or a hashable label."""
+
+KEPT_CONTEXTS = 4096
+"""How many contexts a `ContextCache` remembers unless told otherwise."""
+
+Value = TypeVar("Value")
 
 
 def context_key(context: Context) -> Hashable | None:
@@ -27,6 +33,52 @@ def context_key(context: Context) -> Hashable | None:
         keys = tuple(context_key(entry) for entry in context)
         return None if None in keys else (type(context), keys)
     return None
+
+
+class ContextCache(Generic[Value]):
+    """What was computed for the contexts used last; a context without a key is computed anew each time.
+
+    Values are dropped, the least recently used first, while their sizes sum to more than `most`; the last one always
+    stays. Every value has size 1 unless `size` says otherwise. `drop` is called with each value dropped.
+
+    >>> cache = ContextCache(most=2)
+    >>> [cache.get(context, str.upper) for context in ("a", "b", "a", "c")], len(cache)
+    (['A', 'B', 'A', 'C'], 2)
+    """
+
+    def __init__(
+        self,
+        most: int = KEPT_CONTEXTS,
+        *,
+        size: Callable[[Value], int] | None = None,
+        drop: Callable[[Value], None] | None = None,
+    ) -> None:
+        self._most, self._size, self._drop = most, size, drop
+        self._kept: OrderedDict[Hashable, Value] = OrderedDict()
+        self._total = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": OrderedDict(), "_total": 0}  # a copy, in another process say, starts empty
+
+    def get(self, context: Context, make: Callable[[Context], Value]) -> Value:
+        """Return `make(context)`, or what it returned before."""
+        key = context_key(context)
+        if key is None:
+            return make(context)
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+        made = self._kept[key] = make(context)
+        self._total += 1 if self._size is None else self._size(made)
+        while self._total > self._most and len(self._kept) > 1:
+            _, oldest = self._kept.popitem(last=False)
+            self._total -= 1 if self._size is None else self._size(oldest)
+            if self._drop is not None:
+                self._drop(oldest)
+        return made
 
 
 def alike(contexts: Iterable[Context]) -> list[list[int]]:

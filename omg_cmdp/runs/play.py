@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from omg_cmdp.agents.base import Agent
 from omg_cmdp.contexts import Context, check_same_kind
-from omg_cmdp.environments.gymnasium.contextual_env import Door, is_env
-from omg_cmdp.environments.gymnasium.rollout import Stage
+from omg_cmdp.environments.gymnasium.contextual_env import ContextualEnv, is_env
+from omg_cmdp.environments.gymnasium.rollout import EnvironmentPlayer
 from omg_cmdp.environments.gymnasium.worlds import SampledWorld, TableWorld
 from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.writers import FORMS
+from omg_cmdp.mdp.tabular import Space
 from omg_cmdp.validation import seed_number
 
 if TYPE_CHECKING:
@@ -52,15 +53,15 @@ def play(
     """
     if not isinstance(agent, Agent):
         raise ValueError(f"`agent` must be an Agent, got {type(agent).__name__}")
-    stage = Stage(_door(env), agent.space, getattr(agent, "reward_range", (0.0, 1.0)))
-    kept, file = _opened(log, stage)
+    player = EnvironmentPlayer(_contextual(env), agent.space, getattr(agent, "reward_range", (0.0, 1.0)))
+    kept, file = _opened(log, player.space, player.reward_range)
     seed = seed_number(seed)
     known = [*kept.contexts[:1], *(env.contexts[:1] if isinstance(env, (TableWorld, SampledWorld)) else [])]
     try:
         for context in contexts:
             for first in known:
                 check_same_kind("contexts", context, first)
-            episode = stage.play(context, agent.policy(context), (seed, len(kept)))
+            episode = player.play(context, agent.policy(context), (seed, len(kept)))
             agent.update(episode)
             kept.add(episode)
             known = known or [context]
@@ -70,9 +71,10 @@ def play(
     return kept
 
 
-def _opened(log: Log | str | os.PathLike[str] | None, stage: Stage) -> tuple[Log, Path | None]:
-    """Return the log to continue or a new one, and its file, if any; nothing is played before it could be written."""
-    space, reward_range = stage.space, stage.reward_range
+def _opened(
+    log: Log | str | os.PathLike[str] | None, space: Space, reward_range: tuple[float, float]
+) -> tuple[Log, Path | None]:
+    """Return the log to continue or a new one, and its file, if any, written once before anything is played."""
     if isinstance(log, Log):
         ours, theirs = ((each.states, each.actions, each.horizon) for each in (log.space, space))
         if ours != theirs or log.reward_range != reward_range:
@@ -89,10 +91,10 @@ def _opened(log: Log | str | os.PathLike[str] | None, stage: Stage) -> tuple[Log
     return made, made.write(file)
 
 
-def _door(env: Any) -> Door:
+def _contextual(env: Any) -> ContextualEnv:
     if isinstance(env, (TableWorld, SampledWorld)):
-        return env.door
+        return env.env
     if not is_env(env):
         kinds = "a gymnasium.Env or a world of `environments.from_gymnasium`"
         raise ValueError(f"`env` must be {kinds}, got {type(env).__name__}")
-    return Door(env)
+    return ContextualEnv(env)

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.contexts import Context, context_key, context_to_json
-from omg_cmdp.environments.base import KEPT_CONTEXTS
+from omg_cmdp.contexts import KEPT_CONTEXTS, Context, context_key, context_to_json
 from omg_cmdp.persistence import State
 from omg_cmdp.runs.ledger import COLUMNS, Ledger
 from omg_cmdp.theory.rounds import Round

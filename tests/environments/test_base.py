@@ -5,7 +5,6 @@ import pytest
 from scipy import stats
 
 from omg_cmdp import ContextualMDP, Space, TabularMDP, optimal_policy
-from omg_cmdp.environments import base
 from tests.random_mdps import random_mdp, random_policy
 
 RARE = 1e-6
@@ -191,9 +190,9 @@ def test_worlds_share_no_memory():
     assert first.truth(0.9) is not second.truth(0.9)
 
 
-def test_the_truth_of_contexts_used_longest_ago_is_dropped(monkeypatch):
-    monkeypatch.setattr(base, "KEPT_CONTEXTS", 3)
+def test_the_truth_of_contexts_used_longest_ago_is_dropped():
     world = Coins()
+    world.kept_truths = 3
     for context in ("a", "b", "c", "a", "d"):  # b is the oldest
         world.truth(context)
     assert world.asked == 4

@@ -44,7 +44,6 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.environments.data.packaged import packaged_file
 from omg_cmdp.environments.world import World, vector
 from omg_cmdp.mdp.tabular import Space
-from omg_cmdp.mdp.truth import Truth
 from omg_cmdp.validation import BoolArray, FloatArray, frozen, positive_integer, positive_number
 
 FEATURES = {"age": 4, "urea nitrogen": 37, "lactate": 30}
@@ -55,7 +54,6 @@ LEVELS = 5
 """Of fluids, and of vasopressors."""
 
 FURTHEST = 3.0
-KEPT_TRUTHS = 16
 
 
 class Tables(NamedTuple):
@@ -100,6 +98,8 @@ class ICUSepsis(World):
     >>> world.space.states, world.space.actions  # doctest: +SKIP
     (716, 25)
     """
+
+    kept_truths = 16
 
     def __init__(
         self,
@@ -148,13 +148,6 @@ class ICUSepsis(World):
         for kernel, rotation in zip(kernels, self._rotations, strict=True):
             kernel[:] = self._tilted(rotation @ patient, self._features, self._doses)
         return kernels
-
-    def truth(self, context: Context) -> Truth:
-        """Return the true MDP and its optimum; those of a few recent contexts are kept."""
-        truth = super().truth(context)
-        while len(self._truths) > KEPT_TRUTHS:
-            self._truths.popitem(last=False)
-        return truth
 
     def _transition_member(self, context: Context) -> FloatArray:
         return self._tilted(vector(context, len(FEATURES)), self._features, self._doses)

@@ -7,7 +7,6 @@ import pytest
 
 from omg_cmdp import OMG, occupancy_measure, simulate
 from omg_cmdp.adversaries import Sequence
-from omg_cmdp.environments import icu_sepsis
 from omg_cmdp.environments.data.icu_sepsis import DEATH, FEATURES, SURVIVAL, ICUSepsis, tables
 from omg_cmdp.oracles import FiniteDynamics, KnownRewards, SoftmaxDynamics
 
@@ -165,7 +164,8 @@ def test_the_dial_moves_the_truth_by_no_more_than_it_says(world):
 
 
 def test_the_truth_is_kept_for_a_few_contexts_only(world, monkeypatch):
-    monkeypatch.setattr(icu_sepsis, "KEPT_TRUTHS", 1)
+    monkeypatch.setattr(world, "kept_truths", 1)
+    world.__dict__.pop("_truths", None)
     for context in world.contexts:
         world.truth(context)
     assert len(world._truths) == 1

@@ -13,7 +13,7 @@ from gymnasium.spaces import Discrete
 
 import omg_cmdp as omg
 from omg_cmdp.environments import TableWorld, from_gymnasium
-from omg_cmdp.environments.gymnasium.rollout import Stage
+from omg_cmdp.environments.gymnasium.rollout import EnvironmentPlayer
 from omg_cmdp.oracles import CountDynamics, CountRewards
 
 
@@ -79,7 +79,7 @@ def own_value(table, start, horizon, choose):
 
 def test_optimal_values_are_those_of_the_original_problem(world):
     for context in world.contexts[:2]:
-        env = world.door.open(context).unwrapped
+        env = world.env.open(context).unwrapped
         own = own_value(env.P, env.initial_state_distrib, world.space.horizon, lambda h, s, gains: gains.max())
         assert world.original_value(world.optimal_value(context)) == pytest.approx(own, abs=1e-8)
 
@@ -87,7 +87,7 @@ def test_optimal_values_are_those_of_the_original_problem(world):
 def test_every_policy_keeps_its_place(world, rng):
     """A value here is affine in the value there, by one map for all policies: so are regrets, up to the scale."""
     context, space = world.contexts[0], world.space
-    env = world.door.open(context).unwrapped
+    env = world.env.open(context).unwrapped
     low, high = world.reward_range
     truth, best = world.truth(context), world.original_value(world.optimal_value(context))
     for _ in range(2):
@@ -101,10 +101,10 @@ def test_every_policy_keeps_its_place(world, rng):
 
 def test_the_environment_itself_earns_what_the_tables_say(world):
     """Two policies played through Gymnasium: mean returns within five standard errors."""
-    stage = Stage(world.door, world.space, world.reward_range)
+    player = EnvironmentPlayer(world.env, world.space, world.reward_range)
     context = world.contexts[-1]
     for policy in (world.truth(context).best[0], half_best(world, context)):
-        returns = [stage.play(context, policy, (0, k)).rewards.sum() for k in range(150)]
+        returns = [player.play(context, policy, (0, k)).rewards.sum() for k in range(150)]
         error = 5.0 * np.std(returns) / np.sqrt(len(returns)) + 1e-9
         assert np.mean(returns) == pytest.approx(world.original_value(world.truth(context).value(policy)), abs=error)
 
@@ -155,14 +155,14 @@ def test_frozen_lake_is_affine_in_its_success_rate():
 
 def test_ended_episodes_wait_in_one_more_state_and_earn_nothing(world):
     low, high = world.reward_range
-    states = world.door.open(world.contexts[0]).observation_space.n
+    states = world.env.open(world.contexts[0]).observation_space.n
     assert world.space.states == states + 1
     np.testing.assert_array_equal(world.space.admissible.sum(axis=1), [world.space.actions] * states + [1])
     for context in world.contexts:
         mdp = world.mdp(context)
         assert mdp.transitions[-1, 0, -1] == 1.0
         assert low + (high - low) * mdp.rewards[-1, 0] == pytest.approx(0.0, abs=1e-12)
-        table = world.door.open(context).unwrapped.P
+        table = world.env.open(context).unwrapped.P
         ending = [[sum(p for p, _, _, end in table[s][a] if end) for a in table[s]] for s in range(states)]
         np.testing.assert_allclose(mdp.transitions[:-1, :, -1], ending, atol=1e-12)
 
@@ -333,8 +333,8 @@ class Scaled(gymnasium.RewardWrapper):
     [
         ("FrozenLake-v1", {"contexts": [0.4, 0.9]}, "`contexts` must reach the environment, got the same tables"),
         (lambda: Coin(listens=False), {"contexts": [0.4, 0.9], "horizon": 4}, "`contexts` must reach the environment"),
-        ("FrozenLake-v1", {"contexts": [0.4], "arguments": "success_rate"}, "`contexts` must list two at least"),
-        ("FrozenLake-v1", {"contexts": [0.4, 0.4], "arguments": "success_rate"}, "`contexts` must list two at least"),
+        ("FrozenLake-v1", {"contexts": [0.4], "arguments": "success_rate"}, "`contexts` must list at least two"),
+        ("FrozenLake-v1", {"contexts": [0.4, 0.4], "arguments": "success_rate"}, "`contexts` must list at least two"),
         (
             "FrozenLake-v1",
             {"contexts": [0.4, (0.9, 0.1)], "arguments": "success_rate"},
