@@ -30,19 +30,6 @@ try:
 except ImportError as error:
     raise ImportError("this needs Gymnasium: pip install 'omg-cmdp[gymnasium]'") from error
 
-WORLDS = {
-    "ACTG175": "ACTG175",
-    "Bandit": "ContextualBandit",
-    "Decoy": "Decoy",
-    "ICUSepsis": "ICUSepsis",
-    "Linear": "LinearWorld",
-    "Lock": "CombinationLock",
-    "LowerBound": "LowerBound",
-    "Softmax": "SoftmaxWorld",
-    "Treatment": "TreatmentTrial",
-}
-"""The classes of `environments` by the name in their id."""
-
 Observation = dict[str, Any]
 
 
@@ -113,11 +100,19 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
 
 def register_gymnasium() -> tuple[str, ...]:
     """Register all worlds with Gymnasium, unless they are registered; return their ids."""
-    ids = {f"omg_cmdp/{name}-v0": kind for name, kind in WORLDS.items()}
-    for name, kind in ids.items():
+    names = [name for name in environments.__all__ if name not in environments.LATE]
+    kinds = [kind for name in names if isinstance(kind := getattr(environments, name), type)]
+    worlds = {_id(kind): kind.__name__ for kind in kinds if issubclass(kind, World) and kind is not World}
+    for name, kind in worlds.items():
         if name not in gymnasium.registry:
             gymnasium.register(name, entry_point=f"{__name__}:WorldEnv", kwargs={"world": kind})
-    return tuple(ids)
+    return tuple(worlds)
+
+
+def _id(kind: type[World]) -> str:
+    """Return the id of a world: a synthetic one has the name of its module, one made of data that of its class."""
+    room, module = kind.__module__.split(".")[-2:]
+    return f"omg_cmdp/{kind.__name__ if room == 'data' else module.title().replace('_', '')}-v0"
 
 
 register_gymnasium()
