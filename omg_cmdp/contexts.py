@@ -20,7 +20,7 @@ Value = TypeVar("Value")
 
 
 def context_key(context: Context) -> Hashable | None:
-    """Return what tells contexts apart: a vector's bytes, or a label; None for objects that may change in place.
+    """Return a hashable key that tells contexts apart; None for objects that may change in place.
 
     >>> context_key("a") == context_key("a"), context_key(1) == context_key(True)
     (True, False)
@@ -82,7 +82,7 @@ class ContextCache(Generic[Value]):
 
 
 def alike(contexts: Iterable[Context]) -> list[list[int]]:
-    """Return the places of each of the different `contexts`; an object that may change is like no other.
+    """Return the places of each distinct context; an object that may change in place is like no other.
 
     >>> alike(["a", "b", "a"])
     [[0, 2], [1]]
@@ -95,7 +95,7 @@ def alike(contexts: Iterable[Context]) -> list[list[int]]:
 
 
 def label_index(labels: Iterable[Hashable]) -> dict[Hashable, int]:
-    """Return the place of each of the different `labels`, the argument `contexts` of those who list them.
+    """Return the place of each distinct label in the argument `contexts` of an oracle or agent.
 
     >>> label_index(["a", "b", "a"])
     {'a': 0, 'b': 1}
@@ -146,7 +146,7 @@ def context_vectors(contexts: Sequence[Context]) -> NDArray[np.float64]:
 
 
 def context_to_json(context: Context) -> str:
-    """Return a text from which `context_from_json` makes the context again, to the bit.
+    """Return a text that `context_from_json` turns back into the context, bit for bit.
 
     >>> context_from_json(context_to_json(("a", 0.1)))
     ('a', 0.1)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context
 from omg_cmdp.logs.writers import write
 from omg_cmdp.mdp.episode import Episode
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, interval
 
 if TYPE_CHECKING:

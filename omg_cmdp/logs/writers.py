@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, alike, context_numbers, context_vectors
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.persistence import whole_file
 from omg_cmdp.validation import FloatArray
 

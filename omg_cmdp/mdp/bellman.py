@@ -1,4 +1,4 @@
-"""Backward induction: the best policy, and the exact value of any policy."""
+"""Backward induction: optimal policies, and exact values of any policy."""
 
 from __future__ import annotations
 
@@ -89,6 +89,6 @@ def policy_values(mdp: TabularMDP, policy: FloatArray, rewards: FloatArray) -> t
 def _action_values(mdp: TabularMDP, rewards: FloatArray, step: int, next_values: FloatArray) -> FloatArray:
     """Return Q_h (S, A) given V_{h+1} (S,)."""
     kernel = mdp.kernel
-    # Not a matrix product: BLAS rounds equal rows differently by their place in the table, and would break ties.
+    # Not a matrix product: BLAS may round equal rows differently, depending on their place, and so break ties.
     expected = np.einsum("saj,j->sa", kernel[step % len(kernel)], next_values)
     return np.asarray(rewards[step % len(rewards)] + expected)

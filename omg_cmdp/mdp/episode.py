@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import lazy
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, first_index, float_table, frozen, one_of_shapes, positive_integer
 
 kernels = lazy("omg_cmdp.mdp.kernels")

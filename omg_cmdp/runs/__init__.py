@@ -1,4 +1,4 @@
-"""Runs: the protocol between world, adversary and agent, and the exact ledger of what happened."""
+"""Runs: the protocol between world, adversary and agent, with an exact ledger; and play in environments, with a log."""
 
 from omg_cmdp.runs.ledger import Ledger
 from omg_cmdp.runs.play import play

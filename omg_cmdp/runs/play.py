@@ -14,7 +14,7 @@ from omg_cmdp.environments.gymnasium.rollout import EnvironmentPlayer
 from omg_cmdp.environments.gymnasium.worlds import SampledWorld, TableWorld
 from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.writers import FORMS
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import seed_number
 
 if TYPE_CHECKING:

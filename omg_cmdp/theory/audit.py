@@ -25,7 +25,7 @@ class Row:
     claim: str
     where: str
     failure: float
-    """The share of delta with which a run may violate it; 0: no run may."""
+    """A run may violate it with probability `failure`·delta; 0: no run may."""
     checks: int
     violations: int
     episode: int
@@ -45,10 +45,10 @@ class Row:
 
 
 class Audit:
-    """Observes the rounds of one run, and tells which statements of the analysis hold on it.
+    """Observes the rounds of one run, and says which statements of the analysis hold on it.
 
-    `replan` asks for a second, closer plan in every episode, the only way to check a certificate from outside. Agents
-    without a model, or without a barrier, are spared what does not apply to them.
+    `replan` computes a second, more precise plan in every episode, the only way to check a certificate from outside.
+    Statements about models or barriers are not checked for agents without them.
 
     >>> import omg_cmdp as omg
     >>> world, audit = omg.environments.SoftmaxWorld(), Audit()
@@ -98,9 +98,9 @@ class Audit:
     ) -> list[Row]:
         """Return a row for every statement that was checked, in the order of the analysis.
 
-        `reward_regret` and `dynamics_regret` are R_sq and R_log, of the oracles or bounds on them. Without them the
-        excess of the model's losses over those of the truth is taken, as it was in this run: this is what the two
-        concentration lemmas are about, and no more than the regret if the truth is in the class.
+        `reward_regret` and `dynamics_regret` are R_sq and R_log of the oracles, or bounds on them. The default is the
+        excess of the model's losses over those of the truth in this run: this is what the two concentration lemmas are
+        about, and it is at most the regret if the truth is in the class.
         """
         found = {name: check.row(name) for name, check in self._checks.items()}
         for name, left, right in self._run.sides(reward_regret, dynamics_regret, delta):
@@ -123,7 +123,7 @@ class Audit:
 
 
 class _Check:
-    """What becomes the row of one statement."""
+    """Counts for the row of one statement."""
 
     __slots__ = ("checks", "episode", "left", "right", "violations")
 
@@ -132,7 +132,7 @@ class _Check:
         self.left, self.right = -math.inf, math.inf
 
     def note(self, episode: int, left: float, right: float) -> None:
-        """Enter the two sides of one episode."""
+        """Compare the two sides in one episode."""
         self.checks += 1
         # NaN on either side counts as a violation: nothing was shown.
         if not left <= right + ROUNDING * (1.0 + abs(left) + abs(right)):
@@ -163,9 +163,9 @@ class Summary:
     name: str
     runs: int
     violated: int
-    """In how many of the runs it failed."""
+    """The number of runs in which it failed."""
     allowed: float
-    """The probability with which a run may fail."""
+    """The probability with which it may fail in a run."""
     smallest_slack: float
 
     @property
@@ -175,14 +175,14 @@ class Summary:
 
     @property
     def surprise(self) -> float:
-        """The probability of so many failing runs or more, if each failed with the probability allowed."""
+        """The probability of at least that many failures if each run failed with the probability allowed."""
         tail = range(self.violated, self.runs + 1)
         p = self.allowed
         return min(1.0, sum(math.comb(self.runs, k) * p**k * (1.0 - p) ** (self.runs - k) for k in tail))
 
 
 def combine(runs: Iterable[Audit | Sequence[Row]], delta: float = 0.05) -> list[Summary]:
-    """Return a summary of every statement over several runs: audits, or their rows for oracle regrets of your own."""
+    """Return a summary of every statement over several runs: audits, or their rows with oracle regrets of your own."""
     tables = [run.rows(delta=delta) if isinstance(run, Audit) else run for run in runs]
     summaries = []
     for name, statement in STATEMENTS.items():

@@ -1,4 +1,4 @@
-"""What the analysis talks about, for one episode: occupancy measures, values, errors of the model, the barrier."""
+"""The quantities of the analysis, for one episode: occupancy measures, values, errors of the model, the barrier."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Barrier:
 
     @functools.cached_property
     def defect(self) -> float:
-        """What Σ m·d/q̂ - Σ m + (V̂^d - V̂^q̂) may be, in size, for a plan with this certificate.
+        """The largest |Σ m·d/q̂ - Σ m + (V̂^d - V̂^q̂)| of a plan with this certificate.
 
         With q̃ the exact plan, r = q̂/q̃ and b = d/q̂ - 1 it is Σ m·(1 - r)·b, and Σ w·(r - 1 - log r) <= certificate.
         By Fenchel's inequality, for any λ > |b|: γ times it is at most λ·certificate + Σ w·(±b - λ·log(1 ± b/λ)).

@@ -69,7 +69,7 @@ class Totals:
         if self.barred:
             yield "regret, from errors", self.regret, self.exploration + self.estimation + value_error
 
-        # The lemmas hold with a negative regret too, but a bound is none the worse for 0 in its place.
+        # The lemmas hold for a negative regret too, but 0 in its place is a valid bound.
         squares = max(self.reward_excess if reward_regret is None else reward_regret, 0.0)
         logs = max(self.dynamics_excess if dynamics_regret is None else dynamics_regret, 0.0)
         rewards = errors.reward_error(horizon=horizon, delta=delta, reward_regret=squares)
@@ -97,7 +97,7 @@ class Totals:
 
 
 def excess_losses(c: Comparison, this: Round) -> tuple[float, float]:
-    """Return how much more than the truth the model lost on the episode played: in square loss, and in log loss."""
+    """Return the losses of the model minus those of the truth on the episode played: square loss, and log loss."""
     path = this.played
     squares = logs = 0.0
     believed, true = c.model, c.truth

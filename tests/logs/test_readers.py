@@ -181,9 +181,7 @@ def test_what_is_no_table_is_refused(table):
     with pytest.raises(ValueError, match="`frame` must have each column once"):
         read_frame(pandas.concat([table, table[["state"]]], axis=1), SPACE, context=VECTOR)
     for vector in ([1.0, 2.0], np.array([1.0, 2.0])):
-        with pytest.raises(
-            ValueError, match="column 'context' must be a label, and a vector stand in columns of numbers"
-        ):
+        with pytest.raises(ValueError, match="column 'context' must be a label \\(a vector needs columns of numbers"):
             read_frame(table.assign(context=[vector] * len(table)), SPACE)
     with pytest.raises(ValueError, match="`frame` must have a column 'height'"):
         read_frame(table, SPACE, context=["height"])

@@ -46,7 +46,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.environments.data.multinomial import fit
 from omg_cmdp.environments.data.packaged import packaged_file
 from omg_cmdp.environments.world import World, softmax, vector
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, frozen, positive_integer
 
 if TYPE_CHECKING:

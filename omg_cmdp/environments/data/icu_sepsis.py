@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import Context
 from omg_cmdp.environments.data.packaged import packaged_file
 from omg_cmdp.environments.world import World, vector
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import BoolArray, FloatArray, frozen, positive_integer, positive_number
 
 FEATURES = {"age": 4, "urea nitrogen": 37, "lactate": 30}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, Union
 import numpy as np
 
 from omg_cmdp.contexts import Context, ContextCache
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import positive_integer
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ Limits. What happens next depends on where in a cell the environment is: the pro
 over them is the truth. The oracles learn an average over each cell as it was visited so far, which changes with the
 policy; guarantees hold up to this misspecification, which is not measured. More cells are closer to the truth and take
 longer to learn: transitions have S²·A entries. The transformer is fixed before the first episode: once it is fitted
-again, its cells mean something else, and the agent must start over. Observations beyond those it was fitted to fall into
+again, its cells mean something else, and the agent must start over. Observations beyond those it was fitted to go to
 cells at the edge: if a random policy does not reach what a good one reaches, fit it to observations of a good one.
 """
 

@@ -18,7 +18,7 @@ from omg_cmdp.environments.gymnasium.contextual_env import ContextualEnv
 from omg_cmdp.environments.gymnasium.rollout import EnvironmentPlayer
 from omg_cmdp.environments.gymnasium.tables import Outcomes
 from omg_cmdp.mdp.episode import Episode
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray
 
 if TYPE_CHECKING:

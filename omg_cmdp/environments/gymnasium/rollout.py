@@ -14,7 +14,7 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.environments.gymnasium.contextual_env import ContextualEnv, Numbering
 from omg_cmdp.mdp.episode import Episode
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import FloatArray, interval
 

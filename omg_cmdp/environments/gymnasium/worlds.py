@@ -36,7 +36,8 @@ from omg_cmdp.environments.gymnasium.proofs import prove_episodes, prove_played,
 from omg_cmdp.environments.gymnasium.rollout import EnvironmentPlayer, checked_range
 from omg_cmdp.environments.gymnasium.tables import Outcomes
 from omg_cmdp.mdp.episode import Episode
-from omg_cmdp.mdp.tabular import Space, TabularMDP
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import FloatArray, positive_integer, seed_number
 
 RESETS = 200

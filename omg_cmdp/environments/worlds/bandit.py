@@ -16,7 +16,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.environments.world import Waves, World, unit_vectors, vector
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.environments.world import Waves, World, vector
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, distributions, frozen, positive_integer
 
 CONTEXT_CONCENTRATION = 0.25

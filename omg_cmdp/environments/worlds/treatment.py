@@ -28,7 +28,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.environments.world import World, sigmoid, vector
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, frozen, in_range, positive_integer
 
 STAGES = ("recovered", "mild", "moderate", "severe", "dead")
