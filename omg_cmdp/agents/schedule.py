@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import ClassVar, final
 
 from omg_cmdp.agents.base import ModelAgent
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.validation import positive_number
 

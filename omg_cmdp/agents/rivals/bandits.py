@@ -33,7 +33,8 @@ import numpy as np
 from omg_cmdp.agents.rivals.pc_igw import inverse_gap_weights
 from omg_cmdp.agents.schedule import ROOT, GammaAgent, Tuning
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.tabular import Space, TabularMDP
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.epochs import EpochRewards, epoch_starts
 from omg_cmdp.planning.decision import Decision

@@ -41,7 +41,8 @@ from omg_cmdp.agents.exploration import most_tuples
 from omg_cmdp.agents.rivals.counterfactual import EveryContext, KeptFits, Past, Rehearsal, Tables
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.episode import Trajectory
-from omg_cmdp.mdp.tabular import Space, TabularMDP
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision
