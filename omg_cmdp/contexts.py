@@ -68,9 +68,10 @@ class ContextCache(Generic[Value]):
         key = context_key(context)
         if key is None:
             return make(context)
-        if key in self._kept:
+        found = self._kept.get(key)
+        if found is not None:
             self._kept.move_to_end(key)
-            return self._kept[key]
+            return found
         made = self._kept[key] = make(context)
         self._total += 1 if self._size is None else self._size(made)
         while self._total > self._most and len(self._kept) > 1:
