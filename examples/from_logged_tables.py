@@ -1,7 +1,7 @@
-"""From a table of logged episodes to an agent, and to what its policy is worth before anybody has played it.
+"""From a table of logged episodes to an agent, and to what its policy is worth before it is played.
 
 The log is a trial in which treatments were drawn at random. Here it is simulated, so that the estimates can be compared
-with the exact value; of a log of your own all that is needed is the table.
+with the exact value; of your own log you need only the table.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ FEATURES = ["age", "weight", "kidneys", "heart"]
 
 
 def trial(world: omg.ContextualMDP, patients: int) -> pandas.DataFrame:
-    """Return a table with a row for every visit: treatments drawn uniformly among those that are admissible."""
+    """Return a table with a row for every visit; treatments are drawn uniformly among the admissible ones."""
     rng, space = np.random.default_rng(0), world.space
     uniform = np.tile(space.admissible / space.admissible.sum(axis=1, keepdims=True), (space.horizon, 1, 1))
     log = omg.Log(space)
