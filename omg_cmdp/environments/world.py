@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import abc
 import operator
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -56,10 +55,11 @@ class World(ContextualMDP):
 
     def mdp(self, context: Context) -> TabularMDP:
         """Return the true MDP of `context`."""
-        return self.space.mdp(
-            transitions=self._moved(context, self._transition_member, self._outside_transitions),
-            rewards=self._moved(context, self._reward_member, self._outside_rewards),
-        )
+        transitions, rewards = self._transition_member(context), self._reward_member(context)
+        if self.misspecification:
+            transitions = self._moved(transitions, self._outside_transitions(context))
+            rewards = self._moved(rewards, self._outside_rewards(context))
+        return self.space.mdp(transitions=transitions, rewards=rewards)
 
     def _reward_member(self, context: Context) -> FloatArray:
         return np.asarray(self.reward_functions(context)[self.reward_index])
@@ -75,17 +75,9 @@ class World(ContextualMDP):
         """Return Q(context), (S, A, S); None where the dial leaves the transitions alone."""
         return None
 
-    def _moved(
-        self,
-        context: Context,
-        member: Callable[[Context], FloatArray],
-        outside: Callable[[Context], FloatArray | None],
-    ) -> FloatArray:
-        """Return the member moved by the dial; at 0 nothing outside the class is computed."""
-        inside, target = member(context), outside(context) if self.misspecification else None
-        if target is None:
-            return inside
-        return (1.0 - self.misspecification) * inside + self.misspecification * target
+    def _moved(self, inside: FloatArray, outside: FloatArray | None) -> FloatArray:
+        share = self.misspecification
+        return inside if outside is None else (1.0 - share) * inside + share * outside
 
 
 class Waves:

@@ -52,8 +52,6 @@ class Ledger:
 
     def __init__(self) -> None:
         self.contexts: list[Context] = []
-        self.propensities: list[FloatArray] = []
-        """Of the actions taken, (H,) per episode, if the run keeps them."""
         self._rows: list[Row] = []
         self._forgotten = 0
 
@@ -69,15 +67,13 @@ class Ledger:
         """Return all rows as a ledger of their own and forget them, so that a long run needs no more memory."""
         drained = copy.copy(self)
         self._forgotten = self.episodes
-        self._rows, self.contexts, self.propensities = [], [], []
+        self._rows, self.contexts = [], []
         return drained
 
-    def add(self, context: Context, row: Row, propensities: FloatArray | None = None) -> None:
+    def add(self, context: Context, row: Row) -> None:
         """Append one episode."""
         self._rows.append(row)
         self.contexts.append(context)
-        if propensities is not None:
-            self.propensities.append(propensities)
 
     def column(self, name: str) -> FloatArray:
         """Return one column, (T,)."""
@@ -101,9 +97,7 @@ class Ledger:
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything, for a checkpoint."""
         contexts = np.array([context_to_json(context) for context in self.contexts], dtype=np.str_)
-        propensities = np.array(self.propensities, dtype=np.float64)
-        forgotten = np.array(self._forgotten)
-        return {"rows": self.rows(), "contexts": contexts, "propensities": propensities, "forgotten": forgotten}
+        return {"rows": self.rows(), "contexts": contexts, "forgotten": np.array(self._forgotten)}
 
     def rows(self) -> FloatArray:
         """Return a row per episode, (T, columns)."""
@@ -114,4 +108,4 @@ class Ledger:
         rows = [Row(*row) for row in state["rows"].tolist()]
         contexts = [context_from_json(text) for text in state["contexts"].tolist()]
         self._forgotten = int(state["forgotten"])
-        self._rows, self.contexts, self.propensities = rows, contexts, list(state["propensities"])
+        self._rows, self.contexts = rows, contexts

@@ -43,11 +43,10 @@ def simulate(
     episodes: int,
     *,
     seed: int = 0,
-    propensities: bool = False,
     observe: Callable[[Round], None] | None = None,
 ) -> Ledger:
     """Play `episodes` episodes and return the ledger. `observe` is called with the `Round` of each."""
-    run = Run(environment, adversary, agent, seed=seed, propensities=propensities, observe=observe)
+    run = Run(environment, adversary, agent, seed=seed, observe=observe)
     run.advance(positive_integer("episodes", episodes))
     return run.ledger
 
@@ -66,7 +65,6 @@ class Run:
         agent: Agent,
         *,
         seed: int = 0,
-        propensities: bool = False,
         observe: Callable[[Round], None] | None = None,
     ) -> None:
         for name, value, kind in (
@@ -79,7 +77,6 @@ class Run:
                 raise ValueError(f"`{name}` must be a {kind.__name__}, got {type(value).__name__}{advice}")
         self.environment, self.adversary, self.agent = environment, adversary, agent
         self.ledger = Ledger()
-        self._keep_propensities = propensities
         self._observe = observe
         self._asked: dict[Hashable | None, Decision] = {}
         self._oracles = tuple(getattr(agent, name, None) for name in ("reward_oracle", "dynamics_oracle"))
@@ -150,7 +147,7 @@ class Run:
             seconds_learning=learned - played,
             seconds_accounting=time.perf_counter() - learned,
         )
-        self.ledger.add(context, row, episode.propensities if self._keep_propensities else None)
+        self.ledger.add(context, row)
         if self._observe is not None:
             self._observe(this)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from omg_cmdp.theory import statements
 from omg_cmdp.theory.quantities import Comparison, barrier
 from omg_cmdp.theory.rounds import Round
-from omg_cmdp.theory.statements import STATEMENTS, Sides
+from omg_cmdp.theory.statements import STATEMENTS, Sides, Statement
 from omg_cmdp.theory.totals import Totals
 
 ROUNDING = 1e-9
@@ -18,14 +18,9 @@ ROUNDING = 1e-9
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Row:
+class Row(Statement):
     """One statement: how often it was checked and violated, and its two sides where they were closest."""
 
-    name: str
-    claim: str
-    where: str
-    failure: float
-    """A run may violate it with probability `failure`·delta; 0: no run may."""
     checks: int
     violations: int
     episode: int
@@ -123,9 +118,7 @@ class Audit:
 
 
 class _Check:
-    """Counts for the row of one statement."""
-
-    __slots__ = ("checks", "episode", "left", "right", "violations")
+    """Counts for the row of one statement, under the names of its fields."""
 
     def __init__(self) -> None:
         self.checks = self.violations = self.episode = 0
@@ -142,18 +135,7 @@ class _Check:
 
     def row(self, name: str) -> Row:
         """Return the row."""
-        said = STATEMENTS[name]
-        return Row(
-            name=name,
-            claim=said.claim,
-            where=said.where,
-            failure=said.failure,
-            checks=self.checks,
-            violations=self.violations,
-            episode=self.episode,
-            left=self.left,
-            right=self.right,
-        )
+        return Row(**vars(STATEMENTS[name]), **vars(self))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
