@@ -18,7 +18,8 @@ from omg_cmdp import environments, simulate
 from omg_cmdp.adversaries import IID, Sorted, WorstRegret
 from omg_cmdp.adversaries.base import Adversary
 from omg_cmdp.environments import World
-from omg_cmdp.runs import Ledger, Round
+from omg_cmdp.runs import Ledger
+from omg_cmdp.theory import Round
 
 WORLDS: dict[str, Callable[..., World]] = {
     "linear": environments.LinearWorld,

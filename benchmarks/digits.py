@@ -29,6 +29,7 @@ from benchmarks.report import Report, Row, show
 from benchmarks.vw_peer import Settings, SquareCBPeer, available, grid, written
 from omg_cmdp import OMG, Space, Trajectory, oracles
 from omg_cmdp.agents import Agent, Greedy, PosteriorSampling, Power, SquareCB
+from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import FloatArray
 
 ACTIONS = 10
@@ -83,8 +84,7 @@ def play(learner: Learner, order: NDArray[np.int64], labels: NDArray[np.int64], 
     total, began = 0.0, time.perf_counter()
     for example, uniform in zip(order.tolist(), uniforms.tolist(), strict=True):
         chances = learner.probabilities(example)
-        cumulative = chances.cumsum()
-        action = int(cumulative.searchsorted(uniform * cumulative[-1], side="right"))
+        action = draw_index(chances, uniform)
         reward = float(action == labels[example])
         learner.learn(example, action, float(chances[action]), reward)
         total += reward

@@ -19,7 +19,7 @@ from omg_cmdp import OMG, Status, optimal_policy, plan, simulate
 from omg_cmdp.adversaries import IID
 from omg_cmdp.environments.data.icu_sepsis import ICUSepsis
 from omg_cmdp.oracles import FiniteDynamics, KnownRewards
-from omg_cmdp.runs.accounting import Round
+from omg_cmdp.theory.rounds import Round
 
 EPISODES, QUICK = 100, 5
 

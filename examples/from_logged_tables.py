@@ -1,7 +1,7 @@
-"""From a table of logged episodes to an agent, and to what its policy is worth before anybody has played it.
+"""From a table of logged episodes to an agent, and to what its policy is worth before it is played.
 
 The log is a trial in which treatments were drawn at random. Here it is simulated, so that the estimates can be compared
-with the exact value; of a log of your own all that is needed is the table.
+with the exact value; of your own log you need only the table.
 """
 
 from typing import Any
@@ -17,18 +17,14 @@ FEATURES = ["age", "weight", "kidneys", "heart"]
 
 
 def trial(world: omg.ContextualMDP, patients: int) -> pandas.DataFrame:
-    """Return a table with a row for every visit: treatments drawn uniformly among those that are admissible."""
+    """Return a table with a row for every visit; treatments are drawn uniformly among the admissible ones."""
     rng, space = np.random.default_rng(0), world.space
     uniform = np.tile(space.admissible / space.admissible.sum(axis=1, keepdims=True), (space.horizon, 1, 1))
-    rows = []
-    for patient in range(patients):
+    log = omg.Log(space)
+    for _ in range(patients):
         context = rng.uniform(-1.0, 1.0, size=len(FEATURES))
-        path, propensities = world.sample(context, uniform, rng)
-        visits = zip(path.states[:-1], path.actions, path.rewards, path.next_states, propensities, strict=True)
-        rows += [(patient, step, *context, *visit) for step, visit in enumerate(visits)]
-    return pandas.DataFrame(
-        rows, columns=["episode", "step", *FEATURES, "state", "action", "reward", "next_state", "propensity"]
-    )
+        log.add(world.sample(context, uniform, rng))
+    return log.table().rename(columns={f"context_{place}": name for place, name in enumerate(FEATURES)})
 
 
 def say(name: str, estimate: Estimate) -> None:
@@ -55,13 +51,13 @@ def main() -> None:
         first,
     )
 
-    exact = np.mean([omg.policy_value(world.mdp(p.context), agent.policy(p.context)) for p in second.trajectories])
+    exact = np.mean([omg.policy_value(world.mdp(context), agent.policy(context)) for context in second.contexts])
     print("What the learned policy is worth, from patients who were treated at random:")
     say("importance sampling", importance_sampling(second, agent.policy))
     say("the same, weighted", importance_sampling(second, agent.policy, weighted=True))
     robust = doubly_robust(second, agent.policy, agent.model)
     say("doubly robust", robust)
-    print(f"  exact                {exact:.3f}; the trial's own policy earned {second.rewards.sum(axis=1).mean():.3f}")
+    print(f"  exact                {exact:.3f}; the trial's own policy earned {second.returns.mean():.3f}")
     near = abs(robust.value - exact) <= 2.0 * robust.standard_error
     print(f"The exact value is {'within' if near else 'more than'} two standard errors of the estimate.")
 

@@ -1,7 +1,7 @@
 """Your own Gymnasium environment: a pump that wears out, run by OMG with oracles that learn how dust wears it.
 
-Every day begins a new episode, and its context is the forecast of dust in the air. The pump's owner sees wear, decides
-between half speed, full speed and a service, and knows neither how dust acts nor what the best plan is.
+Every day is an episode, and its context is the forecast of dust in the air. The pump's owner sees the wear, chooses
+between half speed, full speed and a service, and knows neither what dust does nor what the best policy is.
 """
 
 import tempfile
@@ -42,17 +42,17 @@ class Pump(gymnasium.Env[Any, Any]):
 
 
 def careful(context: float) -> NDArray[np.float64]:
-    """Return a rule of thumb as a policy (H, S, A): full speed, a service at wear 3. Ended days wait in state 4."""
+    """Return a rule of thumb as a policy (H, S, A): full speed, a service at wear 3. Ended days stay in state 4."""
     return np.tile(np.eye(3)[[1, 1, 1, 2, 0]], (HOURS, 1, 1))
 
 
 def main() -> None:
     """Learn day by day, and compare with the rule of thumb."""
     world = from_gymnasium(Pump, FORECASTS, horizon=HOURS, reward_range=(-8.0, 2.0))  # proves that contexts get in
-    assert isinstance(world, SampledWorld)  # a Pump has no tables: nobody knows its optimum
+    assert isinstance(world, SampledWorld)  # a Pump has no tables: its optimum is unknown
 
     def mixture(dust: float) -> list[float]:
-        return [dust, 1.0 - dust]  # how it acts on rewards and wear is linear in this, with unknown coefficients
+        return [dust, 1.0 - dust]  # rewards and wear are linear in this, with unknown coefficients
 
     rewards = omg.oracles.LinearRewards(states=5, actions=3, horizon=HOURS, dimension=2, features=mixture)
     dynamics = omg.oracles.BasisDynamics(states=5, actions=3, horizon=HOURS, bases=2, features=mixture)

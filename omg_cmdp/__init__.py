@@ -3,7 +3,9 @@
 from omg_cmdp import adversaries, agents, checks, environments, logs, oracles, theory
 from omg_cmdp.agents import OMG, Agent
 from omg_cmdp.environments import ContextualMDP
+from omg_cmdp.logs import Log
 from omg_cmdp.mdp import (
+    Episode,
     Space,
     TabularMDP,
     Trajectory,
@@ -14,7 +16,7 @@ from omg_cmdp.mdp import (
 )
 from omg_cmdp.oracles import DynamicsOracle, RewardOracle
 from omg_cmdp.planning import Problem, Solution, Status, certificate, plan, plan_many
-from omg_cmdp.runs import EpisodeLog, Ledger, Run, play, shortfall, simulate
+from omg_cmdp.runs import Ledger, Run, play, shortfall, simulate
 
 __version__ = "0.1.0"
 
@@ -23,8 +25,9 @@ __all__ = [
     "Agent",
     "ContextualMDP",
     "DynamicsOracle",
-    "EpisodeLog",
+    "Episode",
     "Ledger",
+    "Log",
     "Problem",
     "RewardOracle",
     "Run",

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable
-from typing import Any
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 Context = Any
 """A vector of numbers, or a hashable label."""
 
+KEPT_CONTEXTS = 4096
+"""How many contexts a `ContextCache` remembers unless told otherwise."""
+
+Value = TypeVar("Value")
+
 
 def context_key(context: Context) -> Hashable | None:
-    """Return what tells contexts apart: a vector's bytes, or a label; None for objects that may change in place.
+    """Return a hashable key that tells contexts apart; None for objects that may change in place.
 
     >>> context_key("a") == context_key("a"), context_key(1) == context_key(True)
     (True, False)
@@ -28,8 +35,55 @@ def context_key(context: Context) -> Hashable | None:
     return None
 
 
+class ContextCache(Generic[Value]):
+    """What was computed for the contexts used last; a context without a key is computed anew each time.
+
+    Values are dropped, the least recently used first, while their sizes sum to more than `most`; the last one always
+    stays. Every value has size 1 unless `size` says otherwise. `drop` is called with each value dropped.
+
+    >>> cache = ContextCache(most=2)
+    >>> [cache.get(context, str.upper) for context in ("a", "b", "a", "c")], len(cache)
+    (['A', 'B', 'A', 'C'], 2)
+    """
+
+    def __init__(
+        self,
+        most: int = KEPT_CONTEXTS,
+        *,
+        size: Callable[[Value], int] | None = None,
+        drop: Callable[[Value], None] | None = None,
+    ) -> None:
+        self._most, self._size, self._drop = most, size, drop
+        self._kept: OrderedDict[Hashable, Value] = OrderedDict()
+        self._total = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": OrderedDict(), "_total": 0}  # a copy, in another process say, starts empty
+
+    def get(self, context: Context, make: Callable[[Context], Value]) -> Value:
+        """Return `make(context)`, or what it returned before."""
+        key = context_key(context)
+        if key is None:
+            return make(context)
+        found = self._kept.get(key)
+        if found is not None:
+            self._kept.move_to_end(key)
+            return found
+        made = self._kept[key] = make(context)
+        self._total += 1 if self._size is None else self._size(made)
+        while self._total > self._most and len(self._kept) > 1:
+            _, oldest = self._kept.popitem(last=False)
+            self._total -= 1 if self._size is None else self._size(oldest)
+            if self._drop is not None:
+                self._drop(oldest)
+        return made
+
+
 def alike(contexts: Iterable[Context]) -> list[list[int]]:
-    """Return the places of each of the different `contexts`; an object that may change is like no other.
+    """Return the places of each distinct context; an object that may change in place is like no other.
 
     >>> alike(["a", "b", "a"])
     [[0, 2], [1]]
@@ -42,7 +96,7 @@ def alike(contexts: Iterable[Context]) -> list[list[int]]:
 
 
 def label_index(labels: Iterable[Hashable]) -> dict[Hashable, int]:
-    """Return the place of each of the different `labels`, the argument `contexts` of those who list them.
+    """Return the place of each distinct label in the argument `contexts` of an oracle or agent.
 
     >>> label_index(["a", "b", "a"])
     {'a': 0, 'b': 1}
@@ -56,8 +110,44 @@ def label_index(labels: Iterable[Hashable]) -> dict[Hashable, int]:
     return index
 
 
+def check_same_kind(name: str, context: Context, first: Context) -> None:
+    """Raise unless `context` has the shape of the `first` one and, like it, holds numbers or labels."""
+
+    def kind(value: Context) -> str:
+        array = np.asarray(value)
+        return f"{'numbers' if array.dtype.kind in 'biuf' else 'labels'} of shape {array.shape}"
+
+    wanted = kind(first)
+    try:
+        got = kind(context)
+    except ValueError:  # a ragged one
+        got = f"{context!r:.60}"
+    if got != wanted:
+        raise ValueError(
+            f"`{name}` must all be {wanted} like the first one, got {got}: describe each by the same features"
+        )
+
+
+def context_numbers(context: Context) -> NDArray[np.float64] | None:
+    """Return a context as features, (d,); None for a label."""
+    array = np.atleast_1d(np.asarray(context))
+    is_label = np.ndim(context) == 0 and array.dtype.kind != "f"
+    return None if is_label or array.dtype.kind not in "biuf" else array.astype(np.float64).reshape(-1)
+
+
+def context_vectors(contexts: Sequence[Context]) -> NDArray[np.float64]:
+    """Return the contexts as vectors, (C, d): labels become unit vectors.
+
+    >>> context_vectors(["a", "b"])
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    numbers = [vector for context in contexts if (vector := context_numbers(context)) is not None]
+    return np.array(numbers) if len(numbers) == len(contexts) > 0 else np.eye(len(contexts))
+
+
 def context_to_json(context: Context) -> str:
-    """Return a text from which `context_from_json` makes the context again, to the bit.
+    """Return a text that `context_from_json` turns back into the context, bit for bit.
 
     >>> context_from_json(context_to_json(("a", 0.1)))
     ('a', 0.1)

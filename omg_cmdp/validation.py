@@ -1,4 +1,4 @@
-"""Checks of tables at the public boundary: errors name the argument, the rule, the value and the first bad index."""
+"""Checks at the public boundary: errors name the argument, the rule, the value and the first bad index."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def probability(name: str, value: float) -> float:
 
 
 def interval(name: str, value: Any) -> tuple[float, float]:
-    """Return `value` as (low, high), both finite, and so is the distance between them."""
+    """Return `value` as (low, high), finite, with a finite distance."""
     try:
         low, high = (float(bound) for bound in value)
     except (TypeError, ValueError):
@@ -88,7 +88,7 @@ def one_of_shapes(name: str, array: NDArray[Any], *shapes: tuple[int, ...]) -> N
 
 def in_range(name: str, array: FloatArray, low: float, high: float) -> None:
     """Raise unless every entry lies in [low, high]; NaN and, for infinite bounds, ±inf are refused too."""
-    # min and max propagate NaN, so one comparison each settles the good case.
+    # min and max propagate NaN, so one comparison each is enough if all is well.
     if array.min() >= low and array.max() <= min(high, LARGEST_FLOAT):
         return
     bad = np.asarray(~((array >= low) & (array <= high) & np.isfinite(array)))
@@ -100,7 +100,7 @@ def in_range(name: str, array: FloatArray, low: float, high: float) -> None:
 
 def distributions(name: str, array: FloatArray) -> None:
     """Raise unless the last axis of `array` holds probability distributions (sum 1 within 1e-8)."""
-    # min and max propagate NaN; a sum is taken only of entries that cannot overflow it.
+    # min and max propagate NaN; large entries are cut off before they can overflow the sum.
     largest = array.max()
     if not (array.min() >= 0.0 and largest < np.inf):
         where = first_index(np.asarray(~((array >= 0.0) & np.isfinite(array))))
@@ -114,8 +114,8 @@ def distributions(name: str, array: FloatArray) -> None:
 
 
 def start_distribution(start: ArrayLike, states: int) -> FloatArray:
-    """Return the distribution (S,) that `start` stands for: a state's index, or the distribution itself."""
-    if not isinstance(start, np.ndarray) or start.ndim == 0:  # what is surely a distribution takes the short way
+    """Return the distribution (S,) given by `start`, a state's index or a distribution."""
+    if not isinstance(start, np.ndarray) or start.ndim == 0:  # an array is a distribution
         if not isinstance(start, (bool, np.bool_)):
             with contextlib.suppress(TypeError):
                 state = operator.index(start)  # type: ignore[arg-type]

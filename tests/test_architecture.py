@@ -13,7 +13,7 @@ LONGEST_MODULE = 300
 
 # The layout of DESIGN.md: what each sub-package may import of ours, besides itself and the modules below all of
 # them. `omg_cmdp/__init__.py` and `cli.py` stand above, and may import any.
-GROUND = {"contexts", "jit", "persistence", "validation"}
+GROUND = {"contexts", "jit", "persistence", "sampling", "validation"}
 LAYERS = {
     "mdp": set(),
     "planning": {"mdp"},
@@ -23,7 +23,7 @@ LAYERS = {
     "environments": {"mdp"},
     "adversaries": {"mdp", "environments.base"},
     "logs": {"mdp", "oracles", "agents.base"},
-    "runs": {"mdp", "planning", "agents", "environments", "adversaries", "logs"},
+    "runs": {"mdp", "planning", "theory", "agents", "environments", "adversaries", "logs"},
     "studies": {"mdp", "oracles", "theory", "agents", "environments", "adversaries", "logs", "runs"},
     "reports": {"agents", "theory", "runs", "studies"},
     "checks": {"mdp", "planning", "oracles", "environments", "adversaries", "agents", "theory"},

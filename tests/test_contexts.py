@@ -1,6 +1,7 @@
 """Contexts as keys, and as text that gives them back bit for bit."""
 
 import math
+import pickle
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from omg_cmdp.contexts import context_from_json, context_key, context_to_json
+from omg_cmdp.contexts import ContextCache, context_from_json, context_key, context_to_json
 
 LABELS = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=5)),
@@ -123,3 +124,43 @@ def test_keys_of_equal_contexts_are_equal():
 @pytest.mark.parametrize("context", [None, object(), {"a": 1}, np.array([object()]), ("a", {}), [["a"], object()]])
 def test_what_may_change_in_place_has_no_key(context):
     assert context_key(context) is None
+
+
+def test_a_cache_drops_what_was_used_longest_ago():
+    asked, dropped = [], []
+    cache = ContextCache(3, drop=dropped.append)
+    for context in ("a", "b", "c", "a", "d", "a", "b"):
+        assert cache.get(context, lambda c: asked.append(c) or c.upper()) == context.upper()
+    assert asked == ["a", "b", "c", "d", "b"]
+    assert dropped == ["B", "C"]
+
+
+def test_a_cache_may_be_limited_by_size_and_keeps_the_last_value():
+    cache = ContextCache(10, size=len)
+    for context, expected in (("xxxx", 1), ("yyyyyy", 2), ("z", 2), ("w" * 99, 1), ("v", 1)):
+        cache.get(context, str)
+        assert len(cache) == expected
+
+
+def test_contexts_without_a_key_are_computed_anew():
+    cache, asked = ContextCache(), []
+    for context in ({"age": 40}, {"age": 40}, np.array([{}], dtype=object)):
+        cache.get(context, asked.append)
+    assert (len(asked), len(cache)) == (3, 0)
+
+
+def test_an_error_leaves_nothing_in_the_cache():
+    cache = ContextCache()
+    with pytest.raises(ZeroDivisionError):
+        cache.get("a", lambda context: 1 // 0)
+    assert len(cache) == 0
+
+
+def test_a_copy_of_a_cache_is_empty():
+    cache = ContextCache(2)
+    cache.get("a", str)
+    again = pickle.loads(pickle.dumps(cache))
+    assert (len(cache), len(again)) == (1, 0)
+    for context in "abc":
+        again.get(context, str)
+    assert len(again) == 2

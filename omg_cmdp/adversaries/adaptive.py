@@ -1,7 +1,7 @@
-"""Adversaries that look at the agent first, and show it the context on which it is worst.
+"""Adversaries that look at the agent first, and show it the context on which it does worst.
 
-They ask the agent for its policy on every candidate in every episode: as many plans as there are candidates. With many
-contexts, `look` draws a few candidates for each episode.
+In every episode they ask for the agent's policy on every candidate, which costs as many plans. With many contexts,
+`look` draws a few candidates for each episode.
 """
 
 from __future__ import annotations
@@ -13,27 +13,29 @@ from typing import final
 
 import numpy as np
 
-from omg_cmdp.adversaries.base import Adversary, Tables, View, listed
+from omg_cmdp.adversaries.base import Adversary, View, context_list
 from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.divergence import squared_hellinger
+from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.truth import Truth
-from omg_cmdp.validation import FloatArray, policy_table, positive_integer
+from omg_cmdp.validation import FloatArray, positive_integer
 
 
 class Worst(Adversary):
-    """Shows the candidate of the largest `harm`, the first of equals; all contexts in turn where that is unknown.
+    """Shows the candidate with the largest `harm`, the first of equals; contexts in turn where the harm is unknown.
 
-    The candidates are all `contexts`, or `look` of them, drawn anew for each episode without replacement.
+    The candidates are all `contexts`, or `look` of them, drawn for each episode without replacement.
     """
 
     def __init__(self, contexts: Iterable[Context], *, look: int | None = None) -> None:
-        self.contexts = listed("contexts", contexts)
+        self.contexts = context_list("contexts", contexts)
         self.look = len(self.contexts) if look is None else positive_integer("look", look)
         if self.look > len(self.contexts):
             raise ValueError(f"`look` must be at most the number of contexts {len(self.contexts)}, got {look}")
 
     @abc.abstractmethod
     def harm(self, context: Context, view: View) -> float:
-        """Return what is to be large; nan if it cannot be known."""
+        """Return what the adversary wants to be large; nan if it is unknown."""
 
     @final
     def context(self, episode: int, view: View, generator: np.random.Generator) -> Context:
@@ -59,7 +61,7 @@ class WorstRegret(Worst):
 
 @final
 class LargestDisagreement(Worst):
-    """The context on whose true MDP the agent's model errs most, where its own policy leads.
+    """The context with the largest error of the agent's model, where the agent's own policy leads.
 
     Σ_{h,s,a} q_h(s, a)·[(f - f̂)² + D²(P, P̂)](s, a), with q the true occupancy of the policy that the agent would play,
     D² the squared Hellinger distance: the error that the oracles are expected to pay for in this episode. An agent
@@ -77,12 +79,10 @@ class LargestDisagreement(Worst):
 
 
 def _policy(truth: Truth, context: Context, view: View) -> FloatArray:
-    mdp = truth.mdp
-    return policy_table(view.policy(context), (mdp.horizon, mdp.states, mdp.actions), mdp.admissible)
+    return truth.mdp.space.checked_policy(view.policy(context))
 
 
-def _errors(true: Tables, model: Tables) -> FloatArray:
+def _errors(true: TabularMDP, model: TabularMDP) -> FloatArray:
     """Return (f - f̂)² + D²(P, P̂), of shape (1, S, A) or (H, S, A)."""
     rewards = true.reward_steps - model.reward_steps
-    roots = np.sqrt(true.kernel) - np.sqrt(model.kernel)
-    return np.asarray(rewards**2 + (roots**2).sum(axis=-1))
+    return np.asarray(rewards**2 + squared_hellinger(true.kernel, model.kernel))

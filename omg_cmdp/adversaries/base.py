@@ -1,4 +1,4 @@
-"""What an adversary is: it chooses the context of every episode, and may look at the agent and the world before."""
+"""The contract of an adversary: it chooses every context, and may look at the agent and the world first."""
 
 from __future__ import annotations
 
@@ -12,20 +12,9 @@ from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.environments.base import ContextualMDP
+from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.persistence import State
 from omg_cmdp.validation import FloatArray, frozen
-
-
-class Tables(Protocol):
-    """What is read of a model; `TabularMDP` has it. Step h uses entry h mod K, and K is 1 or H."""
-
-    @property
-    def kernel(self) -> FloatArray:
-        """The transitions (K, S, A, S)."""
-
-    @property
-    def reward_steps(self) -> FloatArray:
-        """The mean rewards (K, S, A)."""
 
 
 class View(Protocol):
@@ -36,16 +25,16 @@ class View(Protocol):
         """The true world."""
 
     def policy(self, context: Context) -> FloatArray:
-        """Return (H, S, A): what the agent would play now, were `context` to come."""
+        """Return the policy (H, S, A) that the agent would play now if `context` came."""
 
-    def model(self, context: Context) -> Tables | None:
-        """Return the MDP that the agent believes in now (a `TabularMDP`), or None if it has no model."""
+    def model(self, context: Context) -> TabularMDP | None:
+        """Return the agent's present model of `context`, or None if it has no model."""
 
 
 class Adversary(abc.ABC):
-    """Who chooses the contexts. It is asked once for each episode, in order; episode 0 begins a new run.
+    """Chooses the contexts. It is asked once for each episode, in order; episode 0 begins a new run.
 
-    All its randomness comes from the generator that it is given. What it has shown can be shown again by `Sequence`.
+    All its randomness comes from the generator it is given. `Sequence` can show the same contexts again.
     """
 
     @abc.abstractmethod
@@ -53,7 +42,7 @@ class Adversary(abc.ABC):
         """Return the context of `episode`, counted from 0."""
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return what must be saved for going on after a crash: by default nothing."""
+        """Return what must be saved to continue a run: nothing by default."""
         return {}
 
     def load_state(self, state: State) -> None:
@@ -62,22 +51,22 @@ class Adversary(abc.ABC):
             raise ValueError(f"`state` must be empty for {type(self).__name__}, got {sorted(state)}")
 
 
-def listed(name: str, contexts: Iterable[Context]) -> tuple[Context, ...]:
-    """Return a copy of the non-empty list `contexts`; the rows of a matrix are contexts, too."""
+def context_list(name: str, contexts: Iterable[Context]) -> tuple[Context, ...]:
+    """Return a copy of the non-empty list `contexts`; a matrix is a list of its rows."""
     if isinstance(contexts, (set, frozenset)):
         raise ValueError(f"`{name}` must have an order, got a {type(contexts).__name__}")
     try:
         entries = iter(contexts)
     except TypeError:
         raise ValueError(f"`{name}` must be a list of contexts, got {contexts!r:.60}") from None
-    found = tuple(own(context) for context in entries)
+    found = tuple(own_copy(context) for context in entries)
     if not found:
         raise ValueError(f"`{name}` must hold at least one context, got {contexts!r:.60}")
     return found
 
 
-def own(context: Context) -> Context:
-    """Return a copy, read-only if an array, which no later change by the caller reaches."""
+def own_copy(context: Context) -> Context:
+    """Return a copy that later changes by the caller do not reach; an array is read-only."""
     if isinstance(context, np.ndarray):
         return frozen(context.copy())
     return copy.deepcopy(context) if isinstance(context, (list, tuple, dict)) else context

@@ -1,4 +1,4 @@
-"""An adversary that never shows the same context twice: who only remembers, and does not generalise, learns nothing."""
+"""An adversary that never shows a context twice: an agent that does not generalise learns nothing."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.adversaries.base import Adversary, View, listed, own
+from omg_cmdp.adversaries.base import Adversary, View, context_list, own_copy
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.persistence import State
 
 ATTEMPTS = 1000
-"""So many times in a row may `make` return what was shown before, until it counts as exhausted."""
+"""How often in a row `make` may return an old context before it counts as exhausted."""
 
 DIGEST = 16
-"""Bytes that are remembered of a context; two contexts share them with probability 2⁻¹²⁸."""
+"""Bytes kept of a context; two contexts share them with probability 2⁻¹²⁸."""
 
 
 class ExhaustedError(ValueError):
@@ -28,8 +28,8 @@ class ExhaustedError(ValueError):
 class NeverTwice(Adversary):
     """Contexts from `make`, none of them twice; an `ExhaustedError` when there are no more.
 
-    `make` is a function from a random generator to a context, asked again when it returns one that was shown before; or
-    a list without repetition, shown in its order.
+    `make` is a function from a random generator to a context, called again when it returns an old one; or a list
+    without repetition, shown in its order.
 
     >>> adversary = NeverTwice(lambda generator: int(generator.integers(5)))
     >>> generator = np.random.default_rng(0)
@@ -39,14 +39,14 @@ class NeverTwice(Adversary):
 
     def __init__(self, make: Callable[[np.random.Generator], Context] | Iterable[Context]) -> None:
         self._make = make if callable(make) else None
-        self.contexts = () if callable(make) else listed("make", make)
+        self.contexts = () if callable(make) else context_list("make", make)
         self._seen: dict[bytes, None] = {}  # a set that keeps its order
         for place, context in enumerate(self.contexts):
             if not self._is_new(context):
                 raise ValueError(f"`make` must hold no context twice, got {context!r:.60} again at index {place}")
 
     def context(self, episode: int, view: View, generator: np.random.Generator) -> Context:
-        """Return a context that was not shown in this run."""
+        """Return a context that is new in this run."""
         if self._make is None:
             if episode >= len(self.contexts):
                 count = len(self.contexts)
@@ -55,19 +55,19 @@ class NeverTwice(Adversary):
         if episode == 0:
             self._seen = {}
         for _ in range(ATTEMPTS):
-            fresh = own(self._make(generator))
+            fresh = own_copy(self._make(generator))
             if self._is_new(fresh):
                 return fresh
         raise ExhaustedError(f"`make` must return new contexts, got {ATTEMPTS} old ones in a row in episode {episode}")
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return the digests of what was shown; nothing for a list, which goes by the number of the episode."""
+        """Return the digests of the contexts shown; nothing for a list, where the episode number is enough."""
         if self._make is None:
             return {}
         return {"seen": np.frombuffer(b"".join(self._seen), dtype=np.uint8).reshape(-1, DIGEST).copy()}
 
     def load_state(self, state: State) -> None:
-        """Go on without what was shown."""
+        """Load which contexts were shown."""
         if self._make is None:
             return super().load_state(state)
         seen = np.array(state["seen"]) if set(state) == {"seen"} else None
@@ -76,7 +76,7 @@ class NeverTwice(Adversary):
         self._seen = dict.fromkeys(row.tobytes() for row in seen)
 
     def _is_new(self, context: Context) -> bool:
-        """Remember `context`; return whether it was not remembered already."""
+        """Remember `context`; return whether it is new."""
         key = context_key(context)
         if key is None:
             raise ValueError(f"`make` must give vectors or labels, which can be told apart, got {context!r:.60}")

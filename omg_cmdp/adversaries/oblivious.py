@@ -1,4 +1,4 @@
-"""Adversaries that look at nothing: the order in which contexts come is fixed beforehand, or drawn."""
+"""Adversaries that look at nothing: the order of contexts is fixed in advance, or random."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.adversaries.base import Adversary, View, listed
+from omg_cmdp.adversaries.base import Adversary, View, context_list
 from omg_cmdp.contexts import Context
 from omg_cmdp.persistence import State
 from omg_cmdp.validation import positive_integer
@@ -16,10 +16,10 @@ from omg_cmdp.validation import positive_integer
 
 @final
 class IID(Adversary):
-    """Every context is drawn uniformly from `contexts`, independently of all before; repeat one to weigh it more."""
+    """Contexts drawn uniformly from `contexts`, independently; repeat one to give it more weight."""
 
     def __init__(self, contexts: Iterable[Context]) -> None:
-        self.contexts = listed("contexts", contexts)
+        self.contexts = context_list("contexts", contexts)
 
     def context(self, episode: int, view: View, generator: np.random.Generator) -> Context:
         """Return a uniform draw."""
@@ -36,7 +36,7 @@ class Sequence(Adversary):
     """
 
     def __init__(self, contexts: Iterable[Context]) -> None:
-        self.contexts = listed("contexts", contexts)
+        self.contexts = context_list("contexts", contexts)
 
     def context(self, episode: int, view: View, generator: np.random.Generator) -> Context:
         """Return the next in order."""
@@ -45,9 +45,9 @@ class Sequence(Adversary):
 
 @final
 class Sorted(Adversary):
-    """Each of the n contexts in one block of consecutive episodes: `episodes` are divided among them evenly.
+    """Each of the n contexts in one block of consecutive episodes; `episodes` are divided among them evenly.
 
-    Blocks differ by one episode at most. A run that is longer begins again. What is learned early is never asked again.
+    Blocks differ by at most one episode. A longer run starts over. What is learned early is not needed again.
 
     >>> adversary = Sorted(["a", "b", "c"], episodes=7)
     >>> "".join(adversary.context(t, view=None, generator=None) for t in range(7))
@@ -55,7 +55,7 @@ class Sorted(Adversary):
     """
 
     def __init__(self, contexts: Iterable[Context], episodes: int) -> None:
-        self.contexts = listed("contexts", contexts)
+        self.contexts = context_list("contexts", contexts)
         self.episodes = positive_integer("episodes", episodes)
         if self.episodes < len(self.contexts):
             raise ValueError(f"`episodes` must be at least the number of contexts {len(self.contexts)}, got {episodes}")
@@ -67,13 +67,13 @@ class Sorted(Adversary):
 
 @final
 class Drifting(Adversary):
-    """Drawn uniformly from a window of `contexts`, which moves on by one after every `period` episodes.
+    """Drawn uniformly from a window of `contexts`, which moves by one after every `period` episodes.
 
-    The window holds `window` contexts, by default a quarter of them. After the last come the first again.
+    The window holds `window` contexts, a quarter of them by default. It wraps around at the end of the list.
     """
 
     def __init__(self, contexts: Iterable[Context], period: int, *, window: int | None = None) -> None:
-        self.contexts = listed("contexts", contexts)
+        self.contexts = context_list("contexts", contexts)
         self.period = positive_integer("period", period)
         self.window = -(-len(self.contexts) // 4) if window is None else positive_integer("window", window)
         if self.window > len(self.contexts):
@@ -89,12 +89,12 @@ class Drifting(Adversary):
 class Bursts(Adversary):
     """A context comes for `length` episodes in a row, and then stays away for at least `absence` episodes.
 
-    Whose burst comes next is drawn uniformly from those that were away for long enough. By default half of the contexts
-    have their bursts in between. Needs two contexts or more, and time for it: `absence` <= (n - 1)·`length`.
+    The next burst is drawn uniformly from the contexts that were away for long enough. By default the bursts of half of
+    the contexts lie in between. Needs at least two contexts, and `absence` <= (n - 1)·`length`.
     """
 
     def __init__(self, contexts: Iterable[Context], length: int, *, absence: int | None = None) -> None:
-        self.contexts = listed("contexts", contexts)
+        self.contexts = context_list("contexts", contexts)
         if len(self.contexts) < 2:
             raise ValueError(f"`contexts` must hold at least two contexts, got {len(self.contexts)}")
         self.length = positive_integer("length", length)
@@ -117,11 +117,11 @@ class Bursts(Adversary):
         return self.contexts[self._recent[-1]]
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return whose the last bursts were, the present one last."""
+        """Return the contexts of the last bursts, the present one last."""
         return {"recent": np.array(self._recent, dtype=np.int64)}
 
     def load_state(self, state: State) -> None:
-        """Go on within the burst."""
+        """Load the last bursts."""
         recent = np.array(state["recent"]) if set(state) == {"recent"} else None
         if recent is None or recent.ndim != 1 or recent.dtype != np.int64 or len(recent) > self._memory:
             raise ValueError(f"`state` must hold up to {self._memory} integers as 'recent', got {dict(state)!r:.60}")

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.episode import Trajectory
-from omg_cmdp.mdp.tabular import Space, TabularMDP
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import (
     State,

@@ -7,7 +7,7 @@ from typing import final
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.agents.exploration import ExplorationRule, Situation, Tuned, exploration_rule
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.theory.constants import most_tuples

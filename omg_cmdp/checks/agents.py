@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from omg_cmdp.checks.oracles import _require, _with_last
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.episode import Trajectory
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.persistence import write_arrays
 from omg_cmdp.validation import FloatArray, policy_table
 

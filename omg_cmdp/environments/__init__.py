@@ -1,4 +1,4 @@
-"""Worlds: contextual MDPs whose truth is known, so that regret is computed and not estimated."""
+"""Worlds: contextual MDPs whose truth is known, so that regret is computed, not estimated."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ __all__ = [
     "register_gymnasium",
 ]
 
-_LATE = {
+LATE = {
     "Discretised": "gymnasium.discretise",
     "WorldEnv": "gymnasium.registered",
     "random_observations": "gymnasium.discretise",
     "register_gymnasium": "gymnasium.registered",
 }
-"""What needs Gymnasium to be defined, and is imported with its first use."""
+"""What needs Gymnasium, and is imported when it is first used."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATE:
+    if name not in LATE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
+    return getattr(importlib.import_module(f"{__name__}.{LATE[name]}"), name)

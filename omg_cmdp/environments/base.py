@@ -1,42 +1,33 @@
-"""What a world is: it knows the true MDP of every context, samples episodes from it, and knows how well one can do."""
+"""The contract of a contextual MDP: the true MDP of every context, its optimum, and episodes sampled from it."""
 
 from __future__ import annotations
 
 import abc
 import functools
-from collections import OrderedDict
-from collections.abc import Hashable
-from typing import NamedTuple
 
 import numpy as np
 
-from omg_cmdp.contexts import Context, context_key
+from omg_cmdp.contexts import KEPT_CONTEXTS, Context, ContextCache
 from omg_cmdp.jit import lazy
-from omg_cmdp.mdp.episode import Trajectory
-from omg_cmdp.mdp.tabular import Space, TabularMDP
+from omg_cmdp.mdp.episode import Episode
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.truth import Truth
-from omg_cmdp.validation import FloatArray, float_table
+from omg_cmdp.validation import FloatArray, float_table, in_range
 
 kernels = lazy("omg_cmdp.mdp.kernels")
 
-KEPT_CONTEXTS = 4096
-"""The truth about the contexts used last is kept for so many of them."""
-
-
-class Draw(NamedTuple):
-    """One sampled episode, and the probability with which each action was taken."""
-
-    trajectory: Trajectory
-    propensities: FloatArray
-
 
 class ContextualMDP(abc.ABC):
-    """A contextual MDP. A world of your own needs `space` and `mdp(context)`, and no more.
+    """A contextual MDP. One of your own needs only `space` and `mdp(context)`.
 
-    Rewards are Bernoulli with the mean that the table says, unless `draw_reward` says otherwise.
+    Rewards are Bernoulli with the mean in the table, unless `draw_reward` is overridden.
     """
 
     space: Space
+
+    kept_truths = KEPT_CONTEXTS
+    """The number of contexts whose truth is kept in memory."""
 
     @abc.abstractmethod
     def mdp(self, context: Context) -> TabularMDP:
@@ -48,30 +39,28 @@ class ContextualMDP(abc.ABC):
 
     def truth(self, context: Context) -> Truth:
         """Return the true MDP and its optimum; those of recent contexts are kept."""
-        key, kept = context_key(context), self._truths
-        truth = kept.get(key)
-        if truth is not None:
-            kept.move_to_end(key)
-            return truth
-        truth = Truth(self._checked(self.mdp(context)))
-        if key is not None:
-            kept[key] = truth
-            if len(kept) > KEPT_CONTEXTS:
-                kept.popitem(last=False)
-        return truth
+        return self._truths.get(context, self._find_truth)
 
     @functools.cached_property
-    def _truths(self) -> OrderedDict[Hashable | None, Truth]:
-        return OrderedDict()
+    def _truths(self) -> ContextCache[Truth]:
+        return ContextCache(self.kept_truths)
+
+    def _find_truth(self, context: Context) -> Truth:
+        mdp, space = self.mdp(context), self.space
+        if (mdp.states, mdp.actions, mdp.horizon) != (space.states, space.actions, space.horizon):
+            sizes = f"{space.states} states, {space.actions} actions and horizon {space.horizon}"
+            got = f"{mdp.states}, {mdp.actions} and {mdp.horizon}"
+            raise ValueError(f"`mdp` must return an MDP with {sizes}, as `space` says, got {got}")
+        return Truth(mdp)
 
     def optimal_value(self, context: Context) -> float:
         """Return V*(context)."""
         return self.truth(context).best[1]
 
-    def sample(self, context: Context, policy: FloatArray, generator: np.random.Generator) -> Draw:
+    def sample(self, context: Context, policy: FloatArray, generator: np.random.Generator) -> Episode:
         """Play `policy` (H, S, A) for one episode in the MDP of `context`; 3H + 1 random numbers are used."""
         mdp, horizon = self.truth(context).mdp, self.space.horizon
-        # Any agent may have made it, and the propensities are only as true as its rows.
+        # It comes from any agent, and the propensities are only as true as its rows.
         policy = mdp.space.checked_policy(policy)
         uniforms = generator.random(3 * horizon + 1)
         states, actions = np.empty(horizon + 1, dtype=np.int64), np.empty(horizon, dtype=np.int64)
@@ -81,12 +70,5 @@ class ContextualMDP(abc.ABC):
         if getattr(self.draw_reward, "__func__", None) is not ContextualMDP.draw_reward:
             pairs = zip(means.tolist(), uniforms[2 * horizon + 1 :].tolist(), strict=True)
             earned = float_table("rewards", [self.draw_reward(mean, uniform) for mean, uniform in pairs])
-        return Draw(Trajectory.of_arrays(context, states, actions, earned), propensities)
-
-    def _checked(self, mdp: TabularMDP) -> TabularMDP:
-        space = self.space
-        if (mdp.states, mdp.actions, mdp.horizon) != (space.states, space.actions, space.horizon):
-            sizes = f"{space.states} states, {space.actions} actions and horizon {space.horizon}"
-            got = f"{mdp.states}, {mdp.actions} and {mdp.horizon}"
-            raise ValueError(f"`mdp` must return an MDP with {sizes}, as `space` says, got {got}")
-        return mdp
+            in_range("rewards", earned, 0.0, 1.0)
+        return Episode.of_arrays(context, states, actions, earned, propensities, horizon)

@@ -1,4 +1,4 @@
-"""What the worlds of this package share: contexts one can list, a finite function class, and a dial.
+"""What the worlds of this package share: a list of contexts, a finite function class, and a dial.
 
 With ε the dial `misspecification`, f_i and P_j the class, i* and j* drawn with the world's structure:
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import abc
 import operator
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,8 @@ from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.environments.base import ContextualMDP
-from omg_cmdp.mdp.tabular import Space, TabularMDP
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import FloatArray, float_table, frozen
 
 
@@ -28,17 +28,17 @@ class World(ContextualMDP):
     """A contextual MDP with `contexts`, a class around the truth, and the dial `misspecification`.
 
     The functions of the class are `reward_functions(context)`, (N, S, A), and `transition_functions(context)`,
-    (M, S, A, S): what `FiniteRewards` and `FiniteDynamics` take. What is known to the agent is a class of one.
+    (M, S, A, S), as `FiniteRewards` and `FiniteDynamics` take them. What the agent knows is a class of one.
     """
 
     product_class = False
-    """True if a member of the class may pick its function anew in every pair of a context and a state."""
+    """True if a member of the class may choose its function separately for every context and state."""
 
     reward_index = 0
-    """Which of the reward functions is the truth, or is moved away from by the dial."""
+    """The index of the true reward function, from which the dial moves away."""
 
     transition_index = 0
-    """The same for the transition functions."""
+    """The index of the true transition function."""
 
     def __init__(self, *, space: Space, contexts: tuple[Context, ...], misspecification: float) -> None:
         self.space = space
@@ -47,18 +47,19 @@ class World(ContextualMDP):
 
     @abc.abstractmethod
     def reward_functions(self, context: Context) -> FloatArray:
-        """Return the rewards (N, S, A) that the N functions of the class say."""
+        """Return the rewards (N, S, A) of the N functions of the class."""
 
     @abc.abstractmethod
     def transition_functions(self, context: Context) -> FloatArray:
-        """Return the kernels (M, S, A, S) that the M functions of the class say."""
+        """Return the kernels (M, S, A, S) of the M functions of the class."""
 
     def mdp(self, context: Context) -> TabularMDP:
         """Return the true MDP of `context`."""
-        return self.space.mdp(
-            transitions=self._moved(context, self._transition_member, self._outside_transitions),
-            rewards=self._moved(context, self._reward_member, self._outside_rewards),
-        )
+        transitions, rewards = self._transition_member(context), self._reward_member(context)
+        if self.misspecification:
+            transitions = self._moved(transitions, self._outside_transitions(context))
+            rewards = self._moved(rewards, self._outside_rewards(context))
+        return self.space.mdp(transitions=transitions, rewards=rewards)
 
     def _reward_member(self, context: Context) -> FloatArray:
         return np.asarray(self.reward_functions(context)[self.reward_index])
@@ -74,17 +75,29 @@ class World(ContextualMDP):
         """Return Q(context), (S, A, S); None where the dial leaves the transitions alone."""
         return None
 
-    def _moved(
-        self,
-        context: Context,
-        member: Callable[[Context], FloatArray],
-        outside: Callable[[Context], FloatArray | None],
-    ) -> FloatArray:
-        """Return the member, moved by the dial; at 0 nothing outside is computed."""
-        inside, target = member(context), outside(context) if self.misspecification else None
-        if target is None:
-            return inside
-        return (1.0 - self.misspecification) * inside + self.misspecification * target
+    def _moved(self, inside: FloatArray, outside: FloatArray | None) -> FloatArray:
+        share = self.misspecification
+        return inside if outside is None else (1.0 - share) * inside + share * outside
+
+
+class Waves:
+    """Tables outside the classes: rewards ½ + ½·sin(ω(s, a)·c) and transitions ∝ exp(2·sin(ω(s, a, s')·c)).
+
+    The frequencies ω have standard deviation 4.
+    """
+
+    def __init__(self, generator: np.random.Generator, space: Space, dimension: int) -> None:
+        pairs = (space.states, space.actions)
+        self._rewards = generator.normal(scale=4.0, size=(*pairs, dimension))
+        self._transitions = generator.normal(scale=4.0, size=(*pairs, space.states, dimension))
+
+    def rewards(self, context: Context) -> FloatArray:
+        """Return the rewards (S, A)."""
+        return np.asarray(0.5 + 0.5 * np.sin(self._rewards @ context))
+
+    def transitions(self, context: Context) -> FloatArray:
+        """Return the kernel (S, A, S)."""
+        return softmax(2.0 * np.sin(self._transitions @ context))
 
 
 def fraction(name: str, value: Any) -> float:
@@ -120,8 +133,8 @@ def unit_vectors(generator: np.random.Generator, count: int, dimension: int) -> 
     return tuple(frozen(direction) for direction in drawn / np.linalg.norm(drawn, axis=1, keepdims=True))
 
 
-def dealt(generator: np.random.Generator, values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return an array (N, *shape): in every place the N entries of `values`, in an order of their own."""
+def shuffled(generator: np.random.Generator, values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return an array (N, *shape): the N entries of `values`, shuffled separately in every place."""
     return np.moveaxis(generator.permuted(np.broadcast_to(values, (*shape, len(values))), axis=-1), -1, 0)
 
 

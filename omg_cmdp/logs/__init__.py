@@ -1,4 +1,4 @@
-"""Episodes that somebody else has played: read from a table, learned from, and used to value another policy."""
+"""Logged episodes: the log, tables and files, estimates of what another policy is worth, warm starts."""
 
 from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.off_policy import Estimate, doubly_robust, importance_sampling

@@ -1,83 +1,130 @@
-"""What a log is: whole episodes of one space, and the probability with which each action was taken."""
+"""The log: episodes of one space, and the probability with which each action was taken."""
 
 from __future__ import annotations
 
-import dataclasses
+import os
 from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.mdp.episode import Trajectory
-from omg_cmdp.mdp.tabular import Space
-from omg_cmdp.validation import FloatArray, first_index, float_table, frozen, interval, one_of_shapes
+from omg_cmdp.contexts import Context
+from omg_cmdp.logs.writers import write
+from omg_cmdp.mdp.episode import Episode
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.validation import FloatArray, interval
+
+if TYPE_CHECKING:
+    import pandas
 
 
-@dataclasses.dataclass(frozen=True, init=False, eq=False)
+@final
 class Log:
     """Episodes of `space`, in the order in which they were played, with rewards in `reward_range`.
 
-    `propensities` (n, H) are the probabilities with which the logged actions were taken, in (0, 1]; None if nobody
-    knows, which is enough to learn from, and not enough to value a policy.
+    `play` returns one, tables are read into one, estimators and `warm_start` take one.
 
-    >>> played = Trajectory(context="c", states=[0, 0], actions=[1], rewards=[1.0])
-    >>> log = Log(Space(states=1, actions=2, horizon=1), [played] * 3, [[0.5]] * 3)
-    >>> len(log), len(log[:2])
-    (3, 2)
+    >>> episode = Episode(context="c", states=[0, 0], actions=[1], rewards=[1.0], propensities=[0.5])
+    >>> log = Log(Space(states=1, actions=2, horizon=1), [episode] * 3)
+    >>> len(log), len(log[:2]), log.returns.tolist()
+    (3, 2, [1.0, 1.0, 1.0])
     """
 
-    space: Space
-    trajectories: tuple[Trajectory, ...]
-    propensities: FloatArray | None
-    reward_range: tuple[float, float]
-
     def __init__(
-        self,
-        space: Space,
-        trajectories: Iterable[Trajectory],
-        propensities: ArrayLike | None = None,
-        *,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        self, space: Space, episodes: Iterable[Episode] = (), *, reward_range: tuple[float, float] = (0.0, 1.0)
     ) -> None:
-        episodes = tuple(trajectories)
-        if not episodes:
-            raise ValueError("`trajectories` must hold at least one episode, got none")
-        bounds = interval("reward_range", reward_range)
-        for trajectory in episodes:
-            trajectory.check(space, bounds)
-        chances = None
-        if propensities is not None:
-            chances = float_table("propensities", propensities)
-            one_of_shapes("propensities", chances, (len(episodes), space.horizon))
-            bad = ~((chances > 0.0) & (chances <= 1.0))
-            if bad.any():
-                where = first_index(bad)
-                raise ValueError(f"`propensities` must lie in (0, 1], got {float(chances[where])} at index {where}")
-            frozen(chances)
-        self.__dict__.update(space=space, trajectories=episodes, propensities=chances, reward_range=bounds)
+        self.space, self.reward_range = space, interval("reward_range", reward_range)
+        self.episodes: list[Episode] = []
+        for episode in episodes:
+            self.add(episode)
+
+    def add(self, episode: Episode) -> None:
+        """Append an episode; raise unless it is one of the space, with rewards in range."""
+        if not isinstance(episode, Episode):
+            raise ValueError(f"`episode` must be an Episode, got {type(episode).__name__}")
+        episode.check(self.space, self.reward_range)
+        self.episodes.append(episode)
 
     def __len__(self) -> int:
-        return len(self.trajectories)
+        return len(self.episodes)
 
     def __getitem__(self, chosen: slice) -> Log:
-        """Return some of the episodes: half of them to learn from, say, and the others to judge by."""
+        """Return some of the episodes as a log: half of them to learn from, say, and the others to judge by."""
         if not isinstance(chosen, slice):
-            advice = "single ones are in `trajectories`"
-            raise ValueError(f"`log[...]` must be given a slice of episodes ({advice}), got {chosen!r:.60}")
-        propensities = None if self.propensities is None else self.propensities[chosen]
-        return Log(self.space, self.trajectories[chosen], propensities, reward_range=self.reward_range)
+            advice = "single ones are in `episodes`"
+            raise TypeError(f"`log[...]` must be given a slice of episodes ({advice}), got {chosen!r:.60}")
+        part = Log(self.space, reward_range=self.reward_range)
+        part.episodes = self.episodes[chosen]
+        return part
+
+    @property
+    def contexts(self) -> list[Context]:
+        """The context of each episode."""
+        return [episode.context for episode in self.episodes]
+
+    @property
+    def returns(self) -> FloatArray:
+        """The total reward of each episode, (n,)."""
+        return np.array([episode.rewards.sum() for episode in self.episodes])
 
     @property
     def states(self) -> NDArray[np.int64]:
         """The states, (n, H + 1)."""
-        return np.stack([trajectory.states for trajectory in self.trajectories])
+        return self._stacked((episode.states for episode in self.episodes), np.int64)
 
     @property
     def actions(self) -> NDArray[np.int64]:
         """The actions, (n, H)."""
-        return np.stack([trajectory.actions for trajectory in self.trajectories])
+        return self._stacked((episode.actions for episode in self.episodes), np.int64)
 
     @property
     def rewards(self) -> FloatArray:
         """The rewards, (n, H)."""
-        return np.stack([trajectory.rewards for trajectory in self.trajectories])
+        return self._stacked((episode.rewards for episode in self.episodes), np.float64)
+
+    @property
+    def propensities(self) -> FloatArray | None:
+        """The probabilities of the actions taken, (n, H), in (0, 1]; None if one of them is unknown."""
+        known = [episode.propensities for episode in self.episodes if episode.propensities is not None]
+        return self._stacked(known, np.float64) if len(known) == len(self) else None
+
+    def _stacked(self, rows: Iterable[ArrayLike], kind: type) -> NDArray[Any]:
+        stacked: NDArray[Any] = np.array(list(rows), dtype=kind)
+        return stacked if len(self) else stacked.reshape(0, self.space.horizon)
+
+    def table(self) -> pandas.DataFrame:
+        """Return a data frame with a row for every step, as `read_frame` takes it.
+
+        A label is in the column `context`, a vector in `context_0`, `context_1`, ... After the end of an episode its
+        rows are in the last state, with reward 0 and propensity 1. Unknown propensities have no column.
+        """
+        import pandas
+
+        count, horizon, contexts = len(self), self.space.horizon, self.contexts
+        columns: dict[str, Any] = {
+            "episode": np.repeat(np.arange(count), horizon),
+            "step": np.tile(np.arange(horizon), count),
+        }
+        if contexts and np.ndim(contexts[0]):
+            vectors = np.array(contexts).reshape(count, -1)
+            columns |= {f"context_{place}": np.repeat(each, horizon) for place, each in enumerate(vectors.T)}
+        else:
+            columns["context"] = [context for context in contexts for _ in range(horizon)]
+        states, propensities = self.states, self.propensities
+        steps = {
+            "state": states[:, :horizon],
+            "action": self.actions,
+            "reward": self.rewards,
+            "next_state": states[:, -horizon:],
+            **({} if propensities is None else {"propensity": propensities}),
+        }
+        return pandas.DataFrame(columns | {name: table.reshape(-1) for name, table in steps.items()})
+
+    def write(self, path: str | os.PathLike[str]) -> Path:
+        """Write the log: the table as .csv or .parquet, for Open Bandit Pipeline as .npz, for Vowpal Wabbit as .vw.
+
+        A file of that name is replaced once the new one is whole.
+        """
+        return write(self, path)

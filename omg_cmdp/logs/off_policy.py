@@ -1,4 +1,4 @@
-"""What a policy would be worth, from episodes that another one has played.
+"""What a policy would be worth, estimated from episodes played by another one.
 
 With ρ_h = π_h(a_h|s_h)/p_h the ratio of the policy's probability to the logged one, and ρ_{0:h} = ρ_0·…·ρ_h:
 
@@ -6,20 +6,21 @@ With ρ_h = π_h(a_h|s_h)/p_h the ratio of the policy's probability to the logge
     doubly robust                      v = V̂_0(s_0) + Σ_h ρ_{0:h}·[r_h + V̂_{h+1}(s_{h+1}) - Q̂_h(s_h, a_h)]
 
 The second is the recursion v_h = V̂_h(s_h) + ρ_h·(r_h + v_{h+1} - Q̂_h(s_h, a_h)) of Jiang and Li (2016), written out; Q̂
-and V̂ are those of the policy in a model, and with a model of zeros it is the first. The estimate is the mean of v over
-the episodes. `weighted` divides the ρ_{0:h} of each step by their mean (Thomas and Brunskill, 2016): a little bias, of
-the order 1/n, for less variance.
+and V̂ are those of the policy in a model; with a model of zeros it is the first. The estimate is the mean of v over the
+episodes. `weighted` divides the ρ_{0:h} of each step by their mean (Thomas and Brunskill, 2016): a little bias, of the
+order 1/n, for less variance.
 
 Unweighted, both are unbiased for the mean of V^π(c) over the contexts of the log, whatever the model, if
 
-- the propensities are true, and may depend on all that came before, also on earlier episodes;
-- whatever the policy may do had a chance in the log. What certainly had none is refused: an action was taken with
-  probability 1 where the policy would also do others. For the rest look at `mean_weights`, which have mean 1;
-- neither policy nor model learned from the same episodes: train on `log[:n]`, estimate on `log[n:]`. Else a policy that
-  was lucky there looks as good as it was lucky, and the model adds a little bias.
+- the propensities are true; they may depend on everything before, earlier episodes included;
+- whatever the policy may do had a positive probability in the log. A policy is refused where this certainly fails: the
+  log took an action with probability 1 and the policy would also take others. For the rest look at `mean_weights`,
+  which have expectation 1;
+- neither policy nor model learned from the same episodes: train on `log[:n]`, estimate on `log[n:]`. Otherwise a policy
+  that was lucky in the log looks too good, and the model adds a little bias.
 
-Standard errors take episodes as independent, and contexts as drawn: for contexts that are fixed they are too large.
-Where the effective sample size is small they are too small: large weights are rare, and mostly not in the log.
+Standard errors treat episodes as independent and contexts as drawn: for fixed contexts they are too large. Where the
+effective sample size is small they are too small: large weights are rare, and mostly missing from the log.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ import numpy as np
 
 from omg_cmdp.contexts import alike
 from omg_cmdp.logs.log import Log
+from omg_cmdp.mdp.bellman import policy_values
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import ROW_SUM_TOLERANCE, FloatArray, first_index
 
@@ -46,19 +48,20 @@ class Estimate(NamedTuple):
 
     value: float
     standard_error: float
-    """Of `value`; nan for a single episode, and where none does what the policy may do."""
+    """Of `value`; nan for a single episode, and if no episode does what the policy may do."""
     effective_sample_size: float
-    """(Σ ρ)²/Σ ρ² over episodes, at the step where it is smallest: so many episodes of the policy's own are as good."""
+    """(Σ ρ)²/Σ ρ² over episodes, at the step where it is smallest: the number of the policy's own episodes as good."""
     mean_weights: FloatArray
-    """(H,): the means of ρ_{0:h}. Far from 1, the policy does what the log never did, or the propensities are wrong."""
+    """The means of ρ_{0:h}, (H,). Far from 1, the policy does what the log never did, or propensities are wrong."""
 
 
 def importance_sampling(log: Log, policy: Policy, *, weighted: bool = False) -> Estimate:
     """Return the per-decision importance sampling estimate of the value of `policy`.
 
-    >>> from omg_cmdp.mdp import Space, Trajectory
-    >>> played = [Trajectory(context="c", states=[0, 0], actions=[a], rewards=[a]) for a in (0, 1, 0, 1)]
-    >>> log = Log(Space(states=1, actions=2, horizon=1), played, np.full((4, 1), 0.5))
+    >>> from omg_cmdp import Episode, Space
+    >>> arms = {"context": "c", "states": [0, 0], "propensities": [0.5]}
+    >>> episodes = [Episode(**arms, actions=[a], rewards=[a]) for a in (0, 1, 0, 1)]
+    >>> log = Log(Space(states=1, actions=2, horizon=1), episodes)
     >>> importance_sampling(log, lambda context: np.array([[[0.2, 0.8]]])).value  # action 1 pays 1
     0.8
     """
@@ -71,22 +74,27 @@ def doubly_robust(log: Log, policy: Policy, model: Model, *, weighted: bool = Fa
 
 
 def _estimate(log: Log, policy: Policy, model: Model | None, weighted: bool) -> Estimate:
-    if log.propensities is None:
+    propensities = log.propensities
+    if propensities is None:
         raise ValueError("`log` must hold propensities, the probabilities with which its actions were taken, got none")
+    if not len(log):
+        raise ValueError("`log` must hold at least one episode, got none")
     states, actions, gains = log.states, log.actions, log.rewards
     chosen, first, steps = np.empty(actions.shape), np.zeros(len(log)), np.arange(log.space.horizon)
-    for places in alike(trajectory.context for trajectory in log.trajectories):
-        context = log.trajectories[places[0]].context
+    contexts, (low, high) = log.contexts, log.reward_range
+    for places in alike(contexts):
+        context = contexts[places[0]]
         table = log.space.checked_policy(policy(context))
         chosen[places] = table[steps, states[places, :-1], actions[places]]
         if model is not None:
-            values, action_values = _values(_checked_model(log, model(context)), table, log.reward_range)
+            believed = _checked_model(log, model(context))
+            values, action_values = policy_values(believed, table, low + (high - low) * believed.reward_steps)
             first[places] = values[0, states[places, 0]]
-            # What came was r + V̂_{h+1}, and Q̂_h was expected.
+            # Observed: r + V̂_{h+1}; expected: Q̂_h.
             gains[places] += (
                 values[steps + 1, states[places, 1:]] - action_values[steps, states[places, :-1], actions[places]]
             )
-    return _mean(first, _weights(chosen, log.propensities), gains, weighted)
+    return _mean(first, _weights(chosen, propensities), gains, weighted)
 
 
 def _mean(first: FloatArray, weights: FloatArray, gains: FloatArray, weighted: bool) -> Estimate:
@@ -98,7 +106,7 @@ def _mean(first: FloatArray, weights: FloatArray, gains: FloatArray, weighted: b
             raise ValueError(f"{rule}, got none at step {int(np.argmin(means))}")
         weights = weights / means
     totals = (weights * gains).mean(axis=0)
-    # A ratio of two means varies, to first order, like the mean of the distances from it.
+    # To first order, a ratio of two means varies like the mean of the deviations from it.
     episodes = first + (weights * (gains - totals if weighted else gains)).sum(axis=1)
     squares = (weights**2).sum(axis=0)
     sizes = np.divide(weights.sum(axis=0) ** 2, squares, out=np.zeros(len(squares)), where=squares > 0.0)
@@ -117,9 +125,9 @@ def _weights(chosen: FloatArray, propensities: FloatArray) -> FloatArray:
     lacking = (before > 0.0) & (propensities > nearly) & (chosen < nearly)
     if lacking.any():
         episode, step = first_index(lacking)
-        got = f"an action of probability {chosen[episode, step]:g} that the log took surely"
+        got = f"an action of probability {chosen[episode, step]:g} that the log took with probability 1"
         raise ValueError(
-            f"`policy` must do only what had a chance in the log, got {got}, at step {step} of episode {episode}"
+            f"`policy` must do only what had a chance in the log, got {got} at step {step} of episode {episode}"
         )
     return np.asarray(weights)
 
@@ -131,14 +139,3 @@ def _checked_model(log: Log, model: TabularMDP | None) -> TabularMDP:
     if sizes != got:
         raise ValueError(f"`model` must return an MDP of the log's states, actions and horizon {sizes}, got {got}")
     return model
-
-
-def _values(mdp: TabularMDP, policy: FloatArray, reward_range: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
-    """Return V (H + 1, S) and Q (H, S, A) of `policy`, for rewards low + (high - low)·r in the place of r."""
-    low, high = reward_range
-    values, action_values = np.zeros((mdp.horizon + 1, mdp.states)), np.empty(policy.shape)
-    for h in reversed(range(mdp.horizon)):
-        kernel, rewards = mdp.kernel[h % len(mdp.kernel)], mdp.reward_steps[h % len(mdp.reward_steps)]
-        action_values[h] = low + (high - low) * rewards + kernel @ values[h + 1]
-        values[h] = (policy[h] * action_values[h]).sum(axis=1)
-    return values, action_values

@@ -1,17 +1,17 @@
-"""Tables of logged episodes, read into a `Log`; what is wrong is refused by column, rule and row.
+"""Tables of logged episodes, read into a `Log`; an error names the column, the rule and the row.
 
 `read_frame` takes a row for every step, in any order:
 
-    episode      a label; the episodes of the log come in the order in which the table first names them
+    episode      a label; the log has the episodes in the order in which the table first names them
     step         0..H-1, each once in every episode
     context      the columns named by `context`, equal in all rows of an episode
-    state, action, reward, next_state   the next state is the state of the step after
+    state, action, reward, next_state   the next state is the state of the following step
     propensity   the probability with which the action was taken, in (0, 1]; the column may be absent
 
-All episodes have the horizon's length. One that ended early is carried on in an absorbing state with reward 0, which
-the space must have; one that was cut off must be left out.
+All episodes have H steps. One that ended early is continued in an absorbing state with reward 0, which the space must
+have; one that was cut off must be left out.
 
-`read_export` takes a row for every episode, as `omg-cmdp export --to csv` and `--to parquet` write them.
+`read_export` takes a row for every episode, as `omg-cmdp export --to csv` and `--to parquet` write it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,8 +27,8 @@ from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, context_from_json
 from omg_cmdp.logs.log import Log
-from omg_cmdp.mdp.episode import Trajectory
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.episode import Episode
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, first_index, interval
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("episode", "step", "state", "action", "reward", "next_state", "propensity")
 LISTS = ("states", "actions", "rewards", "propensities")
-"""Of both, the last may be absent."""
+"""The last of each may be absent."""
 
 
 def read_frame(
@@ -48,15 +49,15 @@ def read_frame(
 ) -> Log:
     """Return the episodes of a table with a row for every step.
 
-    `context` lists columns of numbers, which make a vector, or is the name of one column, whose entries are labels. If
-    it is None these are `context_0`, `context_1`, ..., or `context`: a log of `omg_cmdp.play` is read as it is.
-    `columns` says under which name a column stands, where that is not its own: {"state": "s_t"}.
+    `context` is a list of columns of numbers, which make a vector, or the name of one column of labels. None stands for
+    `context_0`, `context_1`, ..., or `context`, as `Log.table` has them. `columns` gives the names of columns that are
+    called otherwise: {"state": "s_t"}.
 
     >>> import pandas
     >>> rows = {"episode": [7, 7], "step": [0, 1], "age": [0.4, 0.4], "state": [0, 1], "action": [1, 0]}
     >>> frame = pandas.DataFrame({**rows, "reward": [0.0, 1.0], "next_state": [1, 1], "propensity": [0.5, 0.5]})
     >>> log = read_frame(frame, Space(states=2, actions=2, horizon=2), context=["age"])
-    >>> log.trajectories[0].context, log.trajectories[0].states
+    >>> log.episodes[0].context, log.episodes[0].states
     (array([0.4]), array([0, 1, 1]))
     """
     table = _Steps(frame, _names(columns or {}), space.horizon)
@@ -71,34 +72,31 @@ def read_frame(
     if table.names["propensity"] in frame:
         propensities = table.numbers("propensity")
         table.refuse("propensity", ~((propensities > 0.0) & (propensities <= 1.0)), "lie in (0, 1]")
-    trajectories = [
-        Trajectory(context=c, states=s, actions=a, rewards=r)
-        for c, s, a, r in zip(table.contexts(context or _usual(frame)), visited, actions, rewards, strict=True)
-    ]
-    return Log(space, trajectories, propensities, reward_range=reward_range)
+    contexts, chances = table.contexts(context or _usual(frame)), propensities
+    rows = zip(contexts, visited, actions, rewards, chances if chances is not None else repeat(None), strict=False)
+    log = Log(space, reward_range=reward_range)
+    log.episodes = [Episode.of_arrays(*row, space.horizon) for row in rows]
+    return log
 
 
 def read_export(frame: pandas.DataFrame, space: Space) -> Log:
     """Return the episodes of an exported table, whose rows hold lists: `states`, `actions`, `rewards`, `propensities`.
 
-    The rows must be of one world; they may be of several agents and seeds. Agents that draw a whole policy first have
-    propensities of 1, which say nothing about what they might have done: leave them out before you value a policy.
+    The rows must come from one world; agents and seeds may be several. Agents that draw a whole policy first have
+    propensities of 1, which say nothing about what they might have done: leave them out to value a policy.
     """
     _require(frame, ("context", *LISTS[:-1]))
     if "world" in frame and frame["world"].nunique() > 1:
         raise ValueError(f"column 'world' must hold one world, got {frame['world'].unique().tolist()}: choose one")
     given = [name for name in LISTS if name in frame]
-    trajectories, propensities = [], []
+    log = Log(space)
     for row, context, *lists in zip(frame.index, frame["context"], *(frame[name] for name in given), strict=True):
         try:
-            states, actions, rewards, *chances = (json.loads(x) if isinstance(x, str) else x for x in lists)
-            episode = Trajectory(context=context_from_json(context), states=states, actions=actions, rewards=rewards)
-            Log(space, [episode], *([each] for each in chances))  # which says what is wrong, if anything is
+            arrays = (json.loads(each) if isinstance(each, str) else each for each in lists)
+            log.add(Episode(context=context_from_json(context), **dict(zip(given, arrays, strict=True))))
         except (TypeError, ValueError) as error:
             raise ValueError(f"row {row} must hold an episode of the space: {error}") from error
-        trajectories.append(episode)
-        propensities += chances
-    return Log(space, trajectories, propensities or None)
+    return log
 
 
 def _usual(frame: pandas.DataFrame) -> str | list[str]:
@@ -121,7 +119,7 @@ class _Steps:
         places = np.arange(len(frame)) - np.searchsorted(episodes, episodes)
         self.refuse("step", steps != places, f"run from 0 to {horizon - 1}, each once in an episode")
         ends = np.append(np.diff(episodes) > 0, True)
-        advice = "carry the episode on in an absorbing state if it ended early, leave it out if it was cut off"
+        advice = "continue the episode in an absorbing state if it ended early, leave it out if it was cut off"
         self.refuse("step", ends & (steps < horizon - 1), f"reach {horizon - 1} in every episode ({advice})")
         self.rows = self.rows.reshape(-1, horizon)
 
@@ -151,17 +149,17 @@ class _Steps:
             if isinstance(context, str):
                 column = self.frame[name].astype(object).to_numpy()[self.rows]
                 unfit = [not isinstance(entry, Hashable) or bool(pandas.isna(entry)) for entry in column.flat]
-                rule = "be a label, and a vector stand in columns of numbers"
+                rule = "be a label (a vector needs columns of numbers)"
                 self.refuse(name, np.reshape(unfit, column.shape), rule)
             else:
                 labels = isinstance(self.frame[name].iloc[0], str)
-                column = self.numbers(name, f" (a label is a context by itself: context={name!r})" if labels else "")
+                column = self.numbers(name, f" (for a column of labels: context={name!r})" if labels else "")
             self.refuse(name, column != column[:, :1], "be the same in all rows of an episode")
             columns.append(column[:, 0])
         yield from columns[0].tolist() if isinstance(context, str) else np.stack(columns, axis=1)
 
     def refuse(self, name: str, bad: NDArray[np.bool_], rule: str) -> None:
-        """Raise if there is anything `bad`, an array like `rows`."""
+        """Raise at the first entry of `bad`, an array like `rows`, if there is one."""
         if not bad.any():
             return
         row, column = self.rows[first_index(np.asarray(bad))], self.names.get(name, name)
@@ -170,7 +168,7 @@ class _Steps:
 
 
 def _names(columns: Mapping[str, str]) -> dict[str, str]:
-    """Return under which name each column stands."""
+    """Return the name of each column in the table."""
     for name in columns:
         if name not in COLUMNS:
             raise ValueError(f"`columns` must rename some of {', '.join(COLUMNS)}, got {name!r}")
@@ -178,7 +176,7 @@ def _names(columns: Mapping[str, str]) -> dict[str, str]:
 
 
 def _require(frame: Any, names: Iterable[str]) -> None:
-    """Raise unless `frame` is a data frame with rows, and with these columns, each of them once."""
+    """Raise unless `frame` is a data frame with rows and with these columns, each once."""
     import pandas
 
     if not isinstance(frame, pandas.DataFrame) or not len(frame):

@@ -1,13 +1,13 @@
 """An agent that begins with what a log can teach.
 
 The oracles are regressions: they learn f(c, s, a) and P(·|c, s, a) from any episodes, whoever played them, provided
-that nothing unseen decided both the action and what followed it. Nor does the theorem ask who played: an oracle's bound
-holds for any sequence of episodes, and an error made on a logged one is not negative. So the errors on the agent's own
-T episodes are bounded by what the oracles' bounds allow for all n + T, logged ones first. What is not promised is help:
-a log that never tried an action says nothing about it.
+that nothing unobserved influenced both the action and its outcome. The theorem does not ask who played either: an
+oracle's bound holds for any sequence of episodes, and errors on logged ones are not negative. So the errors on the
+agent's own T episodes are bounded by the oracles' bounds for all n + T, logged ones first. The log need not help: if it
+never tried an action, it says nothing about it.
 
-The agent counts logged episodes as its own: rules for γ that look at the number of the episode go on from n, and
-`episodes`, where an agent asks for it, is n + T.
+The agent counts logged episodes as its own: rules for γ that depend on the episode number continue from n, and
+`episodes`, where an agent takes it, is n + T.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ A = TypeVar("A", bound=Agent)
 def warm_start(agent: A, log: Log) -> A:
     """Teach `agent` all episodes of `log`, in order, and return it.
 
-    If it refuses one of them, it is put back to where it was, provided that it can be saved.
+    If it refuses one of them, its state is restored, provided that it can be saved.
     """
     before: Mapping[str, NDArray[Any]] | None = None
     with contextlib.suppress(NotImplementedError):
         before = agent.state()
-    for place, trajectory in enumerate(log.trajectories):
+    for place, episode in enumerate(log.episodes):
         try:
-            agent.update(trajectory)
+            agent.update(episode)
         except Exception as error:
             if before is not None:
                 agent.load_state(before)

@@ -1,27 +1,52 @@
-"""Logged decisions for other programs: a step of an episode is a round, with the probability of its action.
+"""Logs as files. For other programs every decision is a round, with the probability of its action:
 
     obp    a .npz with the arrays context, action, reward, pscore, ... of Open Bandit Pipeline's `BanditFeedback`
     vw     lines action:cost:probability | features of Vowpal Wabbit's `--cb`; cost = best reward - reward
 
-Features are the context, the state and the step. Contexts that are numbers are features; labels get one each.
+Features are the context, the state and the step. A context of numbers is a vector of features; a label is one feature.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.contexts import Context, alike, context_numbers, context_vectors
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.persistence import whole_file
 from omg_cmdp.validation import FloatArray
+
+if TYPE_CHECKING:
+    from omg_cmdp.logs.log import Log
+
+FORMS = (".csv", ".parquet", ".npz", ".vw")
+"""The endings of files that a log can be written to."""
+
+
+def write(log: Log, path: str | os.PathLike[str]) -> Path:
+    """Write `log` in the format that the ending of `path` says; see `Log.write`."""
+    target = Path(path)
+    if target.suffix not in FORMS:
+        raise ValueError(f"`path` must end in {', '.join(FORMS)}, got {os.fspath(path)!r}")
+    with whole_file(target) as file:
+        if target.suffix == ".csv":
+            log.table().to_csv(file, index=False)
+        elif target.suffix == ".parquet":
+            log.table().to_parquet(file, index=False)
+        elif target.suffix == ".npz":
+            write_obp(file, decisions_of(log), log.space)
+        else:
+            write_vw(file, decisions_of(log), best_reward=log.reward_range[1])
+    return target
 
 
 class Decisions(NamedTuple):
-    """One entry for each decision, (n,); `places` says which of the different `contexts` it was made in."""
+    """One entry for each decision, (n,); `places` are indices into the distinct `contexts`."""
 
     contexts: Sequence[Context]
     places: NDArray[np.int64]
@@ -32,6 +57,28 @@ class Decisions(NamedTuple):
     propensities: FloatArray
 
 
+def decisions_of(log: Log) -> Decisions:
+    """Return the steps of `log` with a decision: those before the end of each episode."""
+    propensities = log.propensities
+    if propensities is None:
+        raise ValueError("`log` must hold propensities for this format, got None: write .csv or .parquet")
+    contexts, horizon = log.contexts, log.space.horizon
+    groups, place = alike(contexts), np.empty(len(log), dtype=np.int64)
+    for number, members in enumerate(groups):
+        place[members] = number
+    lengths = np.array([episode.length for episode in log.episodes], dtype=np.int64)
+    decided = np.arange(horizon) < lengths[:, None]
+    return Decisions(
+        contexts=[contexts[members[0]] for members in groups],
+        places=np.repeat(place, lengths),
+        steps=np.nonzero(decided)[1],
+        states=log.states[:, :horizon][decided],
+        actions=log.actions[decided],
+        rewards=log.rewards[decided],
+        propensities=propensities[decided],
+    )
+
+
 def write_obp(path: Path, decisions: Decisions, space: Space) -> Path:
     """Write the arrays of Open Bandit Pipeline."""
     rounds = len(decisions.actions)
@@ -40,7 +87,7 @@ def write_obp(path: Path, decisions: Decisions, space: Space) -> Path:
         np.eye(space.states)[decisions.states],
         np.eye(space.horizon)[decisions.steps],
     ]
-    with path.open("wb") as file:  # under this very name: numpy would add an ending
+    with path.open("wb") as file:  # numpy would add an ending to a name
         np.savez_compressed(
             file,
             allow_pickle=False,
@@ -66,22 +113,9 @@ def write_vw(path: Path, decisions: Decisions, *, best_reward: float = 1.0) -> P
     return path
 
 
-def _numbers(context: Context) -> FloatArray | None:
-    """Return a context as features, (d,); None for a label."""
-    array = np.atleast_1d(np.asarray(context))
-    is_label = np.ndim(context) == 0 and array.dtype.kind != "f"
-    return None if is_label or array.dtype.kind not in "biuf" else array.astype(np.float64).reshape(-1)
-
-
-def context_vectors(contexts: Sequence[Context]) -> FloatArray:
-    """Return the contexts as vectors, (C, d): labels become unit vectors."""
-    numbers = [vector for context in contexts if (vector := _numbers(context)) is not None]
-    return np.array(numbers) if len(numbers) == len(contexts) > 0 else np.eye(len(contexts))
-
-
 def _words(context: Context) -> str:
-    """Return a context as features of Vowpal Wabbit, in which blanks, colons and bars have a meaning."""
-    numbers = _numbers(context)
+    """Return a context as features of Vowpal Wabbit, whose format gives blanks, colons and bars a meaning."""
+    numbers = context_numbers(context)
     if numbers is None:
         return "c" + str(context).translate({ord(character): "_" for character in " \t\n:|"})
     return " ".join(f"x{place}:{value!r}" for place, value in enumerate(numbers.tolist()))

@@ -1,4 +1,4 @@
-"""Backward induction: the best policy, and the exact value of any policy."""
+"""Backward induction: optimal policies, and exact values of any policy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from omg_cmdp.validation import FloatArray
 kernels = lazy("omg_cmdp.mdp.kernels")
 
 LOOPS_UP_TO = 32
-"""Compiled loops beat numpy up to this many states."""
+"""Compiled loops are faster than numpy up to this many states."""
 
 
 def optimal_policy(mdp: TabularMDP) -> tuple[FloatArray, float]:
@@ -31,7 +31,7 @@ def optimal_policy(mdp: TabularMDP) -> tuple[FloatArray, float]:
 
 
 def best_response(mdp: TabularMDP, rewards: FloatArray, *, cap: float = math.inf) -> tuple[FloatArray, FloatArray]:
-    """Return what is optimal in `mdp` for other `rewards` (K, S, A), K = 1 or H: the policy and its values (H + 1, S).
+    """Return an optimal policy of `mdp` for other `rewards` (K, S, A), K = 1 or H, and its values (H + 1, S).
 
     The rewards may be any numbers, such as bonuses. Values with m steps to go are clipped at `cap`·m.
     """
@@ -70,16 +70,25 @@ def policy_value(mdp: TabularMDP, policy: ArrayLike) -> float:
     >>> policy_value(mdp, np.full((4, 1, 2), 0.5))
     2.0
     """
-    table = mdp.space.checked_policy(policy)
-    values = np.zeros(mdp.states)
+    values, _ = policy_values(mdp, mdp.space.checked_policy(policy), mdp.reward_steps)
+    return float(mdp.start @ values[0])
+
+
+def policy_values(mdp: TabularMDP, policy: FloatArray, rewards: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return V (H + 1, S) and Q (H, S, A) of a valid `policy` in `mdp`, for any `rewards` (K, S, A), K = 1 or H.
+
+    Q_h(s, a) = r_h(s, a) + Σ_s' P_h(s'|s, a)·V_{h+1}(s'),  V_h(s) = Σ_a π_h(a|s)·Q_h(s, a),  V_H = 0.
+    """
+    values, action_values = np.zeros((mdp.horizon + 1, mdp.states)), np.empty(policy.shape)
     for h in reversed(range(mdp.horizon)):
-        values = (table[h] * _action_values(mdp, mdp.reward_steps, h, values)).sum(axis=1)
-    return float(mdp.start @ values)
+        action_values[h] = _action_values(mdp, rewards, h, values[h + 1])
+        values[h] = (policy[h] * action_values[h]).sum(axis=1)
+    return values, action_values
 
 
 def _action_values(mdp: TabularMDP, rewards: FloatArray, step: int, next_values: FloatArray) -> FloatArray:
     """Return Q_h (S, A) given V_{h+1} (S,)."""
     kernel = mdp.kernel
-    # Not a matrix product: BLAS rounds equal rows differently by their place in the table, and would break ties.
+    # Not a matrix product: BLAS may round equal rows differently, depending on their place, and so break ties.
     expected = np.einsum("saj,j->sa", kernel[step % len(kernel)], next_values)
     return np.asarray(rewards[step % len(rewards)] + expected)

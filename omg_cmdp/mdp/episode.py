@@ -1,8 +1,9 @@
-"""One episode as it was played."""
+"""What happened in one episode: a trajectory to learn from, and an episode with the propensities of its actions."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from typing import Any
 
@@ -11,15 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import lazy
-from omg_cmdp.mdp.tabular import Space
-from omg_cmdp.validation import FloatArray, float_table, frozen
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.validation import FloatArray, first_index, float_table, frozen, one_of_shapes, positive_integer
 
 kernels = lazy("omg_cmdp.mdp.kernels")
 
 
 @dataclasses.dataclass(frozen=True, init=False, eq=False)
 class Trajectory:
-    """The context, H + 1 states, H actions and H rewards of an episode, as read-only arrays.
+    """The context, H + 1 states, H actions and H rewards of an episode, as read-only copies.
 
     >>> Trajectory(context="c", states=[0, 1, 1], actions=[0, 2], rewards=[0.0, 1.0]).next_states
     array([1, 1])
@@ -31,30 +32,21 @@ class Trajectory:
     rewards: FloatArray
 
     def __init__(self, *, context: Context, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike) -> None:
-        visited, taken = _integers("states", states), _integers("actions", actions)
-        self._hold(context, visited, taken, float_table("rewards", rewards))
-
-    @classmethod
-    def of_arrays(
-        cls, context: Context, states: NDArray[np.int64], actions: NDArray[np.int64], rewards: FloatArray
-    ) -> Trajectory:
-        """Return the episode in these vectors themselves: they are not copied, and become read-only."""
-        made = object.__new__(cls)
-        made._hold(context, states, actions, rewards)
-        return made
-
-    def _hold(self, context: Context, visited: NDArray[np.int64], taken: NDArray[np.int64], earned: FloatArray) -> None:
+        visited, taken, earned = _integers("states", states), _integers("actions", actions), _rewards(rewards)
         if earned.ndim != 1 or taken.shape != earned.shape or len(visited) != len(taken) + 1 or not len(taken):
             got = f"{visited.shape}, {taken.shape} and {earned.shape}"
             raise ValueError(f"`states`, `actions` and `rewards` must have shapes (H+1,), (H,) and (H,), got {got}")
-        if not all(map(math.isfinite, earned.tolist())):
-            raise ValueError(f"`rewards` must be finite, got {earned}")
-        kept = frozen(context.copy()) if isinstance(context, np.ndarray) else context
-        self.__dict__.update(context=kept, states=frozen(visited), actions=frozen(taken), rewards=frozen(earned))
+        self._hold(context, visited, taken, earned)
+
+    def _hold(
+        self, context: Context, states: NDArray[np.int64], actions: NDArray[np.int64], rewards: FloatArray
+    ) -> None:
+        own = frozen(context.copy()) if isinstance(context, np.ndarray) else context
+        self.__dict__.update(context=own, states=frozen(states), actions=frozen(actions), rewards=frozen(rewards))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor, so that a copy is as read-only as this one.
-        return _rebuilt, (self.context, self.states, self.actions, self.rewards)
+        return functools.partial(type(self), **{f.name: getattr(self, f.name) for f in dataclasses.fields(self)}), ()
 
     @property
     def next_states(self) -> NDArray[np.int64]:
@@ -80,8 +72,53 @@ class Trajectory:
         raise ValueError(f"`actions` must be admissible, got {pair} at step {step}")
 
 
-def _rebuilt(context: Context, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike) -> Trajectory:
-    return Trajectory(context=context, states=states, actions=actions, rewards=rewards)
+@dataclasses.dataclass(frozen=True, init=False, eq=False)
+class Episode(Trajectory):
+    """A trajectory as it was played, with the probability of every action taken.
+
+    `propensities` (H,) lie in (0, 1]; None where nobody knows them, which is enough to learn from but not to value
+    another policy. `length` is the number of steps before the episode ended, those with a decision: H by default.
+
+    >>> Episode(context="c", states=[0, 1, 1], actions=[0, 2], rewards=[0.0, 1.0], propensities=[0.5, 0.1]).length
+    2
+    """
+
+    propensities: FloatArray | None
+    length: int
+
+    def __init__(
+        self,
+        *,
+        context: Context,
+        states: ArrayLike,
+        actions: ArrayLike,
+        rewards: ArrayLike,
+        propensities: ArrayLike | None = None,
+        length: int | None = None,
+    ) -> None:
+        super().__init__(context=context, states=states, actions=actions, rewards=rewards)
+        steps = len(self.actions)
+        decided = steps if length is None else positive_integer("length", length)
+        if decided > steps:
+            raise ValueError(f"`length` must be at most the number of actions {steps}, got {length}")
+        chances = None if propensities is None else _propensities(propensities, steps)
+        self.__dict__.update(propensities=chances, length=decided)
+
+    @classmethod
+    def of_arrays(
+        cls,
+        context: Context,
+        states: NDArray[np.int64],
+        actions: NDArray[np.int64],
+        rewards: FloatArray,
+        propensities: FloatArray | None,
+        length: int,
+    ) -> Episode:
+        """Return the episode that holds these very arrays: nothing is checked or copied, and they become read-only."""
+        made = object.__new__(cls)
+        made._hold(context, states, actions, rewards)
+        made.__dict__.update(propensities=None if propensities is None else frozen(propensities), length=length)
+        return made
 
 
 def _integers(name: str, values: ArrayLike) -> NDArray[Any]:
@@ -92,3 +129,20 @@ def _integers(name: str, values: ArrayLike) -> NDArray[Any]:
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ValueError(f"`{name}` must be a vector of integers, got {array.dtype} of shape {array.shape}")
     return array if array.dtype == np.int64 else array.astype(np.int64)
+
+
+def _rewards(values: ArrayLike) -> FloatArray:
+    rewards = float_table("rewards", values)
+    if not all(map(math.isfinite, rewards.reshape(-1).tolist())):
+        raise ValueError(f"`rewards` must be finite, got {rewards}")
+    return rewards
+
+
+def _propensities(values: ArrayLike, steps: int) -> FloatArray:
+    chances = float_table("propensities", values)
+    one_of_shapes("propensities", chances, (steps,))
+    bad = ~((chances > 0.0) & (chances <= 1.0))
+    if bad.any():
+        [step] = first_index(bad)
+        raise ValueError(f"`propensities` must lie in (0, 1], got {float(chances[step])} at step {step}")
+    return frozen(chances)

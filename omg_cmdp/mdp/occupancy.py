@@ -1,4 +1,4 @@
-"""Occupancy measures q_h(s, a) = Pr(s_h = s, a_h = a), and which states can be reached at all."""
+"""Occupancy measures q_h(s, a) = Pr(s_h = s, a_h = a), and reachable states."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def occupancy_measure(mdp: TabularMDP, policy: ArrayLike) -> FloatArray:
 
 
 def flow(mdp: TabularMDP, policy: FloatArray) -> tuple[FloatArray, float]:
-    """Return the occupancy measure (H, S, A) and the value of a policy that is known to be valid."""
+    """Return the occupancy measure (H, S, A) and the value of a valid policy."""
     kernel, rewards, start, _ = mdp.raw
     table, occupancy = np.ascontiguousarray(policy, dtype=np.float64), np.empty(policy.shape)
     return occupancy, kernels.flow(kernel, rewards, start, table, occupancy)
@@ -36,8 +36,8 @@ def flow(mdp: TabularMDP, policy: FloatArray) -> tuple[FloatArray, float]:
 def reachable_states(mdp: TabularMDP) -> BoolArray:
     """Return the mask (H, S) of states that the uniform policy reaches with probability at least 1e-30.
 
-    The threshold separates a small probability from the underflow of a product of small ones. What passes through a
-    state below it does not count further on.
+    The threshold tells a small probability from the underflow of a product. What passes through a state below it counts
+    for nothing afterwards.
     """
     mean_kernel = mdp.kernel.sum(axis=2) / mdp.admissible.sum(axis=1, keepdims=True)
     reached = np.empty((mdp.horizon, mdp.states), dtype=np.bool_)

@@ -1,7 +1,7 @@
-"""Below which probability a state counts as unreachable."""
+"""The probability below which a state counts as unreachable."""
 
 UNREACHABLE_BELOW = 1e-30
-"""A state whose probability at a step, under the uniform policy, is below this counts as unreachable there."""
+"""A state counts as unreachable at a step if the uniform policy reaches it with a smaller probability."""
 
 NEGLIGIBLE = 1e-20
-"""A plan that puts more than this on a state that counts as unreachable has nothing proven."""
+"""Nothing is proven of a plan that puts more than this on an unreachable state."""

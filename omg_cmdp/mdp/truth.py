@@ -1,4 +1,4 @@
-"""The true MDP of a context, with what regret is measured by."""
+"""The true MDP of a context, by which regret is measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from omg_cmdp.validation import FloatArray
 
 
 class Truth:
-    """The true MDP of a context, and what follows from it, computed once."""
+    """The true MDP of a context, and its optimum, computed once."""
 
     def __init__(self, mdp: TabularMDP) -> None:
         self.mdp = mdp
@@ -27,9 +27,9 @@ class Truth:
         return self.value(best) - self.value(policy)
 
     def value(self, policy: FloatArray) -> float:
-        """Return V^π of a policy that is known to be valid."""
+        """Return V^π of a valid policy."""
         return flow(self.mdp, policy)[1]
 
     def occupancy(self, policy: FloatArray) -> FloatArray:
-        """Return the occupancy measure (H, S, A) of a policy that is known to be valid."""
+        """Return the occupancy measure (H, S, A) of a valid policy."""
         return flow(self.mdp, policy)[0]

@@ -22,6 +22,7 @@ from omg_cmdp.oracles.frame import DynamicsForecasters, RewardForecasters, Tempe
 from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Episode
 from omg_cmdp.oracles.support import Smoothing
+from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import FloatArray, frozen
 
 kernels = lazy("omg_cmdp.oracles.kernels.classes")
@@ -75,8 +76,7 @@ class _Finite(Tempered):
     def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
         """Return one of the N functions, drawn with its posterior weight."""
         functions = self._functions(context)
-        cumulative = self._textbook_posterior(functions).cumsum()
-        drawn = int(cumulative.searchsorted(generator.random() * cumulative[-1], side="right"))
+        drawn = draw_index(self._textbook_posterior(functions), generator.random())
         return np.array(functions.tables[drawn])
 
     def best_loss(self) -> float:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.contexts import Context, context_key
+from omg_cmdp.contexts import Context, ContextCache
 from omg_cmdp.oracles.losses import Game
 from omg_cmdp.validation import FloatArray, float_table
 
@@ -59,8 +58,7 @@ class FunctionClass:
         self._predictions = predictions
         self._game = game
         self._shape: tuple[int, ...] | None = None
-        self._kept: OrderedDict[Hashable | None, Functions] = OrderedDict()
-        self._bytes = 0
+        self._kept: ContextCache[Functions] = ContextCache(KEPT_BYTES, size=_bytes)
 
     @property
     def size(self) -> int | None:
@@ -74,21 +72,9 @@ class FunctionClass:
 
     def __call__(self, context: Context) -> Functions:
         """Return the tables at `context`. The class is fixed: a context seen lately is not evaluated again."""
-        key = context_key(context)
-        functions = self._kept.get(key)
-        if functions is not None:
-            self._kept.move_to_end(key)
-            return functions
-        functions = Functions(self._evaluate(context))
-        if key is None:
-            return functions
-        self._kept[key] = functions
-        self._bytes += SHARE * functions.tables.nbytes
-        while self._bytes > KEPT_BYTES and len(self._kept) > 1:
-            self._bytes -= SHARE * self._kept.popitem(last=False)[1].tables.nbytes
-        return functions
+        return self._kept.get(context, self._evaluate)
 
-    def _evaluate(self, context: Context) -> FloatArray:
+    def _evaluate(self, context: Context) -> Functions:
         if isinstance(self._predictions, Mapping):
             try:
                 values = self._predictions[context]
@@ -102,4 +88,8 @@ class FunctionClass:
         if self._shape not in (None, tables.shape):
             raise ValueError(f"`predictions` must have one shape for all contexts, {self._shape}, got {tables.shape}")
         self._shape = tables.shape
-        return tables
+        return Functions(tables)
+
+
+def _bytes(functions: Functions) -> int:
+    return SHARE * functions.tables.nbytes

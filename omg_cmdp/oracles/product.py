@@ -18,6 +18,7 @@ from omg_cmdp.contexts import Context, label_index
 from omg_cmdp.oracles.frame import RewardForecasters, Tempered
 from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.losses import Episode
+from omg_cmdp.sampling import draw_indices
 from omg_cmdp.validation import FloatArray, positive_integer
 
 
@@ -97,9 +98,8 @@ class ProductRewards(Tempered, RewardForecasters):
     def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
         """Return, for every state, one of the N functions, drawn with its posterior weight there."""
         index, functions = self._prepare(context)
-        cumulative = self._posteriors(index, np.array([self.game.rate]))[0].cumsum(axis=-1)
-        uniforms = generator.random((len(cumulative), 1)) * cumulative[:, -1:]
-        drawn = (cumulative <= uniforms).sum(axis=-1)
+        (posterior,) = self._posteriors(index, np.array([self.game.rate]))
+        drawn = draw_indices(posterior, generator.random(len(posterior)))
         return np.asarray(functions.tables[drawn, np.arange(len(drawn))])
 
     def best_loss(self) -> float:

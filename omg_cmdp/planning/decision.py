@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import FloatArray
 
 
@@ -20,9 +21,7 @@ class Mixture(NamedTuple):
 
     def draw(self, generator: np.random.Generator) -> FloatArray:
         """Return one of the policies."""
-        cumulative = self.probabilities.cumsum()
-        drawn = int(cumulative.searchsorted(generator.random() * cumulative[-1], side="right"))
-        return np.array(self.policies[drawn])
+        return np.array(self.policies[draw_index(self.probabilities, generator.random())])
 
 
 class Decision(NamedTuple):

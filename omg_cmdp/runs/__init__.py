@@ -1,9 +1,8 @@
-"""Runs: the protocol between world, adversary and agent, and the exact ledger of what happened."""
+"""Runs: the protocol between world, adversary and agent, with an exact ledger; and play in environments, with a log."""
 
-from omg_cmdp.runs.accounting import Round
 from omg_cmdp.runs.ledger import Ledger
-from omg_cmdp.runs.play import EpisodeLog, play
+from omg_cmdp.runs.play import play
 from omg_cmdp.runs.shortfall import shortfall
 from omg_cmdp.runs.simulate import Run, simulate
 
-__all__ = ["EpisodeLog", "Ledger", "Round", "Run", "play", "shortfall", "simulate"]
+__all__ = ["Ledger", "Run", "play", "shortfall", "simulate"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,31 +15,36 @@ from omg_cmdp.validation import FloatArray
 if TYPE_CHECKING:
     import pandas
 
-COLUMNS = (
-    "regret",
-    "value",
-    "optimal_value",
-    "return",
-    "gamma",
-    "tuples",
-    "certificate",
-    "iterations",
-    "optimum_error",
-    "plan_gap",
-    "policy_error",
-    "reward_error",
-    "dynamics_error",
-    "reward_loss",
-    "dynamics_loss",
-    "seconds_deciding",
-    "seconds_playing",
-    "seconds_learning",
-    "seconds_accounting",
-)
+
+class Row(NamedTuple):
+    """The exact numbers of one episode; nan where an agent has no such thing."""
+
+    regret: float
+    value: float
+    optimal_value: float
+    return_: float
+    gamma: float
+    tuples: float
+    certificate: float
+    iterations: float
+    optimum_error: float
+    plan_gap: float
+    policy_error: float
+    reward_error: float
+    dynamics_error: float
+    reward_loss: float
+    dynamics_loss: float
+    seconds_deciding: float
+    seconds_playing: float
+    seconds_learning: float
+    seconds_accounting: float
+
+
+COLUMNS = tuple(name.rstrip("_") for name in Row._fields)  # `return` is a keyword
 
 
 class Ledger:
-    """What happened, by episode. `regret` is V*(c) - V^π(c) of the policy played, computed and not estimated.
+    """What happened, episode by episode. `regret` is V*(c) - V^π(c) of the policy played, computed, not estimated.
 
     `optimum_error`, `plan_gap` and `policy_error` are the three value differences that sum to the regret;
     `reward_error` and `dynamics_error` are Σ q·(f̂ - f*)² and Σ q·D²(P̂, P*) under the true occupancy q.
@@ -47,9 +52,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self.contexts: list[Context] = []
-        self.propensities: list[FloatArray] = []
-        """Of the actions taken, if the run was asked to keep them."""
-        self._rows: list[tuple[float, ...]] = []
+        self._rows: list[Row] = []
         self._forgotten = 0
 
     def __len__(self) -> int:
@@ -57,22 +60,20 @@ class Ledger:
 
     @property
     def episodes(self) -> int:
-        """The number of episodes so far, with those that were drained."""
+        """The number of episodes so far, including those that were drained."""
         return self._forgotten + len(self._rows)
 
     def drain(self) -> Ledger:
-        """Return all rows as a ledger of their own, and forget them: a long run keeps its memory flat."""
+        """Return all rows as a ledger of their own and forget them, so that a long run needs no more memory."""
         drained = copy.copy(self)
         self._forgotten = self.episodes
-        self._rows, self.contexts, self.propensities = [], [], []
+        self._rows, self.contexts = [], []
         return drained
 
-    def add(self, context: Context, row: tuple[float, ...], propensities: FloatArray | None = None) -> None:
-        """Append one episode, its numbers in the order of `COLUMNS`."""
+    def add(self, context: Context, row: Row) -> None:
+        """Append one episode."""
         self._rows.append(row)
         self.contexts.append(context)
-        if propensities is not None:
-            self.propensities.append(propensities)
 
     def column(self, name: str) -> FloatArray:
         """Return one column, (T,)."""
@@ -87,26 +88,24 @@ class Ledger:
         return self.column("regret")
 
     def table(self) -> pandas.DataFrame:
-        """Return a data frame with a row per episode, indexed by the episode, which counts from 1."""
+        """Return a data frame with a row per episode, indexed by the episode, counted from 1."""
         import pandas
 
         index = pandas.RangeIndex(self._forgotten + 1, self.episodes + 1, name="episode")
         return pandas.DataFrame(self.rows(), columns=list(COLUMNS), index=index)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return all of it, for a checkpoint."""
+        """Return everything, for a checkpoint."""
         contexts = np.array([context_to_json(context) for context in self.contexts], dtype=np.str_)
-        propensities = np.array(self.propensities, dtype=np.float64)
-        forgotten = np.array(self._forgotten)
-        return {"rows": self.rows(), "contexts": contexts, "propensities": propensities, "forgotten": forgotten}
+        return {"rows": self.rows(), "contexts": contexts, "forgotten": np.array(self._forgotten)}
 
     def rows(self) -> FloatArray:
         """Return a row per episode, (T, columns)."""
         return np.array(self._rows, dtype=np.float64).reshape(-1, len(COLUMNS))
 
     def load_state(self, state: State) -> None:
-        """Load a state."""
-        rows = [tuple(row) for row in state["rows"].tolist()]
+        """Load what `state` returned."""
+        rows = [Row(*row) for row in state["rows"].tolist()]
         contexts = [context_from_json(text) for text in state["contexts"].tolist()]
         self._forgotten = int(state["forgotten"])
-        self._rows, self.contexts, self.propensities = rows, contexts, list(state["propensities"])
+        self._rows, self.contexts = rows, contexts

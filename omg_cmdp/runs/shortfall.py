@@ -1,11 +1,11 @@
-"""How far an agent stayed behind the best policy known, where nobody knows the optimum.
+"""How far an agent fell short of the best policy known, where the optimum is unknown.
 
-This is not regret: a better policy may exist that nobody has tried. It is an estimate, with an interval, of
+This is not regret: an untried policy may be better. It is an estimate, with an interval, of
 
     (1/n)·Σ_t [V^best(c_t) - V^{π_t}(c_t)]
 
-over the n episodes of a log, best the policy of the largest mean return among those given, for each context. Half of
-the rollouts choose it and the other half value it, so that the luckiest is not taken for the best.
+over the n episodes of a log, where best is, for each context, the policy with the largest mean return among those
+given. Half of the rollouts choose it and the other half value it, so that the luckiest is not mistaken for the best.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Context, alike
 from omg_cmdp.environments.gymnasium.worlds import SampledWorld
-from omg_cmdp.runs.play import EpisodeLog
+from omg_cmdp.logs.log import Log
 from omg_cmdp.validation import FloatArray, positive_integer, probability, seed_number
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def shortfall(
     world: SampledWorld,
-    log: EpisodeLog,
+    log: Log,
     policies: Mapping[str, Callable[[Context], FloatArray]],
     *,
     rollouts: int = 400,
@@ -37,7 +37,7 @@ def shortfall(
 ) -> pandas.DataFrame:
     """Return the shortfall of the episodes in `log` against the best of `policies`, for each context and for all.
 
-    `policies` are functions context -> policy by name: `agent.policy` of several agents, for example. Each plays
+    `policies` maps names to functions context -> policy, such as `agent.policy` of several agents. Each plays
     `rollouts` episodes in each context of the log. Columns: the context (None for all of them), its number of episodes,
     their mean return (`played`), the name of the best policy known, its value, the shortfall and its interval, in the
     environment's units per episode.
@@ -57,7 +57,7 @@ def shortfall(
     contexts, totals = log.contexts, log.returns
     for number, places in enumerate(alike(contexts)):
         context, returns = contexts[places[0]], totals[places]
-        # Noise of its own: other than that of the other contexts, and of the episodes played.
+        # Noise independent of that of other contexts and of the episodes played.
         own = int(np.random.SeedSequence((seed_number(seed), number)).generate_state(1, np.uint64)[0])
         earned = {
             name: world.returns(context, policy(context), 2 * half, seed=own) for name, policy in policies.items()

@@ -16,6 +16,7 @@ from omg_cmdp.agents.base import Agent
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.environments.gymnasium.worlds import SampledWorld
+from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.persistence import (
     State,
@@ -28,8 +29,8 @@ from omg_cmdp.persistence import (
     write_arrays,
 )
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.runs.accounting import Round, play_round, played_policy
-from omg_cmdp.runs.ledger import Ledger
+from omg_cmdp.runs.ledger import Ledger, Row
+from omg_cmdp.theory.rounds import Round, account
 from omg_cmdp.validation import FloatArray, positive_integer
 
 _KIND, _VERSION = "saved run", 2
@@ -42,20 +43,19 @@ def simulate(
     episodes: int,
     *,
     seed: int = 0,
-    propensities: bool = False,
     observe: Callable[[Round], None] | None = None,
 ) -> Ledger:
-    """Play `episodes` episodes and return the ledger. `observe` is called with everything about each of them."""
-    run = Run(environment, adversary, agent, seed=seed, propensities=propensities, observe=observe)
+    """Play `episodes` episodes and return the ledger. `observe` is called with the `Round` of each."""
+    run = Run(environment, adversary, agent, seed=seed, observe=observe)
     run.advance(positive_integer("episodes", episodes))
     return run.ledger
 
 
 class Run:
-    """A simulation that can be stopped, saved, and continued to the bit in another process.
+    """A simulation that can be stopped, saved, and continued bit for bit in another process.
 
-    Randomness has one owner: `seed` spawns one stream for the world's noise and one for the adversary. (Worlds have a
-    seed of their own for their structure, agents for their draws.)
+    Randomness has one owner: `seed` spawns one stream for the world's noise and one for the adversary. (Worlds have
+    seeds of their own for their structure, and agents for their draws.)
     """
 
     def __init__(
@@ -65,7 +65,6 @@ class Run:
         agent: Agent,
         *,
         seed: int = 0,
-        propensities: bool = False,
         observe: Callable[[Round], None] | None = None,
     ) -> None:
         for name, value, kind in (
@@ -74,11 +73,10 @@ class Run:
             ("agent", agent, Agent),
         ):
             if not isinstance(value, kind):
-                advice = ": no tables, no regret; `omg_cmdp.play` plays it" if isinstance(value, SampledWorld) else ""
+                advice = ": without tables no regret; use `omg_cmdp.play`" if isinstance(value, SampledWorld) else ""
                 raise ValueError(f"`{name}` must be a {kind.__name__}, got {type(value).__name__}{advice}")
         self.environment, self.adversary, self.agent = environment, adversary, agent
         self.ledger = Ledger()
-        self._keep_propensities = propensities
         self._observe = observe
         self._asked: dict[Hashable | None, Decision] = {}
         self._oracles = tuple(getattr(agent, name, None) for name in ("reward_oracle", "dynamics_oracle"))
@@ -89,18 +87,18 @@ class Run:
     # What an adversary may look at (adversaries.base.View).
 
     def policy(self, context: Context) -> FloatArray:
-        """Return what the agent would play now; the draw from a mixture is not shown."""
+        """Return what the agent would play now; of a mixture, the draw is not shown."""
         decision, key = self._decide(context), context_key(context)
         if key is not None:
             self._asked[key] = decision
-        return played_policy(self.environment.truth(context).mdp, decision)
+        return _state_policy(self.environment.truth(context).mdp, decision)
 
     def model(self, context: Context) -> TabularMDP | None:
         """Return what the agent believes now."""
         return self.agent.model(context)
 
     def _decide(self, context: Context) -> Decision:
-        """Return the agent's decision; what the adversary has asked for since the last episode is not asked again."""
+        """Return the agent's decision; what the adversary asked for since the last episode is not computed again."""
         asked = self._asked.get(context_key(context)) if self._asked else None
         return self.agent.decide(context) if asked is None else asked
 
@@ -110,46 +108,51 @@ class Run:
             self._episode()
 
     def _episode(self) -> None:
-        episode = self.ledger.episodes + 1
-        context = self.adversary.context(episode - 1, self, self._choice)
+        number = self.ledger.episodes + 1
+        context = self.adversary.context(number - 1, self, self._choice)
 
         began = time.perf_counter()
         decision = self._decide(context)
         decided = time.perf_counter()
-        draw = self.environment.sample(context, decision.policy, self._noise)
+        episode = self.environment.sample(context, decision.policy, self._noise)
         played = time.perf_counter()
         losses = self._losses()
-        self.agent.update(draw.trajectory)
+        self.agent.update(episode)
         self._asked.clear()
         learned = time.perf_counter()
 
         truth = self.environment.truth(context)
-        this = play_round(episode, context, truth, decision, draw)
+        this = account(number, truth, decision, episode)
+        optimum_error, plan_gap, policy_error = this.differences
+        reward_error, dynamics_error = this.errors
         charged = self._losses()
-        row = (
-            this.regret,
-            this.value,
-            truth.best[1],
-            sum(draw.trajectory.rewards.tolist()),
-            decision.gamma,
-            np.nan if decision.occupancy is None else float(np.count_nonzero(decision.occupancy)),
-            decision.certificate,
-            decision.iterations,
-            *this.differences,
-            *this.errors,
-            charged[0] - losses[0],
-            charged[1] - losses[1],
-            decided - began,
-            played - decided,
-            learned - played,
-            time.perf_counter() - learned,
+        row = Row(
+            regret=this.regret,
+            value=this.value,
+            optimal_value=truth.best[1],
+            return_=sum(episode.rewards.tolist()),
+            gamma=decision.gamma,
+            tuples=np.nan if decision.occupancy is None else float(np.count_nonzero(decision.occupancy)),
+            certificate=decision.certificate,
+            iterations=decision.iterations,
+            optimum_error=optimum_error,
+            plan_gap=plan_gap,
+            policy_error=policy_error,
+            reward_error=reward_error,
+            dynamics_error=dynamics_error,
+            reward_loss=charged[0] - losses[0],
+            dynamics_loss=charged[1] - losses[1],
+            seconds_deciding=decided - began,
+            seconds_playing=played - decided,
+            seconds_learning=learned - played,
+            seconds_accounting=time.perf_counter() - learned,
         )
-        self.ledger.add(context, row, draw.propensities if self._keep_propensities else None)
+        self.ledger.add(context, row)
         if self._observe is not None:
             self._observe(this)
 
     def _losses(self) -> tuple[float, float]:
-        """Return the losses of the agent's oracles so far; nan for agents without."""
+        """Return the losses of the agent's oracles so far; nan for an agent without oracles."""
         rewards, dynamics = self._oracles
         return getattr(rewards, "loss", np.nan), getattr(dynamics, "loss", np.nan)
 
@@ -161,7 +164,7 @@ class Run:
             raise ValueError(f"`agent` must be made for the environment's {sizes}, got {got}")
         for name in ("start", "admissible"):
             if not np.array_equal(getattr(ours, name), getattr(theirs, name)):
-                raise ValueError(f"`agent` must be made for the environment's `{name}`, got another one")
+                raise ValueError(f"`agent` must be made for the environment's `{name}`, got a different one")
         if getattr(self.agent, "reward_range", (0.0, 1.0)) != (0.0, 1.0):
             raise ValueError("`agent` must have reward_range (0, 1), the range of every world's rewards")
 
@@ -198,3 +201,16 @@ class Run:
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"`state` must come from a run with the same settings: {error}") from error
         self._asked.clear()
+
+
+def _state_policy(mdp: TabularMDP, decision: Decision) -> FloatArray:
+    """Return the policy that does in `mdp`, state by state, what was decided.
+
+    A mixture is as good there as the policy π_h(a|s) = q_h(s, a)/Σ_a q_h(s, a) of its mean occupancy q.
+    """
+    if decision.mixture is None:
+        return decision.policy
+    policies, probabilities = decision.mixture
+    occupancy = np.tensordot(probabilities, [flow(mdp, policy)[0] for policy in policies], axes=1)
+    marginal = occupancy.sum(axis=2, keepdims=True)
+    return np.where(marginal > 0.0, occupancy / np.where(marginal > 0.0, marginal, 1.0), decision.policy)

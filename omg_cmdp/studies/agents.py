@@ -15,9 +15,8 @@ import numpy as np
 from omg_cmdp import agents, oracles
 from omg_cmdp.agents.base import Agent
 from omg_cmdp.agents.rivals.glm import GLMAgent
-from omg_cmdp.contexts import Context
+from omg_cmdp.contexts import Context, context_vectors
 from omg_cmdp.environments.world import World
-from omg_cmdp.logs.writers import context_vectors
 from omg_cmdp.studies.kinds import Kind, Setting, kinds, options_of
 from omg_cmdp.validation import FloatArray
 

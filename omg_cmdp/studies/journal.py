@@ -7,17 +7,16 @@ into parts.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.contexts import Context, context_key, context_to_json
-from omg_cmdp.environments.base import KEPT_CONTEXTS
+from omg_cmdp.contexts import ContextCache, context_to_json
 from omg_cmdp.persistence import State
-from omg_cmdp.runs.accounting import Round
 from omg_cmdp.runs.ledger import COLUMNS, Ledger
+from omg_cmdp.theory.rounds import Round
 from omg_cmdp.validation import FloatArray
 
 if TYPE_CHECKING:
@@ -60,14 +59,14 @@ class Journal:
         """The regret of the first half of all episodes."""
         self._trajectories = trajectories
         self._chunks: list[dict[str, Any]] = []
-        self._rounds: list[tuple[NDArray[Any], ...]] = []
-        self._texts: dict[Hashable, str] = {}
+        self._rounds: list[tuple[Any, ...]] = []
+        self._texts: ContextCache[str] = ContextCache()
 
     def observe(self, played: Round) -> None:
         """Keep the trajectory of an episode, if it has a row."""
         if kept(played.episode, self.episodes):
-            path, propensities = played.draw
-            self._rounds.append((path.states, path.actions, path.rewards, propensities))
+            episode = played.played
+            self._rounds.append((episode.states, episode.actions, episode.rewards, episode.propensities))
 
     def enter(self, ledger: Ledger) -> None:
         """Enter the episodes of a ledger that was drained."""
@@ -81,20 +80,9 @@ class Journal:
         if 0 <= middle < len(rows):
             self.half = float(sums[middle, 0])
         chosen = [place for place in range(len(rows)) if kept(first + place, self.episodes)]
-        contexts = [self._text(ledger.contexts[place]) for place in chosen]
+        contexts = [self._texts.get(ledger.contexts[place], context_to_json) for place in chosen]
         episodes = np.array(chosen, dtype=np.int64) + first
         self._chunks.append({"episodes": episodes, "rows": rows[chosen], "sums": sums[chosen], "texts": contexts})
-
-    def _text(self, context: Context) -> str:
-        """Return a context as text; those of contexts that come again are kept."""
-        key = context_key(context)
-        if key is None:
-            return context_to_json(context)
-        if key not in self._texts:
-            if len(self._texts) == KEPT_CONTEXTS:
-                self._texts.clear()
-            self._texts[key] = context_to_json(context)
-        return self._texts[key]
 
     def total(self, name: str) -> float:
         """Return a total so far."""

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from omg_cmdp.runs.accounting import Round
 from omg_cmdp.runs.simulate import Run
 from omg_cmdp.studies.catalogue import build_adversary, build_agent, build_world
 from omg_cmdp.studies.kinds import Part, Setting
 from omg_cmdp.studies.variations import variants
+from omg_cmdp.theory.rounds import Round
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -3,5 +3,6 @@
 from omg_cmdp.theory import bounds, errors
 from omg_cmdp.theory.audit import Audit, Row, Summary, combine
 from omg_cmdp.theory.constants import Assumptions
+from omg_cmdp.theory.rounds import Round
 
-__all__ = ["Assumptions", "Audit", "Row", "Summary", "bounds", "combine", "errors"]
+__all__ = ["Assumptions", "Audit", "Round", "Row", "Summary", "bounds", "combine", "errors"]

@@ -8,8 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from omg_cmdp.theory import statements
-from omg_cmdp.theory.quantities import Comparison, Played, barrier
-from omg_cmdp.theory.statements import STATEMENTS, Sides
+from omg_cmdp.theory.quantities import Comparison, barrier
+from omg_cmdp.theory.rounds import Round
+from omg_cmdp.theory.statements import STATEMENTS, Sides, Statement
 from omg_cmdp.theory.totals import Totals
 
 ROUNDING = 1e-9
@@ -17,14 +18,9 @@ ROUNDING = 1e-9
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Row:
+class Row(Statement):
     """One statement: how often it was checked and violated, and its two sides where they were closest."""
 
-    name: str
-    claim: str
-    where: str
-    failure: float
-    """The share of delta with which a run may violate it; 0: no run may."""
     checks: int
     violations: int
     episode: int
@@ -44,10 +40,10 @@ class Row:
 
 
 class Audit:
-    """Observes the rounds of one run, and tells which statements of the analysis hold on it.
+    """Observes the rounds of one run, and says which statements of the analysis hold on it.
 
-    `replan` asks for a second, closer plan in every episode, the only way to check a certificate from outside. Agents
-    without a model, or without a barrier, are spared what does not apply to them.
+    `replan` computes a second, more precise plan in every episode, the only way to check a certificate from outside.
+    Statements about models or barriers are not checked for agents without them.
 
     >>> import omg_cmdp as omg
     >>> world, audit = omg.environments.SoftmaxWorld(), Audit()
@@ -64,22 +60,22 @@ class Audit:
         self._checks: defaultdict[str, _Check] = defaultdict(_Check)
         self._run = Totals()
 
-    def __call__(self, played: Played) -> None:
+    def __call__(self, this: Round) -> None:
         """Check one round."""
-        for name, left, right in self._sides(played):
-            self._checks[name].note(played.episode, left, right)
+        for name, left, right in self._sides(this):
+            self._checks[name].note(this.episode, left, right)
 
-    def _sides(self, played: Played) -> Iterator[Sides]:
-        run, decision = self._run, played.decision
+    def _sides(self, this: Round) -> Iterator[Sides]:
+        run, decision = self._run, this.decision
         run.episodes += 1
-        run.last = played.episode
-        run.regret += played.truth.best[1] - played.value
-        yield "optimum", played.value, played.truth.best[1]
+        run.last = this.episode
+        run.regret += this.truth.best[1] - this.value
+        yield "optimum", this.value, this.truth.best[1]
         if decision.model is None:
             run.modelled = run.barred = False
             return
-        comparison = Comparison(played, decision.model)
-        run.add_model(comparison, played)
+        comparison = Comparison(this, decision.model)
+        run.add_model(comparison, this)
         yield from statements.of_the_model(comparison)
         shape = barrier(decision, comparison)
         if shape is None:
@@ -97,9 +93,9 @@ class Audit:
     ) -> list[Row]:
         """Return a row for every statement that was checked, in the order of the analysis.
 
-        `reward_regret` and `dynamics_regret` are R_sq and R_log, of the oracles or bounds on them. Without them the
-        excess of the model's losses over those of the truth is taken, as it was in this run: this is what the two
-        concentration lemmas are about, and no more than the regret if the truth is in the class.
+        `reward_regret` and `dynamics_regret` are R_sq and R_log of the oracles, or bounds on them. The default is the
+        excess of the model's losses over those of the truth in this run: this is what the two concentration lemmas are
+        about, and it is at most the regret if the truth is in the class.
         """
         found = {name: check.row(name) for name, check in self._checks.items()}
         for name, left, right in self._run.sides(reward_regret, dynamics_regret, delta):
@@ -122,16 +118,14 @@ class Audit:
 
 
 class _Check:
-    """What becomes the row of one statement."""
-
-    __slots__ = ("checks", "episode", "left", "right", "violations")
+    """Counts for the row of one statement, under the names of its fields."""
 
     def __init__(self) -> None:
         self.checks = self.violations = self.episode = 0
         self.left, self.right = -math.inf, math.inf
 
     def note(self, episode: int, left: float, right: float) -> None:
-        """Enter the two sides of one episode."""
+        """Compare the two sides in one episode."""
         self.checks += 1
         # NaN on either side counts as a violation: nothing was shown.
         if not left <= right + ROUNDING * (1.0 + abs(left) + abs(right)):
@@ -141,18 +135,7 @@ class _Check:
 
     def row(self, name: str) -> Row:
         """Return the row."""
-        said = STATEMENTS[name]
-        return Row(
-            name=name,
-            claim=said.claim,
-            where=said.where,
-            failure=said.failure,
-            checks=self.checks,
-            violations=self.violations,
-            episode=self.episode,
-            left=self.left,
-            right=self.right,
-        )
+        return Row(**vars(STATEMENTS[name]), **vars(self))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -162,9 +145,9 @@ class Summary:
     name: str
     runs: int
     violated: int
-    """In how many of the runs it failed."""
+    """The number of runs in which it failed."""
     allowed: float
-    """The probability with which a run may fail."""
+    """The probability with which it may fail in a run."""
     smallest_slack: float
 
     @property
@@ -174,14 +157,14 @@ class Summary:
 
     @property
     def surprise(self) -> float:
-        """The probability of so many failing runs or more, if each failed with the probability allowed."""
+        """The probability of at least that many failures if each run failed with the probability allowed."""
         tail = range(self.violated, self.runs + 1)
         p = self.allowed
         return min(1.0, sum(math.comb(self.runs, k) * p**k * (1.0 - p) ** (self.runs - k) for k in tail))
 
 
 def combine(runs: Iterable[Audit | Sequence[Row]], delta: float = 0.05) -> list[Summary]:
-    """Return a summary of every statement over several runs: audits, or their rows for oracle regrets of your own."""
+    """Return a summary of every statement over several runs: audits, or their rows with oracle regrets of your own."""
     tables = [run.rows(delta=delta) if isinstance(run, Audit) else run for run in runs]
     summaries = []
     for name, statement in STATEMENTS.items():

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.theory import errors
 from omg_cmdp.theory.errors import checked_regret
 from omg_cmdp.validation import positive_integer, probability

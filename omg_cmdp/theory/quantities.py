@@ -1,79 +1,20 @@
-"""What the analysis talks about, for one episode: occupancy measures, values, errors of the model, the barrier."""
+"""The quantities of the analysis, for one episode: occupancy measures, values, errors of the model, the barrier."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import math
-from typing import Protocol
 
 import numpy as np
 
+from omg_cmdp.mdp.bellman import optimal_policy, policy_values
 from omg_cmdp.mdp.divergence import squared_hellinger
-from omg_cmdp.mdp.episode import Trajectory
+from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.planning.decision import Decision
+from omg_cmdp.theory.rounds import Round
 from omg_cmdp.validation import BoolArray, FloatArray
-
-
-class Truth(Protocol):
-    """The true MDP of the context, with an optimal policy (H, S, A) and its value."""
-
-    @property
-    def mdp(self) -> TabularMDP: ...  # noqa: D102
-
-    @property
-    def best(self) -> tuple[FloatArray, float]: ...  # noqa: D102
-
-
-class Decision(Protocol):
-    """What the agent answered: its policy and model, and the barrier m = weights/gamma, where it has these."""
-
-    @property
-    def policy(self) -> FloatArray: ...  # noqa: D102
-
-    @property
-    def model(self) -> TabularMDP | None: ...  # noqa: D102
-
-    @property
-    def gamma(self) -> float: ...  # noqa: D102
-
-    @property
-    def weights(self) -> FloatArray | None: ...  # noqa: D102
-
-    @property
-    def occupancy(self) -> FloatArray | None: ...  # noqa: D102
-
-    @property
-    def certificate(self) -> float: ...  # noqa: D102
-
-
-class Draw(Protocol):
-    """The episode that was sampled."""
-
-    @property
-    def trajectory(self) -> Trajectory: ...  # noqa: D102
-
-
-class Played(Protocol):
-    """One round of a run: `omg_cmdp.runs.accounting.Round`, or anything like it."""
-
-    @property
-    def episode(self) -> int: ...  # noqa: D102
-
-    @property
-    def truth(self) -> Truth: ...  # noqa: D102
-
-    @property
-    def decision(self) -> Decision: ...  # noqa: D102
-
-    @property
-    def draw(self) -> Draw: ...  # noqa: D102
-
-    @property
-    def occupancy(self) -> FloatArray: ...  # noqa: D102
-
-    @property
-    def value(self) -> float: ...  # noqa: D102
 
 
 class Comparison:
@@ -82,22 +23,24 @@ class Comparison:
     Tables are (H, S, A) unless they say otherwise; a first axis of length 1 stands for all steps.
     """
 
-    def __init__(self, played: Played, model: TabularMDP) -> None:
-        self.truth, self.model = played.truth.mdp, model
+    def __init__(self, this: Round, model: TabularMDP) -> None:
+        self.truth, self.model = this.truth.mdp, model
         self.horizon = model.horizon
-        self.best_policy, self.best = played.truth.best
-        self.policy = played.decision.policy
-        self.value = played.value
-        self.occupancy = played.occupancy
+        self.best_policy, self.best = this.truth.best
+        self.policy = this.decision.policy
+        self.value = this.value
+        self.occupancy = this.occupancy
         """q: of π, in the truth."""
         self.reward_gap: FloatArray = self.truth.reward_steps - model.reward_steps
         self.kernel_gap: FloatArray = self.truth.kernel - model.kernel
         self.hellinger: FloatArray = squared_hellinger(self.truth.kernel, model.kernel)
-        self.best_values, self.policy_values = values(self.truth, self.best_policy, self.policy)
-        """V* and V^π (H+1, S), in the truth."""
-        self.believed_best = flow(model, self.best_policy)
+        self.best_values = values(self.truth, self.best_policy)
+        """V* (H+1, S), in the truth."""
+        self.policy_values = values(self.truth, self.policy)
+        """V^π (H+1, S), in the truth."""
+        self.believed_best, _ = flow(model, self.best_policy)
         """d: of π*, in the model."""
-        self.believed = flow(model, self.policy)
+        self.believed, _ = flow(model, self.policy)
         """q̂: of π, in the model."""
         self.reward_squares: FloatArray = self.reward_gap**2
         self.reward_error = dot(self.occupancy, self.reward_squares)
@@ -128,12 +71,12 @@ class Comparison:
     @functools.cached_property
     def believed_values(self) -> FloatArray:
         """V̂^π (H+1, S), in the model."""
-        return np.asarray(values(self.model, self.policy)[0])
+        return values(self.model, self.policy)
 
     @functools.cached_property
     def believed_optimum(self) -> float:
         """V̂*: the largest value in the model."""
-        return largest_value(self.model)
+        return optimal_policy(self.model)[1]
 
     @functools.cached_property
     def third_term(self) -> float:
@@ -162,7 +105,7 @@ class Barrier:
 
     @functools.cached_property
     def defect(self) -> float:
-        """What Σ m·d/q̂ - Σ m + (V̂^d - V̂^q̂) may be, in size, for a plan with this certificate.
+        """The largest |Σ m·d/q̂ - Σ m + (V̂^d - V̂^q̂)| of a plan with this certificate.
 
         With q̃ the exact plan, r = q̂/q̃ and b = d/q̂ - 1 it is Σ m·(1 - r)·b, and Σ w·(r - 1 - log r) <= certificate.
         By Fenchel's inequality, for any λ > |b|: γ times it is at most λ·certificate + Σ w·(±b - λ·log(1 ± b/λ)).
@@ -201,38 +144,9 @@ def barrier(decision: Decision, comparison: Comparison) -> Barrier | None:
     )
 
 
-def flow(mdp: TabularMDP, policy: FloatArray) -> FloatArray:
-    """Return the occupancy measure (H, S, A) of a policy that is known to be valid."""
-    occupancy = np.empty(policy.shape)
-    kernel = mdp.kernel.reshape(-1, mdp.states * mdp.actions, mdp.states)
-    marginal = mdp.start
-    for h in range(mdp.horizon):
-        np.multiply(marginal[:, None], policy[h], out=occupancy[h])
-        marginal = occupancy[h].reshape(-1) @ kernel[h % len(kernel)]
-    return occupancy
-
-
-def values(mdp: TabularMDP, *policies: FloatArray) -> FloatArray:
-    """Return V_h(s) of each policy, (P, H+1, S); the last are zero."""
-    states, pairs = mdp.states, mdp.states * mdp.actions
-    kernel, rewards = mdp.kernel.reshape(-1, pairs, states), mdp.reward_steps.reshape(-1, pairs, 1)
-    chances = np.stack(policies, axis=-1).reshape(mdp.horizon, pairs, len(policies))
-    table = np.zeros((mdp.horizon + 1, states, len(policies)))
-    for h in range(mdp.horizon - 1, -1, -1):
-        action_values = rewards[h % len(rewards)] + kernel[h % len(kernel)] @ table[h + 1]
-        table[h] = (chances[h] * action_values).reshape(states, -1, len(policies)).sum(axis=1)
-    return np.moveaxis(table, -1, 0)
-
-
-def largest_value(mdp: TabularMDP) -> float:
-    """Return V* of the start."""
-    states, pairs = mdp.states, mdp.states * mdp.actions
-    kernel, rewards = mdp.kernel.reshape(-1, pairs, states), mdp.reward_steps.reshape(-1, pairs)
-    barred = np.where(mdp.admissible, 0.0, -np.inf).reshape(pairs)
-    table = np.zeros(states)
-    for h in range(mdp.horizon - 1, -1, -1):
-        table = (rewards[h % len(rewards)] + kernel[h % len(kernel)] @ table + barred).reshape(states, -1).max(axis=1)
-    return float(mdp.start @ table)
+def values(mdp: TabularMDP, policy: FloatArray) -> FloatArray:
+    """Return V of a valid policy, (H+1, S)."""
+    return policy_values(mdp, policy, mdp.reward_steps)[0]
 
 
 def ahead(kernel: FloatArray, table: FloatArray) -> FloatArray:

@@ -1,7 +1,7 @@
 """Every lemma as two numbers: the left side and the right side of `left <= right`, for one episode or a whole run.
 
-An identity a = b is stated as |a - b| <= 0. What `docs/theory.md` corrects is stated as corrected; the sections named
-are those of Levy, Cohen, Cassel and Mansour (2023), the theorems and errata (E1, E2, ...) those of the document.
+An identity a = b is stated as |a - b| <= 0. What `docs/theory.md` corrects is stated as corrected; section numbers are
+those of Levy, Cohen, Cassel and Mansour (2023), theorems and errata (E1, E2, ...) those of `docs/theory.md`.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.plan import plan
 from omg_cmdp.theory import bounds, errors
-from omg_cmdp.theory.quantities import Barrier, Comparison, Decision, ahead, dot
+from omg_cmdp.theory.quantities import Barrier, Comparison, ahead, dot
 
 REFERENCE = 1e-12
-"""The certificate asked of the plan that stands for the exact one."""
+"""The tolerance of the plan that stands for the exact one."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Statement:
-    """What is claimed, and where. It may fail in a share `failure` of delta of all runs; 0: never."""
+    """A claim, and where it is made. It may fail with probability `failure`·delta in a run; 0: never."""
 
     name: str
     claim: str
@@ -66,7 +67,7 @@ STATEMENTS = {
         Statement("theorem, printed", "regret <= 62γH⁴(..) + HSAT/γ + ..", "§5, theorem", 1.0),
     )
 }
-"""All that an audit can check."""
+"""Everything that an audit can check."""
 
 Sides = tuple[str, float, float]
 
@@ -129,14 +130,14 @@ def of_the_plain_barrier(c: Comparison, b: Barrier) -> Iterator[Sides]:
 
 
 def of_the_certificate(c: Comparison, b: Barrier, decision: Decision) -> Iterator[Sides]:
-    """Yield what a second, closer plan says about the first."""
+    """Yield what a second, more precise plan says about the first."""
     closer = plan(c.model, b.gamma, weights=decision.weights, tolerance=REFERENCE)
     if not (closer.occupancy[b.held] > 0.0).all():
         return
     better = closer.occupancy[b.held]
     # A lower bound on the gap, whatever the closer plan's own error: no plan exceeds the exact one.
     gap = b.gamma * c.estimate(closer.occupancy - c.believed) + float(b.w @ np.log(better / b.q))
-    # Both plans are worth up to H, and their difference is multiplied by γ: below this nothing can be seen.
+    # Both values are up to H, and their difference is multiplied by γ: anything below this is rounding.
     rounding = 4.0 * np.finfo(np.float64).eps * b.gamma * c.model.horizon
     yield "certificate", gap - rounding, b.certificate
     most = 1.0 - math.log(2.0)

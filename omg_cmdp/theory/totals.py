@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from omg_cmdp.theory import bounds, errors
 from omg_cmdp.theory.constants import Assumptions
-from omg_cmdp.theory.quantities import Barrier, Comparison, Played
+from omg_cmdp.theory.quantities import Barrier, Comparison
+from omg_cmdp.theory.rounds import Round
 from omg_cmdp.theory.statements import Sides
 
 
@@ -36,13 +37,13 @@ class Totals:
     plain: bool = True
     certificate: float = 0.0
 
-    def add_model(self, c: Comparison, played: Played) -> None:
+    def add_model(self, c: Comparison, this: Round) -> None:
         """Add the errors of the model in one episode."""
         self.horizon, self.states, self.actions = c.horizon, c.model.states, c.model.actions
         self.reward_error += c.reward_error
         self.dynamics_error += c.dynamics_error
         self.policy_error += c.policy_error
-        rewards, dynamics = excess_losses(c, played)
+        rewards, dynamics = excess_losses(c, this)
         self.reward_excess += rewards
         self.dynamics_excess += dynamics
 
@@ -69,7 +70,7 @@ class Totals:
         if self.barred:
             yield "regret, from errors", self.regret, self.exploration + self.estimation + value_error
 
-        # The lemmas hold with a negative regret too, but a bound is none the worse for 0 in its place.
+        # The lemmas hold for a negative regret too, but 0 in its place is a valid bound.
         squares = max(self.reward_excess if reward_regret is None else reward_regret, 0.0)
         logs = max(self.dynamics_excess if dynamics_regret is None else dynamics_regret, 0.0)
         rewards = errors.reward_error(horizon=horizon, delta=delta, reward_regret=squares)
@@ -95,9 +96,9 @@ class Totals:
             yield "theorem, printed", self.regret, printed
 
 
-def excess_losses(c: Comparison, played: Played) -> tuple[float, float]:
-    """Return how much more than the truth the model lost on the episode played: in square loss, and in log loss."""
-    path = played.draw.trajectory
+def excess_losses(c: Comparison, this: Round) -> tuple[float, float]:
+    """Return the losses of the model minus those of the truth on the episode played: square loss, and log loss."""
+    path = this.played
     squares = logs = 0.0
     believed, true = c.model, c.truth
     steps = zip(path.states.tolist(), path.actions.tolist(), path.rewards.tolist(), strict=False)

@@ -1,23 +1,27 @@
 """The worlds of the package, and what tests ask of several of them."""
 
+import importlib
+import inspect
+import pkgutil
+
 import numpy as np
 
 from omg_cmdp import TabularMDP, optimal_policy
-from omg_cmdp.environments import (
-    ACTG175,
-    CombinationLock,
-    ContextualBandit,
-    Decoy,
-    ICUSepsis,
-    LinearWorld,
-    LowerBound,
-    SoftmaxWorld,
-    TreatmentTrial,
-)
+from omg_cmdp.environments import CombinationLock, ContextualBandit, Decoy, LowerBound, World, data, worlds
 from omg_cmdp.oracles import FiniteDynamics, FiniteRewards
 
-WORLDS = (LinearWorld, SoftmaxWorld, TreatmentTrial, CombinationLock, Decoy, LowerBound, ContextualBandit)
-FROM_DATA = (ACTG175, ICUSepsis)  # of other sizes, and in need of other packages
+
+def found(room):
+    """Return the worlds defined in the modules of `room`."""
+    modules = [
+        importlib.import_module(f"{room.__name__}.{module.name}") for module in pkgutil.iter_modules(room.__path__)
+    ]
+    kinds = [kind for module in modules for kind in vars(module).values() if inspect.isclass(kind)]
+    return tuple(dict.fromkeys(kind for kind in kinds if issubclass(kind, World) and kind is not World))
+
+
+WORLDS = found(worlds)
+FROM_DATA = found(data)  # of other sizes, and in need of other packages
 KNOWN_REWARDS = (CombinationLock,)
 KNOWN_DYNAMICS = (Decoy, LowerBound, ContextualBandit)
 
@@ -61,6 +65,6 @@ class Learner:
         return optimal_policy(model(self.world, self.rewards.predict(context), self.dynamics.predict(context)))[0]
 
     def play(self, context, policy, generator):
-        episode = self.world.sample(context, policy, generator).trajectory
+        episode = self.world.sample(context, policy, generator)
         self.rewards.update(context, episode.states[:-1], episode.actions, episode.rewards)
         self.dynamics.update(context, episode.states[:-1], episode.actions, episode.next_states)

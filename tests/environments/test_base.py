@@ -5,7 +5,6 @@ import pytest
 from scipy import stats
 
 from omg_cmdp import ContextualMDP, Space, TabularMDP, optimal_policy
-from omg_cmdp.environments import base
 from tests.random_mdps import random_mdp, random_policy
 
 RARE = 1e-6
@@ -45,7 +44,7 @@ class Scripted:
 
 def draws(world, policy, rng, count):
     episodes = [world.sample("c", policy, rng) for _ in range(count)]
-    arrays = [np.array([getattr(e.trajectory, name) for e in episodes]) for name in ("states", "actions", "rewards")]
+    arrays = [np.array([getattr(e, name) for e in episodes]) for name in ("states", "actions", "rewards")]
     return *arrays, np.array([e.propensities for e in episodes])
 
 
@@ -66,10 +65,11 @@ def test_a_world_needs_two_members():
     policy, value = optimal_policy(world.mdp(0.9))
     assert world.optimal_value(0.9) == value
     np.testing.assert_array_equal(world.truth(0.9).best[0], policy)
-    episode, propensities = world.sample(0.9, policy, np.random.default_rng(0))
+    episode = world.sample(0.9, policy, np.random.default_rng(0))
     episode.check(world.space)
     assert episode.context == 0.9
-    assert propensities.shape == (3,)
+    assert episode.propensities.shape == (3,)
+    assert episode.length == 3
 
 
 def test_a_world_without_an_mdp_cannot_be_made():
@@ -141,7 +141,7 @@ def test_one_state_of_the_generator_one_episode(rng):
     for _ in range(20):
         mine, yours = world.sample("c", policy, first), world.sample("other", policy, second)
         for name in ("states", "actions", "rewards"):
-            np.testing.assert_array_equal(getattr(mine.trajectory, name), getattr(yours.trajectory, name))
+            np.testing.assert_array_equal(getattr(mine, name), getattr(yours, name))
         assert first.bit_generator.state == second.bit_generator.state
 
 
@@ -190,9 +190,9 @@ def test_worlds_share_no_memory():
     assert first.truth(0.9) is not second.truth(0.9)
 
 
-def test_the_truth_of_contexts_used_longest_ago_is_dropped(monkeypatch):
-    monkeypatch.setattr(base, "KEPT_CONTEXTS", 3)
+def test_the_truth_of_contexts_used_longest_ago_is_dropped():
     world = Coins()
+    world.kept_truths = 3
     for context in ("a", "b", "c", "a", "d"):  # b is the oldest
         world.truth(context)
     assert world.asked == 4

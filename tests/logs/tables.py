@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pandas
 
-from omg_cmdp import Space, Trajectory
+from omg_cmdp import Episode, Space
 from omg_cmdp.logs import Log
 
 SPACE = Space(states=2, actions=2, horizon=3, start=np.array([0.3, 0.7]))
@@ -35,14 +35,21 @@ def every_episode(mdp, behaviour, context):
             for rewards in itertools.product((0.0, 1.0), repeat=h):
                 probability = reached * np.where(rewards, means, 1.0 - means).prod()
                 if probability > 0.0:
-                    path = Trajectory(context=context, states=states, actions=actions, rewards=rewards)
-                    yield probability, Log(mdp.space, [path], propensities[None])
+                    steps_taken = {"states": states, "actions": actions, "rewards": rewards}
+                    episode = Episode(context=context, **steps_taken, propensities=propensities)
+                    yield probability, Log(mdp.space, [episode])
+
+
+def changed(episode, **fields):
+    """Return the episode with some fields replaced."""
+    names = ("context", "states", "actions", "rewards", "propensities")
+    return Episode(**{name: getattr(episode, name) for name in names} | fields)
 
 
 def frame(log, names=("age", "weight")):
     """Return a log with vectors as contexts as a table with a row for every step."""
     steps = log.space.horizon
-    contexts = np.repeat([path.context for path in log.trajectories], steps, axis=0)
+    contexts = np.repeat(log.contexts, steps, axis=0)
     return pandas.DataFrame(
         {
             "episode": np.repeat([f"patient {i}" for i in range(len(log))], steps),
@@ -59,23 +66,24 @@ def frame(log, names=("age", "weight")):
 
 def random_log(rng, count=6, space=SPACE, context=None):
     """Return episodes of one context, or of vectors as contexts."""
-    paths = [
-        Trajectory(
+    episodes = [
+        Episode(
             context=rng.normal(size=2) if context is None else context,
             states=rng.integers(space.states, size=space.horizon + 1),
             actions=rng.integers(space.actions, size=space.horizon),
             rewards=rng.random(space.horizon),
+            propensities=rng.uniform(0.1, 1.0, size=space.horizon),
         )
         for _ in range(count)
     ]
-    return Log(space, paths, rng.uniform(0.1, 1.0, size=(count, space.horizon)))
+    return Log(space, episodes)
 
 
 def same(log, other):
     """Whether two logs hold the same episodes in the same order."""
-    pairs = zip(log.trajectories, other.trajectories, strict=True)
     return (
-        all(np.array_equal(one.context, two.context) for one, two in pairs)
+        all(map(np.array_equal, log.contexts, other.contexts))
+        and len(log) == len(other)
         and all(np.array_equal(getattr(log, n), getattr(other, n)) for n in ("states", "actions", "rewards"))
         and np.array_equal(log.propensities, other.propensities)
     )

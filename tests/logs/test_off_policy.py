@@ -5,18 +5,26 @@ import itertools
 import numpy as np
 import pytest
 
-from omg_cmdp import Space, Trajectory, policy_value, simulate
+from omg_cmdp import Episode, Space, policy_value, simulate
 from omg_cmdp.adversaries import IID
 from omg_cmdp.agents import Greedy, Uniform
 from omg_cmdp.environments import TreatmentTrial
 from omg_cmdp.logs import Log, doubly_robust, importance_sampling
 from omg_cmdp.oracles import FiniteDynamics, FiniteRewards
-from tests.logs.tables import CONTEXTS, SPACE, every_episode, mdps, policies, random_log
+from tests.logs.tables import CONTEXTS, SPACE, changed, every_episode, mdps, policies, random_log
 
 
 def zero_model(space):
     kernel = np.full((space.states, space.actions, space.states), 1.0 / space.states)
     return space.mdp(transitions=kernel, rewards=np.zeros((space.states, space.actions)))
+
+
+def bandit_log(rounds, actions=2):
+    """Return a log of one state and one step, from (action, reward, propensity)."""
+    episodes = [
+        Episode(context=0, states=[0, 0], actions=[a], rewards=[float(r)], propensities=[p]) for a, r, p in rounds
+    ]
+    return Log(Space(states=1, actions=actions, horizon=1), episodes)
 
 
 @pytest.fixture
@@ -59,23 +67,21 @@ def test_a_good_model_takes_variance_away(tiny):
 
 def test_a_log_whose_player_learned_is_unbiased_too():
     """Two bandit episodes; the second is played by a policy that depends on what the first has paid."""
-    space, means, target = Space(states=1, actions=2, horizon=1), (0.3, 0.8), np.array([[[0.6, 0.4]]])
+    means, target = (0.3, 0.8), np.array([[[0.6, 0.4]]])
     expected = 0.0
     for a, r, b, q in itertools.product((0, 1), repeat=4):
         first, second = (0.5, 0.5), ((0.9, 0.1) if r == a else (0.2, 0.8))
         chance = first[a] * (means[a] if r else 1 - means[a]) * second[b] * (means[b] if q else 1 - means[b])
-        paths = [Trajectory(context=0, states=[0, 0], actions=[x], rewards=[float(y)]) for x, y in ((a, r), (b, q))]
-        log = Log(space, paths, [[first[a]], [second[b]]])
+        log = bandit_log([(a, r, first[a]), (b, q, second[b])])
         expected += chance * importance_sampling(log, lambda context: target).value
     assert expected == pytest.approx(0.6 * 0.3 + 0.4 * 0.8, abs=1e-12)
 
 
 def test_a_policy_that_was_chosen_by_the_same_log_looks_too_good():
     """Two arms, both worth ½, drawn evenly, in four episodes: the arm that did better in them is worth ½ as well."""
-    space, arms, expected = Space(states=1, actions=2, horizon=1), np.eye(2)[:, None, None, :], 0.0
+    arms, expected = np.eye(2)[:, None, None, :], 0.0
     for outcomes in itertools.product(itertools.product((0, 1), repeat=2), repeat=4):
-        paths = [Trajectory(context=0, states=[0, 0], actions=[a], rewards=[float(r)]) for a, r in outcomes]
-        log = Log(space, paths, np.full((4, 1), 0.5))
+        log = bandit_log([(a, r, 0.5) for a, r in outcomes])
         expected += max(importance_sampling(log, lambda context, arm=arm: arm).value for arm in arms) / 4**4
     assert expected > 0.7
 
@@ -107,11 +113,8 @@ def test_every_context_has_its_own_policy_and_model(rng):
     """Episodes of two contexts, in turns: the estimate is the mean of those for each context alone."""
     target, model = policies(rng), mdps(rng)
     mild, severe = (random_log(rng, 4, context=context) for context in CONTEXTS)
-    turns = [path for pair in zip(mild.trajectories, severe.trajectories, strict=True) for path in pair]
-    chances = np.stack([mild.propensities, severe.propensities], axis=1).reshape(8, 3)
-    both, *each = (
-        doubly_robust(log, target.get, model.get).value for log in (Log(SPACE, turns, chances), mild, severe)
-    )
+    turns = [episode for pair in zip(mild.episodes, severe.episodes, strict=True) for episode in pair]
+    both, *each = (doubly_robust(log, target.get, model.get).value for log in (Log(SPACE, turns), mild, severe))
     assert both == pytest.approx(np.mean(each), abs=1e-12)
 
 
@@ -126,14 +129,14 @@ def test_the_squared_standard_error_is_unbiased(rng):
     variance = chances @ values**2 - (chances @ values) ** 2
     expected = 0.0
     for (p, one), (q, two) in itertools.product(singles, repeat=2):
-        both = Log(space, one.trajectories + two.trajectories, np.vstack([one.propensities, two.propensities]))
+        both = Log(space, one.episodes + two.episodes)
         expected += p * q * importance_sampling(both, lambda context: target).standard_error ** 2
     assert expected == pytest.approx(variance / 2, abs=1e-12)
 
 
 def test_the_order_of_episodes_does_not_matter(rng):
     log, order = random_log(rng, 30), rng.permutation(30)
-    shuffled = Log(SPACE, [log.trajectories[i] for i in order], log.propensities[order])
+    shuffled = Log(SPACE, [log.episodes[i] for i in order])
     target, model = policies(rng)["mild"], mdps(rng)["mild"]
     for weighted in (False, True):
         one, two = (
@@ -146,8 +149,8 @@ def test_the_policy_that_played_gets_the_plain_mean(tiny, rng):
     behaviour = policies(rng)["mild"]
     log = random_log(rng, 25)
     chances = behaviour[np.arange(3), log.states[:, :-1], log.actions]
-    log = Log(SPACE, log.trajectories, chances)
-    returns = log.rewards.sum(axis=1)
+    log = Log(SPACE, [changed(e, propensities=p) for e, p in zip(log.episodes, chances, strict=True)])
+    returns = log.returns
     for weighted in (False, True):
         estimate = importance_sampling(log, lambda context: behaviour, weighted=weighted)
         assert estimate.value == pytest.approx(returns.mean(), abs=1e-12)
@@ -159,8 +162,8 @@ def test_the_policy_that_played_gets_the_plain_mean(tiny, rng):
 def test_weighting_makes_sure_of_a_constant_reward(rng):
     """If every step pays 1, the weighted estimate is H, with no error; the unweighted one is not."""
     log = random_log(rng, 25)
-    paths = [Trajectory(context=0, states=p.states, actions=p.actions, rewards=np.ones(3)) for p in log.trajectories]
-    log, target = Log(SPACE, paths, log.propensities), policies(rng)["mild"]
+    log = Log(SPACE, [changed(episode, context=0, rewards=np.ones(3)) for episode in log.episodes])
+    target = policies(rng)["mild"]
     weighted = importance_sampling(log, lambda context: target, weighted=True)
     assert weighted.value == pytest.approx(3.0, abs=1e-12)
     assert weighted.standard_error == pytest.approx(0.0, abs=1e-12)
@@ -172,9 +175,7 @@ def test_the_weighted_standard_error_agrees_with_the_jackknife(rng):
     estimate = importance_sampling(log, lambda context: target, weighted=True)
     left_out = [
         importance_sampling(
-            Log(SPACE, log.trajectories[:i] + log.trajectories[i + 1 :], np.delete(log.propensities, i, axis=0)),
-            lambda context: target,
-            weighted=True,
+            Log(SPACE, log.episodes[:i] + log.episodes[i + 1 :]), lambda context: target, weighted=True
         ).value
         for i in range(len(log))
     ]
@@ -190,18 +191,17 @@ def test_a_model_in_zero_to_one_serves_rewards_of_another_range(rng):
     behaviour, target, (low, high) = policies(rng, space), policies(rng, space), (-2.0, 3.0)
     exact = 3 * low + (high - low) * policy_value(truth, target["mild"])
     for _, log in every_episode(truth, behaviour["mild"], "mild"):
-        [path] = log.trajectories
-        rewards = low + (high - low) * path.rewards
-        moved = Trajectory(context="mild", states=path.states, actions=path.actions, rewards=rewards)
-        scaled = Log(space, [moved], log.propensities, reward_range=(low, high))
+        [episode] = log.episodes
+        moved = changed(episode, rewards=low + (high - low) * episode.rewards)
+        scaled = Log(space, [moved], reward_range=(low, high))
         assert doubly_robust(scaled, target.get, lambda context: truth).value == pytest.approx(exact, abs=1e-12)
 
 
 def test_what_the_log_could_not_do_is_refused():
     """Action 0 was taken surely: nothing is known of a policy that also does the other."""
     space = Space(states=1, actions=2, horizon=2)
-    played = [Trajectory(context=0, states=[0, 0, 0], actions=[a, 0], rewards=[1.0, 1.0]) for a in (0, 1)]
-    log = Log(space, played, [[0.5, 1.0], [0.5, 1.0]])
+    steps = {"context": 0, "states": [0, 0, 0], "rewards": [1.0, 1.0], "propensities": [0.5, 1.0]}
+    log = Log(space, [Episode(**steps, actions=[a, 0]) for a in (0, 1)])
     both = np.full((2, 1, 2), 0.5)
     with pytest.raises(ValueError, match=r"`policy` must do only what had a chance .* at step 1 of episode 0"):
         importance_sampling(log, lambda context: both)
@@ -214,8 +214,7 @@ def test_what_the_log_could_not_do_is_refused():
 
 
 def test_a_policy_that_nobody_followed_is_seen():
-    space = Space(states=1, actions=3, horizon=1)
-    log = Log(space, [Trajectory(context=0, states=[0, 0], actions=[0], rewards=[1.0])] * 4, np.full((4, 1), 0.5))
+    log = bandit_log([(0, 1, 0.5)] * 4, actions=3)
     never = np.array([[[0.0, 1.0, 0.0]]])
     estimate = importance_sampling(log, lambda context: never)
     assert estimate.effective_sample_size == 0.0
@@ -229,7 +228,7 @@ def test_a_policy_that_nobody_followed_is_seen():
 
 def test_what_is_missing_is_refused(rng):
     log, table = random_log(rng), policies(rng)["mild"]
-    silent = Log(SPACE, log.trajectories)
+    silent = Log(SPACE, [*log.episodes, changed(log.episodes[0], propensities=None)])
     for estimate in (importance_sampling, lambda *args: doubly_robust(*args, mdps(rng).get)):
         with pytest.raises(ValueError, match="`log` must hold propensities"):
             estimate(silent, lambda context: table)
@@ -241,28 +240,6 @@ def test_what_is_missing_is_refused(rng):
         doubly_robust(log, lambda context: table, lambda context: zero_model(Space(states=2, actions=2, horizon=2)))
 
 
-@pytest.mark.parametrize("bounds", [(0.0, np.inf), (1.0, 0.0), (0.0, np.nan), 1.0])
-def test_no_log_has_an_impossible_range(rng, bounds):
-    """With an infinite one doubly robust estimates would be nan."""
-    with pytest.raises(ValueError, match="`reward_range` must be an interval"):
-        Log(SPACE, random_log(rng).trajectories, reward_range=bounds)
-
-
-@pytest.mark.parametrize("chosen", [0, [0, 1], np.array([True, False])])
-def test_only_a_slice_of_a_log_is_a_log(rng, chosen):
-    with pytest.raises(ValueError, match="must be given a slice of episodes"):
-        random_log(rng)[chosen]
-
-
-@pytest.mark.parametrize("chance", [0.0, -0.1, 1.1, np.nan])
-def test_no_log_has_impossible_propensities(rng, chance):
-    log = random_log(rng)
-    chances = log.propensities.copy()
-    chances[2, 1] = chance
-    with pytest.raises(ValueError, match=r"`propensities` must lie in \(0, 1\], got .* at index \(2, 1\)"):
-        Log(SPACE, log.trajectories, chances)
-
-
 def test_a_logged_trial_values_a_policy_that_was_never_played(seed):
     """End to end: a model from the first half of a uniform trial, a policy of it, its value from the second half."""
     world = TreatmentTrial(patients=5, seed=seed)
@@ -272,9 +249,9 @@ def test_a_logged_trial_values_a_policy_that_was_never_played(seed):
     ]
     rounds = []
     simulate(world, IID(world.contexts), Uniform(world.space, *oracles), episodes=300, seed=seed, observe=rounds.append)
-    log = Log(world.space, [r.draw.trajectory for r in rounds], [r.draw.propensities for r in rounds])
+    log = Log(world.space, [this.played for this in rounds])
     greedy, half = Greedy(world.space, *oracles), log[150:]
-    exact = np.mean([world.truth(path.context).value(greedy.policy(path.context)) for path in half.trajectories])
+    exact = np.mean([world.truth(context).value(greedy.policy(context)) for context in half.contexts])
     robust, plain = doubly_robust(half, greedy.policy, greedy.model), importance_sampling(half, greedy.policy)
     assert abs(robust.value - exact) < 5.0 * robust.standard_error
     assert robust.standard_error < 0.5 * plain.standard_error

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from omg_cmdp import OMG, Agent, Space, Trajectory, simulate
+from omg_cmdp import OMG, Agent, Episode, Space, simulate
 from omg_cmdp.adversaries import IID
 from omg_cmdp.agents import Greedy
 from omg_cmdp.agents.baselines.uniform import uniform_policy
 from omg_cmdp.environments import Decoy
 from omg_cmdp.logs import Log, warm_start
 from omg_cmdp.oracles import CountDynamics, FiniteDynamics, FiniteRewards, LinearRewards
+from tests.logs.tables import changed
 
 
 def agent(world, kind=Greedy, **options):
@@ -18,10 +19,8 @@ def agent(world, kind=Greedy, **options):
 
 
 def uniform_log(world, count, rng):
-    draws = [
-        world.sample(context, uniform_policy(world.space), rng) for context in rng.integers(16, size=count).tolist()
-    ]
-    return Log(world.space, [draw.trajectory for draw in draws], [draw.propensities for draw in draws])
+    policy = uniform_policy(world.space)
+    return Log(world.space, [world.sample(context, policy, rng) for context in rng.integers(16, size=count).tolist()])
 
 
 def equal(one, two):
@@ -33,8 +32,8 @@ def test_it_learns_each_episode_once_and_in_order(seed, rng):
     log = uniform_log(world, 40, rng)
     warm, shown = agent(world, OMG), agent(world, OMG)
     assert warm_start(warm, log) is warm
-    for trajectory in log.trajectories:
-        shown.update(trajectory)
+    for episode in log.episodes:
+        shown.update(episode)
     assert equal(warm.state(), shown.state())
     assert warm.episodes_seen == 40
 
@@ -60,18 +59,13 @@ def test_a_refused_log_changes_nothing(seed, rng):
     log, learner = uniform_log(world, 10, rng), agent(world)
     warm_start(learner, log[:5])
     before = learner.state()
-    [bad] = [
-        Trajectory(context=99, states=p.states, actions=p.actions, rewards=p.rewards) for p in log.trajectories[:1]
-    ]
-    mixed = Log(world.space, [*log.trajectories, bad])
+    mixed = Log(world.space, [*log.episodes, changed(log.episodes[0], context=99)])
     with pytest.raises(
         ValueError, match="`log` must hold episodes of the agent's kind, got episode 10: `context` must"
     ):
         warm_start(learner, mixed)
     assert equal(before, learner.state())
-    other = Log(
-        Space(states=1, actions=1, horizon=1), [Trajectory(context=0, states=[0, 0], actions=[0], rewards=[0.0])]
-    )
+    other = Log(Space(states=1, actions=1, horizon=1), [Episode(context=0, states=[0, 0], actions=[0], rewards=[0.0])])
     with pytest.raises(ValueError, match="got episode 0: `actions` must have the horizon's length 4, got 1"):
         warm_start(learner, other)
 
@@ -82,7 +76,7 @@ def test_a_context_that_the_users_function_does_not_know_changes_nothing():
     learner = Greedy(space, LinearRewards(**sizes, dimension=2, features=known.__getitem__), CountDynamics(**sizes))
     before = learner.state()
     log = Log(
-        space, [Trajectory(context=c, states=[0, 0], actions=[0], rewards=[1.0]) for c in ("old", "young", "nobody")]
+        space, [Episode(context=c, states=[0, 0], actions=[0], rewards=[1.0]) for c in ("old", "young", "nobody")]
     )
     with pytest.raises(ValueError, match="got episode 2: 'nobody'"):
         warm_start(learner, log)

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from omg_cmdp import Space, Trajectory
+from omg_cmdp import Episode, Space, Trajectory
 
 GOOD = {"context": "c", "states": [0, 1, 2], "actions": [1, 0], "rewards": [0.0, 1.0]}
 SPACE = Space(states=3, actions=2, horizon=2, admissible=[[True, True], [True, True], [False, True]])
@@ -137,3 +137,31 @@ def test_another_range_of_rewards(reward, fine):
     else:
         with pytest.raises(ValueError, match=r"`rewards` must lie in \[-2, 5\]"):
             path.check(SPACE, (-2.0, 5.0))
+
+
+def test_an_episode_is_a_trajectory_with_propensities():
+    episode = Episode(**GOOD, propensities=[0.5, 1.0], length=1)
+    assert isinstance(episode, Trajectory)
+    assert (episode.propensities.tolist(), episode.length) == ([0.5, 1.0], 1)
+    again = pickle.loads(pickle.dumps(episode))
+    assert (again.propensities.tolist(), again.length) == ([0.5, 1.0], 1)
+    assert not again.propensities.flags.writeable
+    unknown = Episode(**GOOD)
+    assert (unknown.propensities, unknown.length) == (None, 2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"propensities": [0.5, 0.0]}, r"`propensities` must lie in \(0, 1\], got 0.0 at step 1"),
+        ({"propensities": [-0.1, 0.5]}, r"`propensities` must lie in \(0, 1\], got -0.1 at step 0"),
+        ({"propensities": [0.5, 1.1]}, r"`propensities` must lie in \(0, 1\], got 1.1"),
+        ({"propensities": [0.5, math.nan]}, r"`propensities` must lie in \(0, 1\], got nan"),
+        ({"propensities": [0.5]}, r"`propensities` must have shape \(2,\), got \(1,\)"),
+        ({"length": 3}, "`length` must be at most the number of actions 2, got 3"),
+        ({"length": 0}, "`length` must be an integer of at least 1, got 0"),
+    ],
+)
+def test_impossible_propensities_and_lengths_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        Episode(**GOOD, **changes)

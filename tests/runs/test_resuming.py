@@ -67,14 +67,6 @@ def test_contexts_of_all_kinds_are_restored(tmp_path):
     assert {type(context) for context in other.ledger.contexts} == {str, int, tuple}
 
 
-def test_propensities_are_restored(tmp_path):
-    run, other = (make_run("fixed, counts", propensities=True) for _ in range(2))
-    run.advance(4)
-    run.save(tmp_path / "run")
-    other.restore(tmp_path / "run")
-    np.testing.assert_array_equal(other.ledger.propensities, run.ledger.propensities)
-
-
 def test_a_run_may_be_saved_before_it_begins(tmp_path):
     run, other = make_run("fixed, counts"), make_run("fixed, counts", seed=7)
     run.save(tmp_path / "run")

@@ -18,7 +18,7 @@ EPISODES = 25
 def played(kind, seed=0, episodes=EPISODES):
     """Return run and rounds."""
     rounds = []
-    run = make_run(kind, seed, observe=rounds.append, propensities=True)
+    run = make_run(kind, seed, observe=rounds.append)
     run.advance(episodes)
     return run, rounds
 
@@ -86,29 +86,27 @@ def test_losses_are_those_of_the_predictions_and_add_up(case):
     assert ledger.column("dynamics_loss").sum() == pytest.approx(agent.dynamics_oracle.loss)
     for t, this in enumerate(rounds):
         kernel, rewards = by_step(this.decision.model)
-        path, steps = this.draw.trajectory, np.arange(HORIZON)
+        path, steps = this.played, np.arange(HORIZON)
         pairs = steps, path.states[:-1], path.actions
         assert ledger.column("reward_loss")[t] == pytest.approx(((rewards[pairs] - path.rewards) ** 2).sum())
         assert ledger.column("dynamics_loss")[t] == pytest.approx(-np.log(kernel[*pairs, path.next_states]).sum())
 
 
 def test_propensities_are_the_policys_probabilities(case):
-    run, rounds = case
-    assert len(run.ledger.propensities) == EPISODES
-    for kept, this in zip(run.ledger.propensities, rounds, strict=True):
-        path = this.draw.trajectory
-        np.testing.assert_array_equal(kept, this.decision.policy[np.arange(HORIZON), path.states[:-1], path.actions])
-        assert (kept > 0.0).all()
+    for this in case[1]:
+        chances = this.decision.policy[np.arange(HORIZON), this.played.states[:-1], this.played.actions]
+        np.testing.assert_array_equal(this.played.propensities, chances)
+        assert (chances > 0.0).all()
 
 
 def test_rounds_are_in_order_and_complete(case):
     run, rounds = case
     assert [this.episode for this in rounds] == list(range(1, EPISODES + 1))
     assert [str(this.context) for this in rounds] == [str(context) for context in run.ledger.contexts]
-    returns = [this.draw.trajectory.rewards.sum() for this in rounds]
+    returns = [this.played.rewards.sum() for this in rounds]
     np.testing.assert_array_equal(run.ledger.column("return"), returns)
     for this in rounds:
-        this.draw.trajectory.check(run.environment.space)
+        this.played.check(run.environment.space)
         if this.decision.occupancy is not None:
             assert run.ledger.column("tuples")[this.episode - 1] == np.count_nonzero(this.decision.occupancy)
     for name in ("gamma", "certificate", "iterations"):
@@ -118,9 +116,11 @@ def test_rounds_are_in_order_and_complete(case):
 
 @pytest.mark.parametrize("kind", AGENTS)
 def test_the_seed_determines_everything(kind):
-    first, second, other = (played(kind, seed)[0].ledger for seed in (3, 3, 4))
+    runs = [played(kind, seed) for seed in (3, 3, 4)]
+    first, second, other = (run.ledger for run, _ in runs)
     pd.testing.assert_frame_equal(first.table().drop(columns=SECONDS), second.table().drop(columns=SECONDS))
-    np.testing.assert_array_equal(first.propensities, second.propensities)
+    propensities = [[this.played.propensities for this in rounds] for _, rounds in runs]
+    np.testing.assert_array_equal(propensities[0], propensities[1])
     assert [str(c) for c in first.contexts] == [str(c) for c in second.contexts]
     assert [str(c) for c in first.contexts] != [str(c) for c in other.contexts]
     assert not np.array_equal(first.column("return"), other.column("return"))
@@ -132,7 +132,6 @@ def test_simulate_is_a_run():
     ledger = omg.simulate(world, adversaries.IID(LABELS), agent, episodes=EPISODES, seed=3)
     run = played("adaptive, finite", 3)[0]
     pd.testing.assert_frame_equal(ledger.table().drop(columns=SECONDS), run.ledger.table().drop(columns=SECONDS))
-    assert ledger.propensities == []
 
 
 def test_a_sequence_comes_in_order():

@@ -72,7 +72,7 @@ def test_propensities_are_the_policys_probabilities_of_what_was_done(results):
         task.start(observe=rounds.append).advance(30)
         log = results.log[(results.log["world"] == task.world.name) & (results.log["seed"] == task.seed)]
         for this, actions, propensities in zip(rounds, log["actions"], log["propensities"], strict=True):
-            states = this.draw.trajectory.states[:-1]
+            states = this.played.states[:-1]
             chances = this.decision.policy[np.arange(len(actions)), states, actions]
             np.testing.assert_array_equal(propensities, chances)
 

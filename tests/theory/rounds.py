@@ -1,11 +1,12 @@
 """Rounds made by hand: any truth, any model, any barrier, plans as loose as one likes."""
 
-from types import SimpleNamespace
-
 import numpy as np
 
-from omg_cmdp.mdp import Trajectory, occupancy_measure, optimal_policy, policy_value
+from omg_cmdp.mdp import Episode, occupancy_measure
+from omg_cmdp.mdp.truth import Truth
 from omg_cmdp.planning import certificate, plan
+from omg_cmdp.planning.decision import Decision
+from omg_cmdp.theory.rounds import account
 from tests.random_mdps import random_mdp, random_policy, with_tables
 
 SIZES = {"states": (1, 2, 3, 5), "actions": (1, 2, 3), "horizon": (1, 2, 3, 6)}
@@ -40,25 +41,16 @@ def planned(rng, model, gamma, weights, *, loosened=0.0):
         proof = certificate(model, policy, solution.values, gamma=gamma, weights=weights)
     held = solution.occupancy > 0.0
     occupancy = np.where(held, occupancy_measure(model, policy), 0.0)
-    return SimpleNamespace(
-        policy=policy, model=model, gamma=gamma, weights=weights, occupancy=occupancy, certificate=proof
-    )
+    return Decision(policy=policy, model=model, gamma=gamma, weights=weights, occupancy=occupancy, certificate=proof)
 
 
 def unplanned(policy, model):
     """Return the decision of an agent without a barrier."""
-    return SimpleNamespace(policy=policy, model=model, gamma=np.nan, weights=None, occupancy=None, certificate=np.nan)
+    return Decision(policy=policy, model=model)
 
 
 def played(truth, decision, episode=1):
-    """Return the round, with a trajectory that stands still."""
+    """Return the round of an episode that stands still."""
     steps = truth.horizon
-    stay = Trajectory(context=0, states=[0] * (steps + 1), actions=[0] * steps, rewards=[0.0] * steps)
-    return SimpleNamespace(
-        episode=episode,
-        truth=SimpleNamespace(mdp=truth, best=optimal_policy(truth)),
-        decision=decision,
-        draw=SimpleNamespace(trajectory=stay),
-        occupancy=occupancy_measure(truth, decision.policy),
-        value=policy_value(truth, decision.policy),
-    )
+    stay = Episode(context=0, states=[0] * (steps + 1), actions=[0] * steps, rewards=[0.0] * steps)
+    return account(episode, Truth(truth), decision, stay)

@@ -181,8 +181,8 @@ def test_a_certificate_that_is_too_small_is_caught(rng, factor):
     for episode in range(20):
         truth, model = random_pair(rng, states=3, actions=3, horizon=3)
         decision = planned(rng, model, 100.0, None, loosened=0.3)
-        decision.certificate *= factor
-        audit(played(truth, decision, episode))
+        small = decision._replace(certificate=factor * decision.certificate)
+        audit(played(truth, small, episode))
     broken = {row.name for row in audit.rows() if not row.holds}
     assert {"certificate", "optimality"} <= broken
 
@@ -200,16 +200,14 @@ def test_a_decision_that_is_not_what_it_says_is_caught(rng, spoilt):
             "occupancy": occupancy_measure(truth, decision.policy),
             "model": with_tables(model, rewards=1.0 - model.rewards),
         }
-        setattr(decision, spoilt, wrong[spoilt])
-        audit(played(truth, decision, episode))
+        audit(played(truth, decision._replace(**{spoilt: wrong[spoilt]}), episode))
     assert not all(row.holds for row in audit.rows() if row.failure == 0.0)
 
 
 @pytest.mark.parametrize("unproven", [np.nan, np.inf])
 def test_a_plan_without_a_certificate_is_held_to_nothing(rng, unproven):
     truth, model = random_pair(rng, states=3, actions=3, horizon=3, masked=False)
-    decision = planned(rng, model, 100.0, None, loosened=0.5)
-    decision.certificate = unproven
+    decision = planned(rng, model, 100.0, None, loosened=0.5)._replace(certificate=unproven)
     audit = Audit()
     audit(played(truth, decision))
     rows = {row.name: row for row in audit.rows()}
@@ -219,10 +217,9 @@ def test_a_plan_without_a_certificate_is_held_to_nothing(rng, unproven):
 
 def test_a_wrong_value_is_caught(rng):
     truth, model = random_pair(rng, states=3, actions=3, horizon=3)
-    round_ = played(truth, planned(rng, model, 100.0, None))
-    round_.value += 1e-3
+    this = played(truth, planned(rng, model, 100.0, None))
     audit = Audit()
-    audit(round_)
+    audit(this._replace(value=this.value + 1e-3))
     assert {"policy error", "decomposition"} & {row.name for row in audit.rows() if not row.holds}
 
 

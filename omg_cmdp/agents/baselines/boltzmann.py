@@ -18,7 +18,7 @@ from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.agents.exploration import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import lazy
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
 

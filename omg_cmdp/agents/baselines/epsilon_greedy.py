@@ -14,7 +14,7 @@ from omg_cmdp.agents.baselines.uniform import uniform_policy
 from omg_cmdp.agents.exploration import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
 

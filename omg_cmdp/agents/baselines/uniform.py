@@ -8,7 +8,7 @@ import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray
 

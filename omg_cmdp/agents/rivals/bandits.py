@@ -33,7 +33,8 @@ from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.agents.exploration import ROOT, Schedule, Tuned
 from omg_cmdp.agents.rivals.local_igw import local_policy
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.tabular import Space, TabularMDP
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.epochs import EpochRewards, epoch_starts
 from omg_cmdp.planning.decision import Decision

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.jit import lazy
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.epochs import epoch_starts
 from omg_cmdp.oracles.offline.fits import Offline

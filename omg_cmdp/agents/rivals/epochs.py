@@ -21,7 +21,7 @@ from typing import final
 
 from omg_cmdp.agents.omg import OMG
 from omg_cmdp.agents.rivals.pc_igw import PCIGW
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.epochs import EpochDynamics, EpochRewards, epoch_starts
 from omg_cmdp.validation import positive_number

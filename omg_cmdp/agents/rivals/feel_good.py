@@ -16,25 +16,24 @@ context, O(N·M·H·S²·A), half a millisecond for 32 × 32 pairs at (H, S, A) 
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Hashable
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.agents.base import ModelAgent
-from omg_cmdp.contexts import Context, context_key
+from omg_cmdp.contexts import Context, ContextCache
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.episode import Trajectory
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.finite import FiniteDynamics, FiniteRewards
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
+from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import FloatArray, seed_number
 
 KEPT_CONTEXTS = 1024
-"""The optimal values of so many contexts, those used last, are kept."""
+"""The number of contexts, those used last, whose optimal values are kept."""
 
 
 @final
@@ -69,14 +68,14 @@ class FeelGoodThompson(ModelAgent):
         self.seed, self.optimism = seed_number(seed), float(optimism)
         self._rewards, self._dynamics = reward_oracle, dynamics_oracle
         self._value_sums = np.zeros((0, 0))  # Σ_i V*_{f,P}(c_i), (N, M) from the first episode on
-        self._kept: OrderedDict[Hashable, FloatArray] = OrderedDict()
+        self._kept: ContextCache[FloatArray] = ContextCache(KEPT_CONTEXTS)
 
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy, optimal in the pair drawn."""
         generator = np.random.default_rng((self.seed, self.episodes_seen))
         weights = self.weights(context)
-        reward = _drawn(weights.sum(axis=1), generator)
-        kernel = _drawn(weights[reward], generator)
+        reward = draw_index(weights.sum(axis=1), generator.random())
+        kernel = draw_index(weights[reward], generator.random())
         drawn = self.space.mdp(
             rewards=self._rewards.functions(context)[reward], transitions=self._dynamics.functions(context)[kernel]
         )
@@ -98,16 +97,8 @@ class FeelGoodThompson(ModelAgent):
 
     def _optimal_values(self, context: Context) -> FloatArray:
         """Return V*_{f,P}(context) of all pairs, (N, M)."""
-        key = context_key(context)
-        if key is None or key not in self._kept:
-            values = optimal_values(self.space, self._rewards.functions(context), self._dynamics.functions(context))
-            if key is None:
-                return values
-            self._kept[key] = values
-            if len(self._kept) > KEPT_CONTEXTS:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(key)
-        return self._kept[key]
+        functions = self._rewards.functions, self._dynamics.functions
+        return self._kept.get(context, lambda c: optimal_values(self.space, *(each(c) for each in functions)))
 
     def _learned(self) -> dict[str, NDArray[Any]]:
         """Return what both oracles learned, and the sums of optimal values."""
@@ -138,8 +129,3 @@ def optimal_values(space: Space, rewards: FloatArray, kernels: FloatArray) -> Fl
         expected = (moves[h % len(moves)] @ values).reshape(len(kernels), *table, len(rewards))
         values = (gains[h % len(gains)] + expected).max(axis=2)
     return np.asarray((space.start @ values).T)
-
-
-def _drawn(weights: FloatArray, generator: np.random.Generator) -> int:
-    cumulative = weights.cumsum()
-    return int(cumulative.searchsorted(generator.random() * cumulative[-1], side="right"))

@@ -51,7 +51,8 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.jit import lazy
 from omg_cmdp.mdp.bellman import best_response
 from omg_cmdp.mdp.episode import Trajectory
-from omg_cmdp.mdp.tabular import Space, TabularMDP
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.features import FeatureMap, Features
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision

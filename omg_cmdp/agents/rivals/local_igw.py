@@ -17,7 +17,8 @@ from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.agents.exploration import ROOT, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import lazy
-from omg_cmdp.mdp.tabular import Space, TabularMDP
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray

@@ -35,7 +35,8 @@ from omg_cmdp.agents.exploration import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import lazy
 from omg_cmdp.mdp.occupancy import reachable_states
-from omg_cmdp.mdp.tabular import Space, TabularMDP
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision, Mixture
 from omg_cmdp.validation import FloatArray, seed_number

@@ -40,7 +40,8 @@ from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.agents.rivals.counterfactual import EpochFits, History, ListedContexts, Round, Tables
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.episode import Trajectory
-from omg_cmdp.mdp.tabular import Space, TabularMDP
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision

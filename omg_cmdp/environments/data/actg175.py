@@ -7,7 +7,7 @@ world is no better than the fit; it makes no clinical claim.
 States       0 enrolled; 1..4 the stratum of the CD4 count at week 20, below 200, 350, 500, and above; 5..8 the same at
              week 96; 9 lost, no count at week 96 (37 %). Episodes start in 0.
 Actions      0 zidovudine, 1 zidovudine and didanosine, 2 zidovudine and zalcitabine, 3 didanosine. In states 5..9 there
-             is nothing left to choose: only action 0 is admissible.
+             is nothing left to choose, and only action 0 is admissible.
 Horizon      H = 3: the arm until week 20, the arm from then on, and the last count.
 Contexts     2139 patients, 15 covariates each, standardised: `COVARIATES`.
 Transitions  To week 20: softmax(b + B·c + β_a) over 4 strata. To week 96: softmax(b' + B'·c + σ_s + β'_a) over 4 strata
@@ -15,24 +15,24 @@ Transitions  To week 20: softmax(b + B·c + β_a) over 4 strata. To week 96: sof
 Rewards      0, ⅓, ⅔, 1 by the stratum, at week 20 and at week 96; 0 if lost, as where missing counts as failure. Known,
              and without noise.
 Class        8 fits: that to all patients, which is the truth, and 7 to resamples of them.
-Dial         none: how wrong the model is of these patients, nobody knows.
+Dial         none: how wrong the model is for these patients is unknown.
 
-What the data support, by ten-fold cross-validation of the log loss, nats per patient (`held_out_losses`). The penalties
-were chosen on the same folds, among seven values each, so that the smallest differences are a little flattered.
+What the data support, by ten-fold cross-validation of the log loss, in nats per patient (`held_out_losses`). The
+penalties were chosen on the same folds, among seven values each, which flatters the smallest differences a little.
 
 - Covariates predict: 1.265 → 1.038 at week 20, 1.507 → 1.357 at week 96, where the stratum at week 20 is one of them.
-- Arms matter until week 20, by .017 ± .004. Given the count at week 20 they are hardly seen to matter any more (.0001 ±
-  .0008): cross-validation shrinks their effects on week 96 by more than half.
+- Arms matter until week 20, by .017 ± .004. Given the count at week 20 they hardly matter any more (.0001 ± .0008):
+  cross-validation shrinks their effects on week 96 by more than half.
 - No product of an arm and a covariate is supported: whatever the penalty, products lower the loss by .0005 at most, and
   by less than two standard errors. The model has none. So at each decision one arm is best here for nearly everyone: 1
-  for all but 3 patients, and after week 20 arm 2, for 86 %. The little that is gained by looking at the context is the
-  shape of the softmax and no finding. A gap computed in this world is in-sample: never report it.
+  for all but 3 patients, and after week 20 arm 2, for 86 %. The little that the context gains comes from the shape of
+  the softmax and is no finding. A gap computed in this world is in-sample: never report it.
 
 What is assumed. Arms are as assigned (intention to treat; 36 % left theirs early). The second decision was never
 randomised: everybody kept the arm. A policy that gives one arm throughout is worth about what the trial saw. Of one
 that changes at week 20 the world says what would follow if the earlier arm had left no trace but the count: an
-assumption, which no patient of the trial can confirm. The optimum is such a policy: V* is .907 on average, against .895
-for arm 1 throughout, and the difference rests on that assumption and on effects which cross-validation does not see.
+assumption that no patient of the trial can confirm. The optimum is such a policy: V* is .907 on average, against .895
+for arm 1 throughout, and the difference rests on that assumption and on effects that cross-validation does not see.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.environments.data.multinomial import fit
 from omg_cmdp.environments.data.packaged import packaged_file
 from omg_cmdp.environments.world import World, softmax, vector
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, frozen, positive_integer
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ WEEK_20, WEEK_96, LOST = 1, 5, 9
 QUALITY = np.array([0.0, *np.tile(np.arange(4) / 3.0, 2), 0.0])
 
 
-class Stage(NamedTuple):
+class Regression(NamedTuple):
     """The regression of one stage: its columns are a constant, covariates, the stratum at week 20 if known, arms."""
 
     design: FloatArray
@@ -93,14 +93,14 @@ def covariates(table: pandas.DataFrame) -> FloatArray:
     return np.asarray((raw - raw.mean(axis=0)) / raw.std(axis=0))
 
 
-def stages(table: pandas.DataFrame) -> tuple[Stage, Stage]:
+def stages(table: pandas.DataFrame) -> tuple[Regression, Regression]:
     """Return the regressions of week 20 and of week 96."""
     first, arms = np.digitize(table["cd420"], STRATA), np.eye(len(ARMS))[table["arms"]]
     last = np.where(table["cd496"].isna(), len(STRATA) + 1, np.digitize(table["cd496"], STRATA))
     enrolled = np.hstack([np.ones((len(table), 1)), covariates(table)])
     return (
-        Stage(np.hstack([enrolled, arms]), first, _penalties(enrolled.shape[1], 3.0, 3.0)),
-        Stage(
+        Regression(np.hstack([enrolled, arms]), first, _penalties(enrolled.shape[1], 3.0, 3.0)),
+        Regression(
             np.hstack([enrolled, np.eye(len(STRATA) + 1)[first], arms]),
             last,
             _penalties(enrolled.shape[1] + len(STRATA) + 1, 3.0, 100.0),
@@ -187,7 +187,7 @@ class ACTG175(World):
         )
 
 
-def _fits(stage: Stage, counts: NDArray[np.int64]) -> FloatArray:
+def _fits(stage: Regression, counts: NDArray[np.int64]) -> FloatArray:
     """Return the fits (M, d, K) to the patients, each counted so many times, by `counts` (M, n)."""
     design, outcomes, penalties = stage
     start = np.zeros((design.shape[1], int(outcomes.max()) + 1))

@@ -1,31 +1,31 @@
 """ICU-Sepsis, made contextual: the published tables at full size, tilted by features of the patient.
 
-Not patient data, and no clinical claim. The tables are those of ICU-Sepsis (Choudhary, Gupta and Thomas, 2024; package
-`icu-sepsis`), estimated by its authors from records of intensive care. How patients differ is made up here: the tilts
-below are semi-synthetic, and no patient was ever seen to follow them.
+No patient data, and no clinical claim. The tables are those of ICU-Sepsis (Choudhary, Gupta and Thomas, 2024; package
+`icu-sepsis`), estimated by its authors from records of intensive care. How patients differ is invented here: the tilts
+below are semi-synthetic, and no patient was observed to follow them.
 
 States       716: clusters of conditions 0..712, then 713 death, 714 survival, 715 the end. The start is the tables'.
 Actions      25, action 5i + j for level i of fluids and j of vasopressors; admissible where the tables' authors saw
-             them often enough, 3.1 on average, and only action 0 in 713..715, where nothing is left to choose.
+             them often enough, 3.1 on average; in 713..715 only action 0.
 Horizon      H = 10 steps of four hours; by the last one 70 % of the patients have died or survived if
              actions are drawn at random, 79 % under the best policies.
 Contexts     12 patients c = (age, urea nitrogen, lactate), scaled to [-1, 1], uniform.
-Transitions  P_c(s'|s,a) ∝ P(s'|s,a)·exp(β·c·φ(s')), β = ½: who comes with a high lactate tends to conditions of high
-             lactate. φ(s') is the centre of the cluster in the three features, standardised, cut off at ±3.
+Transitions  P_c(s'|s,a) ∝ P(s'|s,a)·exp(β·c·φ(s')), β = ½: a patient with a high lactate tends to conditions of high
+             lactate. φ(s') is the centre of the cluster in the three features, standardised, clipped to ±3.
 Outcomes     Death becomes more likely by exp(η·c·ψ(a)), survival less by the same factor, η = 1. ψ(a) = (1, fluids,
              -vasopressors), levels scaled to [-1, 1]: age, weak kidneys that get fluids, a high lactate without
              vasopressors.
 Rewards      1 for the step spent in state 714, else 0; known. A value is the probability to survive within H - 1 steps.
-Class        4 hypotheses on how the features act: R·c in the place of c, for orthogonal matrices R. One of them is the
+Class        4 hypotheses on how the features act: R·c in place of c, for orthogonal matrices R. One of them is the
              identity, and the truth. All are softmax in c around the known P, so that `SoftmaxDynamics` with
              `base=tables().transitions` and `feature_norm=√3` holds the truth as well; its weights have norm 10.2 at
              most, which `weight_norm` has to allow if the oracle's bound is to hold.
-Dial         towards tilts with c_i·c_j, φ_i·φ_j and ψ_i·ψ_j, i < j, in the places of c, φ and ψ: two features do
+Dial         towards tilts with c_i·c_j, φ_i·φ_j and ψ_i·ψ_j, i < j, in place of c, φ and ψ: two features do
              together what neither does alone.
 
 The package does not name the 47 features of a centre. Their order is taken to be that of the AI Clinician (Komorowski
 et al., 2018), from whose code the clusters come: 4 binary, 32 normal and 11 log-normal ones, so that age, lactate and
-urea nitrogen are features 4, 30 and 37. One of them can be checked, and is in its place: feature 31 is the SOFA score.
+urea nitrogen are features 4, 30 and 37. One feature can be checked, and is where it should be: 31 is the SOFA score.
 The rest fits: urea nitrogen has its closest partner in creatinine, feature 38, and where much fluid was given, feature
 44, or vasopressors, feature 2, the admissible actions have high levels of it.
 
@@ -43,8 +43,7 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import Context
 from omg_cmdp.environments.data.packaged import packaged_file
 from omg_cmdp.environments.world import World, vector
-from omg_cmdp.mdp.tabular import Space
-from omg_cmdp.mdp.truth import Truth
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import BoolArray, FloatArray, frozen, positive_integer, positive_number
 
 FEATURES = {"age": 4, "urea nitrogen": 37, "lactate": 30}
@@ -55,7 +54,6 @@ LEVELS = 5
 """Of fluids, and of vasopressors."""
 
 FURTHEST = 3.0
-KEPT_TRUTHS = 16
 
 
 class Tables(NamedTuple):
@@ -101,6 +99,8 @@ class ICUSepsis(World):
     (716, 25)
     """
 
+    kept_truths = 16
+
     def __init__(
         self,
         *,
@@ -127,7 +127,7 @@ class ICUSepsis(World):
         self.transition_index = int(for_transitions.integers(hypotheses))
         self._rotations = _rotations(for_transitions, hypotheses)
         self._rotations[self.transition_index] = np.eye(len(FEATURES))
-        # Only admissible rows are tilted; the others, which are never used, borrow the first of their state.
+        # Only admissible rows are tilted; the others are never used, and repeat the first admissible row of the state.
         borrowed = np.where(admissible, np.arange(actions), admissible.argmax(axis=1)[:, None])
         numbers = admissible.cumsum().reshape(admissible.shape) - 1
         self._row_of = np.take_along_axis(numbers, borrowed, axis=1)
@@ -142,19 +142,12 @@ class ICUSepsis(World):
         return rewards
 
     def transition_functions(self, context: Context) -> FloatArray:
-        """Return the tilted kernels (M, S, A, S) under every hypothesis; 100 MB each."""
+        """Return the tilted kernels (M, S, A, S) under every hypothesis, 100 MB each."""
         patient = vector(context, len(FEATURES))
         kernels = np.empty((len(self._rotations), *self._row_of.shape, self.space.states))
         for kernel, rotation in zip(kernels, self._rotations, strict=True):
             kernel[:] = self._tilted(rotation @ patient, self._features, self._doses)
         return kernels
-
-    def truth(self, context: Context) -> Truth:
-        """Return the true MDP and its optimum; those of a few recent contexts are kept."""
-        truth = super().truth(context)
-        while len(self._truths) > KEPT_TRUTHS:
-            self._truths.popitem(last=False)
-        return truth
 
     def _transition_member(self, context: Context) -> FloatArray:
         return self._tilted(vector(context, len(FEATURES)), self._features, self._doses)

@@ -1,4 +1,4 @@
-"""Multinomial logistic regression with ridge penalties: how tables are fitted to data, and judged on data held out.
+"""Multinomial logistic regression with ridge penalties: fits tables to data, and judges them on held-out data.
 
     min_W  Σ_i w_i·(-log p(y_i|z_i)) + ½·Σ_k λ_k·‖W_k‖²,   p(·|z) = softmax(z·W)
 
@@ -47,10 +47,10 @@ def fit(
         for k in range(classes):
             blocks[k, :, k] += (p[:, k, None] * design).T @ weighted + np.diag(penalties)
         step = np.linalg.solve(curvature, gradient.T.reshape(-1)).reshape(classes, size).T
-        # Damped by log(1 + β)/β, β the range of the step in a row of logits: then it converges from any start.
+        # Damped by log(1 + β)/β, β the range of the step in a row of logits: this converges from any start.
         span = float(np.ptp(design @ step, axis=1).max())
         length = math.log1p(span) / span if span > CLOSE else 1.0
-        # Rows of W sum to zero, at the optimum and at every step to it; what else is there is rounding.
+        # Rows of W sum to zero, at the optimum and at every step towards it; the rest is rounding.
         coefficients = coefficients - length * (step - step.mean(axis=1, keepdims=True))
         if np.ptp(step, axis=1).max() < CLOSE:
             return np.asarray(coefficients)
@@ -60,7 +60,7 @@ def fit(
 def held_out_losses(
     design: FloatArray, outcomes: NDArray[np.int64], penalties: FloatArray, *, folds: int = 10, seed: int = 0
 ) -> FloatArray:
-    """Return (n,): -log p of each outcome, by the fit to the folds that do not hold it."""
+    """Return -log p of each outcome, (n,), by the fit to the other folds."""
     fold = np.random.default_rng(seed).permutation(len(design)) % folds
     losses = np.empty(len(design))
     coefficients = np.zeros((design.shape[1], int(outcomes.max()) + 1))

@@ -1,4 +1,4 @@
-"""Data files that other packages ship, found without importing these packages."""
+"""Data files of other packages, found without importing them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def packaged_file(package: str, name: str, *, extra: str) -> Path:
-    """Return where an installed `package` has its file `name`; `extra` is what of ours installs it."""
+    """Return the path of the file `name` of an installed `package`; `extra` is our extra that installs it."""
     import importlib.metadata
 
     try:
@@ -14,4 +14,4 @@ def packaged_file(package: str, name: str, *, extra: str) -> Path:
         return Path(str(next(file for file in files if file.name == name).locate()))
     except (importlib.metadata.PackageNotFoundError, StopIteration):
         advice = f"pip install 'omg-cmdp[{extra}]'"
-        raise ImportError(f"{name} of the package {package} is needed, and not installed: {advice}") from None
+        raise ImportError(f"{name} of the package {package} is needed but not installed: {advice}") from None

@@ -4,61 +4,49 @@ from __future__ import annotations
 
 import functools
 import math
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+import operator
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeGuard, Union
 
 import numpy as np
 
-from omg_cmdp.contexts import Context, context_key
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.contexts import Context, ContextCache
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import positive_integer
 
 if TYPE_CHECKING:
     import gymnasium
 
-Make = Union[str, "gymnasium.Env[Any, Any]", Callable[..., "gymnasium.Env[Any, Any]"]]
+EnvMaker = Union[str, "gymnasium.Env[Any, Any]", Callable[..., "gymnasium.Env[Any, Any]"]]
 """The id of a registered environment, an environment, or a function that makes one."""
 
 Arguments = str | Callable[[Context], Mapping[str, Any]] | None
-"""How a context goes in: the constructor's argument of this name, a function that makes arguments, or `reset`."""
+"""How a context goes in: the name of a constructor's argument, a function that returns arguments, or None: `reset`."""
 
-KEPT_ENVIRONMENTS = 64
-"""So many environments are kept open where every context has one of its own."""
+OPEN_ENVIRONMENTS = 64
+"""How many environments stay open where every context has its own."""
 
 
-class Door:
-    """An environment that contexts are let into.
+class ContextualEnv:
+    """A Gymnasium environment that takes contexts.
 
-    `arguments` None stands for `reset(options={"context": context})`; otherwise every context has an environment of its
-    own, made with the argument of that name, or with the arguments that a function makes of the context.
+    With `arguments` None, one environment takes them all, by `reset(options={"context": context})`. Otherwise every
+    context has an environment of its own, made with the argument of that name, or with the arguments that the function
+    returns for the context.
     """
 
-    def __init__(self, make: Make, arguments: Arguments = None) -> None:
+    def __init__(self, make: EnvMaker, arguments: Arguments = None) -> None:
         if arguments is not None and not isinstance(arguments, str) and not callable(arguments):
             raise ValueError(f"`arguments` must be a name, a function of the context or None, got {arguments!r:.60}")
         if arguments is not None and is_env(make):
             raise ValueError("`make` must be an id or a function where `arguments` are given, got an environment")
-        self._make = _maker(make)
-        self._arguments = arguments
-        self._kept: OrderedDict[Hashable | None, gymnasium.Env[Any, Any]] = OrderedDict()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kept": OrderedDict()}  # in another process, environments are made anew
+        self._make, self._arguments = _maker(make), arguments
+        close = operator.methodcaller("close")
+        self._open: ContextCache[gymnasium.Env[Any, Any]] = ContextCache(OPEN_ENVIRONMENTS, drop=close)
 
     def open(self, context: Context) -> gymnasium.Env[Any, Any]:
-        """Return an environment for `context`; where `reset` takes it, it has yet to be reset."""
-        key = None if self._arguments is None else context_key(context)
-        if key is not None or self._arguments is None:
-            found = self._kept.get(key)
-            if found is not None:
-                self._kept.move_to_end(key)
-                return found
-        made = self._made(context)
-        self._kept[key] = made
-        if len(self._kept) > KEPT_ENVIRONMENTS:
-            self._kept.popitem(last=False)[1].close()
-        return made
+        """Return an environment for `context`; where `reset` takes the context, it is yet to be reset."""
+        return self._open.get("all" if self._arguments is None else context, lambda _: self._made(context))
 
     def reset(self, context: Context, seed: int) -> tuple[gymnasium.Env[Any, Any], Any, dict[str, Any]]:
         """Begin an episode of `context`; return the environment, its first observation and info."""
@@ -80,12 +68,12 @@ class Door:
 
 
 def _copied(context: Context) -> Context:
-    """Return a vector of the environment's own: it may keep or change it, and so may the user."""
+    """Return a copy of a vector, which the environment may keep or change."""
     return context.copy() if isinstance(context, np.ndarray) else context
 
 
 def is_env(candidate: Any) -> TypeGuard[gymnasium.Env[Any, Any]]:
-    """Return whether this is a Gymnasium environment; say what to install where nobody can tell."""
+    """Return whether this is a Gymnasium environment; say what to install if Gymnasium is missing."""
     try:
         import gymnasium
     except ImportError as error:
@@ -152,25 +140,8 @@ class Numbering:
 _ADVICE = {
     "observation": "wrap it, for example `environments.Discretised(env, KBinsDiscretizer(...))` for continuous "
     "observations, or `gymnasium.wrappers.TransformObservation` to pick a part",
-    "action": "wrap it with `gymnasium.wrappers.TransformAction` that makes one of its actions of a number",
+    "action": "wrap it with `gymnasium.wrappers.TransformAction`, which turns a number into one of its actions",
 }
-
-
-def check_same_kind(name: str, context: Context, first: Context) -> None:
-    """Raise unless `context` has the shape of the `first` one, and is made of numbers, or of text, like it."""
-
-    def kind(value: Context) -> str:
-        array = np.asarray(value)
-        return f"{'numbers' if array.dtype.kind in 'biuf' else 'labels'} of shape {array.shape}"
-
-    try:
-        wanted, got = kind(first), kind(context)
-    except ValueError:  # a ragged one
-        wanted, got = kind(first), f"{context!r:.60}"
-    if got != wanted:
-        raise ValueError(
-            f"`{name}` must all be {wanted} like the first one, got {got}: describe each by the same features"
-        )
 
 
 def time_limit(env: gymnasium.Env[Any, Any]) -> int | None:
@@ -200,9 +171,9 @@ def checked_horizon(env: gymnasium.Env[Any, Any], horizon: int | None) -> int:
 def gymnasium_space(env: gymnasium.Env[Any, Any], *, horizon: int | None = None, start: Any = 0) -> Space:
     """Return the `Space` of an agent for `env`: its states, one more for episodes that have ended, and its actions.
 
-    `horizon` is the environment's time limit by default. In the last state, where ended episodes wait, only action 0 is
-    admissible. `start` is a state, or a distribution over the states of `env`: it must be positive wherever an episode
-    can begin, because agents plan from there.
+    `horizon` is the environment's time limit by default. In the last state, where ended episodes stay, only action 0 is
+    admissible. `start` is a state, or a distribution over the states of `env`, positive wherever an episode can begin:
+    agents plan from it.
 
     >>> import gymnasium
     >>> space = gymnasium_space(gymnasium.make("FrozenLake-v1"))

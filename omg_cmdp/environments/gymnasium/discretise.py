@@ -1,12 +1,11 @@
-"""Continuous observations as states: what a scikit-learn transformer or clusterer makes of them.
+"""Continuous observations as states: the cells of a scikit-learn transformer or clusterer.
 
-Limits. The states are aggregates, and what happens next depends on where in a cell the environment is: the process of
-states is not Markov, and no MDP over them is the truth. The oracles then learn an average over the cells as they were
-visited so far, which moves with the policy; guarantees hold up to this misspecification, which nobody measures. More
-cells are closer to the truth and take longer to learn: transitions have S²·A entries. The transformer is fixed before
-the first episode: fitted anew, its states mean something else, and the agent must start anew too. Observations beyond
-those it was fitted to fall into cells at the edge. A transformer that sees what the policy cannot yet reach is better
-fitted to observations of a good policy than of a random one.
+Limits. What happens next depends on where in a cell the environment is: the process of cells is not Markov, and no MDP
+over them is the truth. The oracles learn an average over each cell as it was visited so far, which changes with the
+policy; guarantees hold up to this misspecification, which is not measured. More cells are closer to the truth and take
+longer to learn: transitions have S²·A entries. The transformer is fixed before the first episode: once it is fitted
+again, its cells mean something else, and the agent must start over. Observations beyond those it was fitted to go to
+cells at the edge: if a random policy does not reach what a good one reaches, fit it to observations of a good one.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ except ImportError as error:
 
 @final
 class Discretised(gymnasium.ObservationWrapper[np.int64, Any, Any]):
-    """An environment whose observations are numbers of cells: any fitted scikit-learn transformer in, states out.
+    """An environment whose observations are the numbers of cells, by any fitted scikit-learn transformer.
 
     A clusterer (`predict`) names a cell by its label. A transformer (`transform`) names it by one ordinal number for
-    each feature, like `KBinsDiscretizer(encode="ordinal")`, whose `n_bins_` says how many there are. `states` is the
-    number of cells where that cannot be read off the transformer; a transformer must then have one column.
-    `random_observations` are something to fit it to.
+    each feature, like `KBinsDiscretizer(encode="ordinal")`, whose `n_bins_` says how many there are. If the number of
+    cells cannot be read off the transformer, give it as `states`; a transformer must then return one column. It can be
+    fitted to `random_observations`.
 
     >>> from sklearn.preprocessing import KBinsDiscretizer
     >>> pole = gymnasium.make("CartPole-v1")
@@ -52,7 +51,7 @@ class Discretised(gymnasium.ObservationWrapper[np.int64, Any, Any]):
             raise ValueError(f"`transformer` must have a method `transform` or `predict`, got {name}")
         self._counts = _counts(transformer) if states is None else (positive_integer("states", states),)
         self.observation_space = Discrete(int(np.prod(self._counts)))
-        self.observation(env.observation_space.sample())  # refuses here what cannot be used later
+        self.observation(env.observation_space.sample())  # raises now rather than in the first episode
 
     def observation(self, observation: Any) -> np.int64:
         """Return the number of the cell that `observation` lies in."""
@@ -72,7 +71,7 @@ class Discretised(gymnasium.ObservationWrapper[np.int64, Any, Any]):
 def random_observations(
     env: gymnasium.Env[Any, Any], steps: int, *, context: Context = None, seed: int = 0
 ) -> FloatArray:
-    """Return what is observed in so many steps of uniformly random actions, flattened: (steps, d).
+    """Return the observations of `steps` uniformly random actions, flattened: (steps, d).
 
     `reset` gets the `context`, unless it is None.
     """

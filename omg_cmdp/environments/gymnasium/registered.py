@@ -8,8 +8,8 @@ Importing this module registers them, as `environments.register_gymnasium()` doe
 `gymnasium.make("omg_cmdp/Lock-v0", positions=3)` passes options on to the world. An observation is a dictionary of the
 state, the step and the context. A context comes with `reset(options={"context": …})`, or else one of the world's is
 drawn; the info of `reset` has it, and its optimal value V*. An episode terminates after H steps: the horizon belongs to
-the problem, and nothing is cut off. What is not admissible is played as the first admissible action of the state, and
-`info["action_mask"]` says what is.
+the problem, and nothing is cut off. An inadmissible action is played as the first admissible one of the state;
+`info["action_mask"]` says which are admissible.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 from omg_cmdp import environments
 from omg_cmdp.contexts import Context
 from omg_cmdp.environments.world import World
+from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import FloatArray
 
 try:
@@ -29,25 +30,12 @@ try:
 except ImportError as error:
     raise ImportError("this needs Gymnasium: pip install 'omg-cmdp[gymnasium]'") from error
 
-WORLDS = {
-    "ACTG175": "ACTG175",
-    "Bandit": "ContextualBandit",
-    "Decoy": "Decoy",
-    "ICUSepsis": "ICUSepsis",
-    "Linear": "LinearWorld",
-    "Lock": "CombinationLock",
-    "LowerBound": "LowerBound",
-    "Softmax": "SoftmaxWorld",
-    "Treatment": "TreatmentTrial",
-}
-"""The classes of `environments` by the name in their id."""
-
 Observation = dict[str, Any]
 
 
 @final
 class WorldEnv(gymnasium.Env[Observation, np.int64]):
-    """A world with a list of `contexts`, or one by the name of its class and its options, as an environment.
+    """A world as an environment: a `World`, or the name of its class with its options.
 
     >>> env = WorldEnv("CombinationLock")
     >>> observation, info = env.reset(seed=0, options={"context": 3})
@@ -100,8 +88,7 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
         return np.array(context, dtype=np.float64)
 
     def _drawn(self, distribution: FloatArray) -> np.int64:
-        cumulative = distribution.cumsum()
-        return np.int64(cumulative.searchsorted(self.np_random.random() * cumulative[-1], side="right"))
+        return np.int64(draw_index(distribution, self.np_random.random()))
 
     def _observation(self) -> Observation:
         return {"state": self._state, "step": np.int64(self._step), "context": self._context.copy()}
@@ -112,12 +99,20 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
 
 
 def register_gymnasium() -> tuple[str, ...]:
-    """Register all worlds with Gymnasium, unless they are; return their ids."""
-    ids = {f"omg_cmdp/{name}-v0": kind for name, kind in WORLDS.items()}
-    for name, kind in ids.items():
+    """Register all worlds with Gymnasium, unless they are registered; return their ids."""
+    names = [name for name in environments.__all__ if name not in environments.LATE]
+    kinds = [kind for name in names if isinstance(kind := getattr(environments, name), type)]
+    worlds = {_id(kind): kind.__name__ for kind in kinds if issubclass(kind, World) and kind is not World}
+    for name, kind in worlds.items():
         if name not in gymnasium.registry:
             gymnasium.register(name, entry_point=f"{__name__}:WorldEnv", kwargs={"world": kind})
-    return tuple(ids)
+    return tuple(worlds)
+
+
+def _id(kind: type[World]) -> str:
+    """Return the id of a world: a synthetic one has the name of its module, one made of data that of its class."""
+    room, module = kind.__module__.split(".")[-2:]
+    return f"omg_cmdp/{kind.__name__ if room == 'data' else module.title().replace('_', '')}-v0"
 
 
 register_gymnasium()

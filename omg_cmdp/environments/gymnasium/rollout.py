@@ -1,20 +1,21 @@
 """Episodes of a policy in a Gymnasium environment, step by step, with the probability of every action.
 
-An episode has H steps. One that terminates earlier waits for the rest of them in one more state, S, and earns nothing
-there: a finite-horizon problem with the same returns. One that is *truncated* earlier is refused, because nobody knows
-what would have come; one that would last longer is left after H steps.
+An episode has H steps. One that terminates earlier stays in one more state, S, for the rest of them and earns nothing
+there: a finite-horizon problem with the same returns. One that is *truncated* earlier is refused, because what would
+have followed is unknown. One that would last longer is left after H steps.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.environments.gymnasium.contextual_env import Door, Numbering
-from omg_cmdp.mdp.episode import Trajectory
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.environments.gymnasium.contextual_env import ContextualEnv, Numbering
+from omg_cmdp.mdp.episode import Episode
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import FloatArray, interval
 
 if TYPE_CHECKING:
@@ -23,30 +24,19 @@ if TYPE_CHECKING:
 _UNHARMED = "nothing is learned from this episode, and the next one can be played"
 
 
-class Played(NamedTuple):
-    """One episode as it was played."""
-
-    trajectory: Trajectory
-    """All H steps, rewards in the environment's units."""
-    propensities: FloatArray
-    """The probability of each action taken, (H,); 1 after the end."""
-    length: int
-    """The number of steps before the episode ended: those that somebody decided about."""
-
-
 @final
-class Stage:
-    """An environment behind its door, played with policies for `space` and rewards in `reward_range`."""
+class EnvironmentPlayer:
+    """Plays policies for `space` in an environment, with rewards in `reward_range`."""
 
-    def __init__(self, door: Door, space: Space, reward_range: tuple[float, float]) -> None:
-        self.door, self.space, self.reward_range = door, space, checked_range(reward_range)
-        self._open: gymnasium.Env[Any, Any] | None = None
+    def __init__(self, env: ContextualEnv, space: Space, reward_range: tuple[float, float]) -> None:
+        self.env, self.space, self.reward_range = env, space, checked_range(reward_range)
+        self._numbered: gymnasium.Env[Any, Any] | None = None
 
-    def play(self, context: Context, policy: FloatArray, seed: tuple[int, ...]) -> Played:
-        """Play `policy` (H, S + 1, A) for one episode; `seed` decides about the environment's noise and the actions."""
+    def play(self, context: Context, policy: FloatArray, seed: tuple[int, ...]) -> Episode:
+        """Play `policy` (H, S + 1, A) for one episode; `seed` determines the environment's noise and the actions."""
         policy, (for_env, for_actions) = self.space.checked_policy(policy), np.random.SeedSequence(seed).spawn(2)
-        self._enter(self.door.open(context))  # refuses an environment of another size before it is touched
-        env, observation, _ = self.door.reset(context, int(for_env.generate_state(1)[0]))
+        self._number(self.env.open(context))  # refuses an environment of another size before it is reset
+        env, observation, _ = self.env.reset(context, int(for_env.generate_state(1)[0]))
         horizon, ended = self.space.horizon, self.space.states - 1
         states, actions = np.full(horizon + 1, ended), np.full(horizon, int(self.space.admissible[-1].argmax()))
         rewards, propensities = np.zeros(horizon), np.ones(horizon)
@@ -56,12 +46,11 @@ class Stage:
         if not self.space.start[states[0]]:
             raise ValueError(
                 f"`env` must begin in a state to which the space gives a positive probability, got {states[0]}: give "
-                f"such a `start` when you make the space or world, for agents plan from it; {_UNHARMED}"
+                f"such a `start` to the space or world, because agents plan from it; {_UNHARMED}"
             )
         for h in range(horizon):
             probabilities = policy[h, states[h]]
-            cumulative = probabilities.cumsum()
-            actions[h] = cumulative.searchsorted(uniforms[h] * cumulative[-1], side="right")
+            actions[h] = draw_index(probabilities, uniforms[h])
             propensities[h] = probabilities[actions[h]]
             observation, reward, terminated, truncated, _ = env.step(self._actions.element(int(actions[h])))
             rewards[h] = self._checked(reward, h)
@@ -73,11 +62,11 @@ class Stage:
                     f"`env` must run for {horizon} steps or terminate, got one truncated after {h + 1}: make agent and "
                     f"space for horizon {h + 1}, or let the environment run longer; {_UNHARMED}"
                 )
-        return Played(Trajectory.of_arrays(context, states, actions, rewards), propensities, h + 1)
+        return Episode.of_arrays(context, states, actions, rewards, propensities, h + 1)
 
-    def _enter(self, env: gymnasium.Env[Any, Any]) -> None:
-        """Number the observations and actions of `env`, and compare with the space."""
-        if env is self._open:
+    def _number(self, env: gymnasium.Env[Any, Any]) -> None:
+        """Number the observations and actions of `env`; raise unless there are as many as the space has."""
+        if env is self._numbered:
             return
         observations = Numbering("observation", env.observation_space)
         actions, space = Numbering("action", env.action_space), self.space
@@ -85,7 +74,7 @@ class Stage:
             wanted = f"{observations.size} + 1 states (the last for ended episodes) and {actions.size} actions"
             advice = "`environments.gymnasium_space(env)` makes such a space"
             raise ValueError(f"`agent` must be made for {wanted}, got {space.states} and {space.actions}: {advice}")
-        self._observations, self._actions, self._open = observations, actions, env
+        self._observations, self._actions, self._numbered = observations, actions, env
 
     def _checked(self, reward: Any, step: int) -> float:
         low, high = self.reward_range
@@ -94,7 +83,7 @@ class Stage:
         except (TypeError, ValueError):
             raise ValueError(
                 f"`env` must pay rewards that are numbers, got {reward!r:.60} at step {step}: wrap it with "
-                f"`gymnasium.wrappers.TransformReward` that makes one number of it; {_UNHARMED}"
+                f"`gymnasium.wrappers.TransformReward`, which makes one number of it; {_UNHARMED}"
             ) from None
         if not low <= number <= high:
             raise ValueError(

@@ -1,8 +1,8 @@
-"""What the tables of a Gymnasium environment say: every outcome of every action, in one context.
+"""The tables of a Gymnasium environment: every outcome of every action, in one context.
 
-`P[s][a]` lists (probability, next state, reward, terminated), and next states repeat. Here a terminated transition
-leads to one more state, S, where the episode waits for its horizon and earns nothing. (Of Gymnasium's own tables some
-have terminal states that go on.)
+`P[s][a]` lists (probability, next state, reward, terminated), and next states may repeat. Here a terminated transition
+leads to one more state, S, where the episode stays until the horizon and earns nothing. (In some of Gymnasium's own
+tables terminal states go on.)
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ IntArray = NDArray[np.int64]
 
 @final
 class Outcomes:
-    """One line for each outcome with a positive probability, in the order of its cell (s, a, s').
+    """The outcomes with a positive probability, sorted by their cell (s, a, s').
 
-    `states` counts those of the environment, S; the tables have S + 1.
+    `states` is the number of the environment's states, S; the tables have S + 1.
     """
 
     def __init__(self, table: Any, states: int, actions: int) -> None:
@@ -40,7 +40,7 @@ class Outcomes:
                         lines.append((state, action, reached, float(probability), float(reward)))
         except (IndexError, KeyError, TypeError, ValueError) as error:
             rule = f"list (probability, next state, reward, terminated) for {states} states and {actions} actions"
-            raise ValueError(f"`P` of the environment must {rule}, got {error!r}: else pass tables=False") from error
+            raise ValueError(f"`P` of the environment must {rule}, got {error!r}; or pass tables=False") from error
         self.shape = (states + 1, actions, states + 1)
         columns = np.array(sorted(line for line in lines if line[3] > 0.0))
         self.cells: IntArray = np.asarray(np.ravel_multi_index(tuple(columns[:, :3].astype(np.int64).T), self.shape))

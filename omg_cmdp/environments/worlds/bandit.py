@@ -1,9 +1,9 @@
-"""A contextual bandit: one state, one step. What is known of bandits can be checked against agents for MDPs here.
+"""A contextual bandit: one state, one step. Here agents for MDPs can be checked against what is known of bandits.
 
 States, actions, horizon   S = 1, A = 4, H = 1.
 Contexts                   16 directions c in R^4, ‖c‖ = 1.
 Rewards                    f(c, a) = ½ + θ(a)·c, Bernoulli; ‖θ(a)‖ = ½.
-Transitions                None to speak of: the one kernel there is.
+Transitions                Trivial: there is only one state.
 Class                      32 tables θ in uniform directions, one of them true.
 Dial                       towards rewards ½ + ½·sin(ω(a)·c), with frequencies ω of standard deviation 4.
 """
@@ -15,11 +15,9 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.environments.world import World, unit_vectors, vector
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.environments.world import Waves, World, unit_vectors, vector
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer
-
-FREQUENCY = 4.0
 
 
 @final
@@ -51,7 +49,7 @@ class ContextualBandit(World):
         self.reward_index = int(for_rewards.integers(size))
         theta = for_rewards.normal(size=(size, 1, actions, dimension))
         self._theta = 0.5 * theta / np.linalg.norm(theta, axis=-1, keepdims=True)
-        self._waves = outside.normal(scale=FREQUENCY, size=(1, actions, dimension))
+        self._waves = Waves(outside, space, dimension)
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return ½ + θ(a)·c for every θ of the class, (N, 1, A)."""
@@ -63,4 +61,4 @@ class ContextualBandit(World):
         return np.ones((1, 1, self.space.actions, 1))
 
     def _outside_rewards(self, context: Context) -> FloatArray:
-        return np.asarray(0.5 + 0.5 * np.sin(self._waves @ context))
+        return self._waves.rewards(context)

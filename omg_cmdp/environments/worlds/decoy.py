@@ -1,4 +1,4 @@
-"""A decoy: a safe arm that looks best until somebody tries the others.
+"""A decoy: a safe arm that looks best until the others are tried.
 
 States, actions, horizon   S = 3, A = 3, H = 4; episodes start in state 0. Action 0 is safe, the others are risky.
 Contexts                   16 labels.
@@ -7,12 +7,12 @@ Rewards                    The safe arm pays .5. A risky arm pays .95 in about 3
 Transitions                A random kernel that depends on state and action but not on the context, rows uniform on the
                            simplex; it is known, a class of one.
 Class                      32 hypotheses on where the risky arms are good, one of them true; for every context, state
-                           and arm 30 % of them, rounded up, say that it is good.
+                           and arm, 30 % of them, rounded up, call it good.
 Dial                       towards risky arms that pay uniformly drawn means in [.1, .95].
 
 In the mean model of the class a risky arm pays .1 + .85·10/32 = .37 in every state, and the safe arm .5. All states are
 then worth the same, and the best plan is the safe arm everywhere. Its rewards are the same under every hypothesis, so
-an agent that is content with it never learns of the others.
+an agent that stays with it never learns about the others.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.environments.world import World, dealt, fraction, label
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.environments.world import World, fraction, label, shuffled
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer
 
 SAFE, GOOD, BAD = 0.5, 0.95, 0.1
@@ -59,15 +59,15 @@ class Decoy(World):
 
         for_rewards, for_transitions, outside = np.random.default_rng(seed).spawn(3)
         self.reward_index = int(for_rewards.integers(size))
-        say_good = np.arange(size) < math.ceil(size * fraction("good_share", good_share))
+        good = np.arange(size) < math.ceil(size * fraction("good_share", good_share))
         cells = (count, states, arms)
-        self._risky = np.where(dealt(for_rewards, say_good, cells), GOOD, BAD)
+        self._risky = np.where(shuffled(for_rewards, good, cells), GOOD, BAD)
         self._kernel = for_transitions.dirichlet(np.ones(states), size=(1, states, 1 + arms))
         self._outside = outside.uniform(BAD, GOOD, size=(1, *cells))
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return the rewards (N, S, A) under every hypothesis."""
-        return _beside_the_safe_arm(self._risky[:, label(context, len(self.contexts))])
+        return _with_safe_arm(self._risky[:, label(context, len(self.contexts))])
 
     def transition_functions(self, context: Context) -> FloatArray:
         """Return the kernel (1, S, A, S), which is known."""
@@ -75,8 +75,8 @@ class Decoy(World):
         return self._kernel.copy()
 
     def _outside_rewards(self, context: Context) -> FloatArray:
-        return np.asarray(_beside_the_safe_arm(self._outside[:, context])[0])
+        return np.asarray(_with_safe_arm(self._outside[:, context])[0])
 
 
-def _beside_the_safe_arm(risky: FloatArray) -> FloatArray:
+def _with_safe_arm(risky: FloatArray) -> FloatArray:
     return np.concatenate([np.full((*risky.shape[:2], 1), SAFE), risky], axis=-1)

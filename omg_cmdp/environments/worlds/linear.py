@@ -5,12 +5,12 @@ Contexts                   16 points c of the simplex in R^3, from a Dirichlet d
                            of three types, most of them near one.
 Rewards                    f(c, s, a) = ½ + θ(s, a)·c, Bernoulli; θ(s, a) uniform in [-½, ½]^d.
 Transitions                P(s'|c, s, a) = Σ_i c_i·P_i(s'|s, a); each row of P_i Dirichlet of concentration ½.
-Class                      32 tables θ and 32 tables (P_1, ..., P_d), all drawn alike; the truth is one of each.
+Class                      32 tables θ and 32 tables (P_1, ..., P_d), all drawn in this way; the truth is one of each.
 Dial                       towards rewards ½ + ½·sin(ω(s, a)·c) and transitions ∝ exp(2·sin(ω(s, a, s')·c)), with
                            frequencies ω of standard deviation 4: no linear function of c fits them.
 
-The linear CMDP of Modi et al. (2018). Nothing here punishes an agent that does not explore: the class is told apart
-on any path. For worlds that do, see `lock` and `decoy`.
+The linear CMDP of Modi et al. (2018). Nothing here punishes an agent that does not explore: any path tells the
+functions of the class apart. For worlds that do punish it, see `lock` and `decoy`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.environments.world import World, softmax, vector
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.environments.world import Waves, World, vector
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, distributions, frozen, positive_integer
 
 CONTEXT_CONCENTRATION = 0.25
 KERNEL_CONCENTRATION = 0.5
-FREQUENCY = 4.0
 
 
 @final
@@ -65,8 +64,7 @@ class LinearWorld(World):
         self.transition_index = int(for_transitions.integers(kernels))
         self._theta = for_rewards.uniform(-0.5, 0.5, size=(functions, *pairs, dimension))
         self._kernels = for_transitions.dirichlet([KERNEL_CONCENTRATION] * states, size=(dimension, kernels, *pairs))
-        self._reward_waves = outside.normal(scale=FREQUENCY, size=(*pairs, dimension))
-        self._transition_waves = outside.normal(scale=FREQUENCY, size=(*pairs, states, dimension))
+        self._waves = Waves(outside, space, dimension)
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return ½ + θ(s, a)·c for every θ of the class, (N, S, A)."""
@@ -77,10 +75,10 @@ class LinearWorld(World):
         return np.tensordot(self._on_simplex(context), self._kernels, axes=1)
 
     def _outside_rewards(self, context: Context) -> FloatArray:
-        return np.asarray(0.5 + 0.5 * np.sin(self._reward_waves @ context))
+        return self._waves.rewards(context)
 
     def _outside_transitions(self, context: Context) -> FloatArray:
-        return softmax(2.0 * np.sin(self._transition_waves @ context))
+        return self._waves.transitions(context)
 
     def _on_simplex(self, context: Context) -> FloatArray:
         weights = vector(context, self.dimension)

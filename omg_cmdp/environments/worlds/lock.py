@@ -1,22 +1,22 @@
-"""A contextual combination lock with a safe exit: an agent that does not explore leaves by the exit for ever.
+"""A contextual combination lock with a safe exit: an agent that does not explore takes the exit for ever.
 
 States       0..n-1 positions of the lock, n open, n+1 out; n = 4. Episodes start at position 0.
 Actions      0..K-1 keys, K the exit; K = 3.
 Horizon      H = n + 1: the keys, and one step to take what is inside.
 Contexts     16 labels; each has a code of its own, the right key for every position.
 Transitions  From a position the right key leads on with probability 1 - slip = .95, a wrong one with probability
-             slip, and else both lead out; the exit leads out. Out and open last.
-Rewards      The exit pays .25 at any position, every action in the open state 1, all else nothing. They are sure, not
-             Bernoulli, and known: a class of one.
+             slip; otherwise both lead out. The exit leads out. Out and open are absorbing.
+Rewards      The exit pays .25 at any position, every action in the open state 1, all else 0. They are deterministic,
+             not Bernoulli, and known: a class of one.
 Class        32 books of codes, one of them true; in every context and position each key is right in N/K of them, up to
              rounding.
 Dial         towards keys that lead on with probabilities uniform in [slip, 1 - slip], drawn for each context, position
-             and key: worn keys, and no right one among them.
+             and key: the keys are worn, and none is right.
 
-The optimum opens every lock, and is worth (1 - slip)^n = .81. In the mean model of the class a key leads on with
-probability p <= slip + (1 - 2·slip)·⌈N/K⌉/N = .36, and p² = .13 is below the exit's .25. For n >= 2 the best plan in
-that model leaves at once: at the last position but one trying is worth p·max(p, exit) < exit, and at those before it
-p·exit. What is seen at the exit is the same under every book of codes, so an agent that is content with it learns
+The optimal policy opens every lock, and its value is (1 - slip)^n = .81. In the mean model of the class a key leads on
+with probability p <= slip + (1 - 2·slip)·⌈N/K⌉/N = .36, and p² = .13 is below the exit's .25. For n >= 2 the best plan
+in that model leaves at once: at the last position but one, trying a key is worth p·max(p, exit) < exit, and at those
+before it p·exit. What is seen at the exit is the same under every book of codes, so an agent that stays with it learns
 nothing, and its regret is .56 in every episode.
 """
 
@@ -27,8 +27,8 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.environments.world import World, dealt, fraction, label
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.environments.world import World, fraction, label, shuffled
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer
 
 
@@ -62,11 +62,11 @@ class CombinationLock(World):
 
         for_transitions, outside = np.random.default_rng(seed).spawn(2)
         self.transition_index = int(for_transitions.integers(books))
-        self._codes = dealt(for_transitions, np.arange(books) % keys, (count, positions))
+        self._codes = shuffled(for_transitions, np.arange(books) % keys, (count, positions))
         self._worn = outside.uniform(min(slip, 1.0 - slip), max(slip, 1.0 - slip), size=(count, positions, keys))
 
     def draw_reward(self, mean: float, uniform: float) -> float:
-        """Return the mean: rewards are sure."""
+        """Return the mean: rewards are deterministic."""
         return float(mean)
 
     def reward_functions(self, context: Context) -> FloatArray:

@@ -1,4 +1,4 @@
-"""The instance of a regret lower bound: a bandit in every context and state, its gap too small to be seen in time.
+"""The instance of a regret lower bound: a bandit in every context and state, with a gap too small to detect in time.
 
 States, actions, horizon   S = 4, A = 3, H = 5, each at least 2; episodes start in state 0 and never return to it.
 Contexts                   d = 12 labels; the bound is for contexts that come uniformly at random.
@@ -7,13 +7,13 @@ Rewards                    ½ + Δ·1[a = a*(c, s)], Bernoulli, with a* uniform 
                            Δ = min(¼, ½·√(A·d·(S-1)/(T·(H-1)))), T the number of episodes to come.
 Class                      All functions of this form: a product, A hypotheses "the good action is g" for each context
                            and state, A^(dS) in all. `reward_functions(c)[g]` has the good action g in every state;
-                           weights are to be kept for each (c, s) apart.
+                           an oracle must keep weights for each (c, s) separately.
 Dial                       towards means ½ + Δ·u of the other actions, with u uniform in [0, 1], drawn for each context,
                            state and action.
 
-Beyond the first step these are d·(S-1) bandits, each played T·(H-1)/(d·(S-1)) times on average, and Δ is what cannot be
-detected in so many plays: the regret of any agent is, for some a*, at least a constant times √(d·S·A·T·H). The bandit
-lower bound of Agarwal et al. (2012) copied into every state, in the manner of Levy and Mansour (2022), who have in the
+Beyond the first step these are d·(S-1) bandits, each played T·(H-1)/(d·(S-1)) times on average, and a gap Δ cannot be
+detected in so few plays: the regret of any agent is, for some a*, at least a constant times √(d·S·A·T·H). The bandit
+lower bound of Agarwal et al. (2012) copied into every state, in the manner of Levy and Mansour (2022), who have in
 place of d the ratio log(|G|/|S|)/log|A| for the union G of the classes of all states.
 """
 
@@ -26,7 +26,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.environments.world import World, label
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer
 
 

@@ -1,4 +1,4 @@
-"""How far the truth lies from the function class: what no oracle can learn away, however long it runs."""
+"""How far the truth lies from the function class: the error that no oracle can remove, however long it learns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Distance(NamedTuple):
     square: float
     """min_i mean (f_i - f*)², the excess in square loss."""
     log: float
-    """min_j mean KL(P* ‖ P_j), the excess in log loss; infinite where the whole class excludes what can happen."""
+    """min_j mean KL(P* ‖ P_j), the excess in log loss; infinite if every member excludes something that can happen."""
 
 
 def distance_to_class(world: World) -> Distance:

@@ -8,8 +8,8 @@ Class                      32 tables w and 32 tables W in uniform directions; th
 Dial                       towards rewards ½ + ½·sin(ω(s, a)·c) and transitions ∝ exp(2·sin(ω(s, a, s')·c)), with
                            frequencies ω of standard deviation 4.
 
-The norms are those that `SoftmaxDynamics` assumes unless told otherwise, so that its theorem covers this world. The
-generalised linear model of Modi and Tewari (2020).
+The norms are the defaults of `SoftmaxDynamics`, so that its theorem covers this world. The generalised linear model of
+Modi and Tewari (2020).
 """
 
 from __future__ import annotations
@@ -19,11 +19,9 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.environments.world import World, sigmoid, softmax, unit_vectors, vector
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.environments.world import Waves, World, sigmoid, softmax, unit_vectors, vector
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number
-
-FREQUENCY = 4.0
 
 
 @final
@@ -65,8 +63,7 @@ class SoftmaxWorld(World):
         self._reward_weights = norm * weights / np.linalg.norm(weights, axis=-1, keepdims=True)
         weights = for_transitions.normal(size=(kernels, *pairs, states, dimension))
         self._transition_weights = norm * weights / np.linalg.norm(weights, axis=(-2, -1), keepdims=True)
-        self._reward_waves = outside.normal(scale=FREQUENCY, size=(*pairs, dimension))
-        self._transition_waves = outside.normal(scale=FREQUENCY, size=(*pairs, states, dimension))
+        self._waves = Waves(outside, space, dimension)
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return 1/(1 + exp(-w(s, a)·c)) for every w of the class, (N, S, A)."""
@@ -77,7 +74,7 @@ class SoftmaxWorld(World):
         return softmax(self._transition_weights @ vector(context, self.dimension))
 
     def _outside_rewards(self, context: Context) -> FloatArray:
-        return np.asarray(0.5 + 0.5 * np.sin(self._reward_waves @ context))
+        return self._waves.rewards(context)
 
     def _outside_transitions(self, context: Context) -> FloatArray:
-        return softmax(2.0 * np.sin(self._transition_waves @ context))
+        return self._waves.transitions(context)

@@ -1,13 +1,12 @@
-"""A trial of two drugs: who a patient is decides which of them helps.
+"""A trial of two drugs: which of them helps depends on the patient.
 
-A patient enrols, and is seen H times. At each visit the doctor finds the stage of the disease and chooses a treatment.
-Age, weight and earlier illnesses do not change during the trial, and no treatment changes them; but they decide how
-likely a drug is to work and how badly it is borne. They are the context. As part of the state they would make a state
-of every patient.
+A patient enrols and is seen H times. At each visit the doctor finds the stage of the disease and chooses a treatment.
+Age, weight, kidneys and heart do not change during the trial, with any treatment; but they determine how likely a drug
+is to work and how bad its side effects are. They are the context. As part of the state they would make every patient a
+state of their own.
 
 States       0 recovered, 1 mild, 2 moderate, 3 severe, 4 dead. Patients enrol as mild, moderate or severe with
-             probabilities .3, .5, .2. Recovered and dead are final, and there is nothing left to choose: only waiting
-             is admissible.
+             probabilities .3, .5, .2. Recovered and dead are absorbing, and only waiting is admissible there.
 Actions      0 wait, 1 drug A, 2 drug B.
 Horizon      H = 6 visits.
 Contexts     20 patients x = (age, weight, kidneys, heart), scaled to [-1, 1], uniform.
@@ -18,7 +17,7 @@ Rewards      quality·(1 - ½·τ_a(x)), Bernoulli; quality 1, .8, .5, .2, 0 by 
 Class        32 hypotheses on the responses and 32 on the side effects; v and v' normal with deviation 2 around 0, b
              with deviation ¼ around -2, -½, -½, and b' around -1. The truth is one of each.
 Dial         towards responses and side effects whose log-odds have products of two features besides, with weights of
-             deviation 4: age together with weak kidneys does what neither does alone, and no hypothesis says so.
+             deviation 4: age and weak kidneys together do what neither does alone, and no hypothesis allows for it.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.environments.world import World, sigmoid, vector
-from omg_cmdp.mdp.tabular import Space
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, frozen, in_range, positive_integer
 
 STAGES = ("recovered", "mild", "moderate", "severe", "dead")
@@ -48,7 +47,7 @@ PAIRS = np.triu_indices(len(FEATURES), k=1)
 
 @final
 class TreatmentTrial(World):
-    """Patients in five stages of a disease, two drugs, and features that decide response and side effects.
+    """Patients in five stages of a disease, two drugs, and features that determine response and side effects.
 
     >>> trial = TreatmentTrial()
     >>> trial.space.admissible.sum(axis=1)  # recovered and dead: nothing to choose
@@ -117,7 +116,7 @@ def _patient(context: Context) -> FloatArray:
 
 def _rewards(log_odds: FloatArray) -> FloatArray:
     """Return the rewards (N, S, A) for log-odds (N, drugs) of side effects."""
-    side_effects = np.pad(sigmoid(log_odds), [(0, 0), (1, 0)])  # none of waiting
+    side_effects = np.pad(sigmoid(log_odds), [(0, 0), (1, 0)])  # waiting has none
     return np.asarray(QUALITY[:, None] * (1.0 - BURDEN * side_effects[:, None, :]))
 
 

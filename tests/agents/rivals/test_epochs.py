@@ -124,7 +124,7 @@ def test_with_one_step_it_is_inverse_gap_weighting_by_falcons_epochs(rng):
     """p_a = 1/(λ + γ_m·gap_a) in the least-squares fit of all data before the epoch; FALCON has A in the place of λ."""
     world = Arms(rng)
     agent, log = epoch_omg(world.space, *world.oracles(), scale=5.0, episodes=10**9), []
-    run = omg.Run(world, IID(world.contexts), agent, observe=lambda played: log.append(played.draw.trajectory))
+    run = omg.Run(world, IID(world.contexts), agent, observe=lambda this: log.append(this.played))
     for t in range(1, 50):
         known = epoch_starts(t - 1)[-1]
         losses = np.zeros(10)

@@ -34,7 +34,7 @@ def test_widths_and_rewards_by_the_formulas(link, rng):
     world, agent = GLMWorld(rng, link), an_agent(link, ridge=0.5, delta=0.1)
     rows, targets = {}, {}
     for _ in range(40):
-        episode = world.sample(context := world.contexts[rng.integers(8)], agent.policy(context), rng).trajectory
+        episode = world.sample(context := world.contexts[rng.integers(8)], agent.policy(context), rng)
         agent.update(episode)
         for s, a, r in zip(episode.states, episode.actions, episode.rewards, strict=False):
             rows.setdefault((s, a), []).append(context)
@@ -81,7 +81,7 @@ def test_the_truth_lies_within_the_widths(link, rng):
         broken = False
         for _ in range(60):
             context = world.contexts[rng.integers(8)]
-            agent.update(world.sample(context, agent.policy(context), rng).trajectory)
+            agent.update(world.sample(context, agent.policy(context), rng))
             broken |= not covered(agent, world, context, 1.0)
         failed += broken
     assert failed <= delta * runs
@@ -108,7 +108,7 @@ def test_values_are_optimistic_with_widths_that_just_cover_the_truth(link, rng):
         assert (values >= best - 1e-12).all()
         below += (values < np.arange(HORIZON, 0, -1)[:, None] - 1e-9).mean()
         pessimistic += (optimistic(model, *np.zeros((2, STATES, ACTIONS)))[1] < best - 1e-3).any()
-        agent.update(world.sample(context, agent.policy(context), rng).trajectory)
+        agent.update(world.sample(context, agent.policy(context), rng))
     assert below > 30
     assert pessimistic > 30
 
@@ -124,7 +124,7 @@ def test_the_theorys_bonuses_are_optimistic(link, rng):
             context = world.contexts[rng.integers(8)]
             _, values = optimistic(agent.model(context), *agent.widths(context))
             broken |= (values < best_values(world.truth(context).mdp) - 1e-12).any()
-            agent.update(world.sample(context, agent.policy(context), rng).trajectory)
+            agent.update(world.sample(context, agent.policy(context), rng))
         failed += broken
     assert failed <= delta * runs
 
@@ -134,7 +134,7 @@ def test_a_small_scale_plans_with_small_bonuses(rng):
     world, agent = GLMWorld(rng, "linear"), an_agent("linear")
     for _ in range(60):
         context = world.contexts[rng.integers(8)]
-        agent.update(world.sample(context, agent.policy(context), rng).trajectory)
+        agent.update(world.sample(context, agent.policy(context), rng))
     model, widths = agent.model(context), agent.widths(context)
     for agent.scale in (1.0, 0.01, 1e-12):
         policy, _ = optimistic(model, *(agent.scale * width for width in widths))
@@ -217,7 +217,7 @@ def test_draws_are_spread_around_the_unperturbed_plan(link, rng):
     world, agent = GLMWorld(rng, link), an_agent(link, GLMRLSVI)
     for _ in range(50):
         context = world.contexts[rng.integers(8)]
-        agent.update(world.sample(context, agent.policy(context), rng).trajectory)
+        agent.update(world.sample(context, agent.policy(context), rng))
     model = agent.model(context := world.contexts[0])
     best, losses = optimal_policy(model)[1], []
     for scale in (1.0, 1e-3, 1e-5, 1e-9):

@@ -167,7 +167,7 @@ def test_the_trial_is_a_log_of_the_world(world):
     log = read_frame(world.trial(), world.space, context=list(COVARIATES))
     assert len(log) == 2139
     returns, arms = log.rewards.sum(axis=1), world.patients["arms"].to_numpy()
-    assert np.array_equal(np.array([path.context for path in log.trajectories]), np.array(world.contexts))
+    assert np.array_equal(np.array(log.contexts), np.array(world.contexts))
     for arm in range(4):
         policy = always(arm, world.space)
         weighted = importance_sampling(log, lambda context, policy=policy: policy, weighted=True)
@@ -201,7 +201,7 @@ def test_at_each_decision_one_arm_is_best_for_nearly_everyone(world):
 
 
 def test_rewards_are_the_strata_without_noise(world):
-    trajectory = world.sample(world.contexts[3], always(1, world.space), np.random.default_rng(0)).trajectory
+    trajectory = world.sample(world.contexts[3], always(1, world.space), np.random.default_rng(0))
     np.testing.assert_array_equal(trajectory.rewards, QUALITY[trajectory.states[:-1]])
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from omg_cmdp import OMG, occupancy_measure, simulate
 from omg_cmdp.adversaries import Sequence
-from omg_cmdp.environments import icu_sepsis
 from omg_cmdp.environments.data.icu_sepsis import DEATH, FEATURES, SURVIVAL, ICUSepsis, tables
 from omg_cmdp.oracles import FiniteDynamics, KnownRewards, SoftmaxDynamics
 
@@ -144,7 +143,7 @@ def test_a_value_is_the_probability_to_survive(world):
     survived = occupancy_measure(truth.mdp, policy)[:, SURVIVAL].sum()
     assert 0.0 < value < 1.0
     assert value == pytest.approx(survived, abs=1e-9)
-    draw = world.sample(world.contexts[0], policy, np.random.default_rng(0)).trajectory
+    draw = world.sample(world.contexts[0], policy, np.random.default_rng(0))
     np.testing.assert_array_equal(draw.rewards, draw.states[:-1] == SURVIVAL)
 
 
@@ -165,7 +164,8 @@ def test_the_dial_moves_the_truth_by_no_more_than_it_says(world):
 
 
 def test_the_truth_is_kept_for_a_few_contexts_only(world, monkeypatch):
-    monkeypatch.setattr(icu_sepsis, "KEPT_TRUTHS", 1)
+    monkeypatch.setattr(world, "kept_truths", 1)
+    world.__dict__.pop("_truths", None)
     for context in world.contexts:
         world.truth(context)
     assert len(world._truths) == 1

@@ -79,7 +79,7 @@ def test_the_shortfall_is_the_regret_where_the_best_policy_is_known():
     world, exact = lake(False), lake(True)
     sizes = {"states": 17, "actions": 4, "horizon": 15}
     agent = omg.agents.Greedy(world.space, CountRewards(**sizes), CountDynamics(**sizes))
-    contexts, regrets, log = [0.5, 0.9] * 40, [], omg.EpisodeLog(world.space)
+    contexts, regrets, log = [0.5, 0.9] * 40, [], omg.Log(world.space)
     for context in contexts:
         regrets.append(exact.truth(context).regret(agent.policy(context)))
         omg.play(world, agent, [context], log=log)
@@ -111,7 +111,7 @@ def test_without_a_better_policy_nobody_stays_behind():
         omg.shortfall(world, log, {})
     with pytest.raises(ValueError, match=r"`world` must be a SampledWorld, got TableWorld: .*exact regret"):
         omg.shortfall(lake(True), log, {"uniform": agent.policy})
-    with pytest.raises(ValueError, match=r"got SampledWorld: .*`omg_cmdp\.play` plays it"):
+    with pytest.raises(ValueError, match=r"got SampledWorld: .*use `omg_cmdp\.play`"):
         omg.simulate(world, omg.adversaries.IID([0.5, 0.9]), agent, episodes=1)
 
 

@@ -69,5 +69,5 @@ def test_who_tries_the_keys_learns_to_open_it(seed, rng):
 def test_rewards_are_sure(rng):
     world = CombinationLock()
     for _ in range(20):
-        episode = world.sample(0, uniform_policy(world.space), rng).trajectory
+        episode = world.sample(0, uniform_policy(world.space), rng)
         np.testing.assert_array_equal(episode.rewards, world.mdp(0).rewards[episode.states[:-1], episode.actions])

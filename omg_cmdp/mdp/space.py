@@ -1,0 +1,82 @@
+"""What an agent knows of an MDP before the first episode."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from omg_cmdp import validation
+from omg_cmdp.jit import lazy
+from omg_cmdp.validation import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from omg_cmdp.mdp.tabular import TabularMDP
+
+kernels = lazy("omg_cmdp.mdp.kernels")
+
+
+@dataclasses.dataclass(frozen=True, init=False, eq=False)
+class Space:
+    """What is known before the first episode: sizes, horizon, where episodes start, which actions are allowed.
+
+    `start` is a state or a distribution (S,), kept as a distribution; `admissible` is None or a boolean mask
+    (S, A) with an action in every state, kept as a mask.
+
+    >>> Space(states=3, actions=2, horizon=4).start
+    array([1., 0., 0.])
+    """
+
+    states: int
+    actions: int
+    horizon: int
+    start: FloatArray
+    admissible: BoolArray
+
+    def __init__(
+        self, *, states: int, actions: int, horizon: int, start: ArrayLike = 0, admissible: ArrayLike | None = None
+    ) -> None:
+        states = validation.positive_integer("states", states)
+        actions = validation.positive_integer("actions", actions)
+        horizon = validation.positive_integer("horizon", horizon)
+        distribution = validation.start_distribution(start, states)
+        mask = validation.admissible_mask(admissible, states, actions)
+        pairs, steps = (states, actions), (horizon, states, actions)
+        self.__dict__.update(
+            states=states,
+            actions=actions,
+            horizon=horizon,
+            start=validation.frozen(distribution.view()),
+            admissible=validation.frozen(mask.view()),
+            _raw=(distribution, mask.view(np.uint8)),
+            _shapes=(((*pairs, states), (*steps, states)), (pairs, steps)),
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through the constructor, so that a copy in another process is as read-only as this one.
+        return functools.partial(Space, **dataclasses.asdict(self)), ()
+
+    @property
+    def raw(self) -> tuple[FloatArray, NDArray[np.uint8]]:
+        """The arrays `start` and `admissible` (as 0 and 1) for compiled code; do not write to them."""
+        return self._raw  # type: ignore[attr-defined, no-any-return]
+
+    def mdp(self, *, transitions: ArrayLike, rewards: ArrayLike) -> TabularMDP:
+        """Return the MDP of this space with these tables; only the tables are checked.
+
+        >>> Space(states=1, actions=2, horizon=4).mdp(transitions=np.ones((1, 2, 1)), rewards=[[0.0, 1.0]]).horizon
+        4
+        """
+        from omg_cmdp.mdp.tabular import TabularMDP
+
+        return TabularMDP.of_space(self, transitions, rewards)
+
+    def checked_policy(self, policy: ArrayLike) -> FloatArray:
+        """Return a copy of `policy` (H, S, A); raise unless its rows are distributions over admissible actions."""
+        table, shape = validation.float_table("policy", policy), (self.horizon, self.states, self.actions)
+        if table.shape != shape or not kernels.is_policy(table, self.raw[1], validation.ROW_SUM_TOLERANCE):
+            return validation.policy_table(table, shape, self.admissible)  # says what is wrong
+        return table

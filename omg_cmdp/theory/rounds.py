@@ -1,0 +1,71 @@
+"""The exact numbers of one episode: its regret, the three parts of it, and the errors of the model."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from omg_cmdp.contexts import Context
+from omg_cmdp.jit import lazy
+from omg_cmdp.mdp.episode import Episode
+from omg_cmdp.mdp.truth import Truth
+from omg_cmdp.planning.decision import Decision
+from omg_cmdp.validation import FloatArray
+
+kernels = lazy("omg_cmdp.mdp.kernels")
+
+_SURELY = np.ones(1)
+_UNKNOWN = (math.nan, math.nan, math.nan)
+
+
+class Round(NamedTuple):
+    """Everything about one episode of a run, for the ledger and for audits."""
+
+    episode: int
+    """Counted from 1."""
+    truth: Truth
+    decision: Decision
+    played: Episode
+    occupancy: FloatArray
+    """Of the policy played, in the true MDP; the mean of a mixture."""
+    value: float
+    """V^π, exact; of a mixture, the mean."""
+    differences: tuple[float, float, float] = _UNKNOWN
+    """The three terms of the paper's decomposition, which sum to the regret; nan without a model.
+
+    V*_M - V*_M̂ (the optimal policy's value, true minus estimated), V̂^{π*} - V̂^π (what the plan gives up in its own
+    model), V̂^π - V^π (the played policy's value, estimated minus true).
+    """
+    errors: tuple[float, float] = _UNKNOWN[:2]
+    """Σ q·(f̂ - f*)² and Σ q·D²(P̂, P*), q the occupancy above; nan without a model."""
+
+    @property
+    def context(self) -> Context:
+        """The context of the episode."""
+        return self.played.context
+
+    @property
+    def regret(self) -> float:
+        """V* - V^π."""
+        return self.truth.best[1] - self.value
+
+
+def account(episode: int, truth: Truth, decision: Decision, played: Episode) -> Round:
+    """Return the round, with the exact value of the policy that was played."""
+    kernel, rewards, start, _ = truth.mdp.raw
+    guess, means, first, _ = (decision.model or truth.mdp).raw
+    best_policy, best = truth.best
+    mixture, probabilities = decision.mixture or (decision.policy[None], _SURELY)
+    policies, occupancy = np.ascontiguousarray(mixture, dtype=np.float64), np.empty(best_policy.shape)
+    if policies.shape != (len(probabilities), *occupancy.shape) or guess.shape[1:] != kernel.shape[1:]:
+        wanted, got = f"{occupancy.shape} and {kernel.shape[1:]}", f"{policies.shape[1:]} and {guess.shape[1:]}"
+        raise ValueError(f"`decide` must return policies and a kernel of shapes {wanted}, got {got}")
+    value, believed_best, believed, squares, hellinger = kernels.account(
+        kernel, rewards, start, guess, means, first, best_policy, policies, probabilities, occupancy
+    )
+    if decision.model is None:
+        return Round(episode, truth, decision, played, occupancy, value)
+    differences = best - believed_best, believed_best - believed, believed - value
+    return Round(episode, truth, decision, played, occupancy, value, differences, (squares, hellinger))
