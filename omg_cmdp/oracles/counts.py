@@ -28,7 +28,7 @@ from omg_cmdp.persistence import fingerprint
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number
 
 
-class Tables(Forecasters):
+class _Tables(Forecasters):
     """One table for all contexts, or one for each of those that are listed."""
 
     rate: Rate
@@ -37,6 +37,7 @@ class Tables(Forecasters):
         super().__init__(rate.horizon, rate)
         self._index = None if contexts is None else label_index(contexts)
         self.contexts = None if self._index is None else tuple(self._index)
+        self.settings = () if self.contexts is None else (f"contexts {list(self.contexts)}",)
 
     def prepare(self, context: Context) -> int:
         """Return the number of the context's table."""
@@ -47,12 +48,8 @@ class Tables(Forecasters):
         except (KeyError, TypeError):
             raise ValueError(f"`context` must be one of the {len(self._index)} listed, got {context!r}") from None
 
-    def settings(self) -> list[str]:
-        """Return the contexts that are listed."""
-        return [] if self.contexts is None else [f"contexts {list(self.contexts)}"]
 
-
-class Means(Tables):
+class _Means(_Tables):
     """Sums of rewards and of their squares."""
 
     learned = ("visits", "sums", "squares")
@@ -62,12 +59,10 @@ class Means(Tables):
         self.visits, self.sums, self.squares = np.zeros((3, len(self.contexts or [None]), *shape))
 
     def forecasts(self, table: int) -> FloatArray:
-        """Return the mean of each pair, shrunk towards ½."""
         visits, sums = self.visits[table], self.sums[table]
         return np.asarray(0.5 + (sums - 0.5 * visits) / (visits + 2.0 * self.rate.tempers[:, None, None]))
 
     def learn(self, table: int, episode: Episode) -> None:
-        """Add the rewards to the sums."""
         for learned, examples in (
             (self.visits, np.ones(self.horizon)),
             (self.sums, episode.outcomes),
@@ -91,12 +86,11 @@ class Means(Tables):
         return float((self.squares - self.sums**2 / np.maximum(self.visits, 1.0)).clip(min=0.0).sum())
 
     def bound(self, episodes: int, horizon: int) -> float:
-        """Return (H/4)·Σ [1 + log(1 + T')]."""
         pairs = self.visits.size
         return self.rate.frozen_bound(0.25 * pairs * (1.0 + math.log1p(episodes / pairs)))
 
 
-class Frequencies(Tables):
+class _Frequencies(_Tables):
     """Counts of transitions, and of those that the support excludes."""
 
     learned = ("counts", "excluded")
@@ -104,11 +98,11 @@ class Frequencies(Tables):
     def __init__(self, support: FloatArray, prior: float, contexts: Iterable[Hashable] | None, rate: Rate) -> None:
         super().__init__(contexts, rate)
         self._support, self._prior = support, prior
+        self.settings += f"prior {prior}", f"support {fingerprint(support)}"
         self.counts = np.zeros((len(self.contexts or [None]), *support.shape))
         self.excluded = np.zeros(1)
 
     def forecasts(self, table: int) -> FloatArray:
-        """Return the frequencies, with the prior of each temper."""
         smoothed = self.counts[table] + self._prior * self.rate.tempers[:, None, None, None] * self._support
         return np.asarray(smoothed / smoothed.sum(axis=-1, keepdims=True))
 
@@ -153,10 +147,6 @@ class Frequencies(Tables):
         rise = math.lgamma(visits + total) - math.lgamma(visits + alpha)
         return self.rate.frozen_bound(float(pairs * (rise + math.lgamma(alpha) - math.lgamma(total))))
 
-    def settings(self) -> list[str]:
-        """Return the contexts, the prior and the support."""
-        return [*super().settings(), f"prior {self._prior}", f"support {fingerprint(self._support)}"]
-
 
 def half_rise(a: FloatArray) -> FloatArray:
     """Return Γ(a + ½)/Γ(a) for a > 0: by log Γ below 100, and above, where that loses digits, by Stirling's series.
@@ -172,7 +162,7 @@ def half_rise(a: FloatArray) -> FloatArray:
 
 
 @final
-class CountRewards(Frame[Means], RewardOracle):
+class CountRewards(Frame[_Means], RewardOracle):
     """Mean rewards of each pair, shrunk towards ½: context-free, or one table for each of `contexts`.
 
     >>> oracle = CountRewards(states=1, actions=2, horizon=2, rate="realizable")
@@ -193,11 +183,11 @@ class CountRewards(Frame[Means], RewardOracle):
         rate: str = "guarded",
     ) -> None:
         shape = positive_integer("states", states), positive_integer("actions", actions)
-        super().__init__(Means(shape, contexts, Rate(rate, horizon, tempered=True)))
+        super().__init__(_Means(shape, contexts, Rate(rate, horizon, tempered=True)))
 
 
 @final
-class CountDynamics(Frame[Frequencies], DynamicsOracle):
+class CountDynamics(Frame[_Frequencies], DynamicsOracle):
     """Transition frequencies with `prior` pseudo-counts each, ½ by default (Krichevsky and Trofimov, 1981).
 
     `support` (S, A, S) says which transitions can happen. `contexts` lists labels with a table each.
@@ -223,4 +213,4 @@ class CountDynamics(Frame[Frequencies], DynamicsOracle):
     ) -> None:
         chosen = Rate(rate, horizon, tempered=True)
         mask = support_mask(support, positive_integer("states", states), positive_integer("actions", actions))
-        super().__init__(Frequencies(mask.astype(np.float64), positive_number("prior", prior), contexts, chosen))
+        super().__init__(_Frequencies(mask.astype(np.float64), positive_number("prior", prior), contexts, chosen))

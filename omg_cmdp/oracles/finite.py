@@ -102,7 +102,7 @@ def charge_logs(smoothing: Smoothing, losses: FloatArray, functions: Functions, 
     kernels.charge_class_log(losses, functions.columns, episode.cells, kept, added, SMALLEST_PROBABILITY)
 
 
-class FiniteMeans(Finite):
+class _Means(Finite):
     """Functions that predict mean rewards, under square loss."""
 
     rate: Rate
@@ -112,7 +112,6 @@ class FiniteMeans(Finite):
         self._rates = SQUARE.rate / rate.tempers
 
     def forecasts(self, functions: Functions) -> FloatArray:
-        """Return the substitution at each rate."""
         forecasts = np.empty((len(self._rates), *functions.shape))
         kernels.substitute_class(self.losses_of(functions), self._rates, functions.exponentials, forecasts)
         return forecasts
@@ -124,11 +123,10 @@ class FiniteMeans(Finite):
         return divergence
 
     def bound(self, episodes: int, horizon: int) -> float:
-        """Return (H/2)·log N."""
         return self.rate.frozen_bound(self.log_size() / SQUARE.rate)
 
 
-class FiniteKernels(Finite):
+class _Kernels(Finite):
     """Functions that predict transitions, under log loss, each of them smoothed."""
 
     rate: Rate
@@ -137,10 +135,9 @@ class FiniteKernels(Finite):
         charge = functools.partial(charge_logs, smoothing)
         super().__init__(FunctionClass(predictions, LOG), charge, LOG.rate, rate.horizon, rate)
         self._rates = LOG.rate / rate.tempers
-        self._smoothing = smoothing
+        self._smoothing, self.settings = smoothing, (str(smoothing),)
 
     def forecasts(self, functions: Functions) -> FloatArray:
-        """Return the mean at each rate."""
         mixed = np.empty((len(self._rates), *functions.shape))
         kernels.mix_class(self.losses_of(functions), self._rates, functions.columns, mixed)
         return self._smoothing(mixed)
@@ -155,13 +152,9 @@ class FiniteKernels(Finite):
         """Return H·log N, and what smoothing may add to it."""
         return self.rate.frozen_bound(self.log_size()) + self._smoothing.price(episodes * horizon)
 
-    def settings(self) -> list[str]:
-        """Return the smoothing."""
-        return [str(self._smoothing)]
-
 
 @final
-class FiniteRewards(Frame[FiniteMeans], RewardOracle):
+class FiniteRewards(Frame[_Means], RewardOracle):
     """Rewards from a class of N functions, `predictions`: context -> (N, S, A) or (N, H, S, A), in [0, 1].
 
     `predictions` is a callable, evaluated for all N at once, or a mapping from labels. Regret: (H/2)·log N proven,
@@ -180,7 +173,7 @@ class FiniteRewards(Frame[FiniteMeans], RewardOracle):
     update = learn_rewards
 
     def __init__(self, predictions: Predictions, *, horizon: int, rate: str = "guarded") -> None:
-        super().__init__(FiniteMeans(predictions, Rate(rate, horizon, tempered=True)))
+        super().__init__(_Means(predictions, Rate(rate, horizon, tempered=True)))
 
     def functions(self, context: Context) -> FloatArray:
         """Return the tables of all N functions, (N, ...), read-only."""
@@ -192,7 +185,7 @@ class FiniteRewards(Frame[FiniteMeans], RewardOracle):
 
 
 @final
-class FiniteDynamics(Frame[FiniteKernels], DynamicsOracle):
+class FiniteDynamics(Frame[_Kernels], DynamicsOracle):
     """Transitions from a class of N kernels, `predictions`: context -> (N, S, A, S) or (N, H, S, A, S).
 
     `smoothing` ν replaces every kernel P by (1-ν)·P + ν·uniform, over the next states that `support` (S, A, S) admits
@@ -218,7 +211,7 @@ class FiniteDynamics(Frame[FiniteKernels], DynamicsOracle):
         support: ArrayLike | None = None,
     ) -> None:
         chosen = Rate(rate, horizon, tempered=True)
-        super().__init__(FiniteKernels(predictions, Smoothing(smoothing, support), chosen))
+        super().__init__(_Kernels(predictions, Smoothing(smoothing, support), chosen))
 
     def functions(self, context: Context) -> FloatArray:
         """Return the tables of all N kernels, (N, ...), read-only."""

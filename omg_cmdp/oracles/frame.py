@@ -38,9 +38,10 @@ class Forecasters(abc.ABC):
 
     contexts: tuple[Any, ...] | None = None
     """The contexts that can be asked about, if they are listed."""
-
     learned: ClassVar[tuple[str, ...]] = ()
     """The attributes that are learned, float arrays."""
+    settings: tuple[str, ...] = ()
+    """What must be the same in an oracle that is saved and one that loads its state."""
 
     def __init__(self, horizon: int, rate: Rate | None = None, *, count: int = 1) -> None:
         self.horizon = positive_integer("horizon", horizon)
@@ -69,15 +70,11 @@ class Forecasters(abc.ABC):
 
     def sample(self, prepared: Any, generator: np.random.Generator) -> FloatArray:
         """Return a table drawn from the textbook's posterior."""
-        raise NotImplementedError(f"{type(self).__name__} has no posterior to sample from")
+        raise NotImplementedError("this oracle has no posterior to sample from")
 
     def best_loss(self) -> float:
         """Return the loss of the best function in hindsight; nan where that cannot be computed."""
         return math.nan
-
-    def settings(self) -> list[str]:
-        """Return what else must be the same in an oracle that is saved and one that loads its state."""
-        return []
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what was learned."""
@@ -198,7 +195,7 @@ class Frame(Oracle, Generic[F]):
 
     def _settings(self) -> str:
         rate = [] if self.rate is None else [f"rate {self.rate}"]
-        return ", ".join([type(self).__name__, f"horizon {self.horizon}", *rate, *self.forecasters.settings()])
+        return ", ".join([type(self).__name__, f"horizon {self.horizon}", *rate, *self.forecasters.settings])
 
     def _observe(self, context: Context, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike) -> None:
         """Check, learn, charge the forecasters and the aggregate. What raises does so before anything changes."""

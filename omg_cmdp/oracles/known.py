@@ -19,7 +19,7 @@ Table = ArrayLike | Callable[[Any], ArrayLike] | Mapping[Any, ArrayLike]
 """One table for all contexts, or context -> table."""
 
 
-class Known(Forecasters):
+class _Known(Forecasters):
     """A class of one function."""
 
     def __init__(self, function: Table, loss: Loss, horizon: int) -> None:
@@ -43,18 +43,15 @@ class Known(Forecasters):
         return tables
 
     def prepare(self, context: Context) -> Functions:
-        """Return the table of the function."""
         return self._functions(context)
 
     def forecasts(self, functions: Functions) -> FloatArray:
-        """Return the table."""
         return functions.tables
 
     def learn(self, functions: Functions, episode: Episode) -> None:
         """There is nothing to learn."""
 
     def expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
-        """Return 0."""
         return np.zeros(self._loss.pairs(prediction.shape))
 
     def sample(self, functions: Functions, generator: np.random.Generator) -> FloatArray:
@@ -66,12 +63,11 @@ class Known(Forecasters):
         return self.account.loss
 
     def bound(self, episodes: int, horizon: int) -> float:
-        """Return 0."""
         return 0.0
 
 
 @final
-class KnownRewards(Frame[Known], RewardOracle):
+class KnownRewards(Frame[_Known], RewardOracle):
     """Rewards that are known: a table (S, A) or (H, S, A), or context -> table.
 
     >>> oracle = KnownRewards([[0.3, 0.7]], horizon=1)
@@ -82,11 +78,11 @@ class KnownRewards(Frame[Known], RewardOracle):
     update = learn_rewards
 
     def __init__(self, function: Table, *, horizon: int) -> None:
-        super().__init__(Known(function, SQUARE, horizon))
+        super().__init__(_Known(function, SQUARE, horizon))
 
 
 @final
-class KnownDynamics(Frame[Known], DynamicsOracle):
+class KnownDynamics(Frame[_Known], DynamicsOracle):
     """Transitions that are known: a table (S, A, S) or (H, S, A, S), or context -> table.
 
     >>> KnownDynamics(np.full((2, 1, 2), 0.5), horizon=1).predict("any")[0]
@@ -96,4 +92,4 @@ class KnownDynamics(Frame[Known], DynamicsOracle):
     update = learn_transitions
 
     def __init__(self, function: Table, *, horizon: int) -> None:
-        super().__init__(Known(function, LOG, horizon))
+        super().__init__(_Known(function, LOG, horizon))

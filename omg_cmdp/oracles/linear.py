@@ -33,7 +33,7 @@ from omg_cmdp.validation import FloatArray, positive_integer, positive_number
 kernels = lazy("omg_cmdp.oracles.kernels.classes")
 
 
-class Linear(Forecasters):
+class _Linear(Forecasters):
     """Vovk's forecasters: a root for each temper and weight vector, (d+1, d+1)."""
 
     learned = ("roots",)
@@ -47,6 +47,7 @@ class Linear(Forecasters):
         self.ridge, self.weight_norm = ridge, weight_norm
         self.shared = len(features.shape) == 3
         self.dimension = features.shape[-1]
+        self.settings = f"ridge {ridge}", f"shared {self.shared}"
         # The textbook's root is kept in any case: uncertainty is measured by it.
         kept = np.unique([1.0, *rate.tempers])
         self._groups = 1 if self.shared else math.prod(pairs)
@@ -57,18 +58,15 @@ class Linear(Forecasters):
         self._carried = np.empty(self.dimension + 1)
 
     def prepare(self, context: Context) -> FloatArray:
-        """Return the features, one row for all pairs or one each."""
         return self.features(context)
 
     def forecasts(self, rows: FloatArray) -> FloatArray:
-        """Return ½ + zᵀA⁻¹b/(1 + τ·zᵀA⁻¹z), clipped, for each temper."""
         tempers = self.rate.tempers
         forecasts = np.empty((len(tempers), *self.pairs))
         kernels.vaw(self._roots_of_pairs(rows), rows, tempers, forecasts.reshape(len(tempers), -1), self._scratch)
         return forecasts
 
     def learn(self, rows: FloatArray, episode: Episode) -> None:
-        """Rotate the examples into the roots."""
         rows, groups = (rows[episode.pairs], np.zeros_like(episode.pairs)) if self.shared else (rows, episode.pairs)
         kernels.rotate_in(self.roots, rows, groups, episode.outcomes - 0.5, self._carried)
 
@@ -120,18 +118,13 @@ class Linear(Forecasters):
         return float(max(total - 2.0 * weights @ moment + weights**2 @ spectrum, 0.0))
 
     def bound(self, episodes: int, horizon: int) -> float:
-        """Return H·G·[λB² + (d/4)·log(1 + T·X²/(λdG))]."""
         groups, size = self._groups, self.dimension
         growth = math.log1p(episodes * self.features.norm**2 / (self.ridge * size * groups))
         return self.rate.frozen_bound(groups * (self.ridge * self.weight_norm**2 + 0.25 * size * growth))
 
-    def settings(self) -> list[str]:
-        """Return the ridge, and whether the weights are shared."""
-        return [f"ridge {self.ridge}", f"shared {self.shared}"]
-
 
 @final
-class LinearRewards(Frame[Linear], RewardOracle):
+class LinearRewards(Frame[_Linear], RewardOracle):
     """f(c, s, a) = ½ + θ(s, a)·z(c), or with `shared` features ½ + θ·z(c, s, a).
 
     `features` maps a context to z, of shape (d,), or (S, A, d) if `shared`; without it the context is z itself.
@@ -162,7 +155,7 @@ class LinearRewards(Frame[Linear], RewardOracle):
     ) -> None:
         pairs = positive_integer("states", states), positive_integer("actions", actions)
         super().__init__(
-            Linear(
+            _Linear(
                 pairs,
                 linear_features(features, pairs, dimension, shared, feature_norm),
                 positive_number("ridge", ridge),

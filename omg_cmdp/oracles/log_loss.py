@@ -21,14 +21,13 @@ from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, SQUARE, Episode
 from omg_cmdp.validation import FloatArray
 
 
-class Coins(Finite):
+class _Coins(Finite):
     """Functions that predict the probability of a success, under log loss."""
 
     def __init__(self, predictions: Predictions, horizon: int) -> None:
         super().__init__(FunctionClass(predictions, SQUARE), charge_coins, LOG.rate, horizon)
 
     def forecasts(self, functions: Functions) -> FloatArray:
-        """Return the mean at rate 1/H."""
         mean = functions.columns @ self.posterior(functions, temper=self.horizon)
         return np.asarray(np.clip(mean, 0.0, 1.0).reshape(1, *functions.shape))
 
@@ -49,7 +48,7 @@ def charge_coins(losses: FloatArray, functions: Functions, episode: Episode) -> 
 
 
 @final
-class LogLossRewards(Frame[Coins], RewardOracle):
+class LogLossRewards(Frame[_Coins], RewardOracle):
     """Rewards from a class of N functions, `predictions`: context -> (N, S, A) or (N, H, S, A), in [0, 1].
 
     `loss` is in squares, as for all reward oracles. The bound H·log N is for log loss; for squares nothing is proven
@@ -64,4 +63,4 @@ class LogLossRewards(Frame[Coins], RewardOracle):
     update = learn_rewards
 
     def __init__(self, predictions: Predictions, *, horizon: int) -> None:
-        super().__init__(Coins(predictions, horizon))
+        super().__init__(_Coins(predictions, horizon))

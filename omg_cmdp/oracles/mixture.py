@@ -35,7 +35,7 @@ RAREST = 1e-6
 """Least squares weighs a next state by one over its probability, or over this if it is smaller."""
 
 
-class Mixture(Forecasters):
+class _Mixture(Forecasters):
     """Weights of N known kernels, by least squares and by the log barrier."""
 
     learned = ("gains", "information", "scores")
@@ -47,7 +47,6 @@ class Mixture(Forecasters):
         self.gains, self.information, self.scores = np.zeros(0), np.zeros((0, 0)), np.zeros(0)
 
     def prepare(self, context: Context) -> Functions:
-        """Return the tables of all N kernels."""
         functions = self._functions(context)
         if len(self.gains) not in (0, len(functions.tables)):
             wanted, got = len(self.gains), len(functions.tables)
@@ -55,7 +54,6 @@ class Mixture(Forecasters):
         return functions
 
     def forecasts(self, functions: Functions) -> FloatArray:
-        """Return the mixtures of the least-squares weights and of the leader."""
         count = len(functions.tables)
         weights = np.stack(self.rate.choose(self._fitted(count), self._leader(count)))
         flat = functions.tables.reshape(count, -1)
@@ -75,7 +73,6 @@ class Mixture(Forecasters):
         return np.asarray((examples * weights + 0.5) / (examples + 0.5 * count))
 
     def learn(self, functions: Functions, episode: Episode) -> None:
-        """Add to the normal equations, and to the gains of the leader."""
         count = len(functions.tables)
         flat = functions.tables.reshape(count, -1)
         seen = flat.take(episode.cells, axis=1)
@@ -110,12 +107,11 @@ class Mixture(Forecasters):
         return math.inf if count is None else self.rate.frozen_bound(barrier_bound(episodes, 1, count))
 
     def shape_of(self, name: str) -> tuple[int | None, ...]:
-        """Return the shape for N kernels, of any length before the first context."""
         size = self._functions.size
         return (size, size) if name == "information" else (size,)
 
 
-class Basis(Forecasters):
+class _Basis(Forecasters):
     """Rows of d unknown kernels, by least squares and by the log barrier; a group is a pair."""
 
     learned = ("gains", "shares", "information", "scores")
@@ -127,6 +123,7 @@ class Basis(Forecasters):
         self._features = features
         self._support = support.reshape(-1, self.shape[2])
         self._uniform = self._support / self._support.sum(axis=-1, keepdims=True)
+        self.settings = (f"support {fingerprint(support)}",)
         groups, successors = self._support.shape
         self._coordinates = self.bases * int(self._support.sum(axis=-1).max())
         self.gains = np.zeros((groups, self.bases, successors))
@@ -138,11 +135,9 @@ class Basis(Forecasters):
         self._solve(np.arange(groups, dtype=np.int64))
 
     def prepare(self, context: Context) -> FloatArray:
-        """Return the weights of the kernels, (d,)."""
         return np.asarray(self._features(context)[0])
 
     def forecasts(self, weights: FloatArray) -> FloatArray:
-        """Return the mixtures of the least-squares kernels and of the leaders."""
         tables = self.rate.choose(self._fitted(weights), self._leading(weights))
         return np.stack(tables).reshape(len(tables), *self.shape)
 
@@ -195,16 +190,11 @@ class Basis(Forecasters):
         self._solve(np.arange(len(self.shares), dtype=np.int64))
 
     def bound(self, episodes: int, horizon: int) -> float:
-        """Return the bound of Theorem 5."""
         return self.rate.frozen_bound(barrier_bound(episodes, len(self.shares), self._coordinates))
-
-    def settings(self) -> list[str]:
-        """Return the support."""
-        return [f"support {fingerprint(self._support)}"]
 
 
 @final
-class MixtureDynamics(Frame[Mixture], DynamicsOracle):
+class MixtureDynamics(Frame[_Mixture], DynamicsOracle):
     """P(s'|c,s,a) = Σ w_i·P_i(s'|c,s,a): `predictions`, context -> (N, S, A, S), are known, the weights w are not.
 
     The comparator is the best mixture, where `FiniteDynamics` has the best single kernel.
@@ -220,11 +210,11 @@ class MixtureDynamics(Frame[Mixture], DynamicsOracle):
     update = learn_transitions
 
     def __init__(self, predictions: Predictions, *, horizon: int, rate: str = "guarded") -> None:
-        super().__init__(Mixture(FunctionClass(predictions, LOG), Rate(rate, horizon)))
+        super().__init__(_Mixture(FunctionClass(predictions, LOG), Rate(rate, horizon)))
 
 
 @final
-class BasisDynamics(Frame[Basis], DynamicsOracle):
+class BasisDynamics(Frame[_Basis], DynamicsOracle):
     """P(s'|c,s,a) = Σ c_i·P_i(s'|s,a): the context, or `features` of it, are weights of d unknown kernels.
 
     This is the linear CMDP of Modi and Tewari (2020), under log loss. `support` (S, A, S) says which transitions can
@@ -254,4 +244,4 @@ class BasisDynamics(Frame[Basis], DynamicsOracle):
         chosen = Rate(rate, horizon)
         weights = SimplexFeatures(features, (positive_integer("bases", bases),), norm=1.0)
         mask = support_mask(support, positive_integer("states", states), positive_integer("actions", actions))
-        super().__init__(Basis(mask, weights, chosen))
+        super().__init__(_Basis(mask, weights, chosen))

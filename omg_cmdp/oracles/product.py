@@ -23,7 +23,7 @@ from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.validation import FloatArray, positive_integer
 
 
-class Product(Forecasters):
+class _Product(Forecasters):
     """N functions in each of C contexts and S states, and the loss of each there."""
 
     learned = ("class_losses",)
@@ -40,7 +40,6 @@ class Product(Forecasters):
         self.class_losses = np.zeros((len(self._index), states, count))
 
     def prepare(self, context: Context) -> tuple[int, Functions]:
-        """Return the number of the context, and the tables of all N functions."""
         try:
             index = self._index[context]
         except (KeyError, TypeError):
@@ -60,7 +59,6 @@ class Product(Forecasters):
         return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
     def forecasts(self, prepared: tuple[int, Functions]) -> FloatArray:
-        """Return the substitution at each rate."""
         index, functions = prepared
         posteriors = self._posteriors(index, SQUARE.rate / self.rate.tempers)
         halves = functions.exponentials.reshape(2, *functions.shape, -1)
@@ -68,7 +66,6 @@ class Product(Forecasters):
         return np.asarray(np.clip(0.5 + 0.25 * np.log(at_one / at_zero), 0.0, 1.0))
 
     def learn(self, prepared: tuple[int, Functions], episode: Episode) -> None:
-        """Charge each function (f - r)² in the states visited."""
         index, functions = prepared
         errors = functions.columns[episode.cells] - episode.outcomes[:, None]
         np.add.at(self.class_losses[index], episode.states, errors**2)
@@ -92,13 +89,12 @@ class Product(Forecasters):
         return float(self.class_losses.min(axis=-1).sum())
 
     def bound(self, episodes: int, horizon: int) -> float:
-        """Return (H/2)·C·S·log N."""
         labels, states, count = self.class_losses.shape
         return self.rate.frozen_bound(labels * states * math.log(count) / SQUARE.rate)
 
 
 @final
-class ProductRewards(Frame[Product], RewardOracle):
+class ProductRewards(Frame[_Product], RewardOracle):
     """Rewards from `predictions`, context -> (N, S, A), where each (context, state) has a best function of its own.
 
     `contexts` lists the labels that may come; `functions` is N.
@@ -124,4 +120,4 @@ class ProductRewards(Frame[Product], RewardOracle):
     ) -> None:
         sizes = positive_integer("states", states), positive_integer("functions", functions)
         chosen = Rate(rate, horizon, tempered=True)
-        super().__init__(Product(FunctionClass(predictions, SQUARE), contexts, *sizes, chosen))
+        super().__init__(_Product(FunctionClass(predictions, SQUARE), contexts, *sizes, chosen))

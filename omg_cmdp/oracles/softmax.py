@@ -34,7 +34,7 @@ from omg_cmdp.validation import FloatArray, distributions, float_table, one_of_s
 softmax_kernels = lazy("omg_cmdp.oracles.kernels.softmax")
 
 
-class Softmax(Forecasters):
+class _Softmax(Forecasters):
     """The Newton fit, and the online Newton step."""
 
     learned = ("weights", "covariances", "step_weights", "step_inverses")
@@ -47,6 +47,8 @@ class Softmax(Forecasters):
         kernel = base.reshape(-1, base.shape[-1])
         self.possible, self.offsets = (kernel > 0.0).astype(np.float64), log_kernel(kernel)
         self.curvature = self._least_curvature(kernel[kernel > 0.0].min())
+        norms = f"feature_norm {features.norm}, weight_norm {weight_norm}"
+        self.settings = f"ridge {ridge}", norms, f"base {fingerprint(self.offsets)}"
         groups, successors, size = *kernel.shape, features.shape[-1]
         step_ridge = size / (self.curvature * weight_norm**2)
         self.weights = np.zeros((groups, successors, size))
@@ -62,11 +64,9 @@ class Softmax(Forecasters):
         return float(rarest / (rarest + (1.0 - rarest) * math.exp(math.sqrt(2.0) * reach)))
 
     def prepare(self, context: Context) -> FloatArray:
-        """Return the features, (d,)."""
         return np.asarray(self.features(context)[0])
 
     def forecasts(self, row: FloatArray) -> FloatArray:
-        """Return the tables of the Newton fit and of the online Newton step."""
         return np.stack([self.table(w, row) for w in self.rate.choose(self.weights, self.step_weights)])
 
     def table(self, weights: FloatArray, row: FloatArray, offsets: FloatArray | None = None) -> FloatArray:
@@ -77,7 +77,6 @@ class Softmax(Forecasters):
         return table
 
     def learn(self, row: FloatArray, episode: Episode) -> None:
-        """Fit the examples, and take a step along their gradient."""
         pairs, counts = self.tally(episode)
         softmax_kernels.newton_fit(self.weights, self.covariances, self.offsets, row, pairs, counts)
         if not self.rate.is_proven:
@@ -128,19 +127,13 @@ class Softmax(Forecasters):
         return self.table(self.weights, row, shifted)
 
     def bound(self, episodes: int, horizon: int) -> float:
-        """Return H·G·(d/κ)·[½ + log(1 + κ²B²X²·T/(G·d²))]."""
         groups, size, kappa = len(self.weights), self.features.shape[-1], self.curvature
         growth = math.log1p((kappa * self.weight_norm * self.features.norm / size) ** 2 * episodes / groups)
         return self.rate.frozen_bound(groups * size / kappa * (0.5 + growth))
 
-    def settings(self) -> list[str]:
-        """Return the ridge, the norms and the base kernel."""
-        norms = f"feature_norm {self.features.norm}", f"weight_norm {self.weight_norm}"
-        return [f"ridge {self.ridge}", *norms, f"base {fingerprint(self.offsets)}"]
-
 
 @final
-class SoftmaxDynamics(Frame[Softmax], DynamicsOracle):
+class SoftmaxDynamics(Frame[_Softmax], DynamicsOracle):
     """Transitions that are softmax in `features` of the context, with weights for each (s, a, s').
 
     `base` is a kernel P₀ (S, A, S) to tilt, uniform by default; where it is zero, no transition can happen.
@@ -174,7 +167,7 @@ class SoftmaxDynamics(Frame[Softmax], DynamicsOracle):
         chosen = Rate(rate, horizon)
         inputs = Features(features, (positive_integer("dimension", dimension),), feature_norm)
         norms = positive_number("ridge", ridge), positive_number("weight_norm", weight_norm)
-        super().__init__(Softmax(base_kernel(base, states, actions), inputs, *norms, chosen))
+        super().__init__(_Softmax(base_kernel(base, states, actions), inputs, *norms, chosen))
 
 
 def base_kernel(base: ArrayLike | None, states: int, actions: int) -> FloatArray:

@@ -36,6 +36,9 @@ class Learner(abc.ABC):
 
     needs: ClassVar[tuple[str, ...]] = ()
 
+    def __init__(self, states: int) -> None:
+        self.states = states
+
     def template(self, model: Any) -> Any:
         """Return the caller's `model` as it is now; all copies are copies of that."""
         return copy.deepcopy(model)
@@ -58,8 +61,9 @@ class Learner(abc.ABC):
 
 
 class Options(TypedDict):
-    """What all adapters take besides the model and the number of states."""
+    """What all adapters take besides the model."""
 
+    states: int
     actions: int
     horizon: int
     features: NotRequired[InputMap | None]
@@ -70,6 +74,15 @@ class Options(TypedDict):
     episodes must not visit them."""
     members: NotRequired[int]
     """The number of copies, 4 by default; a single copy learns everything, and u = b/(n + 1)."""
+
+
+class DynamicsOptions(Options):
+    """What the adapters of classifiers take besides."""
+
+    support: NotRequired[ArrayLike | None]
+    """(S, A, S): the transitions that can happen. The answers of the model are cut to it."""
+    floor: NotRequired[float]
+    """Answers are raised to about this probability within the support, 1e-4 by default."""
 
 
 class Asked(NamedTuple):
@@ -91,8 +104,8 @@ class Ensemble(Forecasters):
     def __init__(
         self,
         model: Any,
-        learner: Learner,
-        tables: Callable[[BoolArray], Tables],
+        learner: Callable[[int], Learner],
+        tables: Callable[..., Tables],
         *,
         states: int,
         actions: int,
@@ -100,18 +113,22 @@ class Ensemble(Forecasters):
         features: InputMap | None = None,
         admissible: ArrayLike | None = None,
         members: int = 4,
+        **cuts: Any,
     ) -> None:
         super().__init__(horizon)
         shape = positive_integer("states", states), positive_integer("actions", actions)
         self.members = positive_integer("members", members)
-        if missing := [name for name in learner.needs if not hasattr(model, name)]:
-            raise ValueError(f"`model` must have {' and '.join(learner.needs)}, got {model!r:.80} without {missing[0]}")
+        self.learner = learner(shape[0])
+        if missing := [name for name in self.learner.needs if not hasattr(model, name)]:
+            needs = " and ".join(self.learner.needs)
+            raise ValueError(f"`model` must have {needs}, got {model!r:.80} without {missing[0]}")
         self.admissible = admissible_mask(admissible, *shape)
-        self.tables = tables(self.admissible)
-        self.learner = learner
+        self.tables = tables(self.admissible, **cuts)
         self._inputs = Inputs(features, self.admissible)
         self.visits, self.dimension = np.zeros(shape), np.zeros(())
-        self._template = learner.template(model)
+        self._template = self.learner.template(model)
+        description = re.sub(r" at 0x[0-9A-Fa-f]+", "", self.learner.describe(self._template))  # addresses change
+        self.settings = f"members {self.members}", f"model {description}"
         self.copies = self.fresh()
         self._log = np.zeros((0, 1))  # (n, 1 + d): outcomes and inputs; rows beyond the examples seen are spare
 
@@ -168,11 +185,6 @@ class Ensemble(Forecasters):
             if lesson.any():
                 self.learner.fit(pupil, inputs[lesson], outcomes[lesson], seen)
 
-    def settings(self) -> list[str]:
-        """Return the number of copies, and the model."""
-        model = re.sub(r" at 0x[0-9A-Fa-f]+", "", self.learner.describe(self._template))  # addresses change
-        return [f"members {self.members}", f"model {model}"]
-
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what was learned, and from what the copies can be made again."""
         return {**super().state(), **{name: array.copy() for name, array in self.memory().items()}}
@@ -210,9 +222,9 @@ class Ensemble(Forecasters):
 
 
 def lessons(first: int, count: int, members: int) -> BoolArray:
-    """Return (M, count): which copies learn the examples first, first + 1, ...; each example is kept from one of them.
+    """Return (M, count): which copies learn the examples first, first + 1, ...: all but one of them each.
 
-    Example i is kept from copy ⌊M·{φi²}⌋, φ the golden ratio: evenly spread over every arithmetic progression (Weyl 1916).
+    Copy ⌊M·{φi²}⌋ misses example i, φ the golden ratio: evenly spread over every arithmetic progression (Weyl 1916).
     With i mod M, and M a divisor of the horizon, a copy would miss the same step of every episode.
 
     >>> lessons(0, 8, 2).astype(int)

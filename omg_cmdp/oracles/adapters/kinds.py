@@ -32,7 +32,7 @@ class TransitionTables:
 
     loss, outcome_type, most = LOG, np.int64, 2.0
 
-    def __init__(self, admissible: BoolArray, support: ArrayLike | None, floor: float) -> None:
+    def __init__(self, admissible: BoolArray, support: ArrayLike | None = None, floor: float = 1e-4) -> None:
         states, actions = admissible.shape
         mask = support_mask(support, states, actions)
         self.floor = positive_number("floor", floor)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, ClassVar, Unpack, final
 
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.oracles.adapters.ensemble import Ensemble, Learner, Options
+from omg_cmdp.oracles.adapters.ensemble import DynamicsOptions, Ensemble, Learner, Options
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
@@ -48,12 +47,9 @@ class _Regressor(Learner):
 class _Classifier(_Regressor):
     kind = Classifier
 
-    def __init__(self, states: int) -> None:
-        self._states = states
-
     def ask(self, pupil: Any, inputs: FloatArray) -> ArrayLike:
         answers = [pupil.predict_proba_one(dict(enumerate(x))) for x in inputs.tolist()]
-        return [[answer.get(state, 0.0) for state in range(self._states)] for answer in answers]
+        return [[answer.get(state, 0.0) for state in range(self.states)] for answer in answers]
 
 
 @final
@@ -62,30 +58,18 @@ class RiverRewards(Frame[Ensemble], RewardOracle):
 
     update = learn_rewards
 
-    def __init__(self, model: Any, *, states: int, **options: Unpack[Options]) -> None:
-        super().__init__(Ensemble(model, _Regressor(), RewardTables, states=states, **options))
+    def __init__(self, model: Any, **options: Unpack[Options]) -> None:
+        super().__init__(Ensemble(model, _Regressor, RewardTables, **options))
 
 
 @final
 class RiverDynamics(Frame[Ensemble], DynamicsOracle):
-    """Transitions by any River classifier, or a pipeline that ends in one. See `Ensemble` and `Options`.
-
-    Its answers are cut to the `support` (S, A, S), and to about `floor` or more in it.
-    """
+    """Transitions by any River classifier, or a pipeline that ends in one. See `Ensemble` and `DynamicsOptions`."""
 
     update = learn_transitions
 
-    def __init__(
-        self,
-        model: Any,
-        *,
-        states: int,
-        support: ArrayLike | None = None,
-        floor: float = 1e-4,
-        **options: Unpack[Options],
-    ) -> None:
-        tables = functools.partial(TransitionTables, support=support, floor=floor)
-        super().__init__(Ensemble(model, _Classifier(states), tables, states=states, **options))
+    def __init__(self, model: Any, **options: Unpack[DynamicsOptions]) -> None:
+        super().__init__(Ensemble(model, _Classifier, TransitionTables, **options))
 
 
 def _seeded(parameters: Any) -> Any:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, Unpack, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.oracles.adapters.ensemble import Ensemble, Learner, Options
+from omg_cmdp.oracles.adapters.ensemble import DynamicsOptions, Ensemble, Learner, Options
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
@@ -40,11 +39,8 @@ class _Regressor(Learner):
 class _Classifier(_Regressor):
     needs = ("partial_fit", "predict_proba")
 
-    def __init__(self, states: int) -> None:
-        self._states = states
-
     def fit(self, pupil: Any, inputs: FloatArray, outcomes: NDArray[Any], seen: int) -> None:
-        pupil.partial_fit(inputs, outcomes, classes=np.arange(self._states))
+        pupil.partial_fit(inputs, outcomes, classes=np.arange(self.states))
 
     def ask(self, pupil: Any, inputs: FloatArray) -> ArrayLike:
         with np.errstate(divide="ignore"):  # naive Bayes takes the log of 0 for next states that it has not seen
@@ -57,15 +53,13 @@ class SklearnRewards(Frame[Ensemble], RewardOracle):
 
     update = learn_rewards
 
-    def __init__(self, model: Any, *, states: int, **options: Unpack[Options]) -> None:
-        super().__init__(Ensemble(model, _Regressor(), RewardTables, states=states, **options))
+    def __init__(self, model: Any, **options: Unpack[Options]) -> None:
+        super().__init__(Ensemble(model, _Regressor, RewardTables, **options))
 
 
 @final
 class SklearnDynamics(Frame[Ensemble], DynamicsOracle):
-    """Transitions by any classifier with `partial_fit` and `predict_proba`. See `Ensemble` and `Options`.
-
-    Its answers are cut to the `support` (S, A, S), and to about `floor` or more in it.
+    """Transitions by any classifier with `partial_fit` and `predict_proba`. See `Ensemble` and `DynamicsOptions`.
 
     `SGDClassifier(loss="log_loss")` fits one against the rest and normalises, which is not the multinomial likelihood:
     its probabilities may stay off however much it learns. `MLPClassifier(hidden_layer_sizes=())` is multinomial.
@@ -73,14 +67,5 @@ class SklearnDynamics(Frame[Ensemble], DynamicsOracle):
 
     update = learn_transitions
 
-    def __init__(
-        self,
-        model: Any,
-        *,
-        states: int,
-        support: ArrayLike | None = None,
-        floor: float = 1e-4,
-        **options: Unpack[Options],
-    ) -> None:
-        tables = functools.partial(TransitionTables, support=support, floor=floor)
-        super().__init__(Ensemble(model, _Classifier(states), tables, states=states, **options))
+    def __init__(self, model: Any, **options: Unpack[DynamicsOptions]) -> None:
+        super().__init__(Ensemble(model, _Classifier, TransitionTables, **options))

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any, Unpack, final
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from omg_cmdp.oracles.adapters.ensemble import Ensemble, Learner, Options
+from omg_cmdp.oracles.adapters.ensemble import DynamicsOptions, Ensemble, Learner, Options
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
 from omg_cmdp.oracles.adapters.tensors import Trained, arrays_of, load_arrays, torch
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
@@ -22,7 +22,8 @@ class _Regressor(Learner):
 
     needs = ("forward", "state_dict")
 
-    def __init__(self, optimizer: Callable[[Any], Any], passes: int) -> None:
+    def __init__(self, states: int, optimizer: Callable[[Any], Any], passes: int) -> None:
+        super().__init__(states)
         self._optimizer, self._passes = optimizer, positive_integer("passes", passes)
 
     def fresh(self, template: Any) -> Trained:
@@ -60,23 +61,21 @@ class _Classifier(_Regressor):
         return torch.from_numpy(super().ask(pupil, inputs)).softmax(dim=-1).numpy()
 
 
-class Modules(Ensemble):
+class _Modules(Ensemble):
     """An ensemble that is saved as the tensors of its modules and optimisers, not as a log."""
 
     def remember(self, examples: FloatArray) -> None:
         """There is no log."""
 
     def memory(self) -> dict[str, NDArray[Any]]:
-        """Return all tensors."""
         return arrays_of(self.copies)
 
     def revive(self, memory: State) -> None:
-        """Make the copies again from their tensors."""
         self.copies = load_arrays(self.fresh(), memory)
 
 
 @final
-class TorchRewards(Frame[Modules], RewardOracle):
+class TorchRewards(Frame[_Modules], RewardOracle):
     """Rewards by a module (n, d) -> (n,) or (n, 1), under square loss. See `Ensemble` and `Options`.
 
     `optimizer`, such as `lambda p: torch.optim.Adam(p, lr=0.01)`, makes one; it steps `passes` times an episode. The
@@ -86,36 +85,20 @@ class TorchRewards(Frame[Modules], RewardOracle):
     update = learn_rewards
 
     def __init__(
-        self,
-        model: Any,
-        *,
-        optimizer: Callable[[Any], Any],
-        passes: int = 1,
-        states: int,
-        **options: Unpack[Options],
+        self, model: Any, *, optimizer: Callable[[Any], Any], passes: int = 1, **options: Unpack[Options]
     ) -> None:
-        super().__init__(Modules(model, _Regressor(optimizer, passes), RewardTables, states=states, **options))
+        learner = functools.partial(_Regressor, optimizer=optimizer, passes=passes)
+        super().__init__(_Modules(model, learner, RewardTables, **options))
 
 
 @final
-class TorchDynamics(Frame[Modules], DynamicsOracle):
-    """Transitions by a module (n, d) -> (n, S) of logits, under log loss. See `TorchRewards`.
-
-    Its answers are cut to the `support` (S, A, S), and to about `floor` or more in it.
-    """
+class TorchDynamics(Frame[_Modules], DynamicsOracle):
+    """Transitions by a module (n, d) -> (n, S) of logits, under log loss. See `TorchRewards` and `DynamicsOptions`."""
 
     update = learn_transitions
 
     def __init__(
-        self,
-        model: Any,
-        *,
-        optimizer: Callable[[Any], Any],
-        passes: int = 1,
-        states: int,
-        support: ArrayLike | None = None,
-        floor: float = 1e-4,
-        **options: Unpack[Options],
+        self, model: Any, *, optimizer: Callable[[Any], Any], passes: int = 1, **options: Unpack[DynamicsOptions]
     ) -> None:
-        tables = functools.partial(TransitionTables, support=support, floor=floor)
-        super().__init__(Modules(model, _Classifier(optimizer, passes), tables, states=states, **options))
+        learner = functools.partial(_Classifier, optimizer=optimizer, passes=passes)
+        super().__init__(_Modules(model, learner, TransitionTables, **options))

@@ -20,7 +20,7 @@ from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss, exponential_weig
 from omg_cmdp.validation import FloatArray
 
 
-class Aggregate(Composite):
+class _Aggregate(Composite):
     """Forecasters that are whole oracles."""
 
     def __init__(self, oracles: Sequence[Any], loss: Loss, horizon: int) -> None:
@@ -28,11 +28,9 @@ class Aggregate(Composite):
         super().__init__(experts, loss, horizon=horizon, count=len(experts))
 
     def forecasts(self, context: Context) -> FloatArray:
-        """Return what each oracle predicts."""
         return self.predictions(context)
 
     def learn(self, context: Context, episode: Episode) -> None:
-        """Let all oracles learn."""
         for oracle in self.oracles:
             oracle.update(context, episode.states, episode.actions, episode.outcomes)
 
@@ -58,7 +56,7 @@ class Aggregate(Composite):
 
 
 @final
-class AggregateRewards(Frame[Aggregate], RewardOracle):
+class AggregateRewards(Frame[_Aggregate], RewardOracle):
     """The aggregate of reward oracles.
 
     >>> from omg_cmdp.oracles import CountRewards, KnownRewards
@@ -73,14 +71,14 @@ class AggregateRewards(Frame[Aggregate], RewardOracle):
     update = learn_rewards
 
     def __init__(self, oracles: Sequence[RewardOracle], *, horizon: int) -> None:
-        super().__init__(Aggregate(oracles, SQUARE, horizon))
+        super().__init__(_Aggregate(oracles, SQUARE, horizon))
 
 
 @final
-class AggregateDynamics(Frame[Aggregate], DynamicsOracle):
+class AggregateDynamics(Frame[_Aggregate], DynamicsOracle):
     """The aggregate of dynamics oracles."""
 
     update = learn_transitions
 
     def __init__(self, oracles: Sequence[DynamicsOracle], *, horizon: int) -> None:
-        super().__init__(Aggregate(oracles, LOG, horizon))
+        super().__init__(_Aggregate(oracles, LOG, horizon))

@@ -29,7 +29,7 @@ def epoch_starts(episodes: int) -> list[int]:
     return [0, *(1 << m for m in range(episodes.bit_length()))]
 
 
-class Epochs(Composite):
+class _Epochs(Composite):
     """Two oracles with the same settings: a *learner* sees every episode, a *speaker* predicts for a whole epoch."""
 
     def __init__(self, oracle: Any, loss: Loss) -> None:
@@ -43,7 +43,6 @@ class Epochs(Composite):
             raise ValueError(f"`oracle` must be one that can be saved, got {type(oracle).__name__}") from error
 
     def forecasts(self, context: Context) -> FloatArray:
-        """Return what the speaker predicts."""
         return np.asarray(self._speaker.predict(context))[None]
 
     def learn(self, context: Context, episode: Episode) -> None:
@@ -54,7 +53,6 @@ class Epochs(Composite):
             self._speaker.load_state(self._learner.state())
 
     def expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
-        """Return the speaker's uncertainty."""
         return np.asarray(self._speaker.uncertainty(context))
 
     def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
@@ -62,12 +60,11 @@ class Epochs(Composite):
         return np.asarray(self._speaker.sample(context, generator))
 
     def best_loss(self) -> float:
-        """Return the best loss over all episodes."""
         return float(self._learner.best_loss())
 
 
 @final
-class EpochRewards(Frame[Epochs], RewardOracle):
+class EpochRewards(Frame[_Epochs], RewardOracle):
     """A reward oracle, online or offline, whose predictions change only between epochs. It must have a `state()`.
 
     Nothing is proven, and `regret_bound` is inf: half of the episodes are predicted from the other half.
@@ -83,14 +80,14 @@ class EpochRewards(Frame[Epochs], RewardOracle):
     update = learn_rewards
 
     def __init__(self, oracle: RewardOracle) -> None:
-        super().__init__(Epochs(oracle, SQUARE))
+        super().__init__(_Epochs(oracle, SQUARE))
 
 
 @final
-class EpochDynamics(Frame[Epochs], DynamicsOracle):
+class EpochDynamics(Frame[_Epochs], DynamicsOracle):
     """A dynamics oracle, online or offline, whose predictions change only between epochs."""
 
     update = learn_transitions
 
     def __init__(self, oracle: DynamicsOracle) -> None:
-        super().__init__(Epochs(oracle, LOG))
+        super().__init__(_Epochs(oracle, LOG))

@@ -19,7 +19,7 @@ from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss
 from omg_cmdp.validation import FloatArray
 
 
-class Stepwise(Composite):
+class _Stepwise(Composite):
     """One forecaster, made of H oracles with horizon 1."""
 
     def __init__(self, oracles: Sequence[Any], loss: Loss) -> None:
@@ -27,33 +27,28 @@ class Stepwise(Composite):
         super().__init__(steps, loss, horizon=max(1, len(steps)), part_horizon=1)
 
     def forecasts(self, context: Context) -> FloatArray:
-        """Return the tables of all steps as one."""
         tables = self.predictions(context)
         if len(self.loss.pairs(tables.shape)) != 3:
             raise ValueError(f"`oracles` must predict tables without steps, got shape {tables.shape[1:]}")
         return tables[None]
 
     def learn(self, context: Context, episode: Episode) -> None:
-        """Let each oracle learn its step."""
         for step, oracle in enumerate(self.oracles):
             here = slice(step, step + 1)
             oracle.update(context, episode.states[here], episode.actions[here], episode.outcomes[here])
 
     def expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
-        """Return what each oracle says of its step."""
         return np.stack([oracle.uncertainty(context) for oracle in self.oracles])
 
     def best_loss(self) -> float:
-        """Return the sum over the steps."""
         return float(sum(oracle.best_loss() for oracle in self.oracles))
 
     def bound(self, episodes: int, horizon: int) -> float:
-        """Return the sum over the steps."""
         return float(sum(oracle.regret_bound(episodes, 1) for oracle in self.oracles[:horizon]))
 
 
 @final
-class StepwiseRewards(Frame[Stepwise], RewardOracle):
+class StepwiseRewards(Frame[_Stepwise], RewardOracle):
     """Reward oracles, one per step, each made with `horizon=1`.
 
     >>> from omg_cmdp.oracles import CountRewards
@@ -65,14 +60,14 @@ class StepwiseRewards(Frame[Stepwise], RewardOracle):
     update = learn_rewards
 
     def __init__(self, oracles: Sequence[RewardOracle]) -> None:
-        super().__init__(Stepwise(oracles, SQUARE))
+        super().__init__(_Stepwise(oracles, SQUARE))
 
 
 @final
-class StepwiseDynamics(Frame[Stepwise], DynamicsOracle):
+class StepwiseDynamics(Frame[_Stepwise], DynamicsOracle):
     """Dynamics oracles, one per step, each made with `horizon=1`."""
 
     update = learn_transitions
 
     def __init__(self, oracles: Sequence[DynamicsOracle]) -> None:
-        super().__init__(Stepwise(oracles, LOG))
+        super().__init__(_Stepwise(oracles, LOG))

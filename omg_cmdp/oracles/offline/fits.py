@@ -69,17 +69,16 @@ def predict_with_fit(self: Frame[Any], parameters: FloatArray, context: Context)
     return np.array(self.forecasters.table_of(parameters, self.forecasters.prepare(context)))
 
 
-class BestFunction(Finite):
+class _BestFunction(Finite):
     """The function with the smallest loss so far, the first of equals; the fit is its number, (1,)."""
 
     def __init__(self, predictions: Predictions, loss: Loss, smoothing: Smoothing, horizon: int) -> None:
         charge = charge_squares if loss is SQUARE else functools.partial(charge_logs, smoothing)
         super().__init__(FunctionClass(predictions, loss), charge, loss.rate, horizon)
-        self._loss, self._smoothing = loss, smoothing
+        self._loss, self._smoothing, self.settings = loss, smoothing, (str(smoothing),)
 
     @property
     def fit(self) -> FloatArray:
-        """The number of the best function."""
         return np.array([float(self.class_losses.argmin()) if len(self.class_losses) else 0.0])
 
     def table_of(self, parameters: FloatArray, functions: Functions) -> FloatArray:
@@ -90,7 +89,6 @@ class BestFunction(Finite):
         return self._smoothing(functions.tables[int(number)])
 
     def forecasts(self, functions: Functions) -> FloatArray:
-        """Return the table of the best function."""
         return self.table_of(self.fit, functions)[None]
 
     def expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
@@ -98,13 +96,9 @@ class BestFunction(Finite):
         divergences = self._loss.divergence(functions.tables, prediction)
         return np.tensordot(self.posterior(functions), divergences, axes=1)
 
-    def settings(self) -> list[str]:
-        """Return the smoothing."""
-        return [str(self._smoothing)]
-
 
 @final
-class OfflineFiniteRewards(Frame[BestFunction], RewardOracle):
+class OfflineFiniteRewards(Frame[_BestFunction], RewardOracle):
     """Least squares over N functions, `predictions`: context -> (N, S, A) or (N, H, S, A), in [0, 1].
 
     >>> oracle = OfflineFiniteRewards({"c": [[[0.2]], [[0.6]]]}, horizon=1)
@@ -118,11 +112,11 @@ class OfflineFiniteRewards(Frame[BestFunction], RewardOracle):
     update, parameters, predict_with = learn_rewards, current_fit, predict_with_fit
 
     def __init__(self, predictions: Predictions, *, horizon: int) -> None:
-        super().__init__(BestFunction(predictions, SQUARE, Smoothing(0.0, None), horizon))
+        super().__init__(_BestFunction(predictions, SQUARE, Smoothing(0.0, None), horizon))
 
 
 @final
-class OfflineFiniteDynamics(Frame[BestFunction], DynamicsOracle):
+class OfflineFiniteDynamics(Frame[_BestFunction], DynamicsOracle):
     """Maximum likelihood over N kernels, `predictions`: context -> (N, S, A, S) or (N, H, S, A, S).
 
     `smoothing` and `support` are those of `FiniteDynamics`: each kernel P counts as (1-ν)·P + ν·uniform.
@@ -138,7 +132,7 @@ class OfflineFiniteDynamics(Frame[BestFunction], DynamicsOracle):
         smoothing: float = 0.0,
         support: ArrayLike | None = None,
     ) -> None:
-        super().__init__(BestFunction(predictions, LOG, Smoothing(smoothing, support), horizon))
+        super().__init__(_BestFunction(predictions, LOG, Smoothing(smoothing, support), horizon))
 
 
 class Fitted(Composite):
@@ -173,7 +167,7 @@ class Fitted(Composite):
         return float(self.online.best_loss())
 
 
-class LeastSquares(Fitted):
+class _LeastSquares(Fitted):
     """Linear least squares, from the roots that the online oracle keeps."""
 
     def __init__(self, online: LinearRewards) -> None:
@@ -194,7 +188,7 @@ class LeastSquares(Fitted):
 
 
 @final
-class OfflineLinearRewards(Frame[LeastSquares], RewardOracle):
+class OfflineLinearRewards(Frame[_LeastSquares], RewardOracle):
     """Least squares for f(c, s, a) = ½ + θ(s, a)·z(c), or ½ + θ·z(c, s, a) if `shared`, clipped to [0, 1].
 
     θ minimises Σ (½ + θ·z - r)² + ridge·‖θ‖². The arguments are those of `LinearRewards`.
@@ -231,7 +225,7 @@ class OfflineLinearRewards(Frame[LeastSquares], RewardOracle):
             ridge=ridge,
             feature_norm=feature_norm,
         )
-        super().__init__(LeastSquares(online))
+        super().__init__(_LeastSquares(online))
 
 
 def checked_fit(parameters: FloatArray, shape: tuple[int, ...]) -> FloatArray:

@@ -53,7 +53,7 @@ class Examples:
         return int(pair), row.tobytes()
 
 
-class MaximumLikelihood(Fitted):
+class _MaximumLikelihood(Fitted):
     """Maximum likelihood from the counts of all past examples."""
 
     learned = ("fit", "lines")
@@ -75,7 +75,6 @@ class MaximumLikelihood(Fitted):
         self._examples = Examples(lines, self.fit.shape[-1])
 
     def shape_of(self, name: str) -> tuple[int | None, ...]:
-        """Return the shape, with any number of lines."""
         shape = super().shape_of(name)
         return (None, *shape[1:]) if name == "lines" else shape
 
@@ -94,7 +93,7 @@ class MaximumLikelihood(Fitted):
 
 
 @final
-class OfflineSoftmaxDynamics(Frame[MaximumLikelihood], DynamicsOracle):
+class OfflineSoftmaxDynamics(Frame[_MaximumLikelihood], DynamicsOracle):
     """Maximum likelihood for P(s'|c, s, a) ∝ P₀(s'|s, a)·exp(w(s, a, s')·z(c)), with a ridge.
 
     w minimises Σ -log P + (ridge/2)·‖w‖². The arguments are those of `SoftmaxDynamics`.
@@ -130,4 +129,4 @@ class OfflineSoftmaxDynamics(Frame[MaximumLikelihood], DynamicsOracle):
             ridge=ridge,
             feature_norm=feature_norm,
         )
-        super().__init__(MaximumLikelihood(online))
+        super().__init__(_MaximumLikelihood(online))
