@@ -1,4 +1,4 @@
-"""N known functions of the context, as tables: checked once per context, and kept for contexts that come again."""
+"""A class of N known functions of the context, as tables: checked once per context, and cached."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context, ContextCache
-from omg_cmdp.oracles.losses import Game
+from omg_cmdp.oracles.losses import Loss
 from omg_cmdp.validation import FloatArray, float_table
 
 Predictions = Callable[[Any], ArrayLike] | Mapping[Any, ArrayLike]
 """context -> (N, S, A), or (N, S, A, S) for dynamics, or either with steps (N, H, S, A, ...)."""
 
 KEPT_BYTES = 2**27
-"""Tables of the contexts used last are kept up to this size in all, and always those of the last one."""
+"""The cache keeps the tables of the contexts used last, up to this size in all, and always those of the last one."""
 
 SHARE = 5
-"""A context may keep so many times the size of its tables, with all that is computed from them."""
+"""The tables of a context, and all that is computed from them, take at most this many times their size."""
 
 
 class Functions:
     """The tables of all N functions at one context, (N, ...), and what is computed from them once.
 
-    Columns are cells by functions, (cells, N): what is summed over the class, or updated for it, is contiguous.
+    Columns are (cells, N): sums over the class, and updates of it, run over contiguous memory.
     """
 
     def __init__(self, tables: FloatArray) -> None:
@@ -50,13 +50,13 @@ class Functions:
 
 
 class FunctionClass:
-    """`predictions`, a callable or a mapping, behind checks and a small memory."""
+    """`predictions`, a callable or a mapping, with checks and a small cache."""
 
-    def __init__(self, predictions: Predictions, game: Game) -> None:
+    def __init__(self, predictions: Predictions, loss: Loss) -> None:
         if not callable(predictions) and not isinstance(predictions, Mapping):
             raise ValueError(f"`predictions` must be a callable or a mapping, got {type(predictions).__name__}")
         self._predictions = predictions
-        self._game = game
+        self._loss = loss
         self._shape: tuple[int, ...] | None = None
         self._kept: ContextCache[Functions] = ContextCache(KEPT_BYTES, size=_bytes)
 
@@ -71,7 +71,7 @@ class FunctionClass:
         return tuple(self._predictions) if isinstance(self._predictions, Mapping) else None
 
     def __call__(self, context: Context) -> Functions:
-        """Return the tables at `context`. The class is fixed: a context seen lately is not evaluated again."""
+        """Return the tables at `context`. The class never changes, so a recent context is not evaluated again."""
         return self._kept.get(context, self._evaluate)
 
     def _evaluate(self, context: Context) -> Functions:
@@ -84,7 +84,7 @@ class FunctionClass:
         else:
             values = self._predictions(context)
         tables = float_table("predictions", values)
-        self._game.check_tables("predictions", tables)
+        self._loss.check_tables("predictions", tables)
         if self._shape not in (None, tables.shape):
             raise ValueError(f"`predictions` must have one shape for all contexts, {self._shape}, got {tables.shape}")
         self._shape = tables.shape

@@ -1,4 +1,4 @@
-"""The two prediction games, square loss and log loss, with what makes them easy: both are *mixable*.
+"""Square loss and log loss, both of which are *mixable*.
 
 A loss ℓ is η-mixable if for all forecasts f_1..f_N and weights w there is one forecast f̂ with
 
@@ -17,15 +17,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.jit import lazy
+from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
 from omg_cmdp.validation import FloatArray, distributions, in_range
 
-kernels = lazy("omg_cmdp.oracles.kernels.classes")
+kernels = lazy("omg_cmdp.oracles.kernels.losses")
 
 IntArray = NDArray[np.int64]
 _INTEGERS, _REALS = np.dtype(np.int64), np.dtype(np.float64)
 
 SMALLEST_PROBABILITY = 1e-150
-"""Log loss is cut off here, at 345: a transition that a model excludes costs much, but the oracle goes on."""
+"""Log loss is cut off here, at 345: a transition that a forecast excludes costs much, but not everything."""
 
 
 class Episode(NamedTuple):
@@ -36,20 +37,22 @@ class Episode(NamedTuple):
     outcomes: NDArray[Any]
     """Rewards, or next states."""
     pairs: IntArray
-    """Where the examples are in a flattened table over (S, A) or (H, S, A)."""
+    """The places of the examples in a flattened table over (S, A) or (H, S, A)."""
     cells: IntArray
-    """Where they are in a flattened table of forecasts: the pair, and for transitions the next state."""
+    """Their places in a flattened table of forecasts: the pair, and for transitions the next state."""
 
 
-class Game(abc.ABC):
+class Loss(abc.ABC):
     """A mixable loss between tables of forecasts and the outcomes of an episode."""
 
     rate: ClassVar[float]
     """The largest η at which the loss is mixable."""
+    judges: ClassVar[type[Oracle]]
+    """The oracles that are judged by it."""
 
     @abc.abstractmethod
     def aggregate(self, losses: FloatArray, rate: float, forecasts: FloatArray) -> FloatArray:
-        """Return the forecast (...) that stands for K `forecasts` (K, ...) with weights ∝ exp(-rate·losses)."""
+        """Return one forecast (...) for K `forecasts` (K, ...) with weights ∝ exp(-rate·losses)."""
 
     @abc.abstractmethod
     def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Episode) -> float:
@@ -57,11 +60,11 @@ class Game(abc.ABC):
 
     @abc.abstractmethod
     def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
-        """Return (..., S, A): what the agent pays for, (f* - f̂)² or D²(P*, P̂)."""
+        """Return (f* - f̂)² or D²(P*, P̂), (..., S, A)."""
 
     @abc.abstractmethod
     def check_tables(self, name: str, tables: FloatArray) -> None:
-        """Raise unless `tables` (N, ...) are tables of this game, stationary or step-dependent."""
+        """Raise unless `tables` (N, ...) are tables that this loss can judge, stationary or step-dependent."""
 
     @abc.abstractmethod
     def pairs(self, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -74,10 +77,11 @@ class Game(abc.ABC):
         """Return the episode, checked against a table of `shape`."""
 
 
-class SquareLoss(Game):
+class SquareLoss(Loss):
     """ℓ(f, y) = (f - y)², both in [0, 1]."""
 
     rate = 2.0
+    judges = RewardOracle
 
     def aggregate(self, losses: FloatArray, rate: float, forecasts: FloatArray) -> FloatArray:
         """Return the substitution.
@@ -125,10 +129,11 @@ class SquareLoss(Game):
         return Episode(visited, taken, earned, pairs, pairs)
 
 
-class LogLoss(Game):
+class LogLoss(Loss):
     """ℓ(P, s') = -log P(s'), cut off at `SMALLEST_PROBABILITY`."""
 
     rate = 1.0
+    judges = DynamicsOracle
 
     def aggregate(self, losses: FloatArray, rate: float, forecasts: FloatArray) -> FloatArray:
         """Return the mean, Σ w·P."""
@@ -175,8 +180,16 @@ class LogLoss(Game):
 SQUARE, LOG = SquareLoss(), LogLoss()
 
 
+def loss_of(oracle: Oracle) -> Loss:
+    """Return the loss by which an oracle is judged."""
+    for loss in (SQUARE, LOG):
+        if isinstance(oracle, loss.judges):
+            return loss
+    raise ValueError(f"`oracle` must be a RewardOracle or a DynamicsOracle, got {type(oracle).__name__}")
+
+
 def exponential_weights(losses: FloatArray, rate: float) -> FloatArray:
-    """Return w ∝ exp(-rate·losses), none below e⁻⁷⁰⁰ of the largest: who was wrong is never quite forgotten."""
+    """Return w ∝ exp(-rate·losses), none below e⁻⁷⁰⁰ of the largest, so that none is lost for good."""
     weights = np.exp(np.maximum(-rate * (losses - losses.min()), -700.0))
     return np.asarray(weights / weights.sum())
 
@@ -198,7 +211,7 @@ def _refuse(name: str, values: IntArray, count: int) -> None:
 
 
 def _vector(name: str, values: ArrayLike, length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return a fresh array, so that nothing refers to the caller's."""
+    """Return a checked copy: nothing refers to the caller's array."""
     if type(values) is np.ndarray and values.dtype == dtype and values.shape == (length,):
         return values.copy()
     try:

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,14 +11,23 @@ from omg_cmdp import oracles
 from omg_cmdp.checks import ORACLE_CHECKS, check_oracle
 from omg_cmdp.checks.oracles import Subject
 from omg_cmdp.oracles import CountDynamics, CountRewards, FiniteRewards, LinearRewards, RewardOracle
+from omg_cmdp.oracles.base import Oracle
 from tests.oracles.catalogue import each_oracle
 
 ORACLES = each_oracle(4)
+PUBLIC = [getattr(oracles, name) for name in oracles.__all__]
+CLASSES = {kind for kind in PUBLIC if issubclass(kind, Oracle) and not inspect.isabstract(kind)}
 
 
 def test_every_oracle_is_in_the_catalogue():
-    classes = {c for name in oracles.__all__ if not inspect.isabstract(c := getattr(oracles, name))}
-    assert classes == {type(oracle) for _, oracle in ORACLES.values()}
+    assert len(CLASSES) >= 20
+    assert {type(oracle) for _, oracle in ORACLES.values()} == CLASSES
+
+
+@pytest.mark.parametrize("name", sorted(kind.__name__ for kind in CLASSES))
+def test_every_oracle_is_on_its_page(name):
+    page = Path(__file__).parents[2] / "docs" / "oracles.md"
+    assert f"`{name}`" in page.read_text()
 
 
 @pytest.mark.parametrize("check", ORACLE_CHECKS, ids=lambda check: check.__name__)
@@ -141,10 +151,10 @@ def test_whoever_breaks_a_rule_is_caught(oracle, rule):
 @pytest.mark.parametrize(
     ("spoil", "rule"),
     [
-        (lambda o: setattr(o, "_textbook_bound", lambda episodes: 0.0), "above its bound"),
-        (lambda o: setattr(o, "_textbook_bound", lambda episodes: 1e6 / episodes), "must grow"),
-        (lambda o: setattr(o, "loss", 1.0), "`loss` must be the loss incurred"),
-        (lambda o: setattr(o, "learned", ()), "continue to the bit"),
+        (lambda o: setattr(o.forecasters, "bound", lambda episodes, horizon: 0.0), "above its bound"),
+        (lambda o: setattr(o.forecasters, "bound", lambda episodes, horizon: 1e6 / episodes), "must grow"),
+        (lambda o: setattr(o.forecasters.account, "loss", 1.0), "`loss` must be the loss incurred"),
+        (lambda o: setattr(o.forecasters, "learned", ()), "continue to the bit"),
     ],
 )
 def test_a_false_claim_is_caught(spoil, rule):

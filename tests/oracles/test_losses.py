@@ -1,4 +1,4 @@
-"""The two games: compiled loops against numpy, mixability, and episodes that are refused without a trace."""
+"""Square loss and log loss: compiled loops against numpy, mixability, and episodes that are refused without a trace."""
 
 import numpy as np
 import pytest
@@ -14,8 +14,8 @@ from omg_cmdp.oracles import (
     SoftmaxDynamics,
     StepwiseRewards,
 )
-from omg_cmdp.oracles.kernels import classes as compiled
-from omg_cmdp.oracles.losses import LOG, SQUARE, exponential_weights
+from omg_cmdp.oracles.kernels import losses as compiled
+from omg_cmdp.oracles.losses import LOG, SQUARE, exponential_weights, loss_of
 
 STATES, ACTIONS, HORIZON = 3, 2, 3
 CONTEXT = np.array([0.6, -0.3])
@@ -117,7 +117,7 @@ def test_an_episode_is_read_into_the_cells_of_a_flat_table(steps, rng):
 
 
 @pytest.mark.parametrize(
-    ("game", "shape", "place", "bad", "message"),
+    ("loss", "shape", "place", "bad", "message"),
     [
         (SQUARE, (4, 3), 0, 4, r"`states` must lie in 0\.\.3, got 4"),
         (SQUARE, (4, 3), 1, -1, r"`actions` must lie in 0\.\.2, got -1"),
@@ -128,11 +128,11 @@ def test_an_episode_is_read_into_the_cells_of_a_flat_table(steps, rng):
         (LOG, (4, 3, 4), 2, 4, r"`next_states` must lie in 0\.\.3, got 4"),
     ],
 )
-def test_what_is_out_of_range_is_named(game, shape, place, bad, message):
+def test_what_is_out_of_range_is_named(loss, shape, place, bad, message):
     episode = [np.zeros(6, dtype=np.int64), np.zeros(6, dtype=np.int64), np.zeros(6, type(bad))]
     episode[place][4] = bad
     with pytest.raises(ValueError, match=message):
-        game.read(shape, 6, *episode)
+        loss.read(shape, 6, *episode)
 
 
 def test_the_substitution_mixes_at_rate_two(rng):
@@ -165,7 +165,7 @@ def test_the_mean_mixes_log_loss_at_rate_one(rng):
 
 def trained(oracle):
     rng = np.random.default_rng(0)
-    outcomes = rng.random(HORIZON) if oracle.game is SQUARE else rng.integers(STATES, size=HORIZON)
+    outcomes = rng.random(HORIZON) if loss_of(oracle) is SQUARE else rng.integers(STATES, size=HORIZON)
     oracle.update(CONTEXT, rng.integers(STATES, size=HORIZON), rng.integers(ACTIONS, size=HORIZON), outcomes)
     return oracle
 

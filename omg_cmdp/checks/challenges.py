@@ -1,4 +1,4 @@
-"""Nature as the adversary of an oracle: outcomes chosen against its frozen predictions."""
+"""Outcomes that are chosen against the frozen predictions of an oracle."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, SQUARE, Game
+from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, SQUARE, Loss, loss_of
 from omg_cmdp.validation import FloatArray
 
 OUTCOMES = ("against", "against in blocks", "correlated", "drifting", "alternating", "noise")
 """How outcomes are chosen: see `_reward` and `_next_state`."""
 
 VISITS = ("one pair", "all pairs")
-"""Which pairs an episode visits: the first all the time, or random ones."""
+"""Which pairs an episode visits: always the first one, or random ones."""
 
 
 @dataclasses.dataclass(kw_only=True)
-class Match:
-    """What was played: every example, and the loss of the predictions that were made for it."""
+class Challenge:
+    """What an oracle was challenged with: every example, and the total loss of its predictions."""
 
     contexts: list[Context] = dataclasses.field(default_factory=list)
     states: list[NDArray[np.int64]] = dataclasses.field(default_factory=list)
@@ -33,16 +33,7 @@ class Match:
     loss: float = 0.0
 
 
-def game_of(oracle: RewardOracle | DynamicsOracle) -> Game:
-    """Return the game that an oracle plays."""
-    if isinstance(oracle, RewardOracle):
-        return SQUARE
-    if isinstance(oracle, DynamicsOracle):
-        return LOG
-    raise ValueError(f"`oracle` must be a RewardOracle or a DynamicsOracle, got {type(oracle).__name__}")
-
-
-def play(
+def challenge(
     oracle: RewardOracle | DynamicsOracle,
     contexts: Sequence[Context],
     *,
@@ -51,21 +42,21 @@ def play(
     outcomes: str,
     visits: str,
     generator: np.random.Generator,
-) -> Match:
-    """Let `oracle` predict and learn for some episodes, contexts in turn, against the named adversary.
+) -> Challenge:
+    """Let `oracle` predict and learn for some episodes, contexts in turn, with outcomes and visits of these kinds.
 
     >>> from omg_cmdp.oracles import CountRewards
     >>> oracle = CountRewards(states=2, actions=2, horizon=5)
     >>> rng = np.random.default_rng(0)
-    >>> match = play(oracle, [0], episodes=99, horizon=5, outcomes="against", visits="one pair", generator=rng)
-    >>> match.loss - oracle.best_loss() <= oracle.regret_bound(episodes=99, horizon=5)
+    >>> record = challenge(oracle, [0], episodes=99, horizon=5, outcomes="against", visits="one pair", generator=rng)
+    >>> record.loss - oracle.best_loss() <= oracle.regret_bound(episodes=99, horizon=5)
     True
     """
-    game, match = game_of(oracle), Match()
-    choose: Callable[..., Any] = _reward if game is SQUARE else _next_state
+    loss, record = loss_of(oracle), Challenge()
+    choose: Callable[..., Any] = _reward if loss is SQUARE else _next_state
     for t, context in zip(range(episodes), itertools.cycle(contexts), strict=False):
         table = oracle.predict(context)
-        stepwise = table if len(game.pairs(table.shape)) == 3 else table[None]
+        stepwise = table if len(loss.pairs(table.shape)) == 3 else table[None]
         states, actions = np.zeros((2, horizon), dtype=np.int64)
         if visits == "all pairs":
             states = generator.integers(stepwise.shape[1], size=horizon)
@@ -76,12 +67,12 @@ def play(
             [choose(outcomes, f, t, t / episodes, coin, u) for f, u in zip(forecasts, noise, strict=True)]
         )
         oracle.update(context, states, actions, chosen)
-        match.contexts.append(context)
-        match.states.append(states)
-        match.actions.append(actions)
-        match.outcomes.append(chosen)
-        match.loss += sum(_loss(game, f, outcome) for f, outcome in zip(forecasts, chosen, strict=True))
-    return match
+        record.contexts.append(context)
+        record.states.append(states)
+        record.actions.append(actions)
+        record.outcomes.append(chosen)
+        record.loss += sum(_loss(loss, f, outcome) for f, outcome in zip(forecasts, chosen, strict=True))
+    return record
 
 
 def _reward(strategy: str, forecast: float, t: int, progress: float, coin: float, noise: float) -> float:
@@ -112,7 +103,7 @@ def _next_state(strategy: str, forecast: FloatArray, t: int, progress: float, co
     return int(possible[place])
 
 
-def _loss(game: Game, forecast: Any, outcome: Any) -> float:
-    if game is SQUARE:
+def _loss(loss: Loss, forecast: Any, outcome: Any) -> float:
+    if loss is SQUARE:
         return float((forecast - outcome) ** 2)
     return float(-np.log(max(forecast[outcome], SMALLEST_PROBABILITY)))
