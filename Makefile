@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 .PHONY: demo test test-all check docs figures fuzz bench clean
 
-demo: .venv/experiments
+demo: .venv/studies
 	$(BIN)/omg-cmdp demo
 
 test: .venv/dev check
@@ -21,7 +21,7 @@ check: .venv/dev
 docs: .venv/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-figures: .venv/experiments
+figures: .venv/studies
 	$(BIN)/python -m docs.figures
 
 fuzz: .venv/dev
@@ -39,8 +39,8 @@ clean:
 	$(BIN)/pip install --quiet --constraint constraints.txt pip
 	touch $@
 
-.venv/experiments: .venv/pip pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[experiments]'
+.venv/studies: .venv/pip pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[studies]'
 	touch $@
 
 .venv/dev: .venv/pip pyproject.toml constraints.txt

@@ -1,19 +1,18 @@
-"""From the text of a TOML file to a plan, or to one error that names the line and the nearest valid name.
+"""From a TOML file to a plan, or to one error that names the line and the nearest valid name.
 
     name = "my-study"        episodes = 3000
     seeds = 10               (or a list of numbers)
-    seed = 0                 from which all streams of all runs follow
+    seed = 0                 all random streams of all runs follow from it
     checkpoint = 1000        episodes between checkpoints
     propensities = false     whether states, actions, rewards and propensities are logged, for exports
 
     [worlds.NAME]  [adversaries.NAME]  [agents.NAME]     kind = "..." (by default NAME itself), and its options
 
     [vary]                   for rates: every world in other sizes, one size at a time
-    H = [2, 4, 8]            T, S, A or H, and its values; [] stands for some around each world's own
+    H = [2, 4, 8]            T, S, A or H, and its values; [] stands for values around each world's own
 
-A world may have `episodes` of its own.
-
-Everything that a run needs is built once before a plan is returned, and every agent answers one context.
+A world may have its own `episodes`. Before a plan is returned, every world, adversary and agent is built once, and
+every agent answers one context: what cannot run is refused before anything runs.
 """
 
 from __future__ import annotations
@@ -27,18 +26,16 @@ from typing import Any
 
 import numpy as np
 
-from omg_cmdp.studies.agents import AGENTS
-from omg_cmdp.studies.catalogue import ADVERSARIES, WORLDS, build_adversary, build_agent
-from omg_cmdp.studies.document import ConfigurationError, Document, Override, Place
-from omg_cmdp.studies.kinds import REQUIRED, Kind, Part, nearest
+from omg_cmdp.studies.catalogue import KINDS, Part, build_adversary, build_agent, nearest
+from omg_cmdp.studies.document import Document, Override, Place, StudyError
+from omg_cmdp.studies.options import REQUIRED
 from omg_cmdp.studies.plan import TABLES, Plan, slug
 from omg_cmdp.studies.variations import SIZES, option_of
 from omg_cmdp.validation import positive_integer
 
 KEYS = ("name", "description", "episodes", "seed", "seeds", "checkpoint", "propensities", "vary", *TABLES)
-KINDS: dict[str, Mapping[str, Kind]] = {"worlds": WORLDS, "adversaries": ADVERSARIES, "agents": AGENTS}
 SUPPLIED = ("seed", "episodes")
-"""Options that a run supplies if they are not given."""
+"""Options that a run supplies unless they are given."""
 
 MOST_RUNS = 100_000
 LONGEST_NAME = 60
@@ -59,11 +56,11 @@ def load_plan(source: str, overrides: Sequence[Override] = (), *, vary: Sequence
         return read_plan(known[source], overrides, name=source, vary=vary)
     path = Path(source)
     if path.suffix != ".toml" and not path.is_file():
-        raise ConfigurationError(f"{source!r} is neither a preset nor a file; {nearest(source, known)}")
+        raise StudyError(f"{source!r} is neither a preset nor a file; {nearest(source, known)}")
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{source}: {error}") from None
+        raise StudyError(f"{source}: {error}") from None
     return read_plan(text, overrides, name=path.stem, file=source, vary=vary)
 
 
@@ -71,34 +68,34 @@ def read_plan(
     text: str,
     overrides: Sequence[Override] = (),
     *,
-    name: str = "experiment",
+    name: str = "study",
     file: str = "",
     vary: Sequence[str] = (),
 ) -> Plan:
-    """Return the plan that `text` describes, checked. Of the sizes to vary, only `vary` if it is given."""
+    """Return the plan that `text` describes, checked. If `vary` is given, only these sizes are varied."""
     document = Document(text, overrides, file or name)
     if vary:
         document.vary_only(vary)
     return checked_plan({"name": name, **document.content}, document.refuse)
 
 
-Refuse = Callable[[Place, str], ConfigurationError]
+Refuse = Callable[[Place, str], StudyError]
 
 
-def plain_refusal(path: Place, message: str) -> ConfigurationError:
-    """Return the error for a configuration that is no file."""
-    return ConfigurationError(f"{'.'.join(path)}: {message}" if path else message)
+def plain_refusal(path: Place, message: str) -> StudyError:
+    """Return the error about a key of a configuration that does not come from a file."""
+    return StudyError(f"{'.'.join(path)}: {message}" if path else message)
 
 
 def checked_plan(content: Mapping[str, Any], refuse: Refuse = plain_refusal) -> Plan:
-    """Return the plan of a configuration that was parsed; all its runs can be built."""
-    plan = planned(content, refuse)
+    """Return the plan of a parsed configuration, after building everything in it once."""
+    plan = unchecked_plan(content, refuse)
     _build_everything_once(plan, refuse)
     return plan
 
 
-def planned(content: Mapping[str, Any], refuse: Refuse = plain_refusal) -> Plan:
-    """Return the plan of a configuration that was parsed; whether its runs can be built is not tried."""
+def unchecked_plan(content: Mapping[str, Any], refuse: Refuse = plain_refusal) -> Plan:
+    """Return the plan of a parsed configuration, without trying whether its runs can be built."""
     for key in content:
         if key not in KEYS:
             raise refuse((key,), f"unknown key {key!r}; {nearest(key, KEYS)}")
@@ -120,8 +117,8 @@ def planned(content: Mapping[str, Any], refuse: Refuse = plain_refusal) -> Plan:
         agents=_parts(content, "agents", refuse),
         vary=_vary(content, refuse),
     )
-    _check_places(plan, refuse)
-    runs = len(plan.seeds) * len(plan.places()) * len(plan.adversaries) * len(plan.agents)
+    _check_sizes(plan, refuse)
+    runs = len(plan.seeds) * len(plan.sized_worlds()) * len(plan.adversaries) * len(plan.agents)
     if runs > MOST_RUNS:
         raise refuse(("seeds",), f"there must be at most {MOST_RUNS} runs, got {runs}")
     return plan
@@ -130,7 +127,7 @@ def planned(content: Mapping[str, Any], refuse: Refuse = plain_refusal) -> Plan:
 def _text(content: Mapping[str, Any], key: str, refuse: Refuse) -> str:
     value = content.get(key, "")
     if not isinstance(value, str):
-        raise refuse((key,), f"`{key}` must be a text, got {value!r}")
+        raise refuse((key,), f"`{key}` must be text, got {value!r}")
     return value
 
 
@@ -160,7 +157,9 @@ def _seeds(value: Any, refuse: Refuse) -> tuple[int, ...]:
         return tuple(range(value))
     listed = value if isinstance(value, list) else []
     if not listed or any(type(each) is not int or each < 0 for each in listed) or len(set(listed)) < len(listed):
-        raise refuse(("seeds",), f"`seeds` must be their number, or a list of different numbers, got {value!r:.60}")
+        raise refuse(
+            ("seeds",), f"`seeds` must be a number of seeds, or a list of different numbers, got {value!r:.60}"
+        )
     return tuple(listed)
 
 
@@ -178,28 +177,30 @@ def _vary(content: Mapping[str, Any], refuse: Refuse) -> dict[str, tuple[int, ..
     return {size: tuple(values) for size, values in table.items()}
 
 
-def _check_places(plan: Plan, refuse: Refuse) -> None:
-    """Refuse sizes that a world does not have, and worlds that would have the same files."""
+def _check_sizes(plan: Plan, refuse: Refuse) -> None:
+    """Refuse sizes that a world does not have, and worlds that would have the same file names."""
     for world, size in itertools.product(plan.worlds, plan.vary):
         if option_of(world.kind, size) is None:
             raise refuse(("vary", size), f"the world {world.name!r} has no size {size} that can be varied")
-    names = [slug(place.name) for place in plan.places()]
+    names = [slug(world.name) for world in plan.sized_worlds()]
     if len(set(names)) < len(names):
-        raise refuse(("vary",), "two worlds would be the same file")
+        raise refuse(("vary",), "two worlds would have the same file name")
 
 
 def _parts(content: Mapping[str, Any], table: str, refuse: Refuse) -> tuple[Part, ...]:
     entries = content.get(table)
     if not isinstance(entries, dict) or not entries:
         path = (table,) if table in content else ()
-        raise refuse(path, f"there must be a table [{table}.NAME] at least, got {entries!r:.60}")
+        raise refuse(path, f"there must be at least one table [{table}.NAME], got {entries!r:.60}")
     parts = tuple(_part(table, name, entry, refuse) for name, entry in entries.items())
     places: dict[str, str] = {}
     for part in parts:
         if not slug(part.name) or len(part.name) > LONGEST_NAME:
             raise refuse((table, part.name), f"a name must have 1 to {LONGEST_NAME} letters or digits")
         if places.setdefault(slug(part.name), part.name) != part.name:
-            raise refuse((table, part.name), f"{part.name!r} and {places[slug(part.name)]!r} would be the same file")
+            raise refuse(
+                (table, part.name), f"{part.name!r} and {places[slug(part.name)]!r} would have the same file name"
+            )
     return parts
 
 
@@ -227,7 +228,7 @@ def _part(table: str, name: str, entry: Any, refuse: Refuse) -> Part:
 def _build_everything_once(plan: Plan, refuse: Refuse) -> None:
     """Build every world, every adversary and agent for every world, and let each agent answer a context."""
     first = plan.tasks()[0]
-    for world in plan.places():
+    for world in plan.sized_worlds():
         with _blamed(("worlds", world), None, refuse):
             setting = plan.task(world, first.adversary, first.agent, first.seed).setting()
         for adversary in plan.adversaries:
@@ -240,7 +241,7 @@ def _build_everything_once(plan: Plan, refuse: Refuse) -> None:
 
 @contextlib.contextmanager
 def _blamed(culprit: tuple[str, Part], world: Part | None, refuse: Refuse) -> Iterator[None]:
-    """Turn what a constructor says into an error about the option that it names, or about the part."""
+    """Turn the error of a constructor into one about the option that it names, or about the part."""
     table, part = culprit
     try:
         with np.errstate(all="ignore"):

@@ -4,9 +4,9 @@
     obp             a .npz for each run, for Open Bandit Pipeline: see `decisions`
     vw              a .vw for each run, for Vowpal Wabbit: see `decisions`
 
-The last two need an experiment with `propensities = true`, and hold the episodes that the log holds. A propensity is
-the probability that the policy played gave to the action; agents that draw a whole policy first (posterior sampling and
-its like, PC-IGW) play a deterministic one, and have 1.
+The last two need a study with `propensities = true`, and hold the episodes of the log. A propensity is
+the probability that the policy played gave to the action; agents that first draw a whole policy (posterior
+sampling and its like, PC-IGW) play a deterministic one, and have 1.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def export(results: Results, form: str, target: Path) -> list[Path]:
     if form not in FORMATS:
         raise ValueError(f"`form` must be one of {', '.join(FORMATS)}, got {form!r}")
     if form in ("obp", "vw") and not results.configuration["propensities"]:
-        raise ValueError("`results` must hold propensities; run the experiment with propensities = true")
+        raise ValueError("`results` must hold propensities; run the study with propensities = true")
     target.mkdir(parents=True, exist_ok=True)
     if form == "csv":
         return [_csv(results, target / "log.csv")]

@@ -1,4 +1,4 @@
-"""The results of an experiment, read back from its directory."""
+"""The results of a study, read from its directory."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omg_cmdp.studies.journal import SUMMED
+from omg_cmdp.studies.runner import BOUNDS
 from omg_cmdp.studies.store import Store
 
 if TYPE_CHECKING:
@@ -18,19 +19,19 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Results:
-    """One experiment: its configuration, a row for each finished run, and the log of all of them."""
+    """A study: its configuration, a row for each finished run, and their logs."""
 
     directory: Path
     configuration: Mapping[str, Any]
-    """Resolved: every name, kind and option that was set."""
+    """With every name, kind and option that was set."""
     provenance: Mapping[str, Any]
     """Versions, commit and date."""
     runs: pandas.DataFrame
-    """world, adversary, agent, seed, episodes, regret, regret_last_half, other totals, seconds."""
+    """One row each: labels, episodes, sizes, the oracles' regret bounds, total regret and other totals, seconds."""
     failed: pandas.DataFrame
     """The runs that failed, with their errors."""
     columns: tuple[str, ...] | None = None
-    """What is read of the log; None: everything."""
+    """The columns of the log to read; None for all."""
 
     @functools.cached_property
     def log(self) -> pandas.DataFrame:
@@ -49,23 +50,23 @@ class Results:
 
 
 def load(directory: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Results:
-    """Return the results in `directory`; of the log only `columns`, if they are given. The log is read when asked for.
+    """Return the results in `directory`. The log is read on first use; only its `columns`, if they are given.
 
-    Raises `FileNotFoundError` where there is no experiment.
+    Raises `FileNotFoundError` where there is no study.
     """
     import pandas
 
     store = Store(directory)
-    experiment = store.experiment()
-    if experiment is None:
-        raise FileNotFoundError(f"`directory` must hold an experiment, got {os.fspath(directory)}")
+    study = store.study()
+    if study is None:
+        raise FileNotFoundError(f"`directory` must hold a study, got {os.fspath(directory)}")
     results = list(store.results())
     ended = {status: [each for each in results if each["status"] == status] for status in ("finished", "failed")}
     finished = pandas.DataFrame(ended["finished"], columns=None if ended["finished"] else ["run", *_KEY])
     return Results(
         directory=Path(directory),
-        configuration=experiment["configuration"],
-        provenance={name: value for name, value in experiment.items() if name != "configuration"},
+        configuration=study["configuration"],
+        provenance={name: value for name, value in study.items() if name != "configuration"},
         runs=finished.drop(columns=["status", "error"], errors="ignore").astype(_numbers(finished)),
         failed=pandas.DataFrame(ended["failed"], columns=["run", *_KEY, "error"]),
         columns=None if columns is None else tuple(columns),
@@ -76,5 +77,5 @@ _KEY = ("world", "adversary", "agent", "seed", "episodes")
 
 
 def _numbers(runs: pandas.DataFrame) -> dict[str, str]:
-    """Return the types of the totals, of which a whole column may be missing."""
-    return {name: "float64" for name in SUMMED if name in runs}
+    """Return the types of columns in which every value may be missing."""
+    return {name: "float64" for name in (*SUMMED, *BOUNDS) if name in runs}

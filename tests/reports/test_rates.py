@@ -1,4 +1,4 @@
-"""Rate experiments: worlds in several sizes, and exponents that are right where they are known."""
+"""Rate studies: worlds in several sizes, and exponents that are right where they are known."""
 
 import itertools
 
@@ -7,12 +7,12 @@ import pandas
 import pytest
 
 from omg_cmdp.reports.page import write_report
-from omg_cmdp.reports.rates import rate_figure, rate_studies, rate_table, rate_words
+from omg_cmdp.reports.rates import rate_figure, rate_table, rate_words, sweeps
+from omg_cmdp.studies.catalogue import Part
 from omg_cmdp.studies.config import read_plan
-from omg_cmdp.studies.document import ConfigurationError
-from omg_cmdp.studies.kinds import Part
+from omg_cmdp.studies.document import StudyError
 from omg_cmdp.studies.variations import EXPONENTS, SIZES, option_of, variants
-from tests.studies.small_study import changed, study
+from tests.studies.examples import changed, results_of
 
 VARIED = """
 description = "sizes"
@@ -46,7 +46,7 @@ def test_the_command_line_chooses_sizes_and_keeps_the_values_of_the_file():
     assert varied(vary=["H"]).vary == {"H": (2, 4)}
     plan = varied(vary=["S"])
     assert plan.vary == {"S": ()}
-    assert [place.options["states"] for place in plan.places()] == [2, 4, 8, 16]
+    assert [world.options["states"] for world in plan.sized_worlds()] == [2, 4, 8, 16]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -71,7 +71,7 @@ def test_sizes_around_a_worlds_own_are_increasing(size):
 )
 def test_bad_sizes_are_refused_with_their_line(line, said):
     text = VARIED.format(episodes=40, seeds=3).replace("H = [2, 4]", line)
-    with pytest.raises(ConfigurationError, match="line 13") as caught:
+    with pytest.raises(StudyError, match="line 13") as caught:
         read_plan(text)
     assert said in str(caught.value)
 
@@ -79,13 +79,13 @@ def test_bad_sizes_are_refused_with_their_line(line, said):
 def test_a_size_that_a_world_does_not_have_is_refused():
     assert option_of("lock", "H") is None
     text = VARIED.format(episodes=40, seeds=3) + "[worlds.lock]\n"
-    with pytest.raises(ConfigurationError, match="line 13: the world 'lock' has no size H that can be varied"):
+    with pytest.raises(StudyError, match="line 13: the world 'lock' has no size H that can be varied"):
         read_plan(text)
 
 
 def power_law(exponent, *, noise=0.0):
     """Return results whose regrets are a power of what was varied."""
-    results = study(VARIED, episodes=40, seeds=3)
+    results = results_of(VARIED, episodes=40, seeds=3)
     sizes = results.runs["world"].str.extract(r"= (\d+)$")[0].astype(float)
     luck = np.random.default_rng(0).normal(size=len(sizes)) * noise
     return changed(results, runs=results.runs.assign(regret=3.0 * sizes**exponent * np.exp(luck)))
@@ -93,7 +93,7 @@ def power_law(exponent, *, noise=0.0):
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 2.5])
 def test_the_exponent_of_a_power_is_found(exponent):
-    for found in rate_studies(power_law(exponent)):
+    for found in sweeps(power_law(exponent)):
         for rate in found.rates.values():
             assert rate.slope == pytest.approx(exponent, abs=1e-12)
         assert f"to the power {exponent:.2f}" in rate_words(found)
@@ -101,23 +101,23 @@ def test_the_exponent_of_a_power_is_found(exponent):
 
 def test_growing_faster_than_the_theorem_is_said_and_slower_refutes_nothing():
     for exponent in (0.1, 3.0):
-        for found in rate_studies(power_law(exponent, noise=0.01)):
+        for found in sweeps(power_law(exponent, noise=0.01)):
             faster = exponent > EXPONENTS[found.size]
             assert found.rates["omg"].refuted == faster
-            assert ("more, so far, than" if faster else "less than") in rate_words(found)
+            assert ("more so far than" if faster else "less than") in rate_words(found)
 
 
 def test_a_seed_counts_when_it_is_finished_in_all_sizes():
     results = power_law(0.5)
     runs = results.runs
     left = runs[~((runs["world"] == "linear, T = 80") & (runs["seed"] == 1) & (runs["agent"] == "omg"))]
-    found = {each.size: each for each in rate_studies(changed(results, runs=left))}
+    found = {each.size: each for each in sweeps(changed(results, runs=left))}
     assert list(found["T"].regrets["omg"].index) == [0, 2]
     assert list(found["H"].regrets["omg"].index) == [0, 1, 2]
     assert list(found["T"].regrets["uniform"].index) == [0, 1, 2]
 
 
-def test_the_report_of_a_rate_experiment_has_its_exponents(tmp_path):
+def test_the_report_of_a_rate_study_has_its_exponents(tmp_path):
     results = power_law(0.25)
     path = write_report(results, tmp_path)
     page = path.read_text(encoding="utf-8")
@@ -130,11 +130,11 @@ def test_the_report_of_a_rate_experiment_has_its_exponents(tmp_path):
 
 
 def test_without_a_bound_nothing_is_said_about_it():
-    first, *_ = rate_studies(power_law(0.5))
+    first, *_ = sweeps(power_law(0.5))
     assert "bound, evaluated" not in rate_figure(first, None).caption
     assert "bound, evaluated" in rate_figure(first, np.array([10.0, 20.0, 40.0])).caption
     assert rate_table(first).shown["theorem"] == ["0.5", "0.5"]
 
 
 def test_what_is_not_varied_has_no_rates():
-    assert rate_studies(study()) == []
+    assert sweeps(results_of()) == []

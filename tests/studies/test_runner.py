@@ -17,13 +17,13 @@ from omg_cmdp.studies.journal import LOGGED_TOTALS, kept
 from omg_cmdp.studies.results import load
 from omg_cmdp.studies.runner import Failed, Finished, Progress, estimate, play
 from omg_cmdp.studies.store import Store
-from tests.studies.studies import content, small_plan
+from tests.studies.examples import content, small_plan
 
 
 def played(plan, directory):
     store = Store(directory)
     store.create()
-    store.write_experiment({"configuration": plan.configuration()})
+    store.write_study({"configuration": plan.configuration()})
     events = []
     for task in plan.tasks():
         play(task, store, events.append)
@@ -50,7 +50,7 @@ def test_the_log_is_that_of_the_simulation(whole):
         labels = ["world", "adversary", "agent", "seed"]
         log = results.log
         for name in labels:
-            log = log[log[name] == runner.labels(task)[name]]
+            log = log[log[name] == task.labels[name]]
         assert log["episode"].tolist() == list(range(1, 61))
         for name in COLUMNS[:-4]:
             np.testing.assert_array_equal(log[name], table[name])
@@ -187,7 +187,7 @@ def test_the_log_is_read_only_when_asked_for_and_by_column(whole):
     assert results.configuration["agents"]["omg"] == {"kind": "omg"}
 
 
-def test_a_directory_without_an_experiment_is_refused(tmp_path):
+def test_a_directory_without_a_study_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="`directory`"):
         load(tmp_path)
 

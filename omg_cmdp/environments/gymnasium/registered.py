@@ -29,18 +29,19 @@ try:
 except ImportError as error:
     raise ImportError("this needs Gymnasium: pip install 'omg-cmdp[gymnasium]'") from error
 
-WORLDS = {
-    "ACTG175": "ACTG175",
-    "Bandit": "ContextualBandit",
-    "Decoy": "Decoy",
-    "ICUSepsis": "ICUSepsis",
-    "Linear": "LinearWorld",
-    "Lock": "CombinationLock",
-    "LowerBound": "LowerBound",
-    "Softmax": "SoftmaxWorld",
-    "Treatment": "TreatmentTrial",
-}
-"""The classes of `environments` by the name in their id."""
+
+def _worlds() -> dict[str, str]:
+    """Return the public worlds by the name in their id: that of their file, or of their class if made of data."""
+    found = {}
+    for name, world in vars(environments).items():
+        if name in environments.__all__ and isinstance(world, type) and issubclass(world, World):
+            room, file = world.__module__.split(".")[-2:]
+            if room in ("worlds", "data"):
+                found[file.title().replace("_", "") if room == "worlds" else name] = name
+    return dict(sorted(found.items()))
+
+
+WORLDS = _worlds()
 
 Observation = dict[str, Any]
 
