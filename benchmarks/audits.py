@@ -6,6 +6,7 @@ import concurrent.futures
 import dataclasses
 
 from benchmarks.grid import Agents, grid
+from omg_cmdp.studies.engines import one_thread
 from omg_cmdp.studies.plan import Task
 from omg_cmdp.theory.audit import Audit, Row, combine
 
@@ -18,7 +19,8 @@ DELTA = 0.05
 def audited(task: Task) -> list[Row]:
     """Return the audit of one run."""
     audit = Audit()
-    task.start(observe=audit).advance(task.episodes)
+    with one_thread():
+        task.start(observe=audit).advance(task.episodes)
     return audit.rows(delta=DELTA)
 
 

@@ -151,6 +151,18 @@ def test_presets_and_kinds_are_listed_with_sizes():
     assert "[worlds.treatment]" in called("list", "demo").output
 
 
+def test_nothing_of_linux_alone_is_needed(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    assert called("run", "demo", "--dry-run", "--episodes", 1, "--seeds", 1).exit_code == 0
+
+
+def test_a_system_without_file_locks_is_refused(file, tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    result = called("run", file, "--out", tmp_path / "x")
+    assert result.exit_code == 2
+    assert "Windows" in result.output
+
+
 def test_a_size_is_varied(file, tmp_path):
     plan = json.loads(called("run", file, "--vary", "H", "--dry-run", "--json").output)
     assert plan["configuration"]["vary"] == {"H": []}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import platform
 import subprocess
@@ -22,6 +23,8 @@ def open_study(plan: Plan, directory: str | os.PathLike[str]) -> Store:
 
     Worlds, adversaries, agents and seeds may be added to a study later.
     """
+    if importlib.util.find_spec("fcntl") is None:
+        raise StudyError("studies need the file locks of Linux or macOS; on Windows use its Subsystem for Linux")
     store = Store(directory)
     found = store.study()
     configuration = plan.configuration()

@@ -110,12 +110,7 @@ class Store:
     @contextlib.contextmanager
     def owned(self, run: str) -> Iterator[None]:
         """Lock a run, so that no other process plays it meanwhile. The lock of a process that dies is released."""
-        try:
-            import fcntl
-        except ModuleNotFoundError:
-            raise RuntimeError(
-                "studies need file locks of a Unix system; on Windows use its Subsystem for Linux"
-            ) from None
+        import fcntl
 
         with (self.state / f"{run}.lock").open("w") as file:
             until = time.monotonic() + LOCK_SECONDS

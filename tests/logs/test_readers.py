@@ -6,6 +6,7 @@ import numpy as np
 import pandas
 import pyarrow
 import pytest
+from omg_cmdp.studies.study import open_study
 
 from omg_cmdp import Space, environments, play
 from omg_cmdp.agents import Uniform
@@ -17,7 +18,6 @@ from omg_cmdp.studies.config import read_plan
 from omg_cmdp.studies.engines import Serial
 from omg_cmdp.studies.export import export
 from omg_cmdp.studies.results import load
-from omg_cmdp.studies.study import open_study
 from tests.logs.tables import SPACE, frame, random_log, same
 
 VECTOR = ["age", "weight"]

@@ -91,7 +91,10 @@ def test_each_figure_is_there_as_pdf_and_each_table_as_csv_and_latex(folder):
     assert tables == {f"{name}.{kind}" for name in names for kind in ("csv", "tex")}
 
 
-def test_writing_it_again_gives_the_same_page(page, tmp_path):
+def test_writing_it_again_gives_the_same_page_and_builds_no_world(page, tmp_path, monkeypatch):
+    for name in ("build_world", "build_adversary", "build_agent"):
+        monkeypatch.setattr(f"omg_cmdp.studies.catalogue.{name}", None)
+        monkeypatch.setattr(f"omg_cmdp.studies.plan.{name}", None)
     assert write_report(results_of(), tmp_path).read_text(encoding="utf-8") == page
 
 
