@@ -98,9 +98,9 @@ def terms(scenario: Scenario) -> Figure | None:
     optimum, gap, policy = parts[:, -1]
     caption = (
         f"The regret of {focus}, {number(optimum + gap + policy)}, is the sum of three differences: how much its "
-        f"model underrates the best policy ({number(optimum)}, optimum error); how much worse, in the model, the "
-        f"policy played is than the best, which is the price of exploring ({number(gap)}, plan gap); and how much the "
-        f"model overrates the policy played ({number(policy)}, policy error)."
+        f"model underrates the best policy ({number(optimum)}, optimum error); how much the best policy beats the one "
+        f"played, in the model, which is the price of exploring ({number(gap)}, plan gap); and how much the model "
+        f"overrates the policy played ({number(policy)}, policy error)."
     )
     if min(optimum, gap, policy) < 0.0:
         caption += " Negative parts are drawn downwards: there the model erred in the agent's favour."
@@ -166,7 +166,7 @@ def model_errors(scenario: Scenario) -> Figure | None:
             shown, mean = thinned(len(episodes), geometric=True), values.mean(axis=0)
             look = looks(scenario.everyone)[focus].line(len(shown))
             part.plot(episodes[shown], mean[shown], label=f"errors of {focus}, summed", **look)
-            told.append(f"{number(mean[-1])} of {words}")
+            told.append(f"{number(mean[-1])} in {words}")
             if theory is not None:
                 allowed = getattr(theory, name)
                 part.axhline(allowed, label="allowed by bound", **ALLOWED)

@@ -30,16 +30,16 @@ def comparing_figures(scenario: Scenario) -> list[Figure]:
 
 def totals(scenario: Scenario) -> Figure:
     """Draw the total regret of each agent: the seeds, their mean, and its interval."""
-    agents, dressed = scenario.agents, looks(scenario.everyone)
+    agents, styles = scenario.agents, looks(scenario.everyone)
     ends = {agent: scenario.finals[agent].to_numpy() for agent in agents}
     smallest, largest = float(scenario.finals.min(axis=None)), float(scenario.finals.max(axis=None))
     wide = 0.0 < SPREAD * smallest < largest
     with canvas(height=0.8 + 0.28 * len(agents)) as (drawn, (axes,)):
         for place, (agent, values) in enumerate(ends.items()):
-            color, (mean, low, high) = dressed[agent].color, regret_interval(values)
+            color, (mean, low, high) = styles[agent].color, regret_interval(values)
             axes.plot(values, np.full(len(values), place), "|", color=color, alpha=0.7, markersize=10)
             axes.plot([max(low, 0.5 * smallest) if wide else low, high], [place, place], color=color, linewidth=2.5)
-            axes.plot(mean, place, dressed[agent].marker, color=color, markersize=7)
+            axes.plot(mean, place, styles[agent].marker, color=color, markersize=7)
         axes.set_yticks(range(len(agents)), agents)
         axes.set_ylim(len(agents) - 0.5, -0.5)
         axes.set_xlabel(f"total regret after {count(scenario.episodes)} episodes")
@@ -58,7 +58,7 @@ def totals(scenario: Scenario) -> Figure:
 
 def regret(scenario: Scenario) -> Figure:
     """Draw cumulative regret with simultaneous bands, and √t growth beside the curve of the agent in focus."""
-    focus, dressed, ends = scenario.focus, looks(scenario.everyone), scenario.finals.mean()
+    focus, styles, ends = scenario.focus, looks(scenario.everyone), scenario.finals.mean()
     out = [agent for agent in scenario.agents if ends[agent] > CROWDED * ends[focus]]
     bands = {agent: _band(scenario, agent) for agent in scenario.agents}
     episodes, band = bands[focus]
@@ -67,8 +67,8 @@ def regret(scenario: Scenario) -> Figure:
     with canvas() as (drawn, (axes,)):
         for agent, (at, each) in bands.items():
             if agent not in out:
-                axes.fill_between(at, each.low, each.high, color=dressed[agent].color, alpha=0.18, linewidth=0)
-            axes.plot(at, each.mean, label=agent, **dressed[agent].line(len(at)))
+                axes.fill_between(at, each.low, each.high, color=styles[agent].color, alpha=0.18, linewidth=0)
+            axes.plot(at, each.mean, label=agent, **styles[agent].line(len(at)))
         axes.plot(episodes, grown, label="√t growth", **REFERENCE)
         axes.set(xlabel="episode", ylabel="cumulative regret", xlim=(0, None), ylim=(0, None))
         if out and ends[focus] > 0.0:
@@ -124,7 +124,7 @@ def _late(focus: str, episodes: FloatArray, values: FloatArray) -> str:
 
 def rates(scenario: Scenario) -> Figure:
     """Draw the mean curves on logarithmic axes, where a power of t is a straight line, with the slopes fitted."""
-    dressed, slopes = looks(scenario.everyone), {}
+    styles, slopes = looks(scenario.everyone), {}
     with canvas() as (drawn, (axes,)):
         for agent in scenario.agents:
             episodes, values = scenario.curves(agent, "cumulative_regret")
@@ -133,7 +133,7 @@ def rates(scenario: Scenario) -> Figure:
             label = f"{agent}: {hundredths(slope)}"
             label += "" if math.isnan(low) else f" ({hundredths(low)} to {hundredths(high)})"
             positive = np.where(mean > NO_REGRET, mean, np.nan)
-            axes.plot(episodes[shown], positive[shown], label=label, **dressed[agent].line(len(shown)))
+            axes.plot(episodes[shown], positive[shown], label=label, **styles[agent].line(len(shown)))
             if agent == scenario.focus and mean[-1] > NO_REGRET:
                 guide = mean[-1] * np.sqrt(np.array([episodes[0], episodes[-1]]) / episodes[-1])
                 axes.plot([episodes[0], episodes[-1]], guide, **REFERENCE)

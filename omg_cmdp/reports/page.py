@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     import pandas
 
 SINGULAR = {"worlds": "world", "adversaries": "adversary", "agents": "agent", "seeds": "seed"}
-AGAINST = "Compared with always playing the best policy:"
 READING = """
 <h2 id="reading">How to read this page</h2>
 <p>Before each episode a <b>context</b> arrives: a patient, a visitor, a machine. The agent answers with a
@@ -75,7 +74,7 @@ def write_report(results: Results, directory: str | os.PathLike[str]) -> Path:
         headline=html.escape(
             " ".join(rate_words(sweep) for sweep in varied)
             if varied
-            else f"{AGAINST} {headline(totals(found), found[0].focus, len(found))}"
+            else f"Compared with always playing the best policy, {headline(totals(found), found[0].focus, len(found))}"
         ),
         body="\n".join(parts),
         footer=_footer(results),

@@ -24,7 +24,7 @@ from omg_cmdp.validation import FloatArray
 if TYPE_CHECKING:
     import pandas
 
-WORDS = {"T": "episodes", "S": "states", "A": "actions", "H": "steps of an episode"}
+SIZE_NAMES = {"T": "episodes", "S": "states", "A": "actions", "H": "steps of an episode"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class Sweep:
     world: str
     adversary: str
     size: str
-    places: Mapping[int, str]
+    worlds: Mapping[int, str]
     """The name of the world for each value."""
     regrets: Mapping[str, pandas.DataFrame]
     """The total regret of every agent: a row for each seed finished in all sizes, a column per value."""
@@ -48,7 +48,9 @@ class Sweep:
     @property
     def title(self) -> str:
         """For headings."""
-        return f"Regret against {self.size}, the number of {WORDS[self.size]}: world {self.world}, {self.adversary}"
+        return (
+            f"Regret against {self.size}, the number of {SIZE_NAMES[self.size]}: world {self.world}, {self.adversary}"
+        )
 
     @functools.cached_property
     def rates(self) -> dict[str, Rate]:
@@ -58,7 +60,7 @@ class Sweep:
 
     def bound(self, scenarios: Mapping[tuple[str, str], Scenario]) -> FloatArray | None:
         """Return the theorem's bound, corrected, for the agent in focus in each size; None where one is missing."""
-        found = [scenarios.get((place, self.adversary)) for place in self.places.values()]
+        found = [scenarios.get((world, self.adversary)) for world in self.worlds.values()]
         bounds = [c.theory.corrected(np.array([c.episodes])) for c in found if c is not None and c.theory is not None]
         return np.concatenate(bounds) if len(bounds) == len(found) else None
 
@@ -70,23 +72,23 @@ def sweeps(results: Results) -> list[Sweep]:
         groups.setdefault((variant.base, variant.size), []).append(variant)
     found = []
     for (world, size), variants in groups.items():
-        places = {variant.value: variant.world.name for variant in variants}
+        worlds = {variant.value: variant.world.name for variant in variants}
         for adversary in results.configuration["adversaries"]:
-            regrets = _regrets(results.runs, adversary, places)
+            regrets = _regrets(results.runs, adversary, worlds)
             if regrets:
                 focus = focus_of(results.configuration, list(regrets))
                 names = {"world": world, "adversary": adversary, "size": size, "focus": focus}
-                found.append(Sweep(**names, places=places, regrets=regrets))
+                found.append(Sweep(**names, worlds=worlds, regrets=regrets))
     return found
 
 
-def _regrets(runs: pandas.DataFrame, adversary: str, places: Mapping[int, str]) -> dict[str, pandas.DataFrame]:
-    values = {place: value for value, place in places.items()}
+def _regrets(runs: pandas.DataFrame, adversary: str, worlds: Mapping[int, str]) -> dict[str, pandas.DataFrame]:
+    values = {world: value for value, world in worlds.items()}
     own = runs[(runs["adversary"] == adversary) & runs["world"].isin(list(values))]
     own = own.assign(value=own["world"].map(values))
     found = {}
     for agent, rows in own.groupby("agent", sort=False):
-        table = rows.pivot(index="seed", columns="value", values="regret").reindex(columns=list(places)).dropna()
+        table = rows.pivot(index="seed", columns="value", values="regret").reindex(columns=list(worlds)).dropna()
         if len(table):
             found[str(agent)] = table
     return found
@@ -94,13 +96,13 @@ def _regrets(runs: pandas.DataFrame, adversary: str, places: Mapping[int, str]) 
 
 def rate_figure(sweep: Sweep, bound: FloatArray | None) -> Figure:
     """Draw mean regret against the size on logarithmic axes, with the theorem's exponent for the agent in focus."""
-    dressed, values = looks([sweep.focus, *(a for a in sweep.regrets if a != sweep.focus)]), np.array([*sweep.places])
+    styles, values = looks([sweep.focus, *(a for a in sweep.regrets if a != sweep.focus)]), np.array([*sweep.worlds])
     with canvas() as (drawn, (axes,)):
         for agent, table in sweep.regrets.items():
             means, lows, highs = np.transpose([regret_interval(table[value]) for value in table])
             seen = means > NO_REGRET
             label = f"{agent}: {_told(sweep.rates[agent])}"
-            look = {**dressed[agent].line(len(values)), "markevery": 1}
+            look = {**styles[agent].line(len(values)), "markevery": 1}
             axes.plot(values[seen], means[seen], label=label, **look)
             axes.vlines(values[seen], np.maximum(lows, 0.5 * means)[seen], highs[seen], color=look["color"], alpha=0.6)
         own = sweep.regrets[sweep.focus].mean().to_numpy()
@@ -108,7 +110,7 @@ def rate_figure(sweep: Sweep, bound: FloatArray | None) -> Figure:
             exponent = EXPONENTS[sweep.size]
             guide = own[0] * (values / values[0]) ** exponent
             axes.plot(values, guide, label=f"{sweep.size}^{exponent:g}, as in the theorem", **REFERENCE)
-        axes.set(xlabel=f"{sweep.size}, {WORDS[sweep.size]}", ylabel="total regret")
+        axes.set(xlabel=f"{sweep.size}, {SIZE_NAMES[sweep.size]}", ylabel="total regret")
         logarithmic(axes.xaxis, axes.yaxis)
         axes.set_xticks(values, [str(value) for value in values])
         legend(drawn, axes, columns=1, title="exponent and its 95 % interval")
@@ -133,7 +135,7 @@ def rate_words(sweep: Sweep) -> str:
 def _bound_words(sweep: Sweep, bound: FloatArray | None) -> str:
     if bound is None:
         return ""
-    slope = rate([*sweep.places], bound[None], sweep.rates[sweep.focus].expected).slope
+    slope = rate([*sweep.worlds], bound[None], sweep.rates[sweep.focus].expected).slope
     least = float((bound / sweep.regrets[sweep.focus].mean().to_numpy().clip(NO_REGRET)).min())
     return (
         f"The theorem's bound, evaluated with the oracles' own bounds in each size, has the exponent "

@@ -129,7 +129,7 @@ def comparisons_table(name: str, finals: pandas.DataFrame, focus: str) -> Table 
             f"{focus} against": [each.second for each in own],
             "difference": [number(each.difference) for each in own],
             "p, corrected": [chance(each.adjusted) for each in own],
-            f"{focus} has": verdicts,
+            f"result for {focus}": verdicts,
         },
     )
 

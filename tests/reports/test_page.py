@@ -187,7 +187,7 @@ def test_totals_are_summed_over_contests_seed_by_seed():
 def test_a_table_shows_comparisons_with_the_focus_and_keeps_all():
     table = comparisons_table("x", finals(omg=3.0, greedy=4.0, uniform=9.0), "omg")
     assert table.shown["omg against"] == ["greedy", "uniform"]
-    assert table.shown["omg has"] == ["lost less", "lost less"]
+    assert table.shown["result for omg"] == ["lost less", "lost less"]
     assert [(row["first"], row["second"]) for row in table.raw] == [
         ("omg", "greedy"),
         ("omg", "uniform"),
