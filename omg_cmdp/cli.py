@@ -11,6 +11,7 @@ import json
 import os
 import tomllib
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,10 +23,8 @@ from omg_cmdp.reports.comparisons import compare_runs
 from omg_cmdp.reports.rates import rate_table, sweeps
 from omg_cmdp.reports.terminal import (
     SHOWN,
-    Display,
     Live,
     Plain,
-    Silent,
     audit_table,
     closing_table,
     print_plan,
@@ -42,7 +41,7 @@ from omg_cmdp.studies.export import FORMATS, export
 from omg_cmdp.studies.options import REQUIRED
 from omg_cmdp.studies.plan import Plan, Task
 from omg_cmdp.studies.results import Results, load
-from omg_cmdp.studies.runner import estimate
+from omg_cmdp.studies.runner import Report, estimate
 
 WIDTH = 160
 """Of plain output, whose lines are not wrapped."""
@@ -270,10 +269,10 @@ def _execute(plan: Plan, directory: Path, engine: engines.Engine, *, as_json: bo
     return results
 
 
-def _display(console: Console, tasks: Sequence[Task], *, silent: bool) -> Display:
+def _display(console: Console, tasks: Sequence[Task], *, silent: bool) -> AbstractContextManager[Report]:
     if silent:
-        return Silent()
-    return Live(console, tasks) if console.is_terminal else Plain(console, tasks)
+        return contextlib.nullcontext(lambda event: None)
+    return Live(console, tasks) if console.is_terminal else contextlib.nullcontext(Plain(console, tasks))
 
 
 def _folder(plan: Plan) -> str:

@@ -6,7 +6,7 @@ import itertools
 import math
 import time
 from collections.abc import Sequence
-from typing import Any, Protocol, final
+from typing import Any, final
 
 from rich import box
 from rich.console import Console
@@ -28,19 +28,6 @@ SHOWN = ("world", "adversary", "agent", "seconds_deciding", "seconds_learning")
 LOST = "{}: its worker died; a new one continues from the last checkpoint"
 MOST_LINES = 24
 """With more runs than this, finished ones disappear from the display."""
-
-
-class Display(Protocol):
-    """Shows what happens."""
-
-    def __enter__(self) -> Display:
-        """Begin."""
-
-    def __exit__(self, *_: object) -> None:
-        """End."""
-
-    def __call__(self, event: Event) -> None:
-        """Show an event."""
 
 
 @final
@@ -106,12 +93,6 @@ class Plain:
     def __init__(self, console: Console, tasks: Sequence[Task]) -> None:
         self._console, self._left, self._count = console, len(tasks), len(tasks)
 
-    def __enter__(self) -> Plain:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
     def __call__(self, event: Event) -> None:
         """Print a line."""
         if isinstance(event, RunProgress):
@@ -128,20 +109,6 @@ class Plain:
 
     def _line(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-@final
-class Silent:
-    """Nothing."""
-
-    def __enter__(self) -> Silent:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def __call__(self, event: Event) -> None:
-        """Show nothing."""
 
 
 def closing_table(results: Results) -> tuple[list[str], list[list[str]]]:

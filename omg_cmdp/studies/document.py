@@ -11,7 +11,11 @@ Place = tuple[str, ...]
 
 
 class StudyError(ValueError):
-    """What is wrong with a study, and where."""
+    """What is wrong with a study, and at which key."""
+
+    def __init__(self, message: str, place: Place = ()) -> None:
+        super().__init__(f"{'.'.join(place)}: {message}" if place else message)
+        self.message, self.place = message, place
 
 
 class Override(NamedTuple):
@@ -38,11 +42,11 @@ class Document:
         for override in overrides:
             self._apply(override)
 
-    def refuse(self, path: Place, message: str) -> StudyError:
-        """Return the error about the key at `path`, with its line or that of the nearest key above it."""
-        near = (path[:end] for end in range(len(path), 0, -1))
-        place = next((self._places[each] for each in near if each in self._places), None)
-        return StudyError(", ".join([self.file, *([place] if place else [])]) + f": {message}")
+    def located(self, error: StudyError) -> StudyError:
+        """Return the error with the file and the line of its key, or of the nearest key above it."""
+        near = (error.place[:end] for end in range(len(error.place), 0, -1))
+        line = [self._places[each] for each in near if each in self._places][:1]
+        return StudyError(f"{', '.join([self.file, *line])}: {error.message}")
 
     def vary_only(self, sizes: Sequence[str]) -> None:
         """Vary these sizes and no others, with the values of the file where it has some."""

@@ -60,7 +60,7 @@ class Local(Engine):
     def run(self, tasks: Sequence[Task], store: Store, report: Report) -> None:
         """Play all `tasks`; if a worker dies, a new one continues its run."""
         waiting = collections.deque(tasks)
-        losses = _Losses()
+        losses = _Losses(store)
         busy: dict[Any, _Worker] = {}
         idle: list[_Worker] = []
         try:
@@ -68,7 +68,6 @@ class Local(Engine):
                 while waiting and len(busy) < self.workers:
                     worker = idle.pop() if idle else _Worker(store)
                     worker.send(waiting.popleft())
-                    losses.begin(worker.task)
                     busy[worker.pipe] = worker
                 for pipe in connection.wait(list(busy)):
                     worker = busy[pipe]
@@ -81,9 +80,7 @@ class Local(Engine):
                             waiting.appendleft(worker.task)
                         else:
                             record_failure(worker.task, store, event.error)
-                    elif isinstance(event, Progress):
-                        losses.note(event)
-                    else:
+                    elif not isinstance(event, Progress):
                         idle.append(busy.pop(pipe))
                     report(event)
         finally:
@@ -95,31 +92,17 @@ class Local(Engine):
 class _Losses:
     """How many workers each run has lost since its last checkpoint."""
 
-    def __init__(self) -> None:
-        self._losses: collections.Counter[str] = collections.Counter()
-        self._saved: dict[str, int] = {}
-        self._new: set[str] = set()
-
-    def begin(self, task: Task) -> None:
-        """A worker takes over; its first report tells where the last checkpoint was."""
-        self._new.add(task.name)
-
-    def note(self, progress: Progress) -> None:
-        """Forget the losses of a run that has a newer checkpoint."""
-        if progress.run in self._new:
-            self._new.remove(progress.run)
-            if progress.episode > self._saved.get(progress.run, 0):
-                self._losses[progress.run] = 0
-            self._saved[progress.run] = progress.episode
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._losses: dict[tuple[str, int], int] = {}
 
     def add(self, task: Task) -> Lost | Failed:
         """Count one more loss; return whether the run goes on."""
-        self._losses[task.name] += 1
-        if self._losses[task.name] <= MOST_LOSSES:
-            return Lost(task.name, self._losses[task.name])
-        return Failed(
-            task.name, f"its worker died {self._losses[task.name]} times in a row; perhaps it ran out of memory"
-        )
+        since = (task.name, self._store.saved_at(task.name))
+        losses = self._losses[since] = self._losses.get(since, 0) + 1
+        if losses <= MOST_LOSSES:
+            return Lost(task.name, losses)
+        return Failed(task.name, f"its worker died {losses} times in a row; perhaps it ran out of memory")
 
 
 class _Worker:

@@ -99,6 +99,11 @@ class Store:
         path = self.state / f"{run}.npz"
         return read_arrays(path, kind=_KIND, version=_VERSION) if path.exists() else None
 
+    def saved_at(self, run: str) -> int:
+        """Return when the last checkpoint was written, in nanoseconds; 0 if there is none."""
+        path = self.state / f"{run}.npz"
+        return path.stat().st_mtime_ns if path.exists() else 0
+
     def forget_after(self, run: str, parts: int) -> None:
         """Delete all but the first `parts` parts of the log, and what a crash may have left half written."""
         for path in self.parts(run)[parts:]:
