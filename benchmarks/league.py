@@ -20,7 +20,6 @@ from omg_cmdp.environments import World
 from omg_cmdp.studies.catalogue import build_world
 from omg_cmdp.studies.plan import Task
 from omg_cmdp.studies.results import Results
-from omg_cmdp.studies.store import Store
 
 TUNING_SEEDS, TUNING_EPISODES = range(100, 102), 1000
 OWN_SECONDS = ["seconds_deciding", "seconds_learning"]
@@ -120,10 +119,9 @@ def tuned(results: Results) -> dict[str, float | None]:
 
 def table(results: Results, constants: dict[str, float | None]) -> pd.DataFrame:
     """Return the runs, with the constant of the agent and its own microseconds: all episodes, early and late ones."""
-    store, rows = Store(results.directory), []
+    rows = []
     for run in results.runs.to_dict("records"):
-        parts = [pd.read_parquet(part, columns=OWN_SECONDS) for part in store.parts(run["run"])]
-        own = 1e6 * pd.concat(parts).sum(axis=1).to_numpy()
+        own = 1e6 * results.log_of(run["run"], columns=OWN_SECONDS).sum(axis=1).to_numpy()
         tenths = np.array_split(own, 10)
         times = zip(("µs", "µs early", "µs late"), (own, tenths[1], tenths[-1]), strict=True)
         constant = constants[run["agent"]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from omg_cmdp.studies.config import checked_plan
 from omg_cmdp.studies.journal import kept
 from omg_cmdp.studies.plan import Task
 from omg_cmdp.studies.results import Results
@@ -28,16 +27,12 @@ class Audited(NamedTuple):
 
 def audits(results: Results, *, episodes: int, choose: Callable[[str], bool]) -> Iterator[Audited]:
     """Play the first `episodes` of the finished runs of chosen names again, and check the analysis on each of them."""
-    finished = set(results.runs["run"])
-    for task in checked_plan(results.configuration).tasks():
-        if task.name in finished and choose(task.name):
-            audit = Audit()
-            run = task.start(observe=audit)
-            run.advance(min(episodes, task.episodes))
-            regret = run.ledger.table()["regret"]
-            log = results.log
-            for name, value in task.labels.items():
-                log = log[log[name] == value]
-            logged = log[log["episode"] <= len(regret)].set_index("episode")["regret"]
-            shown = [episode for episode in regret.index if kept(episode, task.episodes)]
-            yield Audited(task, audit.rows(), bool(logged.to_list() == regret[shown].to_list()))
+    for task in filter(lambda task: choose(task.name), results.tasks()):
+        audit = Audit()
+        run = task.start(observe=audit)
+        run.advance(min(episodes, task.episodes))
+        regret = run.ledger.table()["regret"]
+        log = results.log_of(task.name, columns=["episode", "regret"])
+        logged = log[log["episode"] <= len(regret)]["regret"]
+        rows = [episode for episode in regret.index if kept(episode, task.episodes)]
+        yield Audited(task, audit.rows(), bool(logged.to_list() == regret[rows].to_list()))

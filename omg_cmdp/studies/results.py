@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from omg_cmdp.studies.config import checked_plan
 from omg_cmdp.studies.journal import SUMMED
+from omg_cmdp.studies.plan import Task
 from omg_cmdp.studies.runner import BOUNDS
 from omg_cmdp.studies.store import Store
 
@@ -36,17 +38,24 @@ class Results:
     @functools.cached_property
     def log(self) -> pandas.DataFrame:
         """A row per logged episode of the finished runs, ordered by run and episode."""
+        return self.log_of(*sorted(self.runs["run"]), columns=self.columns)
+
+    def log_of(self, *runs: str, columns: Sequence[str] | None = None) -> pandas.DataFrame:
+        """Return the log of some runs; only `columns`, if they are given."""
         import pandas
         from pyarrow import concat_tables, parquet
 
-        store = Store(self.directory)
-        names = sorted(self.runs["run"])
-        paths = [path for name in names for path in store.parts(name)]
-        wanted = None if self.columns is None else list(self.columns)
-        if not paths:
+        store, wanted = Store(self.directory), None if columns is None else list(columns)
+        parts = [part for run in runs for part in store.parts(run)]
+        if not parts:
             return pandas.DataFrame(columns=wanted)
-        tables = [parquet.read_table(path, columns=wanted, partitioning=None) for path in paths]
+        tables = [parquet.read_table(part, columns=wanted, partitioning=None) for part in parts]
         return concat_tables(tables, promote_options="default").to_pandas()
+
+    def tasks(self) -> list[Task]:
+        """Return the finished runs as tasks, which can be played again."""
+        finished = set(self.runs["run"])
+        return [task for task in checked_plan(self.configuration).tasks() if task.name in finished]
 
 
 def load(directory: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Results:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas
 import pyarrow
 import pytest
-from omg_cmdp.studies.study import open_study
+from omg_cmdp.studies.directory import open_study
 
 from omg_cmdp import Space, environments, play
 from omg_cmdp.agents import Uniform
