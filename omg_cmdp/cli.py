@@ -22,7 +22,6 @@ from rich.markup import escape
 from omg_cmdp.reports.comparisons import compare_runs
 from omg_cmdp.reports.rates import rate_table, sweeps
 from omg_cmdp.reports.terminal import (
-    SHOWN,
     Live,
     Plain,
     audit_table,
@@ -259,7 +258,7 @@ def _execute(plan: Plan, directory: Path, engine: engines.Engine, *, as_json: bo
         typer.echo(json.dumps(document))
     elif not quiet:
         if not results.runs.empty:
-            print_table(console, *closing_table(load(directory, SHOWN)), title=plan.description)
+            print_table(console, *closing_table(results), title=plan.description)
             for table in map(rate_table, sweeps(results)):
                 rows = [list(row) for row in zip(*table.shown.values(), strict=True)]
                 print_table(console, list(table.shown), rows, title=f"\n{table.caption}")

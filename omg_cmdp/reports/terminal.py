@@ -22,9 +22,6 @@ from omg_cmdp.studies.runner import Event, Failed, Finished, Lost
 from omg_cmdp.studies.runner import Progress as RunProgress
 from omg_cmdp.theory.audit import combine
 
-SHOWN = ("world", "adversary", "agent", "seconds_deciding", "seconds_learning")
-"""The columns of the log that the closing table needs."""
-
 LOST = "{}: its worker died; a new one continues from the last checkpoint"
 MOST_LINES = 24
 """With more runs than this, finished ones disappear from the display."""
@@ -116,9 +113,9 @@ def closing_table(results: Results) -> tuple[list[str], list[list[str]]]:
 
     An agent's own time is the median over episodes, so that compilation in the first one does not count.
     """
-    runs, log = results.runs, results.log
-    own = 1e3 * (log["seconds_deciding"] + log["seconds_learning"])
-    times = own.groupby([log["world"], log["adversary"], log["agent"]]).median()
+    runs, key, own = results.runs, ["world", "adversary", "agent"], ["seconds_deciding", "seconds_learning"]
+    log = results.log_of(*runs["run"], columns=[*key, *own])
+    times = 1e3 * log[own].sum(axis=1).groupby([log[name] for name in key]).median()
     heads = ["world", "adversary", "agent", "seeds", "mean regret", "± s.e.", "in the last half", "ms/episode"]
     rows = []
     configuration = results.configuration

@@ -75,7 +75,7 @@ def _found(
 
 
 def _makes(thing: Any, base: type) -> bool:
-    made = thing.__globals__.get(thing.__annotations__["return"]) if inspect.isfunction(thing) else thing
+    made = thing.__globals__.get(thing.__annotations__.get("return", "")) if inspect.isfunction(thing) else thing
     return inspect.isclass(made) and issubclass(made, base) and not inspect.isabstract(made)
 
 
@@ -84,7 +84,7 @@ def _kind_name(made: Callable[..., Any], *, alone: bool) -> str:
     if alone:
         return file
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", made.__name__).lower()
-    return re.sub(rf"^{file}_?", f"{file}_", name)  # GLMORL of glm.py is glm_orl
+    return re.sub(rf"^{file}_?(?=.)", f"{file}_", name)  # GLMORL of glm.py is glm_orl
 
 
 def _first_clause(made: Callable[..., Any]) -> str:

@@ -32,13 +32,11 @@ class Results:
     """One row each: labels, episodes, sizes, the oracles' regret bounds, total regret and other totals, seconds."""
     failed: pandas.DataFrame
     """The runs that failed, with their errors."""
-    columns: tuple[str, ...] | None = None
-    """The columns of the log to read; None for all."""
 
     @functools.cached_property
     def log(self) -> pandas.DataFrame:
         """A row per logged episode of the finished runs, ordered by run and episode."""
-        return self.log_of(*sorted(self.runs["run"]), columns=self.columns)
+        return self.log_of(*sorted(self.runs["run"]))
 
     def log_of(self, *runs: str, columns: Sequence[str] | None = None) -> pandas.DataFrame:
         """Return the log of some runs; only `columns`, if they are given."""
@@ -58,8 +56,8 @@ class Results:
         return [task for task in checked_plan(self.configuration).tasks() if task.name in finished]
 
 
-def load(directory: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Results:
-    """Return the results in `directory`. The log is read on first use; only its `columns`, if they are given.
+def load(directory: str | os.PathLike[str]) -> Results:
+    """Return the results in `directory`. The log is read on first use.
 
     Raises `FileNotFoundError` where there is no study.
     """
@@ -78,7 +76,6 @@ def load(directory: str | os.PathLike[str], columns: Sequence[str] | None = None
         provenance={name: value for name, value in study.items() if name != "configuration"},
         runs=finished.drop(columns=["status", "error"], errors="ignore").astype(_numbers(finished)),
         failed=pandas.DataFrame(ended["failed"], columns=["run", *_KEY, "error"]),
-        columns=None if columns is None else tuple(columns),
     )
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pandas
 import pyarrow
 import pytest
-from omg_cmdp.studies.directory import open_study
 
 from omg_cmdp import Space, environments, play
 from omg_cmdp.agents import Uniform
@@ -15,6 +14,7 @@ from omg_cmdp.environments import TreatmentTrial
 from omg_cmdp.logs import importance_sampling, read_export, read_frame
 from omg_cmdp.oracles import CountDynamics, CountRewards
 from omg_cmdp.studies.config import read_plan
+from omg_cmdp.studies.directory import open_study
 from omg_cmdp.studies.engines import Serial
 from omg_cmdp.studies.export import export
 from omg_cmdp.studies.results import load

@@ -26,9 +26,9 @@ def test_one_line_reads_all_logs(reader, whole):
 
 
 def test_the_log_is_read_only_when_asked_for_and_by_column(whole):
-    results = load(whole, columns=["episode", "regret"])
+    results = load(whole)
     assert "log" not in vars(results)
-    assert list(results.log) == ["episode", "regret"]
+    assert list(results.log_of(results.runs["run"][0], columns=["episode", "regret"])) == ["episode", "regret"]
     assert len(results.runs) == 8
     assert results.configuration["agents"]["omg"] == {"kind": "omg"}
 
