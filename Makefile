@@ -21,7 +21,7 @@ ifeq ($(BIN),.venv/bin)
 have = .venv/$(1)
 endif
 
-demo: $(call have,experiments)
+demo: $(call have,studies)
 	$(BIN)/omg-cmdp demo
 
 quick: check
@@ -41,7 +41,7 @@ check: $(call have,dev)
 docs: $(call have,docs)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-figures: $(call have,experiments)
+figures: $(call have,studies)
 	$(BIN)/python -m docs.figures
 
 fuzz: $(call have,dev)
@@ -66,8 +66,8 @@ clean:
 	$(PIP) pip
 	touch $@
 
-.venv/experiments: .venv/pip pyproject.toml constraints.txt
-	$(PIP) --editable '.[experiments]'
+.venv/studies: .venv/pip pyproject.toml constraints.txt
+	$(PIP) --editable '.[studies]'
 	touch $@
 
 .venv/dev: .venv/pip pyproject.toml constraints.txt

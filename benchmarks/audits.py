@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import concurrent.futures
-import itertools
+import dataclasses
 
-from benchmarks.arena import ADVERSARIES, WORLDS, Cell, play
+from benchmarks.grid import Agents, grid
+from omg_cmdp.studies.engines import one_thread
+from omg_cmdp.studies.plan import Task
 from omg_cmdp.theory.audit import Audit, Row, combine
 
-RULES = ("OMG", "theory", "anytime", "fixed 1e+02", "fixed 1e+05")
+GAMMAS = ("adaptive", "theory", "anytime", 1e2, 1e5)
+AGENTS: Agents = {str(gamma): {"kind": "omg", "gamma": gamma} for gamma in GAMMAS}
 EPISODES = 200
 DELTA = 0.05
 
 
-def audited(cell: Cell) -> list[Row]:
+def audited(task: Task) -> list[Row]:
     """Return the audit of one run."""
     audit = Audit()
-    play(cell, observe=audit)
+    with one_thread():
+        task.start(observe=audit).advance(task.episodes)
     return audit.rows(delta=DELTA)
 
 
 def main() -> None:
     """Audit all runs, and print a table."""
-    grid = itertools.product(WORLDS, ADVERSARIES, RULES)
-    cells = [Cell(*cell, seed, EPISODES) for seed, cell in enumerate(grid)]
+    grid_of_one = grid("exploration", AGENTS, seeds=[0], episodes=EPISODES)
+    tasks = [dataclasses.replace(task, seed=seed) for seed, task in enumerate(grid_of_one.tasks())]  # no two alike
     with concurrent.futures.ProcessPoolExecutor(2) as pool:
-        runs = list(pool.map(audited, cells))
+        runs = list(pool.map(audited, tasks))
     print(f"{len(runs)} runs of {EPISODES} episodes, delta = {DELTA}\n")
     print("| statement | runs | checks | violated runs | allowed rate | smallest slack |\n|---|---|---|---|---|---|")
     for summary in combine(runs, DELTA):

@@ -1,59 +1,59 @@
 """`python -m benchmarks.exploration`: how to choose γ, on every world and adversary, against the best fixed γ there.
 
-Every run is kept in benchmarks/results/arena.jsonl and not run again. `--summary` only prints the tables from it.
+Runs are kept in benchmarks/results and not played again. `--summary` only prints the tables.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
-
 import numpy as np
+import pandas as pd
 
-from benchmarks.arena import ADVERSARIES, WORLDS, Cell, asked, finished, study
+from benchmarks.grid import Agents, arguments, finished, grid, markdown
 
-FIXED = tuple(f"fixed {10.0**k:.0e}" for k in range(9))
-AGENTS = ("OMG", "greedy", "posterior sampling", *FIXED)
+FIXED = {f"γ = {10.0**k:.0e}": 10.0**k for k in range(9)}
+AGENTS: Agents = {
+    "OMG": {"kind": "omg"},
+    "greedy": {"kind": "greedy"},
+    "posterior sampling": {"kind": "posterior_sampling"},
+    **{name: {"kind": "omg", "gamma": gamma} for name, gamma in FIXED.items()},
+}
 
 
-def summary(seeds: range, episodes: int) -> Iterator[str]:
-    """Yield the lines of the tables: mean regret by cell, and the ratios that count."""
-    results = finished()
-
-    def mean(world: str, adversary: str, agent: str, what: str = "regret") -> float:
-        return float(np.mean([results[Cell(world, adversary, agent, seed, episodes)][what] for seed in seeds]))
-
-    cells = list(itertools.product(WORLDS, ADVERSARIES))
-    others = AGENTS[:3]
-    table = {cell: {agent: mean(*cell, agent) for agent in AGENTS} for cell in cells}
-    best = {cell: min(row[agent] for agent in FIXED) for cell, row in table.items()}
-    yield f"Mean regret of {len(seeds)} seeds, T = {episodes}"
-    yield "| world | adversary | " + " | ".join(others) + " | best fixed γ | last half of OMG |"
-    yield "|---" * (len(others) + 4) + "|"
-    for cell, row in table.items():
-        named = min(FIXED, key=row.__getitem__).removeprefix("fixed ")
-        share = mean(*cell, "OMG", "last_half") / max(row["OMG"], 1e-12)
-        numbers = " | ".join(f"{row[agent]:.1f}" for agent in others)
-        yield f"| {cell[0]} | {cell[1]} | {numbers} | {best[cell]:.1f} (γ = {named}) | {share:.0%} |"
-    yield ""
-    yield "| agent | over best fixed γ: geometric mean | worst | over posterior sampling: geometric mean | worst |"
-    yield "|---|---|---|---|---|"
-    for agent in AGENTS:
-        ratios = [table[cell][agent] / best[cell] for cell in cells]
-        rivals = [table[cell][agent] / table[cell]["posterior sampling"] for cell in cells]
-        means = [float(np.exp(np.mean(np.log(r)))) for r in (ratios, rivals)]
-        yield f"| {agent} | {means[0]:.2f} | {max(ratios):.2f} | {means[1]:.2f} | {max(rivals):.2f} |"
+def summary(runs: pd.DataFrame) -> str:
+    """Return the mean regret by world and adversary, and the ratios to the best fixed γ and to posterior sampling."""
+    place = ["world", "adversary"]
+    regret = runs.pivot_table(index=place, columns="agent", values="regret", sort=False)[list(AGENTS)]
+    own = runs[runs["agent"] == "OMG"].groupby(place, sort=False)
+    best = regret[list(FIXED)].min(axis=1)
+    means = (
+        regret[["OMG", "greedy", "posterior sampling"]]
+        .round(1)
+        .assign(
+            **{
+                "best fixed γ": best.round(1).astype(str) + " (" + regret[list(FIXED)].idxmin(axis=1) + ")",
+                "last half of OMG": (own["regret_last_half"].sum() / own["regret"].sum().clip(1e-12)).map(
+                    "{:.0%}".format
+                ),
+            }
+        )
+    )
+    ratios = {
+        "best fixed γ": regret.div(best, axis=0),
+        "posterior sampling": regret.div(regret["posterior sampling"], axis=0),
+    }
+    columns = {}
+    for name, ratio in ratios.items():
+        columns[f"over {name}: geometric mean"] = np.exp(np.log(ratio).mean()).round(2)
+        columns[f"worst over {name}"] = ratio.max().round(2)
+    return markdown(means.reset_index()) + "\n\n" + markdown(pd.DataFrame(columns).reset_index())
 
 
 def main() -> None:
     """Run and summarise."""
-    arguments = asked("exploration", __doc__)
-    seeds = arguments.seeds
-    if not arguments.summary:
-        grid = itertools.product(seeds, WORLDS, ADVERSARIES, AGENTS)
-        cells = (Cell(world, adversary, agent, seed, arguments.episodes) for seed, world, adversary, agent in grid)
-        study(cells, arguments.workers)
-    print("\n".join(summary(seeds, arguments.episodes)))
+    asked = arguments("exploration", __doc__)
+    plan = grid("exploration", AGENTS, seeds=asked.seeds, episodes=asked.episodes)
+    runs = finished(plan, "exploration", workers=asked.workers, run=not asked.summary).runs
+    print(f"Mean regret of {runs['seed'].nunique()} seeds, T = {asked.episodes}\n\n{summary(runs)}")
 
 
 if __name__ == "__main__":

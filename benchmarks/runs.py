@@ -1,4 +1,4 @@
-"""What the store, the log and the engine of an experiment cost, and what a second core brings."""
+"""What the store, the log and the engine of a study cost, and what a second core brings."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 from benchmarks.report import Report, Row
 from omg_cmdp.studies.config import read_plan
+from omg_cmdp.studies.directory import open_study
 from omg_cmdp.studies.document import Override
 from omg_cmdp.studies.engines import Engine, Local, Serial, one_thread
-from omg_cmdp.studies.plan import Plan, Task
-from omg_cmdp.studies.study import open_study
+from omg_cmdp.studies.plan import Plan
 
 STUDY = """
 description = "four agents on the treatment trial"
@@ -30,13 +30,13 @@ seeds = 28
 def runs(*, quick: bool) -> Report:
     """Measure the same runs by `Run.advance` in a loop, by the engine on one core, and on two.
 
-    Two cores pay for the start of two processes, some seconds: there are enough runs for it not to count.
+    Starting two processes takes some seconds; there are enough runs for that not to matter.
     """
     rounds, episodes = (1, "600") if quick else (2, "3000")
     plan = read_plan(STUDY, [Override("episodes", episodes, "the benchmark")])
     ways = {"a loop": _loop, "one core": _engine(Serial()), "two cores": _engine(Local(2))}
     times: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(rounds):  # in turns, so that a slow minute of the machine hits every side alike
+    for _ in range(rounds):  # in turns, so that a slow minute of the machine hits all alike
         for name, way in ways.items():
             times[name].append(way(plan))
     overhead = [one / loop for one, loop in zip(times["one core"], times["a loop"], strict=True)]
@@ -46,21 +46,16 @@ def runs(*, quick: bool) -> Report:
         Row("engine, log and store on one core / simulate in a loop", statistics.median(overhead), at_most=1.15),
         Row("one core / two cores", statistics.median(speedup), at_least=1.8),
     ]
-    return Report(title="Runs of an experiment", rows=rows, details=times)
+    return Report(title="Runs of a study", rows=rows, details=times)
 
 
 def _loop(plan: Plan) -> float:
-    """Return the seconds of all runs without any store; nothing but the ledger."""
+    """Return the seconds of all runs without a store: only the ledger."""
     began = time.perf_counter()
     with one_thread():
         for task in plan.tasks():
-            _simulate(task)
+            task.start().advance(task.episodes)
     return time.perf_counter() - began
-
-
-def _simulate(task: Task) -> None:
-    run = task.start()
-    run.advance(task.episodes)
 
 
 def _engine(engine: Engine) -> Callable[[Plan], float]:

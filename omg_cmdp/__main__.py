@@ -14,7 +14,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in NEEDED:
             raise
-        print(f"omg-cmdp needs {error.name}: pip install 'omg-cmdp[experiments]'", file=sys.stderr)
+        print(f"omg-cmdp needs {error.name}: pip install 'omg-cmdp[studies]'", file=sys.stderr)
         sys.exit(2)
     app()
 

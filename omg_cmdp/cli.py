@@ -1,4 +1,4 @@
-"""The command line: run, resume, show and export experiments.
+"""The command line: run, resume, audit, compare, report and export studies.
 
 Exit codes: 0 done, 1 a run failed or a statement of the analysis does not hold, 2 bad usage, 130 stopped by Ctrl-C.
 """
@@ -11,6 +11,7 @@ import json
 import os
 import tomllib
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,13 +19,11 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from omg_cmdp.reports.rates import rate_studies, rate_table
+from omg_cmdp.reports.comparisons import compare_runs
+from omg_cmdp.reports.rates import rate_table, sweeps
 from omg_cmdp.reports.terminal import (
-    SHOWN,
-    Display,
     Live,
     Plain,
-    Silent,
     audit_table,
     closing_table,
     print_plan,
@@ -32,31 +31,34 @@ from omg_cmdp.reports.terminal import (
     size_of,
 )
 from omg_cmdp.studies import engines
-from omg_cmdp.studies.config import KINDS, load_plan, planned, presets
-from omg_cmdp.studies.document import ConfigurationError, Override
+from omg_cmdp.studies.audits import audits
+from omg_cmdp.studies.catalogue import KINDS, nearest
+from omg_cmdp.studies.config import load_plan, presets, unchecked_plan
+from omg_cmdp.studies.directory import open_study
+from omg_cmdp.studies.document import Override, StudyError
 from omg_cmdp.studies.export import FORMATS, export
-from omg_cmdp.studies.kinds import REQUIRED, nearest
+from omg_cmdp.studies.options import REQUIRED
 from omg_cmdp.studies.plan import Plan, Task
 from omg_cmdp.studies.results import Results, load
-from omg_cmdp.studies.runner import estimate
-from omg_cmdp.studies.study import audits, open_study
+from omg_cmdp.studies.runner import Report, estimate
 
 WIDTH = 160
-"""Of plain output, whose lines nobody folds."""
+"""Of plain output, whose lines are not wrapped."""
 
-SAME, OTHER = "equal to its log, to the bit", "NOT equal to its log: by another version of the program, perhaps"
+SAME = "equal to its log, bit for bit"
+OTHER = "NOT equal to its log; perhaps that was written by another version"
 
 app = typer.Typer(
-    help="Experiments with contextual MDPs: run, resume, audit, compare, report.",
+    help="Studies of contextual MDPs: run, resume, audit, compare, report.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
-Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The directory of an experiment.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
-Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Where results go; by default experiments/NAME.")]
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a study.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors.")]
+Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Where results go; by default studies/NAME.")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes; by default one for each core.")]
 
 
@@ -65,7 +67,7 @@ def demo(out: Out = None, workers: Workers = None, as_json: Json = False, quiet:
     """Run a small trial of two drugs, OMG against four rivals, and write its report."""
     with _refusing():
         plan = load_plan("demo")
-        directory = out or Path("experiments") / plan.name
+        directory = out or Path("studies") / plan.name
         results = _execute(plan, directory, _engine("local", workers, None), as_json=as_json, quiet=quiet)
     if not results.runs.empty:
         path = _write_report(results)
@@ -78,22 +80,23 @@ def demo(out: Out = None, workers: Workers = None, as_json: Json = False, quiet:
 def run(
     source: Annotated[str, typer.Argument(metavar="PRESET|FILE.toml", help="See `omg-cmdp list`.")],
     out: Out = None,
-    episodes: Annotated[str | None, typer.Option(metavar="T", help="In the place of the file's.")] = None,
-    seeds: Annotated[str | None, typer.Option(metavar="N|[..]", help="Their number, or a list of them.")] = None,
+    episodes: Annotated[str | None, typer.Option(metavar="T", help="Instead of those in the file.")] = None,
+    seeds: Annotated[str | None, typer.Option(metavar="N|[..]", help="How many, or a list of numbers.")] = None,
     changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any key, as in agents.omg.kappa=0.1.")
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any key, such as agents.omg.kappa=0.1.")
     ] = None,
     engine: Annotated[str, typer.Option(metavar="local|ray", help="Where runs are played.")] = "local",
     address: Annotated[str | None, typer.Option(help="Of the Ray cluster.")] = None,
     workers: Workers = None,
     vary: Annotated[
-        list[str] | None, typer.Option(metavar="T|S|A|H", help="Every world in several sizes: how does regret grow?")
+        list[str] | None,
+        typer.Option(metavar="T|S|A|H", help="Play every world in several sizes: how does regret grow?"),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and an estimate of its time.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and how long it would take.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run an experiment, or go on with it: what is finished is not run again."""
+    """Run a study, or continue it: finished runs are not played again."""
     with _refusing():
         plan = load_plan(source, _overrides(episodes, seeds, changes or ()), vary=vary or ())
         chosen = _engine(engine, workers, address)
@@ -105,13 +108,13 @@ def run(
             else:
                 print_plan(_console(), plan, seconds, count)
             return
-        results = _execute(plan, out or Path("experiments") / _folder(plan), chosen, as_json=as_json, quiet=quiet)
+        results = _execute(plan, out or Path("studies") / _folder(plan), chosen, as_json=as_json, quiet=quiet)
     raise typer.Exit(0 if results.failed.empty else 1)
 
 
 @app.command("list")
 def list_kinds(
-    name: Annotated[str | None, typer.Argument(help="A preset or a kind, to see all of it.")] = None,
+    name: Annotated[str | None, typer.Argument(help="A preset or a kind.")] = None,
 ) -> None:
     """List presets, and the kinds of worlds, adversaries and agents; or the options of one of them."""
     console, known = _console(), presets()
@@ -123,12 +126,12 @@ def list_kinds(
         everything = [*known, *(each for kinds in KINDS.values() for each in kinds)]
         with _refusing():
             if not found:
-                raise ConfigurationError(f"there is no preset or kind {name!r}; {nearest(name, everything)}")
+                raise StudyError(f"there is no preset or kind {name!r}; {nearest(name, everything)}")
         for kind in found:
             rows = [[option, _default(default)] for option, default in kind.options.items()]
             print_table(console, ["option", "default"], rows, title=f"{kind.name}: {kind.description}")
         return
-    plans = {each: planned({"name": each, **tomllib.loads(text)}) for each, text in known.items()}
+    plans = {each: unchecked_plan({"name": each, **tomllib.loads(text)}) for each, text in known.items()}
     rows = [[each, size_of(plan), plan.description] for each, plan in plans.items()]
     print_table(console, ["preset", "size", ""], rows)
     for title, kinds in KINDS.items():
@@ -139,8 +142,8 @@ def list_kinds(
 @app.command()
 def audit(
     directory: Directory,
-    episodes: Annotated[int, typer.Option(min=1, help="Of each run, so many are played again.")] = 300,
-    runs: Annotated[str, typer.Option(metavar="TEXT", help="Only runs with this in their name.")] = "",
+    episodes: Annotated[int, typer.Option(min=1, help="How many episodes of each run are played again.")] = 300,
+    runs: Annotated[str, typer.Option(metavar="TEXT", help="Only runs whose name contains this.")] = "",
     as_json: Json = False,
 ) -> None:
     """Play finished runs again, and check every statement of the analysis on them."""
@@ -168,20 +171,8 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Test which agents differ in total regret: paired over seeds, corrected for the number of comparisons."""
-    from omg_cmdp.reports.comparisons import compare_all, enough_seeds
-
-    records: list[dict[str, Any]] = []
     with _refusing():
-        for (world, adversary), group in load(directory).runs.groupby(["world", "adversary"], sort=False):
-            regrets = group.pivot_table(index="seed", columns="agent", values="regret", sort=False).dropna()
-            pairs = compare_all({str(agent): regrets[agent] for agent in regrets}, against=against)
-            for pair in pairs:
-                difference = (regrets[pair.first] - regrets[pair.second]).sort_index()
-                decision = enough_seeds(difference, 1.0 - 0.05 / len(pairs))  # all pairs are watched at once
-                said = decision.verdict.value.replace("The first agent", pair.first)
-                said = said.replace("The second agent", pair.second)
-                place = {"world": str(world), "adversary": str(adversary)}
-                records.append({**place, **pair._asdict(), "sequential": said, "more_seeds": decision.more})
+        records = compare_runs(load(directory).runs, against=against)
     if as_json:
         typer.echo(json.dumps(records))
         return
@@ -192,7 +183,7 @@ def compare(
 
 @app.command()
 def report(directories: Annotated[list[Path], typer.Argument(metavar="DIR...")]) -> None:
-    """Write report.html, its figures and its tables into the directory of each experiment."""
+    """Write report.html, its figures and its tables into the directory of each study."""
     with _refusing():
         for directory in directories:
             typer.echo(_write_report(load(directory)))
@@ -204,7 +195,7 @@ def export_results(
     to: Annotated[str, typer.Option(metavar="|".join(FORMATS), help="The format.")],
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="By default DIR/export.")] = None,
 ) -> None:
-    """Write finished runs for other programs, with propensities where they were logged."""
+    """Write finished runs in a format of other programs."""
     with _refusing():
         for path in export(load(directory), to, out or directory / "export"):
             typer.echo(path)
@@ -229,7 +220,7 @@ def _overrides(episodes: str | None, seeds: str | None, changes: Sequence[str]) 
     for change in changes:
         key, equals, value = change.partition("=")
         if not equals:
-            raise ConfigurationError(f"--set {change}: must be KEY=VALUE")
+            raise StudyError(f"--set {change}: must be KEY=VALUE")
         found.append(Override(key.strip(), value.strip(), f"--set {change}"))
     return found
 
@@ -239,13 +230,18 @@ def _engine(name: str, workers: int | None, address: str | None) -> engines.Engi
         return engines.Ray(address)
     if name != "local" or address is not None:
         wrong = f"--engine {name}" if name != "local" else f"--address {address}"
-        raise ConfigurationError(f"{wrong}: must be --engine local, or --engine ray with an --address perhaps")
-    count = workers or len(os.sched_getaffinity(0))
+        raise StudyError(f"{wrong}: must be --engine local, or --engine ray, with or without --address")
+    count = workers or _cores()
     return engines.Serial() if count == 1 else engines.Local(count)
 
 
+def _cores() -> int:
+    """Return how many cores this process may use; where the system does not say, how many there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _execute(plan: Plan, directory: Path, engine: engines.Engine, *, as_json: bool, quiet: bool) -> Results:
-    """Play what is missing, and show it."""
+    """Play the missing runs, and show them."""
     store = open_study(plan, directory)
     tasks = [task for task in plan.tasks() if not store.is_finished(task.name)]
     console = _console()
@@ -254,7 +250,7 @@ def _execute(plan: Plan, directory: Path, engine: engines.Engine, *, as_json: bo
             if tasks:
                 engine.run(tasks, store, display)
     except KeyboardInterrupt:
-        Console(stderr=True, soft_wrap=True).print("stopped; the same command goes on from here")
+        Console(stderr=True, soft_wrap=True).print("stopped; the same command continues from here")
         raise typer.Exit(130) from None
     results = load(directory)
     if as_json:
@@ -262,8 +258,8 @@ def _execute(plan: Plan, directory: Path, engine: engines.Engine, *, as_json: bo
         typer.echo(json.dumps(document))
     elif not quiet:
         if not results.runs.empty:
-            print_table(console, *closing_table(load(directory, SHOWN)), title=plan.description)
-            for table in map(rate_table, rate_studies(results)):
+            print_table(console, *closing_table(results), title=plan.description)
+            for table in map(rate_table, sweeps(results)):
                 rows = [list(row) for row in zip(*table.shown.values(), strict=True)]
                 print_table(console, list(table.shown), rows, title=f"\n{table.caption}")
         console.print(f"{len(results.runs)} runs in {directory}", soft_wrap=True, highlight=False)
@@ -272,10 +268,10 @@ def _execute(plan: Plan, directory: Path, engine: engines.Engine, *, as_json: bo
     return results
 
 
-def _display(console: Console, tasks: Sequence[Task], *, silent: bool) -> Display:
+def _display(console: Console, tasks: Sequence[Task], *, silent: bool) -> AbstractContextManager[Report]:
     if silent:
-        return Silent()
-    return Live(console, tasks) if console.is_terminal else Plain(console, tasks)
+        return contextlib.nullcontext(lambda event: None)
+    return Live(console, tasks) if console.is_terminal else contextlib.nullcontext(Plain(console, tasks))
 
 
 def _folder(plan: Plan) -> str:
@@ -283,7 +279,7 @@ def _folder(plan: Plan) -> str:
 
 
 def _default(value: Any) -> str:
-    return "(needed)" if value is REQUIRED else "(chosen by the agent)" if value is None else str(value)
+    return "(required)" if value is REQUIRED else "(chosen automatically)" if value is None else str(value)
 
 
 def _write_report(results: Results) -> Path:

@@ -24,7 +24,7 @@ from omg_cmdp.reports.terminal import Live
 from omg_cmdp.studies.config import presets, read_plan
 from omg_cmdp.studies.results import load
 from omg_cmdp.studies.runner import Failed, Finished, Lost, Progress
-from tests.studies.studies import SMALL, content
+from tests.studies.examples import SMALL, content
 
 ROOT = Path(omg_cmdp.__file__).parents[1]
 
@@ -70,7 +70,7 @@ def test_what_is_finished_is_not_run_again(file, done):
     assert (content(done), {path.name: path.stat().st_mtime_ns for path in (done / "runs").iterdir()}) == before
 
 
-def test_an_experiment_can_grow_but_not_change(file, tmp_path):
+def test_a_study_can_grow_but_not_change(file, tmp_path):
     grow = ("run", file, "--out", tmp_path, "--workers", 1)
     assert called(*grow, "--seeds", 1).exit_code == 0
     assert called(*grow, "--set", "agents.blind.kind=ucbvi", "--set", "agents.blind.cover=blind").exit_code == 0
@@ -79,7 +79,7 @@ def test_an_experiment_can_grow_but_not_change(file, tmp_path):
     for change in ("episodes=61", "agents.omg.kappa=0.5"):
         result = called(*grow, "--set", change)
         assert result.exit_code == 2
-        assert "holds an experiment with" in result.output
+        assert "holds a study with" in result.output
 
 
 def test_provenance_is_kept(done):
@@ -100,10 +100,10 @@ def test_provenance_is_kept(done):
         (["run", "FILE", "--address", "here"], "--address"),
         (["run", "FILE", "--workers", "0"], "workers"),
         (["list", "gredy"], "did you mean 'greedy'?"),
-        (["audit", "NOWHERE"], "must hold an experiment"),
-        (["report", "NOWHERE"], "must hold an experiment"),
-        (["compare", "NOWHERE"], "must hold an experiment"),
-        (["export", "NOWHERE", "--to", "csv"], "must hold an experiment"),
+        (["audit", "NOWHERE"], "must hold a study"),
+        (["report", "NOWHERE"], "must hold a study"),
+        (["compare", "NOWHERE"], "must hold a study"),
+        (["export", "NOWHERE", "--to", "csv"], "must hold a study"),
         (["fly"], "No such command"),
     ],
 )
@@ -151,6 +151,18 @@ def test_presets_and_kinds_are_listed_with_sizes():
     assert "[worlds.treatment]" in called("list", "demo").output
 
 
+def test_nothing_of_linux_alone_is_needed(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    assert called("run", "demo", "--dry-run", "--episodes", 1, "--seeds", 1).exit_code == 0
+
+
+def test_a_system_without_file_locks_is_refused(file, tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    result = called("run", file, "--out", tmp_path / "x")
+    assert result.exit_code == 2
+    assert "Windows" in result.output
+
+
 def test_a_size_is_varied(file, tmp_path):
     plan = json.loads(called("run", file, "--vary", "H", "--dry-run", "--json").output)
     assert plan["configuration"]["vary"] == {"H": []}
@@ -173,7 +185,7 @@ def test_a_terminal_shows_a_line_for_each_run():
         display(Failed(tasks[2].name, "ValueError: [no] markup"))
     shown = console.file.getvalue()
     last = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown)[-900:]
-    assert "its process died" in shown
+    assert "its worker died" in shown
     assert "ValueError: [no] markup" in shown
     assert re.search(rf"all runs .* {30 + 60 + 60}/480", last)
     assert re.search(rf"{tasks[0].name} .* 30/60 +regret +12.2", last)
@@ -183,7 +195,7 @@ def test_a_terminal_shows_a_line_for_each_run():
 def test_an_audit_plays_runs_again_and_finds_them_sound(done):
     result = called("audit", done, "--episodes", 30, "--runs", "--omg--0")
     assert result.exit_code == 0
-    assert "played again, equal to its log, to the bit" in result.output
+    assert "played again, equal to its log, bit for bit" in result.output
     assert "slack" in result.output
     records = json.loads(called("audit", done, "--episodes", 30, "--runs", "--omg--0", "--json").stdout)
     assert len(records) == 1
@@ -231,7 +243,7 @@ def test_without_its_libraries_the_command_says_what_to_install(tmp_path):
     process = command("list", env={**os.environ, "PYTHONPATH": path})
     _, error = process.communicate()
     assert process.returncode == 2
-    assert "pip install 'omg-cmdp[experiments]'" in error
+    assert "pip install 'omg-cmdp[studies]'" in error
 
 
 LONGER = SMALL.replace("episodes = 60", "episodes = 400")
@@ -256,7 +268,7 @@ def test_ctrl_c_stops_within_two_seconds(tmp_path):
     _, error = process.communicate(timeout=30)
     assert time.monotonic() - began < 2.0
     assert process.returncode == 130
-    assert error.endswith("stopped; the same command goes on from here\n")
+    assert error.endswith("stopped; the same command continues from here\n")
     assert "Traceback" not in error
 
 

@@ -240,7 +240,7 @@ print(pathlib.Path("a.toml").read_text())
 
 def test_right_blocks_are_passed(tmp_path, monkeypatch):
     run_page(RIGHT, "page.md", tmp_path, monkeypatch)
-    assert (tmp_path / "experiments" / "a" / "runs").is_dir()
+    assert (tmp_path / "studies" / "a" / "runs").is_dir()
 
 
 @pytest.mark.parametrize("concept", sorted((DOCS / "concepts").glob("*.md")), ids=lambda page: page.stem)

@@ -42,4 +42,4 @@ def test_the_wheel_is_light(tmp_path):
     assert size <= MOST_MEGABYTES * 1e6
     lacking = subprocess.run([place / "bin" / "omg-cmdp", "list"], cwd=tmp_path, capture_output=True, text=True)
     assert lacking.returncode != 0
-    assert "omg-cmdp[experiments]" in lacking.stderr
+    assert "omg-cmdp[studies]" in lacking.stderr

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from omg_cmdp.reports.contests import DELTA, Contest
 from omg_cmdp.reports.drawing import (
     COLOURS,
     HEIGHT,
@@ -20,6 +19,7 @@ from omg_cmdp.reports.drawing import (
     thinned,
 )
 from omg_cmdp.reports.formats import count, listing, number
+from omg_cmdp.reports.scenarios import DELTA, Scenario
 from omg_cmdp.reports.statistics import NO_REGRET
 
 TERMS = {"optimum_error": "optimum error", "plan_gap": "plan gap", "policy_error": "policy error"}
@@ -31,18 +31,18 @@ ERRORS = {
 ALLOWED: dict[str, Any] = {"color": COLOURS[1], "linestyle": "--"}
 
 
-def agent_figures(contest: Contest) -> list[Figure]:
-    """Return the figures about the hero, in the order of a report; those with nothing to show are left out."""
-    drawn = (bound(contest), terms(contest), exploration(contest), model_errors(contest))
+def agent_figures(scenario: Scenario) -> list[Figure]:
+    """Return the figures about the agent in focus, without those that have nothing to show."""
+    drawn = (bound(scenario), terms(scenario), exploration(scenario), model_errors(scenario))
     return [figure for figure in drawn if figure is not None]
 
 
-def bound(contest: Contest) -> Figure | None:
-    """Draw the hero's regret under the theorem's bound, corrected and as printed, and the most that can be lost."""
-    theory, hero = contest.theory, contest.hero
+def bound(scenario: Scenario) -> Figure | None:
+    """Draw its regret, the theorem's bound, corrected and as printed, and the most that can be lost."""
+    theory, focus = scenario.theory, scenario.focus
     if theory is None:
         return None
-    episodes, values = contest.curves(hero, "cumulative_regret")
+    episodes, values = scenario.curves(focus, "cumulative_regret")
     shown = thinned(len(episodes), geometric=True)
     t, mean = episodes[shown], values.mean(axis=0)[shown]
     corrected, printed, most = theory.corrected(t), theory.printed(t), theory.horizon * t
@@ -50,32 +50,34 @@ def bound(contest: Contest) -> Figure | None:
         axes.plot(t, printed, color=COLOURS[4], linestyle=(0, (1, 1)), label="theorem, as printed")
         axes.plot(t, corrected, label="theorem, corrected", **ALLOWED)
         axes.plot(t, most, color=INK, linewidth=0.9, label=f"most there is to lose, {theory.horizon}t")
-        axes.plot(t, np.where(mean > NO_REGRET, mean, np.nan), label=hero, **looks(contest.everyone)[hero].line(len(t)))
+        axes.plot(
+            t, np.where(mean > NO_REGRET, mean, np.nan), label=focus, **looks(scenario.everyone)[focus].line(len(t))
+        )
         axes.set(xlabel="episode", ylabel="cumulative regret")
         logarithmic(axes.xaxis, axes.yaxis)
         legend(drawn, axes)
     caption = (
-        f"After {count(contest.episodes)} episodes {hero} has lost {number(mean[-1])}. The theorem allows "
+        f"After {count(scenario.episodes)} episodes {focus} has lost {number(mean[-1])}. The theorem allows "
         f"{number(corrected[-1])} with the constants that its proof supports, and {number(printed[-1])} as printed. "
-        "This is so far above the curve that the axes are logarithmic"
+        "This is so far above the curve that the axes must be logarithmic"
     )
     useless = corrected[-1] > most[-1]
     caption += (
-        f", and above {number(most[-1])}, the most that anyone can lose in so few episodes. " if useless else ". "
+        f", and above {number(most[-1])}, the most that any agent can lose in so few episodes. " if useless else ". "
     )
     caption += (
         "What the theorem promises is the rate √t, in whatever order contexts come. Its bound is drawn at confidence "
-        f"{100.0 * (1.0 - DELTA):.0f} %, and for the γ that the theorem itself would choose."
+        f"{100.0 * (1.0 - DELTA):.0f} %, and for the γ that the theorem would choose."
     )
-    return Figure(name=f"{contest.name}-bound", title="Regret and the theorem's bound", caption=caption, canvas=drawn)
+    return Figure(name=f"{scenario.name}-bound", title="Regret and the theorem's bound", caption=caption, canvas=drawn)
 
 
-def terms(contest: Contest) -> Figure | None:
-    """Draw the three value differences that sum to the hero's regret, stacked."""
-    hero = contest.hero
-    if not contest.known(hero, "plan_gap"):
+def terms(scenario: Scenario) -> Figure | None:
+    """Draw the three value differences that sum to its regret, stacked."""
+    focus = scenario.focus
+    if not scenario.known(focus, "plan_gap"):
         return None
-    curves = [contest.curves(hero, f"cumulative_{name}") for name in TERMS]
+    curves = [scenario.curves(focus, f"cumulative_{name}") for name in TERMS]
     shown = thinned(len(curves[0][0]))
     episodes, parts = curves[0][0][shown], np.array([values.mean(axis=0)[shown] for _, values in curves])
     with canvas() as (drawn, (axes,)):
@@ -95,29 +97,29 @@ def terms(contest: Contest) -> Figure | None:
         legend(drawn, axes)
     optimum, gap, policy = parts[:, -1]
     caption = (
-        f"The regret of {hero}, {number(optimum + gap + policy)}, is the sum of three differences: by how much its "
-        f"model underrates the best policy ({number(optimum)}, optimum error); by how much, in the model, the best "
-        f"policy beats the one that was planned, the more the more it explores ({number(gap)}, plan gap); and by how "
-        f"much the model overrates the one that was planned ({number(policy)}, policy error)."
+        f"The regret of {focus}, {number(optimum + gap + policy)}, is the sum of three differences: how much its "
+        f"model underrates the best policy ({number(optimum)}, optimum error); how much the best policy beats the one "
+        f"played, in the model, which is the price of exploring ({number(gap)}, plan gap); and how much the model "
+        f"overrates the policy played ({number(policy)}, policy error)."
     )
     if min(optimum, gap, policy) < 0.0:
-        caption += " What is negative is drawn downwards: there the model erred in the agent's favour."
+        caption += " Negative parts are drawn downwards: there the model erred in the agent's favour."
     return Figure(
-        name=f"{contest.name}-terms", title=f"Where the regret of {hero} comes from", caption=caption, canvas=drawn
+        name=f"{scenario.name}-terms", title=f"Where the regret of {focus} comes from", caption=caption, canvas=drawn
     )
 
 
-def exploration(contest: Contest) -> Figure | None:
-    """Draw γ_t and the certificates of the hero's plans."""
-    hero = contest.hero
-    if not contest.known(hero, "gamma"):
+def exploration(scenario: Scenario) -> Figure | None:
+    """Draw γ_t and the certificates of its plans."""
+    focus = scenario.focus
+    if not scenario.known(focus, "gamma"):
         return None
-    episodes, gammas = contest.curves(hero, "gamma")
-    certified, shown = contest.known(hero, "certificate"), thinned(len(episodes), geometric=True)
-    certificates = contest.curves(hero, "certificate")[1].max(axis=0)
-    allowed, middle = 1.0 / (16.0 * contest.episodes), np.median(gammas, axis=0)
+    episodes, gammas = scenario.curves(focus, "gamma")
+    certified, shown = scenario.known(focus, "certificate"), thinned(len(episodes), geometric=True)
+    certificates = scenario.curves(focus, "certificate")[1].max(axis=0)
+    allowed, middle = 1.0 / (16.0 * scenario.episodes), np.median(gammas, axis=0)
     with canvas(1 + certified, height=HEIGHT * (1.3 if certified else 1.0)) as (drawn, axes):
-        colour, t = looks(contest.everyone)[hero].color, episodes[shown]
+        colour, t = looks(scenario.everyone)[focus].color, episodes[shown]
         low, high = gammas.min(axis=0)[shown], gammas.max(axis=0)[shown]
         axes[0].fill_between(t, low, high, color=colour, alpha=0.18, linewidth=0)
         axes[0].plot(t, middle[shown], color=colour, linewidth=1.0)
@@ -130,29 +132,30 @@ def exploration(contest: Contest) -> Figure | None:
             axes[1].set_ylabel("certificate")
             logarithmic(axes[1].yaxis)
         axes[-1].set_xlabel("episode")
-    tenth = contest.episodes / 10.0
+    tenth = scenario.episodes / 10.0
     early, late = (np.median(middle[part]) for part in (episodes <= max(tenth, 1.0), episodes > 9.0 * tenth))
     caption = (
-        f"The larger γ, the more {hero} exploits and the less it explores. Its median went from {number(early)} in the "
-        f"first tenth of the episodes to {number(late)} in the last. (Line: median over the seeds; band: smallest to "
-        "largest.)"
+        f"The larger γ is, the less {focus} explores. Its median went from {number(early)} in the first tenth of the "
+        f"episodes to {number(late)} in the last. (Line: median over the seeds; band: smallest to largest.)"
     )
     if certified:
         worst = float(np.nanmax(certificates))
         caption += (
-            " The certificate is a proven bound on how far a plan is from the best one, times γ. The largest was "
+            " The certificate is γ times a proven bound on how far a plan is from the best one. The largest was "
             f"{number(worst)}, {'within' if worst <= allowed else 'above'} the 1/(16T) = {number(allowed)} that the "
             "theorem asks for (dashed)."
         )
-    return Figure(name=f"{contest.name}-exploration", title=f"How much {hero} explores", caption=caption, canvas=drawn)
+    return Figure(
+        name=f"{scenario.name}-exploration", title=f"How much {focus} explores", caption=caption, canvas=drawn
+    )
 
 
-def model_errors(contest: Contest) -> Figure | None:
-    """Draw the summed errors of the hero's model under what its oracles' bounds allow."""
-    hero, theory = contest.hero, contest.theory
-    if not contest.known(hero, "reward_error"):
+def model_errors(scenario: Scenario) -> Figure | None:
+    """Draw the summed errors of its model, and what the bounds of its oracles allow."""
+    focus, theory = scenario.focus, scenario.theory
+    if not scenario.known(focus, "reward_error"):
         return None
-    sums = {name: contest.curves(hero, f"cumulative_{name}") for name in ERRORS}
+    sums = {name: scenario.curves(focus, f"cumulative_{name}") for name in ERRORS}
     wrong = [name for name, (_, values) in sums.items() if values.max() > NO_REGRET]
     if not wrong:
         return None
@@ -161,9 +164,9 @@ def model_errors(contest: Contest) -> Figure | None:
         for part, name in zip(axes, wrong, strict=True):
             (episodes, values), (label, words) = sums[name], ERRORS[name]
             shown, mean = thinned(len(episodes), geometric=True), values.mean(axis=0)
-            look = looks(contest.everyone)[hero].line(len(shown))
-            part.plot(episodes[shown], mean[shown], label=f"errors of {hero}, summed", **look)
-            told.append(f"{number(mean[-1])} of {words}")
+            look = looks(scenario.everyone)[focus].line(len(shown))
+            part.plot(episodes[shown], mean[shown], label=f"errors of {focus}, summed", **look)
+            told.append(f"{number(mean[-1])} in {words}")
             if theory is not None:
                 allowed = getattr(theory, name)
                 part.axhline(allowed, label="allowed by bound", **ALLOWED)
@@ -173,14 +176,12 @@ def model_errors(contest: Contest) -> Figure | None:
         axes[-1].set_xlabel("episode")
         legend(drawn, axes[0])
     caption = (
-        f"{hero} learns a model through two regression oracles. Along its own paths, over all episodes, it adds up to "
-        f"{listing(told)}. A curve that has become flat means a model that is right wherever the agent still goes."
+        f"{focus} learns a model through two regression oracles. Where its policies lead, the errors of all episodes "
+        f"add up to {listing(told)}. A flat curve means that the model is now right wherever the agent goes."
     )
-    caption += "".join(
-        f" The {ERRORS[name][0]} of this world are known, without error." for name in sums if name not in wrong
-    )
+    caption += "".join(f" The {ERRORS[name][0]} of this world are known." for name in sums if name not in wrong)
     if theory is None:
         caption += " These oracles have no proven bound to compare with."
     return Figure(
-        name=f"{contest.name}-errors", title=f"How wrong the model of {hero} is", caption=caption, canvas=drawn
+        name=f"{scenario.name}-errors", title=f"How wrong the model of {focus} is", caption=caption, canvas=drawn
     )

@@ -1,10 +1,9 @@
-"""Is one agent better than another? Over shared seeds: for a number of seeds fixed before, and for one that is not.
+"""Is one agent better than another on the same seeds? Tests for a fixed number of seeds, and for one left open.
 
-All of it rests on one assumption, and no other: two agents that are equally good, run on the same seed, give
-differences whose signs are fair coins once their sizes are known (symmetry about zero). No Gaussian, no finite
-variance, no two seeds alike in distribution: seeds of several worlds may stand side by side. What few seeds can say is
-bounded by the coins: R seeds have no two-sided p-value below 2^(1-R), so fewer than 6 never reach 0.05. Differences
-of total regret up to 10⁻⁹ are rounding, and count as none.
+There is a single assumption: if two agents are equally good, their difference on a seed is as likely positive as
+negative, given its size (symmetry about zero). It need not be Gaussian, nor have finite variance, nor the same
+distribution on every seed: seeds of several worlds may be combined. R seeds have no two-sided p-value below 2^(1-R), so
+fewer than 6 never reach 0.05. Differences of total regret up to 10⁻⁹ are rounding, and count as none.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import enum
 import itertools
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,23 +20,26 @@ from numpy.typing import ArrayLike
 from omg_cmdp.reports.statistics import NO_REGRET, finite_table
 from omg_cmdp.validation import FloatArray, probability, seed_number
 
+if TYPE_CHECKING:
+    import pandas
+
 EXACT_UP_TO = 14
-"""So many seeds have all 2^14 sign patterns tried; half of them, as the other half says the same."""
+"""Up to this many seeds all sign patterns are tried: half of 2^14, as the other half says the same."""
 BETS = (0.25, 0.5, 1.0, 2.0)
-"""What `enough_seeds` bets on a seed, in parts of the size of its difference: small bets win small differences."""
+"""What `enough_seeds` bets on a seed, as multiples of x: small bets detect small differences."""
 
 
 class PairedTest(NamedTuple):
-    """The mean difference over seeds, and how surprising it is if signs are fair coins."""
+    """The mean difference over seeds, and its p-value if signs are fair coins."""
 
     difference: float
     p: float
     exact: bool
-    """Whether all sign patterns were tried, or some of them."""
+    """Whether all sign patterns were tried, or only some."""
 
 
 class Comparison(NamedTuple):
-    """Two agents: the mean of first minus second; p-values alone, and among all comparisons made."""
+    """Two agents: the mean of first minus second; its p-value, alone and corrected for all comparisons."""
 
     first: str
     second: str
@@ -59,9 +61,9 @@ class Decision(NamedTuple):
 
     verdict: Verdict
     seeds: int
-    """How many decided it, or all that there are."""
+    """How many decided it; all of them if nothing is decided."""
     more: int
-    """A guess of how many more will decide it if they go on like this; 0 when decided. It may be wrong; `verdict` is
+    """A guess of how many more will decide it if they are like these; 0 when decided. It may be wrong; `verdict` is
     safe however many follow."""
     evidence: float
     """The capital of the better of the two bets; 2/(1 - level) decides."""
@@ -85,15 +87,15 @@ def paired_test(differences: ArrayLike, *, seed: int = 0) -> PairedTest:
 def compare_all(
     regrets: Mapping[str, ArrayLike], *, against: str | None = None, seed: int = 0
 ) -> tuple[Comparison, ...]:
-    """Return the comparisons of every two agents, or of each one with `against`, with p-values for all of them at once.
+    """Return the comparisons of every two agents, or of each one with `against`, with corrected p-values.
 
-    `regrets` has the regrets of every agent, (R,), the same seeds in the same order. The chance that some pair of equal
-    agents has an adjusted p of at most α is at most α, whichever agents are equal and R being anything: maxT step-down
-    (Westfall and Young 1993) with one sign per seed for all pairs, so that what agents share in a seed is kept (Romano
-    and Wolf 2005). The coin is now about all differences of equal agents in a seed together: both signs of that vector
-    are as likely. Agents that are equal and skewed can break it when there are three or more; the error measured then
-    is at most 0.056 for 0.05. Rejected: Holm, which does without, but multiplies the least p possible by the number of
-    pairs, and could never tell 10 agents apart with 10 seeds.
+    `regrets` has the regrets of every agent, (R,), on the same seeds in the same order. The chance that some pair of
+    equal agents has an adjusted p of at most α is at most α, whichever agents are equal and whatever R: maxT step-down
+    (Westfall and Young 1993) with one sign per seed for all pairs, which keeps what agents share in a seed (Romano and
+    Wolf 2005). The assumption is now about all differences of equal agents on a seed together: both signs of that
+    vector are equally likely. Three or more agents that are equal and skewed can break it; the error measured then is
+    at most 0.056 for 0.05. Rejected: Holm, which does not need this, but multiplies the least possible p by the number
+    of pairs, and could never tell 10 agents apart with 10 seeds.
 
     >>> [comparison] = compare_all({"omg": [1, 2, 1, 2, 1, 2], "greedy": [3, 3, 3, 4, 3, 8]})
     >>> comparison.difference, comparison.adjusted
@@ -106,7 +108,7 @@ def compare_all(
     if against is not None and against not in names:
         raise ValueError(f"`against` must be one of {', '.join(names)}, got {against!r}")
     pairs = [(i, j) for i, j in itertools.combinations(range(len(names)), 2) if against in (None, names[i], names[j])]
-    # What is compared against others comes first, so that the sign is the same for all.
+    # `against` comes first in every pair, so that signs mean the same.
     pairs = [(j, i) if names[j] == against else (i, j) for i, j in pairs]
     differences = np.stack([rows[i] - rows[j] for i, j in pairs], axis=1)
     alone, adjusted = _step_down(differences, seed_number(seed))
@@ -115,14 +117,14 @@ def compare_all(
 
 
 def _step_down(differences: FloatArray, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Return the p-values of the columns of `differences` (R, M), each alone and all together."""
+    """Return the p-values of the columns of `differences` (R, M), alone and corrected."""
     differences = np.where(np.abs(differences) > NO_REGRET, differences, 0.0)
-    sizes = np.linalg.norm(differences, axis=0)  # the same for all signs: columns become comparable, p-values stay
+    sizes = np.linalg.norm(differences, axis=0)  # independent of the signs: makes columns comparable, keeps p-values
     columns = np.divide(differences, sizes, out=np.zeros_like(differences), where=sizes > 0.0)
     statistics = np.abs(_signs(len(differences), seed) @ columns)
     seen = statistics[0] - 1e-12  # the same sum in another order is a tie
     alone = np.asarray((statistics >= seen).mean(axis=0))
-    # From the largest statistic down, each among itself and those below it; none gets ahead of one above.
+    # From the largest statistic down: each is compared with itself and those below; p-values never decrease.
     order = np.argsort(-seen, kind="stable")
     among = np.maximum.accumulate(statistics[:, order[::-1]], axis=1)[:, ::-1]
     adjusted = np.empty_like(alone)
@@ -131,7 +133,7 @@ def _step_down(differences: FloatArray, seed: int) -> tuple[FloatArray, FloatArr
 
 
 def _signs(seeds: int, seed: int) -> FloatArray:
-    """Return the sign patterns to try, (F, R), the one seen (all +) first; no pattern needs its opposite as well."""
+    """Return the sign patterns to try, (F, R), the one seen (all +) first; opposites would say the same."""
     if seeds <= EXACT_UP_TO:
         bits = np.arange(2 ** (seeds - 1))[:, None] >> np.arange(seeds) & 1  # the last sign stays +
     else:
@@ -141,7 +143,7 @@ def _signs(seeds: int, seed: int) -> FloatArray:
 
 
 def enough_seeds(differences: ArrayLike, level: float = 0.95) -> Decision:
-    """Return which agent is better as soon as the seeds say so; look after every seed, stop whenever you like.
+    """Return which agent is better as soon as the seeds show it; look after every seed, stop whenever you like.
 
     `differences` (R,) are regrets, first agent minus second, in the order in which the seeds were run. Two gamblers
     start with 1 each; one bets on +, one on -. With x_i = d_i / √(mean of d_1², …, d_i²), which has the sign of d_i,
@@ -155,7 +157,7 @@ def enough_seeds(differences: ArrayLike, level: float = 0.95) -> Decision:
     the wrong verdict at most half of that. (Test martingales for symmetry: de la Peña 1999; Ramdas, Ruf, Larsson and
     Koolen 2020.) Of m pairs watched at once, use the level 1 - (1 - level)/m.
 
-    Measured, 95 %, Gaussian differences: a mean of 2, 1 and 0.5 standard deviations is decided by half of the studies
+    Measured, 95 %, Gaussian differences: for a mean of 2, 1 and 0.5 standard deviations, half of all studies decide
     within 8, 12 and 35 seeds; 7 is the least. Rejected: tests in stages (AdaStop: Mathieu et al. 2023), which need
     their number of looks in advance.
 
@@ -174,7 +176,7 @@ def enough_seeds(differences: ArrayLike, level: float = 0.95) -> Decision:
         winner = int(np.argmax(reached[:, when]))
         return Decision((Verdict.FIRST, Verdict.SECOND)[winner], when + 1, 0, math.exp(mixed[winner, when]))
     seeds, growth = len(differences), float(capital[..., -1].max()) / len(differences)
-    most = max(seeds, 10)  # no more than twice the seeds at a time: the guess is rough
+    most = max(seeds, 10)  # suggests at most twice the seeds at a time, as the guess is rough
     needed = math.ceil((to_reach + math.log(len(BETS))) / growth) - seeds if growth > 0.0 else most
     return Decision(Verdict.UNDECIDED, seeds, min(max(needed, 1), most), math.exp(mixed[:, -1].max()))
 
@@ -187,3 +189,22 @@ def log_capital(differences: FloatArray) -> FloatArray:
     # e^y / cosh y = 2 / (1 + e^(-2y))
     gains = math.log(2.0) - np.logaddexp(0.0, -2.0 * np.array(BETS)[:, None] * x[..., None, :])
     return np.asarray(np.cumsum(gains, axis=-1))
+
+
+def compare_runs(runs: pandas.DataFrame, *, against: str | None = None) -> list[dict[str, Any]]:
+    """Return a record for each world, adversary and pair of agents: `compare_all` and `enough_seeds` on their regrets.
+
+    `runs` has a row for each run, as in `Results`. Only seeds that all agents have finished count.
+    """
+    records = []
+    for (world, adversary), group in runs.groupby(["world", "adversary"], sort=False):
+        regrets = group.pivot_table(index="seed", columns="agent", values="regret", sort=False).dropna()
+        pairs = compare_all({str(agent): regrets[agent] for agent in regrets}, against=against)
+        for pair in pairs:
+            difference = (regrets[pair.first] - regrets[pair.second]).sort_index()
+            decision = enough_seeds(difference, 1.0 - 0.05 / len(pairs))  # corrected for the number of pairs
+            verdict = decision.verdict.value.replace("The first agent", pair.first)
+            verdict = verdict.replace("The second agent", pair.second)
+            labels = {"world": str(world), "adversary": str(adversary)}
+            records.append({**labels, **pair._asdict(), "sequential": verdict, "more_seeds": decision.more})
+    return records

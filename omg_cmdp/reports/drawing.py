@@ -1,9 +1,9 @@
 """How figures look, and how they become SVG for a page and PDF for a paper.
 
-A figure is as wide as a column of print and as a phone: 9-point text stays readable at 400 pixels, and a wide screen
-shows three side by side. Colours are those of Okabe and Ito, which the colour-blind can tell apart; every curve has a
-line style and a marker of its own besides. The ink of axes and text becomes `currentColor` in SVG, so that a page in
-dark mode draws them light.
+A figure is as wide as a printed column or a phone: 9-point text stays readable at 400 pixels, and a wide screen shows
+three side by side. The colours are those of Okabe and Ito, which colour-blind readers can tell apart; every curve also
+has its own line style and marker. The ink of axes and text becomes `currentColor` in SVG, so that dark mode draws them
+light.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 LINES = ("-", (0, (5, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (1, 1)), (0, (8, 2, 1, 2, 1, 2)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 POINTS = 400
-"""A curve is drawn through at most so many points."""
+"""The most points that a curve is drawn through."""
 WIDTH, HEIGHT = 4.0, 2.8
 """In inches."""
 
@@ -68,12 +68,12 @@ class Figure:
     """Of its files."""
     title: str
     caption: str
-    """What is seen, in words."""
+    """What it shows, in words."""
     canvas: Any
     """The figure of matplotlib."""
 
     def svg(self) -> str:
-        """Return the picture for a page: no prologue, no links, names of its own; the same bytes for the same data."""
+        """Return the picture for a page: no prologue, no links, unique ids; the same bytes for the same data."""
         with _style(f"omg-cmdp {self.name}"), io.StringIO() as file:
             self.canvas.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
             return _inline(file.getvalue(), self.name, self.title)
@@ -101,7 +101,7 @@ class Look(NamedTuple):
 
 
 def looks(names: Iterable[str]) -> dict[str, Look]:
-    """Return a look for every name, no two alike among the first 210; the first stands out."""
+    """Return a look for every name; the first stands out, and no two of the first 210 are alike."""
     return {
         name: Look(
             color=COLOURS[i % len(COLOURS)],
@@ -133,7 +133,7 @@ def canvas(rows: int = 1, *, height: float = HEIGHT) -> Iterator[tuple[Any, list
         drawn = Canvas(figsize=(WIDTH, height))
         FigureCanvasAgg(drawn)
         yield drawn, list(np.atleast_1d(drawn.subplots(rows, sharex=True)))
-        drawn.draw_without_rendering()  # finds the places of everything, once for all formats
+        drawn.draw_without_rendering()  # fixes the layout, once for all formats
         drawn.set_layout_engine("none")
 
 
@@ -146,7 +146,7 @@ def logarithmic(*axes: Any) -> None:
 
 
 def legend(drawn: Any, axes: Any, *, columns: int = 2, title: str | None = None) -> None:
-    """Put the legend below the axes, and make the figure as much higher."""
+    """Put the legend below the axes, and make the figure taller to fit it."""
     handles, labels = axes.get_legend_handles_labels()
     rows = -(-len(labels) // columns) + (title is not None)
     drawn.set_figheight(drawn.get_figheight() + 0.18 * rows)
@@ -155,7 +155,7 @@ def legend(drawn: Any, axes: Any, *, columns: int = 2, title: str | None = None)
 
 
 def thinned(count: int, *, geometric: bool = False) -> NDArray[np.int64]:
-    """Return the places of at most `POINTS` of `count` points, the first and the last among them."""
+    """Return the indices of at most `POINTS` of `count` points, among them the first and the last."""
     if count <= POINTS:
         return np.arange(count)
     spaced = np.geomspace(1, count, POINTS) - 1.0 if geometric else np.linspace(0, count - 1, POINTS)
@@ -174,7 +174,7 @@ def stacked(parts: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
 
 
 def _inline(text: str, name: str, title: str) -> str:
-    """Return the <svg> element alone, to be put in a page beside others."""
+    """Return only the <svg> element, for a page that has others too."""
     body = text[text.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     body = re.sub(r"<!--.*?-->\s*", "", body)

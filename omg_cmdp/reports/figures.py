@@ -1,6 +1,6 @@
-"""Figures that compare the agents of a contest, each with a caption that says what is seen in it.
+"""Figures that compare the agents of a scenario, each with a caption that says what it shows.
 
-All are about the exact regret of the policies that were played: V* - V^π, computed in the true MDP and not estimated.
+All show the exact regret of the policies played: V* - V^π, computed in the true MDP and not estimated.
 """
 
 from __future__ import annotations
@@ -9,40 +9,40 @@ import math
 
 import numpy as np
 
-from omg_cmdp.reports.contests import Contest, regret_interval
 from omg_cmdp.reports.drawing import INK, Figure, canvas, legend, logarithmic, looks, thinned
 from omg_cmdp.reports.formats import count, estimate, hundredths, listing, number, plural
+from omg_cmdp.reports.scenarios import Scenario, regret_interval
 from omg_cmdp.reports.statistics import NO_REGRET, Band, fitted_slope, simultaneous_band
 from omg_cmdp.validation import FloatArray
 
 REFERENCE = {"color": INK, "linewidth": 0.9, "linestyle": (0, (1, 2))}
 CROWDED = 5.0
-"""A curve that ends higher than so many times the hero's leaves the picture, so that there is room for the others."""
+"""A curve that ends this many times as high as that of the agent in focus is cut off, to leave room for the others."""
 SPREAD = 20.0
 """Totals that differ by more than this factor are drawn on a logarithmic axis."""
 
 
-def comparing_figures(contest: Contest) -> list[Figure]:
+def comparing_figures(scenario: Scenario) -> list[Figure]:
     """Return the figures that compare agents, in the order of a report."""
-    drawn = [totals(contest), regret(contest)]
-    return [*drawn, rates(contest)] if contest.episodes > 1 else drawn
+    drawn = [totals(scenario), regret(scenario)]
+    return [*drawn, rates(scenario)] if scenario.episodes > 1 else drawn
 
 
-def totals(contest: Contest) -> Figure:
+def totals(scenario: Scenario) -> Figure:
     """Draw the total regret of each agent: the seeds, their mean, and its interval."""
-    agents, dressed = contest.agents, looks(contest.everyone)
-    ends = {agent: contest.finals[agent].to_numpy() for agent in agents}
-    smallest, largest = float(contest.finals.min(axis=None)), float(contest.finals.max(axis=None))
+    agents, styles = scenario.agents, looks(scenario.everyone)
+    ends = {agent: scenario.finals[agent].to_numpy() for agent in agents}
+    smallest, largest = float(scenario.finals.min(axis=None)), float(scenario.finals.max(axis=None))
     wide = 0.0 < SPREAD * smallest < largest
     with canvas(height=0.8 + 0.28 * len(agents)) as (drawn, (axes,)):
         for place, (agent, values) in enumerate(ends.items()):
-            color, (mean, low, high) = dressed[agent].color, regret_interval(values)
+            color, (mean, low, high) = styles[agent].color, regret_interval(values)
             axes.plot(values, np.full(len(values), place), "|", color=color, alpha=0.7, markersize=10)
             axes.plot([max(low, 0.5 * smallest) if wide else low, high], [place, place], color=color, linewidth=2.5)
-            axes.plot(mean, place, dressed[agent].marker, color=color, markersize=7)
+            axes.plot(mean, place, styles[agent].marker, color=color, markersize=7)
         axes.set_yticks(range(len(agents)), agents)
         axes.set_ylim(len(agents) - 0.5, -0.5)
-        axes.set_xlabel(f"total regret after {count(contest.episodes)} episodes")
+        axes.set_xlabel(f"total regret after {count(scenario.episodes)} episodes")
         axes.grid(visible=False, axis="y")
         if wide:
             logarithmic(axes.xaxis)
@@ -50,106 +50,107 @@ def totals(contest: Contest) -> Figure:
     caption = f"{agents[0]} lost least: {estimate(*best)}."
     if len(agents) > 1 and best.mean > 0.0:
         caption += f" {agents[-1]} lost most: {number(worst)}, {number(worst / best.mean)} times as much."
-    caption += " Strokes are the seeds, the marker is their mean, the bar its interval."
+    caption += " Each stroke is a seed, the marker is their mean, the bar its 95 % interval."
     if wide:
         caption += " The axis is logarithmic."
-    return Figure(name=f"{contest.name}-totals", title="Total regret by agent", caption=caption, canvas=drawn)
+    return Figure(name=f"{scenario.name}-totals", title="Total regret by agent", caption=caption, canvas=drawn)
 
 
-def regret(contest: Contest) -> Figure:
-    """Draw cumulative regret with simultaneous bands, and √t growth beside the hero's curve."""
-    hero, dressed, ends = contest.hero, looks(contest.everyone), contest.finals.mean()
-    out = [agent for agent in contest.agents if ends[agent] > CROWDED * ends[hero]]
-    bands = {agent: _band(contest, agent) for agent in contest.agents}
-    episodes, band = bands[hero]
-    quarter = int(np.searchsorted(episodes, contest.episodes / 4.0))
+def regret(scenario: Scenario) -> Figure:
+    """Draw cumulative regret with simultaneous bands, and √t growth beside the curve of the agent in focus."""
+    focus, styles, ends = scenario.focus, looks(scenario.everyone), scenario.finals.mean()
+    out = [agent for agent in scenario.agents if ends[agent] > CROWDED * ends[focus]]
+    bands = {agent: _band(scenario, agent) for agent in scenario.agents}
+    episodes, band = bands[focus]
+    quarter = int(np.searchsorted(episodes, scenario.episodes / 4.0))
     grown = band.mean[quarter] * np.sqrt(episodes / episodes[quarter])
     with canvas() as (drawn, (axes,)):
         for agent, (at, each) in bands.items():
             if agent not in out:
-                axes.fill_between(at, each.low, each.high, color=dressed[agent].color, alpha=0.18, linewidth=0)
-            axes.plot(at, each.mean, label=agent, **dressed[agent].line(len(at)))
+                axes.fill_between(at, each.low, each.high, color=styles[agent].color, alpha=0.18, linewidth=0)
+            axes.plot(at, each.mean, label=agent, **styles[agent].line(len(at)))
         axes.plot(episodes, grown, label="√t growth", **REFERENCE)
         axes.set(xlabel="episode", ylabel="cumulative regret", xlim=(0, None), ylim=(0, None))
-        if out and ends[hero] > 0.0:
+        if out and ends[focus] > 0.0:
             tops = [np.nanmax([each.mean, each.high]) for agent, (_, each) in bands.items() if agent not in out]
-            axes.set_ylim(0, 1.05 * max(2.0 * ends[hero], *tops))
+            axes.set_ylim(0, 1.05 * max(2.0 * ends[focus], *tops))
         legend(drawn, axes)
-    caption = f"{_apart(contest, bands)} {_late(hero, *contest.curves(hero, 'cumulative_regret'))}"
+    caption = f"{_apart(scenario, bands)} {_late(focus, *scenario.curves(focus, 'cumulative_regret'))}"
     if out:
         left = listing([f"{agent} ({number(ends[agent])})" for agent in out])
-        caption += f" {left} {'leaves' if len(out) == 1 else 'leave'} the picture at the top."
-    caption += f" Lines are means over {plural(len(contest.finals), 'seed')}"
-    caption += "; each band holds a whole true curve with 95 % confidence." if len(contest.finals) > 1 else "."
-    return Figure(name=f"{contest.name}-regret", title="Cumulative regret", caption=caption, canvas=drawn)
+        caption += f" {left} {'is' if len(out) == 1 else 'are'} cut off at the top."
+    caption += f" Lines are means over {plural(len(scenario.finals), 'seed')}"
+    caption += "; each band holds the whole true curve with 95 % confidence." if len(scenario.finals) > 1 else "."
+    return Figure(name=f"{scenario.name}-regret", title="Cumulative regret", caption=caption, canvas=drawn)
 
 
-def _band(contest: Contest, agent: str) -> tuple[FloatArray, Band]:
-    episodes, values = contest.curves(agent, "cumulative_regret")
+def _band(scenario: Scenario, agent: str) -> tuple[FloatArray, Band]:
+    episodes, values = scenario.curves(agent, "cumulative_regret")
     shown = thinned(len(episodes))
     return episodes[shown], simultaneous_band(values[:, shown], increasing=True)
 
 
-def _apart(contest: Contest, bands: dict[str, tuple[FloatArray, Band]]) -> str:
-    """Return whether the bands of the hero and of its best rival part, and when."""
-    if not contest.rivals:
-        return f"{contest.hero} played alone."
-    hero, rival = contest.hero, contest.rivals[0]
-    (episodes, own), (_, its) = bands[hero], bands[rival]
+def _apart(scenario: Scenario, bands: dict[str, tuple[FloatArray, Band]]) -> str:
+    """Return whether the bands of the agent in focus and of its best rival separate, and when."""
+    if not scenario.rivals:
+        return f"{scenario.focus} played alone."
+    focus, rival = scenario.focus, scenario.rivals[0]
+    (episodes, own), (_, its) = bands[focus], bands[rival]
     below, above = own.high < its.low, own.low > its.high
     apart = below if own.mean[-1] < its.mean[-1] else above
-    if len(contest.finals) == 1:
-        return f"A single seed does not tell {hero} and its best rival, {rival}, apart from luck."
+    if len(scenario.finals) == 1:
+        return f"A single seed does not tell whether {focus} or its best rival, {rival}, is better."
     if not apart[-1]:
-        return f"At the end the bands of {hero} and of its best rival, {rival}, overlap: this does not tell them apart."
+        return (
+            f"At the end the bands of {focus} and its best rival, {rival}, overlap: this does not tell which is better."
+        )
     since = len(apart) - int(np.argmin(apart[::-1])) if not apart.all() else 0
     side = "below" if apart is below else "above"
-    return (
-        f"From episode {count(round(episodes[since]))} on the band of {hero} is {side} that of its best rival, {rival}."
-    )
+    episode = count(round(episodes[since]))
+    return f"From episode {episode} on, the band of {focus} is {side} that of its best rival, {rival}."
 
 
-def _late(hero: str, episodes: FloatArray, values: FloatArray) -> str:
-    """Return how much of the total fell into the last half."""
+def _late(focus: str, episodes: FloatArray, values: FloatArray) -> str:
+    """Return how much of the total was lost in the last half."""
     mean = values.mean(axis=0)
     if mean[-1] <= NO_REGRET:
-        return f"{hero} lost nothing."
+        return f"{focus} lost nothing."
     late = 1.0 - mean[np.searchsorted(episodes, episodes[-1] / 2.0)] / mean[-1]
     return (
-        f"{hero} lost {late:.0%} of its total in the last half of the episodes; √t growth (dotted, through its value a "
-        f"quarter of the way) would make it {1.0 - math.sqrt(0.5):.0%}, an agent that never learns loses 50%."
+        f"{focus} lost {late:.0%} of its total in the last half of the episodes. With √t growth (dotted, through its "
+        f"value after a quarter of them) it would be {1.0 - math.sqrt(0.5):.0%}; an agent that never learns loses 50%."
     ).replace("%", " %")
 
 
-def rates(contest: Contest) -> Figure:
+def rates(scenario: Scenario) -> Figure:
     """Draw the mean curves on logarithmic axes, where a power of t is a straight line, with the slopes fitted."""
-    dressed, slopes = looks(contest.everyone), {}
+    styles, slopes = looks(scenario.everyone), {}
     with canvas() as (drawn, (axes,)):
-        for agent in contest.agents:
-            episodes, values = contest.curves(agent, "cumulative_regret")
+        for agent in scenario.agents:
+            episodes, values = scenario.curves(agent, "cumulative_regret")
             mean, shown = values.mean(axis=0), thinned(len(episodes), geometric=True)
             slopes[agent] = slope, low, high, *_ = fitted_slope(values, episodes=episodes)
             label = f"{agent}: {hundredths(slope)}"
             label += "" if math.isnan(low) else f" ({hundredths(low)} to {hundredths(high)})"
             positive = np.where(mean > NO_REGRET, mean, np.nan)
-            axes.plot(episodes[shown], positive[shown], label=label, **dressed[agent].line(len(shown)))
-            if agent == contest.hero and mean[-1] > NO_REGRET:
+            axes.plot(episodes[shown], positive[shown], label=label, **styles[agent].line(len(shown)))
+            if agent == scenario.focus and mean[-1] > NO_REGRET:
                 guide = mean[-1] * np.sqrt(np.array([episodes[0], episodes[-1]]) / episodes[-1])
                 axes.plot([episodes[0], episodes[-1]], guide, **REFERENCE)
         axes.set(xlabel="episode", ylabel="cumulative regret")
         logarithmic(axes.xaxis, axes.yaxis)
         legend(drawn, axes, columns=1, title="slope and its 95 % interval")
-    slope, low, high, *_ = slopes[contest.hero]
+    slope, low, high, *_ = slopes[scenario.focus]
     if high < 0.5:
-        verdict = "slower than √t, the rate that the theorem promises"
+        verdict = "slower than √t, the rate of the theorem"
     elif low > 0.5:
-        verdict = "faster, so far, than √t, the rate that the theorem promises in the long run"
+        verdict = "faster so far than √t, the rate that the theorem promises in the long run"
     else:
-        verdict = "not to be told from √t, the rate that the theorem promises"
+        verdict = "consistent with √t, the rate of the theorem"
     caption = (
-        "On these axes the slope tells how regret grows: 1 if an agent never learns, ½ like √t (dotted), 0 if it has "
-        f"learned all. Over the last half of the episodes {contest.hero} has slope "
+        "On these axes the slope shows how regret grows: 1 for an agent that never learns, ½ for √t (dotted), 0 for "
+        f"one that has learned everything. Over the last half of the episodes {scenario.focus} has slope "
         f"{estimate(slope, low, high, hundredths)}: "
-        f"{verdict}. The slopes of all agents, with their intervals, are in the legend."
+        f"{verdict}. The legend has the slopes of all agents, with their intervals."
     )
-    return Figure(name=f"{contest.name}-rates", title="How fast regret grows", caption=caption, canvas=drawn)
+    return Figure(name=f"{scenario.name}-rates", title="How fast regret grows", caption=caption, canvas=drawn)

@@ -1,4 +1,4 @@
-"""Numbers and lists as a reader expects them in a sentence."""
+"""Numbers and lists as text for people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ THIN = "\N{NARROW NO-BREAK SPACE}"
 
 
 def number(value: float) -> str:
-    r"""Return three digits that count: no more than a reader can use.
+    r"""Return three significant digits.
 
     >>> [number(x) for x in (0.0, 0.01234, 3.0, 41.26, 2627.4, -7.5e-9, 3.8e6, float("nan"))]
     ['0', '0.0123', '3.00', '41.3', '2\u202f627', '−7.5·10⁻⁹', '3.8·10⁶', '–']
@@ -49,7 +49,7 @@ def power(value: float, _: object = None) -> str:
 
 
 def count(value: int) -> str:
-    r"""Return an integer with its thousands apart.
+    r"""Return an integer with its thousands set apart.
 
     >>> count(12345)
     '12\u202f345'

@@ -25,7 +25,7 @@ class Band(NamedTuple):
     low: FloatArray
     high: FloatArray
     critical: float
-    """Student's quantile would stand here if a single point were asked about."""
+    """For a single point this would be Student's quantile."""
 
 
 class Interval(NamedTuple):
@@ -45,7 +45,7 @@ class Slope(NamedTuple):
     by_seed: FloatArray
     """The slope of each seed; NaN where it has none."""
     left_out: int
-    """How many seeds have none: their regret is zero at some of the points, and not at all."""
+    """How many seeds have none: their regret is zero at some points and not at others."""
 
 
 class Rate(NamedTuple):
@@ -58,7 +58,7 @@ class Rate(NamedTuple):
     left_out: int
     expected: float
     refuted: bool
-    """Whether regret grows faster than the theorem's exponent, beyond chance; growing slower refutes no upper bound."""
+    """Whether regret grows faster than the theorem's exponent, beyond chance; slower growth refutes no upper bound."""
 
 
 def finite_table(name: str, value: ArrayLike, dimensions: int) -> FloatArray:
@@ -102,25 +102,25 @@ def simultaneous_band(curves: ArrayLike, level: float = 0.95, *, increasing: boo
     """Return a band that covers the whole mean curve with probability `level`; `curves` is (R, T'), a row per seed.
 
     The band is mean ± u·(standard error), its u above Student's quantile so that max_k |T_k| ≤ u over all points, T_k
-    being the t-statistic of point k. What is ever out of a band is so at the first point, or steps out of it later:
+    being the t-statistic of point k. A curve that leaves the band is outside at the first point, or steps out later:
 
         P(max_k |T_k| > u) ≤ p(u) + Σ_k min{p(u), (θ_k/π)·(1 + u²/ν)^(-(ν-1)/2)},   p(u) = P(|t_ν| > u),   ν = R - 1,
 
     if seeds are independent copies of one Gaussian process: θ_k is the angle between the errors of all seeds at points
     k and k + 1, and the second term is the chance that the arc between them crosses ±u, as the direction of (1, …, 1)
     is uniform against them. For smooth curves this is the tube formula (Hotelling 1939; Naiman 1986), or the kinematic
-    formula of t-processes (Telschow and Schwartzman 2022); rough ones fall back on Bonferroni, step by step. u solves
-    for 1 - `level`, with the angles of the residuals, which for small steps and R ≥ 3 are right in the mean.
+    formula of t-processes (Telschow and Schwartzman 2022); rough ones fall back on Bonferroni, step by step. u makes
+    this 1 - `level`, with the angles of the residuals, which for small steps and R ≥ 3 are right on average.
 
     Measured, 95 %, with 5, 10 or 30 seeds: Gaussian curves are covered 95 to 97 times in 100, smooth or rough, by a
-    band at most a tenth wider than it must be; it is wide if seeds are few (u near 8.5, 4.5 and 3.4 for a random walk).
-    Skewed (log-normal) seeds are covered 90 to 92 times. No band knows of what no seed showed: if one seed in five
-    fails badly, 68, 89 and 96 times. Rejected, for 5 seeds: resampling them (u near 60) and random signs (91 times).
-    Thin the points before, to some hundred: more of them only widen the band of a rough curve.
+    band at most a tenth wider than necessary; it is wide if seeds are few (u near 8.5, 4.5 and 3.4 for a random walk).
+    Skewed (log-normal) seeds are covered 90 to 92 times. No band can cover what no seed has shown: if one seed in five
+    fails badly, it covers 68, 89 and 96 times. Rejected, for 5 seeds: resampling them (u near 60) and random signs (91
+    times). Thin the points first, to a few hundred: more only widen the band of a rough curve.
 
-    `increasing` says that the true mean starts at zero or above and never falls, as cumulative regret does: the band
-    then loses, at no risk, whatever contradicts that; and between two points it holds from the one's low to the
-    other's high.
+    `increasing` says that the true mean starts at zero or above and never falls, as cumulative regret does. Then the
+    parts of the band that contradict this are cut off, at no risk; and between two points the band reaches from the low
+    of the one to the high of the other.
     """
     from scipy.special import stdtr, stdtrit  # imported with the first use: the package's import stays light
 
@@ -132,7 +132,7 @@ def simultaneous_band(curves: ArrayLike, level: float = 0.95, *, increasing: boo
         return Band(mean, nothing, nothing.copy(), np.nan)
     residuals = curves - mean
     lengths = np.linalg.norm(residuals, axis=0)
-    spread = lengths > 1e-12 * np.abs(curves).max()  # where all seeds agree there is nothing to cover
+    spread = lengths > 1e-12 * np.abs(curves).max()  # where all seeds agree, there is nothing to cover
     directions = residuals[:, spread] / lengths[spread]
     cosines = np.abs(np.einsum("rk,rk->k", directions[:, 1:], directions[:, :-1]))
     angles = np.arccos(np.minimum(cosines, 1.0)) / np.pi
@@ -160,12 +160,12 @@ def fitted_slope(
     """Return the slope of log regret in log t over t ≥ `from_fraction`·T: the a of a regret that grows like t^a.
 
     `curves` (R, T') is the cumulative regret, a row per seed, at `episodes` (T',), which are 1..T' if not given. Least
-    squares for every seed, each point weighed by its share of the log t axis, so that a thinned log has the slope of
+    squares for every seed, each point weighted by its share of the log t axis, so that a thinned log has the slope of
     the whole one; then Student's interval over the slopes of the seeds, as points of one curve are far from
     independent. It is about the mean slope over this window, which need not be the exponent at infinity.
 
-    A curve without regret in the window is flat: slope 0. One that has its first regret inside of the window has no
-    slope; `left_out` counts such seeds, and the interval is without them.
+    A curve without regret in the window is flat: slope 0. One whose first regret falls inside the window has no slope;
+    `left_out` counts such seeds, and the interval leaves them out.
 
     >>> t = np.arange(1, 1001)
     >>> fitted_slope([t**0.5, 2 * t**0.5, 3 * t**0.75]).by_seed.round(6).tolist()
@@ -210,12 +210,12 @@ def _log_slopes(log_x: FloatArray, table: FloatArray, weights: FloatArray) -> Fl
     """Return the weighted least-squares slope of log(row) in `log_x`, for every row of `table` (R, K)."""
     some = table > NO_REGRET
     logs = np.log(np.where(some, table, np.nan))
-    logs[~some.any(axis=1)] = 0.0  # no regret at all: as flat as any constant
+    logs[~some.any(axis=1)] = 0.0  # no regret at all: flat
     weighted = weights * (log_x - np.average(log_x, weights=weights))
     return np.asarray(logs @ weighted / (weighted @ log_x))
 
 
 def _summary(slopes: FloatArray, level: float) -> Slope:
-    """Return the mean and interval of the slopes that there are."""
-    there = slopes[~np.isnan(slopes)]
-    return Slope(*_interval(there, level), by_seed=slopes, left_out=len(slopes) - len(there))
+    """Return the mean of the slopes that exist, and its interval."""
+    known = slopes[~np.isnan(slopes)]
+    return Slope(*_interval(known, level), by_seed=slopes, left_out=len(slopes) - len(known))

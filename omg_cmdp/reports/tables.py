@@ -1,4 +1,4 @@
-"""Tables of a report: numbers for machines in CSV, the same numbers as one reads them in HTML and LaTeX."""
+"""Tables of a report: exact numbers in CSV, rounded ones in HTML and LaTeX."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omg_cmdp.reports.comparisons import compare_all
-from omg_cmdp.reports.contests import regret_interval
 from omg_cmdp.reports.formats import chance, number
+from omg_cmdp.reports.scenarios import regret_interval
 
 if TYPE_CHECKING:
     import pandas
@@ -29,7 +29,7 @@ _EXPONENT = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Table:
-    """Rows of raw values by column, and the columns that a reader sees: heading -> text of each row."""
+    """Rows of raw values, and the columns that a reader sees: heading -> text of each row."""
 
     name: str
     caption: str
@@ -37,7 +37,7 @@ class Table:
     shown: Mapping[str, Sequence[str]]
 
     def html(self) -> str:
-        """Return the table for a page; wide ones scroll by themselves."""
+        """Return the table for a page; a wide one scrolls on its own."""
         caption = html.escape(self.caption)
         head = "".join(f'<th scope="col">{html.escape(heading)}</th>' for heading in self.shown)
         rows = [
@@ -110,32 +110,32 @@ def agents_table(name: str, finals: pandas.DataFrame, milliseconds: Mapping[str,
     )
 
 
-def comparisons_table(name: str, finals: pandas.DataFrame, hero: str) -> Table | None:
-    """Return the comparisons of every two agents, of which those with `hero` are shown; None if it is alone."""
+def comparisons_table(name: str, finals: pandas.DataFrame, focus: str) -> Table | None:
+    """Return the comparisons of all pairs of agents; those with `focus` are shown. None if it is alone."""
     if len(finals.columns) < 2:
         return None
-    order = [hero, *(agent for agent in finals.columns if agent != hero)]
+    order = [focus, *(agent for agent in finals.columns if agent != focus)]
     every = compare_all({agent: finals[agent].to_numpy() for agent in order})
-    own = [each for each in every if each.first == hero]
+    own = [each for each in every if each.first == focus]
     verdicts = [
-        ("lost less" if each.difference < 0.0 else "lost more") if each.adjusted <= SIGNIFICANT else "not told apart"
+        ("lost less" if each.difference < 0.0 else "lost more") if each.adjusted <= SIGNIFICANT else "undecided"
         for each in own
     ]
     return Table(
         name=f"{name}-comparisons",
-        caption=f"{hero} against each of the others",
+        caption=f"{focus} against each of the others",
         raw=[each._asdict() for each in every],
         shown={
-            f"{hero} against": [each.second for each in own],
+            f"{focus} against": [each.second for each in own],
             "difference": [number(each.difference) for each in own],
             "p, corrected": [chance(each.adjusted) for each in own],
-            f"so {hero}": verdicts,
+            f"result for {focus}": verdicts,
         },
     )
 
 
 def _broken(name: str) -> str:
-    """Return a name that a narrow screen may break after its underscores."""
+    """Return a name that may be broken after its underscores on a narrow screen."""
     return html.escape(name).replace("_", "_<wbr>")
 
 

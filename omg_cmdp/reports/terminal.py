@@ -1,4 +1,4 @@
-"""What is seen of an experiment while it runs, and at its end: on a terminal live, elsewhere plain lines."""
+"""What the terminal shows of a study while it runs and at its end: live on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 import math
 import time
 from collections.abc import Sequence
-from typing import Any, Protocol, final
+from typing import Any, final
 
 from rich import box
 from rich.console import Console
@@ -14,37 +14,22 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from omg_cmdp.reports.contests import places
+from omg_cmdp.reports.scenarios import played_worlds
+from omg_cmdp.studies.audits import Audited
 from omg_cmdp.studies.plan import TABLES, Plan, Task
 from omg_cmdp.studies.results import Results
 from omg_cmdp.studies.runner import Event, Failed, Finished, Lost
 from omg_cmdp.studies.runner import Progress as RunProgress
-from omg_cmdp.studies.study import Audited
 from omg_cmdp.theory.audit import combine
 
-SHOWN = ("world", "adversary", "agent", "seconds_deciding", "seconds_learning")
-"""What the closing table reads of the log."""
-
+LOST = "{}: its worker died; a new one continues from the last checkpoint"
 MOST_LINES = 24
-"""If there are more runs than this, those that are finished disappear."""
-
-
-class Display(Protocol):
-    """Shows what happens."""
-
-    def __enter__(self) -> Display:
-        """Begin."""
-
-    def __exit__(self, *_: object) -> None:
-        """End."""
-
-    def __call__(self, event: Event) -> None:
-        """Show an event."""
+"""With more runs than this, finished ones disappear from the display."""
 
 
 @final
 class Live:
-    """A line for each run: episodes, regret, rate, time left; and one for all of them."""
+    """A line for each run: episodes, regret, rate, time left; and one for all runs."""
 
     def __init__(self, console: Console, tasks: Sequence[Task]) -> None:
         self._progress = Progress(
@@ -71,9 +56,9 @@ class Live:
         self._progress.stop()
 
     def __call__(self, event: Event) -> None:
-        """Move the line of a run."""
+        """Update the line of a run."""
         if isinstance(event, Lost):
-            self._progress.console.print(f"{event.run}: its process died; it goes on from its last checkpoint")
+            self._progress.console.print(LOST.format(event.run))
             self._began.pop(event.run, None)
         elif isinstance(event, Failed):
             self._progress.console.print(f"[bold red]{event.run} failed[/]: {escape(event.error)}", highlight=False)
@@ -100,23 +85,17 @@ class Live:
 
 @final
 class Plain:
-    """A line for each run when it ends, and when it is in trouble."""
+    """A line for each run when it ends, and when its worker dies."""
 
     def __init__(self, console: Console, tasks: Sequence[Task]) -> None:
         self._console, self._left, self._count = console, len(tasks), len(tasks)
-
-    def __enter__(self) -> Plain:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
     def __call__(self, event: Event) -> None:
         """Print a line."""
         if isinstance(event, RunProgress):
             return
         if isinstance(event, Lost):
-            self._line(f"{event.run}: its process died; it goes on from its last checkpoint")
+            self._line(LOST.format(event.run))
             return
         self._left -= 1
         place = f"{self._count - self._left}/{self._count} {event.run}"
@@ -129,34 +108,18 @@ class Plain:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-@final
-class Silent:
-    """Nothing."""
-
-    def __enter__(self) -> Silent:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def __call__(self, event: Event) -> None:
-        """Show nothing."""
-
-
 def closing_table(results: Results) -> tuple[list[str], list[list[str]]]:
-    """Return the heads and rows of a table: the agents of each world and adversary, the best first.
+    """Return the heads and rows of a table: the agents of each world and adversary, best first.
 
-    An agent's own time is the median of its episodes: what is compiled in the first one does not count.
+    An agent's own time is the median over episodes, so that compilation in the first one does not count.
     """
-    runs, log = results.runs, results.log
-    own = 1e3 * (log["seconds_deciding"] + log["seconds_learning"])
-    times = own.groupby([log["world"], log["adversary"], log["agent"]]).median()
+    runs, key, own = results.runs, ["world", "adversary", "agent"], ["seconds_deciding", "seconds_learning"]
+    log = results.log_of(*runs["run"], columns=[*key, *own])
+    times = 1e3 * log[own].sum(axis=1).groupby([log[name] for name in key]).median()
     heads = ["world", "adversary", "agent", "seeds", "mean regret", "± s.e.", "in the last half", "ms/episode"]
     rows = []
-    order = itertools.product(
-        [place.name for place in places(results.configuration)], results.configuration["adversaries"]
-    )
-    for world, adversary in order:
+    configuration = results.configuration
+    for world, adversary in itertools.product(played_worlds(configuration), configuration["adversaries"]):
         agents = runs[(runs["world"] == world) & (runs["adversary"] == adversary)].groupby("agent")
         means = agents["regret"].mean().sort_values()
         for agent, mean in means.items():
@@ -169,7 +132,7 @@ def closing_table(results: Results) -> tuple[list[str], list[list[str]]]:
 
 
 def audit_table(audited: Sequence[Audited]) -> tuple[list[str], list[list[str]]]:
-    """Return the heads and rows of a table: every statement over all runs."""
+    """Return the heads and rows of a table: each statement, over all runs."""
     heads = ["statement", "runs", "violated", "allowed rate", "smallest slack"]
     summaries = combine([each.rows for each in audited]) if audited else []
     return heads, [
@@ -178,17 +141,17 @@ def audit_table(audited: Sequence[Audited]) -> tuple[list[str], list[list[str]]]
 
 
 def print_plan(console: Console, plan: Plan, seconds: float, workers: int) -> None:
-    """Print what a plan would run, and for how long."""
+    """Print what a plan would run, and how long it would take."""
     console.print(f"{plan.name}: {plan.description}", markup=False, highlight=False)
     for table in TABLES:
-        parts = plan.places() if table == "worlds" else getattr(plan, table)
+        parts = plan.sized_worlds() if table == "worlds" else getattr(plan, table)
         rows = [[p.name, p.kind, ", ".join(f"{k} = {v}" for k, v in p.options.items())] for p in parts]
         print_table(console, [table, "kind", "options"], rows)
     console.print(f"{size_of(plan)}; about {_duration(seconds)} on {workers} core(s)", highlight=False)
 
 
 def size_of(plan: Plan) -> str:
-    """Return how much there is to run."""
+    """Return the number of runs and of episodes, in words."""
     lengths = sorted({task.episodes for task in plan.tasks()})
     return f"{len(plan.tasks())} runs of {' to '.join(map(str, dict.fromkeys([lengths[0], lengths[-1]])))} episodes"
 

@@ -1,99 +1,115 @@
-"""The agents that a configuration can name, each with the oracles of the world's own function class.
+"""How an agent of a study is built for a world: each argument of its constructor is supplied by its name.
 
-`oracles` is "finite" (online, the default of most), "offline" (fits to all past data), "log_loss" (rewards by log loss)
-or "counts" (one table per label). A number that may change with the episode t is given as such, or as a table
-{scale, exponent}, which stands for scale·t^exponent.
+`oracles` is "finite" (online, the default of most), "offline" (fits to all past episodes), "log_loss" (for rewards) or
+"counts" (one table for each label), with the function class of the world.
+
+A number that may change with the episode t is given as such, or as a table {scale, exponent}: scale·t^exponent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from omg_cmdp import agents, oracles
 from omg_cmdp.agents.base import Agent
-from omg_cmdp.agents.rivals.glm import GLMAgent
 from omg_cmdp.contexts import Context, context_vectors
 from omg_cmdp.environments.world import World
-from omg_cmdp.studies.kinds import Kind, Setting, kinds, options_of
+from omg_cmdp.studies.options import Options, arguments_of, options_of
 from omg_cmdp.validation import FloatArray
 
-Pair = tuple[Any, Any]
-"""A reward oracle and a dynamics oracle."""
+ORACLES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "finite": (oracles.FiniteRewards, oracles.FiniteDynamics),
+    "offline": (oracles.OfflineFiniteRewards, oracles.OfflineFiniteDynamics),
+    "log_loss": (oracles.LogLossRewards, oracles.FiniteDynamics),
+    "counts": (oracles.CountRewards, oracles.CountDynamics),
+}
 
+ORACLE_SETTINGS = {name: arguments_of(oracles.FiniteDynamics)[name] for name in ("rate", "smoothing")}
+"""What a study file may set of the oracles, with the defaults of the usual ones."""
+
+USUAL_ORACLES = {
+    **dict.fromkeys(("epoch_omg", "epoch_pc_igw", "falcon", "uc3rl"), "offline"),
+    "fast_cb": "log_loss",
+}
+"""The oracles that an agent's paper assumes, where these are not "finite"."""
+
+COVER_OPTIONS: Options = {"cover": "per_context", "radius": 0.4, "clusters": None}
 UNKNOWN = "unknown"
 """As the number of `episodes`: the agent is not told."""
 
 
-def oracle_pair(world: World, name: str, settings: dict[str, Any]) -> Pair:
-    """Return the oracles of this name; `settings` are their `rate` and `smoothing`, where they have them."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What adversaries and agents are built for."""
+
+    world: World
+    seed: int
+    """Of the agent's draws."""
+    episodes: int
+
+
+def agent_options(kind: str, make: Callable[..., Any]) -> Options:
+    """Return the options of a kind of agent, with their defaults."""
+    options, arguments = dict(options_of(make)), arguments_of(make)
+    if "reward_oracle" in arguments:
+        options |= {"oracles": USUAL_ORACLES.get(kind, "finite"), **ORACLE_SETTINGS}
+    if "cover" in arguments:
+        options |= COVER_OPTIONS
+    if "features" in arguments:
+        del options["dimension"]
+    if make is agents.OMG:
+        options |= options_of(agents.UncertaintyWeighted)
+    return options
+
+
+def make_agent(kind: str, make: Callable[..., Any], options: dict[str, Any], setting: Setting) -> Agent:
+    """Return an agent for the world; `options` are used up."""
+    world, arguments = setting.world, arguments_of(make)
+    supplied: dict[str, Any] = {"space": world.space, "mdp": world.mdp, "contexts": world.contexts}
+    supplied |= {"seed": setting.seed, "episodes": setting.episodes}
+    if "reward_oracle" in arguments:
+        name = options.pop("oracles", USUAL_ORACLES.get(kind, "finite"))
+        pair = oracle_pair(world, name, {each: options.pop(each) for each in ORACLE_SETTINGS if each in options})
+        supplied |= dict(zip(("reward_oracle", "dynamics_oracle"), pair, strict=True))
+    if "cover" in arguments:
+        supplied["cover"] = _cover(world, **{name: options.pop(name, None) for name in COVER_OPTIONS})
+    if "features" in arguments:
+        supplied |= _features(world)
+    if make is agents.OMG:
+        options |= _exploration(options)
+    if make is agents.UC3RL:
+        options["scale"] = _bonus_scales(world, options.get("scale", arguments["scale"]))
+    given = {name: value for name, value in supplied.items() if name in arguments}
+    given |= {name: _power(name, value) if isinstance(value, dict) else value for name, value in options.items()}
+    agent: Agent = make(**given | ({"episodes": None} if given.get("episodes") == UNKNOWN else {}))
+    return agent
+
+
+def oracle_pair(world: World, name: Any, settings: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return a reward oracle and a dynamics oracle; each gets those `settings` that it has."""
     if name not in ORACLES:
         raise ValueError(f"`oracles` must be one of {', '.join(ORACLES)}, got {name!r}")
-    make, understood = ORACLES[name]
-    for setting in settings.keys() - set(understood):
-        raise ValueError(f"`{setting}` must be left out for oracles = {name!r}, got {settings[setting]!r}")
-    return make(world, **settings)
-
-
-def _finite(world: World, rate: str = "guarded", smoothing: float = 0.0) -> Pair:
-    horizon = world.space.horizon
-    dynamics = oracles.FiniteDynamics(world.transition_functions, horizon=horizon, rate=rate, smoothing=smoothing)
-    if world.product_class:
-        return _product(world, rate), dynamics
-    return oracles.FiniteRewards(world.reward_functions, horizon=horizon, rate=rate), dynamics
-
-
-def _offline(world: World, smoothing: float = 0.0) -> Pair:
-    horizon = world.space.horizon
-    dynamics = oracles.OfflineFiniteDynamics(world.transition_functions, horizon=horizon, smoothing=smoothing)
-    if world.product_class:  # has no such fit, and keeps its online oracle
-        return _product(world), dynamics
-    return oracles.OfflineFiniteRewards(world.reward_functions, horizon=horizon), dynamics
-
-
-def _product(world: World, rate: str = "guarded") -> oracles.ProductRewards:
-    return oracles.ProductRewards(
-        world.reward_functions,
-        contexts=world.contexts,
-        states=world.space.states,
-        functions=len(world.reward_functions(world.contexts[0])),
-        horizon=world.space.horizon,
-        rate=rate,
-    )
-
-
-def _log_loss(world: World, rate: str = "guarded", smoothing: float = 0.0) -> Pair:
-    rewards = oracles.LogLossRewards(world.reward_functions, horizon=world.space.horizon)
-    return rewards, _finite(world, rate, smoothing)[1]
-
-
-def _counts(world: World, rate: str = "guarded") -> Pair:
+    rewards, dynamics = ORACLES[name]
+    if world.product_class and name in ("finite", "offline"):  # there is no offline fit of a product class
+        rewards = oracles.ProductRewards
+    for setting, value in settings.items():
+        if setting not in {**arguments_of(rewards), **arguments_of(dynamics)}:
+            raise ValueError(f"`{setting}` must be left out for oracles = {name!r}, got {value!r}")
     space = world.space
-    sizes: dict[str, Any] = {"states": space.states, "actions": space.actions, "horizon": space.horizon, "rate": rate}
-    return oracles.CountRewards(contexts=world.contexts, **sizes), oracles.CountDynamics(
-        contexts=world.contexts, **sizes
+    given = {"states": space.states, "actions": space.actions, "horizon": space.horizon, "contexts": world.contexts}
+    given |= {"functions": len(world.reward_functions(world.contexts[0])), **settings}
+    return (
+        _made(rewards, {"predictions": world.reward_functions, **given}),
+        _made(dynamics, {"predictions": world.transition_functions, **given}),
     )
 
 
-ORACLES: dict[str, tuple[Callable[..., Pair], tuple[str, ...]]] = {
-    "finite": (_finite, ("rate", "smoothing")),
-    "offline": (_offline, ("smoothing",)),
-    "log_loss": (_log_loss, ("rate", "smoothing")),
-    "counts": (_counts, ("rate",)),
-}
-
-
-def _supplied(made: Callable[..., Agent], setting: Setting, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options for `made`, with what the run supplies and numbers that change with t."""
-    for name in ("gamma", "epsilon"):
-        if isinstance(options.get(name), dict):
-            options[name] = _power(name, options[name])
-    known = options_of(made)
-    supplied = {"seed": setting.seed, "episodes": setting.episodes}
-    given = {name: value for name, value in supplied.items() if name in known} | options
-    return given | ({"episodes": None} if given.get("episodes") == UNKNOWN else {})
+def _made(make: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+    return make(**{name: value for name, value in given.items() if name in arguments_of(make)})
 
 
 def _power(name: str, table: dict[str, Any]) -> agents.Power:
@@ -102,146 +118,50 @@ def _power(name: str, table: dict[str, Any]) -> agents.Power:
     return agents.Power(**table)
 
 
-def _by_oracles(made: Callable[..., Agent], usual: str) -> Callable[[Setting, dict[str, Any]], Agent]:
-    def build(setting: Setting, options: dict[str, Any]) -> Agent:
-        name = options.pop("oracles", usual)
-        settings: dict[str, Any] = {each: options.pop(each) for each in ("rate", "smoothing") if each in options}
-        pair = oracle_pair(setting.world, name, settings)
-        return made(setting.world.space, *pair, **_supplied(made, setting, options))
-
-    return build
-
-
-def _agent(name: str, made: Callable[..., Agent], description: str, *, usual: str = "finite", **others: Any) -> Kind:
-    """Return a kind of agent with two oracles."""
-    options = options_of(made, oracles=usual, rate="guarded", smoothing=0.0, **others)
-    return Kind(name=name, description=description, build=_by_oracles(made, usual), options=options)
-
-
-def _omg(space: Any, rewards: Any, dynamics: Any, gamma: Any = "adaptive", **options: Any) -> Agent:
-    rule = {name: options.pop(name) for name in ("kappa", "floor") if name in options}
+def _exploration(options: dict[str, Any]) -> dict[str, Any]:
+    """Take the options of the adaptive rule out of OMG's, and return the rule."""
+    rule = {name: options.pop(name) for name in options_of(agents.UncertaintyWeighted) if name in options}
+    gamma = options.get("gamma", "adaptive")
     if rule and gamma != "adaptive":
         raise ValueError(f"`{next(iter(rule))}` must be left out unless gamma is 'adaptive', got gamma {gamma!r}")
-    return agents.OMG(space, rewards, dynamics, agents.UncertaintyWeighted(**rule) if rule else gamma, **options)
+    return {"gamma": agents.UncertaintyWeighted(**rule)} if rule else {}
 
 
-def _build_omg(setting: Setting, options: dict[str, Any]) -> Agent:
-    return _by_oracles(_omg, "finite")(setting, {"episodes": setting.episodes} | options)
+def _bonus_scales(world: World, scale: Any) -> tuple[Any, ...]:
+    """Return the scales of both bonuses. What is known needs none: a class of one function."""
+    if isinstance(scale, list):
+        return tuple(scale)
+    classes = (world.reward_functions, world.transition_functions)
+    return tuple(scale * (len(functions(world.contexts[0])) > 1) for functions in classes)
 
 
-def _optimistic(counts: str) -> Callable[[Setting, dict[str, Any]], Agent]:
-    def build(setting: Setting, options: dict[str, Any]) -> Agent:
-        world, scale = setting.world, options.pop("scale", 0.03)
-        if not isinstance(scale, list):
-            # What is known needs no bonus: a class of one function.
-            classes = (world.reward_functions, world.transition_functions)
-            scale = [scale * (len(functions(world.contexts[0])) > 1) for functions in classes]
-        given = {"counts": counts, "contexts": world.contexts, "scale": tuple(scale)} | options
-        return _by_oracles(agents.UC3RL, "offline")(setting, given)
+def _features(world: World) -> dict[str, Any]:
+    """Return the features of contexts for generalised linear models: in the unit ball, or one for each label."""
+    vectors = context_vectors(world.contexts)
 
-    return build
+    def features(context: Context) -> FloatArray:
+        if isinstance(context, np.ndarray):
+            return np.asarray(context / max(1.0, float(np.linalg.norm(context))))
+        return np.asarray(vectors[world.contexts.index(context)])
 
-
-def _glm(made: Callable[..., Agent]) -> Callable[[Setting, dict[str, Any]], Agent]:
-    def build(setting: Setting, options: dict[str, Any]) -> Agent:
-        world = setting.world
-        vectors = context_vectors(world.contexts)
-
-        def features(context: Context) -> FloatArray:
-            if isinstance(context, np.ndarray):
-                return np.asarray(context / max(1.0, float(np.linalg.norm(context))))
-            return np.asarray(vectors[world.contexts.index(context)])
-
-        # The proven strong convexity means that steps never shorten.
-        usual = {"strong_convexity": 1.0 / world.space.states, "dimension": vectors.shape[1], "features": features}
-        return made(world.space, **usual | _supplied(made, setting, options))
-
-    return build
+    # By the proven strong convexity, which is far smaller, steps would never shorten.
+    return {"strong_convexity": 1.0 / world.space.states, "dimension": vectors.shape[1], "features": features}
 
 
-def _ucbvi(setting: Setting, options: dict[str, Any]) -> Agent:
-    name, radius, count = (options.pop(each, None) for each in ("cover", "radius", "clusters"))
-    name = "per_context" if name is None else name
-    if (radius is not None) > (name == "per_ball") or (count is not None) > (name == "clusters"):
-        spare = "clusters" if count is not None and name != "clusters" else "radius"
-        raise ValueError(f"`{spare}` must be left out for cover = {name!r}")
-    if name in ("per_ball", "clusters") and not isinstance(setting.world.contexts[0], np.ndarray):
+def _cover(world: World, cover: Any, radius: Any, clusters: Any) -> agents.Cover:
+    name = COVER_OPTIONS["cover"] if cover is None else cover
+    for option, value, owner in (("clusters", clusters, "clusters"), ("radius", radius, "per_ball")):
+        if value is not None and name != owner:
+            raise ValueError(f"`{option}` must be left out for cover = {name!r}")
+    if name in ("per_ball", "clusters") and not isinstance(world.contexts[0], np.ndarray):
         raise ValueError(f"`cover` must be 'blind' or 'per_context' where contexts are labels, got {name!r}")
-    return agents.UCBVI(setting.world.space, _cover(setting.world, name, radius, count), **options)
-
-
-def _cover(world: World, name: Any, radius: Any, count: Any) -> agents.Cover:
     if name == "blind":
         return agents.Blind()
     if name == "per_context":
         return agents.PerContext()
     if name == "per_ball":
-        return agents.PerBall(0.4 if radius is None else radius)
+        return agents.PerBall(COVER_OPTIONS["radius"] if radius is None else radius)
     if name == "clusters":
         usual = max(2, len(world.contexts) // 4)
-        return agents.Clusters.by_means(world.contexts, count=usual if count is None else count)
+        return agents.Clusters.by_means(world.contexts, count=usual if clusters is None else clusters)
     raise ValueError(f"`cover` must be one of blind, per_context, per_ball, clusters, got {name!r}")
-
-
-def _informed(setting: Setting, options: dict[str, Any]) -> Agent:
-    return agents.Informed(setting.world.space, setting.world.mdp, **options)
-
-
-_GLM = options_of(GLMAgent, without=("dimension", "features"))
-
-AGENTS = kinds(
-    _agent("boltzmann", agents.Boltzmann, "softmax of soft values: entropy of actions in the place of the barrier"),
-    _agent("epoch_omg", agents.epoch_omg, "OMG with offline fits that change at doubling epochs", usual="offline"),
-    _agent("epoch_pc_igw", agents.epoch_pc_igw, "PC-IGW with offline fits at doubling epochs", usual="offline"),
-    _agent("epsilon_greedy", agents.EpsilonGreedy, "greedy, and uniform with probability ε_t at each step"),
-    _agent("falcon", agents.FALCON, "SquareCB by epochs, with an offline oracle (H = 1)", usual="offline"),
-    _agent("fast_cb", agents.FastCB, "SquareCB that explores less where losses are small (H = 1)", usual="log_loss"),
-    _agent("feel_good", agents.FeelGoodThompson, "posterior sampling that favours models which promise much"),
-    Kind(
-        name="glm_orl",
-        description="optimism with generalised linear models of the context",
-        build=_glm(agents.GLMORL),
-        options=_GLM,
-    ),
-    Kind(
-        name="glm_rlsvi",
-        description="noisy rewards with generalised linear models of the context",
-        build=_glm(agents.GLMRLSVI),
-        options={**_GLM, "seed": 0},
-    ),
-    _agent("greedy", agents.Greedy, "believes its model, never explores"),
-    Kind(name="informed", description="knows the truth: no regret", build=_informed, options={}),
-    _agent("local_igw", agents.LocalIGW, "inverse gap weighting in every state: the barrier on the policy"),
-    _agent("normalised_igw", agents.NormalisedIGW, "inverse gap weighting, normalised: OMG at H = 1"),
-    _agent("occupancy_entropy", agents.OccupancyEntropy, "entropy of the occupancy in the place of the barrier"),
-    Kind(
-        name="omg",
-        description="OMG-CMDP!: a log barrier over occupancy measures",
-        build=_build_omg,
-        options=options_of(
-            agents.OMG, oracles="finite", rate="guarded", smoothing=0.0, **options_of(agents.UncertaintyWeighted)
-        ),
-    ),
-    _agent("pc_igw", agents.PCIGW, "inverse gap weighting over a cover of policies"),
-    _agent("posterior_sampling", agents.PosteriorSampling, "plays what is optimal in a drawn model"),
-    Kind(
-        name="rm_ucdd",
-        description="UC³RL's forerunner: counts of actions",
-        build=_optimistic("policy"),
-        options=options_of(agents.UC3RL, oracles="offline", smoothing=0.0),
-    ),
-    _agent("square_cb", agents.SquareCB, "inverse gap weighting as computed most simply (H = 1)"),
-    Kind(
-        name="uc3rl",
-        description="optimism by counterfactual bonuses",
-        build=_optimistic("occupancy"),
-        options=options_of(agents.UC3RL, oracles="offline", smoothing=0.0),
-    ),
-    Kind(
-        name="ucbvi",
-        description="optimistic tables, one per cell of contexts: no model across contexts",
-        build=_ucbvi,
-        options=options_of(agents.UCBVI, without=("cover",), cover="per_context", radius=0.4, clusters=0),
-    ),
-    _agent("uniform", agents.Uniform, "never decides: all actions alike"),
-)

@@ -1,4 +1,4 @@
-"""The text of a TOML file, with what is set elsewhere, and where everything in it stands."""
+"""A TOML file as a document: its content with overrides, and the line of every key, for error messages."""
 
 from __future__ import annotations
 
@@ -10,39 +10,46 @@ Place = tuple[str, ...]
 """The path of a key."""
 
 
-class ConfigurationError(ValueError):
-    """What is wrong with a configuration, and where."""
+class StudyError(ValueError):
+    """What is wrong with a study, and at which key."""
+
+    def __init__(self, message: str, place: Place = ()) -> None:
+        super().__init__(f"{'.'.join(place)}: {message}" if place else message)
+        self.message, self.place = message, place
 
 
 class Override(NamedTuple):
-    """A value from elsewhere than the file: a dotted path, the value as TOML or plain text, and what asked for it."""
+    """A value that replaces one of the file, such as `--set agents.omg.kappa=0.1` on the command line."""
 
     path: str
+    """Names with dots between them."""
     value: str
-    asked: str
+    """TOML, or a plain text."""
+    source: str
+    """What to name in an error message."""
 
 
 class Document:
-    """The content of a file, with overrides, and where in it everything stands."""
+    """The content of a file, with overrides, and the line of every key."""
 
     def __init__(self, text: str, overrides: Sequence[Override], file: str) -> None:
         self.file = file
         try:
             self.content: dict[str, Any] = tomllib.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError) as error:
-            raise ConfigurationError(f"{file}: {error}") from None
+            raise StudyError(f"{file}: {error}") from None
         self._places = {path: f"line {number}" for path, number in _lines(text)}
         for override in overrides:
             self._apply(override)
 
-    def refuse(self, path: Place, message: str) -> ConfigurationError:
-        """Return the error for what stands at `path`, or as near to it as is known."""
-        near = (path[:end] for end in range(len(path), 0, -1))
-        place = next((self._places[each] for each in near if each in self._places), None)
-        return ConfigurationError(", ".join([self.file, *([place] if place else [])]) + f": {message}")
+    def located(self, error: StudyError) -> StudyError:
+        """Return the error with the file and the line of its key, or of the nearest key above it."""
+        near = (error.place[:end] for end in range(len(error.place), 0, -1))
+        line = [self._places[each] for each in near if each in self._places][:1]
+        return StudyError(f"{', '.join([self.file, *line])}: {error.message}")
 
     def vary_only(self, sizes: Sequence[str]) -> None:
-        """Vary these sizes and no others, over the values of the file if it has some."""
+        """Vary these sizes and no others, with the values of the file where it has some."""
         known = self.content.get("vary")
         values = known if isinstance(known, dict) else {}
         self.content["vary"] = {size: values.get(size, []) for size in sizes}
@@ -51,21 +58,21 @@ class Document:
     def _apply(self, override: Override) -> None:
         path = tuple(override.path.split("."))
         if not all(path):
-            raise ConfigurationError(f"{override.asked}: {override.path!r} must be names with dots between them")
+            raise StudyError(f"{override.source}: {override.path!r} must be names with dots between them")
         table = self.content
         for key in path[:-1]:
             table = table.setdefault(key, {})
             if not isinstance(table, dict):
-                raise ConfigurationError(f"{override.asked}: {key!r} is no table")
+                raise StudyError(f"{override.source}: {key!r} is not a table")
         try:
             table[path[-1]] = tomllib.loads(f"value = {override.value}")["value"]
         except (tomllib.TOMLDecodeError, RecursionError):
-            table[path[-1]] = override.value  # a text without quotes
-        self._places[path] = override.asked
+            table[path[-1]] = override.value  # text without quotes
+        self._places[path] = override.source
 
 
 def _lines(text: str) -> list[tuple[Place, int]]:
-    """Return the path of every key that stands at the beginning of a line. (tomllib does not tell.)"""
+    """Return the path of every key at the beginning of a line, and the line; tomllib does not tell."""
     found: list[tuple[Place, int]] = []
     table: Place = ()
     for number, line in enumerate(text.splitlines(), start=1):
@@ -74,7 +81,7 @@ def _lines(text: str) -> list[tuple[Place, int]]:
         try:
             inner = _only_path(tomllib.loads(line if header else f"{left}=0")) if header or equals else ()
         except (tomllib.TOMLDecodeError, RecursionError):
-            continue  # the inside of a value of many lines
+            continue  # within a value of several lines
         table = inner if header else table
         if inner:
             found.append((inner if header else (*table, *inner), number))

@@ -1,10 +1,10 @@
-"""Where the runs of an experiment are played: in this process, on the cores of this machine, or on a Ray cluster.
+"""Where the runs of a study are played: in this process, on the cores of this machine, or on a Ray cluster.
 
-One task is one whole run, which writes its own files; so any engine gives the same numbers to the bit, and a worker
-that dies takes nothing with it but the episodes since its last checkpoint. Each worker has one thread.
+A task is a whole run, which writes its own files. So every engine gives the same numbers bit for bit, and when a worker
+dies, only the episodes since its last checkpoint are played again. Each worker has one thread.
 
-The pool is our own: the standard library's and joblib's both give up all runs when one worker dies, and neither tells
-how far a run is.
+The pool is our own: those of the standard library and of joblib give up all runs when one worker dies, and neither
+reports progress.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
 MOST_LOSSES = 3
-"""So many workers in a row may a run lose without a checkpoint in between, until it counts as failed."""
+"""How many workers may die in a row, with no checkpoint in between, before a run is given up."""
 
 THREADS = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "NUMBA", "VECLIB_MAXIMUM")}
 
@@ -36,7 +36,7 @@ class Engine(abc.ABC):
 
     @abc.abstractmethod
     def run(self, tasks: Sequence[Task], store: Store, report: Report) -> None:
-        """Play all `tasks`, and report what happens to them. Errors of runs are recorded, not raised."""
+        """Play all `tasks`, and report what happens. Errors of runs are stored, not raised."""
 
 
 @final
@@ -44,7 +44,7 @@ class Serial(Engine):
     """One run after another, in this process."""
 
     def run(self, tasks: Sequence[Task], store: Store, report: Report) -> None:
-        """Play all `tasks` in their order."""
+        """Play all `tasks` in order."""
         with one_thread():
             for task in tasks:
                 play(task, store, report)
@@ -58,21 +58,20 @@ class Local(Engine):
         self.workers = workers
 
     def run(self, tasks: Sequence[Task], store: Store, report: Report) -> None:
-        """Play all `tasks`; a run whose worker dies goes on in a new one."""
+        """Play all `tasks`; if a worker dies, a new one continues its run."""
         waiting = collections.deque(tasks)
-        losses = _Losses()
+        losses = _Losses(store)
         busy: dict[Any, _Worker] = {}
         idle: list[_Worker] = []
         try:
             while waiting or busy:
                 while waiting and len(busy) < self.workers:
                     worker = idle.pop() if idle else _Worker(store)
-                    worker.give(waiting.popleft())
-                    losses.begin(worker.task)
+                    worker.send(waiting.popleft())
                     busy[worker.pipe] = worker
                 for pipe in connection.wait(list(busy)):
                     worker = busy[pipe]
-                    event = worker.hear()
+                    event = worker.receive()
                     if event is None:
                         del busy[pipe]
                         worker.kill()
@@ -81,13 +80,11 @@ class Local(Engine):
                             waiting.appendleft(worker.task)
                         else:
                             record_failure(worker.task, store, event.error)
-                    elif isinstance(event, Progress):
-                        losses.note(event)
-                    else:
+                    elif not isinstance(event, Progress):
                         idle.append(busy.pop(pipe))
                     report(event)
         finally:
-            # Whatever they are doing can be stopped at any moment.
+            # A run may be stopped at any moment: it continues from its checkpoint.
             for worker in [*idle, *busy.values()]:
                 worker.kill()
 
@@ -95,29 +92,17 @@ class Local(Engine):
 class _Losses:
     """How many workers each run has lost since its last checkpoint."""
 
-    def __init__(self) -> None:
-        self._losses: collections.Counter[str] = collections.Counter()
-        self._saved: dict[str, int] = {}
-        self._new: set[str] = set()
-
-    def begin(self, task: Task) -> None:
-        """A worker takes over: the first that it reports is where the last checkpoint was."""
-        self._new.add(task.name)
-
-    def note(self, progress: Progress) -> None:
-        """Forget the losses of a run whose checkpoint has moved on."""
-        if progress.run in self._new:
-            self._new.remove(progress.run)
-            if progress.episode > self._saved.get(progress.run, 0):
-                self._losses[progress.run] = 0
-            self._saved[progress.run] = progress.episode
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._losses: dict[tuple[str, int], int] = {}
 
     def add(self, task: Task) -> Lost | Failed:
-        """Return whether to go on after one more loss."""
-        self._losses[task.name] += 1
-        if self._losses[task.name] <= MOST_LOSSES:
-            return Lost(task.name, self._losses[task.name])
-        return Failed(task.name, f"its process died {self._losses[task.name]} times in a row; out of memory, perhaps")
+        """Count one more loss; return whether the run goes on."""
+        since = (task.name, self._store.saved_at(task.name))
+        losses = self._losses[since] = self._losses.get(since, 0) + 1
+        if losses <= MOST_LOSSES:
+            return Lost(task.name, losses)
+        return Failed(task.name, f"its worker died {losses} times in a row; perhaps it ran out of memory")
 
 
 class _Worker:
@@ -126,22 +111,22 @@ class _Worker:
     task: Task
 
     def __init__(self, store: Store) -> None:
-        # Not forked: a fork of a process with threads, such as a progress display, may hang.
+        # Not forked: the fork of a process with threads, such as a progress display, may hang.
         context = get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self._process: SpawnProcess = context.Process(target=_work, args=(theirs, store.directory), daemon=True)
-        with _inherited_by_children():
+        with _started_single_threaded():
             self._process.start()
         theirs.close()
 
-    def give(self, task: Task) -> None:
-        """Give it a run."""
+    def send(self, task: Task) -> None:
+        """Give it a run to play."""
         self.task = task
-        with contextlib.suppress(OSError):  # it has died: heard below
+        with contextlib.suppress(OSError):  # it has died: `receive` will say so
             self.pipe.send(task)
 
-    def hear(self) -> Event | None:
-        """Return what it says; None if it has died."""
+    def receive(self) -> Event | None:
+        """Return its next event; None if it has died."""
         try:
             event: Event = self.pipe.recv()
         except (EOFError, OSError):
@@ -149,14 +134,14 @@ class _Worker:
         return event
 
     def kill(self) -> None:
-        """End the process, at once."""
+        """End the process at once."""
         self._process.kill()
         self._process.join()
         self.pipe.close()
 
 
 def _work(pipe: connection.Connection, directory: os.PathLike[str]) -> None:
-    """Play what comes through the pipe, until nobody is at its other end."""
+    """Play the tasks that come through the pipe, until its other end is closed."""
 
     def report(event: Event) -> None:
         try:
@@ -175,7 +160,7 @@ def _work(pipe: connection.Connection, directory: os.PathLike[str]) -> None:
 
 @final
 class Ray(Engine):
-    """A Ray cluster, all of whose nodes see the directory of the experiment under the same name."""
+    """A Ray cluster whose nodes all see the directory of the study under the same path."""
 
     def __init__(self, address: str | None = None) -> None:
         self.address = address
@@ -208,7 +193,7 @@ class Ray(Engine):
 
 
 def _play_alone(task: Task, directory: str) -> Event:
-    """Play a run, and return how it ended."""
+    """Play a run, and return its last event."""
     events: collections.deque[Event] = collections.deque(maxlen=1)
     with one_thread():
         play(task, Store(directory), events.append)
@@ -217,7 +202,7 @@ def _play_alone(task: Task, directory: str) -> Event:
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Hold numerical libraries to one thread: same bits everywhere, and workers do not compete."""
+    """Limit numerical libraries to one thread: same bits everywhere, and workers do not compete for cores."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
@@ -225,16 +210,16 @@ def one_thread() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _inherited_by_children() -> Iterator[None]:
-    """Start processes with one thread for libraries that load later, and deaf to Ctrl-C, which is for their parent."""
+def _started_single_threaded() -> Iterator[None]:
+    """Let child processes start with one thread for every library, and with Ctrl-C blocked, which is for the parent."""
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(THREADS)
-    resource_tracker.ensure_running()  # now, for as a process of its own it would end what follows
-    open_to = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # blocked, not lost: the parent hears it after
+    resource_tracker.ensure_running()  # now: started below, it would unblock Ctrl-C again
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # not lost: it reaches the parent afterwards
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, open_to)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for name, value in before.items():
             if value is None:
                 del os.environ[name]

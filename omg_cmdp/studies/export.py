@@ -4,15 +4,14 @@
     obp             a .npz for each run, for Open Bandit Pipeline: see `decisions`
     vw              a .vw for each run, for Vowpal Wabbit: see `decisions`
 
-The last two need an experiment with `propensities = true`, and hold the episodes that the log holds. A propensity is
-the probability that the policy played gave to the action; agents that draw a whole policy first (posterior sampling and
-its like, PC-IGW) play a deterministic one, and have 1.
+The last two need a study with `propensities = true`, and hold the episodes of the log. A propensity is
+the probability that the policy played gave to the action; agents that first draw a whole policy (posterior
+sampling and its like, PC-IGW) play a deterministic one, and have 1.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,6 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import context_from_json
 from omg_cmdp.environments.world import World
 from omg_cmdp.logs.writers import Decisions, write_obp, write_vw
-from omg_cmdp.studies.config import checked_plan
 from omg_cmdp.studies.plan import Task
 from omg_cmdp.studies.results import Results
 from omg_cmdp.studies.store import Store
@@ -35,13 +33,13 @@ def export(results: Results, form: str, target: Path) -> list[Path]:
     if form not in FORMATS:
         raise ValueError(f"`form` must be one of {', '.join(FORMATS)}, got {form!r}")
     if form in ("obp", "vw") and not results.configuration["propensities"]:
-        raise ValueError("`results` must hold propensities; run the experiment with propensities = true")
+        raise ValueError("`results` must hold propensities; run the study with propensities = true")
     target.mkdir(parents=True, exist_ok=True)
     if form == "csv":
         return [_csv(results, target / "log.csv")]
     if form == "parquet":
         return [_parquet(results, target / "log.parquet")]
-    return [_decisions(results, task, form, target) for task in _finished(results)]
+    return [_decisions(results, task, form, target) for task in results.tasks()]
 
 
 def _parts(results: Results) -> list[Path]:
@@ -72,18 +70,9 @@ def _parquet(results: Results, path: Path) -> Path:
     return path
 
 
-def _finished(results: Results) -> Iterator[Task]:
-    names = set(results.runs["run"])
-    yield from (task for task in checked_plan(results.configuration).tasks() if task.name in names)
-
-
 def _decisions(results: Results, task: Task, form: str, target: Path) -> Path:
-    import pandas
-
     world = task.setting().world
-    wanted = ["episode", "context", *LISTS]
-    parts = Store(results.directory).parts(task.name)
-    log = pandas.concat([pandas.read_parquet(part, columns=wanted) for part in parts], ignore_index=True)
+    log = results.log_of(task.name, columns=["context", *LISTS])
     states, actions, rewards, propensities = (np.stack(log[name].to_list()) for name in LISTS)
     episodes, horizon = actions.shape
     decisions = Decisions(

@@ -1,7 +1,7 @@
-"""The rows of a log: which episodes are kept, exact running totals, and their form as a table.
+"""The journal of a run: which episodes have a row in the log, exact running totals, and the rows as a table.
 
-Every episode up to 10 000 is kept, then every 10th up to 100 000, then every 100th, and the last. The running totals
-count all of them: sums are taken one episode after another, so that they are the same to the bit wherever a log is cut
+Every episode up to 10 000 has a row, then every 10th up to 100 000, then every 100th, and the last. The running totals
+count all episodes. They are summed one episode after another, so they are the same bit for bit wherever a log is cut
 into parts.
 """
 
@@ -27,13 +27,13 @@ SUMMED = (
     *("optimum_error", "plan_gap", "policy_error", "return", "optimal_value"),
     *("seconds_deciding", "seconds_playing", "seconds_learning", "seconds_accounting"),
 )
-"""The columns whose totals are kept."""
+"""The columns that are summed."""
 
 TEXTS = ("world", "adversary", "agent", "context")
 """The columns of text."""
 
 LOGGED_TOTALS = SUMMED[:8]
-"""Those that stand in the log, as `cumulative_...`."""
+"""Those that the log has as `cumulative_...`."""
 
 _PLACES = [COLUMNS.index(name) for name in SUMMED]
 
@@ -49,7 +49,7 @@ def kept(episode: int, last: int) -> bool:
 
 
 class Journal:
-    """What happened since the last checkpoint, and the totals of all episodes so far."""
+    """The rows since the last checkpoint, and the totals of all episodes so far."""
 
     def __init__(self, labels: Mapping[str, str | int], *, episodes: int, trajectories: bool) -> None:
         self.labels = labels
@@ -63,13 +63,13 @@ class Journal:
         self._texts: ContextCache[str] = ContextCache()
 
     def observe(self, played: Round) -> None:
-        """Keep the trajectory of an episode, if it has a row."""
+        """Note the trajectory of an episode that has a row."""
         if kept(played.episode, self.episodes):
             episode = played.played
             self._rounds.append((episode.states, episode.actions, episode.rewards, episode.propensities))
 
-    def enter(self, ledger: Ledger) -> None:
-        """Enter the episodes of a ledger that was drained."""
+    def add(self, ledger: Ledger) -> None:
+        """Add the episodes of a drained ledger."""
         rows = ledger.rows()
         if not len(rows):
             return
@@ -85,7 +85,7 @@ class Journal:
         self._chunks.append({"episodes": episodes, "rows": rows[chosen], "sums": sums[chosen], "texts": contexts})
 
     def total(self, name: str) -> float:
-        """Return a total so far."""
+        """Return the total of a column so far."""
         return float(self.totals[SUMMED.index(name)])
 
     def table(self) -> pyarrow.Table | None:
@@ -109,17 +109,17 @@ class Journal:
     def _joined(self, name: str) -> NDArray[Any]:
         return np.concatenate([chunk[name] for chunk in self._chunks]) if self._chunks else np.empty(0)
 
-    def turn_page(self) -> None:
-        """Forget the rows, which are stored; the totals stay."""
+    def clear(self) -> None:
+        """Forget the rows, once they are stored; the totals stay."""
         self._chunks.clear()
         self._rounds.clear()
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return what must be kept in a checkpoint."""
+        """Return the totals, for a checkpoint."""
         return {"totals": self.totals.copy(), "half": np.array(self.half)}
 
     def load_state(self, state: State) -> None:
-        """Go on from a checkpoint."""
+        """Continue from a checkpoint."""
         self.totals, self.half = np.array(state["totals"]), float(state["half"])
 
 

@@ -1,4 +1,4 @@
-"""The plan of an experiment: worlds × adversaries × agents × seeds, one run for each; and the seeds of every run."""
+"""The plan of a study: worlds × adversaries × agents × seeds, one run for each; and the random streams of every run."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from typing import Any
 import numpy as np
 
 from omg_cmdp.runs.simulate import Run
-from omg_cmdp.studies.catalogue import build_adversary, build_agent, build_world
-from omg_cmdp.studies.kinds import Part, Setting
-from omg_cmdp.studies.variations import variants
+from omg_cmdp.studies.agents import Setting
+from omg_cmdp.studies.catalogue import Part, build_adversary, build_agent, build_world
+from omg_cmdp.studies.variations import sized_worlds
 from omg_cmdp.theory.rounds import Round
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Task:
-    """One whole run.
+    """One run, to be played.
 
-    Its streams follow from the experiment's seed, the names of world and adversary and the number of the seed, by
-    `SeedSequence`: the same on any engine, and the same for all agents, which meet the same world and noise. The
-    world's structure does not depend on the adversary.
+    Its random streams follow by `SeedSequence` from the seed of the study, the number of the seed, and the names of
+    world and adversary. So they are the same on any engine, and for all agents, which meet the same world and noise.
+    The world's structure does not depend on the adversary.
     """
 
     world: Part
     adversary: Part
     agent: Part
     seed: int
-    """The number of the seed in the experiment."""
+    """The number of the seed in the study."""
     root: int
-    """The seed of the experiment."""
+    """The seed of the study."""
     episodes: int
     checkpoint: int
     """Episodes between checkpoints."""
@@ -42,14 +42,18 @@ class Task:
 
     @property
     def name(self) -> str:
-        """What its files are called."""
-        return "--".join([slug(self.world.name), slug(self.adversary.name), slug(self.agent.name), str(self.seed)])
+        """For its files."""
+        return "--".join(slug(str(label)) for label in self.labels.values())
+
+    @property
+    def labels(self) -> dict[str, str | int]:
+        """The columns that tell runs apart."""
+        return {"world": self.world.name, "adversary": self.adversary.name, "agent": self.agent.name, "seed": self.seed}
 
     def setting(self) -> Setting:
-        """Return the world, and what else its adversary and agent are built for."""
-        structure, draws = self._seed(), self._seed(self.adversary.name, "agent")
-        world = build_world(self.world.kind, self.world.options, seed=structure, episodes=self.episodes)
-        return Setting(world=world, seed=draws, episodes=self.episodes)
+        """Return the world, with the seed and number of episodes that its adversary and agent are built for."""
+        world = build_world(self.world.kind, self.world.options, seed=self._seed(), episodes=self.episodes)
+        return Setting(world=world, seed=self._seed(self.adversary.name, "agent"), episodes=self.episodes)
 
     def start(self, observe: Callable[[Round], None] | None = None) -> Run:
         """Return the run at its beginning."""
@@ -66,7 +70,7 @@ class Task:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Plan:
-    """An experiment that was checked: all its runs can be built."""
+    """A study: what a TOML file describes."""
 
     name: str
     description: str
@@ -79,15 +83,15 @@ class Plan:
     adversaries: tuple[Part, ...]
     agents: tuple[Part, ...]
     vary: Mapping[str, tuple[int, ...]]
-    """The sizes that are varied, T, S, A or H, and their values; () stands for some around each world's own."""
+    """The sizes that are varied, T, S, A or H, and their values; () stands for values around each world's own."""
 
-    def places(self) -> tuple[Part, ...]:
-        """Return the worlds in which runs are played: those of the plan, or theirs of other sizes."""
-        return tuple(v.world for v in variants(self.worlds, self.vary, self.episodes)) or self.worlds
+    def sized_worlds(self) -> tuple[Part, ...]:
+        """Return the worlds in which runs are played: those of the file, or each in several sizes."""
+        return sized_worlds(self.worlds, self.vary, self.episodes)
 
     def tasks(self) -> tuple[Task, ...]:
-        """Return all runs, seed by seed, so that what is there early can be compared."""
-        grid = itertools.product(self.seeds, self.places(), self.adversaries, self.agents)
+        """Return all runs, seed by seed, so that agents can be compared early."""
+        grid = itertools.product(self.seeds, self.sized_worlds(), self.adversaries, self.agents)
         return tuple(self.task(world, adversary, agent, seed) for seed, world, adversary, agent in grid)
 
     def task(self, world: Part, adversary: Part, agent: Part, seed: int) -> Task:
@@ -104,7 +108,7 @@ class Plan:
         )
 
     def configuration(self) -> dict[str, Any]:
-        """Return the configuration with everything resolved, as plain data of the same form as the file."""
+        """Return the configuration with all kinds and defaults resolved, as plain data in the form of the file."""
         plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         parts = {table: {part.name: part.resolved() for part in plain[table]} for table in TABLES}
         vary = {size: list(values) for size, values in self.vary.items()}
@@ -115,7 +119,7 @@ TABLES = ("worlds", "adversaries", "agents")
 
 
 def slug(name: str) -> str:
-    """Return a name as part of a file's name: letters, digits and single hyphens.
+    """Return `name` for use in a file name: letters, digits and single hyphens.
 
     >>> slug("OMG, κ = 0.1")
     'omg-κ-0-1'

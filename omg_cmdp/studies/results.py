@@ -1,4 +1,4 @@
-"""The results of an experiment, read back from its directory."""
+"""The results of a study, read from its directory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from omg_cmdp.studies.config import checked_plan
 from omg_cmdp.studies.journal import SUMMED
+from omg_cmdp.studies.plan import Task
+from omg_cmdp.studies.runner import BOUNDS
 from omg_cmdp.studies.store import Store
 
 if TYPE_CHECKING:
@@ -18,57 +21,61 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Results:
-    """One experiment: its configuration, a row for each finished run, and the log of all of them."""
+    """A study: its configuration, a row for each finished run, and their logs."""
 
     directory: Path
     configuration: Mapping[str, Any]
-    """Resolved: every name, kind and option that was set."""
+    """With every name, kind and option that was set."""
     provenance: Mapping[str, Any]
     """Versions, commit and date."""
     runs: pandas.DataFrame
-    """world, adversary, agent, seed, episodes, regret, regret_last_half, other totals, seconds."""
+    """One row each: labels, episodes, sizes, the oracles' regret bounds, total regret and other totals, seconds."""
     failed: pandas.DataFrame
     """The runs that failed, with their errors."""
-    columns: tuple[str, ...] | None = None
-    """What is read of the log; None: everything."""
 
     @functools.cached_property
     def log(self) -> pandas.DataFrame:
         """A row per logged episode of the finished runs, ordered by run and episode."""
+        return self.log_of(*sorted(self.runs["run"]))
+
+    def log_of(self, *runs: str, columns: Sequence[str] | None = None) -> pandas.DataFrame:
+        """Return the log of some runs; only `columns`, if they are given."""
         import pandas
         from pyarrow import concat_tables, parquet
 
-        store = Store(self.directory)
-        names = sorted(self.runs["run"])
-        paths = [path for name in names for path in store.parts(name)]
-        wanted = None if self.columns is None else list(self.columns)
-        if not paths:
+        store, wanted = Store(self.directory), None if columns is None else list(columns)
+        parts = [part for run in runs for part in store.parts(run)]
+        if not parts:
             return pandas.DataFrame(columns=wanted)
-        tables = [parquet.read_table(path, columns=wanted, partitioning=None) for path in paths]
+        tables = [parquet.read_table(part, columns=wanted, partitioning=None) for part in parts]
         return concat_tables(tables, promote_options="default").to_pandas()
 
+    def tasks(self) -> list[Task]:
+        """Return the finished runs as tasks, which can be played again."""
+        finished = set(self.runs["run"])
+        return [task for task in checked_plan(self.configuration).tasks() if task.name in finished]
 
-def load(directory: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Results:
-    """Return the results in `directory`; of the log only `columns`, if they are given. The log is read when asked for.
 
-    Raises `FileNotFoundError` where there is no experiment.
+def load(directory: str | os.PathLike[str]) -> Results:
+    """Return the results in `directory`. The log is read on first use.
+
+    Raises `FileNotFoundError` where there is no study.
     """
     import pandas
 
     store = Store(directory)
-    experiment = store.experiment()
-    if experiment is None:
-        raise FileNotFoundError(f"`directory` must hold an experiment, got {os.fspath(directory)}")
+    study = store.study()
+    if study is None:
+        raise FileNotFoundError(f"`directory` must hold a study, got {os.fspath(directory)}")
     results = list(store.results())
     ended = {status: [each for each in results if each["status"] == status] for status in ("finished", "failed")}
     finished = pandas.DataFrame(ended["finished"], columns=None if ended["finished"] else ["run", *_KEY])
     return Results(
         directory=Path(directory),
-        configuration=experiment["configuration"],
-        provenance={name: value for name, value in experiment.items() if name != "configuration"},
+        configuration=study["configuration"],
+        provenance={name: value for name, value in study.items() if name != "configuration"},
         runs=finished.drop(columns=["status", "error"], errors="ignore").astype(_numbers(finished)),
         failed=pandas.DataFrame(ended["failed"], columns=["run", *_KEY, "error"]),
-        columns=None if columns is None else tuple(columns),
     )
 
 
@@ -76,5 +83,5 @@ _KEY = ("world", "adversary", "agent", "seed", "episodes")
 
 
 def _numbers(runs: pandas.DataFrame) -> dict[str, str]:
-    """Return the types of the totals, of which a whole column may be missing."""
-    return {name: "float64" for name in SUMMED if name in runs}
+    """Return the types of columns in which every value may be missing."""
+    return {name: "float64" for name in (*SUMMED, *BOUNDS) if name in runs}

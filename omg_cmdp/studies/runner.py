@@ -1,9 +1,10 @@
-"""One run of an experiment: started, or continued from its last checkpoint, and equal to the bit either way."""
+"""One run of a study: started, or continued from its last checkpoint; the result is the same bit for bit."""
 
 from __future__ import annotations
 
 import datetime
 import itertools
+import math
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.persistence import joint_state, part_of
 from omg_cmdp.runs.simulate import Run
 from omg_cmdp.studies.journal import SUMMED, TEXTS, Journal
@@ -18,19 +20,21 @@ from omg_cmdp.studies.plan import Plan, Task
 from omg_cmdp.studies.store import Store
 
 SECONDS_BETWEEN_REPORTS = 0.2
+BOUNDS = ("reward_regret_bound", "dynamics_regret_bound")
+"""In the result of a run: the oracles' own bounds on their regrets over all its episodes."""
 
 
 class Progress(NamedTuple):
-    """How far a run is."""
+    """A run has come this far."""
 
     run: str
     episode: int
     regret: float
-    """So far, exact."""
+    """The total so far, exact."""
 
 
 class Finished(NamedTuple):
-    """A run came to its end, or had come to it before."""
+    """A run is finished."""
 
     run: str
     result: Mapping[str, Any]
@@ -44,7 +48,7 @@ class Failed(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """The process that played a run died; the run goes on from its last checkpoint."""
+    """The worker that played a run died; another continues from the last checkpoint."""
 
     run: str
     attempt: int
@@ -55,7 +59,7 @@ Report = Callable[[Event], None]
 
 
 def play(task: Task, store: Store, report: Report) -> None:
-    """Play a run to its end, and record how it ended. Errors of the run are recorded, not raised."""
+    """Play a run to its end, and store its result. Errors of the run are stored, not raised."""
     with store.owned(task.name):
         done = store.result(task.name)
         if done is not None and done["status"] == "finished":
@@ -63,7 +67,7 @@ def play(task: Task, store: Store, report: Report) -> None:
             return
         try:
             result = _play(task, store, report)
-        except Exception as error:  # whatever it is, it belongs into the record, and the other runs go on
+        except Exception as error:  # of any kind: it is stored, and the other runs go on
             record_failure(task, store, "".join(traceback.format_exception(error)))
             report(Failed(task.name, f"{type(error).__name__}: {error}"))
             return
@@ -72,7 +76,7 @@ def play(task: Task, store: Store, report: Report) -> None:
 
 
 def _play(task: Task, store: Store, report: Report) -> dict[str, Any]:
-    journal = Journal(labels(task), episodes=task.episodes, trajectories=task.propensities)
+    journal = Journal(task.labels, episodes=task.episodes, trajectories=task.propensities)
     run = task.start(observe=journal.observe if task.propensities else None)
     part = _resume(task, store, run, journal)
     report(Progress(task.name, run.ledger.episodes, journal.total("regret")))
@@ -81,21 +85,21 @@ def _play(task: Task, store: Store, report: Report) -> dict[str, Any]:
         until = min(task.episodes, (played // task.checkpoint + 1) * task.checkpoint)
         began, steps = time.perf_counter(), min(pace, until - played)
         run.advance(steps)
-        journal.enter(run.ledger.drain())
+        journal.add(run.ledger.drain())
         if run.ledger.episodes == until:
             part += _save(task, store, run, journal, part)
         pace = _next_pace(steps, time.perf_counter() - began)
         report(Progress(task.name, run.ledger.episodes, journal.total("regret")))
-    return summary(task, journal)
+    return _result(task, run, journal)
 
 
 def _next_pace(played: int, seconds: float) -> int:
-    """Return how many episodes to play until the next report, if so many took so long."""
+    """Return how many episodes to play before the next report, after `played` episodes took `seconds`."""
     return max(1, min(2 * played, int(played * SECONDS_BETWEEN_REPORTS / max(seconds, 1e-9))))
 
 
 def _resume(task: Task, store: Store, run: Run, journal: Journal) -> int:
-    """Continue from the checkpoint, if there is one; return the number of parts of the log."""
+    """Continue from the checkpoint, if there is one; return the number of log parts it counts."""
     saved = store.checkpoint(task.name)
     parts = 0 if saved is None else int(saved["parts"])
     if saved is not None:
@@ -106,7 +110,7 @@ def _resume(task: Task, store: Store, run: Run, journal: Journal) -> int:
 
 
 def _save(task: Task, store: Store, run: Run, journal: Journal, part: int) -> int:
-    """Write a part of the log, then the checkpoint that counts it; return how many parts were written."""
+    """Write a part of the log, then the checkpoint that counts it; return 1, or 0 if there were no rows."""
     from pyarrow import parquet
 
     table = journal.table()
@@ -116,24 +120,24 @@ def _save(task: Task, store: Store, run: Run, journal: Journal, part: int) -> in
     written = int(table is not None)
     arrays = {**joint_state({"run": run, "journal": journal}), "parts": np.array(part + written)}
     store.write_checkpoint(task.name, arrays)
-    journal.turn_page()
+    journal.clear()
     return written
 
 
-def labels(task: Task) -> dict[str, str | int]:
-    """Return the columns that tell runs apart."""
-    return {"world": task.world.name, "adversary": task.adversary.name, "agent": task.agent.name, "seed": task.seed}
-
-
-def summary(task: Task, journal: Journal) -> dict[str, Any]:
-    """Return the result of a run that is finished."""
+def _result(task: Task, run: Run, journal: Journal) -> dict[str, Any]:
+    """Return the result of a finished run, with all that a report needs to know of its world and agent."""
     totals = {name: journal.total(name) for name in SUMMED}
     seconds = [total for name, total in totals.items() if name.startswith("seconds_")]
+    space = run.environment.space
     return {
         "run": task.name,
-        **labels(task),
+        **task.labels,
         "status": "finished",
         "episodes": task.episodes,
+        "states": space.states,
+        "actions": space.actions,
+        "horizon": space.horizon,
+        **_regret_bounds(run, task.episodes),
         "regret_last_half": totals["regret"] - journal.half,
         **totals,
         "seconds": sum(seconds),
@@ -142,19 +146,28 @@ def summary(task: Task, journal: Journal) -> dict[str, Any]:
     }
 
 
+def _regret_bounds(run: Run, episodes: int) -> dict[str, float]:
+    """Return what the agent's oracles promise for this many episodes; infinity without oracles."""
+    if not isinstance(run.agent, ModelAgent):
+        return dict.fromkeys(BOUNDS, math.inf)
+    oracles = (run.agent.reward_oracle, run.agent.dynamics_oracle)
+    horizon = run.environment.space.horizon
+    return dict(zip(BOUNDS, (oracle.regret_bound(episodes, horizon) for oracle in oracles), strict=True))
+
+
 def record_failure(task: Task, store: Store, error: str) -> None:
-    """Write the error of a run; the next start of the experiment tries it again."""
-    result = {"run": task.name, **labels(task), "status": "failed", "episodes": task.episodes, "error": error}
+    """Store the error of a run; the next start of the study tries it again."""
+    result = {"run": task.name, **task.labels, "status": "failed", "episodes": task.episodes, "error": error}
     store.write_result(task.name, {**result, "ended": now()})
 
 
 def now() -> str:
-    """Return the present date and time."""
+    """Return the present date and time, as text."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def estimate(plan: Plan, *, budget: float = 10.0) -> float:
-    """Return the seconds of work that a plan is, from the first episodes of every kind of run."""
+    """Return how many seconds a plan takes on one core, judged by the first episodes of a run of every sort."""
     tasks = {task.name.rpartition("--")[0]: task for task in reversed(plan.tasks())}
     each = budget / len(tasks)
     return sum(_seconds_per_episode(task, each) * task.episodes for task in tasks.values()) * len(plan.seeds)
@@ -162,7 +175,7 @@ def estimate(plan: Plan, *, budget: float = 10.0) -> float:
 
 def _seconds_per_episode(task: Task, budget: float) -> float:
     run = task.start()
-    run.advance(1)  # loads what is compiled
+    run.advance(1)  # loads compiled code
     began = time.perf_counter()
     for played in itertools.count(1):
         run.advance(1)

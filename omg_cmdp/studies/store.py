@@ -1,13 +1,13 @@
-"""The directory of an experiment, in which nothing is ever half written.
+"""The files of a study, none of which is ever half written.
 
-    experiment.json             the resolved configuration, versions, commit, date
+    study.json                  the resolved configuration, versions, commit, date
     log/RUN-000000.parquet      parts of a run's log: pandas.read_parquet("DIR/log") reads all runs
     state/RUN.npz               the last checkpoint of a run
-    runs/RUN.json               the result of a run that is finished, or the error of one that failed
+    runs/RUN.json               the result of a finished run, or the error of one that failed
 
-A file is written under a temporary name in state/, and then put in its place by one call. Of a run, first a part of the
-log is written, then the checkpoint that says how many parts count, and at the end the result: whoever continues after a
-crash deletes the parts that the checkpoint does not know, and plays their episodes again.
+A file is written under a temporary name in state/, and then moved to its place in one step. A run writes a part of its
+log, then the checkpoint that says how many parts count, and at the end its result. After a crash, parts that the
+checkpoint does not count are deleted, and their episodes are played again.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from omg_cmdp.persistence import read_arrays, whole_file, write_arrays
 
 _KIND, _VERSION = "checkpoint of a run", 1
 
-PATIENCE = 60.0
-"""Seconds to wait for another process that plays the same run."""
+LOCK_SECONDS = 60.0
+"""How long to wait for another process that plays the same run."""
 
 
 class BusyError(RuntimeError):
-    """Another process plays this run."""
+    """Another process is playing this run."""
 
 
 class Store:
-    """Where the files of an experiment are."""
+    """The files of a study."""
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = Path(directory)
@@ -47,19 +47,19 @@ class Store:
         for folder in (self.log, self.state, self.runs):
             folder.mkdir(parents=True, exist_ok=True)
 
-    def write_experiment(self, content: Mapping[str, Any]) -> None:
-        """Write what the experiment is."""
-        self._replace(self.directory / "experiment.json", "experiment", lambda file: _write_json(file, content))
+    def write_study(self, content: Mapping[str, Any]) -> None:
+        """Write the configuration of the study and its provenance."""
+        self._replace(self.directory / "study.json", "study", lambda file: _write_json(file, content))
 
-    def experiment(self) -> dict[str, Any] | None:
-        """Return what the experiment is; None if there is none."""
-        path = self.directory / "experiment.json"
+    def study(self) -> dict[str, Any] | None:
+        """Return the configuration of the study and its provenance; None if there is no study."""
+        path = self.directory / "study.json"
         return _read_json(path) if path.exists() else None
 
     # The result of a run.
 
     def result(self, run: str) -> dict[str, Any] | None:
-        """Return the result of a run, if it is there."""
+        """Return the result of a run; None if there is none yet."""
         path = self.runs / f"{run}.json"
         return _read_json(path) if path.exists() else None
 
@@ -68,7 +68,7 @@ class Store:
         yield from (_read_json(path) for path in sorted(self.runs.glob("*.json")))
 
     def is_finished(self, run: str) -> bool:
-        """Return whether a run came to its end."""
+        """Return whether a run has been played to its end."""
         result = self.result(run)
         return result is not None and result["status"] == "finished"
 
@@ -79,15 +79,15 @@ class Store:
     # Its log and checkpoint.
 
     def part(self, run: str, number: int) -> Path:
-        """Return the name of a part of the log."""
+        """Return the path of a part of the log."""
         return self.log / f"{run}-{number:06d}.parquet"
 
     def parts(self, run: str) -> list[Path]:
-        """Return the parts of a run's log that are there, in order."""
+        """Return the paths of the existing parts of a run's log, in order."""
         return sorted(path for path in self.log.glob(f"{run}-*.parquet") if path.stem[:-7] == run)
 
     def write_part(self, run: str, number: int, write: Callable[[str], object]) -> None:
-        """Put a part of the log in its place, which `write` has written to the name that it is given."""
+        """Store a part of the log, which `write` writes to the path that it is given."""
         self._replace(self.part(run, number), run, write)
 
     def write_checkpoint(self, run: str, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -99,8 +99,13 @@ class Store:
         path = self.state / f"{run}.npz"
         return read_arrays(path, kind=_KIND, version=_VERSION) if path.exists() else None
 
+    def saved_at(self, run: str) -> int:
+        """Return when the last checkpoint was written, in nanoseconds; 0 if there is none."""
+        path = self.state / f"{run}.npz"
+        return path.stat().st_mtime_ns if path.exists() else 0
+
     def forget_after(self, run: str, parts: int) -> None:
-        """Delete all parts of the log but the first ones, and what a crash may have left half written."""
+        """Delete all but the first `parts` parts of the log, and what a crash may have left half written."""
         for path in self.parts(run)[parts:]:
             path.unlink()
         for pattern in (".npz.tmp-*", ".tmp-*"):
@@ -109,30 +114,33 @@ class Store:
 
     @contextlib.contextmanager
     def owned(self, run: str) -> Iterator[None]:
-        """Hold a run: no other process plays it meanwhile. A process that dies lets go of it."""
+        """Lock a run, so that no other process plays it meanwhile. The lock of a process that dies is released."""
         import fcntl
 
         with (self.state / f"{run}.lock").open("w") as file:
-            until = time.monotonic() + PATIENCE
+            until = time.monotonic() + LOCK_SECONDS
             while True:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
                 except BlockingIOError:
                     if time.monotonic() > until:
-                        raise BusyError(f"another process has been playing {run} for {PATIENCE:g} seconds") from None
+                        raise BusyError(f"another process is playing {run}; waited {LOCK_SECONDS:g} seconds") from None
                     time.sleep(0.05)
             yield
 
     def _replace(self, target: Path, run: str, write: Callable[[str], object]) -> None:
-        """Let `write` make a file, and put it into the place of `target` when all of it is on disk."""
+        """Let `write` make a file, and replace `target` by it when all of it is on disk."""
         with whole_file(target, self.state / f"{run}.tmp-{os.getpid()}") as temporary:
             write(str(temporary))
 
 
 def _write_json(file: str, content: Mapping[str, Any]) -> None:
-    # What is not a number is null: other readers know no NaN.
-    plain = {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in content.items()}
+    # JSON has no NaN and no infinity.
+    plain = {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in content.items()
+    }
     Path(file).write_text(json.dumps(plain, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Rate experiments: the worlds in several sizes T, S, A or H, one size at a time."""
+"""Rate studies: the worlds in several sizes T, S, A or H, one size at a time."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from omg_cmdp.studies.catalogue import WORLDS
-from omg_cmdp.studies.kinds import Part
+from omg_cmdp.studies.catalogue import WORLDS, Part
 
 SIZES = {
     "T": ("episodes",),
@@ -15,14 +14,14 @@ SIZES = {
     "A": ("actions", "risky_arms", "keys"),
     "H": ("horizon", "visits"),
 }
-"""What a world may call its size."""
+"""The options of worlds that are such a size."""
 
 EXPONENTS = {"T": 0.5, "S": 0.5, "A": 0.5, "H": 2.5}
-"""Of the theorem's bound, H^2.5 · √(T·S·A·R), where R, the regret of the oracles, is held fixed."""
+"""Of the theorem's bound, H^2.5 · √(T·S·A·R); R, the regret of the oracles, is held fixed."""
 
 FACTORS = {"T": (0.125, 0.25, 0.5, 1.0)}
 AROUND = (0.5, 1.0, 2.0, 4.0)
-"""Of a world's own size, if no values are given: `FACTORS`, or these. Rounded up, and at least 2."""
+"""If no values are given, a world's own size is multiplied by `FACTORS`, or by these; rounded up, and at least 2."""
 
 
 class Variant(NamedTuple):
@@ -30,7 +29,7 @@ class Variant(NamedTuple):
 
     world: Part
     base: str
-    """The name of the world it is one of."""
+    """The name of the world of the study file."""
     size: str
     value: int
 
@@ -43,6 +42,11 @@ def variants(worlds: Iterable[Part], vary: Mapping[str, Sequence[int]], episodes
         for size, values in vary.items()
         for value in (values or _around(world, size, episodes))
     ]
+
+
+def sized_worlds(worlds: Sequence[Part], vary: Mapping[str, Sequence[int]], episodes: int) -> tuple[Part, ...]:
+    """Return the worlds in which runs are played: every variant, or `worlds` themselves if nothing is varied."""
+    return tuple(variant.world for variant in variants(worlds, vary, episodes)) or tuple(worlds)
 
 
 def option_of(kind: str, size: str) -> str | None:
@@ -62,5 +66,5 @@ def _around(world: Part, size: str, episodes: int) -> list[int]:
     option = option_of(world.kind, size) or ""
     own = world.options.get(option, episodes if size == "T" else WORLDS[world.kind].options.get(option))
     if not isinstance(own, int):
-        return [0]  # refused elsewhere
+        return [0]  # refused when the plan is checked
     return sorted({max(2, math.ceil(factor * own)) for factor in FACTORS.get(size, AROUND)})

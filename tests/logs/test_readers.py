@@ -14,10 +14,10 @@ from omg_cmdp.environments import TreatmentTrial
 from omg_cmdp.logs import importance_sampling, read_export, read_frame
 from omg_cmdp.oracles import CountDynamics, CountRewards
 from omg_cmdp.studies.config import read_plan
+from omg_cmdp.studies.directory import open_study
 from omg_cmdp.studies.engines import Serial
 from omg_cmdp.studies.export import export
 from omg_cmdp.studies.results import load
-from omg_cmdp.studies.study import open_study
 from tests.logs.tables import SPACE, frame, random_log, same
 
 VECTOR = ["age", "weight"]

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from omg_cmdp.reports import agent_figures, figures
-from omg_cmdp.reports.contests import Theory, contests
 from omg_cmdp.reports.drawing import POINTS, looks, stacked, thinned
 from omg_cmdp.reports.formats import number
+from omg_cmdp.reports.scenarios import Theory, scenarios
 from omg_cmdp.theory import bounds
 from omg_cmdp.theory.constants import Assumptions
-from tests.studies.small_study import changed, study
+from tests.studies.examples import changed, results_of
 
 
-def contest(name="treatment", results=None):
-    return next(each for each in contests(results or study()) if each.world == name)
+def scenario(name="treatment", results=None):
+    return next(each for each in scenarios(results or results_of()) if each.world == name)
 
 
 def every_figure(each):
@@ -25,7 +25,7 @@ def every_figure(each):
 
 @functools.cache
 def drawn_once(world):
-    return every_figure(contest(world))
+    return every_figure(scenario(world))
 
 
 @pytest.mark.parametrize("count", [1, 2, 399, 400, 401, 10_000, 28_001])
@@ -52,7 +52,7 @@ def test_no_two_of_thirty_agents_look_alike():
 
 
 @pytest.mark.parametrize("world", ["treatment", "decoy"])
-def test_every_figure_has_a_title_a_caption_and_the_hero_in_it(world):
+def test_every_figure_has_a_title_a_caption_and_the_focus_in_it(world):
     drawn = drawn_once(world)
     assert [figure.name.rpartition("-")[2] for figure in drawn] == [
         *("totals", "regret", "rates"),
@@ -62,7 +62,7 @@ def test_every_figure_has_a_title_a_caption_and_the_hero_in_it(world):
 
 
 def test_the_same_numbers_give_the_same_bytes(tmp_path):
-    first, second = drawn_once("treatment")[1], figures.regret(contest())
+    first, second = drawn_once("treatment")[1], figures.regret(scenario())
     assert first.svg() == second.svg()
     (tmp_path / "again").mkdir()
     assert first.save(tmp_path).read_bytes() == second.save(tmp_path / "again").read_bytes()
@@ -91,7 +91,7 @@ def test_what_a_picture_refers_to_is_in_it(world):
 
 
 def test_totals_name_the_best_and_the_worst_agent():
-    each = contest("decoy")
+    each = scenario("decoy")
     ends = each.finals.mean()
     caption = figures.totals(each).caption
     assert caption.startswith(f"{ends.idxmin()} lost least: {number(ends.min())}")
@@ -101,12 +101,12 @@ def test_totals_name_the_best_and_the_worst_agent():
 @pytest.mark.parametrize(("slope", "side"), [(3.0, "below"), (0.1, "above")])
 def test_parted_bands_are_reported_with_the_side_and_the_episode(slope, side):
     """All agents lose 1 per episode, but one from episode 100 on `slope`: bands of ± 1 % part soon after."""
-    results = study()
+    results = results_of()
     t, rival = results.log["episode"], results.log["agent"] != "omg"
     lost = np.where(rival & (t > 100), 100.0 + slope * (t - 100), t)
     log = results.log.assign(cumulative_regret=lost * (1.0 + 0.001 * results.log["seed"]))
-    caption = figures.regret(contest(results=changed(results, log=log))).caption
-    found = re.match(rf"From episode (\d+) on the band of omg is {side} that of its best rival, greedy\.", caption)
+    caption = figures.regret(scenario(results=changed(results, log=log))).caption
+    found = re.match(rf"From episode (\d+) on, the band of omg is {side} that of its best rival, greedy\.", caption)
     assert found
     assert 100 < int(found[1]) < 110
 
@@ -115,20 +115,20 @@ def test_parted_bands_are_reported_with_the_side_and_the_episode(slope, side):
     ("power", "verdict"),
     [
         (0.2, "slower than √t"),
-        (0.9, "faster, so far, than √t"),
-        (0.45, "not to be told from √t"),
-        (0.55, "not to be told from √t"),
+        (0.9, "faster so far than √t"),
+        (0.45, "consistent with √t"),
+        (0.55, "consistent with √t"),
     ],
 )
 def test_the_slope_is_judged_by_its_interval(power, verdict):
-    results = study()
+    results = results_of()
     powers = power + 0.04 * (results.log["seed"] - 1.5)  # four seeds: the mean is `power`, its interval ± 0.08
     log = results.log.assign(cumulative_regret=results.log["episode"] ** powers)
-    assert verdict in figures.rates(contest(results=changed(results, log=log))).caption
+    assert verdict in figures.rates(scenario(results=changed(results, log=log))).caption
 
 
 def test_the_three_terms_sum_to_the_regret_that_the_caption_tells():
-    each = contest()
+    each = scenario()
     end = float(each.finals["omg"].mean())
     caption = agent_figures.terms(each).caption
     parts = [float(each.curves("omg", f"cumulative_{name}")[1][:, -1].mean()) for name in agent_figures.TERMS]
@@ -139,7 +139,7 @@ def test_the_three_terms_sum_to_the_regret_that_the_caption_tells():
 
 
 def test_the_bound_is_the_theorem_s():
-    theory = contest().theory
+    theory = scenario().theory
     assert theory == Theory(
         states=5, actions=3, horizon=6, reward_regret=theory.reward_regret, dynamics_regret=theory.dynamics_regret
     )
@@ -148,37 +148,37 @@ def test_the_bound_is_the_theorem_s():
     caption = drawn_once("treatment")[3].caption
     assert number(bounds.corrected(Assumptions(**sizes, **regrets))) in caption
     assert number(bounds.as_printed(Assumptions(**sizes, **regrets))) in caption
-    assert f"above {number(6 * 300)}, the most that anyone can lose" in caption
+    assert f"above {number(6 * 300)}, the most that any agent can lose" in caption
 
 
 def test_errors_stay_under_what_the_oracles_bounds_allow_and_known_dynamics_have_none():
-    each = contest()
+    each = scenario()
     for name in agent_figures.ERRORS:
         assert each.curves("omg", f"cumulative_{name}")[1].max() <= getattr(each.theory, name)
     assert "The transitions of this world are known" in drawn_once("decoy")[6].caption
 
 
 def test_an_agent_without_a_model_has_no_figures_about_it():
-    results = study()
+    results = results_of()
     kept = changed(results, runs=results.runs[results.runs["agent"] == "uniform"])
     blind = kept.log.assign(gamma=np.nan, certificate=np.nan, plan_gap=np.nan, reward_error=np.nan)
-    each = contest(results=changed(kept, log=blind))
-    assert each.hero == "uniform"
+    each = scenario(results=changed(kept, log=blind))
+    assert each.focus == "uniform"
     drawn = [agent_figures.terms(each), agent_figures.exploration(each), agent_figures.model_errors(each)]
     assert drawn == [None, None, None]
 
 
 def test_a_seed_that_some_agent_has_not_finished_does_not_count():
-    results = study()
+    results = results_of()
     runs = results.runs[~((results.runs["agent"] == "greedy") & (results.runs["seed"] == 3))]
-    each = contest(results=changed(results, runs=runs))
+    each = scenario(results=changed(results, runs=runs))
     assert list(each.finals.index) == [0, 1, 2]
     assert each.curves("omg", "regret")[1].shape == (3, 300)
 
 
 def test_a_single_seed_is_drawn_without_bands_and_says_so():
-    results = study()
-    each = contest(results=changed(results, runs=results.runs[results.runs["seed"] == 0]))
+    results = results_of()
+    each = scenario(results=changed(results, runs=results.runs[results.runs["seed"] == 0]))
     told = " ".join(figure.caption for figure in every_figure(each))
     assert "a single seed" in told.lower()
     assert "nan" not in told

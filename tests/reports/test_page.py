@@ -10,14 +10,10 @@ import numpy as np
 import pandas
 import pytest
 
-from omg_cmdp.reports.contests import contests
 from omg_cmdp.reports.page import headline, totals, write_report
+from omg_cmdp.reports.scenarios import scenarios
 from omg_cmdp.reports.tables import Table, agents_table, comparisons_table
-from omg_cmdp.studies.config import read_plan
-from omg_cmdp.studies.results import load
-from omg_cmdp.studies.runner import play
-from omg_cmdp.studies.study import open_study
-from tests.studies.small_study import changed, study
+from tests.studies.examples import changed, results_of, run_study
 
 VOID = {"meta", "br", "wbr"}
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -26,7 +22,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     written = tmp_path_factory.mktemp("report")
-    assert write_report(study(), written) == written / "report.html"
+    assert write_report(results_of(), written) == written / "report.html"
     return written
 
 
@@ -95,22 +91,25 @@ def test_each_figure_is_there_as_pdf_and_each_table_as_csv_and_latex(folder):
     assert tables == {f"{name}.{kind}" for name in names for kind in ("csv", "tex")}
 
 
-def test_writing_it_again_gives_the_same_page(page, tmp_path):
-    assert write_report(study(), tmp_path).read_text(encoding="utf-8") == page
+def test_writing_it_again_gives_the_same_page_and_builds_no_world(page, tmp_path, monkeypatch):
+    for name in ("build_world", "build_adversary", "build_agent"):
+        monkeypatch.setattr(f"omg_cmdp.studies.catalogue.{name}", None)
+        monkeypatch.setattr(f"omg_cmdp.studies.plan.{name}", None)
+    assert write_report(results_of(), tmp_path).read_text(encoding="utf-8") == page
 
 
 def test_csv_holds_the_exact_numbers(folder):
-    contest = contests(study())[0]
-    with (folder / "tables" / f"{contest.name}-agents.csv").open(encoding="utf-8") as file:
+    scenario = scenarios(results_of())[0]
+    with (folder / "tables" / f"{scenario.name}-agents.csv").open(encoding="utf-8") as file:
         rows = {row["agent"]: row for row in csv.DictReader(file)}
-    assert list(rows) == contest.agents
+    assert list(rows) == scenario.agents
     for agent, row in rows.items():
-        assert float(row["regret"]) == contest.finals[agent].mean()
+        assert float(row["regret"]) == scenario.finals[agent].mean()
         assert float(row["low"]) < float(row["regret"]) < float(row["high"])
 
 
 def test_names_descriptions_and_errors_are_text_and_never_markup(tmp_path):
-    results = study()
+    results = results_of()
     alone = results.runs[(results.runs["agent"] == "uniform") & (results.runs["world"] == "decoy")]
     hostile = {**results.configuration, "name": "<b>&$x", "description": "<script>alert(1)</script> ${body}"}
     failed = pandas.DataFrame({"run": ["a", "b"], "error": ["Traceback\nValueError: <odd>\n"] * 2})
@@ -122,7 +121,7 @@ def test_names_descriptions_and_errors_are_text_and_never_markup(tmp_path):
 
 
 def test_results_without_a_finished_seed_are_refused(tmp_path):
-    results = study()
+    results = results_of()
     with pytest.raises(ValueError, match="`results` must hold a seed"):
         write_report(changed(results, runs=results.runs[:0]), tmp_path / "none")
     assert not (tmp_path / "none").exists()
@@ -139,7 +138,7 @@ def test_results_without_a_finished_seed_are_refused(tmp_path):
     ids=["no regret", "no model", "one episode", "odd names"],
 )
 def test_there_is_a_report_of_anything_that_runs(text, episodes, told, tmp_path):
-    results = study("episodes = {episodes}\nseeds = {seeds}\n" + text, episodes=episodes, seeds=2)
+    results = results_of("episodes = {episodes}\nseeds = {seeds}\n" + text, episodes=episodes, seeds=2)
     page = write_report(results, tmp_path).read_text(encoding="utf-8")
     assert told in page
     assert Outline(page).open == []
@@ -147,11 +146,8 @@ def test_there_is_a_report_of_anything_that_runs(text, episodes, told, tmp_path)
 
 
 def test_a_report_is_made_of_a_directory(tmp_path):
-    plan = read_plan("episodes = 30\nseeds = 2\n[worlds.decoy]\n[agents.omg]\n[agents.greedy]", name="stored")
-    store = open_study(plan, tmp_path)
-    for task in plan.tasks():
-        play(task, store, lambda event: None)
-    page = write_report(load(tmp_path), tmp_path).read_text(encoding="utf-8")
+    results = run_study("episodes = 30\nseeds = 2\n[worlds.decoy]\n[agents.omg]\n[agents.greedy]", tmp_path)
+    page = write_report(results, tmp_path).read_text(encoding="utf-8")
     assert "4 of 4 runs are finished" in page
     assert (tmp_path / "figures" / "decoy--iid-regret.pdf").exists()
 
@@ -177,21 +173,21 @@ def test_the_headline_says_who_won_whoever_it_was():
 def test_the_headline_does_not_call_luck_a_win():
     table = finals(omg=3.0, greedy=3.01)
     table["greedy"] = table["greedy"].to_numpy()[::-1]
-    assert "With 8 seeds the difference may be chance" in headline(table, "omg")
+    assert "With 8 seeds, the difference may be chance" in headline(table, "omg")
 
 
 def test_totals_are_summed_over_contests_seed_by_seed():
-    found = contests(study())
+    found = scenarios(results_of())
     table = totals(found)
     for agent in table:
         assert np.allclose(table[agent], found[0].finals[agent] + found[1].finals[agent])
     assert table.mean().is_monotonic_increasing
 
 
-def test_a_table_shows_comparisons_with_the_hero_and_keeps_all():
+def test_a_table_shows_comparisons_with_the_focus_and_keeps_all():
     table = comparisons_table("x", finals(omg=3.0, greedy=4.0, uniform=9.0), "omg")
     assert table.shown["omg against"] == ["greedy", "uniform"]
-    assert table.shown["so omg"] == ["lost less", "lost less"]
+    assert table.shown["result for omg"] == ["lost less", "lost less"]
     assert [(row["first"], row["second"]) for row in table.raw] == [
         ("omg", "greedy"),
         ("omg", "uniform"),

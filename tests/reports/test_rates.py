@@ -1,91 +1,18 @@
-"""Rate experiments: worlds in several sizes, and exponents that are right where they are known."""
-
-import itertools
+"""Rate studies: worlds in several sizes, and exponents that are right where they are known."""
 
 import numpy as np
 import pandas
 import pytest
 
 from omg_cmdp.reports.page import write_report
-from omg_cmdp.reports.rates import rate_figure, rate_studies, rate_table, rate_words
-from omg_cmdp.studies.config import read_plan
-from omg_cmdp.studies.document import ConfigurationError
-from omg_cmdp.studies.kinds import Part
-from omg_cmdp.studies.variations import EXPONENTS, SIZES, option_of, variants
-from tests.studies.small_study import changed, study
-
-VARIED = """
-description = "sizes"
-episodes = {episodes}
-seeds = {seeds}
-[worlds.linear]
-context_count = 4
-reward_class_size = 4
-transition_class_size = 4
-[agents.omg]
-[agents.uniform]
-[vary]
-T = [20, 40, 80]
-H = [2, 4]
-"""
-
-
-def varied(**changes):
-    return read_plan(VARIED.format(episodes=40, seeds=3), **changes)
-
-
-def test_every_world_is_played_in_every_size_one_at_a_time():
-    plan = varied()
-    found = {(task.world.name, task.episodes, task.setting().world.space.horizon) for task in plan.tasks()}
-    long = {(f"linear, T = {episodes}", episodes, 5) for episodes in (20, 40, 80)}
-    assert found == long | {(f"linear, H = {horizon}", 40, horizon) for horizon in (2, 4)}
-    assert len({task.name for task in plan.tasks()}) == len(plan.tasks()) == 5 * 2 * 3
-
-
-def test_the_command_line_chooses_sizes_and_keeps_the_values_of_the_file():
-    assert varied(vary=["H"]).vary == {"H": (2, 4)}
-    plan = varied(vary=["S"])
-    assert plan.vary == {"S": ()}
-    assert [place.options["states"] for place in plan.places()] == [2, 4, 8, 16]
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_sizes_around_a_worlds_own_are_increasing(size):
-    worlds = [Part(name=kind, kind=kind, options={}) for kind in ("linear", "softmax", "lower_bound")]
-    for _, found in itertools.groupby(variants(worlds, {size: ()}, episodes=1000), lambda variant: variant.base):
-        values = [variant.value for variant in found]
-        assert len(values) == 4
-        assert values == sorted(set(values))
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("B = [2, 4]", "there is no size 'B'; there are T, S, A, H"),
-        ("H = [2]", "`H` must be [], or two or more"),
-        ("H = [2, 2]", "`H` must be [], or two or more"),
-        ("H = [0, 2]", "`H` must be [], or two or more"),
-        ("H = 3", "`H` must be [], or two or more"),
-        ("H = [2, 1e3]", "`H` must be [], or two or more"),
-    ],
-)
-def test_bad_sizes_are_refused_with_their_line(line, said):
-    text = VARIED.format(episodes=40, seeds=3).replace("H = [2, 4]", line)
-    with pytest.raises(ConfigurationError, match="line 13") as caught:
-        read_plan(text)
-    assert said in str(caught.value)
-
-
-def test_a_size_that_a_world_does_not_have_is_refused():
-    assert option_of("lock", "H") is None
-    text = VARIED.format(episodes=40, seeds=3) + "[worlds.lock]\n"
-    with pytest.raises(ConfigurationError, match="line 13: the world 'lock' has no size H that can be varied"):
-        read_plan(text)
+from omg_cmdp.reports.rates import rate_figure, rate_table, rate_words, sweeps
+from omg_cmdp.studies.variations import EXPONENTS
+from tests.studies.examples import VARIED, changed, results_of
 
 
 def power_law(exponent, *, noise=0.0):
     """Return results whose regrets are a power of what was varied."""
-    results = study(VARIED, episodes=40, seeds=3)
+    results = results_of(VARIED, episodes=40, seeds=3)
     sizes = results.runs["world"].str.extract(r"= (\d+)$")[0].astype(float)
     luck = np.random.default_rng(0).normal(size=len(sizes)) * noise
     return changed(results, runs=results.runs.assign(regret=3.0 * sizes**exponent * np.exp(luck)))
@@ -93,7 +20,7 @@ def power_law(exponent, *, noise=0.0):
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 2.5])
 def test_the_exponent_of_a_power_is_found(exponent):
-    for found in rate_studies(power_law(exponent)):
+    for found in sweeps(power_law(exponent)):
         for rate in found.rates.values():
             assert rate.slope == pytest.approx(exponent, abs=1e-12)
         assert f"to the power {exponent:.2f}" in rate_words(found)
@@ -101,23 +28,23 @@ def test_the_exponent_of_a_power_is_found(exponent):
 
 def test_growing_faster_than_the_theorem_is_said_and_slower_refutes_nothing():
     for exponent in (0.1, 3.0):
-        for found in rate_studies(power_law(exponent, noise=0.01)):
+        for found in sweeps(power_law(exponent, noise=0.01)):
             faster = exponent > EXPONENTS[found.size]
             assert found.rates["omg"].refuted == faster
-            assert ("more, so far, than" if faster else "less than") in rate_words(found)
+            assert ("more so far than" if faster else "less than") in rate_words(found)
 
 
 def test_a_seed_counts_when_it_is_finished_in_all_sizes():
     results = power_law(0.5)
     runs = results.runs
     left = runs[~((runs["world"] == "linear, T = 80") & (runs["seed"] == 1) & (runs["agent"] == "omg"))]
-    found = {each.size: each for each in rate_studies(changed(results, runs=left))}
+    found = {each.size: each for each in sweeps(changed(results, runs=left))}
     assert list(found["T"].regrets["omg"].index) == [0, 2]
     assert list(found["H"].regrets["omg"].index) == [0, 1, 2]
     assert list(found["T"].regrets["uniform"].index) == [0, 1, 2]
 
 
-def test_the_report_of_a_rate_experiment_has_its_exponents(tmp_path):
+def test_the_report_of_a_rate_study_has_its_exponents(tmp_path):
     results = power_law(0.25)
     path = write_report(results, tmp_path)
     page = path.read_text(encoding="utf-8")
@@ -130,11 +57,11 @@ def test_the_report_of_a_rate_experiment_has_its_exponents(tmp_path):
 
 
 def test_without_a_bound_nothing_is_said_about_it():
-    first, *_ = rate_studies(power_law(0.5))
+    first, *_ = sweeps(power_law(0.5))
     assert "bound, evaluated" not in rate_figure(first, None).caption
     assert "bound, evaluated" in rate_figure(first, np.array([10.0, 20.0, 40.0])).caption
     assert rate_table(first).shown["theorem"] == ["0.5", "0.5"]
 
 
 def test_what_is_not_varied_has_no_rates():
-    assert rate_studies(study()) == []
+    assert sweeps(results_of()) == []

@@ -10,9 +10,17 @@ from omg_cmdp import adversaries, agents, environments
 from omg_cmdp.adversaries.base import Adversary
 from omg_cmdp.agents.base import Agent
 from omg_cmdp.environments import World
-from omg_cmdp.studies.agents import AGENTS, ORACLES
-from omg_cmdp.studies.catalogue import ADVERSARIES, WORLDS, build_adversary, build_agent, build_world
-from omg_cmdp.studies.kinds import REQUIRED, Setting, nearest
+from omg_cmdp.studies.agents import ORACLES, Setting
+from omg_cmdp.studies.catalogue import (
+    ADVERSARIES,
+    AGENTS,
+    WORLDS,
+    build_adversary,
+    build_agent,
+    build_world,
+    nearest,
+)
+from omg_cmdp.studies.options import REQUIRED, arguments_of
 from tests.environments.catalogue import FROM_DATA
 
 EPISODES = 20
@@ -53,19 +61,34 @@ def test_every_adversary_plays(kind):
     assert len(play(build_agent("greedy", {}, made), adversary, made.world)) == EPISODES
 
 
-def test_nothing_of_the_library_is_left_out():
+def test_every_public_world_adversary_and_agent_is_found():
     def classes(module, base):
         found = (getattr(module, name) for name in module.__all__)
         return {
-            each
-            for each in found
-            if inspect.isclass(each) and issubclass(each, base) and each.__abstractmethods__ == frozenset()
+            each for each in found if inspect.isclass(each) and issubclass(each, base) and not inspect.isabstract(each)
         }
 
-    assert {kind.build for kind in WORLDS.values()} == classes(environments, World) - set(FROM_DATA)
-    assert {kind.build for kind in ADVERSARIES.values()} == classes(adversaries, Adversary)
-    built = {type(build_agent(kind, {}, setting("bandit"))) for kind in AGENTS}
-    assert built == classes(agents, Agent)
+    assert {kind.make for kind in WORLDS.values()} == classes(environments, World) - set(FROM_DATA)
+    assert {kind.make for kind in ADVERSARIES.values()} == classes(adversaries, Adversary)
+    made = {kind.make for kind in AGENTS.values()}
+    assert {each for each in made if inspect.isclass(each)} == classes(agents, Agent)
+    assert {agents.epoch_omg, agents.epoch_pc_igw} <= made
+
+
+def test_kinds_keep_the_names_that_study_files_use():
+    assert WORLDS.keys() >= {"bandit", "decoy", "linear", "lock", "lower_bound", "softmax", "treatment"}
+    assert ADVERSARIES.keys() >= {"iid", "largest_disagreement", "never_twice", "sorted", "worst_regret"}
+    assert AGENTS.keys() >= {"epoch_omg", "epsilon_greedy", "falcon", "fast_cb", "feel_good", "glm_orl", "pc_igw"}
+
+
+def test_arguments_that_a_class_passes_on_are_options_too():
+    assert {"seed", "ridge"} <= AGENTS["glm_rlsvi"].options.keys()
+    assert not {"space", "dimension", "features"} & AGENTS["glm_rlsvi"].options.keys()
+
+
+def test_defaults_are_those_of_the_classes():
+    adaptive = arguments_of(agents.Adaptive)
+    assert {name: AGENTS["omg"].options[name] for name in adaptive} == adaptive
 
 
 @pytest.mark.parametrize("table", [WORLDS, ADVERSARIES, AGENTS])
@@ -73,8 +96,7 @@ def test_kinds_are_in_order_and_described_in_one_line(table):
     assert list(table) == sorted(table)
     for name, kind in table.items():
         assert kind.name == name
-        assert 10 < len(kind.description) < 90
-        assert "\n" not in kind.description
+        assert 10 < len(kind.description) < 120
 
 
 @pytest.mark.parametrize("kind", WORLDS)
@@ -120,7 +142,7 @@ def test_options_reach_the_agent():
 
 def test_what_is_known_gets_no_bonus():
     assert build_agent("uc3rl", {"scale": 0.1}, setting("decoy")).scales == (0.1, 0.0)
-    assert build_agent("rm_ucdd", {"scale": 0.1}, setting("lock")).scales == (0.0, 0.1)
+    assert build_agent("uc3rl", {"scale": 0.1, "counts": "policy"}, setting("lock")).scales == (0.0, 0.1)
 
 
 @pytest.mark.parametrize("name", ORACLES)

@@ -1,4 +1,4 @@
-"""A configuration becomes a plan, or one error that says where and what instead."""
+"""A study file becomes a plan, or one error that says where it is wrong, and what is right."""
 
 import json
 import random
@@ -6,7 +6,7 @@ import random
 import pytest
 
 from omg_cmdp.studies.config import checked_plan, load_plan, presets, read_plan
-from omg_cmdp.studies.document import ConfigurationError, Override
+from omg_cmdp.studies.document import Override, StudyError
 from omg_cmdp.studies.plan import slug
 
 VALID = """\
@@ -43,7 +43,7 @@ radius = 0.3
 
 
 def refused(text, *overrides):
-    with pytest.raises(ConfigurationError) as caught:
+    with pytest.raises(StudyError) as caught:
         read_plan(text, overrides, name="study", file="study.toml")
     return str(caught.value)
 
@@ -163,7 +163,7 @@ def test_options_without_a_default_are_asked_for():
         ("episodes = 3\nname = 3\n[worlds.linear]\n[agents.omg]", "`name`"),
         ("episodes = 3\npropensities = 3\n[worlds.linear]\n[agents.omg]", "`propensities`"),
         ('episodes = 3\n[worlds.linear]\n[agents."!?"]\nkind="omg"', "name must have"),
-        ('episodes = 3\n[worlds.linear]\n[agents."a b"]\nkind="omg"\n[agents.a-b]\nkind="omg"', "same file"),
+        ('episodes = 3\n[worlds.linear]\n[agents."a b"]\nkind="omg"\n[agents.a-b]\nkind="omg"', "same file name"),
     ],
 )
 def test_other_errors_are_named(text, said):
@@ -190,7 +190,7 @@ def test_overrides_come_after_the_file():
     [
         ("agents.omg.kapa", "1", "did you mean 'kappa'?"),
         ("agents.omg.kappa", "-1", "`kappa`"),
-        ("episodes.x", "1", "no table"),
+        ("episodes.x", "1", "not a table"),
         ("agents..x", "1", "names with dots"),
         ("episodes", "many", "`episodes`"),
     ],
@@ -209,12 +209,12 @@ def test_presets_are_described_plans(name):
 
 
 def test_a_file_or_preset_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(ConfigurationError, match="did you mean 'demo'"):
+    with pytest.raises(StudyError, match="did you mean 'demo'"):
         load_plan("dmeo")
-    with pytest.raises(ConfigurationError, match="No such file"):
+    with pytest.raises(StudyError, match="No such file"):
         load_plan(str(tmp_path / "none.toml"))
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigurationError, match=r"bytes\.toml"):
+    with pytest.raises(StudyError, match=r"bytes\.toml"):
         load_plan(str(tmp_path / "bytes.toml"))
 
 
@@ -256,7 +256,7 @@ def test_a_thousand_mutations_end_in_a_plan_or_in_one_error(seed):
         try:
             read_plan(mutated(VALID, draw), name="study")
             plans += 1
-        except ConfigurationError:
+        except StudyError:
             errors += 1
     assert plans > 10
     assert errors > 300

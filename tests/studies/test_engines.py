@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 import omg_cmdp
+from omg_cmdp.studies.catalogue import Part
 from omg_cmdp.studies.engines import MOST_LOSSES, THREADS, Local, Ray, Serial
-from omg_cmdp.studies.plan import Part
 from omg_cmdp.studies.results import load
 from omg_cmdp.studies.runner import Failed, Finished, Lost, Progress
 from omg_cmdp.studies.store import Store
-from tests.studies.studies import content, small_plan
+from tests.studies.examples import content, small_plan
 
 ROOT = Path(omg_cmdp.__file__).parents[1]
 
@@ -27,7 +27,7 @@ ROOT = Path(omg_cmdp.__file__).parents[1]
 def run(engine, plan, directory, report=lambda event: None):
     store, events = Store(directory), []
     store.create()
-    store.write_experiment({"configuration": plan.configuration()})
+    store.write_study({"configuration": plan.configuration()})
 
     def note(event):
         events.append(event)

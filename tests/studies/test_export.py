@@ -8,10 +8,8 @@ import pytest
 
 from omg_cmdp.contexts import context_from_json
 from omg_cmdp.studies.config import read_plan
-from omg_cmdp.studies.engines import Serial
 from omg_cmdp.studies.export import export
-from omg_cmdp.studies.results import load
-from omg_cmdp.studies.study import open_study
+from tests.studies.examples import run_study
 
 STUDY = """
 episodes = 30
@@ -26,15 +24,9 @@ context_count = 3
 """
 
 
-def study(directory, propensities="true"):
-    plan = read_plan(STUDY.format(propensities))
-    Serial().run(plan.tasks(), open_study(plan, directory), lambda event: None)
-    return load(directory)
-
-
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    return study(tmp_path_factory.mktemp("study"))
+    return run_study(STUDY.format("true"), tmp_path_factory.mktemp("study"))
 
 
 def test_a_csv_holds_every_row(results, tmp_path):
@@ -94,7 +86,7 @@ def test_vw_gets_a_line_per_step(results, tmp_path):
 
 
 def test_propensities_must_have_been_logged(tmp_path):
-    results = study(tmp_path, "false")
+    results = run_study(STUDY.format("false"), tmp_path)
     with pytest.raises(ValueError, match="propensities = true"):
         export(results, "vw", tmp_path / "out")
     with pytest.raises(ValueError, match="`form`"):

@@ -7,23 +7,22 @@ import time
 import tracemalloc
 
 import numpy as np
-import pandas
 import pytest
 
 from omg_cmdp.runs.ledger import COLUMNS
 from omg_cmdp.studies import runner
 from omg_cmdp.studies.config import read_plan
-from omg_cmdp.studies.journal import LOGGED_TOTALS, kept
+from omg_cmdp.studies.journal import LOGGED_TOTALS
 from omg_cmdp.studies.results import load
 from omg_cmdp.studies.runner import Failed, Finished, Progress, estimate, play
 from omg_cmdp.studies.store import Store
-from tests.studies.studies import content, small_plan
+from tests.studies.examples import content, small_plan
 
 
 def played(plan, directory):
     store = Store(directory)
     store.create()
-    store.write_experiment({"configuration": plan.configuration()})
+    store.write_study({"configuration": plan.configuration()})
     events = []
     for task in plan.tasks():
         play(task, store, events.append)
@@ -50,7 +49,7 @@ def test_the_log_is_that_of_the_simulation(whole):
         labels = ["world", "adversary", "agent", "seed"]
         log = results.log
         for name in labels:
-            log = log[log[name] == runner.labels(task)[name]]
+            log = log[log[name] == task.labels[name]]
         assert log["episode"].tolist() == list(range(1, 61))
         for name in COLUMNS[:-4]:
             np.testing.assert_array_equal(log[name], table[name])
@@ -60,6 +59,21 @@ def test_the_log_is_that_of_the_simulation(whole):
         assert result["regret"] == np.cumsum(table["regret"]).iloc[-1]
         assert result["regret_last_half"] == pytest.approx(table["regret"].iloc[30:].sum())
         assert result["seconds"] > 0.0
+
+
+def test_a_result_holds_what_a_report_needs_of_world_and_agent(whole):
+    results = load(whole).runs.set_index("run")
+    for task in small_plan().tasks():
+        world, agent, result = task.setting().world, task.start().agent, results.loc[task.name]
+        sizes = (world.space.states, world.space.actions, world.space.horizon)
+        assert tuple(result[["states", "actions", "horizon"]]) == sizes
+        bounds = result[list(runner.BOUNDS)].astype(float)
+        if not hasattr(agent, "reward_oracle"):
+            assert bounds.isna().all()
+            continue
+        agent.model(world.contexts[0])
+        oracles = (agent.reward_oracle, agent.dynamics_oracle)
+        assert bounds.to_list() == [oracle.regret_bound(task.episodes, sizes[-1]) for oracle in oracles]
 
 
 def test_propensities_are_those_of_the_actions_taken(whole):
@@ -153,49 +167,6 @@ def test_progress_is_reported_up_to_the_end(tmp_path):
     assert progress[-1].episode == 60
     assert [event.episode for event in progress] == sorted(event.episode for event in progress)
     assert events[-1].result["regret"] == progress[-1].regret
-
-
-def test_a_ledger_that_is_drained_counts_on():
-    run, other = (small_plan().tasks()[0].start() for _ in range(2))
-    run.advance(5)
-    first = run.ledger.drain()
-    run.advance(3)
-    other.advance(8)
-    assert (len(first), len(run.ledger), run.ledger.episodes) == (5, 3, 8)
-    tables = pandas.concat([first.table(), run.ledger.table()])
-    columns = list(COLUMNS[:-4])
-    pandas.testing.assert_frame_equal(tables[columns], other.ledger.table()[columns], check_index_type=False)
-    assert [*first.contexts, *run.ledger.contexts] == other.ledger.contexts
-
-
-@pytest.mark.parametrize("reader", ["pandas", "pyarrow"])
-def test_one_line_reads_all_logs(reader, whole):
-    if reader == "pandas":
-        rows = len(pandas.read_parquet(whole / "log"))
-    else:
-        from pyarrow import dataset
-
-        rows = dataset.dataset(whole / "log").count_rows()
-    assert rows == 8 * 60
-
-
-def test_the_log_is_read_only_when_asked_for_and_by_column(whole):
-    results = load(whole, columns=["episode", "regret"])
-    assert "log" not in vars(results)
-    assert list(results.log) == ["episode", "regret"]
-    assert len(results.runs) == 8
-    assert results.configuration["agents"]["omg"] == {"kind": "omg"}
-
-
-def test_a_directory_without_an_experiment_is_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match="`directory`"):
-        load(tmp_path)
-
-
-def test_the_rows_of_a_long_log_are_few():
-    rows = sum(kept(episode, 1_000_000) for episode in range(1, 1_000_001))
-    assert rows == 10_000 + 9_000 + 9_000
-    assert kept(123_457, 123_457)
 
 
 LONG = """

@@ -1,4 +1,4 @@
-"""Files of an experiment are whole or not there, and a process that dies lets go of its run."""
+"""Files of a study are whole or absent, and a process that dies releases its run."""
 
 import json
 import os
@@ -31,9 +31,9 @@ def store(tmp_path):
 
 
 def test_what_is_written_is_read(store):
-    assert store.experiment() is None
-    store.write_experiment({"configuration": {"name": "é"}})
-    assert store.experiment() == {"configuration": {"name": "é"}}
+    assert store.study() is None
+    store.write_study({"configuration": {"name": "é"}})
+    assert store.study() == {"configuration": {"name": "é"}}
     assert store.result("a--0") is None
     store.write_result("a--0", {"status": "finished", "regret": 0.1, "loss": float("nan")})
     assert store.result("a--0") == {"status": "finished", "regret": 0.1, "loss": None}
@@ -90,12 +90,12 @@ def test_a_run_has_one_owner_until_it_dies(store, monkeypatch):
     holder = subprocess.Popen([sys.executable, "-c", HOLD, str(store.directory)], stdout=subprocess.PIPE, text=True)
     try:
         assert holder.stdout.readline() == "held\n"
-        monkeypatch.setattr(module, "PATIENCE", 0.2)
+        monkeypatch.setattr(module, "LOCK_SECONDS", 0.2)
         with pytest.raises(BusyError, match="another process"), store.owned("a"):
             pass
         with store.owned("b"):
             pass
-        monkeypatch.setattr(module, "PATIENCE", 30.0)
+        monkeypatch.setattr(module, "LOCK_SECONDS", 30.0)
         began = time.monotonic()
         os.kill(holder.pid, signal.SIGKILL)
         with store.owned("a"):

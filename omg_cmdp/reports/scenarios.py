@@ -1,4 +1,4 @@
-"""A contest: one world under one adversary, the agents that played there, and their curves over the seeds."""
+"""A scenario: one world under one adversary, the agents that played there, and their curves over the seeds."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.agents.base import Agent, ModelAgent
 from omg_cmdp.reports.statistics import NO_REGRET, Interval, mean_interval
-from omg_cmdp.studies.catalogue import build_agent, build_world
-from omg_cmdp.studies.kinds import Part, Setting
+from omg_cmdp.studies.catalogue import Part
 from omg_cmdp.studies.plan import slug
 from omg_cmdp.studies.results import Results
-from omg_cmdp.studies.variations import Variant, variants
+from omg_cmdp.studies.variations import Variant, sized_worlds, variants
 from omg_cmdp.theory import bounds, errors
 from omg_cmdp.theory.constants import Assumptions
 from omg_cmdp.validation import FloatArray
@@ -31,9 +29,9 @@ DELTA = 0.05
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Theory:
-    """The theorem's numbers for a contest: sizes, and the oracles' own bounds on their regrets over all episodes.
+    """The theorem's numbers for a scenario: sizes, and the oracles' own bounds on their regrets over all episodes.
 
-    Such a bound does not fall with the number of episodes, so that it holds for fewer episodes too.
+    Such a bound never falls with the number of episodes, so it holds for fewer episodes too.
     """
 
     states: int
@@ -66,23 +64,19 @@ class Theory:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Contest:
+class Scenario:
     """The finished runs in one world under one adversary."""
 
-    place: Part
-    """The world."""
+    world: str
     adversary: str
     configuration: Mapping[str, Any]
+    runs: pandas.DataFrame
+    """A row for each run."""
     log: pandas.DataFrame
 
     @property
-    def world(self) -> str:
-        """The world's name."""
-        return self.place.name
-
-    @property
     def name(self) -> str:
-        """For files."""
+        """For file names."""
         return f"{slug(self.world)}--{slug(self.adversary)}"
 
     @property
@@ -92,7 +86,7 @@ class Contest:
 
     @functools.cached_property
     def finals(self) -> pandas.DataFrame:
-        """The total regret, a row per seed that all agents have finished and a column per agent, best first."""
+        """The total regret: a row for each seed that all agents have finished, a column per agent, best first."""
         last = self.log.sort_values("episode").groupby(["seed", "agent"])["cumulative_regret"].last()
         table = last.where(last.abs() > NO_REGRET, 0.0).unstack("agent").dropna()
         return table[table.mean().sort_values(kind="stable").index]
@@ -103,19 +97,19 @@ class Contest:
         return list(self.finals.columns)
 
     @property
-    def hero(self) -> str:
+    def focus(self) -> str:
         """The agent that the report is about: the first that is OMG; the best if none is."""
-        return leading(self.configuration, self.agents)
+        return focus_of(self.configuration, self.agents)
 
     @property
     def rivals(self) -> list[str]:
-        """All but the hero, best first."""
-        return [agent for agent in self.agents if agent != self.hero]
+        """All agents but the one in focus, best first."""
+        return [agent for agent in self.agents if agent != self.focus]
 
     @property
     def everyone(self) -> list[str]:
-        """The hero, then all other agents of the experiment: an order that is the same in all contests."""
-        return [self.hero, *(name for name in self.configuration["agents"] if name != self.hero)]
+        """The agent in focus, then all others of the study: an order that is the same in all scenarios."""
+        return [self.focus, *(name for name in self.configuration["agents"] if name != self.focus)]
 
     @property
     def episodes(self) -> int:
@@ -133,43 +127,25 @@ class Contest:
         return table.columns.to_numpy(dtype=np.float64), table.to_numpy(dtype=np.float64)
 
     def known(self, agent: str, column: str) -> bool:
-        """Whether the agent has such a thing."""
+        """Return whether a column of the log has values for this agent."""
         return bool(self._logs[agent][column].notna().any())
 
     def milliseconds(self, agent: str) -> float:
-        """Return the agent's own time per episode, the median: what is compiled in the first one does not count."""
+        """Return the agent's own time per episode: the median, so that compilation in the first one does not count."""
         rows = self._logs[agent]
         return 1e3 * float((rows["seconds_deciding"] + rows["seconds_learning"]).median())
 
     @functools.cached_property
     def theory(self) -> Theory | None:
-        """The theorem's numbers for the hero; None if its oracles promise nothing."""
-        agent = self._built(self.hero)
-        if not isinstance(agent, ModelAgent):
-            return None
-        space, oracles = agent.space, (agent.reward_oracle, agent.dynamics_oracle)
-        regrets = [oracle.regret_bound(self.episodes, space.horizon) for oracle in oracles]
-        if not np.isfinite(regrets).all():
-            return None
-        return Theory(
-            states=space.states,
-            actions=space.actions,
-            horizon=space.horizon,
-            reward_regret=regrets[0],
-            dynamics_regret=regrets[1],
-        )
-
-    def _built(self, name: str) -> Agent:
-        """Return the agent built anew: logs hold what happened, and not what oracles promise."""
-        agent = Part.of(name, self.configuration["agents"][name])
-        world = build_world(self.place.kind, self.place.options, seed=0, episodes=self.episodes)
-        built = build_agent(agent.kind, agent.options, Setting(world=world, seed=0, episodes=self.episodes))
-        built.model(world.contexts[0])  # an oracle knows the size of its class once it has seen a context
-        return built
+        """The theorem's numbers for the agent in focus; None if its oracles have no proven bound."""
+        first = self.runs[self.runs["agent"] == self.focus].iloc[0]
+        sizes: dict[str, Any] = {name: int(first[name]) for name in ("states", "actions", "horizon")}
+        regrets: dict[str, Any] = {name: float(first[f"{name}_bound"]) for name in ("reward_regret", "dynamics_regret")}
+        return Theory(**sizes, **regrets) if np.isfinite([*regrets.values()]).all() else None
 
 
-def leading(configuration: Mapping[str, Any], agents: Sequence[str]) -> str:
-    """Return the first of `agents` that is OMG; the first of all if none is."""
+def focus_of(configuration: Mapping[str, Any], agents: Sequence[str]) -> str:
+    """Return the first of `agents` that is OMG, in the order of the study; the first of all if none is."""
     kinds = {name: resolved["kind"] for name, resolved in configuration["agents"].items()}
     return next((name for name, kind in kinds.items() if kind == "omg" and name in agents), agents[0])
 
@@ -180,26 +156,32 @@ def regret_interval(totals: ArrayLike) -> Interval:
     return Interval(mean, float(np.maximum(low, 0.0)), high)
 
 
-def sizes(configuration: Mapping[str, Any]) -> list[Variant]:
+def varied_worlds(configuration: Mapping[str, Any]) -> list[Variant]:
     """Return the worlds in the sizes that are varied, if any is."""
-    worlds = [Part.of(name, resolved) for name, resolved in configuration["worlds"].items()]
-    return variants(worlds, configuration["vary"], configuration["episodes"])
+    return variants(_worlds(configuration), configuration["vary"], configuration["episodes"])
 
 
-def places(configuration: Mapping[str, Any]) -> list[Part]:
-    """Return the worlds in which runs were played."""
-    varied = [variant.world for variant in sizes(configuration)]
-    return varied or [Part.of(name, resolved) for name, resolved in configuration["worlds"].items()]
+def played_worlds(configuration: Mapping[str, Any]) -> list[str]:
+    """Return the names of the worlds in which runs are played."""
+    worlds = sized_worlds(_worlds(configuration), configuration["vary"], configuration["episodes"])
+    return [world.name for world in worlds]
 
 
-def contests(results: Results) -> list[Contest]:
-    """Return the contests of an experiment, in the order of its configuration; only finished runs count."""
+def _worlds(configuration: Mapping[str, Any]) -> list[Part]:
+    return [Part.of(name, resolved) for name, resolved in configuration["worlds"].items()]
+
+
+def scenarios(results: Results) -> list[Scenario]:
+    """Return the scenarios of a study, in the order of its configuration; only finished runs count."""
     configuration, key = results.configuration, ["world", "adversary", "agent", "seed"]
     log = results.log.merge(results.runs[key], on=key)
     found = []
-    for place, adversary in itertools.product(places(configuration), configuration["adversaries"]):
-        rows = log[(log["world"] == place.name) & (log["adversary"] == adversary)]
-        contest = Contest(place=place, adversary=adversary, configuration=configuration, log=rows)
-        if len(rows) and len(contest.finals):
-            found.append(contest)
+    for world, adversary in itertools.product(played_worlds(configuration), configuration["adversaries"]):
+        runs, rows = (
+            table[(table["world"] == world) & (table["adversary"] == adversary)] for table in (results.runs, log)
+        )
+        names = {"world": world, "adversary": adversary}
+        scenario = Scenario(**names, configuration=configuration, runs=runs, log=rows)
+        if len(rows) and len(scenario.finals):
+            found.append(scenario)
     return found

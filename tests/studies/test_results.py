@@ -1,0 +1,38 @@
+"""Results are read from a directory, as much of them as is asked for."""
+
+import pandas
+import pytest
+
+from omg_cmdp.studies.results import load
+from tests.studies.examples import SMALL, run_study
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("whole")
+    run_study(SMALL, directory)
+    return directory
+
+
+@pytest.mark.parametrize("reader", ["pandas", "pyarrow"])
+def test_one_line_reads_all_logs(reader, whole):
+    if reader == "pandas":
+        rows = len(pandas.read_parquet(whole / "log"))
+    else:
+        from pyarrow import dataset
+
+        rows = dataset.dataset(whole / "log").count_rows()
+    assert rows == 8 * 60
+
+
+def test_the_log_is_read_only_when_asked_for_and_by_column(whole):
+    results = load(whole)
+    assert "log" not in vars(results)
+    assert list(results.log_of(results.runs["run"][0], columns=["episode", "regret"])) == ["episode", "regret"]
+    assert len(results.runs) == 8
+    assert results.configuration["agents"]["omg"] == {"kind": "omg"}
+
+
+def test_a_directory_without_a_study_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match="`directory`"):
+        load(tmp_path)
