@@ -84,7 +84,7 @@ clean:
 
 .venv/lowest/done: pyproject.toml constraints-lowest.txt
 	$(PYTHON) -m venv .venv/lowest
-	.venv/lowest/bin/pip install --quiet --constraint constraints-lowest.txt --editable '.[experiments,gymnasium]' hypothesis pytest
+	.venv/lowest/bin/pip install --quiet --constraint constraints-lowest.txt --editable '.[studies,gymnasium]' hypothesis pytest
 	touch $@
 
 .venv/torch: .venv/pip pyproject.toml constraints.txt

@@ -87,7 +87,7 @@ def test_arguments_that_a_class_passes_on_are_options_too():
 
 
 def test_defaults_are_those_of_the_classes():
-    adaptive = arguments_of(agents.Adaptive)
+    adaptive = arguments_of(agents.UncertaintyWeighted)
     assert {name: AGENTS["omg"].options[name] for name in adaptive} == adaptive
 
 
