@@ -79,7 +79,7 @@ class NeverTwice(Adversary):
         """Remember `context`; return whether it is new."""
         key = context_key(context)
         if key is None:
-            raise ValueError(f"`make` must give vectors or labels, which can be told apart, got {context!r:.60}")
+            raise ValueError(f"`make` must return vectors or labels, got {context!r:.60}")
         before = len(self._seen)
         self._seen[hashlib.blake2b(repr(key).encode(), digest_size=DIGEST).digest()] = None
         return len(self._seen) > before

@@ -50,7 +50,7 @@ class Estimate(NamedTuple):
     standard_error: float
     """Of `value`; nan for a single episode, and if no episode does what the policy may do."""
     effective_sample_size: float
-    """(Σ ρ)²/Σ ρ² over episodes, at the step where it is smallest: the number of the policy's own episodes as good."""
+    """(Σ ρ)²/Σ ρ² over episodes, at the step where it is smallest: as good as that many of the policy's own."""
     mean_weights: FloatArray
     """The means of ρ_{0:h}, (H,). Far from 1, the policy does what the log never did, or propensities are wrong."""
 

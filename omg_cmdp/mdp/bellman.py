@@ -51,7 +51,7 @@ def best_response(mdp: TabularMDP, rewards: FloatArray, *, cap: float = math.inf
 
 
 def value_ranges(mdp: TabularMDP) -> FloatArray:
-    """Return (H,): by how much V_{h+1} can differ between two states, under whatever policies.
+    """Return by how much V_{h+1} can differ between two states, under any two policies, (H,).
 
     >>> mdp = TabularMDP(transitions=np.ones((1, 2, 1)), rewards=np.array([[0.25, 0.75]]), horizon=3)
     >>> value_ranges(mdp)

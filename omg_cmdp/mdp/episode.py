@@ -76,7 +76,7 @@ class Trajectory:
 class Episode(Trajectory):
     """A trajectory as it was played, with the probability of every action taken.
 
-    `propensities` (H,) lie in (0, 1]; None where nobody knows them, which is enough to learn from but not to value
+    `propensities` (H,) lie in (0, 1]; None if they are unknown, which is enough to learn from but not to value
     another policy. `length` is the number of steps before the episode ended, those with a decision: H by default.
 
     >>> Episode(context="c", states=[0, 1, 1], actions=[0, 2], rewards=[0.0, 1.0], propensities=[0.5, 0.1]).length

@@ -54,8 +54,8 @@ def play(
     if not isinstance(agent, Agent):
         raise ValueError(f"`agent` must be an Agent, got {type(agent).__name__}")
     player = EnvironmentPlayer(_contextual(env), agent.space, getattr(agent, "reward_range", (0.0, 1.0)))
-    kept, file = _opened(log, player.space, player.reward_range)
     seed = seed_number(seed)
+    kept, file = _opened(log, player.space, player.reward_range)
     known = [*kept.contexts[:1], *(env.contexts[:1] if isinstance(env, (TableWorld, SampledWorld)) else [])]
     try:
         for context in contexts:
@@ -63,7 +63,7 @@ def play(
                 check_same_kind("contexts", context, first)
             episode = player.play(context, agent.policy(context), (seed, len(kept)))
             agent.update(episode)
-            kept.add(episode)
+            kept.episodes.append(episode)  # which the player has checked
             known = known or [context]
     finally:
         if file is not None:

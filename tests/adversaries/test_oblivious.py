@@ -211,8 +211,8 @@ def test_never_twice_refuses_when_exhausted(make, count):
         (lambda: NeverTwice([]), "`make` must hold at least one context"),
         (lambda: NeverTwice("abca"), "`make` must hold no context twice, got 'a' again at index 3"),
         (lambda: NeverTwice(np.zeros((2, 2))), "`make` must hold no context twice, .* at index 1"),
-        (lambda: NeverTwice([{}]), r"`make` must give vectors or labels, .* got {}"),
-        (lambda: shown(NeverTwice(lambda generator: None), 1), "`make` must give vectors or labels, .* got None"),
+        (lambda: NeverTwice([{}]), r"`make` must return vectors or labels, got {}"),
+        (lambda: shown(NeverTwice(lambda generator: None), 1), "`make` must return vectors or labels, got None"),
     ],
 )
 def test_errors_name_argument_rule_and_value(make, message):

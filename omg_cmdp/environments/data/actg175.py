@@ -188,7 +188,7 @@ class ACTG175(World):
 
 
 def _fits(stage: Regression, counts: NDArray[np.int64]) -> FloatArray:
-    """Return the fits (M, d, K) to the patients, each counted so many times, by `counts` (M, n)."""
+    """Return the fits (M, d, K) to the patients, each patient repeated as `counts` (M, n) says."""
     design, outcomes, penalties = stage
     start = np.zeros((design.shape[1], int(outcomes.max()) + 1))
     whole = fit(design, outcomes, penalties, start=start)

@@ -1,6 +1,6 @@
 """Worlds made of Gymnasium environments: exact where these have tables, sampled where they do not.
 
-*Tables*. Gymnasium's FrozenLake, Taxi and CliffWalking, and whatever else has `env.unwrapped.P`, become exact
+*Tables*. Gymnasium's FrozenLake, Taxi and CliffWalking, and any other with `env.unwrapped.P`, become exact
 contextual MDPs (`TableWorld`). Rewards r are rescaled to [0, 1] by one map for all contexts and states,
 
     r → (r - low)/(high - low),   low <= 0 <= high,
@@ -75,7 +75,7 @@ def from_gymnasium(
         check_same_kind("contexts", context, listed[0])
     contextual, other = ContextualEnv(make, arguments), ContextualEnv(make, arguments)
     env, _, _ = contextual.reset(listed[0], 0)
-    gymnasium_space(env, horizon=horizon)  # refuses what is not discrete, or has no end
+    gymnasium_space(env, horizon=horizon)  # raises if a space is not discrete, or there is no horizon
     exact = tables and hasattr(env.unwrapped, "P")
     if exact:
         start = _common_start(contextual, listed) if start is None else start
@@ -190,7 +190,7 @@ def _common_start(contextual: ContextualEnv, contexts: tuple[Context, ...]) -> F
     found = [_start(contextual, context) for context in contexts]
     if len({None if each is None else each.tobytes() for each in found}) > 1:
         raise ValueError(
-            "`make` must make environments of one size that start alike whatever the context, got different initial "
+            "`make` must make environments of one size with one start for all contexts, got different initial "
             "distributions: add a first state from which each context moves to its own"
         )
     return found[0]

@@ -77,7 +77,7 @@ class Wide(gymnasium.Env):
 
 def test_a_start_that_is_not_that_of_the_episodes_is_refused():
     """Regret would be called exact, and be that of another problem."""
-    with pytest.raises(ValueError, match="of one size that start alike"):
+    with pytest.raises(ValueError, match="of one size with one start"):
         from_gymnasium(lambda: Elsewhere(True), [0.25, 0.75], horizon=4)
     with pytest.raises(ValueError, match=r"`env` must begin in a state .*, got 1: give such a `start`"):
         from_gymnasium(lambda: Elsewhere(False), [0.25, 0.75], horizon=4, start=0)
@@ -157,7 +157,7 @@ class Scaled(gymnasium.RewardWrapper):
         (
             lambda place: Coin(first=np.eye(2)[place]),
             {"contexts": [0, 1], "arguments": "place", "horizon": 4},
-            "`make` must make environments of one size that start alike.*add a first state",
+            "`make` must make environments of one size with one start.*add a first state",
         ),
         (
             "FrozenLake-v1",
