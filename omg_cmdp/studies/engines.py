@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 MOST_LOSSES = 3
 """How many workers may die in a row, with no checkpoint in between, before a run is given up."""
 
-THREADS = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "NUMBA", "VECLIB_MAXIMUM")}
+THREADS = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
+"""The environment of a worker: one thread for every numerical library; the last is Apple's."""
 
 
 class Engine(abc.ABC):
