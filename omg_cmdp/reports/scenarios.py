@@ -37,6 +37,8 @@ class Theory:
     states: int
     actions: int
     horizon: int
+    tuples: int
+    """A bound on the number n of reachable (h, s, a)."""
     reward_regret: float
     dynamics_regret: float
 
@@ -139,7 +141,7 @@ class Scenario:
     def theory(self) -> Theory | None:
         """The theorem's numbers for the agent in focus; None if its oracles have no proven bound."""
         first = self.runs[self.runs["agent"] == self.focus].iloc[0]
-        sizes: dict[str, Any] = {name: int(first[name]) for name in ("states", "actions", "horizon")}
+        sizes: dict[str, Any] = {name: int(first[name]) for name in ("states", "actions", "horizon", "tuples")}
         regrets: dict[str, Any] = {name: float(first[f"{name}_bound"]) for name in ("reward_regret", "dynamics_regret")}
         return Theory(**sizes, **regrets) if np.isfinite([*regrets.values()]).all() else None
 

@@ -18,6 +18,7 @@ from omg_cmdp.runs.simulate import Run
 from omg_cmdp.studies.journal import SUMMED, TEXTS, Journal
 from omg_cmdp.studies.plan import Plan, Task
 from omg_cmdp.studies.store import Store
+from omg_cmdp.theory.constants import most_tuples
 
 SECONDS_BETWEEN_REPORTS = 0.2
 BOUNDS = ("reward_regret_bound", "dynamics_regret_bound")
@@ -137,6 +138,7 @@ def _result(task: Task, run: Run, journal: Journal) -> dict[str, Any]:
         "states": space.states,
         "actions": space.actions,
         "horizon": space.horizon,
+        "tuples": most_tuples(space),
         **_regret_bounds(run, task.episodes),
         "regret_last_half": totals["regret"] - journal.half,
         **totals,

@@ -6,12 +6,13 @@ import re
 import numpy as np
 import pytest
 
+from omg_cmdp.environments import TreatmentTrial
 from omg_cmdp.reports import agent_figures, figures
 from omg_cmdp.reports.drawing import POINTS, looks, stacked, thinned
 from omg_cmdp.reports.formats import number
 from omg_cmdp.reports.scenarios import Theory, scenarios
 from omg_cmdp.theory import bounds
-from omg_cmdp.theory.constants import Assumptions
+from omg_cmdp.theory.constants import Assumptions, most_tuples
 from tests.studies.examples import changed, results_of
 
 
@@ -140,11 +141,11 @@ def test_the_three_terms_sum_to_the_regret_that_the_caption_tells():
 
 def test_the_bound_is_the_theorem_s():
     theory = scenario().theory
-    assert theory == Theory(
-        states=5, actions=3, horizon=6, reward_regret=theory.reward_regret, dynamics_regret=theory.dynamics_regret
-    )
-    sizes = {"states": 5, "actions": 3, "horizon": 6, "episodes": 300, "delta": 0.05}
     regrets = {"reward_regret": theory.reward_regret, "dynamics_regret": theory.dynamics_regret}
+    space = TreatmentTrial().space  # with several start states, and actions that are not admissible
+    sizes = {"states": 5, "actions": 3, "horizon": 6, "tuples": most_tuples(space)}
+    assert theory == Theory(**sizes, **regrets)
+    sizes |= {"episodes": 300, "delta": 0.05}
     caption = drawn_once("treatment")[3].caption
     assert number(bounds.corrected(Assumptions(**sizes, **regrets))) in caption
     assert number(bounds.as_printed(Assumptions(**sizes, **regrets))) in caption

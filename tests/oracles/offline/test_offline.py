@@ -13,8 +13,8 @@ from omg_cmdp.oracles import (
     OfflineLinearRewards,
     OfflineSoftmaxDynamics,
     RewardOracle,
-    offline_kernels,
 )
+from omg_cmdp.oracles.kernels import likelihood
 from omg_cmdp.oracles.losses import LOG, SQUARE
 from tests.oracles.catalogue import ACTIONS, DIMENSION, KERNELS, LABELS, OFFLINE, REWARDS, SIZE, STATES, VECTORS
 
@@ -241,7 +241,7 @@ def derivatives(flat, offsets, rows, counts, ridge):
     size = flat.size
     gradient, hessian = np.empty(size), np.empty((size, size))
     weights = flat.reshape(counts.shape[1], -1)
-    offline_kernels.derivatives(weights, offsets, rows, counts, ridge, gradient, hessian)
+    likelihood.derivatives(weights, offsets, rows, counts, ridge, gradient, hessian)
     return gradient, np.tril(hessian) + np.tril(hessian, -1).T
 
 
@@ -261,7 +261,7 @@ def test_derivatives_are_those_of_the_likelihood(problem, rng):
 def test_newton_finds_the_minimum_from_anywhere(problem, size, rng):
     offsets, rows, counts, ridge = problem
     weights = size * rng.normal(size=(4, 3))
-    offline_kernels.maximum_likelihood(weights, offsets, rows, counts, ridge)
+    likelihood.maximum_likelihood(weights, offsets, rows, counts, ridge)
     np.testing.assert_allclose(derivatives(weights.reshape(-1), *problem)[0], 0.0, atol=1e-9)
     peer = minimize(negative_log_likelihood, np.zeros(12), args=problem, method="BFGS")
     np.testing.assert_allclose(weights.reshape(-1), peer.x, atol=1e-3)

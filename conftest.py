@@ -1,0 +1,15 @@
+"""Modules of optional packages that are not installed are left out; any other import error is an error."""
+
+import importlib.util
+
+OPTIONAL = {
+    "gymnasium": ("omg_cmdp/environments/gymnasium/discretise.py", "omg_cmdp/environments/gymnasium/registered.py"),
+    "river": ("omg_cmdp/oracles/adapters/river.py",),
+    "sklearn": ("omg_cmdp/oracles/adapters/sklearn.py",),
+    "torch": ("omg_cmdp/oracles/adapters/tensors.py", "omg_cmdp/oracles/adapters/torch.py"),
+    "typer": ("omg_cmdp/cli.py", "omg_cmdp/reports/terminal.py"),
+}
+
+collect_ignore = [
+    path for package, paths in OPTIONAL.items() if importlib.util.find_spec(package) is None for path in paths
+]
