@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, SQUARE, Game
+from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, SQUARE, Loss, loss_of
 from omg_cmdp.validation import FloatArray
 
 OUTCOMES = ("against", "against in blocks", "correlated", "drifting", "alternating", "noise")
@@ -31,15 +31,6 @@ class Match:
     actions: list[NDArray[np.int64]] = dataclasses.field(default_factory=list)
     outcomes: list[NDArray[Any]] = dataclasses.field(default_factory=list)
     loss: float = 0.0
-
-
-def game_of(oracle: RewardOracle | DynamicsOracle) -> Game:
-    """Return the game that an oracle plays."""
-    if isinstance(oracle, RewardOracle):
-        return SQUARE
-    if isinstance(oracle, DynamicsOracle):
-        return LOG
-    raise ValueError(f"`oracle` must be a RewardOracle or a DynamicsOracle, got {type(oracle).__name__}")
 
 
 def play(
@@ -61,11 +52,11 @@ def play(
     >>> match.loss - oracle.best_loss() <= oracle.regret_bound(episodes=99, horizon=5)
     True
     """
-    game, match = game_of(oracle), Match()
-    choose: Callable[..., Any] = _reward if game is SQUARE else _next_state
+    loss, match = loss_of(oracle), Match()
+    choose: Callable[..., Any] = _reward if loss is SQUARE else _next_state
     for t, context in zip(range(episodes), itertools.cycle(contexts), strict=False):
         table = oracle.predict(context)
-        stepwise = table if len(game.pairs(table.shape)) == 3 else table[None]
+        stepwise = table if len(loss.pairs(table.shape)) == 3 else table[None]
         states, actions = np.zeros((2, horizon), dtype=np.int64)
         if visits == "all pairs":
             states = generator.integers(stepwise.shape[1], size=horizon)
@@ -80,7 +71,7 @@ def play(
         match.states.append(states)
         match.actions.append(actions)
         match.outcomes.append(chosen)
-        match.loss += sum(_loss(game, f, outcome) for f, outcome in zip(forecasts, chosen, strict=True))
+        match.loss += sum(_loss(loss, f, outcome) for f, outcome in zip(forecasts, chosen, strict=True))
     return match
 
 
@@ -112,7 +103,7 @@ def _next_state(strategy: str, forecast: FloatArray, t: int, progress: float, co
     return int(possible[place])
 
 
-def _loss(game: Game, forecast: Any, outcome: Any) -> float:
-    if game is SQUARE:
+def _loss(loss: Loss, forecast: Any, outcome: Any) -> float:
+    if loss is SQUARE:
         return float((forecast - outcome) ** 2)
     return float(-np.log(max(forecast[outcome], SMALLEST_PROBABILITY)))

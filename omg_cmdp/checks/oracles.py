@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from omg_cmdp.checks.adversary import OUTCOMES, VISITS, game_of, play
+from omg_cmdp.checks.adversary import OUTCOMES, VISITS, play
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.losses import SQUARE, Game
+from omg_cmdp.oracles.losses import SQUARE, Loss, loss_of
 from omg_cmdp.validation import FloatArray
 
 EPISODES = 12
@@ -38,14 +38,14 @@ class Subject:
         return copy.deepcopy(self.oracle)
 
     @functools.cached_property
-    def game(self) -> Game:
+    def loss(self) -> Loss:
         """Square loss or log loss."""
-        return game_of(self.oracle)
+        return loss_of(self.oracle)
 
     @functools.cached_property
     def pairs(self) -> tuple[int, ...]:
         """(S, A) or (H, S, A)."""
-        return self.game.pairs(np.shape(self.fresh().predict(self.contexts[0])))
+        return self.loss.pairs(np.shape(self.fresh().predict(self.contexts[0])))
 
     def episode(self, number: int) -> tuple[Context, Any, Any, Any]:
         """Return a random episode, the same for the same number."""
@@ -54,7 +54,7 @@ class Subject:
         states = generator.integers(count_states, size=self.horizon)
         actions = generator.integers(count_actions, size=self.horizon)
         rewards = generator.random(self.horizon)
-        outcomes = rewards if self.game is SQUARE else generator.integers(count_states, size=self.horizon)
+        outcomes = rewards if self.loss is SQUARE else generator.integers(count_states, size=self.horizon)
         return self.contexts[number % len(self.contexts)], states, actions, outcomes
 
     def train(self, oracle: Any, numbers: range = range(EPISODES)) -> Any:
@@ -73,7 +73,7 @@ def check_oracle(oracle: Any, contexts: Sequence[Context] | None = None, *, hori
     >>> from omg_cmdp.oracles import CountRewards
     >>> check_oracle(CountRewards(states=2, actions=2, horizon=3))
     """
-    game_of(oracle)  # refuses what is not an oracle
+    loss_of(oracle)  # refuses what is not an oracle
     known = contexts if contexts is not None else getattr(oracle, "contexts", None)
     length = int(getattr(oracle, "horizon", 5) if horizon is None else horizon)
     subject = Subject(oracle, list(known or _contexts_that_work(oracle)), length)
@@ -86,7 +86,7 @@ def check_predictions_are_valid(subject: Subject) -> None:
     for oracle in (subject.fresh(), subject.train(subject.fresh())):
         for context in subject.contexts:
             prediction, uncertainty = oracle.predict(context), oracle.uncertainty(context)
-            subject.game.check_tables("predict", np.asarray(prediction)[None])
+            subject.loss.check_tables("predict", np.asarray(prediction)[None])
             _require(np.shape(uncertainty) == subject.pairs, f"`uncertainty` must have shape {subject.pairs}")
             fine = np.isfinite(uncertainty).all() and (np.asarray(uncertainty) >= 0.0).all()
             _require(bool(fine), "`uncertainty` must be finite and not negative")
@@ -215,7 +215,7 @@ def _answers(subject: Subject, oracle: Any) -> list[FloatArray]:
 def _bad_updates(subject: Subject) -> list[tuple[str, tuple[Any, ...]]]:
     context, states, actions, outcomes = subject.episode(0)
     count_states, count_actions = subject.pairs[-2:]
-    last = -1 if subject.game is SQUARE else count_states
+    last = -1 if subject.loss is SQUARE else count_states
     return [
         ("a short episode", (context, states[:-1], actions[:-1], outcomes[:-1])),
         ("a long episode", (context, *(np.append(a, a[-1:]) for a in (states, actions, outcomes)))),

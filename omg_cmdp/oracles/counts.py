@@ -19,29 +19,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context, label_index
-from omg_cmdp.oracles.frame import DynamicsForecasters, RewardForecasters, Tempered
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards, learn_transitions
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Episode
-from omg_cmdp.oracles.support import support_mask
+from omg_cmdp.oracles.rates import Rate
+from omg_cmdp.oracles.simplex import support_mask
 from omg_cmdp.persistence import fingerprint
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number
 
 
-class _Counts(Tempered):
-    """What both share: one table, or one for each listed context."""
+class _Tables(Forecasters):
+    """One table for all contexts, or one for each of those that are listed."""
 
-    def __init__(self, states: int, actions: int, horizon: int, contexts: Iterable[Hashable] | None, rate: str) -> None:
-        super().__init__(horizon, rate)
-        self.states = positive_integer("states", states)
-        self.actions = positive_integer("actions", actions)
+    rate: Rate
+
+    def __init__(self, contexts: Iterable[Hashable] | None, rate: Rate) -> None:
+        super().__init__(rate.horizon, rate)
         self._index = None if contexts is None else label_index(contexts)
-        self._table_count = 1 if self._index is None else len(self._index)
+        self.contexts = None if self._index is None else tuple(self._index)
+        self.settings = () if self.contexts is None else (f"contexts {list(self.contexts)}",)
 
-    @property
-    def contexts(self) -> tuple[Hashable, ...] | None:
-        """The labels that have a table each; None if all contexts share one."""
-        return None if self._index is None else tuple(self._index)
-
-    def _prepare(self, context: Context) -> int:
+    def prepare(self, context: Context) -> int:
         """Return the number of the context's table."""
         if self._index is None:
             return 0
@@ -50,145 +48,104 @@ class _Counts(Tempered):
         except (KeyError, TypeError):
             raise ValueError(f"`context` must be one of the {len(self._index)} listed, got {context!r}") from None
 
-    def _settings(self) -> str:
-        labels = "" if self._index is None else f", contexts {list(self._index)}"
-        return f"{super()._settings()}{labels}"
 
-
-@final
-class CountRewards(_Counts, RewardForecasters):
-    """Mean rewards of each pair, shrunk towards ½: context-free, or one table for each of `contexts`.
-
-    >>> oracle = CountRewards(states=1, actions=2, horizon=2, rate="realizable")
-    >>> oracle.update("any", states=[0, 0], actions=[1, 1], rewards=[1.0, 1.0])
-    >>> oracle.predict("any"), oracle.uncertainty("any")  # Laplace's rule, Beta(1, 1) and Beta(3, 1)
-    (array([[0.5 , 0.75]]), array([[0.08333333, 0.0375    ]]))
-    """
+class _Means(_Tables):
+    """Sums of rewards and of their squares."""
 
     learned = ("visits", "sums", "squares")
 
-    def __init__(
-        self,
-        *,
-        states: int,
-        actions: int,
-        horizon: int,
-        contexts: Iterable[Hashable] | None = None,
-        rate: str = "guarded",
-    ) -> None:
-        super().__init__(states, actions, horizon, contexts, rate)
-        self._visits, self._sums, self._squares = np.zeros((3, self._table_count, self.states, self.actions))
+    def __init__(self, shape: tuple[int, int], contexts: Iterable[Hashable] | None, rate: Rate) -> None:
+        super().__init__(contexts, rate)
+        self.visits, self.sums, self.squares = np.zeros((3, len(self.contexts or [None]), *shape))
 
-    def _forecasts(self, table: int) -> FloatArray:
-        visits, sums = self._visits[table], self._sums[table]
-        return np.asarray(0.5 + (sums - 0.5 * visits) / (visits + 2.0 * self.tempers[:, None, None]))
+    def forecasts(self, table: int) -> FloatArray:
+        visits, sums = self.visits[table], self.sums[table]
+        return np.asarray(0.5 + (sums - 0.5 * visits) / (visits + 2.0 * self.rate.tempers[:, None, None]))
 
-    def _learn(self, table: int, episode: Episode) -> None:
+    def learn(self, table: int, episode: Episode) -> None:
         for learned, examples in (
-            (self._visits, np.ones(self.horizon)),
-            (self._sums, episode.outcomes),
-            (self._squares, episode.outcomes**2),
+            (self.visits, np.ones(self.horizon)),
+            (self.sums, episode.outcomes),
+            (self.squares, episode.outcomes**2),
         ):
             np.add.at(learned[table], (episode.states, episode.actions), examples)
 
-    def _expected_divergence(self, table: int, prediction: FloatArray) -> FloatArray:
+    def expected_divergence(self, table: int, prediction: FloatArray) -> FloatArray:
         """Return the variance of Beta(1 + Σr, 1 + Σ(1-r)), and the squared distance of its mean from f̂."""
-        total = self._visits[table] + 2.0
-        mean = (self._sums[table] + 1.0) / total
+        total = self.visits[table] + 2.0
+        mean = (self.sums[table] + 1.0) / total
         return np.asarray(mean * (1.0 - mean) / (total + 1.0) + (mean - prediction) ** 2)
 
-    def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
+    def sample(self, table: int, generator: np.random.Generator) -> FloatArray:
         """Return means drawn from Beta(1 + Σr, 1 + Σ(1-r)), for every pair."""
-        table = self._prepare(context)
-        visits, sums = self._visits[table], self._sums[table]
+        visits, sums = self.visits[table], self.sums[table]
         return np.asarray(generator.beta(1.0 + sums, 1.0 + np.maximum(visits - sums, 0.0)))
 
     def best_loss(self) -> float:
         """Return the loss of the mean reward of each pair."""
-        return float((self._squares - self._sums**2 / np.maximum(self._visits, 1.0)).clip(min=0.0).sum())
+        return float((self.squares - self.sums**2 / np.maximum(self.visits, 1.0)).clip(min=0.0).sum())
 
-    def _textbook_bound(self, episodes: int) -> float:
-        pairs = self._visits.size
-        return 0.25 * pairs * (1.0 + math.log1p(episodes / pairs))
+    def bound(self, episodes: int, horizon: int) -> float:
+        pairs = self.visits.size
+        return self.rate.frozen_bound(0.25 * pairs * (1.0 + math.log1p(episodes / pairs)))
 
 
-@final
-class CountDynamics(_Counts, DynamicsForecasters):
-    """Transition frequencies with `prior` pseudo-counts each, ½ by default (Krichevsky and Trofimov, 1981).
-
-    `support` (S, A, S) says which transitions can happen. `contexts` lists labels with a table each.
-
-    >>> oracle = CountDynamics(states=2, actions=1, horizon=2, rate="realizable")
-    >>> oracle.update("any", states=[0, 0], actions=[0, 0], next_states=[1, 1])
-    >>> oracle.predict("any")[0]
-    array([[0.16666667, 0.83333333]])
-    """
+class _Frequencies(_Tables):
+    """Counts of transitions, and of those that the support excludes."""
 
     learned = ("counts", "excluded")
 
-    def __init__(
-        self,
-        *,
-        states: int,
-        actions: int,
-        horizon: int,
-        contexts: Iterable[Hashable] | None = None,
-        rate: str = "guarded",
-        prior: float = 0.5,
-        support: ArrayLike | None = None,
-    ) -> None:
-        super().__init__(states, actions, horizon, contexts, rate)
-        self.prior = positive_number("prior", prior)
-        self._support = support_mask(support, self.states, self.actions).astype(np.float64)
-        self._counts = np.zeros((self._table_count, self.states, self.actions, self.states))
-        self._excluded = np.zeros(1)
+    def __init__(self, support: FloatArray, prior: float, contexts: Iterable[Hashable] | None, rate: Rate) -> None:
+        super().__init__(contexts, rate)
+        self._support, self._prior = support, prior
+        self.settings += f"prior {prior}", f"support {fingerprint(support)}"
+        self.counts = np.zeros((len(self.contexts or [None]), *support.shape))
+        self.excluded = np.zeros(1)
 
-    def _forecasts(self, table: int) -> FloatArray:
-        counts = self._counts[table]
-        smoothed = counts + self.prior * self.tempers[:, None, None, None] * self._support
+    def forecasts(self, table: int) -> FloatArray:
+        smoothed = self.counts[table] + self._prior * self.rate.tempers[:, None, None, None] * self._support
         return np.asarray(smoothed / smoothed.sum(axis=-1, keepdims=True))
 
-    def _learn(self, table: int, episode: Episode) -> None:
+    def learn(self, table: int, episode: Episode) -> None:
+        """Add to the counts; what cannot happen teaches nothing about what can."""
         seen = (episode.states, episode.actions, episode.outcomes)
-        possible = self._support[seen]  # what cannot happen teaches nothing about what can
-        np.add.at(self._counts[table], seen, possible)
-        self._excluded += (1.0 - possible).sum()
+        possible = self._support[seen]
+        np.add.at(self.counts[table], seen, possible)
+        self.excluded += (1.0 - possible).sum()
 
-    def _expected_divergence(self, table: int, prediction: FloatArray) -> FloatArray:
+    def expected_divergence(self, table: int, prediction: FloatArray) -> FloatArray:
         """Return 2 - 2·Σ √P̂·E√θ for θ from the Dirichlet posterior, where E√θ_i is a ratio of Gammas."""
-        weights = self._counts[table] + self.prior * self._support
+        weights = self.counts[table] + self._prior * self._support
         total = weights.sum(axis=-1, keepdims=True)
         roots = np.where(weights > 0.0, half_rise(np.maximum(weights, 1e-300)), 0.0) / half_rise(total)
         return np.asarray(2.0 - 2.0 * (np.sqrt(prediction) * roots).sum(axis=-1))
 
-    def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
+    def sample(self, table: int, generator: np.random.Generator) -> FloatArray:
         """Return rows drawn from Dirichlet(α + n), zero outside the support.
 
         Gammas by their logarithms, G(a) = G(a + 1)·U^(1/a) in law: for a small α all of a row's would underflow.
         """
-        weights = np.maximum(self._counts[self._prepare(context)] + self.prior * self._support, 1e-300)
+        weights = np.maximum(self.counts[table] + self._prior * self._support, 1e-300)
         logs = np.log(generator.standard_gamma(weights + 1.0)) - generator.standard_exponential(weights.shape) / weights
         drawn = np.exp(logs - logs.max(axis=-1, keepdims=True))
         return np.asarray(drawn / drawn.sum(axis=-1, keepdims=True))
 
     def best_loss(self) -> float:
         """Return the loss of the observed frequencies within the support."""
-        totals = np.broadcast_to(self._counts.sum(axis=-1, keepdims=True), self._counts.shape)
-        seen = self._counts > 0.0
-        possible = -(self._counts[seen] * np.log(self._counts[seen] / totals[seen])).sum()
-        return float(possible - self._excluded[0] * math.log(SMALLEST_PROBABILITY))
+        totals = np.broadcast_to(self.counts.sum(axis=-1, keepdims=True), self.counts.shape)
+        seen = self.counts > 0.0
+        possible = -(self.counts[seen] * np.log(self.counts[seen] / totals[seen])).sum()
+        return float(possible - self.excluded[0] * math.log(SMALLEST_PROBABILITY))
 
-    def _textbook_bound(self, episodes: int) -> float:
-        pairs = self._table_count * self.states * self.actions
+    def bound(self, episodes: int, horizon: int) -> float:
+        """Return H·Σ log[Γ(α)·Γ(T' + αK)/(Γ(αK)·Γ(T' + α))]; nothing is proven for α < ½."""
+        pairs = math.prod(self.counts.shape[:-1])
         visits, successors = episodes / pairs, self._support.sum(axis=-1).max()
-        alpha, total = self.prior, self.prior * successors
+        alpha, total = self._prior, self._prior * successors
         if alpha < 0.5:
             return math.inf
         rise = math.lgamma(visits + total) - math.lgamma(visits + alpha)
-        return float(pairs * (rise + math.lgamma(alpha) - math.lgamma(total)))
-
-    def _settings(self) -> str:
-        return f"{super()._settings()}, prior {self.prior}, support {fingerprint(self._support)}"
+        return self.rate.frozen_bound(float(pairs * (rise + math.lgamma(alpha) - math.lgamma(total))))
 
 
 def half_rise(a: FloatArray) -> FloatArray:
@@ -202,3 +159,58 @@ def half_rise(a: FloatArray) -> FloatArray:
     x = 1.0 / np.maximum(a, 100.0)
     series = 1.0 + x * (-1 / 8 + x * (1 / 128 + x * (5 / 1024 + x * (-21 / 32768 - x * 399 / 262144))))
     return np.where(a < 100.0, poch(np.minimum(a, 100.0), 0.5), np.sqrt(1.0 / x) * series)
+
+
+@final
+class CountRewards(Frame[_Means], RewardOracle):
+    """Mean rewards of each pair, shrunk towards ½: context-free, or one table for each of `contexts`.
+
+    >>> oracle = CountRewards(states=1, actions=2, horizon=2, rate="realizable")
+    >>> oracle.update("any", states=[0, 0], actions=[1, 1], rewards=[1.0, 1.0])
+    >>> oracle.predict("any"), oracle.uncertainty("any")  # Laplace's rule, Beta(1, 1) and Beta(3, 1)
+    (array([[0.5 , 0.75]]), array([[0.08333333, 0.0375    ]]))
+    """
+
+    update = learn_rewards
+
+    def __init__(
+        self,
+        *,
+        states: int,
+        actions: int,
+        horizon: int,
+        contexts: Iterable[Hashable] | None = None,
+        rate: str = "guarded",
+    ) -> None:
+        shape = positive_integer("states", states), positive_integer("actions", actions)
+        super().__init__(_Means(shape, contexts, Rate(rate, horizon, tempered=True)))
+
+
+@final
+class CountDynamics(Frame[_Frequencies], DynamicsOracle):
+    """Transition frequencies with `prior` pseudo-counts each, ½ by default (Krichevsky and Trofimov, 1981).
+
+    `support` (S, A, S) says which transitions can happen. `contexts` lists labels with a table each.
+
+    >>> oracle = CountDynamics(states=2, actions=1, horizon=2, rate="realizable")
+    >>> oracle.update("any", states=[0, 0], actions=[0, 0], next_states=[1, 1])
+    >>> oracle.predict("any")[0]
+    array([[0.16666667, 0.83333333]])
+    """
+
+    update = learn_transitions
+
+    def __init__(
+        self,
+        *,
+        states: int,
+        actions: int,
+        horizon: int,
+        contexts: Iterable[Hashable] | None = None,
+        rate: str = "guarded",
+        prior: float = 0.5,
+        support: ArrayLike | None = None,
+    ) -> None:
+        chosen = Rate(rate, horizon, tempered=True)
+        mask = support_mask(support, positive_integer("states", states), positive_integer("actions", actions))
+        super().__init__(_Frequencies(mask.astype(np.float64), positive_number("prior", prior), contexts, chosen))

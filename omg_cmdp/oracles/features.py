@@ -23,7 +23,7 @@ class Features:
         if function is not None and not callable(function):
             raise ValueError(f"`features` must be a callable or None, got {type(function).__name__}")
         self._function = function
-        self._shape = shape
+        self.shape = shape
         self.norm = positive_number("feature_norm", norm)
         self._limit = self.norm * (1.0 + 1e-9)
 
@@ -34,14 +34,14 @@ class Features:
             array = np.asarray(context if self._function is None else self._function(context))
         except ValueError:
             array = np.asarray(None)
-        if array.dtype.kind not in "biuf" or array.shape != self._shape:
+        if array.dtype.kind not in "biuf" or array.shape != self.shape:
             got = array.shape if array.dtype.kind in "biuf" else repr(context)
-            raise ValueError(f"`{name}` must be a vector of numbers of shape {self._shape}, got {got}")
+            raise ValueError(f"`{name}` must be a vector of numbers of shape {self.shape}, got {got}")
         if array.ndim == 1:
             row = array.astype(np.float64)
             rows, longest = row[None], math.hypot(*row.tolist())
         else:
-            rows = array.astype(np.float64, order="C").reshape(-1, self._shape[-1])
+            rows = array.astype(np.float64, order="C").reshape(-1, self.shape[-1])
             longest = float(np.max([math.hypot(*row) for row in rows.tolist()]))
         if not longest <= self._limit:  # a NaN is refused here too
             raise ValueError(f"`{name}` must have norm at most `feature_norm` = {self.norm:g}, got {longest:.6g}")

@@ -10,85 +10,151 @@ The textbook's rates are 2 and 1 (Vovk 1990, 1998); "guarded" turns log N into l
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Any, final
+from collections.abc import Callable
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import lazy
-from omg_cmdp.oracles.frame import DynamicsForecasters, RewardForecasters, Tempered
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards, learn_transitions
 from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
-from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Episode
-from omg_cmdp.oracles.support import Smoothing
+from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, SQUARE, Episode
+from omg_cmdp.oracles.rates import Rate
+from omg_cmdp.oracles.simplex import Smoothing
 from omg_cmdp.validation import FloatArray, frozen
 
 kernels = lazy("omg_cmdp.oracles.kernels.classes")
 
+Charge = Callable[[FloatArray, Functions, Episode], None]
+"""Adds the loss of each function in an episode to `losses` (N,)."""
 
-class _Finite(Tempered):
-    """What both share: the functions, and the loss of each. The weights of any temper follow from the losses."""
+
+class Finite(Forecasters):
+    """A finite class: its functions, and the loss of each. The weights at any rate follow from the losses."""
 
     learned = ("class_losses",)
 
-    def __init__(self, predictions: Predictions, horizon: int, rate: str) -> None:
+    def __init__(
+        self, functions: FunctionClass, charge: Charge, eta: float, horizon: int, rate: Rate | None = None
+    ) -> None:
         super().__init__(horizon, rate)
-        self._functions = FunctionClass(predictions, self.game)
-        self._class_losses = np.zeros(0)
-        self._rates = self.game.rate / self.tempers
+        self.functions, self.contexts = functions, functions.contexts
+        self.class_losses = np.zeros(0)
+        self._charge, self._eta = charge, eta
 
-    @property
-    def contexts(self) -> tuple[Any, ...] | None:
-        """The contexts of a mapping; None for a callable."""
-        return self._functions.contexts
+    def prepare(self, context: Context) -> Functions:
+        """Return the tables of all N functions."""
+        return self.functions(context)
 
-    def _prepare(self, context: Context) -> Functions:
-        return self._functions(context)
+    def learn(self, functions: Functions, episode: Episode) -> None:
+        """Charge each function its loss."""
+        self.class_losses = self.losses_of(functions)
+        self._charge(self.class_losses, functions, episode)
 
-    def _textbook_posterior(self, functions: Functions) -> FloatArray:
-        weights = np.empty(len(functions.tables))
-        kernels.exponential_weights(self._losses_of(functions), self.game.rate, weights)
-        return weights
-
-    def _losses_of(self, functions: Functions) -> FloatArray:
-        known, count = len(self._class_losses), len(functions.tables)
+    def losses_of(self, functions: Functions) -> FloatArray:
+        """Return the loss of each function so far, (N,)."""
+        known, count = len(self.class_losses), len(functions.tables)
         if known == count:
-            return self._class_losses
+            return self.class_losses
         if known:
             raise ValueError(f"`predictions` must hold {known} functions as before, got {count}")
         return np.zeros(count)
 
-    def _textbook_bound(self, episodes: int) -> float:
-        """(1/η)·log N; nothing before the first context, when N is not known yet."""
-        size = len(self._class_losses) or self._functions.size
-        return math.inf if size is None else math.log(size) / self.game.rate
+    def posterior(self, functions: Functions, temper: float = 1.0) -> FloatArray:
+        """Return the weights of all functions, (N,), by default the textbook's."""
+        weights = np.empty(len(functions.tables))
+        kernels.exponential_weights(self.losses_of(functions), self._eta / temper, weights)
+        return weights
 
-    def functions(self, context: Context) -> FloatArray:
-        """Return the tables of all N functions, (N, ...), read-only."""
-        return frozen(self._functions(context).tables.view())
-
-    def posterior(self, context: Context) -> FloatArray:
-        """Return their textbook's weights, (N,); the context only tells N."""
-        return self._textbook_posterior(self._functions(context))
-
-    def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
+    def sample(self, functions: Functions, generator: np.random.Generator) -> FloatArray:
         """Return one of the N functions, drawn with its posterior weight."""
-        functions = self._functions(context)
-        cumulative = self._textbook_posterior(functions).cumsum()
+        cumulative = self.posterior(functions).cumsum()
         drawn = int(cumulative.searchsorted(generator.random() * cumulative[-1], side="right"))
         return np.array(functions.tables[drawn])
 
     def best_loss(self) -> float:
         """Return the smallest loss of the class."""
-        return float(self._class_losses.min(initial=np.inf)) if len(self._class_losses) else 0.0
+        return float(self.class_losses.min(initial=np.inf)) if len(self.class_losses) else 0.0
 
-    def _learned_shape(self, name: str) -> tuple[int | None]:
-        return (self._functions.size,)
+    def log_size(self) -> float:
+        """Return log N; inf before the first context, when N is not known yet."""
+        size = len(self.class_losses) or self.functions.size
+        return math.inf if size is None else math.log(size)
+
+    def shape_of(self, name: str) -> tuple[int | None]:
+        """Return (N,), or any length before the first context."""
+        return (self.functions.size,)
+
+
+def charge_squares(losses: FloatArray, functions: Functions, episode: Episode) -> None:
+    """Charge Σ (f - r)²."""
+    kernels.charge_class_square(losses, functions.columns, episode.cells, episode.outcomes)
+
+
+def charge_logs(smoothing: Smoothing, losses: FloatArray, functions: Functions, episode: Episode) -> None:
+    """Charge -Σ log P, P smoothed."""
+    kept, added = smoothing.examples(functions.shape, episode)
+    kernels.charge_class_log(losses, functions.columns, episode.cells, kept, added, SMALLEST_PROBABILITY)
+
+
+class _Means(Finite):
+    """Functions that predict mean rewards, under square loss."""
+
+    rate: Rate
+
+    def __init__(self, predictions: Predictions, rate: Rate) -> None:
+        super().__init__(FunctionClass(predictions, SQUARE), charge_squares, SQUARE.rate, rate.horizon, rate)
+        self._rates = SQUARE.rate / rate.tempers
+
+    def forecasts(self, functions: Functions) -> FloatArray:
+        forecasts = np.empty((len(self._rates), *functions.shape))
+        kernels.substitute_class(self.losses_of(functions), self._rates, functions.exponentials, forecasts)
+        return forecasts
+
+    def expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
+        """Return E(f - f̂)²."""
+        divergence, losses = np.empty(functions.shape), self.losses_of(functions)
+        kernels.expected_square(losses, SQUARE.rate, functions.columns, prediction, divergence)
+        return divergence
+
+    def bound(self, episodes: int, horizon: int) -> float:
+        return self.rate.frozen_bound(self.log_size() / SQUARE.rate)
+
+
+class _Kernels(Finite):
+    """Functions that predict transitions, under log loss, each of them smoothed."""
+
+    rate: Rate
+
+    def __init__(self, predictions: Predictions, smoothing: Smoothing, rate: Rate) -> None:
+        charge = functools.partial(charge_logs, smoothing)
+        super().__init__(FunctionClass(predictions, LOG), charge, LOG.rate, rate.horizon, rate)
+        self._rates = LOG.rate / rate.tempers
+        self._smoothing, self.settings = smoothing, (str(smoothing),)
+
+    def forecasts(self, functions: Functions) -> FloatArray:
+        mixed = np.empty((len(self._rates), *functions.shape))
+        kernels.mix_class(self.losses_of(functions), self._rates, functions.columns, mixed)
+        return self._smoothing(mixed)
+
+    def expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
+        """Return E[D²] = E Σ (P + P̂) - 2·Σ √P̂·E√P."""
+        divergence, losses = np.empty(functions.shape[:-1]), self.losses_of(functions)
+        kernels.expected_hellinger(losses, LOG.rate, functions.roots, prediction, divergence)
+        return divergence
+
+    def bound(self, episodes: int, horizon: int) -> float:
+        """Return H·log N, and what smoothing may add to it."""
+        return self.rate.frozen_bound(self.log_size()) + self._smoothing.price(episodes * horizon)
 
 
 @final
-class FiniteRewards(_Finite, RewardForecasters):
+class FiniteRewards(Frame[_Means], RewardOracle):
     """Rewards from a class of N functions, `predictions`: context -> (N, S, A) or (N, H, S, A), in [0, 1].
 
     `predictions` is a callable, evaluated for all N at once, or a mapping from labels. Regret: (H/2)·log N proven,
@@ -104,27 +170,22 @@ class FiniteRewards(_Finite, RewardForecasters):
     (0.5, 0.0, 1.386)
     """
 
+    update = learn_rewards
+
     def __init__(self, predictions: Predictions, *, horizon: int, rate: str = "guarded") -> None:
-        super().__init__(predictions, horizon, rate)
+        super().__init__(_Means(predictions, Rate(rate, horizon, tempered=True)))
 
-    def _forecasts(self, functions: Functions) -> FloatArray:
-        forecasts = np.empty((len(self.tempers), *functions.shape))
-        kernels.substitute_class(self._losses_of(functions), self._rates, functions.exponentials, forecasts)
-        return forecasts
+    def functions(self, context: Context) -> FloatArray:
+        """Return the tables of all N functions, (N, ...), read-only."""
+        return frozen(self.forecasters.prepare(context).tables.view())
 
-    def _learn(self, functions: Functions, episode: Episode) -> None:
-        self._class_losses = self._losses_of(functions)
-        kernels.charge_class_square(self._class_losses, functions.columns, episode.cells, episode.outcomes)
-
-    def _expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
-        """Return E(f - f̂)²."""
-        divergence, losses = np.empty(functions.shape), self._losses_of(functions)
-        kernels.expected_square(losses, self.game.rate, functions.columns, prediction, divergence)
-        return divergence
+    def posterior(self, context: Context) -> FloatArray:
+        """Return their weights at the textbook's rate, (N,); the context only tells N."""
+        return self.forecasters.posterior(self.forecasters.prepare(context))
 
 
 @final
-class FiniteDynamics(_Finite, DynamicsForecasters):
+class FiniteDynamics(Frame[_Kernels], DynamicsOracle):
     """Transitions from a class of N kernels, `predictions`: context -> (N, S, A, S) or (N, H, S, A, S).
 
     `smoothing` ν replaces every kernel P by (1-ν)·P + ν·uniform, over the next states that `support` (S, A, S) admits
@@ -138,6 +199,8 @@ class FiniteDynamics(_Finite, DynamicsForecasters):
     array([[0.5, 0.5]])
     """
 
+    update = learn_transitions
+
     def __init__(
         self,
         predictions: Predictions,
@@ -147,29 +210,13 @@ class FiniteDynamics(_Finite, DynamicsForecasters):
         smoothing: float = 0.0,
         support: ArrayLike | None = None,
     ) -> None:
-        super().__init__(predictions, horizon, rate)
-        self._smoothing = Smoothing(smoothing, support)
+        chosen = Rate(rate, horizon, tempered=True)
+        super().__init__(_Kernels(predictions, Smoothing(smoothing, support), chosen))
 
-    def _forecasts(self, functions: Functions) -> FloatArray:
-        mixed = np.empty((len(self.tempers), *functions.shape))
-        kernels.mix_class(self._losses_of(functions), self._rates, functions.columns, mixed)
-        return self._smoothing(mixed)
+    def functions(self, context: Context) -> FloatArray:
+        """Return the tables of all N kernels, (N, ...), read-only."""
+        return frozen(self.forecasters.prepare(context).tables.view())
 
-    def _learn(self, functions: Functions, episode: Episode) -> None:
-        self._class_losses = self._losses_of(functions)
-        kept, added = self._smoothing.examples(functions.shape, episode)
-        learned = self._class_losses, functions.columns, episode.cells
-        kernels.charge_class_log(*learned, kept, added, SMALLEST_PROBABILITY)
-
-    def _expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
-        """Return E[D²] = E Σ (P + P̂) - 2·Σ √P̂·E√P."""
-        divergence, losses = np.empty(functions.shape[:-1]), self._losses_of(functions)
-        kernels.expected_hellinger(losses, self.game.rate, functions.roots, prediction, divergence)
-        return divergence
-
-    def _settings(self) -> str:
-        return f"{super()._settings()}, {self._smoothing}"
-
-    def regret_bound(self, episodes: int, horizon: int) -> float:
-        """Return the bound of the class, and what smoothing may add to it."""
-        return super().regret_bound(episodes, horizon) + self._smoothing.price(episodes * horizon)
+    def posterior(self, context: Context) -> FloatArray:
+        """Return their weights at the textbook's rate, (N,); the context only tells N."""
+        return self.forecasters.posterior(self.forecasters.prepare(context))

@@ -1,31 +1,97 @@
-"""The frame of the package's oracles: a few forecasters, aggregated at a rate that is safe for frozen episodes.
+"""The frame of the package's oracles: it holds the forecasters of one class of functions.
 
-A prediction is frozen for the H steps of an episode. The textbook's rate η is for an update after every example; with
-it, an adversary makes the regret of a frozen prediction grow linearly. The rate η/H is safe (docs/oracles.md, Theorem
-1): by Hölder's inequality the regret is at most **H times the textbook's bound for T examples**.
-
-    "proven"      the class at rate η/H
-    "realizable"  the class at rate η: faster on data that fit the class, no adversarial bound
-    "guarded"     both, aggregated at rate η/H: the proven bound plus (H/η)·log 2, and nearly the textbook's speed
+The frame checks episodes, aggregates the forecasts, keeps the account of losses, remembers its last answer, and saves
+and loads its state. The forecasters know the class. For K forecasters and a loss that is η-mixable, the loss of the
+aggregate is at most that of the best forecaster plus (H/η)·log K (docs/oracles.md, Theorem 1).
 """
 
 from __future__ import annotations
 
 import abc
+import dataclasses
 import math
 from collections.abc import Hashable
-from typing import Any, ClassVar, NamedTuple, final
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context, context_key
-from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
-from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Game
+from omg_cmdp.oracles.base import Oracle
+from omg_cmdp.oracles.losses import Episode, loss_of
+from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.persistence import State, check_settings, numbers, read_state
 from omg_cmdp.validation import FloatArray, positive_integer
 
-RATES = ("guarded", "proven", "realizable")
+
+@dataclasses.dataclass
+class Account:
+    """The number of episodes, the losses (K,) of the forecasters, and the loss of their aggregate."""
+
+    losses: FloatArray
+    episodes: int = 0
+    loss: float = 0.0
+
+
+class Forecasters(abc.ABC):
+    """K forecasters of one class of functions, which learn side by side. Four methods are required."""
+
+    contexts: tuple[Any, ...] | None = None
+    """The contexts that can be asked about, if they are listed."""
+    learned: ClassVar[tuple[str, ...]] = ()
+    """The attributes that are learned, float arrays."""
+    settings: tuple[str, ...] = ()
+    """What must be the same in an oracle that is saved and one that loads its state."""
+
+    def __init__(self, horizon: int, rate: Rate | None = None, *, count: int = 1) -> None:
+        self.horizon = positive_integer("horizon", horizon)
+        self.rate = rate
+        self.account = Account(np.zeros(count if rate is None else len(rate.tempers)))
+
+    @abc.abstractmethod
+    def prepare(self, context: Context) -> Any:
+        """Return what the other methods need of a context, such as its features; refuse a bad one."""
+
+    @abc.abstractmethod
+    def forecasts(self, prepared: Any) -> FloatArray:
+        """Return (K, ...): the table of each forecaster."""
+
+    @abc.abstractmethod
+    def learn(self, prepared: Any, episode: Episode) -> None:
+        """Update the forecasters with a checked episode."""
+
+    @abc.abstractmethod
+    def expected_divergence(self, prepared: Any, prediction: FloatArray) -> FloatArray:
+        """Return the posterior mean of the divergence between the truth and `prediction`."""
+
+    def bound(self, episodes: int, horizon: int) -> float:
+        """Return a proven bound on the regret of one of the forecasters against the class; inf: nothing is proven."""
+        return math.inf
+
+    def sample(self, prepared: Any, generator: np.random.Generator) -> FloatArray:
+        """Return a table drawn from the textbook's posterior."""
+        raise NotImplementedError("this oracle has no posterior to sample from")
+
+    def best_loss(self) -> float:
+        """Return the loss of the best function in hindsight; nan where that cannot be computed."""
+        return math.nan
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return what was learned."""
+        return {name: getattr(self, name).copy() for name in self.learned}
+
+    def load_state(self, state: State) -> None:
+        """Load what was learned, or raise and change nothing."""
+        for name, array in {name: numbers(name, state, self.shape_of(name)) for name in self.learned}.items():
+            setattr(self, name, array)
+
+    def shape_of(self, name: str) -> tuple[int | None, ...]:
+        """Return the shape that an array must have to be loaded; None: any length."""
+        shape: tuple[int, ...] = getattr(self, name).shape
+        return shape
+
+
+F = TypeVar("F", bound=Forecasters)
 
 
 class _Answer(NamedTuple):
@@ -39,54 +105,107 @@ class _Answer(NamedTuple):
     """Their aggregate."""
 
 
-class Forecasters(Oracle):
-    """K forecasters that learn side by side; their aggregate is the prediction, their losses are the weights."""
+class Frame(Oracle, Generic[F]):
+    """An oracle that holds forecasters. A subclass chooses them in its constructor, and overrides nothing."""
 
-    game: ClassVar[Game]
-    learned: ClassVar[tuple[str, ...]] = ()
-    """The names of the float arrays that a subclass learns, kept as attributes with a leading underscore."""
-
-    def __init__(self, horizon: int, count: int) -> None:
-        self.horizon = positive_integer("horizon", horizon)
-        self.episodes = 0
-        self.loss = 0.0
-        self._losses = np.zeros(count)
-        self._guard_rate = self.game.rate / self.horizon
+    def __init__(self, forecasters: F) -> None:
+        self.forecasters = forecasters
+        self.horizon = forecasters.horizon
+        self._loss = loss_of(self)
+        self._guard_rate = self._loss.rate / self.horizon
         self._answered: _Answer | None = None
 
-    @abc.abstractmethod
-    def _prepare(self, context: Context) -> Any:
-        """Return what the methods below need of a context, such as its features; refuse a bad one."""
+    @property
+    def rate(self) -> str | None:
+        """One of `RATES`; None for an oracle without that choice."""
+        return self.forecasters.rate and self.forecasters.rate.name
 
-    @abc.abstractmethod
-    def _forecasts(self, prepared: Any) -> FloatArray:
-        """Return (K, ...): each forecaster's table."""
+    @property
+    def contexts(self) -> tuple[Any, ...] | None:
+        """The contexts that can be asked about, if they are listed; None for any."""
+        return self.forecasters.contexts
 
-    @abc.abstractmethod
-    def _learn(self, prepared: Any, episode: Episode) -> None:
-        """Update the forecasters with a checked episode."""
+    @property
+    def episodes(self) -> int:
+        """Number of episodes learned from."""
+        return self.forecasters.account.episodes
 
-    @abc.abstractmethod
-    def _expected_divergence(self, prepared: Any, prediction: FloatArray) -> FloatArray:
-        """Return the posterior mean of the divergence between the truth and `prediction`."""
+    @property
+    def loss(self) -> float:  # type: ignore[override]  # a plain attribute for others, read-only here
+        """The total loss of the predictions made so far."""
+        return self.forecasters.account.loss
 
+    @final
     def predict(self, context: Context) -> FloatArray:
         """Return the aggregate of the forecasters."""
         return self._answer(context).prediction.copy()
 
+    @final
     def uncertainty(self, context: Context) -> FloatArray:
         """Return the expected divergence of `predict(context)` under the textbook's posterior."""
         answer = self._answer(context)
-        return np.maximum(self._expected_divergence(answer.prepared, answer.prediction), 0.0)
+        return np.maximum(self.forecasters.expected_divergence(answer.prepared, answer.prediction), 0.0)
+
+    @final
+    def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
+        """Return a table drawn from the textbook's posterior, shaped like `predict`."""
+        return self.forecasters.sample(self.forecasters.prepare(context), generator)
+
+    @final
+    def best_loss(self) -> float:
+        """Return the total loss of the best function in hindsight; nan where that cannot be computed."""
+        return self.forecasters.best_loss()
+
+    @final
+    def regret_bound(self, episodes: int, horizon: int) -> float:
+        """Return the bound of the class plus (H/η)·log K for K forecasters; inf where nothing is proven."""
+        episodes, horizon = positive_integer("episodes", episodes), positive_integer("horizon", horizon)
+        if horizon > self.horizon:
+            return math.inf
+        guard = self.horizon / self._loss.rate * math.log(len(self.forecasters.account.losses))
+        return guard + self.forecasters.bound(episodes, horizon)
+
+    @final
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that was learned, as arrays of numbers and text."""
+        account = self.forecasters.account
+        return {
+            "settings": np.array(self._settings()),
+            "episodes": np.array(float(account.episodes)),
+            "loss": np.array(account.loss),
+            "losses": account.losses.copy(),
+            **self.forecasters.state(),
+        }
+
+    @final
+    def load_state(self, state: State) -> None:
+        """Load a state saved by an oracle with the same settings; learning continues bit for bit."""
+        state = read_state(state)
+        check_settings(state, self._settings())
+        before = self.forecasters.account
+        episodes, loss = numbers("episodes", state, ()), numbers("loss", state, ())
+        losses = numbers("losses", state, before.losses.shape)
+        self.forecasters.account = Account(losses, int(episodes), float(loss))
+        try:
+            self.forecasters.load_state(state)
+        except BaseException:
+            self.forecasters.account = before
+            raise
+        self._answered = None
+
+    def _settings(self) -> str:
+        rate = [] if self.rate is None else [f"rate {self.rate}"]
+        return ", ".join([type(self).__name__, f"horizon {self.horizon}", *rate, *self.forecasters.settings])
 
     def _observe(self, context: Context, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike) -> None:
-        """Check, learn, charge every forecaster and the aggregate. What raises does so before anything changes."""
+        """Check, learn, charge the forecasters and the aggregate. What raises does so before anything changes."""
         answer = self._answer(context)
-        episode = self.game.read(answer.prediction.shape, self.horizon, states, actions, outcomes)
+        episode = self._loss.read(answer.prediction.shape, self.horizon, states, actions, outcomes)
         self._answered = None
-        self._learn(answer.prepared, episode)
-        self.loss += self.game.charge(self._losses, self._guard_rate, answer.forecasts, episode)
-        self.episodes += 1
+        self.forecasters.learn(answer.prepared, episode)
+        account = self.forecasters.account
+        account.loss += self._loss.charge(account.losses, self._guard_rate, answer.forecasts, episode)
+        account.episodes += 1
 
     def _answer(self, context: Context) -> _Answer:
         """Return all about a context; the last answer is remembered until the next update."""
@@ -94,112 +213,23 @@ class Forecasters(Oracle):
         answered = self._answered
         if answered is not None and answered.key == key:
             return answered
-        prepared = self._prepare(context)
-        forecasts = self._forecasts(prepared)
-        answer = _Answer(key, prepared, forecasts, self.game.aggregate(self._losses, self._guard_rate, forecasts))
+        prepared = self.forecasters.prepare(context)
+        forecasts = self.forecasters.forecasts(prepared)
+        prediction = self._loss.aggregate(self.forecasters.account.losses, self._guard_rate, forecasts)
+        answer = _Answer(key, prepared, forecasts, prediction)
         self._answered = None if key is None else answer
         return answer
 
-    def _guard_price(self) -> float:
-        """The regret against the best forecaster, (H/η)·log K."""
-        return self.horizon / self.game.rate * math.log(len(self._losses))
 
-    def _settings(self) -> str:
-        """What must be equal between an oracle that is saved and one that is restored."""
-        return f"{type(self).__name__}, horizon {self.horizon}"
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return all that was learned, as arrays of numbers and text."""
-        arrays = {name: getattr(self, f"_{name}").copy() for name in self.learned}
-        account = {
-            "episodes": np.array(float(self.episodes)),
-            "loss": np.array(self.loss),
-            "losses": self._losses.copy(),
-        }
-        return {"settings": np.array(self._settings()), **account, **arrays}
-
-    def load_state(self, state: State) -> None:
-        """Load a state saved by an oracle with the same settings; learning continues bit for bit."""
-        state = read_state(state)
-        check_settings(state, self._settings())
-        episodes, loss = numbers("episodes", state, ()), numbers("loss", state, ())
-        losses = numbers("losses", state, self._losses.shape)
-        arrays = {name: numbers(name, state, self._learned_shape(name)) for name in self.learned}
-        self.episodes, self.loss, self._losses, self._answered = int(episodes), float(loss), losses, None
-        for name, array in arrays.items():
-            setattr(self, f"_{name}", array)
-
-    def _learned_shape(self, name: str) -> tuple[int | None, ...]:
-        shape: tuple[int, ...] = getattr(self, f"_{name}").shape
-        return shape
+def learn_rewards(
+    self: Frame[Any], context: Context, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike
+) -> None:
+    """Learn from one whole episode, H entries each: the `update` of a reward oracle."""
+    self._observe(context, states, actions, rewards)
 
 
-class RewardForecasters(Forecasters, RewardOracle):
-    """Forecasters of rewards, under square loss."""
-
-    game = SQUARE
-
-    @final
-    def update(self, context: Context, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike) -> None:
-        """Learn from one whole episode."""
-        self._observe(context, states, actions, rewards)
-
-
-class DynamicsForecasters(Forecasters, DynamicsOracle):
-    """Forecasters of transitions, under log loss."""
-
-    game = LOG
-
-    @final
-    def update(self, context: Context, states: ArrayLike, actions: ArrayLike, next_states: ArrayLike) -> None:
-        """Learn from one whole episode."""
-        self._observe(context, states, actions, next_states)
-
-
-class Rated(Forecasters):
-    """A class of functions with two forecasters: a practical one, and one that is proven for frozen episodes."""
-
-    def __init__(self, horizon: int, rate: str) -> None:
-        if rate not in RATES:
-            raise ValueError(f"`rate` must be one of {', '.join(RATES)}, got {rate!r}")
-        self.rate = rate
-        super().__init__(horizon, self._forecaster_count(positive_integer("horizon", horizon)))
-
-    def _forecaster_count(self, horizon: int) -> int:
-        return 2 if self.rate == "guarded" else 1
-
-    @abc.abstractmethod
-    def _textbook_bound(self, episodes: int) -> float:
-        """Bound the regret of the class for one example per episode, updated after each."""
-
-    def _is_proven(self) -> bool:
-        return self.rate != "realizable"
-
-    def regret_bound(self, episodes: int, horizon: int) -> float:
-        """Return H times the textbook's bound for T examples, plus (H/η)·log 2 if guarded; inf if realizable."""
-        episodes, horizon = positive_integer("episodes", episodes), positive_integer("horizon", horizon)
-        if horizon > self.horizon or not self._is_proven():
-            return math.inf
-        return self._guard_price() + self.horizon * self._textbook_bound(episodes)
-
-    def _settings(self) -> str:
-        return f"{super()._settings()}, rate {self.rate}"
-
-
-class Tempered(Rated):
-    """A class whose two forecasters differ in their *temper* only.
-
-    A forecaster of temper τ sees each example with weight 1/τ beside its prior: τ = 1 is the textbook's, τ = H the
-    proven one. For H = 1 they coincide.
-    """
-
-    def __init__(self, horizon: int, rate: str) -> None:
-        super().__init__(horizon, rate)
-        both = {"realizable": [1], "proven": [self.horizon], "guarded": [1, self.horizon]}[rate]
-        self.tempers = np.array(both[: len(self._losses)], dtype=np.float64)
-
-    def _forecaster_count(self, horizon: int) -> int:
-        return 1 if horizon == 1 else super()._forecaster_count(horizon)
-
-    def _is_proven(self) -> bool:
-        return self.horizon == 1 or super()._is_proven()
+def learn_transitions(
+    self: Frame[Any], context: Context, states: ArrayLike, actions: ArrayLike, next_states: ArrayLike
+) -> None:
+    """Learn from one whole episode, H entries each: the `update` of a dynamics oracle."""
+    self._observe(context, states, actions, next_states)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context, context_key
-from omg_cmdp.oracles.losses import Game
+from omg_cmdp.oracles.losses import Loss
 from omg_cmdp.validation import FloatArray, float_table
 
 Predictions = Callable[[Any], ArrayLike] | Mapping[Any, ArrayLike]
@@ -53,11 +53,11 @@ class Functions:
 class FunctionClass:
     """`predictions`, a callable or a mapping, behind checks and a small memory."""
 
-    def __init__(self, predictions: Predictions, game: Game) -> None:
+    def __init__(self, predictions: Predictions, loss: Loss) -> None:
         if not callable(predictions) and not isinstance(predictions, Mapping):
             raise ValueError(f"`predictions` must be a callable or a mapping, got {type(predictions).__name__}")
         self._predictions = predictions
-        self._game = game
+        self._loss = loss
         self._shape: tuple[int, ...] | None = None
         self._kept: OrderedDict[Hashable | None, Functions] = OrderedDict()
         self._bytes = 0
@@ -98,7 +98,7 @@ class FunctionClass:
         else:
             values = self._predictions(context)
         tables = float_table("predictions", values)
-        self._game.check_tables("predictions", tables)
+        self._loss.check_tables("predictions", tables)
         if self._shape not in (None, tables.shape):
             raise ValueError(f"`predictions` must have one shape for all contexts, {self._shape}, got {tables.shape}")
         self._shape = tables.shape

@@ -9,70 +9,65 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.frame import DynamicsForecasters, Forecasters, RewardForecasters
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards, learn_transitions
 from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
-from omg_cmdp.oracles.losses import Episode
-from omg_cmdp.validation import FloatArray, float_table, positive_integer
+from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss
+from omg_cmdp.validation import FloatArray, float_table
 
-Known = ArrayLike | Callable[[Any], ArrayLike] | Mapping[Any, ArrayLike]
+Table = ArrayLike | Callable[[Any], ArrayLike] | Mapping[Any, ArrayLike]
 """One table for all contexts, or context -> table."""
 
 
 class _Known(Forecasters):
     """A class of one function."""
 
-    def __init__(self, function: Known, *, horizon: int) -> None:
-        super().__init__(horizon, count=1)
+    def __init__(self, function: Table, loss: Loss, horizon: int) -> None:
+        super().__init__(horizon)
+        self._loss = loss
         predictions: Predictions
         if isinstance(function, Mapping):
-            predictions = {context: self._table(table) for context, table in function.items()}
+            predictions = {context: self._checked(table) for context, table in function.items()}
         elif callable(function):
             predictions = lambda context: np.asarray(function(context))[None]  # noqa: E731
         else:
-            only = self._table(function)
+            only = self._checked(function)
             predictions = lambda _: only  # noqa: E731
-        self._functions = FunctionClass(predictions, self.game)
+        self._functions = FunctionClass(predictions, loss)
+        self.contexts = self._functions.contexts
 
-    def _table(self, table: ArrayLike) -> FloatArray:
+    def _checked(self, table: ArrayLike) -> FloatArray:
         """Return a checked copy of a table, as a class of one."""
         tables = float_table("function", table)[None]
-        self.game.check_tables("function", tables)
+        self._loss.check_tables("function", tables)
         return tables
 
-    @property
-    def contexts(self) -> tuple[Any, ...] | None:
-        """The contexts of a mapping; None for a callable or a table."""
-        return self._functions.contexts
-
-    def _prepare(self, context: Context) -> Functions:
+    def prepare(self, context: Context) -> Functions:
         return self._functions(context)
 
-    def _forecasts(self, prepared: Functions) -> FloatArray:
-        return prepared.tables
+    def forecasts(self, functions: Functions) -> FloatArray:
+        return functions.tables
 
-    def _learn(self, prepared: Functions, episode: Episode) -> None:
+    def learn(self, functions: Functions, episode: Episode) -> None:
         """There is nothing to learn."""
 
-    def _expected_divergence(self, prepared: Functions, prediction: FloatArray) -> FloatArray:
-        return np.zeros(self.game.pairs(prediction.shape))
+    def expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
+        return np.zeros(self._loss.pairs(prediction.shape))
 
-    def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
+    def sample(self, functions: Functions, generator: np.random.Generator) -> FloatArray:
         """Return the function: there is no other."""
-        return self.predict(context)
+        return np.array(functions.tables[0])
 
     def best_loss(self) -> float:
         """Return its own loss: there is no other function."""
-        return self.loss
+        return self.account.loss
 
-    def regret_bound(self, episodes: int, horizon: int) -> float:
-        """Return 0."""
-        positive_integer("episodes", episodes)
-        positive_integer("horizon", horizon)
+    def bound(self, episodes: int, horizon: int) -> float:
         return 0.0
 
 
 @final
-class KnownRewards(_Known, RewardForecasters):
+class KnownRewards(Frame[_Known], RewardOracle):
     """Rewards that are known: a table (S, A) or (H, S, A), or context -> table.
 
     >>> oracle = KnownRewards([[0.3, 0.7]], horizon=1)
@@ -80,11 +75,21 @@ class KnownRewards(_Known, RewardForecasters):
     (array([[0.3, 0.7]]), array([[0., 0.]]), 0.0)
     """
 
+    update = learn_rewards
+
+    def __init__(self, function: Table, *, horizon: int) -> None:
+        super().__init__(_Known(function, SQUARE, horizon))
+
 
 @final
-class KnownDynamics(_Known, DynamicsForecasters):
+class KnownDynamics(Frame[_Known], DynamicsOracle):
     """Transitions that are known: a table (S, A, S) or (H, S, A, S), or context -> table.
 
     >>> KnownDynamics(np.full((2, 1, 2), 0.5), horizon=1).predict("any")[0]
     array([[0.5, 0.5]])
     """
+
+    update = learn_transitions
+
+    def __init__(self, function: Table, *, horizon: int) -> None:
+        super().__init__(_Known(function, LOG, horizon))

@@ -23,80 +23,57 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import lazy
+from omg_cmdp.oracles.base import RewardOracle
 from omg_cmdp.oracles.features import FeatureMap, Features
-from omg_cmdp.oracles.frame import RewardForecasters, Tempered
+from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards
 from omg_cmdp.oracles.losses import Episode
+from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number
 
 kernels = lazy("omg_cmdp.oracles.kernels.classes")
 
 
-@final
-class LinearRewards(Tempered, RewardForecasters):
-    """f(c, s, a) = ½ + θ(s, a)·z(c), or with `shared` features ½ + θ·z(c, s, a).
-
-    `features` maps a context to z, of shape (d,), or (S, A, d) if `shared`; without it the context is z itself.
-    `ridge` is λ, `feature_norm` X, `weight_norm` B: the last enters the bound and the comparator only.
-
-    >>> oracle = LinearRewards(states=1, actions=2, dimension=2, horizon=1)
-    >>> for _ in range(200):
-    ...     oracle.update([1.0, 0.0], states=[0], actions=[1], rewards=[0.9])
-    >>> oracle.predict([1.0, 0.0]).round(2), oracle.predict([0.0, 1.0]).round(2)
-    (array([[0.5, 0.9]]), array([[0.5, 0.5]]))
-    """
+class _Linear(Forecasters):
+    """Vovk's forecasters: a root for each temper and weight vector, (d+1, d+1)."""
 
     learned = ("roots",)
+    rate: Rate
 
     def __init__(
-        self,
-        *,
-        states: int,
-        actions: int,
-        dimension: int,
-        horizon: int,
-        features: FeatureMap | None = None,
-        shared: bool = False,
-        rate: str = "guarded",
-        ridge: float = 1.0,
-        feature_norm: float = 1.0,
-        weight_norm: float = 1.0,
+        self, pairs: tuple[int, int], features: Features, ridge: float, weight_norm: float, rate: Rate
     ) -> None:
-        super().__init__(horizon, rate)
-        self.pairs = (positive_integer("states", states), positive_integer("actions", actions))
-        self.dimension = positive_integer("dimension", dimension)
-        self.shared = bool(shared)
-        if self.shared and features is None:
-            raise ValueError("`features` must be given if `shared`, got None")
-        shape = (*self.pairs, self.dimension) if self.shared else (self.dimension,)
-        self._features = Features(features, shape, feature_norm)
-        self.ridge = positive_number("ridge", ridge)
-        self.weight_norm = positive_number("weight_norm", weight_norm)
+        super().__init__(rate.horizon, rate)
+        self.pairs, self.features = pairs, features
+        self.ridge, self.weight_norm = ridge, weight_norm
+        self.shared = len(features.shape) == 3
+        self.dimension = features.shape[-1]
+        self.settings = f"ridge {ridge}", f"shared {self.shared}"
         # The textbook's root is kept in any case: uncertainty is measured by it.
-        kept = np.unique([1.0, *self.tempers])
-        self._groups = 1 if self.shared else math.prod(self.pairs)
-        self._roots = np.zeros((len(kept), self.dimension + 1, self.dimension + 1, self._groups))
+        kept = np.unique([1.0, *rate.tempers])
+        self._groups = 1 if self.shared else math.prod(pairs)
+        self.roots = np.zeros((len(kept), self.dimension + 1, self.dimension + 1, self._groups))
         diagonal = np.arange(self.dimension)
-        self._roots[:, diagonal, diagonal] = np.sqrt(kept * self.ridge)[:, None, None]
-        self._scratch = np.empty((self.dimension + 1, math.prod(self.pairs)))
+        self.roots[:, diagonal, diagonal] = np.sqrt(kept * ridge)[:, None, None]
+        self._scratch = np.empty((self.dimension + 1, math.prod(pairs)))
         self._carried = np.empty(self.dimension + 1)
 
-    def _prepare(self, context: Context) -> FloatArray:
-        return self._features(context)
+    def prepare(self, context: Context) -> FloatArray:
+        return self.features(context)
 
-    def _forecasts(self, rows: FloatArray) -> FloatArray:
-        forecasts = np.empty((len(self.tempers), *self.pairs))
-        flat = forecasts.reshape(len(self.tempers), -1)
-        kernels.vaw(self._roots_of_pairs(rows), rows, self.tempers, flat, self._scratch)
+    def forecasts(self, rows: FloatArray) -> FloatArray:
+        tempers = self.rate.tempers
+        forecasts = np.empty((len(tempers), *self.pairs))
+        kernels.vaw(self._roots_of_pairs(rows), rows, tempers, forecasts.reshape(len(tempers), -1), self._scratch)
         return forecasts
 
-    def _learn(self, rows: FloatArray, episode: Episode) -> None:
+    def learn(self, rows: FloatArray, episode: Episode) -> None:
         rows, groups = (rows[episode.pairs], np.zeros_like(episode.pairs)) if self.shared else (rows, episode.pairs)
-        kernels.rotate_in(self._roots, rows, groups, episode.outcomes - 0.5, self._carried)
+        kernels.rotate_in(self.roots, rows, groups, episode.outcomes - 0.5, self._carried)
 
     def _roots_of_pairs(self, rows: FloatArray) -> FloatArray:
-        return np.broadcast_to(self._roots, (*self._roots.shape[:3], len(rows))) if self.shared else self._roots
+        return np.broadcast_to(self.roots, (*self.roots.shape[:3], len(rows))) if self.shared else self.roots
 
-    def _expected_divergence(self, rows: FloatArray, prediction: FloatArray) -> FloatArray:
+    def expected_divergence(self, rows: FloatArray, prediction: FloatArray) -> FloatArray:
         """Return leverage × noise, and the squared distance of the ridge mean from f̂."""
         means, leverages = self._regressions(rows)
         biases = np.clip(0.5 + means, 0.0, 1.0) - prediction.reshape(-1)
@@ -110,12 +87,12 @@ class LinearRewards(Tempered, RewardForecasters):
 
     def _noise(self) -> float:
         """Return the mean squared residual, with one pseudo-example of variance ¼, the largest possible."""
-        residuals = float((self._roots[0, -1, -1] ** 2).sum())
-        return (0.25 + residuals) / (1.0 + self.episodes * self.horizon)
+        residuals = float((self.roots[0, -1, -1] ** 2).sum())
+        return (0.25 + residuals) / (1.0 + self.account.episodes * self.horizon)
 
-    def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
+    def sample(self, rows: FloatArray, generator: np.random.Generator) -> FloatArray:
         """Return ½ + θ·z, clipped to [0, 1], for θ ~ N(A⁻¹b, noise·A⁻¹): one θ if `shared`, else one for each pair."""
-        means, _ = self._regressions(self._prepare(context))
+        means, _ = self._regressions(rows)
         directions = self._scratch[:-1]
         normals = generator.standard_normal((self.dimension, 1) if self.shared else directions.shape)
         drawn = 0.5 + means + math.sqrt(self._noise()) * (directions * normals).sum(axis=0)
@@ -123,7 +100,7 @@ class LinearRewards(Tempered, RewardForecasters):
 
     def best_loss(self) -> float:
         """Return the loss of the best weights of norm at most `weight_norm`, for each weight vector."""
-        return math.fsum(self._best_group_loss(root) for root in np.moveaxis(self._roots[0], -1, 0))
+        return math.fsum(self._best_group_loss(root) for root in np.moveaxis(self.roots[0], -1, 0))
 
     def _best_group_loss(self, root: FloatArray) -> float:
         """Minimise uᵀGu - 2uᵀb + Σ(r-½)² over the ball; G, b and the sum are the blocks of RᵀR."""
@@ -140,10 +117,59 @@ class LinearRewards(Tempered, RewardForecasters):
         weights = moment / (spectrum + low)
         return float(max(total - 2.0 * weights @ moment + weights**2 @ spectrum, 0.0))
 
-    def _textbook_bound(self, episodes: int) -> float:
+    def bound(self, episodes: int, horizon: int) -> float:
         groups, size = self._groups, self.dimension
-        growth = math.log1p(episodes * self._features.norm**2 / (self.ridge * size * groups))
-        return groups * (self.ridge * self.weight_norm**2 + 0.25 * size * growth)
+        growth = math.log1p(episodes * self.features.norm**2 / (self.ridge * size * groups))
+        return self.rate.frozen_bound(groups * (self.ridge * self.weight_norm**2 + 0.25 * size * growth))
 
-    def _settings(self) -> str:
-        return f"{super()._settings()}, ridge {self.ridge}, shared {self.shared}"
+
+@final
+class LinearRewards(Frame[_Linear], RewardOracle):
+    """f(c, s, a) = ½ + θ(s, a)·z(c), or with `shared` features ½ + θ·z(c, s, a).
+
+    `features` maps a context to z, of shape (d,), or (S, A, d) if `shared`; without it the context is z itself.
+    `ridge` is λ, `feature_norm` X, `weight_norm` B: the last enters the bound and the comparator only.
+
+    >>> oracle = LinearRewards(states=1, actions=2, dimension=2, horizon=1)
+    >>> for _ in range(200):
+    ...     oracle.update([1.0, 0.0], states=[0], actions=[1], rewards=[0.9])
+    >>> oracle.predict([1.0, 0.0]).round(2), oracle.predict([0.0, 1.0]).round(2)
+    (array([[0.5, 0.9]]), array([[0.5, 0.5]]))
+    """
+
+    update = learn_rewards
+
+    def __init__(
+        self,
+        *,
+        states: int,
+        actions: int,
+        dimension: int,
+        horizon: int,
+        features: FeatureMap | None = None,
+        shared: bool = False,
+        rate: str = "guarded",
+        ridge: float = 1.0,
+        feature_norm: float = 1.0,
+        weight_norm: float = 1.0,
+    ) -> None:
+        pairs = positive_integer("states", states), positive_integer("actions", actions)
+        super().__init__(
+            _Linear(
+                pairs,
+                linear_features(features, pairs, dimension, shared, feature_norm),
+                positive_number("ridge", ridge),
+                positive_number("weight_norm", weight_norm),
+                Rate(rate, horizon, tempered=True),
+            )
+        )
+
+
+def linear_features(
+    features: FeatureMap | None, pairs: tuple[int, int], dimension: int, shared: bool, norm: float
+) -> Features:
+    """Return features of shape (d,), or (S, A, d) if `shared`."""
+    size = positive_integer("dimension", dimension)
+    if shared and features is None:
+        raise ValueError("`features` must be given if `shared`, got None")
+    return Features(features, (*pairs, size) if shared else (size,), norm)

@@ -1,4 +1,4 @@
-"""The two prediction games, square loss and log loss, with what makes them easy: both are *mixable*.
+"""Square loss and log loss, with what makes them easy: both are *mixable*.
 
 A loss ℓ is η-mixable if for all forecasts f_1..f_N and weights w there is one forecast f̂ with
 
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.jit import lazy
+from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
 from omg_cmdp.validation import FloatArray, distributions, in_range
 
 kernels = lazy("omg_cmdp.oracles.kernels.classes")
@@ -41,11 +42,13 @@ class Episode(NamedTuple):
     """Where they are in a flattened table of forecasts: the pair, and for transitions the next state."""
 
 
-class Game(abc.ABC):
+class Loss(abc.ABC):
     """A mixable loss between tables of forecasts and the outcomes of an episode."""
 
     rate: ClassVar[float]
     """The largest η at which the loss is mixable."""
+    judges: ClassVar[type[Oracle]]
+    """The oracles that are judged by it."""
 
     @abc.abstractmethod
     def aggregate(self, losses: FloatArray, rate: float, forecasts: FloatArray) -> FloatArray:
@@ -61,7 +64,7 @@ class Game(abc.ABC):
 
     @abc.abstractmethod
     def check_tables(self, name: str, tables: FloatArray) -> None:
-        """Raise unless `tables` (N, ...) are tables of this game, stationary or step-dependent."""
+        """Raise unless `tables` (N, ...) are tables that this loss can judge, stationary or step-dependent."""
 
     @abc.abstractmethod
     def pairs(self, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -74,10 +77,11 @@ class Game(abc.ABC):
         """Return the episode, checked against a table of `shape`."""
 
 
-class SquareLoss(Game):
+class SquareLoss(Loss):
     """ℓ(f, y) = (f - y)², both in [0, 1]."""
 
     rate = 2.0
+    judges = RewardOracle
 
     def aggregate(self, losses: FloatArray, rate: float, forecasts: FloatArray) -> FloatArray:
         """Return the substitution.
@@ -125,10 +129,11 @@ class SquareLoss(Game):
         return Episode(visited, taken, earned, pairs, pairs)
 
 
-class LogLoss(Game):
+class LogLoss(Loss):
     """ℓ(P, s') = -log P(s'), cut off at `SMALLEST_PROBABILITY`."""
 
     rate = 1.0
+    judges = DynamicsOracle
 
     def aggregate(self, losses: FloatArray, rate: float, forecasts: FloatArray) -> FloatArray:
         """Return the mean, Σ w·P."""
@@ -175,8 +180,16 @@ class LogLoss(Game):
 SQUARE, LOG = SquareLoss(), LogLoss()
 
 
+def loss_of(oracle: Oracle) -> Loss:
+    """Return the loss by which an oracle is judged."""
+    for loss in (SQUARE, LOG):
+        if isinstance(oracle, loss.judges):
+            return loss
+    raise ValueError(f"`oracle` must be a RewardOracle or a DynamicsOracle, got {type(oracle).__name__}")
+
+
 def exponential_weights(losses: FloatArray, rate: float) -> FloatArray:
-    """Return w ∝ exp(-rate·losses), none below e⁻⁷⁰⁰ of the largest: who was wrong is never quite forgotten."""
+    """Return w ∝ exp(-rate·losses), none below e⁻⁷⁰⁰ of the largest, so that none is lost for good."""
     weights = np.exp(np.maximum(-rate * (losses - losses.min()), -700.0))
     return np.asarray(weights / weights.sum())
 

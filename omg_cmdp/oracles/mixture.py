@@ -15,79 +15,64 @@ D coordinates for each of G groups, m <= 1 the share of an episode's steps that 
 from __future__ import annotations
 
 import math
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
+from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.oracles.features import FeatureMap, SimplexFeatures
-from omg_cmdp.oracles.frame import DynamicsForecasters, Rated
+from omg_cmdp.oracles.frame import Forecasters, Frame, learn_transitions
 from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
-from omg_cmdp.oracles.losses import Episode, IntArray
-from omg_cmdp.oracles.simplex import barrier_bound, barrier_leader, simplex_least_squares
-from omg_cmdp.oracles.support import support_mask
+from omg_cmdp.oracles.losses import LOG, Episode, IntArray
+from omg_cmdp.oracles.rates import Rate
+from omg_cmdp.oracles.simplex import barrier_bound, barrier_leader, simplex_least_squares, support_mask
 from omg_cmdp.persistence import State, fingerprint
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.validation import BoolArray, FloatArray, positive_integer
 
 RAREST = 1e-6
 """Least squares weighs a next state by one over its probability, or over this if it is smaller."""
 
 
-@final
-class MixtureDynamics(Rated, DynamicsForecasters):
-    """P(s'|c,s,a) = Σ w_i·P_i(s'|c,s,a): `predictions`, context -> (N, S, A, S), are known, the weights w are not.
-
-    The comparator is the best mixture, where `FiniteDynamics` has the best single kernel.
-
-    >>> kernels = np.array([[[[1.0, 0.0]], [[0.0, 1.0]]], [[[0.0, 1.0]], [[0.0, 1.0]]]])  # state 0 lasts, or ends
-    >>> oracle = MixtureDynamics(lambda context: kernels, horizon=4)
-    >>> for _ in range(200):
-    ...     oracle.update("any", states=[0, 0, 0, 0], actions=[0, 0, 0, 0], next_states=[0, 0, 0, 1])
-    >>> oracle.predict("any")[0].round(2)
-    array([[0.74, 0.26]])
-    """
+class _Mixture(Forecasters):
+    """Weights of N known kernels, by least squares and by the log barrier."""
 
     learned = ("gains", "information", "scores")
+    rate: Rate
 
-    def __init__(self, predictions: Predictions, *, horizon: int, rate: str = "guarded") -> None:
-        super().__init__(horizon, rate)
-        self._functions = FunctionClass(predictions, self.game)
-        self._gains, self._information, self._scores = np.zeros(0), np.zeros((0, 0)), np.zeros(0)
+    def __init__(self, functions: FunctionClass, rate: Rate) -> None:
+        super().__init__(rate.horizon, rate)
+        self._functions, self.contexts = functions, functions.contexts
+        self.gains, self.information, self.scores = np.zeros(0), np.zeros((0, 0)), np.zeros(0)
 
-    @property
-    def contexts(self) -> tuple[Any, ...] | None:
-        """The contexts of a mapping; None for a callable."""
-        return self._functions.contexts
-
-    def _prepare(self, context: Context) -> Functions:
+    def prepare(self, context: Context) -> Functions:
         functions = self._functions(context)
-        if len(self._gains) not in (0, len(functions.tables)):
-            wanted, got = len(self._gains), len(functions.tables)
+        if len(self.gains) not in (0, len(functions.tables)):
+            wanted, got = len(self.gains), len(functions.tables)
             raise ValueError(f"`predictions` must hold {wanted} kernels as before, got {got}")
         return functions
 
-    def _forecasts(self, functions: Functions) -> FloatArray:
+    def forecasts(self, functions: Functions) -> FloatArray:
         count = len(functions.tables)
-        both = {"realizable": [self._fitted(count)], "proven": [self._leader(count)]}
-        weights = np.stack(both.get(self.rate, [self._fitted(count), self._leader(count)]))
+        weights = np.stack(self.rate.choose(self._fitted(count), self._leader(count)))
         flat = functions.tables.reshape(count, -1)
         return np.asarray((weights @ flat).reshape(len(weights), *functions.shape))
 
     def _leader(self, count: int) -> FloatArray:
         """Return the weights of the regularised leader."""
-        gains = self._gains if len(self._gains) else np.zeros(count)
-        return barrier_leader(gains, min(0.5, math.sqrt(count / (1.0 + self.episodes))))
+        gains = self.gains if len(self.gains) else np.zeros(count)
+        return barrier_leader(gains, min(0.5, math.sqrt(count / (1.0 + self.account.episodes))))
 
     def _fitted(self, count: int) -> FloatArray:
         """Return the least-squares weights, with half a pseudo-example for each kernel."""
-        if self.episodes == 0:
+        if self.account.episodes == 0:
             return np.full(count, 1.0 / count)
-        weights = simplex_least_squares(self._information + np.eye(count), self._scores + 1.0 / count)
-        examples = self.episodes * self.horizon
+        weights = simplex_least_squares(self.information + np.eye(count), self.scores + 1.0 / count)
+        examples = self.account.episodes * self.horizon
         return np.asarray((examples * weights + 0.5) / (examples + 0.5 * count))
 
-    def _learn(self, functions: Functions, episode: Episode) -> None:
+    def learn(self, functions: Functions, episode: Episode) -> None:
         count = len(functions.tables)
         flat = functions.tables.reshape(count, -1)
         seen = flat.take(episode.cells, axis=1)
@@ -98,84 +83,63 @@ class MixtureDynamics(Rated, DynamicsForecasters):
         scores = (seen / np.maximum(fitted @ seen, RAREST)).sum(axis=1)
         likelihoods = leader @ seen
         gains = np.divide(seen, likelihoods, out=np.zeros_like(seen), where=likelihoods > 0.0).mean(axis=1)
-        first = not len(self._gains)
-        self._gains = gains if first else self._gains + gains
-        self._information = information if first else self._information + information
-        self._scores = scores if first else self._scores + scores
+        first = not len(self.gains)
+        self.gains = gains if first else self.gains + gains
+        self.information = information if first else self.information + information
+        self.scores = scores if first else self.scores + scores
 
-    def _expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
+    def expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
         """Return ¼·Σ Var(P)/P by the least-squares covariance of the weights, and the distance of the fit from P̂."""
         count = len(functions.tables)
         flat = functions.tables.reshape(count, -1)
-        information = self._information if len(self._gains) else np.zeros((count, count))
+        information = self.information if len(self.gains) else np.zeros((count, count))
         covariance = np.linalg.inv(information + np.eye(count))
         total = covariance.sum(axis=0)
         covariance = covariance - np.outer(total, total) / total.sum()  # weights sum to one
         fitted = self._fitted(count) @ flat
         variances = np.einsum("ic,ic->c", flat, covariance @ flat)
         spread = 0.25 * (variances / np.maximum(fitted, RAREST)).reshape(functions.shape).sum(axis=-1)
-        return np.asarray(np.minimum(spread + self.game.divergence(fitted.reshape(functions.shape), prediction), 2.0))
+        return np.asarray(np.minimum(spread + LOG.divergence(fitted.reshape(functions.shape), prediction), 2.0))
 
-    def _textbook_bound(self, episodes: int) -> float:
-        count = len(self._gains) or self._functions.size
-        return math.inf if count is None else barrier_bound(episodes, groups=1, coordinates=count)
+    def bound(self, episodes: int, horizon: int) -> float:
+        """Return the bound of Theorem 5; nothing before the first context, when N is not known yet."""
+        count = len(self.gains) or self._functions.size
+        return math.inf if count is None else self.rate.frozen_bound(barrier_bound(episodes, 1, count))
 
-    def _learned_shape(self, name: str) -> tuple[int | None, ...]:
+    def shape_of(self, name: str) -> tuple[int | None, ...]:
         size = self._functions.size
         return (size, size) if name == "information" else (size,)
 
 
-@final
-class BasisDynamics(Rated, DynamicsForecasters):
-    """P(s'|c,s,a) = Σ c_i·P_i(s'|s,a): the context, or `features` of it, are weights of d unknown kernels.
-
-    This is the linear CMDP of Modi and Tewari (2020), under log loss. `support` (S, A, S) says which transitions can
-    happen.
-
-    >>> oracle = BasisDynamics(states=2, actions=1, bases=2, horizon=1)
-    >>> for _ in range(200):
-    ...     oracle.update([1.0, 0.0], states=[0], actions=[0], next_states=[0])
-    ...     oracle.update([0.0, 1.0], states=[0], actions=[0], next_states=[1])
-    >>> oracle.predict([0.3, 0.7])[0].round(1)
-    array([[0.3, 0.7]])
-    """
+class _Basis(Forecasters):
+    """Rows of d unknown kernels, by least squares and by the log barrier; a group is a pair."""
 
     learned = ("gains", "shares", "information", "scores")
+    rate: Rate
 
-    def __init__(
-        self,
-        *,
-        states: int,
-        actions: int,
-        bases: int,
-        horizon: int,
-        features: FeatureMap | None = None,
-        rate: str = "guarded",
-        support: ArrayLike | None = None,
-    ) -> None:
-        super().__init__(horizon, rate)
-        self.shape = (positive_integer("states", states), positive_integer("actions", actions), int(states))
-        self.bases = positive_integer("bases", bases)
-        self._features = SimplexFeatures(features, (self.bases,), norm=1.0)
-        self._support = support_mask(support, *self.shape[:2]).reshape(-1, self.shape[2])
+    def __init__(self, support: BoolArray, features: SimplexFeatures, rate: Rate) -> None:
+        super().__init__(rate.horizon, rate)
+        self.shape, self.bases = support.shape, features.shape[0]
+        self._features = features
+        self._support = support.reshape(-1, self.shape[2])
         self._uniform = self._support / self._support.sum(axis=-1, keepdims=True)
+        self.settings = (f"support {fingerprint(support)}",)
         groups, successors = self._support.shape
         self._coordinates = self.bases * int(self._support.sum(axis=-1).max())
-        self._gains = np.zeros((groups, self.bases, successors))
-        self._shares = np.zeros(groups)
-        self._information = np.zeros((groups, self.bases, self.bases))
-        self._scores = np.zeros((groups, self.bases, successors))
+        self.gains = np.zeros((groups, self.bases, successors))
+        self.shares = np.zeros(groups)
+        self.information = np.zeros((groups, self.bases, self.bases))
+        self.scores = np.zeros((groups, self.bases, successors))
         self._leaders, self._fits = np.empty((2, groups, self.bases, successors))
         self._covariances = np.empty((groups, self.bases, self.bases))
         self._solve(np.arange(groups, dtype=np.int64))
 
-    def _prepare(self, context: Context) -> FloatArray:
+    def prepare(self, context: Context) -> FloatArray:
         return np.asarray(self._features(context)[0])
 
-    def _forecasts(self, weights: FloatArray) -> FloatArray:
-        tables = {"realizable": [self._fitted(weights)], "proven": [self._leading(weights)]}
-        both = tables.get(self.rate, [*tables["realizable"], *tables["proven"]])
-        return np.stack(both).reshape(len(both), *self.shape)
+    def forecasts(self, weights: FloatArray) -> FloatArray:
+        tables = self.rate.choose(self._fitted(weights), self._leading(weights))
+        return np.stack(tables).reshape(len(tables), *self.shape)
 
     def _leading(self, weights: FloatArray) -> FloatArray:
         return np.asarray(weights @ self._leaders)
@@ -192,40 +156,92 @@ class BasisDynamics(Rated, DynamicsForecasters):
         """Return cᵀA⁻¹c: one over the number of examples that speak about this mixture."""
         return np.asarray((self._covariances @ weights) @ weights)
 
-    def _learn(self, weights: FloatArray, episode: Episode) -> None:
-        possible = self._support[episode.pairs, episode.outcomes]  # what cannot happen teaches nothing about what can
+    def learn(self, weights: FloatArray, episode: Episode) -> None:
+        """Add to the sums of the pairs visited; what cannot happen teaches nothing about what can."""
+        possible = self._support[episode.pairs, episode.outcomes]
         seen, outcomes = episode.pairs[possible], episode.outcomes[possible]
         pairs, visits = np.unique(seen, return_counts=True)
         gains = 1.0 / (self.horizon * self._leading(weights)[seen, outcomes])
         for pair, outcome, gain in zip(seen, outcomes, gains, strict=True):
-            self._gains[pair, :, outcome] += gain * weights
-            self._scores[pair, :, outcome] += weights
-        self._information[pairs] += visits[:, None, None] * np.outer(weights, weights)
-        self._shares[pairs] += (visits / self.horizon) ** 2
+            self.gains[pair, :, outcome] += gain * weights
+            self.scores[pair, :, outcome] += weights
+        self.information[pairs] += visits[:, None, None] * np.outer(weights, weights)
+        self.shares[pairs] += (visits / self.horizon) ** 2
         self._solve(pairs)
 
     def _solve(self, pairs: IntArray) -> None:
         """Refresh what follows from the sums of `pairs`."""
-        rates = np.minimum(0.5, np.sqrt(self._coordinates / (1.0 + self._shares[pairs])))
-        possible = np.where(self._support[pairs][:, None], self._gains[pairs], -np.inf)
+        rates = np.minimum(0.5, np.sqrt(self._coordinates / (1.0 + self.shares[pairs])))
+        possible = np.where(self._support[pairs][:, None], self.gains[pairs], -np.inf)
         self._leaders[pairs] = barrier_leader(possible, rates[:, None])
-        self._covariances[pairs] = np.linalg.inv(self._information[pairs] + np.eye(self.bases))
-        self._fits[pairs] = self._covariances[pairs] @ (self._scores[pairs] + self._uniform[pairs][:, None])
+        self._covariances[pairs] = np.linalg.inv(self.information[pairs] + np.eye(self.bases))
+        self._fits[pairs] = self._covariances[pairs] @ (self.scores[pairs] + self._uniform[pairs][:, None])
 
-    def _expected_divergence(self, weights: FloatArray, prediction: FloatArray) -> FloatArray:
+    def expected_divergence(self, weights: FloatArray, prediction: FloatArray) -> FloatArray:
         """Return ¼·Σ Var(P)/P = ¼·(K-1)·leverage, and the distance of the fit from P̂."""
         freedoms = self._support.sum(axis=-1) - 1.0
         spread = (0.25 * freedoms * self._leverages(weights)).reshape(self.shape[:2])
-        moved = self.game.divergence(self._fitted(weights).reshape(self.shape), prediction)
+        moved = LOG.divergence(self._fitted(weights).reshape(self.shape), prediction)
         return np.asarray(np.minimum(spread + moved, 2.0))
 
     def load_state(self, state: State) -> None:
-        """Load a state saved by an oracle with the same settings; learning continues bit for bit."""
+        """Load the sums, and solve for what follows from them."""
         super().load_state(state)
-        self._solve(np.arange(len(self._shares), dtype=np.int64))
+        self._solve(np.arange(len(self.shares), dtype=np.int64))
 
-    def _textbook_bound(self, episodes: int) -> float:
-        return barrier_bound(episodes, groups=len(self._shares), coordinates=self._coordinates)
+    def bound(self, episodes: int, horizon: int) -> float:
+        return self.rate.frozen_bound(barrier_bound(episodes, len(self.shares), self._coordinates))
 
-    def _settings(self) -> str:
-        return f"{super()._settings()}, support {fingerprint(self._support)}"
+
+@final
+class MixtureDynamics(Frame[_Mixture], DynamicsOracle):
+    """P(s'|c,s,a) = Σ w_i·P_i(s'|c,s,a): `predictions`, context -> (N, S, A, S), are known, the weights w are not.
+
+    The comparator is the best mixture, where `FiniteDynamics` has the best single kernel.
+
+    >>> kernels = np.array([[[[1.0, 0.0]], [[0.0, 1.0]]], [[[0.0, 1.0]], [[0.0, 1.0]]]])  # state 0 lasts, or ends
+    >>> oracle = MixtureDynamics(lambda context: kernels, horizon=4)
+    >>> for _ in range(200):
+    ...     oracle.update("any", states=[0, 0, 0, 0], actions=[0, 0, 0, 0], next_states=[0, 0, 0, 1])
+    >>> oracle.predict("any")[0].round(2)
+    array([[0.74, 0.26]])
+    """
+
+    update = learn_transitions
+
+    def __init__(self, predictions: Predictions, *, horizon: int, rate: str = "guarded") -> None:
+        super().__init__(_Mixture(FunctionClass(predictions, LOG), Rate(rate, horizon)))
+
+
+@final
+class BasisDynamics(Frame[_Basis], DynamicsOracle):
+    """P(s'|c,s,a) = Σ c_i·P_i(s'|s,a): the context, or `features` of it, are weights of d unknown kernels.
+
+    This is the linear CMDP of Modi and Tewari (2020), under log loss. `support` (S, A, S) says which transitions can
+    happen.
+
+    >>> oracle = BasisDynamics(states=2, actions=1, bases=2, horizon=1)
+    >>> for _ in range(200):
+    ...     oracle.update([1.0, 0.0], states=[0], actions=[0], next_states=[0])
+    ...     oracle.update([0.0, 1.0], states=[0], actions=[0], next_states=[1])
+    >>> oracle.predict([0.3, 0.7])[0].round(1)
+    array([[0.3, 0.7]])
+    """
+
+    update = learn_transitions
+
+    def __init__(
+        self,
+        *,
+        states: int,
+        actions: int,
+        bases: int,
+        horizon: int,
+        features: FeatureMap | None = None,
+        rate: str = "guarded",
+        support: ArrayLike | None = None,
+    ) -> None:
+        chosen = Rate(rate, horizon)
+        weights = SimplexFeatures(features, (positive_integer("bases", bases),), norm=1.0)
+        mask = support_mask(support, positive_integer("states", states), positive_integer("actions", actions))
+        super().__init__(_Basis(mask, weights, chosen))

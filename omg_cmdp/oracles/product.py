@@ -15,14 +15,86 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context, label_index
-from omg_cmdp.oracles.frame import RewardForecasters, Tempered
+from omg_cmdp.oracles.base import RewardOracle
+from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards
 from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
-from omg_cmdp.oracles.losses import Episode
+from omg_cmdp.oracles.losses import SQUARE, Episode
+from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.validation import FloatArray, positive_integer
 
 
+class _Product(Forecasters):
+    """N functions in each of C contexts and S states, and the loss of each there."""
+
+    learned = ("class_losses",)
+    rate: Rate
+    contexts: tuple[Hashable, ...]
+
+    def __init__(
+        self, functions: FunctionClass, contexts: Iterable[Hashable], states: int, count: int, rate: Rate
+    ) -> None:
+        super().__init__(rate.horizon, rate)
+        self._functions = functions
+        self._index = label_index(contexts)
+        self.contexts = tuple(self._index)
+        self.class_losses = np.zeros((len(self._index), states, count))
+
+    def prepare(self, context: Context) -> tuple[int, Functions]:
+        try:
+            index = self._index[context]
+        except (KeyError, TypeError):
+            raise ValueError(f"`context` must be one of the {len(self._index)} listed, got {context!r}") from None
+        functions = self._functions(context)
+        _, states, count = self.class_losses.shape
+        if functions.tables.ndim != 3 or functions.tables.shape[:2] != (count, states):
+            wanted = f"({count}, {states}, A)"
+            raise ValueError(f"`predictions` must return shape {wanted}, got {functions.tables.shape}")
+        return index, functions
+
+    def _posteriors(self, index: int, rates: FloatArray) -> FloatArray:
+        """Return (rates, S, N): the weights of the functions in each state."""
+        losses = self.class_losses[index]
+        exponents = -rates[:, None, None] * (losses - losses.min(axis=-1, keepdims=True))
+        weights = np.exp(np.maximum(exponents, -700.0))
+        return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+
+    def forecasts(self, prepared: tuple[int, Functions]) -> FloatArray:
+        index, functions = prepared
+        posteriors = self._posteriors(index, SQUARE.rate / self.rate.tempers)
+        halves = functions.exponentials.reshape(2, *functions.shape, -1)
+        at_zero, at_one = np.einsum("ksn,ysan->yksa", posteriors, halves)
+        return np.asarray(np.clip(0.5 + 0.25 * np.log(at_one / at_zero), 0.0, 1.0))
+
+    def learn(self, prepared: tuple[int, Functions], episode: Episode) -> None:
+        index, functions = prepared
+        errors = functions.columns[episode.cells] - episode.outcomes[:, None]
+        np.add.at(self.class_losses[index], episode.states, errors**2)
+
+    def expected_divergence(self, prepared: tuple[int, Functions], prediction: FloatArray) -> FloatArray:
+        """Return E(f - f̂)² under the textbook's posterior of each state."""
+        index, functions = prepared
+        (posterior,) = self._posteriors(index, np.array([SQUARE.rate]))
+        return np.asarray(np.einsum("sn,nsa->sa", posterior, (functions.tables - prediction) ** 2))
+
+    def sample(self, prepared: tuple[int, Functions], generator: np.random.Generator) -> FloatArray:
+        """Return, for every state, one of the N functions, drawn with its posterior weight there."""
+        index, functions = prepared
+        cumulative = self._posteriors(index, np.array([SQUARE.rate]))[0].cumsum(axis=-1)
+        uniforms = generator.random((len(cumulative), 1)) * cumulative[:, -1:]
+        drawn = (cumulative <= uniforms).sum(axis=-1)
+        return np.asarray(functions.tables[drawn, np.arange(len(drawn))])
+
+    def best_loss(self) -> float:
+        """Return the sum of the smallest losses of all (context, state)."""
+        return float(self.class_losses.min(axis=-1).sum())
+
+    def bound(self, episodes: int, horizon: int) -> float:
+        labels, states, count = self.class_losses.shape
+        return self.rate.frozen_bound(labels * states * math.log(count) / SQUARE.rate)
+
+
 @final
-class ProductRewards(Tempered, RewardForecasters):
+class ProductRewards(Frame[_Product], RewardOracle):
     """Rewards from `predictions`, context -> (N, S, A), where each (context, state) has a best function of its own.
 
     `contexts` lists the labels that may come; `functions` is N.
@@ -34,7 +106,7 @@ class ProductRewards(Tempered, RewardForecasters):
     (array([[0.83, 0.17]]), array([[0.5, 0.5]]))
     """
 
-    learned = ("class_losses",)
+    update = learn_rewards
 
     def __init__(
         self,
@@ -46,66 +118,6 @@ class ProductRewards(Tempered, RewardForecasters):
         horizon: int,
         rate: str = "guarded",
     ) -> None:
-        super().__init__(horizon, rate)
-        self._functions = FunctionClass(predictions, self.game)
-        self._index = label_index(contexts)
-        shape = (len(self._index), positive_integer("states", states), positive_integer("functions", functions))
-        self._class_losses = np.zeros(shape)
-
-    @property
-    def contexts(self) -> tuple[Hashable, ...]:
-        """The labels that may come."""
-        return tuple(self._index)
-
-    def _prepare(self, context: Context) -> tuple[int, Functions]:
-        try:
-            index = self._index[context]
-        except (KeyError, TypeError):
-            raise ValueError(f"`context` must be one of the {len(self._index)} listed, got {context!r}") from None
-        functions = self._functions(context)
-        _, states, count = self._class_losses.shape
-        if functions.tables.ndim != 3 or functions.tables.shape[:2] != (count, states):
-            wanted = f"({count}, {states}, A)"
-            raise ValueError(f"`predictions` must return shape {wanted}, got {functions.tables.shape}")
-        return index, functions
-
-    def _posteriors(self, index: int, rates: FloatArray) -> FloatArray:
-        """Return (rates, S, N): the weights of the functions in each state."""
-        losses = self._class_losses[index]
-        exponents = -rates[:, None, None] * (losses - losses.min(axis=-1, keepdims=True))
-        weights = np.exp(np.maximum(exponents, -700.0))
-        return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
-
-    def _forecasts(self, prepared: tuple[int, Functions]) -> FloatArray:
-        index, functions = prepared
-        posteriors = self._posteriors(index, self.game.rate / self.tempers)
-        halves = functions.exponentials.reshape(2, *functions.shape, -1)
-        at_zero, at_one = np.einsum("ksn,ysan->yksa", posteriors, halves)
-        return np.asarray(np.clip(0.5 + 0.25 * np.log(at_one / at_zero), 0.0, 1.0))
-
-    def _learn(self, prepared: tuple[int, Functions], episode: Episode) -> None:
-        index, functions = prepared
-        errors = functions.columns[episode.cells] - episode.outcomes[:, None]
-        np.add.at(self._class_losses[index], episode.states, errors**2)
-
-    def _expected_divergence(self, prepared: tuple[int, Functions], prediction: FloatArray) -> FloatArray:
-        """Return E(f - f̂)² under the textbook's posterior of each state."""
-        index, functions = prepared
-        (posterior,) = self._posteriors(index, np.array([self.game.rate]))
-        return np.asarray(np.einsum("sn,nsa->sa", posterior, (functions.tables - prediction) ** 2))
-
-    def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
-        """Return, for every state, one of the N functions, drawn with its posterior weight there."""
-        index, functions = self._prepare(context)
-        cumulative = self._posteriors(index, np.array([self.game.rate]))[0].cumsum(axis=-1)
-        uniforms = generator.random((len(cumulative), 1)) * cumulative[:, -1:]
-        drawn = (cumulative <= uniforms).sum(axis=-1)
-        return np.asarray(functions.tables[drawn, np.arange(len(drawn))])
-
-    def best_loss(self) -> float:
-        """Return the sum of the smallest losses of all (context, state)."""
-        return float(self._class_losses.min(axis=-1).sum())
-
-    def _textbook_bound(self, episodes: int) -> float:
-        labels, states, count = self._class_losses.shape
-        return labels * states * math.log(count) / self.game.rate
+        sizes = positive_integer("states", states), positive_integer("functions", functions)
+        chosen = Rate(rate, horizon, tempered=True)
+        super().__init__(_Product(FunctionClass(predictions, SQUARE), contexts, *sizes, chosen))

@@ -23,17 +23,117 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import lazy
+from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.oracles.features import FeatureMap, Features
-from omg_cmdp.oracles.frame import DynamicsForecasters, Rated
-from omg_cmdp.oracles.losses import Episode
+from omg_cmdp.oracles.frame import Forecasters, Frame, learn_transitions
+from omg_cmdp.oracles.losses import LOG, Episode, IntArray
+from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.persistence import fingerprint
 from omg_cmdp.validation import FloatArray, distributions, float_table, one_of_shapes, positive_integer, positive_number
 
 softmax_kernels = lazy("omg_cmdp.oracles.kernels.softmax")
 
 
+class _Softmax(Forecasters):
+    """The Newton fit, and the online Newton step."""
+
+    learned = ("weights", "covariances", "step_weights", "step_inverses")
+    rate: Rate
+
+    def __init__(self, base: FloatArray, features: Features, ridge: float, weight_norm: float, rate: Rate) -> None:
+        super().__init__(rate.horizon, rate)
+        self.shape, self.features = base.shape, features
+        self.ridge, self.weight_norm = ridge, weight_norm
+        kernel = base.reshape(-1, base.shape[-1])
+        self.possible, self.offsets = (kernel > 0.0).astype(np.float64), log_kernel(kernel)
+        self.curvature = self._least_curvature(kernel[kernel > 0.0].min())
+        norms = f"feature_norm {features.norm}, weight_norm {weight_norm}"
+        self.settings = f"ridge {ridge}", norms, f"base {fingerprint(self.offsets)}"
+        groups, successors, size = *kernel.shape, features.shape[-1]
+        step_ridge = size / (self.curvature * weight_norm**2)
+        self.weights = np.zeros((groups, successors, size))
+        self.covariances = np.zeros((groups, successors, size, size)) + np.eye(size) / ridge
+        self.step_weights = np.zeros((groups, successors, size))
+        self.step_inverses = np.zeros((groups, size, size)) + np.eye(size) / (self.horizon * step_ridge)
+
+    def _least_curvature(self, rarest: float) -> float:
+        """Return κ; beyond e³⁰⁰ neither floats nor users have use for it."""
+        reach = self.weight_norm * self.features.norm
+        if reach > 200.0:
+            raise ValueError(f"`weight_norm` times `feature_norm` must be at most 200, got {reach:g}")
+        return float(rarest / (rarest + (1.0 - rarest) * math.exp(math.sqrt(2.0) * reach)))
+
+    def prepare(self, context: Context) -> FloatArray:
+        return np.asarray(self.features(context)[0])
+
+    def forecasts(self, row: FloatArray) -> FloatArray:
+        return np.stack([self.table(w, row) for w in self.rate.choose(self.weights, self.step_weights)])
+
+    def table(self, weights: FloatArray, row: FloatArray, offsets: FloatArray | None = None) -> FloatArray:
+        """Return softmax(offsets + w·z), by default with log P₀."""
+        table = np.empty(self.shape)
+        offsets = self.offsets if offsets is None else offsets
+        softmax_kernels.softmax_table(weights, offsets, row, table.reshape(self.offsets.shape))
+        return table
+
+    def learn(self, row: FloatArray, episode: Episode) -> None:
+        pairs, counts = self.tally(episode)
+        softmax_kernels.newton_fit(self.weights, self.covariances, self.offsets, row, pairs, counts)
+        if not self.rate.is_proven:
+            return
+        step = self.step_weights, self.step_inverses, self.offsets, row, pairs, counts, self.curvature
+        if softmax_kernels.newton_step(*step) > self.weight_norm**2:
+            for pair in pairs:
+                self._project(pair)
+
+    def tally(self, episode: Episode) -> tuple[IntArray, FloatArray]:
+        """Return the pairs that an episode visits, (n,), and how often each led where, (n, S)."""
+        distinct, counts = np.empty_like(episode.pairs), np.empty((self.horizon, self.shape[2]))
+        found = softmax_kernels.tally(episode.pairs, episode.outcomes, self.possible, distinct, counts)
+        return distinct[:found], counts[:found]
+
+    def _project(self, pair: int) -> None:
+        """Move the weights of `pair` to the ball, the shortest way in the norm of A."""
+        weights = self.step_weights[pair]
+        if np.vdot(weights, weights) <= self.weight_norm**2:
+            return
+        spectrum, basis = np.linalg.eigh(self.step_inverses[pair])
+        rotated, strengths = weights @ basis, 1.0 / spectrum
+        low, high = 0.0, strengths.max() * np.linalg.norm(weights) / self.weight_norm
+        for _ in range(100):  # W(A + μ)⁻¹A shrinks as μ grows: bisect for the ball's surface
+            middle = 0.5 * (low + high)
+            outside = np.linalg.norm(rotated * strengths / (strengths + middle)) > self.weight_norm
+            low, high = (middle, high) if outside else (low, middle)
+        self.step_weights[pair] = (rotated * strengths / (strengths + high)) @ basis.T
+
+    def expected_divergence(self, row: FloatArray, prediction: FloatArray) -> FloatArray:
+        """Return ¼·Σ p(1-p)·Var(logit), to first order ¼·Σ Var(p)/p = E D², and the distance of the fit from P̂."""
+        fitted = self.table(self.weights, row)
+        spread = 0.25 * (fitted * (1.0 - fitted) * self._logit_variances(row).reshape(self.shape)).sum(axis=-1)
+        return np.asarray(np.minimum(spread + LOG.divergence(fitted, prediction), 2.0))
+
+    def _logit_variances(self, row: FloatArray) -> FloatArray:
+        """Return (S·A, S), each times (K-1)/K.
+
+        Adding one number to all logits of a pair changes nothing, which their independent covariances do not know.
+        """
+        successors = self.possible.sum(axis=-1, keepdims=True)
+        return np.asarray(((self.covariances @ row) @ row) * (1.0 - 1.0 / successors))
+
+    def sample(self, row: FloatArray, generator: np.random.Generator) -> FloatArray:
+        """Return a table from Laplace's approximation: normal logits around the Newton fit."""
+        variances = self._logit_variances(row)
+        shifted = self.offsets + np.sqrt(np.maximum(variances, 0.0)) * generator.standard_normal(variances.shape)
+        return self.table(self.weights, row, shifted)
+
+    def bound(self, episodes: int, horizon: int) -> float:
+        groups, size, kappa = len(self.weights), self.features.shape[-1], self.curvature
+        growth = math.log1p((kappa * self.weight_norm * self.features.norm / size) ** 2 * episodes / groups)
+        return self.rate.frozen_bound(groups * size / kappa * (0.5 + growth))
+
+
 @final
-class SoftmaxDynamics(Rated, DynamicsForecasters):
+class SoftmaxDynamics(Frame[_Softmax], DynamicsOracle):
     """Transitions that are softmax in `features` of the context, with weights for each (s, a, s').
 
     `base` is a kernel P₀ (S, A, S) to tilt, uniform by default; where it is zero, no transition can happen.
@@ -48,7 +148,7 @@ class SoftmaxDynamics(Rated, DynamicsForecasters):
     (array([[0.01, 0.99]]), array([[0.99, 0.01]]))
     """
 
-    learned = ("weights", "covariances", "step_weights", "step_inverses")
+    update = learn_transitions
 
     def __init__(
         self,
@@ -64,105 +164,24 @@ class SoftmaxDynamics(Rated, DynamicsForecasters):
         feature_norm: float = 1.0,
         weight_norm: float = 3.0,
     ) -> None:
-        super().__init__(horizon, rate)
-        self.shape = (positive_integer("states", states), positive_integer("actions", actions), int(states))
-        self.dimension = positive_integer("dimension", dimension)
-        self.ridge = positive_number("ridge", ridge)
-        self.weight_norm = positive_number("weight_norm", weight_norm)
-        self._features = Features(features, (self.dimension,), feature_norm)
-        kernel = self._base_kernel(base)
-        with np.errstate(divide="ignore"):
-            self._offsets = np.log(kernel)
-        self._possible = (kernel > 0.0).astype(np.float64)
-        self.curvature = self._least_curvature(kernel[kernel > 0.0].min())
-        groups, successors, size = *kernel.shape, self.dimension
-        self._step_ridge = size / (self.curvature * self.weight_norm**2)
-        self._weights = np.zeros((groups, successors, size))
-        self._covariances = np.zeros((groups, successors, size, size)) + np.eye(size) / self.ridge
-        self._step_weights = np.zeros((groups, successors, size))
-        self._step_inverses = np.zeros((groups, size, size)) + np.eye(size) / (self.horizon * self._step_ridge)
+        chosen = Rate(rate, horizon)
+        inputs = Features(features, (positive_integer("dimension", dimension),), feature_norm)
+        norms = positive_number("ridge", ridge), positive_number("weight_norm", weight_norm)
+        super().__init__(_Softmax(base_kernel(base, states, actions), inputs, *norms, chosen))
 
-    def _base_kernel(self, base: ArrayLike | None) -> FloatArray:
-        """Return P₀ as (S·A, S)."""
-        if base is None:
-            return np.full((self.shape[0] * self.shape[1], self.shape[2]), 1.0 / self.shape[2])
-        kernel = float_table("base", base)
-        one_of_shapes("base", kernel, self.shape)
-        distributions("base", kernel)
-        return np.asarray(kernel.reshape(-1, self.shape[2]))
 
-    def _least_curvature(self, rarest: float) -> float:
-        """Return κ; beyond e³⁰⁰ neither floats nor users have use for it."""
-        reach = self.weight_norm * self._features.norm
-        if reach > 200.0:
-            raise ValueError(f"`weight_norm` times `feature_norm` must be at most 200, got {reach:g}")
-        return float(rarest / (rarest + (1.0 - rarest) * math.exp(math.sqrt(2.0) * reach)))
+def base_kernel(base: ArrayLike | None, states: int, actions: int) -> FloatArray:
+    """Return P₀ (S, A, S), uniform by default."""
+    shape = positive_integer("states", states), positive_integer("actions", actions), int(states)
+    if base is None:
+        return np.full(shape, 1.0 / shape[2])
+    kernel = float_table("base", base)
+    one_of_shapes("base", kernel, shape)
+    distributions("base", kernel)
+    return kernel
 
-    def _prepare(self, context: Context) -> FloatArray:
-        return np.asarray(self._features(context)[0])
 
-    def _forecasts(self, row: FloatArray) -> FloatArray:
-        tables = {"realizable": (self._weights,), "proven": (self._step_weights,)}
-        return np.stack([self._table(w, row) for w in tables.get(self.rate, (self._weights, self._step_weights))])
-
-    def _table(self, weights: FloatArray, row: FloatArray, offsets: FloatArray | None = None) -> FloatArray:
-        table = np.empty(self.shape)
-        offsets = self._offsets if offsets is None else offsets
-        softmax_kernels.softmax_table(weights, offsets, row, table.reshape(self._offsets.shape))
-        return table
-
-    def _learn(self, row: FloatArray, episode: Episode) -> None:
-        distinct, counts = np.empty_like(episode.pairs), np.empty((self.horizon, self.shape[2]))
-        found = softmax_kernels.tally(episode.pairs, episode.outcomes, self._possible, distinct, counts)
-        pairs, counts = distinct[:found], counts[:found]
-        softmax_kernels.newton_fit(self._weights, self._covariances, self._offsets, row, pairs, counts)
-        if self.rate == "realizable":
-            return
-        step = self._step_weights, self._step_inverses, self._offsets, row, pairs, counts, self.curvature
-        if softmax_kernels.newton_step(*step) > self.weight_norm**2:
-            for pair in pairs:
-                self._project(pair)
-
-    def _project(self, pair: int) -> None:
-        """Move the weights of `pair` to the ball, the shortest way in the norm of A."""
-        weights = self._step_weights[pair]
-        if np.vdot(weights, weights) <= self.weight_norm**2:
-            return
-        spectrum, basis = np.linalg.eigh(self._step_inverses[pair])
-        rotated, strengths = weights @ basis, 1.0 / spectrum
-        low, high = 0.0, strengths.max() * np.linalg.norm(weights) / self.weight_norm
-        for _ in range(100):  # W(A + μ)⁻¹A shrinks as μ grows: bisect for the ball's surface
-            middle = 0.5 * (low + high)
-            outside = np.linalg.norm(rotated * strengths / (strengths + middle)) > self.weight_norm
-            low, high = (middle, high) if outside else (low, middle)
-        self._step_weights[pair] = (rotated * strengths / (strengths + high)) @ basis.T
-
-    def _expected_divergence(self, row: FloatArray, prediction: FloatArray) -> FloatArray:
-        """Return ¼·Σ p(1-p)·Var(logit), to first order ¼·Σ Var(p)/p = E D², and the distance of the fit from P̂."""
-        fitted = self._table(self._weights, row)
-        spread = 0.25 * (fitted * (1.0 - fitted) * self._logit_variances(row).reshape(self.shape)).sum(axis=-1)
-        return np.asarray(np.minimum(spread + self.game.divergence(fitted, prediction), 2.0))
-
-    def _logit_variances(self, row: FloatArray) -> FloatArray:
-        """Return (S·A, S), each times (K-1)/K.
-
-        Adding one number to all logits of a pair changes nothing, which their independent covariances do not know.
-        """
-        successors = self._possible.sum(axis=-1, keepdims=True)
-        return np.asarray(((self._covariances @ row) @ row) * (1.0 - 1.0 / successors))
-
-    def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
-        """Return a table from Laplace's approximation: normal logits around the Newton fit."""
-        row = self._prepare(context)
-        variances = self._logit_variances(row)
-        shifted = self._offsets + np.sqrt(np.maximum(variances, 0.0)) * generator.standard_normal(variances.shape)
-        return self._table(self._weights, row, shifted)
-
-    def _textbook_bound(self, episodes: int) -> float:
-        groups, size, kappa = len(self._weights), self.dimension, self.curvature
-        growth = math.log1p((kappa * self.weight_norm * self._features.norm / size) ** 2 * episodes / groups)
-        return groups * size / kappa * (0.5 + growth)
-
-    def _settings(self) -> str:
-        norms = f"feature_norm {self._features.norm}, weight_norm {self.weight_norm}"
-        return f"{super()._settings()}, ridge {self.ridge}, {norms}, base {fingerprint(self._offsets)}"
+def log_kernel(kernel: FloatArray) -> FloatArray:
+    """Return log P, -inf where P is zero."""
+    with np.errstate(divide="ignore"):
+        return np.log(kernel)

@@ -141,10 +141,10 @@ def test_whoever_breaks_a_rule_is_caught(oracle, rule):
 @pytest.mark.parametrize(
     ("spoil", "rule"),
     [
-        (lambda o: setattr(o, "_textbook_bound", lambda episodes: 0.0), "above its bound"),
-        (lambda o: setattr(o, "_textbook_bound", lambda episodes: 1e6 / episodes), "must grow"),
-        (lambda o: setattr(o, "loss", 1.0), "`loss` must be the loss incurred"),
-        (lambda o: setattr(o, "learned", ()), "continue to the bit"),
+        (lambda o: setattr(o.forecasters, "bound", lambda episodes, horizon: 0.0), "above its bound"),
+        (lambda o: setattr(o.forecasters, "bound", lambda episodes, horizon: 1e6 / episodes), "must grow"),
+        (lambda o: setattr(o.forecasters.account, "loss", 1.0), "`loss` must be the loss incurred"),
+        (lambda o: setattr(o.forecasters, "learned", ()), "continue to the bit"),
     ],
 )
 def test_a_false_claim_is_caught(spoil, rule):

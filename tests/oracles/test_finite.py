@@ -184,7 +184,7 @@ def test_forgotten_contexts_are_evaluated_again(kind, rng, monkeypatch):
 @BOTH
 def test_the_memory_of_contexts_is_bounded(kind, rng, monkeypatch):
     oracle = crowded(rng, kind, monkeypatch)[0]
-    kept = oracle._functions._kept.values()
+    kept = oracle.forecasters.functions._kept.values()
     held = sum(v.nbytes for f in kept for v in vars(f).values() if isinstance(v, np.ndarray) and v.base is None)
     assert 1 < len(kept) < 40
     assert held <= function_class.KEPT_BYTES

@@ -15,7 +15,7 @@ from omg_cmdp.oracles import (
     StepwiseRewards,
 )
 from omg_cmdp.oracles.kernels import classes as compiled
-from omg_cmdp.oracles.losses import LOG, SQUARE, exponential_weights
+from omg_cmdp.oracles.losses import LOG, SQUARE, exponential_weights, loss_of
 
 STATES, ACTIONS, HORIZON = 3, 2, 3
 CONTEXT = np.array([0.6, -0.3])
@@ -165,7 +165,7 @@ def test_the_mean_mixes_log_loss_at_rate_one(rng):
 
 def trained(oracle):
     rng = np.random.default_rng(0)
-    outcomes = rng.random(HORIZON) if oracle.game is SQUARE else rng.integers(STATES, size=HORIZON)
+    outcomes = rng.random(HORIZON) if loss_of(oracle) is SQUARE else rng.integers(STATES, size=HORIZON)
     oracle.update(CONTEXT, rng.integers(STATES, size=HORIZON), rng.integers(ACTIONS, size=HORIZON), outcomes)
     return oracle
 

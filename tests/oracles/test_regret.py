@@ -73,7 +73,7 @@ def best_mixture(oracle, match):
     """EM for the weights of known kernels."""
     seen = np.concatenate(
         [
-            oracle._functions(c).tables[:, s, a, n]
+            oracle.forecasters.prepare(c).tables[:, s, a, n]
             for c, s, a, n in zip(match.contexts, match.states, match.actions, match.outcomes, strict=True)
         ],
         axis=1,
@@ -100,13 +100,13 @@ def best_basis(oracle, match):
 def best_softmax(oracle, match):
     """The best weights in the ball at the one pair visited, by a penalty that is exact inside the ball."""
     features, outcomes = np.repeat(match.contexts, oracle.horizon, axis=0), np.concatenate(match.outcomes)
-    possible = np.flatnonzero(oracle._possible[0])
+    possible = np.flatnonzero(oracle.forecasters.possible[0])
     labels = np.searchsorted(possible, outcomes)
 
     def loss(flat):
         weights = flat.reshape(len(possible), DIMENSION)
         norm = np.linalg.norm(weights)
-        weights = weights * min(1.0, oracle.weight_norm / max(norm, 1e-12))
+        weights = weights * min(1.0, oracle.forecasters.weight_norm / max(norm, 1e-12))
         logits = features @ weights.T
         top = logits.max(axis=1, keepdims=True)
         return (np.log(np.exp(logits - top).sum(axis=1)) + top[:, 0] - logits[np.arange(len(labels)), labels]).sum()

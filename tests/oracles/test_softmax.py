@@ -127,9 +127,9 @@ def test_the_projection_is_nearest_in_its_norm(radius, rng):
     oracle = SoftmaxDynamics(**SIZE, horizon=1, weight_norm=radius)
     for _ in range(30):
         before, inverse = rng.standard_normal((STATES, DIMENSION)) * 2.0, random_covariance(rng, DIMENSION)
-        oracle._step_weights[3], oracle._step_inverses[3] = before, inverse
-        oracle._project(3)
-        after, matrix = oracle._step_weights[3], np.linalg.inv(inverse)
+        oracle.forecasters.step_weights[3], oracle.forecasters.step_inverses[3] = before, inverse
+        oracle.forecasters._project(3)
+        after, matrix = oracle.forecasters.step_weights[3], np.linalg.inv(inverse)
         assert np.linalg.norm(after) <= radius * (1.0 + 1e-12)
         if np.linalg.norm(before) <= radius:
             np.testing.assert_array_equal(after, before)
@@ -184,7 +184,7 @@ def test_what_the_base_excludes_stays_excluded(rate, rng):
     # An episode of impossible transitions teaches nothing.
     state, (s, a, successor) = oracle.state(), np.argwhere(base == 0.0)[0]
     oracle.update(context, [s] * HORIZON, [a] * HORIZON, [successor] * HORIZON)
-    for name in oracle.learned:
+    for name in oracle.forecasters.learned:
         np.testing.assert_allclose(oracle.state()[name], state[name], rtol=1e-12, atol=1e-14)
 
 
@@ -195,11 +195,11 @@ def test_probabilities_in_the_ball_are_at_least_the_curvature(rng):
     for _ in range(300):
         weights = rng.standard_normal((STATES * ACTIONS, STATES, DIMENSION))
         weights *= 2.0 / np.linalg.norm(weights, axis=(1, 2), keepdims=True)
-        assert oracle._table(weights, 0.5 * direction(rng)).min() >= oracle.curvature
+        assert oracle.forecasters.table(weights, 0.5 * direction(rng)).min() >= oracle.forecasters.curvature
     two = SoftmaxDynamics(states=2, actions=1, dimension=1, horizon=1, weight_norm=2.0)
     worst = math.sqrt(2.0) * np.array([[[1.0], [-1.0]], [[1.0], [-1.0]]])
-    assert two._table(worst, np.ones(1)).min() == pytest.approx(two.curvature, rel=1e-12)
-    groups, kappa = STATES * ACTIONS, oracle.curvature
+    assert two.forecasters.table(worst, np.ones(1)).min() == pytest.approx(two.forecasters.curvature, rel=1e-12)
+    groups, kappa = STATES * ACTIONS, oracle.forecasters.curvature
     growth = math.log1p((kappa * 2.0 * 0.5 / DIMENSION) ** 2 * 100 / groups)
     expected = groups * DIMENSION / kappa * (0.5 + growth) + math.log(2.0)
     assert oracle.regret_bound(100, 1) == pytest.approx(expected)

@@ -230,7 +230,7 @@ def test_a_damaged_file_restores_nothing(name, rng, tmp_path):
 
 def test_an_aggregate_of_others_is_refused(rng):
     _, oracle = build("aggregate rewards")
-    experts = oracle.oracles
+    experts = oracle.forecasters.oracles
     swapped = AggregateRewards([experts[1], experts[0], experts[2]], horizon=HORIZON)
     is_refused(build("aggregate rewards")[1], swapped.state())
     is_refused(build("aggregate rewards")[1], AggregateRewards(experts[:2], horizon=HORIZON).state())

@@ -1,76 +1,54 @@
-"""The two kinds of ensembles: regressors for rewards, classifiers for dynamics."""
+"""The two kinds of tables that a foreign model's answers become: mean rewards, and transitions."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.oracles.adapters.ensemble import Ensemble
-from omg_cmdp.oracles.adapters.inputs import InputMap
-from omg_cmdp.oracles.frame import DynamicsForecasters, RewardForecasters
-from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY
-from omg_cmdp.oracles.support import support_mask
-from omg_cmdp.validation import FloatArray, positive_number
+from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, SQUARE
+from omg_cmdp.oracles.simplex import support_mask
+from omg_cmdp.validation import BoolArray, FloatArray, positive_number
 
 
-class EnsembleRewards(Ensemble, RewardForecasters):
-    """Copies of a regressor, whose answers are cut to [0, 1]."""
+class RewardTables:
+    """A regressor's answers, cut to [0, 1]; untrained ½, from which no reward is further away than ½."""
 
-    outcome_type = np.float64
+    loss, outcome_type, most = SQUARE, np.float64, 1.0
 
-    def _prior(self) -> tuple[FloatArray, FloatArray, float]:
-        """½, from which no reward is further away than ½."""
-        return np.where(self._admissible, 0.5, 0.0), np.full((self.states, self.actions), 0.25), 1.0
+    def __init__(self, admissible: BoolArray) -> None:
+        self.prior = np.where(admissible, 0.5, 0.0)
+        self.prior_divergence = np.full(admissible.shape, 0.25)
 
-    def _rows(self, answers: FloatArray) -> FloatArray:
+    def rows(self, answers: FloatArray) -> FloatArray:
+        """Return the `answers` about the admissible pairs, (n,), as entries of a table."""
         return np.clip(answers, 0.0, 1.0)
 
 
-class EnsembleDynamics(Ensemble, DynamicsForecasters):
-    """Copies of a classifier, whose answers are cut to the `support` (S, A, S), and to about `floor` or more in it.
+class TransitionTables:
+    """A classifier's answers, cut to the support, and to about `floor` or more in it.
 
-    The other arguments are those of `Ensemble`.
+    Untrained, they are uniform over the K next states of the support, from which certainty is furthest: D² = 2 - 2/√K.
     """
 
-    outcome_type = np.int64
+    loss, outcome_type, most = LOG, np.int64, 2.0
 
-    def __init__(
-        self,
-        model: Any,
-        *,
-        states: int,
-        actions: int,
-        horizon: int,
-        features: InputMap | None = None,
-        admissible: ArrayLike | None = None,
-        members: int = 4,
-        support: ArrayLike | None = None,
-        floor: float = 1e-4,
-    ) -> None:
-        super().__init__(
-            model,
-            states=states,
-            actions=actions,
-            horizon=horizon,
-            features=features,
-            admissible=admissible,
-            members=members,
-        )
-        self._support = support_mask(support, self.states, self.actions)
+    def __init__(self, admissible: BoolArray, support: ArrayLike | None = None, floor: float = 1e-4) -> None:
+        states, actions = admissible.shape
+        mask = support_mask(support, states, actions)
         self.floor = positive_number("floor", floor)
-        if self.floor * self.states > 1.0:
-            raise ValueError(f"`floor` must be at most 1/{self.states}, the uniform probability, got {floor!r}")
+        if self.floor * states > 1.0:
+            raise ValueError(f"`floor` must be at most 1/{states}, the uniform probability, got {floor!r}")
+        successors = mask.sum(axis=-1).astype(np.float64)
+        self.prior = mask / successors[..., None]
+        self.prior_divergence = 2.0 - 2.0 / np.sqrt(successors)
+        self._support = mask[admissible]
 
-    def _prior(self) -> tuple[FloatArray, FloatArray, float]:
-        """Uniform over the K next states of the support, from which certainty is furthest: D² = 2 - 2/√K."""
-        successors = self._support.sum(axis=-1).astype(np.float64)
-        return self._support / successors[..., None], 2.0 - 2.0 / np.sqrt(successors), 2.0
-
-    def _rows(self, answers: FloatArray) -> FloatArray:
-        support = self._support[self._admissible]
+    def rows(self, answers: FloatArray) -> FloatArray:
+        """Return the `answers` about the admissible pairs, (n, S), as rows of a table."""
         for least in (SMALLEST_PROBABILITY, self.floor):  # a row without mass in the support becomes uniform
-            answers = np.where(support, np.maximum(answers, least), 0.0)
+            answers = np.where(self._support, np.maximum(answers, least), 0.0)
             answers /= answers.sum(axis=-1, keepdims=True)
         return answers
+
+
+Tables = RewardTables | TransitionTables

@@ -15,30 +15,30 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.composite import Composite
-from omg_cmdp.oracles.frame import DynamicsForecasters, RewardForecasters
-from omg_cmdp.oracles.losses import Episode, exponential_weights
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
+from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss, exponential_weights
+from omg_cmdp.validation import FloatArray
 
 
 class _Aggregate(Composite):
     """Forecasters that are whole oracles."""
 
-    def __init__(self, oracles: Sequence[Any], *, horizon: int) -> None:
+    def __init__(self, oracles: Sequence[Any], loss: Loss, horizon: int) -> None:
         experts = list(oracles)
-        super().__init__(experts, horizon=horizon, part_horizon=horizon, count=len(experts))
+        super().__init__(experts, loss, horizon=horizon, count=len(experts))
 
-    def _forecasts(self, context: Context) -> FloatArray:
-        return self._predictions(context)
+    def forecasts(self, context: Context) -> FloatArray:
+        return self.predictions(context)
 
-    def _learn(self, context: Context, episode: Episode) -> None:
+    def learn(self, context: Context, episode: Episode) -> None:
         for oracle in self.oracles:
             oracle.update(context, episode.states, episode.actions, episode.outcomes)
 
-    def _expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
+    def expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
         """Return Σ w·(u + divergence from the expert to the aggregate), w at the textbook's rate."""
-        weights = exponential_weights(self._losses, self.game.rate)
+        weights = exponential_weights(self.account.losses, self.loss.rate)
         experts = np.stack([oracle.uncertainty(context) for oracle in self.oracles])
-        moved = self.game.divergence(self._predictions(context), prediction)
+        moved = self.loss.divergence(self.predictions(context), prediction)
         return np.asarray(np.tensordot(weights, experts + moved, axes=1))
 
     def _comparators(self) -> list[Any]:
@@ -50,15 +50,13 @@ class _Aggregate(Composite):
         """Return the best loss of the classes that have a bound; nan if one of them cannot tell."""
         return float(np.min([oracle.best_loss() for oracle in self._comparators()]))
 
-    def regret_bound(self, episodes: int, horizon: int) -> float:
-        """Return (H/η)·log K plus the largest finite bound of the K oracles."""
-        if positive_integer("horizon", horizon) > self.horizon:
-            return math.inf
-        return self._guard_price() + float(max(o.regret_bound(episodes, horizon) for o in self._comparators()))
+    def bound(self, episodes: int, horizon: int) -> float:
+        """Return the largest finite bound of the K oracles."""
+        return float(max(oracle.regret_bound(episodes, horizon) for oracle in self._comparators()))
 
 
 @final
-class AggregateRewards(_Aggregate, RewardForecasters):
+class AggregateRewards(Frame[_Aggregate], RewardOracle):
     """The aggregate of reward oracles.
 
     >>> from omg_cmdp.oracles import CountRewards, KnownRewards
@@ -70,11 +68,17 @@ class AggregateRewards(_Aggregate, RewardForecasters):
     array([[0.21]])
     """
 
-    kind = RewardOracle
+    update = learn_rewards
+
+    def __init__(self, oracles: Sequence[RewardOracle], *, horizon: int) -> None:
+        super().__init__(_Aggregate(oracles, SQUARE, horizon))
 
 
 @final
-class AggregateDynamics(_Aggregate, DynamicsForecasters):
+class AggregateDynamics(Frame[_Aggregate], DynamicsOracle):
     """The aggregate of dynamics oracles."""
 
-    kind = DynamicsOracle
+    update = learn_transitions
+
+    def __init__(self, oracles: Sequence[DynamicsOracle], *, horizon: int) -> None:
+        super().__init__(_Aggregate(oracles, LOG, horizon))

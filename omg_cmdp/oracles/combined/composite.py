@@ -1,4 +1,4 @@
-"""Oracles made of oracles."""
+"""What the oracles made of oracles share."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.frame import Forecasters
-from omg_cmdp.persistence import State, all_or_nothing, joint_state, part_of, read_state
+from omg_cmdp.oracles.losses import Loss
+from omg_cmdp.persistence import State, joint_state, load_parts
 from omg_cmdp.validation import FloatArray
 
 
 class Composite(Forecasters):
-    """An oracle that hands contexts and episodes on to `oracles`, all of `kind`."""
+    """Forecasters that hand contexts and episodes on to `oracles`, all judged by `loss`."""
 
-    kind: type[Oracle]
+    def __init__(
+        self, oracles: Sequence[Any], loss: Loss, *, horizon: int, part_horizon: int | None = None, count: int = 1
+    ) -> None:
+        super().__init__(horizon, count=count)
+        self.loss = loss
+        self.oracles = _checked(oracles, loss.judges, part_horizon or horizon)
 
-    def __init__(self, oracles: Sequence[Any], *, horizon: int, part_horizon: int, count: int) -> None:
-        super().__init__(horizon, count)
-        self.oracles = _checked(oracles, self.kind, part_horizon)
-
-    def _prepare(self, context: Context) -> Context:
+    def prepare(self, context: Context) -> Context:
+        """Return the context as it is: each oracle prepares its own."""
         return context
 
-    def _predictions(self, context: Context) -> FloatArray:
+    def predictions(self, context: Context) -> FloatArray:
         """Return what all oracles predict, as one array."""
         tables = [oracle.predict(context) for oracle in self.oracles]
         shapes = [np.shape(table) for table in tables]
@@ -35,20 +38,22 @@ class Composite(Forecasters):
             raise ValueError(f"`oracles` must predict tables of one shape, got {shapes}")
         return np.stack(tables)
 
-    def _parts(self) -> dict[str, Oracle]:
-        return {str(i): oracle for i, oracle in enumerate(self.oracles)}
-
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return the states of all oracles, each behind its number ("0/loss", "1/loss", ...), and the own account."""
+        """Return the states of all oracles, each behind its number: "0/loss", "1/loss", ..."""
         return {**super().state(), **joint_state(self._parts())}
 
     def load_state(self, state: State) -> None:
-        """Load the states of all oracles and the account, or nothing."""
-        state = read_state(state)
-        with all_or_nothing(*self.oracles):
-            for name, oracle in self._parts().items():
-                oracle.load_state(part_of(state, name))
-            super().load_state({name: state[name] for name in state if "/" not in name})
+        """Load the states of all oracles, or of none."""
+        before = super().state()
+        super().load_state(state)
+        try:
+            load_parts(state, self._parts())
+        except BaseException:
+            super().load_state(before)
+            raise
+
+    def _parts(self) -> dict[str, Oracle]:
+        return {str(i): oracle for i, oracle in enumerate(self.oracles)}
 
 
 def _checked(oracles: Sequence[Any], kind: type[Oracle], horizon: int) -> list[Any]:

@@ -15,8 +15,8 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.composite import Composite
-from omg_cmdp.oracles.frame import DynamicsForecasters, RewardForecasters
-from omg_cmdp.oracles.losses import Episode
+from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
+from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss
 from omg_cmdp.validation import FloatArray, positive_integer
 
 
@@ -32,31 +32,27 @@ def epoch_starts(episodes: int) -> list[int]:
 class _Epochs(Composite):
     """Two oracles with the same settings: a *learner* sees every episode, a *speaker* predicts for a whole epoch."""
 
-    def __init__(self, oracle: Any) -> None:
+    def __init__(self, oracle: Any, loss: Loss) -> None:
         horizon = positive_integer("oracle.horizon", getattr(oracle, "horizon", None))
-        super().__init__([oracle, copy.deepcopy(oracle)], horizon=horizon, part_horizon=horizon, count=1)
+        super().__init__([oracle, copy.deepcopy(oracle)], loss, horizon=horizon)
         self._learner, self._speaker = self.oracles
+        self.contexts = getattr(oracle, "contexts", None)
         try:
             oracle.state()
         except NotImplementedError as error:
             raise ValueError(f"`oracle` must be one that can be saved, got {type(oracle).__name__}") from error
 
-    @property
-    def contexts(self) -> Any:
-        """The contexts that the oracle lists; None if it lists none."""
-        return getattr(self._learner, "contexts", None)
-
-    def _forecasts(self, context: Context) -> FloatArray:
+    def forecasts(self, context: Context) -> FloatArray:
         return np.asarray(self._speaker.predict(context))[None]
 
-    def _learn(self, context: Context, episode: Episode) -> None:
+    def learn(self, context: Context, episode: Episode) -> None:
+        """Let the learner learn; at the end of an epoch the speaker becomes what the learner is."""
         self._learner.update(context, episode.states, episode.actions, episode.outcomes)
-        over = self.episodes + 1
+        over = self.account.episodes + 1
         if over == epoch_starts(over)[-1]:
             self._speaker.load_state(self._learner.state())
 
-    def _expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
-        """Return what the speaker knows of its own prediction."""
+    def expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
         return np.asarray(self._speaker.uncertainty(context))
 
     def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
@@ -64,19 +60,14 @@ class _Epochs(Composite):
         return np.asarray(self._speaker.sample(context, generator))
 
     def best_loss(self) -> float:
-        """Return the best loss over all episodes."""
         return float(self._learner.best_loss())
-
-    def regret_bound(self, episodes: int, horizon: int) -> float:
-        """Return inf: half of the episodes are predicted from the other half."""
-        positive_integer("episodes", episodes)
-        positive_integer("horizon", horizon)
-        return float("inf")
 
 
 @final
-class EpochRewards(_Epochs, RewardForecasters):
-    """A reward oracle, online or offline, heard only at the beginning of an epoch. It must be one that can be saved.
+class EpochRewards(Frame[_Epochs], RewardOracle):
+    """A reward oracle, online or offline, whose predictions change only between epochs. It must have a `state()`.
+
+    Nothing is proven, and `regret_bound` is inf: half of the episodes are predicted from the other half.
 
     >>> from omg_cmdp.oracles import CountRewards
     >>> oracle = EpochRewards(CountRewards(states=1, actions=1, horizon=1))
@@ -86,11 +77,17 @@ class EpochRewards(_Epochs, RewardForecasters):
     array([[0.83333333]])
     """
 
-    kind = RewardOracle
+    update = learn_rewards
+
+    def __init__(self, oracle: RewardOracle) -> None:
+        super().__init__(_Epochs(oracle, SQUARE))
 
 
 @final
-class EpochDynamics(_Epochs, DynamicsForecasters):
-    """A dynamics oracle, online or offline, heard only at the beginning of an epoch."""
+class EpochDynamics(Frame[_Epochs], DynamicsOracle):
+    """A dynamics oracle, online or offline, whose predictions change only between epochs."""
 
-    kind = DynamicsOracle
+    update = learn_transitions
+
+    def __init__(self, oracle: DynamicsOracle) -> None:
+        super().__init__(_Epochs(oracle, LOG))

@@ -6,7 +6,6 @@ the regret is the sum of H textbook bounds for T examples each: the same H·boun
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, final
 
@@ -15,45 +14,41 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.composite import Composite
-from omg_cmdp.oracles.frame import DynamicsForecasters, RewardForecasters
-from omg_cmdp.oracles.losses import Episode
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
+from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss
+from omg_cmdp.validation import FloatArray
 
 
 class _Stepwise(Composite):
     """One forecaster, made of H oracles with horizon 1."""
 
-    def __init__(self, oracles: Sequence[Any]) -> None:
+    def __init__(self, oracles: Sequence[Any], loss: Loss) -> None:
         steps = list(oracles)
-        super().__init__(steps, horizon=max(1, len(steps)), part_horizon=1, count=1)
+        super().__init__(steps, loss, horizon=max(1, len(steps)), part_horizon=1)
 
-    def _forecasts(self, context: Context) -> FloatArray:
-        tables = self._predictions(context)
-        if len(self.game.pairs(tables.shape)) != 3:
+    def forecasts(self, context: Context) -> FloatArray:
+        tables = self.predictions(context)
+        if len(self.loss.pairs(tables.shape)) != 3:
             raise ValueError(f"`oracles` must predict tables without steps, got shape {tables.shape[1:]}")
         return tables[None]
 
-    def _learn(self, context: Context, episode: Episode) -> None:
+    def learn(self, context: Context, episode: Episode) -> None:
         for step, oracle in enumerate(self.oracles):
             here = slice(step, step + 1)
             oracle.update(context, episode.states[here], episode.actions[here], episode.outcomes[here])
 
-    def _expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
+    def expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
         return np.stack([oracle.uncertainty(context) for oracle in self.oracles])
 
     def best_loss(self) -> float:
-        """Return the sum over the steps."""
         return float(sum(oracle.best_loss() for oracle in self.oracles))
 
-    def regret_bound(self, episodes: int, horizon: int) -> float:
-        """Return the sum over the steps."""
-        if positive_integer("horizon", horizon) > self.horizon:
-            return math.inf
+    def bound(self, episodes: int, horizon: int) -> float:
         return float(sum(oracle.regret_bound(episodes, 1) for oracle in self.oracles[:horizon]))
 
 
 @final
-class StepwiseRewards(_Stepwise, RewardForecasters):
+class StepwiseRewards(Frame[_Stepwise], RewardOracle):
     """Reward oracles, one per step, each made with `horizon=1`.
 
     >>> from omg_cmdp.oracles import CountRewards
@@ -62,11 +57,17 @@ class StepwiseRewards(_Stepwise, RewardForecasters):
     (3, 1, 2)
     """
 
-    kind = RewardOracle
+    update = learn_rewards
+
+    def __init__(self, oracles: Sequence[RewardOracle]) -> None:
+        super().__init__(_Stepwise(oracles, SQUARE))
 
 
 @final
-class StepwiseDynamics(_Stepwise, DynamicsForecasters):
+class StepwiseDynamics(Frame[_Stepwise], DynamicsOracle):
     """Dynamics oracles, one per step, each made with `horizon=1`."""
 
-    kind = DynamicsOracle
+    update = learn_transitions
+
+    def __init__(self, oracles: Sequence[DynamicsOracle]) -> None:
+        super().__init__(_Stepwise(oracles, LOG))

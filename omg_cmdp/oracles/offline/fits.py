@@ -3,8 +3,8 @@
     rewards    f̂ = argmin Σ (f - r)²           least squares
     dynamics   P̂ = argmin Σ -log P(s'|s, a)    maximum likelihood
 
-This is what algorithms for stochastic contexts ask for (UC³RL, RM-UCDD, FALCON, LOLIPOP). As a forecaster it has no
-bound, hence `regret_bound` is inf: who follows the leader is led astray by outcomes chosen against it. What holds is
+This is what algorithms for stochastic contexts ask for (UC³RL, RM-UCDD, FALCON, LOLIPOP). An adversary can choose the
+outcomes against a forecaster that follows the leader, so nothing is proven and `regret_bound` is inf. What holds is
 *in-sample*. If the truth is among the N functions and rewards lie in [0, 1], then with probability 1 - δ, after any
 number of episodes and whoever chose contexts and actions, summed over all past (c, s, a),
 
@@ -26,80 +26,79 @@ The fits are refitted after every episode, incrementally:
 from __future__ import annotations
 
 import abc
-import math
-from typing import Any, ClassVar, final
+import functools
+from typing import Any, ClassVar, Protocol, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.jit import lazy
-from omg_cmdp.oracles.base import Oracle, RewardOracle
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.composite import Composite
-from omg_cmdp.oracles.features import FeatureMap, Features
-from omg_cmdp.oracles.finite import _Finite
-from omg_cmdp.oracles.frame import DynamicsForecasters, RewardForecasters
-from omg_cmdp.oracles.function_class import Functions, Predictions
+from omg_cmdp.oracles.features import FeatureMap
+from omg_cmdp.oracles.finite import Finite, charge_logs, charge_squares
+from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
+from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.linear import LinearRewards
-from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Episode
-from omg_cmdp.oracles.support import Smoothing
-from omg_cmdp.validation import FloatArray, positive_integer
-
-kernels = lazy("omg_cmdp.oracles.kernels.classes")
+from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss
+from omg_cmdp.oracles.simplex import Smoothing
+from omg_cmdp.validation import FloatArray
 
 
-class Offline(Oracle):
+@runtime_checkable
+class Offline(Protocol):
     """An oracle that predicts by one member of its class, the *fit*: `predict(c)` is `predict_with(parameters(), c)`.
 
-    Keep `parameters()` to ask later what an earlier fit says on a context that nobody had seen then.
+    Keep `parameters()` to ask later what an earlier fit predicts for a context that was not known then.
     """
 
-    @abc.abstractmethod
     def parameters(self) -> FloatArray:
         """Return the fit as an array of numbers, always of one shape."""
 
-    @abc.abstractmethod
     def predict_with(self, parameters: FloatArray, context: Context) -> FloatArray:
         """Return what the fit `parameters` predicts, a table like that of `predict`."""
 
-    def regret_bound(self, episodes: int, horizon: int) -> float:
-        """Return inf: nothing is proven for data that are not i.i.d."""
-        positive_integer("episodes", episodes)
-        positive_integer("horizon", horizon)
-        return math.inf
+
+def current_fit(self: Frame[Any]) -> FloatArray:
+    """Return the fit as an array of numbers: the `parameters` of an offline oracle."""
+    return np.array(self.forecasters.fit)
 
 
-class _OfflineFinite(Offline, _Finite):
-    """The function of the smallest loss so far, the first of equals; the fit is its number."""
+def predict_with_fit(self: Frame[Any], parameters: FloatArray, context: Context) -> FloatArray:
+    """Return what the fit `parameters` predicts: the `predict_with` of an offline oracle."""
+    return np.array(self.forecasters.table_of(parameters, self.forecasters.prepare(context)))
 
-    def __init__(self, predictions: Predictions, *, horizon: int) -> None:
-        super().__init__(predictions, horizon, "realizable")
 
-    def parameters(self) -> FloatArray:
-        """Return the number of the best function, (1,)."""
-        return np.array([float(self._class_losses.argmin()) if len(self._class_losses) else 0.0])
+class _BestFunction(Finite):
+    """The function with the smallest loss so far, the first of equals; the fit is its number, (1,)."""
 
-    def predict_with(self, parameters: FloatArray, context: Context) -> FloatArray:
-        """Return the table of the function of that number."""
-        return self._table(parameters, self._prepare(context)).copy()
+    def __init__(self, predictions: Predictions, loss: Loss, smoothing: Smoothing, horizon: int) -> None:
+        charge = charge_squares if loss is SQUARE else functools.partial(charge_logs, smoothing)
+        super().__init__(FunctionClass(predictions, loss), charge, loss.rate, horizon)
+        self._loss, self._smoothing, self.settings = loss, smoothing, (str(smoothing),)
 
-    def _table(self, parameters: FloatArray, functions: Functions) -> FloatArray:
+    @property
+    def fit(self) -> FloatArray:
+        return np.array([float(self.class_losses.argmin()) if len(self.class_losses) else 0.0])
+
+    def table_of(self, parameters: FloatArray, functions: Functions) -> FloatArray:
+        """Return the table of the function with that number, smoothed."""
         number = checked_fit(parameters, (1,))[0]
         if number not in range(len(functions.tables)):
             raise ValueError(f"`parameters` must be one of the {len(functions.tables)} functions, got {number}")
-        return np.asarray(functions.tables[int(number)])
+        return self._smoothing(functions.tables[int(number)])
 
-    def _forecasts(self, functions: Functions) -> FloatArray:
-        return self._table(self.parameters(), functions)[None]
+    def forecasts(self, functions: Functions) -> FloatArray:
+        return self.table_of(self.fit, functions)[None]
 
-    def _expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
+    def expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
         """Return the posterior mean over the class."""
-        posterior = self._textbook_posterior(functions)
-        return np.tensordot(posterior, self.game.divergence(functions.tables, prediction), axes=1)
+        divergences = self._loss.divergence(functions.tables, prediction)
+        return np.tensordot(self.posterior(functions), divergences, axes=1)
 
 
 @final
-class OfflineFiniteRewards(_OfflineFinite, RewardForecasters):
+class OfflineFiniteRewards(Frame[_BestFunction], RewardOracle):
     """Least squares over N functions, `predictions`: context -> (N, S, A) or (N, H, S, A), in [0, 1].
 
     >>> oracle = OfflineFiniteRewards({"c": [[[0.2]], [[0.6]]]}, horizon=1)
@@ -110,17 +109,20 @@ class OfflineFiniteRewards(_OfflineFinite, RewardForecasters):
     (array([1.]), array([[0.6]]), array([[0.2]]))
     """
 
-    def _learn(self, functions: Functions, episode: Episode) -> None:
-        self._class_losses = self._losses_of(functions)
-        kernels.charge_class_square(self._class_losses, functions.columns, episode.cells, episode.outcomes)
+    update, parameters, predict_with = learn_rewards, current_fit, predict_with_fit
+
+    def __init__(self, predictions: Predictions, *, horizon: int) -> None:
+        super().__init__(_BestFunction(predictions, SQUARE, Smoothing(0.0, None), horizon))
 
 
 @final
-class OfflineFiniteDynamics(_OfflineFinite, DynamicsForecasters):
+class OfflineFiniteDynamics(Frame[_BestFunction], DynamicsOracle):
     """Maximum likelihood over N kernels, `predictions`: context -> (N, S, A, S) or (N, H, S, A, S).
 
     `smoothing` and `support` are those of `FiniteDynamics`: each kernel P counts as (1-ν)·P + ν·uniform.
     """
+
+    update, parameters, predict_with = learn_transitions, current_fit, predict_with_fit
 
     def __init__(
         self,
@@ -130,53 +132,63 @@ class OfflineFiniteDynamics(_OfflineFinite, DynamicsForecasters):
         smoothing: float = 0.0,
         support: ArrayLike | None = None,
     ) -> None:
-        super().__init__(predictions, horizon=horizon)
-        self._smoothing = Smoothing(smoothing, support)
-
-    def _table(self, parameters: FloatArray, functions: Functions) -> FloatArray:
-        return self._smoothing(super()._table(parameters, functions))
-
-    def _learn(self, functions: Functions, episode: Episode) -> None:
-        self._class_losses = self._losses_of(functions)
-        kept, added = self._smoothing.examples(functions.shape, episode)
-        learned = self._class_losses, functions.columns, episode.cells
-        kernels.charge_class_log(*learned, kept, added, SMALLEST_PROBABILITY)
-
-    def _settings(self) -> str:
-        return f"{super()._settings()}, {self._smoothing}"
+        super().__init__(_BestFunction(predictions, LOG, Smoothing(smoothing, support), horizon))
 
 
-class Beside(Offline, Composite):
-    """A fit beside the online oracle of the same class, which learns the same episodes and knows its uncertainty."""
+class Fitted(Composite):
+    """A fit, and beside it the online oracle of the same class, which learns the same and knows its uncertainty."""
 
     learned: ClassVar[tuple[str, ...]] = ("fit",)
-    _fit: FloatArray
+    fit: FloatArray
 
-    def __init__(self, online: Any) -> None:
-        super().__init__([online], horizon=online.horizon, part_horizon=online.horizon, count=1)
+    def __init__(self, online: Any, loss: Loss) -> None:
+        super().__init__([online], loss, horizon=online.horizon)
+        self.online = online
 
-    def parameters(self) -> FloatArray:
-        """Return the weights of the fit."""
-        return self._fit.copy()
+    @abc.abstractmethod
+    def table_of(self, parameters: FloatArray, context: Context) -> FloatArray:
+        """Return what the fit `parameters` predicts."""
 
-    def _forecasts(self, context: Context) -> FloatArray:
-        return self.predict_with(self._fit, context)[None]
+    def forecasts(self, context: Context) -> FloatArray:
+        """Return the table of the fit."""
+        return self.table_of(self.fit, context)[None]
 
-    def _learn(self, context: Context, episode: Episode) -> None:
-        self.oracles[0].update(context, episode.states, episode.actions, episode.outcomes)
+    def learn(self, context: Context, episode: Episode) -> None:
+        """Let the online oracle learn; a subclass then improves the fit."""
+        self.online.update(context, episode.states, episode.actions, episode.outcomes)
 
-    def _expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
+    def expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
         """Return the online oracle's uncertainty, and how far its prediction is from the fit's."""
-        (online,) = self.oracles
-        return np.asarray(online.uncertainty(context) + self.game.divergence(online.predict(context), prediction))
+        moved = self.loss.divergence(self.online.predict(context), prediction)
+        return np.asarray(self.online.uncertainty(context) + moved)
 
     def best_loss(self) -> float:
         """Return what the online oracle says."""
-        return float(self.oracles[0].best_loss())
+        return float(self.online.best_loss())
+
+
+class _LeastSquares(Fitted):
+    """Linear least squares, from the roots that the online oracle keeps."""
+
+    def __init__(self, online: LinearRewards) -> None:
+        super().__init__(online, SQUARE)
+        self._linear = online.forecasters
+        self.fit = np.zeros((self._linear.roots.shape[-1], self._linear.dimension))
+
+    def table_of(self, parameters: FloatArray, context: Context) -> FloatArray:
+        """Return ½ + θ·z, clipped."""
+        inner = (checked_fit(parameters, self.fit.shape) * self._linear.prepare(context)).sum(axis=1)
+        return np.asarray(np.clip(0.5 + inner, 0.0, 1.0).reshape(self._linear.pairs))
+
+    def learn(self, context: Context, episode: Episode) -> None:
+        """Solve RᵀRθ = RᵀQᵀ(r - ½): the online oracle keeps R and Qᵀ(r - ½), (d+1, d+1) for each weight vector."""
+        super().learn(context, episode)
+        roots = np.moveaxis(self._linear.roots[0], -1, 0)
+        self.fit = np.linalg.solve(roots[:, :-1, :-1], roots[:, :-1, -1:])[..., 0]
 
 
 @final
-class OfflineLinearRewards(Beside, RewardForecasters):
+class OfflineLinearRewards(Frame[_LeastSquares], RewardOracle):
     """Least squares for f(c, s, a) = ½ + θ(s, a)·z(c), or ½ + θ·z(c, s, a) if `shared`, clipped to [0, 1].
 
     θ minimises Σ (½ + θ·z - r)² + ridge·‖θ‖². The arguments are those of `LinearRewards`.
@@ -188,7 +200,7 @@ class OfflineLinearRewards(Beside, RewardForecasters):
     (array([[0.2]]), array([[0.6]]))
     """
 
-    kind = RewardOracle
+    update, parameters, predict_with = learn_rewards, current_fit, predict_with_fit
 
     def __init__(
         self,
@@ -213,21 +225,7 @@ class OfflineLinearRewards(Beside, RewardForecasters):
             ridge=ridge,
             feature_norm=feature_norm,
         )
-        super().__init__(online)
-        self._pairs = (states, actions)
-        self._features = Features(features, (*self._pairs, dimension) if shared else (dimension,), feature_norm)
-        self._fit = np.zeros((1 if shared else states * actions, dimension))
-
-    def predict_with(self, parameters: FloatArray, context: Context) -> FloatArray:
-        """Return ½ + θ·z, clipped."""
-        inner = (checked_fit(parameters, self._fit.shape) * self._features(context)).sum(axis=1)
-        return np.asarray(np.clip(0.5 + inner, 0.0, 1.0).reshape(self._pairs))
-
-    def _learn(self, context: Context, episode: Episode) -> None:
-        """Solve RᵀRθ = RᵀQᵀ(r - ½): the online oracle keeps R and Qᵀ(r - ½), (d+1, d+1) for each weight vector."""
-        super()._learn(context, episode)
-        roots = np.moveaxis(self.oracles[0].state()["roots"][0], -1, 0)
-        self._fit = np.linalg.solve(roots[:, :-1, :-1], roots[:, :-1, -1:])[..., 0]
+        super().__init__(_LeastSquares(online))
 
 
 def checked_fit(parameters: FloatArray, shape: tuple[int, ...]) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Maximum likelihood for softmax dynamics, over all past episodes: see `offline` for what an offline oracle is."""
+"""Maximum likelihood for softmax dynamics, over all past episodes: see `offline.fits` for what an offline oracle is."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from numpy.typing import ArrayLike
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import lazy
 from omg_cmdp.oracles.base import DynamicsOracle
-from omg_cmdp.oracles.features import FeatureMap, Features
-from omg_cmdp.oracles.frame import DynamicsForecasters
-from omg_cmdp.oracles.losses import Episode
-from omg_cmdp.oracles.offline.fits import Beside, checked_fit
+from omg_cmdp.oracles.features import FeatureMap
+from omg_cmdp.oracles.frame import Frame, learn_transitions
+from omg_cmdp.oracles.losses import LOG, Episode
+from omg_cmdp.oracles.offline.fits import Fitted, checked_fit, current_fit, predict_with_fit
 from omg_cmdp.oracles.softmax import SoftmaxDynamics
 from omg_cmdp.validation import FloatArray
 
 likelihood_kernels = lazy("omg_cmdp.oracles.kernels.likelihood")
-softmax_kernels = lazy("omg_cmdp.oracles.kernels.softmax")
 
 
 class Examples:
@@ -54,8 +53,47 @@ class Examples:
         return int(pair), row.tobytes()
 
 
+class _MaximumLikelihood(Fitted):
+    """Maximum likelihood from the counts of all past examples."""
+
+    learned = ("fit", "lines")
+
+    def __init__(self, online: SoftmaxDynamics) -> None:
+        super().__init__(online, LOG)
+        self._softmax = online.forecasters
+        self.fit = np.zeros_like(self._softmax.weights)
+        _, states, dimension = self.fit.shape
+        self.lines = np.zeros((0, 1 + dimension + states))
+
+    @property
+    def lines(self) -> FloatArray:
+        """The examples, (lines, 1 + d + S)."""
+        return self._examples.lines
+
+    @lines.setter
+    def lines(self, lines: FloatArray) -> None:
+        self._examples = Examples(lines, self.fit.shape[-1])
+
+    def shape_of(self, name: str) -> tuple[int | None, ...]:
+        shape = super().shape_of(name)
+        return (None, *shape[1:]) if name == "lines" else shape
+
+    def table_of(self, parameters: FloatArray, context: Context) -> FloatArray:
+        """Return the softmax of w·z, tilted by P₀."""
+        return self._softmax.table(checked_fit(parameters, self.fit.shape), self._softmax.prepare(context))
+
+    def learn(self, context: Context, episode: Episode) -> None:
+        """Fit the pairs that the episode visited again, from where they are."""
+        super().learn(context, episode)
+        row, offsets = self._softmax.prepare(context), self._softmax.offsets
+        for pair, count in zip(*self._softmax.tally(episode), strict=True):
+            self._examples.add(pair, row, count)
+            rows, led_to = self._examples.of(pair)
+            likelihood_kernels.maximum_likelihood(self.fit[pair], offsets[pair], rows, led_to, self._softmax.ridge)
+
+
 @final
-class OfflineSoftmaxDynamics(Beside, DynamicsForecasters):
+class OfflineSoftmaxDynamics(Frame[_MaximumLikelihood], DynamicsOracle):
     """Maximum likelihood for P(s'|c, s, a) ∝ P₀(s'|s, a)·exp(w(s, a, s')·z(c)), with a ridge.
 
     w minimises Σ -log P + (ridge/2)·‖w‖². The arguments are those of `SoftmaxDynamics`.
@@ -66,8 +104,7 @@ class OfflineSoftmaxDynamics(Beside, DynamicsForecasters):
     array([[0.333, 0.667]])
     """
 
-    kind = DynamicsOracle
-    learned = ("fit", "lines")
+    update, parameters, predict_with = learn_transitions, current_fit, predict_with_fit
 
     def __init__(
         self,
@@ -92,42 +129,4 @@ class OfflineSoftmaxDynamics(Beside, DynamicsForecasters):
             ridge=ridge,
             feature_norm=feature_norm,
         )
-        super().__init__(online)
-        self.dimension, self.ridge, self._shape = dimension, float(ridge), (states, actions, states)
-        self._features = Features(features, (dimension,), feature_norm)
-        kernel = np.full(self._shape, 1.0 / states) if base is None else np.array(base, dtype=np.float64)
-        self._possible = (kernel > 0.0).astype(np.float64).reshape(-1, states)
-        with np.errstate(divide="ignore"):
-            self._offsets = np.log(kernel).reshape(-1, states)
-        self._fit = np.zeros((states * actions, states, dimension))
-        self._lines = np.zeros((0, 1 + dimension + states))
-
-    @property
-    def _lines(self) -> FloatArray:
-        return self._examples.lines
-
-    @_lines.setter
-    def _lines(self, lines: FloatArray) -> None:
-        self._examples = Examples(lines, self.dimension)
-
-    def predict_with(self, parameters: FloatArray, context: Context) -> FloatArray:
-        """Return the softmax of w·z, tilted by P₀."""
-        table = np.empty(self._shape)
-        (row,) = self._features(context)
-        weights = checked_fit(parameters, self._fit.shape)
-        softmax_kernels.softmax_table(weights, self._offsets, row, table.reshape(self._offsets.shape))
-        return table
-
-    def _learn(self, context: Context, episode: Episode) -> None:
-        super()._learn(context, episode)
-        (row,) = self._features(context)
-        distinct, counts = np.empty_like(episode.pairs), np.empty((self.horizon, self._shape[2]))
-        found = softmax_kernels.tally(episode.pairs, episode.outcomes, self._possible, distinct, counts)
-        for pair, count in zip(distinct[:found].tolist(), counts[:found], strict=True):
-            self._examples.add(pair, row, count)
-            rows, led_to = self._examples.of(pair)
-            likelihood_kernels.maximum_likelihood(self._fit[pair], self._offsets[pair], rows, led_to, self.ridge)
-
-    def _learned_shape(self, name: str) -> tuple[int | None, ...]:
-        shape = super()._learned_shape(name)
-        return (None, *shape[1:]) if name == "lines" else shape
+        super().__init__(_MaximumLikelihood(online))

@@ -117,7 +117,7 @@ def assert_valid(oracle, context):
     else:
         assert prediction.shape == (STATES, ACTIONS, STATES)
         np.testing.assert_allclose(prediction.sum(axis=-1), 1.0, atol=1e-12)
-        assert (prediction >= 0.99 * oracle.floor).all()
+        assert (prediction >= 0.99 * oracle.forecasters.tables.floor).all()
         assert ((uncertainty > 0.0) & (uncertainty <= 2.0)).all()
 
 
@@ -191,7 +191,7 @@ def test_masks_are_respected(package, kind, members, rng):
                 prediction[~admissible], (support / support.sum(axis=-1, keepdims=True))[~admissible], rtol=1e-15
             )
             assert (prediction[~support] == 0.0).all()
-            assert (prediction[support] >= 0.99 * oracle.floor).all()
+            assert (prediction[support] >= 0.99 * oracle.forecasters.tables.floor).all()
             # Where only one next state is possible, nothing is uncertain.
             assert uncertainty[1, 0] == 0.0
             assert uncertainty[1, 1] > 0.0
@@ -382,7 +382,7 @@ def test_a_copy_that_gives_up_midway_is_undone(rng):
     for t in range(6):
         context, states, actions, _ = episode(rng, "Rewards")
         # The first copy does not see these examples, and has learned when the second gives up.
-        unseen = ~lessons(t * HORIZON, HORIZON, oracle.members)[0]
+        unseen = ~lessons(t * HORIZON, HORIZON, oracle.forecasters.members)[0]
         if unseen.any():
             with pytest.raises(OverflowError, match="diverged"):
                 oracle.update(context, states, actions, np.where(unseen, 1.0, 0.5))

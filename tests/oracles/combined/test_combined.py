@@ -76,16 +76,20 @@ def test_an_aggregate_is_almost_its_best_expert_whatever_happens(rewards, rng):
         tables = [*extremes(rewards), *(random_table(rng, rewards) for _ in range(extra))]
         oracle = aggregate([known(t, horizon=HORIZON) for t in tables], horizon=HORIZON)
         if extra:
-            experts = [*oracle.oracles, counts(**SIZE, horizon=HORIZON), counts(**SIZE, horizon=HORIZON, rate="proven")]
+            experts = [
+                *oracle.forecasters.oracles,
+                counts(**SIZE, horizon=HORIZON),
+                counts(**SIZE, horizon=HORIZON, rate="proven"),
+            ]
             oracle = aggregate(experts, horizon=HORIZON)
-        losses = np.zeros(len(oracle.oracles))
+        losses = np.zeros(len(oracle.forecasters.oracles))
         for t in range(200):
             prediction = oracle.predict(0)
             episode = worst_episode(prediction) if t % 3 or not extra else random_episode(rng, rewards)
-            losses += [total_loss(expert.predict(0), episode) for expert in oracle.oracles]
+            losses += [total_loss(expert.predict(0), episode) for expert in oracle.forecasters.oracles]
             oracle.update(0, *episode)
             assert oracle.loss <= losses.min() + HORIZON / eta * math.log(len(losses)) + 1e-9
-        np.testing.assert_allclose([expert.loss for expert in oracle.oracles], losses, rtol=1e-9)
+        np.testing.assert_allclose([expert.loss for expert in oracle.forecasters.oracles], losses, rtol=1e-9)
 
 
 @pytest.mark.parametrize("rewards", [True, False])
@@ -175,11 +179,13 @@ def test_nested_combinations_learn_and_account(rng):
     price = HORIZON / 2 * math.log(3.0)
     assert oracle.predict(CONTEXTS[0]).shape == oracle.uncertainty(CONTEXTS[0]).shape == (HORIZON, STATES, ACTIONS)
     assert oracle.loss == pytest.approx(own, rel=1e-9)
-    assert oracle.loss <= min(part.loss for part in oracle.oracles) + price + 1e-9
-    bounds = [part.regret_bound(60, HORIZON) for part in oracle.oracles]
+    assert oracle.loss <= min(part.loss for part in oracle.forecasters.oracles) + price + 1e-9
+    bounds = [part.regret_bound(60, HORIZON) for part in oracle.forecasters.oracles]
     assert oracle.regret_bound(60, HORIZON) == pytest.approx(price + max(bounds))
     assert oracle.loss - oracle.best_loss() <= oracle.regret_bound(60, HORIZON)
-    assert oracle.oracles[1].loss < oracle.oracles[2].loss  # the linear ones know better than the table
+    assert (
+        oracle.forecasters.oracles[1].loss < oracle.forecasters.oracles[2].loss
+    )  # the linear ones know better than the table
 
 
 def test_parts_that_do_not_fit_are_refused():
