@@ -1,4 +1,5 @@
 import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -158,6 +159,22 @@ def test_no_room_is_crowded():
     folders = {path.parent for path in MODULES}
     crowded = {folder.name: len(list(folder.glob("[!_]*.py"))) for folder in folders}
     assert {name: count for name, count in crowded.items() if count > MOST_MODULES} == {}
+
+
+@each_module
+def test_no_class_has_many_ancestors(path):
+    """Of ours: who reads a class reads these too. Modules of optional packages that are missing are skipped."""
+    name = ".".join(filter(None, ["omg_cmdp", name_of(path)]))
+    try:
+        module = importlib.import_module(name)
+    except ImportError as error:
+        pytest.skip(str(error))
+    classes = [kind for kind in vars(module).values() if isinstance(kind, type) and kind.__module__ == name]
+    assert {kind: found for kind in classes if len(found := ancestors(kind)) > MOST_ANCESTORS} == {}
+
+
+def ancestors(kind):
+    return [base.__name__ for base in kind.__mro__[1:] if base.__module__.split(".")[0] == "omg_cmdp"]
 
 
 def test_the_layout_has_no_cycle():
