@@ -10,7 +10,7 @@ import pytest
 
 import omg_cmdp
 from omg_cmdp.jit import lazy
-from omg_cmdp.oracles.kernels import classes
+from omg_cmdp.oracles.kernels import finite
 
 LOOPS = """
 from omg_cmdp.jit import compiled
@@ -79,10 +79,10 @@ def test_what_compiled_code_does_not_import_leaves_it_alone(package):
 
 
 def test_a_stand_in_imports_its_module_with_the_first_use():
-    module = lazy("omg_cmdp.oracles.kernels.classes")
+    module = lazy("omg_cmdp.oracles.kernels.finite")
     assert "mix" not in vars(module)
-    assert module.mix is classes.mix
-    assert vars(module)["mix"] is classes.mix
+    assert module.mix is finite.mix
+    assert vars(module)["mix"] is finite.mix
 
 
 def scattered(arrays, rng):
@@ -103,7 +103,7 @@ def test_sums_that_may_be_reordered_have_the_same_bits_wherever_arrays_lie(funct
     found = set()
     for _ in range(300):
         weights, columns, mixed, centres, means = scattered(arrays, rng)
-        classes.mix(weights, columns, mixed)
-        classes.mean_square(weights[0], columns, centres, means)
+        finite.mix(weights, columns, mixed)
+        finite.mean_square(weights[0], columns, centres, means)
         found.add((mixed.tobytes(), means.tobytes()))
     assert len(found) == 1

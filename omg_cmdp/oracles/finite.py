@@ -28,7 +28,7 @@ from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import Smoothing
 from omg_cmdp.validation import FloatArray, frozen
 
-kernels = lazy("omg_cmdp.oracles.kernels.classes")
+kernels = lazy("omg_cmdp.oracles.kernels.finite")
 
 Charge = Callable[[FloatArray, Functions, Episode], None]
 """Adds the loss of each function in an episode to `losses` (N,)."""

@@ -30,7 +30,7 @@ from omg_cmdp.oracles.losses import Episode
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number
 
-kernels = lazy("omg_cmdp.oracles.kernels.classes")
+kernels = lazy("omg_cmdp.oracles.kernels.linear")
 
 
 class _Linear(Forecasters):
@@ -153,23 +153,11 @@ class LinearRewards(Frame[_Linear], RewardOracle):
         feature_norm: float = 1.0,
         weight_norm: float = 1.0,
     ) -> None:
+        if shared and features is None:
+            raise ValueError("`features` must be given if `shared`, got None")
+        chosen = Rate(rate, horizon, tempered=True)
         pairs = positive_integer("states", states), positive_integer("actions", actions)
-        super().__init__(
-            _Linear(
-                pairs,
-                linear_features(features, pairs, dimension, shared, feature_norm),
-                positive_number("ridge", ridge),
-                positive_number("weight_norm", weight_norm),
-                Rate(rate, horizon, tempered=True),
-            )
-        )
-
-
-def linear_features(
-    features: FeatureMap | None, pairs: tuple[int, int], dimension: int, shared: bool, norm: float
-) -> Features:
-    """Return features of shape (d,), or (S, A, d) if `shared`."""
-    size = positive_integer("dimension", dimension)
-    if shared and features is None:
-        raise ValueError("`features` must be given if `shared`, got None")
-    return Features(features, (*pairs, size) if shared else (size,), norm)
+        size = positive_integer("dimension", dimension)
+        inputs = Features(features, (*pairs, size) if shared else (size,), feature_norm)
+        norms = positive_number("ridge", ridge), positive_number("weight_norm", weight_norm)
+        super().__init__(_Linear(pairs, inputs, *norms, chosen))

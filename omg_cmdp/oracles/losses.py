@@ -20,7 +20,7 @@ from omg_cmdp.jit import lazy
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
 from omg_cmdp.validation import FloatArray, distributions, in_range
 
-kernels = lazy("omg_cmdp.oracles.kernels.classes")
+kernels = lazy("omg_cmdp.oracles.kernels.losses")
 
 IntArray = NDArray[np.int64]
 _INTEGERS, _REALS = np.dtype(np.int64), np.dtype(np.float64)

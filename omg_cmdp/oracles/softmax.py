@@ -45,7 +45,9 @@ class _Softmax(Forecasters):
         self.shape, self.features = base.shape, features
         self.ridge, self.weight_norm = ridge, weight_norm
         kernel = base.reshape(-1, base.shape[-1])
-        self.possible, self.offsets = (kernel > 0.0).astype(np.float64), log_kernel(kernel)
+        self.possible = (kernel > 0.0).astype(np.float64)
+        with np.errstate(divide="ignore"):
+            self.offsets = np.log(kernel)
         self.curvature = self._least_curvature(kernel[kernel > 0.0].min())
         norms = f"feature_norm {features.norm}, weight_norm {weight_norm}"
         self.settings = f"ridge {ridge}", norms, f"base {fingerprint(self.offsets)}"
@@ -179,9 +181,3 @@ def base_kernel(base: ArrayLike | None, states: int, actions: int) -> FloatArray
     one_of_shapes("base", kernel, shape)
     distributions("base", kernel)
     return kernel
-
-
-def log_kernel(kernel: FloatArray) -> FloatArray:
-    """Return log P, -inf where P is zero."""
-    with np.errstate(divide="ignore"):
-        return np.log(kernel)

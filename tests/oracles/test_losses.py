@@ -14,7 +14,7 @@ from omg_cmdp.oracles import (
     SoftmaxDynamics,
     StepwiseRewards,
 )
-from omg_cmdp.oracles.kernels import classes as compiled
+from omg_cmdp.oracles.kernels import losses as compiled
 from omg_cmdp.oracles.losses import LOG, SQUARE, exponential_weights, loss_of
 
 STATES, ACTIONS, HORIZON = 3, 2, 3

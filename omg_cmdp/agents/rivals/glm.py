@@ -58,7 +58,7 @@ from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number, probability, seed_number
 
 glm_kernels = lazy("omg_cmdp.agents.kernels.glm")
-kernels = lazy("omg_cmdp.oracles.kernels.classes")
+kernels = lazy("omg_cmdp.oracles.kernels.linear")
 
 
 class Widths(NamedTuple):

@@ -1,7 +1,4 @@
-"""The compiled loop of maximum likelihood for softmax dynamics.
-
-Like `kernels`, one file that calls nothing outside itself.
-"""
+"""The compiled loop of maximum likelihood for softmax dynamics."""
 
 import math
 

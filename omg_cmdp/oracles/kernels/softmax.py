@@ -1,7 +1,4 @@
-"""The compiled loops of the softmax oracle, for one episode: all its examples share the features z.
-
-Like `kernels`, one file that calls nothing outside itself.
-"""
+"""The compiled loops of the softmax oracle, for one episode: all its examples share the features z."""
 
 import math
 

@@ -35,7 +35,6 @@ from numpy.typing import ArrayLike
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.composite import Composite
-from omg_cmdp.oracles.features import FeatureMap
 from omg_cmdp.oracles.finite import Finite, charge_logs, charge_squares
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
 from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
@@ -191,7 +190,7 @@ class _LeastSquares(Fitted):
 class OfflineLinearRewards(Frame[_LeastSquares], RewardOracle):
     """Least squares for f(c, s, a) = ½ + θ(s, a)·z(c), or ½ + θ·z(c, s, a) if `shared`, clipped to [0, 1].
 
-    θ minimises Σ (½ + θ·z - r)² + ridge·‖θ‖². The arguments are those of `LinearRewards`.
+    θ minimises Σ (½ + θ·z - r)² + ridge·‖θ‖². The arguments are those of `LinearRewards`, without `rate`.
 
     >>> oracle = OfflineLinearRewards(states=1, actions=1, dimension=1, horizon=1, ridge=1e-9)
     >>> oracle.update([1.0], states=[0], actions=[0], rewards=[0.8])
@@ -202,30 +201,8 @@ class OfflineLinearRewards(Frame[_LeastSquares], RewardOracle):
 
     update, parameters, predict_with = learn_rewards, current_fit, predict_with_fit
 
-    def __init__(
-        self,
-        *,
-        states: int,
-        actions: int,
-        dimension: int,
-        horizon: int,
-        features: FeatureMap | None = None,
-        shared: bool = False,
-        ridge: float = 1.0,
-        feature_norm: float = 1.0,
-    ) -> None:
-        online = LinearRewards(
-            states=states,
-            actions=actions,
-            dimension=dimension,
-            horizon=horizon,
-            features=features,
-            shared=shared,
-            rate="realizable",
-            ridge=ridge,
-            feature_norm=feature_norm,
-        )
-        super().__init__(_LeastSquares(online))
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(_LeastSquares(LinearRewards(**arguments, rate="realizable")))
 
 
 def checked_fit(parameters: FloatArray, shape: tuple[int, ...]) -> FloatArray:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import lazy
 from omg_cmdp.oracles.base import DynamicsOracle
-from omg_cmdp.oracles.features import FeatureMap
 from omg_cmdp.oracles.frame import Frame, learn_transitions
 from omg_cmdp.oracles.losses import LOG, Episode
 from omg_cmdp.oracles.offline.fits import Fitted, checked_fit, current_fit, predict_with_fit
@@ -96,7 +94,7 @@ class _MaximumLikelihood(Fitted):
 class OfflineSoftmaxDynamics(Frame[_MaximumLikelihood], DynamicsOracle):
     """Maximum likelihood for P(s'|c, s, a) ∝ P₀(s'|s, a)·exp(w(s, a, s')·z(c)), with a ridge.
 
-    w minimises Σ -log P + (ridge/2)·‖w‖². The arguments are those of `SoftmaxDynamics`.
+    w minimises Σ -log P + (ridge/2)·‖w‖². The arguments are those of `SoftmaxDynamics`, without `rate`.
 
     >>> oracle = OfflineSoftmaxDynamics(states=2, actions=1, dimension=1, horizon=3, ridge=1e-6)
     >>> oracle.update([1.0], states=[0, 0, 0], actions=[0, 0, 0], next_states=[1, 0, 1])
@@ -106,27 +104,5 @@ class OfflineSoftmaxDynamics(Frame[_MaximumLikelihood], DynamicsOracle):
 
     update, parameters, predict_with = learn_transitions, current_fit, predict_with_fit
 
-    def __init__(
-        self,
-        *,
-        states: int,
-        actions: int,
-        dimension: int,
-        horizon: int,
-        features: FeatureMap | None = None,
-        base: ArrayLike | None = None,
-        ridge: float = 1.0,
-        feature_norm: float = 1.0,
-    ) -> None:
-        online = SoftmaxDynamics(
-            states=states,
-            actions=actions,
-            dimension=dimension,
-            horizon=horizon,
-            features=features,
-            base=base,
-            rate="realizable",
-            ridge=ridge,
-            feature_norm=feature_norm,
-        )
-        super().__init__(_MaximumLikelihood(online))
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(_MaximumLikelihood(SoftmaxDynamics(**arguments, rate="realizable")))

@@ -1,0 +1,96 @@
+"""The compiled loops of finite classes: one pass over a table (cells, N) whose rows are contiguous."""
+
+import math
+
+import numpy as np
+
+from omg_cmdp.jit import compiled, reduction
+from omg_cmdp.oracles.kernels.losses import exponential_weights
+
+
+@reduction
+def mix(weights, columns, mixed):
+    """Fill the product of `weights` (K, N), K <= 2, and `columns` (cells, N), in one pass over memory."""
+    first, last = weights[0], weights[-1]
+    for cell in range(len(columns)):
+        one = two = 0.0
+        for n in range(columns.shape[1]):
+            one += first[n] * columns[cell, n]
+            two += last[n] * columns[cell, n]
+        mixed[0, cell], mixed[-1, cell] = one, two
+
+
+@compiled
+def mix_class(losses, rates, columns, mixed):
+    """Fill the means (K, ...) of a class's `columns` (cells, N) under its posterior at each of `rates`."""
+    weights = np.empty((len(rates), len(losses)))
+    for k in range(len(rates)):
+        exponential_weights(losses, rates[k], weights[k])
+    mix(weights, columns, mixed.reshape(len(rates), -1))
+
+
+@compiled
+def substitute_class(losses, rates, exponentials, forecasts):
+    """Fill the substitution of a class at each of `rates`, from exp(-2f²) and then exp(-2(1-f)²), (2·cells, N)."""
+    mixed = np.empty((len(rates), len(exponentials)))
+    mix_class(losses, rates, exponentials, mixed)
+    tables, cells = forecasts.reshape(len(rates), -1), len(exponentials) // 2
+    for k in range(len(rates)):
+        for cell in range(cells):
+            forecast = 0.5 + 0.25 * math.log(mixed[k, cells + cell] / mixed[k, cell])
+            tables[k, cell] = min(max(forecast, 0.0), 1.0)
+
+
+@reduction
+def mean_square(weights, columns, centres, means):
+    """Fill Σ w·(f - centre)² of every row f of `columns` (cells, N)."""
+    for cell in range(len(columns)):
+        total = 0.0
+        for n in range(len(weights)):
+            total += weights[n] * (columns[cell, n] - centres[cell]) ** 2
+        means[cell] = total
+
+
+@compiled
+def expected_square(losses, rate, columns, prediction, divergence):
+    """Fill E(f - f̂)² under the posterior of a class at `rate`; `columns` (cells, N) hold its functions f."""
+    weights = np.empty(len(losses))
+    exponential_weights(losses, rate, weights)
+    mean_square(weights, columns, prediction.reshape(-1), divergence.reshape(-1))
+
+
+@compiled
+def expected_hellinger(losses, rate, roots, prediction, divergence):
+    """Fill 2 - 2·Σ √P̂·E√P over next states, for all pairs; `roots` (cells, N) hold the √P of a class."""
+    mixed = np.empty((1, len(roots)))
+    mix_class(losses, np.array([rate]), roots, mixed)
+    predicted, filled, states = prediction.reshape(-1), divergence.reshape(-1), prediction.shape[-1]
+    for pair in range(len(filled)):
+        affinity = 0.0
+        for cell in range(pair * states, (pair + 1) * states):
+            affinity += math.sqrt(predicted[cell]) * mixed[0, cell]
+        filled[pair] = 2.0 - 2.0 * affinity
+
+
+@compiled
+def charge_class_square(losses, columns, cells, rewards):
+    """Add to each function's loss its square loss at `cells`."""
+    for n in range(len(losses)):
+        for h in range(len(cells)):
+            losses[n] += (columns[cells[h], n] - rewards[h]) ** 2
+
+
+@compiled
+def charge_class_log(losses, columns, cells, kept, added, smallest):
+    """Add to each function's loss its log loss at `cells`, of kept·P + added.
+
+    Logarithms of products, not sums of logarithms; no product can underflow, since `smallest` is above 1e-151.
+    """
+    for n in range(len(losses)):
+        product = 1.0
+        for h in range(len(cells)):
+            product *= max(kept * columns[cells[h], n] + added[h], smallest)
+            if product < 1e-150:
+                losses[n] -= math.log(product)
+                product = 1.0
+        losses[n] -= math.log(product)
