@@ -1,9 +1,9 @@
-"""What every oracle promises, as checks that run on any oracle: ours, an adapted one, a third party's.
+"""The contract of oracles as checks that run on any oracle: ours, an adapted one, a third party's.
 
     from omg_cmdp.checks import check_oracle
     check_oracle(my_oracle, contexts=[...])
 
-Each check works on deep copies; the oracle given stays as it is.
+Each check works on deep copies; the oracle itself is not changed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from omg_cmdp.checks.adversary import OUTCOMES, VISITS, play
+from omg_cmdp.checks.challenges import OUTCOMES, VISITS, Challenge, challenge
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.losses import SQUARE, Loss, loss_of
 from omg_cmdp.validation import FloatArray
@@ -27,7 +27,7 @@ EPISODES = 12
 
 @dataclasses.dataclass(frozen=True)
 class Subject:
-    """An oracle under test, never changed itself, with contexts to show it."""
+    """An oracle under test, with contexts that it accepts. It is never changed: tests work on copies."""
 
     oracle: Any
     contexts: Sequence[Context]
@@ -67,8 +67,8 @@ class Subject:
 def check_oracle(oracle: Any, contexts: Sequence[Context] | None = None, *, horizon: int | None = None) -> None:
     """Raise AssertionError if `oracle` breaks a rule of the contract; the message says which.
 
-    `contexts` are some that the oracle accepts. Without them its attribute `contexts` is used, or else a few are
-    tried: 0, 1 and unit vectors. `horizon` is 5 if neither given nor an attribute of the oracle.
+    `contexts` are some that the oracle accepts; by default its attribute `contexts`, or what it accepts of 0, 1 and
+    unit vectors. `horizon` is by default that of the oracle, or 5.
 
     >>> from omg_cmdp.oracles import CountRewards
     >>> check_oracle(CountRewards(states=2, actions=2, horizon=3))
@@ -93,7 +93,7 @@ def check_predictions_are_valid(subject: Subject) -> None:
 
 
 def check_asking_changes_nothing(subject: Subject) -> None:
-    """`predict`, `uncertainty` and `regret_bound` are pure, and hand out arrays of their own."""
+    """`predict`, `uncertainty` and `regret_bound` are pure, and return fresh arrays."""
     oracle = subject.train(subject.fresh())
     before = _answers(subject, oracle)
     for context in subject.contexts:
@@ -102,11 +102,13 @@ def check_asking_changes_nothing(subject: Subject) -> None:
             answer.setflags(write=True)
             answer[...] = 0.123
     oracle.regret_bound(10, subject.horizon)
-    _require_equal(before, _answers(subject, oracle), "asking must change nothing, nor may writing to the answer")
+    _require_equal(
+        before, _answers(subject, oracle), "asking must change nothing, and neither must writing to the answer"
+    )
 
 
 def check_input_is_not_kept(subject: Subject) -> None:
-    """An oracle must not refer to the arrays that it was given."""
+    """The oracle keeps no reference to the arrays that it is given."""
     oracle, twin = subject.fresh(), subject.train(subject.fresh())
     for number in range(EPISODES):
         context, *arrays = subject.episode(number)
@@ -118,7 +120,7 @@ def check_input_is_not_kept(subject: Subject) -> None:
     _require_equal(_answers(subject, oracle), _answers(subject, twin), "`update` must keep no reference to its input")
 
 
-def check_lists_will_do(subject: Subject) -> None:
+def check_lists_are_accepted(subject: Subject) -> None:
     """Lists and small integer types teach the same as arrays."""
     oracle, twin = subject.fresh(), subject.train(subject.fresh())
     for number in range(EPISODES):
@@ -128,7 +130,7 @@ def check_lists_will_do(subject: Subject) -> None:
 
 
 def check_bad_input_is_refused(subject: Subject) -> None:
-    """ValueError, and nothing has changed."""
+    """Bad input raises a ValueError, and changes nothing."""
     oracle = subject.train(subject.fresh())
     before = _answers(subject, oracle)
     for what, arguments in _bad_updates(subject):
@@ -142,7 +144,7 @@ def check_bad_input_is_refused(subject: Subject) -> None:
 
 
 def check_state_survives(subject: Subject) -> None:
-    """A restored oracle continues to the bit. An oracle that cannot be saved says so by NotImplementedError."""
+    """An oracle that loads a state continues to the bit. One that cannot be saved raises NotImplementedError."""
     oracle, restored = subject.train(subject.fresh()), subject.fresh()
     try:
         state = oracle.state()
@@ -153,30 +155,30 @@ def check_state_survives(subject: Subject) -> None:
     restored.load_state(state)
     more = range(EPISODES, 2 * EPISODES)
     ours, theirs = _answers(subject, subject.train(oracle, more)), _answers(subject, subject.train(restored, more))
-    _require_equal(ours, theirs, "a restored oracle must continue to the bit")
+    _require_equal(ours, theirs, "an oracle that loads a state must continue to the bit")
     broken = dict(state)
     broken.pop(next(iter(broken)))
     _require_refusal("a state with a part missing", subject.fresh().load_state, (broken,))
 
 
 def check_account(subject: Subject) -> None:
-    """`loss` is the loss of the predictions made (nan: no account), and no class does better than its best function."""
+    """`loss` is the loss of the predictions made, or nan."""
     oracle = subject.fresh()
-    match = _match(subject, oracle, "noise", "all pairs")
+    loss = _challenged(subject, oracle, "noise", "all pairs").loss
     if not math.isnan(oracle.loss):
-        _require(math.isclose(oracle.loss, match.loss, rel_tol=1e-9, abs_tol=1e-9), "`loss` must be the loss incurred")
+        _require(math.isclose(oracle.loss, loss, rel_tol=1e-9, abs_tol=1e-9), "`loss` must be the loss incurred")
 
 
 def check_regret_bound(subject: Subject) -> None:
-    """The bound is a number that grows with the episodes, and no adversary gets beyond it."""
+    """The bound is a number that grows with the episodes, and no choice of outcomes makes the regret exceed it."""
     bounds = [subject.train(subject.fresh(), range(1)).regret_bound(t, subject.horizon) for t in (1, 10, 100, 10_000)]
     _require(all(bound >= 0.0 for bound in bounds), f"`regret_bound` must not be negative, got {bounds}")
     _require(bounds == sorted(bounds), f"`regret_bound` must grow with the episodes, got {bounds}")
     for outcomes in OUTCOMES:
         for visits in VISITS:
             oracle = subject.fresh()
-            match = _match(subject, oracle, outcomes, visits)
-            regret, bound = match.loss - oracle.best_loss(), oracle.regret_bound(EPISODES, subject.horizon)
+            loss = _challenged(subject, oracle, outcomes, visits).loss
+            regret, bound = loss - oracle.best_loss(), oracle.regret_bound(EPISODES, subject.horizon)
             _require(
                 not regret > bound + 1e-9, f"regret {regret:.6g} above its bound {bound:.6g} ({outcomes}, {visits})"
             )
@@ -186,7 +188,7 @@ ORACLE_CHECKS: tuple[Callable[[Subject], None], ...] = (
     check_predictions_are_valid,
     check_asking_changes_nothing,
     check_input_is_not_kept,
-    check_lists_will_do,
+    check_lists_are_accepted,
     check_bad_input_is_refused,
     check_state_survives,
     check_account,
@@ -194,8 +196,8 @@ ORACLE_CHECKS: tuple[Callable[[Subject], None], ...] = (
 )
 
 
-def _match(subject: Subject, oracle: Any, outcomes: str, visits: str) -> Any:
-    return play(
+def _challenged(subject: Subject, oracle: Any, outcomes: str, visits: str) -> Challenge:
+    return challenge(
         oracle,
         subject.contexts,
         episodes=EPISODES,
@@ -207,7 +209,7 @@ def _match(subject: Subject, oracle: Any, outcomes: str, visits: str) -> Any:
 
 
 def _answers(subject: Subject, oracle: Any) -> list[FloatArray]:
-    """Return all that an oracle can be asked."""
+    """Return what an oracle answers to everything that it can be asked."""
     asked = [method(context) for context in subject.contexts for method in (oracle.predict, oracle.uncertainty)]
     return [np.array(answer) for answer in (*asked, oracle.loss, oracle.best_loss())]
 
@@ -234,7 +236,7 @@ def _bad_updates(subject: Subject) -> list[tuple[str, tuple[Any, ...]]]:
 
 
 def _bad_contexts(subject: Subject) -> list[tuple[str, Context]]:
-    """Return contexts that no oracle for these can accept: only for vectors is that known."""
+    """Return contexts that an oracle for vectors must refuse; for labels none are known."""
     context = subject.contexts[0]
     if not isinstance(context, np.ndarray):
         return []

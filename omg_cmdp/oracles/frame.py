@@ -69,8 +69,8 @@ class Forecasters(abc.ABC):
         return math.inf
 
     def sample(self, prepared: Any, generator: np.random.Generator) -> FloatArray:
-        """Return a table drawn from the textbook's posterior."""
-        raise NotImplementedError("this oracle has no posterior to sample from")
+        """Return a table drawn from the textbook's posterior, if there is one."""
+        raise NotImplementedError
 
     def best_loss(self) -> float:
         """Return the loss of the best function in hindsight; nan where that cannot be computed."""
@@ -149,7 +149,10 @@ class Frame(Oracle, Generic[F]):
     @final
     def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
         """Return a table drawn from the textbook's posterior, shaped like `predict`."""
-        return self.forecasters.sample(self.forecasters.prepare(context), generator)
+        try:
+            return self.forecasters.sample(self.forecasters.prepare(context), generator)
+        except NotImplementedError:
+            return super().sample(context, generator)  # which says whose
 
     @final
     def best_loss(self) -> float:

@@ -1,4 +1,4 @@
-"""The two games: compiled loops against numpy, mixability, and episodes that are refused without a trace."""
+"""Square loss and log loss: compiled loops against numpy, mixability, and episodes that are refused without a trace."""
 
 import numpy as np
 import pytest
@@ -117,7 +117,7 @@ def test_an_episode_is_read_into_the_cells_of_a_flat_table(steps, rng):
 
 
 @pytest.mark.parametrize(
-    ("game", "shape", "place", "bad", "message"),
+    ("loss", "shape", "place", "bad", "message"),
     [
         (SQUARE, (4, 3), 0, 4, r"`states` must lie in 0\.\.3, got 4"),
         (SQUARE, (4, 3), 1, -1, r"`actions` must lie in 0\.\.2, got -1"),
@@ -128,11 +128,11 @@ def test_an_episode_is_read_into_the_cells_of_a_flat_table(steps, rng):
         (LOG, (4, 3, 4), 2, 4, r"`next_states` must lie in 0\.\.3, got 4"),
     ],
 )
-def test_what_is_out_of_range_is_named(game, shape, place, bad, message):
+def test_what_is_out_of_range_is_named(loss, shape, place, bad, message):
     episode = [np.zeros(6, dtype=np.int64), np.zeros(6, dtype=np.int64), np.zeros(6, type(bad))]
     episode[place][4] = bad
     with pytest.raises(ValueError, match=message):
-        game.read(shape, 6, *episode)
+        loss.read(shape, 6, *episode)
 
 
 def test_the_substitution_mixes_at_rate_two(rng):

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from omg_cmdp import oracles
-from omg_cmdp.checks.adversary import game_of
+from omg_cmdp.oracles.losses import loss_of
 from tests.oracles.catalogue import DIMENSION, SIZE, SUPPORT, VECTORS, each_oracle, shared_features
 from tests.oracles.test_state import fingerprint, taught
 
@@ -40,7 +40,7 @@ def test_samples_are_valid_tables_and_asking_changes_nothing(name, rng):
         before = fingerprint(oracle, contexts)
         for context in contexts:
             drawn = samples(oracle, context, rng, 5)
-            game_of(oracle).check_tables("sample", drawn)
+            loss_of(oracle).check_tables("sample", drawn)
             assert drawn.shape[1:] == oracle.predict(context).shape
             first, again = (oracle.sample(context, np.random.default_rng(7)) for _ in range(2))
             np.testing.assert_array_equal(first, again)
@@ -57,7 +57,7 @@ def test_uncertainty_is_the_mean_divergence_of_samples(name, rng):
     """u = E[(f - f̂)²], or E[D²(P, P̂)], over posterior draws: whatever rate made the prediction."""
     contexts, oracle = each_oracle(HORIZON)[name]
     taught(oracle, contexts, rng, 4)
-    divergences = game_of(oracle).divergence(samples(oracle, contexts[1], rng), oracle.predict(contexts[1]))
+    divergences = loss_of(oracle).divergence(samples(oracle, contexts[1], rng), oracle.predict(contexts[1]))
     error = divergences.std(axis=0) / np.sqrt(DRAWS)
     np.testing.assert_array_less(np.abs(divergences.mean(axis=0) - oracle.uncertainty(contexts[1])), 5.0 * error + 1e-9)
 
@@ -165,7 +165,7 @@ def test_softmax_samples_are_as_far_from_the_fit_as_uncertainty_says(name, rng):
     drawn = samples(oracle, VECTORS[1], rng)
     if base is not None:
         assert (drawn[:, ~SUPPORT] == 0.0).all()
-    divergences = game_of(oracle).divergence(drawn, oracle.predict(VECTORS[1]))
+    divergences = loss_of(oracle).divergence(drawn, oracle.predict(VECTORS[1]))
     np.testing.assert_allclose(divergences.mean(axis=0), oracle.uncertainty(VECTORS[1]), rtol=0.1)
 
 

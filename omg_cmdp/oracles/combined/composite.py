@@ -12,7 +12,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.frame import Forecasters
 from omg_cmdp.oracles.losses import Loss
-from omg_cmdp.persistence import State, joint_state, load_parts
+from omg_cmdp.persistence import State, all_or_nothing, joint_state, load_parts
 from omg_cmdp.validation import FloatArray
 
 
@@ -44,13 +44,9 @@ class Composite(Forecasters):
 
     def load_state(self, state: State) -> None:
         """Load the states of all oracles, or of none."""
-        before = super().state()
-        super().load_state(state)
-        try:
+        with all_or_nothing(*self.oracles):
             load_parts(state, self._parts())
-        except BaseException:
-            super().load_state(before)
-            raise
+            super().load_state(state)
 
     def _parts(self) -> dict[str, Oracle]:
         return {str(i): oracle for i, oracle in enumerate(self.oracles)}

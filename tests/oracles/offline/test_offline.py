@@ -302,8 +302,8 @@ def test_uncertainty_is_of_the_size_of_the_error(name, rng):
                 outcomes = (draws < table) * 1.0 if rewards else (table.cumsum(axis=1) < draws[:, None]).sum(axis=1)
                 oracle.update(context, states, actions, np.minimum(outcomes, STATES - 1))
             for context in VECTORS:
-                game = SQUARE if rewards else LOG
-                errors.append(game.divergence(table_of(truth, context, rewards), oracle.predict(context)).mean())
+                loss = SQUARE if rewards else LOG
+                errors.append(loss.divergence(table_of(truth, context, rewards), oracle.predict(context)).mean())
                 claims.append(oracle.uncertainty(context).mean())
         assert 1 / 3 < np.mean(claims) / np.mean(errors) < 3
 

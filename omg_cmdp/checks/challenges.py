@@ -1,4 +1,4 @@
-"""Nature as the adversary of an oracle: outcomes chosen against its frozen predictions."""
+"""Outcomes that are chosen against the frozen predictions of an oracle."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ OUTCOMES = ("against", "against in blocks", "correlated", "drifting", "alternati
 """How outcomes are chosen: see `_reward` and `_next_state`."""
 
 VISITS = ("one pair", "all pairs")
-"""Which pairs an episode visits: the first all the time, or random ones."""
+"""Which pairs an episode visits: always the first one, or random ones."""
 
 
 @dataclasses.dataclass(kw_only=True)
-class Match:
-    """What was played: every example, and the loss of the predictions that were made for it."""
+class Challenge:
+    """What an oracle was challenged with: every example, and the total loss of its predictions."""
 
     contexts: list[Context] = dataclasses.field(default_factory=list)
     states: list[NDArray[np.int64]] = dataclasses.field(default_factory=list)
@@ -33,7 +33,7 @@ class Match:
     loss: float = 0.0
 
 
-def play(
+def challenge(
     oracle: RewardOracle | DynamicsOracle,
     contexts: Sequence[Context],
     *,
@@ -42,17 +42,17 @@ def play(
     outcomes: str,
     visits: str,
     generator: np.random.Generator,
-) -> Match:
-    """Let `oracle` predict and learn for some episodes, contexts in turn, against the named adversary.
+) -> Challenge:
+    """Let `oracle` predict and learn for some episodes, contexts in turn, with outcomes and visits of these kinds.
 
     >>> from omg_cmdp.oracles import CountRewards
     >>> oracle = CountRewards(states=2, actions=2, horizon=5)
     >>> rng = np.random.default_rng(0)
-    >>> match = play(oracle, [0], episodes=99, horizon=5, outcomes="against", visits="one pair", generator=rng)
-    >>> match.loss - oracle.best_loss() <= oracle.regret_bound(episodes=99, horizon=5)
+    >>> record = challenge(oracle, [0], episodes=99, horizon=5, outcomes="against", visits="one pair", generator=rng)
+    >>> record.loss - oracle.best_loss() <= oracle.regret_bound(episodes=99, horizon=5)
     True
     """
-    loss, match = loss_of(oracle), Match()
+    loss, record = loss_of(oracle), Challenge()
     choose: Callable[..., Any] = _reward if loss is SQUARE else _next_state
     for t, context in zip(range(episodes), itertools.cycle(contexts), strict=False):
         table = oracle.predict(context)
@@ -67,12 +67,12 @@ def play(
             [choose(outcomes, f, t, t / episodes, coin, u) for f, u in zip(forecasts, noise, strict=True)]
         )
         oracle.update(context, states, actions, chosen)
-        match.contexts.append(context)
-        match.states.append(states)
-        match.actions.append(actions)
-        match.outcomes.append(chosen)
-        match.loss += sum(_loss(loss, f, outcome) for f, outcome in zip(forecasts, chosen, strict=True))
-    return match
+        record.contexts.append(context)
+        record.states.append(states)
+        record.actions.append(actions)
+        record.outcomes.append(chosen)
+        record.loss += sum(_loss(loss, f, outcome) for f, outcome in zip(forecasts, chosen, strict=True))
+    return record
 
 
 def _reward(strategy: str, forecast: float, t: int, progress: float, coin: float, noise: float) -> float:
