@@ -1,4 +1,4 @@
-"""Online regression oracles: least squares for rewards, log loss for dynamics, each with its theorem."""
+"""Online regression oracles: square loss for rewards, log loss for dynamics, each with its theorem."""
 
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.aggregate import AggregateDynamics, AggregateRewards

@@ -1,4 +1,4 @@
-"""What an oracle is: a model of all rewards, or of all transitions, that learns from one whole episode at a time."""
+"""The contract of oracles: online regressors of rewards, or of dynamics, that learn one whole episode at a time."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from omg_cmdp.validation import FloatArray
 
 
 class Oracle(abc.ABC):
-    """What both kinds have in common. Only the bound is required; the rest says "cannot" by default."""
+    """What both kinds share: an uncertainty and a bound are required, the rest is optional."""
 
     loss: float = math.nan
-    """The total loss of the predictions made so far; nan for an oracle that keeps no account."""
+    """The total loss of the predictions made so far; nan if the oracle does not keep it."""
 
     @abc.abstractmethod
     def uncertainty(self, context: Context) -> FloatArray:
@@ -26,10 +26,10 @@ class Oracle(abc.ABC):
 
     @abc.abstractmethod
     def regret_bound(self, episodes: int, horizon: int) -> float:
-        """Return a proven bound on loss minus best loss of the class, for any contexts and outcomes; or `math.inf`."""
+        """Return a bound on the loss minus the best loss, proven for any contexts and outcomes; or `math.inf`."""
 
     def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
-        """Return a table drawn from the textbook's posterior, shaped like `predict`."""
+        """Return a table drawn from the posterior, shaped like that of `predict`."""
         raise NotImplementedError(f"{type(self).__name__} has no posterior to sample from")
 
     def best_loss(self) -> float:
@@ -46,7 +46,7 @@ class Oracle(abc.ABC):
 
 
 class RewardOracle(Oracle):
-    """Online least squares: predicts mean rewards, is judged by Σ (f̂ - r)² over the steps of all episodes."""
+    """Online least squares: predicts mean rewards, and is judged by Σ (f̂ - r)² over the steps of all episodes."""
 
     @abc.abstractmethod
     def predict(self, context: Context) -> FloatArray:
@@ -58,7 +58,7 @@ class RewardOracle(Oracle):
 
 
 class DynamicsOracle(Oracle):
-    """Online maximum likelihood: predicts transitions, is judged by Σ -log P̂(s'|s,a) over the steps of all episodes."""
+    """Online maximum likelihood: predicts transitions, and is judged by Σ -log P̂(s'|s,a) over all steps."""
 
     @abc.abstractmethod
     def predict(self, context: Context) -> FloatArray:

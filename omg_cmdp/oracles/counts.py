@@ -163,7 +163,7 @@ def half_rise(a: FloatArray) -> FloatArray:
 
 @final
 class CountRewards(Frame[_Means], RewardOracle):
-    """Mean rewards of each pair, shrunk towards ½: context-free, or one table for each of `contexts`.
+    """Mean rewards of each pair, shrunk towards ½: one table for all contexts, or one for each of `contexts`.
 
     >>> oracle = CountRewards(states=1, actions=2, horizon=2, rate="realizable")
     >>> oracle.update("any", states=[0, 0], actions=[1, 1], rewards=[1.0, 1.0])

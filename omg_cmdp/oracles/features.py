@@ -13,7 +13,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.validation import FloatArray, positive_number
 
 FeatureMap = Callable[[Any], ArrayLike]
-"""context -> a vector (d,), or one for every pair, (S, A, d). A constant entry among them makes an intercept."""
+"""context -> a vector (d,), or one for every pair, (S, A, d). A constant entry is an intercept."""
 
 
 class Features:

@@ -1,4 +1,4 @@
-"""N known functions of the context, as tables: checked once per context, and kept for contexts that come again."""
+"""A class of N known functions of the context, as tables: checked once per context, and cached."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Predictions = Callable[[Any], ArrayLike] | Mapping[Any, ArrayLike]
 """context -> (N, S, A), or (N, S, A, S) for dynamics, or either with steps (N, H, S, A, ...)."""
 
 KEPT_BYTES = 2**27
-"""Tables of the contexts used last are kept up to this size in all, and always those of the last one."""
+"""The cache keeps the tables of the contexts used last, up to this size in all, and always those of the last one."""
 
 SHARE = 5
-"""A context may keep so many times the size of its tables, with all that is computed from them."""
+"""The tables of a context, and all that is computed from them, take at most this many times their size."""
 
 
 class Functions:
     """The tables of all N functions at one context, (N, ...), and what is computed from them once.
 
-    Columns are cells by functions, (cells, N): what is summed over the class, or updated for it, is contiguous.
+    Columns are (cells, N): sums over the class, and updates of it, run over contiguous memory.
     """
 
     def __init__(self, tables: FloatArray) -> None:
@@ -51,7 +51,7 @@ class Functions:
 
 
 class FunctionClass:
-    """`predictions`, a callable or a mapping, behind checks and a small memory."""
+    """`predictions`, a callable or a mapping, with checks and a small cache."""
 
     def __init__(self, predictions: Predictions, loss: Loss) -> None:
         if not callable(predictions) and not isinstance(predictions, Mapping):
@@ -73,7 +73,7 @@ class FunctionClass:
         return tuple(self._predictions) if isinstance(self._predictions, Mapping) else None
 
     def __call__(self, context: Context) -> Functions:
-        """Return the tables at `context`. The class is fixed: a context seen lately is not evaluated again."""
+        """Return the tables at `context`. The class never changes, so a recent context is not evaluated again."""
         key = context_key(context)
         functions = self._kept.get(key)
         if functions is not None:

@@ -55,11 +55,11 @@ class _Known(Forecasters):
         return np.zeros(self._loss.pairs(prediction.shape))
 
     def sample(self, functions: Functions, generator: np.random.Generator) -> FloatArray:
-        """Return the function: there is no other."""
+        """Return the only function."""
         return np.array(functions.tables[0])
 
     def best_loss(self) -> float:
-        """Return its own loss: there is no other function."""
+        """Return its own loss."""
         return self.account.loss
 
     def bound(self, episodes: int, horizon: int) -> float:

@@ -4,14 +4,14 @@ With A = τλI + Σ zzᵀ and b = Σ (r - ½)z over past examples, a forecaster 
 
     f̂(z) = ½ + zᵀ(A + τ·zzᵀ)⁻¹b = ½ + zᵀA⁻¹b/(1 + τ·zᵀA⁻¹z),  clipped to [0, 1]:
 
-ridge regression that expects its question to come τ times with the middling answer ½. τ = 1 is the textbook's, τ = H
+ridge regression with τ more examples, the question itself with the answer ½. τ = 1 is the textbook's, τ = H
 the proven one for frozen episodes. Regret against ‖u‖ <= B with ‖z‖ <= X, for G weight vectors (docs/oracles.md,
 Theorem 2):
 
     H·G·[λB² + (d/4)·log(1 + T·X²/(λdG))]
 
-What is kept is the root R of [[A, b], [bᵀ, Σ(r-½)²]] = RᵀR, updated by plane rotations, which lose no digits: a
-prediction costs one triangular solve, and the best loss in hindsight can be read off.
+The state is the root R of [[A, b], [bᵀ, Σ(r-½)²]] = RᵀR, updated by plane rotations, which lose no digits: a
+prediction costs one triangular solve, and the best loss in hindsight follows from R.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class LinearRewards(Frame[_Linear], RewardOracle):
     """f(c, s, a) = ½ + θ(s, a)·z(c), or with `shared` features ½ + θ·z(c, s, a).
 
     `features` maps a context to z, of shape (d,), or (S, A, d) if `shared`; without it the context is z itself.
-    `ridge` is λ, `feature_norm` X, `weight_norm` B: the last enters the bound and the comparator only.
+    `ridge` is λ, `feature_norm` X, `weight_norm` B, which only the bound and the comparator use.
 
     >>> oracle = LinearRewards(states=1, actions=2, dimension=2, horizon=1)
     >>> for _ in range(200):

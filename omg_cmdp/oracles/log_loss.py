@@ -3,7 +3,7 @@
 For a reward r in [0, 1] and a forecast f the loss is -r·log f - (1-r)·log(1-f). f^r·(1-f)^(1-r) is concave in f, so the
 mean of the class, weighted by exp(-loss), has a log loss at most log N above that of the best function, whatever the
 rewards; frozen for H steps, weights exp(-loss/H) and H·log N (as in docs/oracles.md, Theorem 1). Log loss punishes an
-error near 0 and 1 more than in the middle: that is what first-order regret bounds, as FastCB's, ask for.
+error near 0 and 1 more than in the middle, as first-order regret bounds such as FastCB's require.
 """
 
 from __future__ import annotations

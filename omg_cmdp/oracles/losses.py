@@ -1,4 +1,4 @@
-"""Square loss and log loss, with what makes them easy: both are *mixable*.
+"""Square loss and log loss, both of which are *mixable*.
 
 A loss ℓ is η-mixable if for all forecasts f_1..f_N and weights w there is one forecast f̂ with
 
@@ -26,7 +26,7 @@ IntArray = NDArray[np.int64]
 _INTEGERS, _REALS = np.dtype(np.int64), np.dtype(np.float64)
 
 SMALLEST_PROBABILITY = 1e-150
-"""Log loss is cut off here, at 345: a transition that a model excludes costs much, but the oracle goes on."""
+"""Log loss is cut off here, at 345: a transition that a forecast excludes costs much, but not everything."""
 
 
 class Episode(NamedTuple):
@@ -37,9 +37,9 @@ class Episode(NamedTuple):
     outcomes: NDArray[Any]
     """Rewards, or next states."""
     pairs: IntArray
-    """Where the examples are in a flattened table over (S, A) or (H, S, A)."""
+    """The places of the examples in a flattened table over (S, A) or (H, S, A)."""
     cells: IntArray
-    """Where they are in a flattened table of forecasts: the pair, and for transitions the next state."""
+    """Their places in a flattened table of forecasts: the pair, and for transitions the next state."""
 
 
 class Loss(abc.ABC):
@@ -52,7 +52,7 @@ class Loss(abc.ABC):
 
     @abc.abstractmethod
     def aggregate(self, losses: FloatArray, rate: float, forecasts: FloatArray) -> FloatArray:
-        """Return the forecast (...) that stands for K `forecasts` (K, ...) with weights ∝ exp(-rate·losses)."""
+        """Return one forecast (...) for K `forecasts` (K, ...) with weights ∝ exp(-rate·losses)."""
 
     @abc.abstractmethod
     def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Episode) -> float:
@@ -60,7 +60,7 @@ class Loss(abc.ABC):
 
     @abc.abstractmethod
     def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
-        """Return (..., S, A): what the agent pays for, (f* - f̂)² or D²(P*, P̂)."""
+        """Return (f* - f̂)² or D²(P*, P̂), (..., S, A)."""
 
     @abc.abstractmethod
     def check_tables(self, name: str, tables: FloatArray) -> None:
@@ -211,7 +211,7 @@ def _refuse(name: str, values: IntArray, count: int) -> None:
 
 
 def _vector(name: str, values: ArrayLike, length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return a fresh array, so that nothing refers to the caller's."""
+    """Return a checked copy: nothing refers to the caller's array."""
     if type(values) is np.ndarray and values.dtype == dtype and values.shape == (length,):
         return values.copy()
     try:

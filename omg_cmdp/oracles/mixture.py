@@ -1,6 +1,6 @@
 """Mixtures of kernels: known kernels with unknown weights, and unknown kernels with known weights.
 
-Both predict what is linear in unknown points of simplices, under log loss; each has two forecasters.
+Both predict something linear in unknown points of simplices, under log loss; each has two forecasters.
 
 *Proven*: follow the regularised leader with the log barrier (docs/oracles.md, Theorem 5). With r the gradient of the
 episode's log likelihood divided by H, w maximises Σ⟨r, w⟩ + (1/η)·Σ log w, no matter how small the probabilities. With
@@ -9,7 +9,7 @@ D coordinates for each of G groups, m <= 1 the share of an episode's steps that 
 
     H·G·[2DL + L·√(D(1 + T/G)) + 1.6·√(D·T/G)] + H
 
-*Practical*, no constant claimed: weighted least squares of the indicator of the next state, moved into the simplex.
+*Practical*, nothing proven: weighted least squares of the indicator of the next state, moved into the simplex.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from omg_cmdp.persistence import State, fingerprint
 from omg_cmdp.validation import BoolArray, FloatArray, positive_integer
 
 RAREST = 1e-6
-"""Least squares weighs a next state by one over its probability, or over this if it is smaller."""
+"""Least squares weighs a next state by one over its probability, or over this if that is larger."""
 
 
 class _Mixture(Forecasters):
@@ -153,7 +153,7 @@ class _Basis(Forecasters):
         return np.asarray((1.0 - share) * rows + share * self._uniform)
 
     def _leverages(self, weights: FloatArray) -> FloatArray:
-        """Return cᵀA⁻¹c: one over the number of examples that speak about this mixture."""
+        """Return cᵀA⁻¹c: one over the effective number of examples of this mixture."""
         return np.asarray((self._covariances @ weights) @ weights)
 
     def learn(self, weights: FloatArray, episode: Episode) -> None:

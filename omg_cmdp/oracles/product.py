@@ -1,4 +1,4 @@
-"""Product classes: another function of a finite class may be right in every state of every context.
+"""Product classes: in every state of every context, a different function of a finite class may be best.
 
 N functions in each of C contexts and S states make a class of N^{CS} functions, too many to list; but their losses add
 up over (context, state), so that Vovk's algorithm keeps N weights for each. Regret (docs/oracles.md, Theorem 1):

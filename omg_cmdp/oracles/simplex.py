@@ -30,7 +30,7 @@ def support_mask(support: ArrayLike | None, states: int, actions: int) -> BoolAr
 
 
 class Smoothing:
-    """P → (1-ν)·P + ν·uniform over the support: P̂ is never zero on a transition that can happen."""
+    """P → (1-ν)·P + ν·uniform over the support: no transition that can happen has probability zero."""
 
     def __init__(self, amount: float, support: ArrayLike | None) -> None:
         number = amount if isinstance(amount, (int, float)) else math.nan
@@ -64,7 +64,7 @@ class Smoothing:
         return f"smoothing {self.amount}{support}"
 
     def price(self, examples: int) -> float:
-        """Return what smoothing adds to the log loss of any kernel, at most."""
+        """Return the most that smoothing adds to the log loss of a kernel."""
         return -examples * math.log1p(-self.amount)
 
     def _target(self, shape: tuple[int, ...]) -> FloatArray:
@@ -79,8 +79,8 @@ def barrier_leader(gains: FloatArray, rate: FloatArray | float) -> FloatArray:
     """Return the maximiser of ⟨gains, w⟩ + (1/rate)·Σ log w over simplices along the last axis; 0 where a gain is -inf.
 
     w_i = 1/(rate·(μ - gain_i)), with μ such that they sum to one. Newton's method on 1/Σ(μ - gain)⁻¹ = 1/rate, which
-    is concave and increasing: from the left it climbs to the root without overshooting. Each simplex stops by itself,
-    so that its bits do not depend on the others.
+    is concave and increasing: from the left it climbs to the root without overshooting. Each simplex stops on
+    its own, so that its bits do not depend on the others.
 
     >>> barrier_leader(np.array([0.0, 0.0, -np.inf]), 0.5)
     array([0.5, 0.5, 0. ])
@@ -109,7 +109,7 @@ def barrier_bound(episodes: int, groups: int, coordinates: int) -> float:
 
 
 def simplex_least_squares(information: FloatArray, scores: FloatArray) -> FloatArray:
-    """Return roughly argmin ½wᵀMw - wᵀb over the simplex: drop negative coordinates and solve again for the rest.
+    """Return about argmin ½wᵀMw - wᵀb over the simplex: drop negative coordinates, and solve again for the rest.
 
     >>> simplex_least_squares(np.eye(3), np.array([0.8, 0.4, -0.9])).round(2)
     array([0.7, 0.3, 0. ])

@@ -2,8 +2,8 @@
 
 Two forecasters, for "realizable" and "proven"; "guarded" aggregates them.
 
-*Newton*, practical, no constant claimed: recursive regularised maximum likelihood. The past is summed up by a quadratic
-around the current weights, one (d, d) covariance for each next state; an episode's examples are fitted exactly against
+*Newton*, practical, nothing proven: recursive regularised maximum likelihood. A quadratic around the current weights
+stands for the past, with one (d, d) covariance for each next state; an episode's examples are fitted exactly against
 it, and their curvature p(1-p)·zzᵀ is added.
 
 *Online Newton step*, proven (docs/oracles.md, Theorem 4): for ‖W‖ <= B (Frobenius) and ‖z‖ <= X every probability is at
@@ -59,7 +59,7 @@ class _Softmax(Forecasters):
         self.step_inverses = np.zeros((groups, size, size)) + np.eye(size) / (self.horizon * step_ridge)
 
     def _least_curvature(self, rarest: float) -> float:
-        """Return κ; beyond e³⁰⁰ neither floats nor users have use for it."""
+        """Return κ; 1/κ beyond e³⁰⁰ is refused."""
         reach = self.weight_norm * self.features.norm
         if reach > 200.0:
             raise ValueError(f"`weight_norm` times `feature_norm` must be at most 200, got {reach:g}")
@@ -117,7 +117,7 @@ class _Softmax(Forecasters):
     def _logit_variances(self, row: FloatArray) -> FloatArray:
         """Return (S·A, S), each times (K-1)/K.
 
-        Adding one number to all logits of a pair changes nothing, which their independent covariances do not know.
+        Adding a constant to all logits of a pair changes nothing; independent covariances ignore this.
         """
         successors = self.possible.sum(axis=-1, keepdims=True)
         return np.asarray(((self.covariances @ row) @ row) * (1.0 - 1.0 / successors))
@@ -139,8 +139,8 @@ class SoftmaxDynamics(Frame[_Softmax], DynamicsOracle):
     """Transitions that are softmax in `features` of the context, with weights for each (s, a, s').
 
     `base` is a kernel P₀ (S, A, S) to tilt, uniform by default; where it is zero, no transition can happen.
-    `feature_norm` is X, `weight_norm` B, `ridge` the inverse prior variance of a weight in the Newton fit: choose it
-    smaller if weights may be large, or `uncertainty` is too small (4 times, for weights of three times 1/√ridge).
+    `feature_norm` is X, `weight_norm` B, `ridge` the inverse prior variance of a weight in the Newton fit: choose a
+    smaller one if weights may be large, else `uncertainty` is too small (4 times, for weights of three times 1/√ridge).
 
     >>> oracle = SoftmaxDynamics(states=2, actions=1, dimension=1, horizon=1)
     >>> for _ in range(300):

@@ -1,4 +1,4 @@
-"""Oracles made of foreign online learners; each package is imported with the first use of its adapters."""
+"""Oracles made of other packages' online learners; each package is imported with the first use of its adapters."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ class Ensemble(Forecasters):
         return self.account.episodes * self.horizon
 
     def prepare(self, context: Context) -> Asked:
-        """Ask all copies that have learned something. Two examples are enough for that: no copy misses both."""
+        """Ask all copies that have learned something: after two examples, all of them."""
         inputs = self._inputs(context, int(self.dimension) or None)
         tables = np.stack([self.tables.prior] * self.members)
         for m in np.flatnonzero(lessons(0, min(self.seen(), 2), self.members).any(axis=1)):
@@ -202,7 +202,7 @@ class Ensemble(Forecasters):
     def remember(self, examples: FloatArray) -> None:
         """Add the examples of an episode to the log."""
         seen = self.seen()
-        if seen + len(examples) > len(self._log):  # twice the room, so that an example costs the same however many
+        if seen + len(examples) > len(self._log):  # twice the room: an example costs the same however many there are
             room = np.empty((seen + len(examples), examples.shape[1]))
             self._log = np.concatenate([self._log[:seen].reshape(seen, examples.shape[1]), room])
         self._log[seen : seen + len(examples)] = examples

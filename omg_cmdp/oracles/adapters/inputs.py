@@ -48,7 +48,7 @@ class Inputs:
         if table.ndim != 3 or table.shape[:2] != self._admissible.shape or table.size == 0:
             wanted = "({}, {}, d)".format(*self._admissible.shape)
             raise ValueError(f"`features` must return shape {wanted}, got {table.shape} for `context` {context!r}")
-        # Of pairs that are never asked about, nothing need be known.
+        # The features of other pairs are never used.
         if not np.isfinite(table[self._admissible]).all():
             raise ValueError(f"`features` must be finite for every `context`, got nan or inf for {context!r}")
         return table

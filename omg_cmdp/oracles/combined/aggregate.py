@@ -1,7 +1,7 @@
-"""Several oracles of different kinds as one, so that nobody need choose the class: Vovk's algorithm over experts.
+"""Several oracles as one, so that nobody has to choose a class: Vovk's algorithm over experts.
 
 The aggregate's loss exceeds that of the best of K oracles by at most (H/η)·log K, frozen predictions included, for
-square loss η = 2 and for log loss η = 1. Oracles without a bound of their own, such as adapted ones, are welcome.
+square loss η = 2 and for log loss η = 1. Oracles without a bound of their own, such as adapters, may take part.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class _Aggregate(Composite):
         return np.asarray(np.tensordot(weights, experts + moved, axes=1))
 
     def _comparators(self) -> list[Any]:
-        """Return the oracles that have a bound, whose classes the aggregate is proven against; all, if none has."""
+        """Return the oracles that have a bound: the aggregate is proven against their classes. All, if none has one."""
         proven = [oracle for oracle in self.oracles if oracle.regret_bound(1, self.horizon) < math.inf]
         return proven or self.oracles
 
     def best_loss(self) -> float:
-        """Return the best loss of the classes that have a bound; nan if one of them cannot tell."""
+        """Return the best loss of the classes that have a bound; nan if one of them is not known."""
         return float(np.min([oracle.best_loss() for oracle in self._comparators()]))
 
     def bound(self, episodes: int, horizon: int) -> float:

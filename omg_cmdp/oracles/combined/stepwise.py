@@ -1,6 +1,6 @@
-"""Step-dependent models: one oracle per step, each of which sees one example an episode.
+"""Step-dependent tables: one oracle per step, each of which sees one example per episode.
 
-Tables become (H, S, A) or (H, S, A, S). Nothing is frozen any more, so that each oracle runs at the textbook's rate and
+Tables become (H, S, A) or (H, S, A, S). For one step nothing is frozen: each oracle runs at the textbook's rate, and
 the regret is the sum of H textbook bounds for T examples each: the same H·bound(T) as for one tempered oracle.
 """
 

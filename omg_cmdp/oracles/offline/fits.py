@@ -162,7 +162,7 @@ class Fitted(Composite):
         return np.asarray(self.online.uncertainty(context) + moved)
 
     def best_loss(self) -> float:
-        """Return what the online oracle says."""
+        """Return the best loss of the online oracle."""
         return float(self.online.best_loss())
 
 

@@ -19,7 +19,7 @@ likelihood_kernels = lazy("omg_cmdp.oracles.kernels.likelihood")
 
 
 class Examples:
-    """How often each pair led where: one line [pair, z, counts of the next states] for each (z, pair) seen."""
+    """Counts of next states: one line [pair, z, counts] for each (z, pair) seen."""
 
     def __init__(self, lines: FloatArray, dimension: int) -> None:
         self._table, self._used, self._dimension = lines, len(lines), dimension
@@ -34,7 +34,7 @@ class Examples:
         """Add the counts (S,) of an episode at features `row` (d,)."""
         place = self._places.setdefault(self._key(pair, row), self._used)
         if place == self._used:
-            if place == len(self._table):  # twice the room, so that a line costs the same however many there are
+            if place == len(self._table):  # twice the room: a line costs the same however many there are
                 self._table = np.concatenate([self._table, np.zeros((place + 16, self._table.shape[1]))])
             self._table[place] = 0.0
             self._table[place, : 1 + self._dimension] = [pair, *row]
