@@ -2,6 +2,7 @@
 
 import inspect
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,13 +15,19 @@ from omg_cmdp.oracles.base import Oracle
 from tests.oracles.catalogue import each_oracle
 
 ORACLES = each_oracle(4)
+PUBLIC = [getattr(oracles, name) for name in oracles.__all__]
+CLASSES = {kind for kind in PUBLIC if issubclass(kind, Oracle) and not inspect.isabstract(kind)}
 
 
 def test_every_oracle_is_in_the_catalogue():
-    public = [getattr(oracles, name) for name in oracles.__all__]
-    classes = {c for c in public if issubclass(c, Oracle) and not inspect.isabstract(c)}
-    assert len(classes) >= 20
-    assert classes == {type(oracle) for _, oracle in ORACLES.values()}
+    assert len(CLASSES) >= 20
+    assert {type(oracle) for _, oracle in ORACLES.values()} == CLASSES
+
+
+@pytest.mark.parametrize("name", sorted(kind.__name__ for kind in CLASSES))
+def test_every_oracle_is_on_its_page(name):
+    page = Path(__file__).parents[2] / "docs" / "oracles.md"
+    assert f"`{name}`" in page.read_text()
 
 
 @pytest.mark.parametrize("check", ORACLE_CHECKS, ids=lambda check: check.__name__)
