@@ -95,14 +95,12 @@ F = TypeVar("F", bound=Forecasters)
 
 
 class _Answer(NamedTuple):
-    """What was computed for a context."""
+    """What was computed for a context: the forecasts (K, ...) and their aggregate."""
 
     key: Hashable | None
     prepared: Any
     forecasts: FloatArray
-    """(K, ...)."""
     prediction: FloatArray
-    """Their aggregate."""
 
 
 class Frame(Oracle, Generic[F]):
@@ -111,19 +109,11 @@ class Frame(Oracle, Generic[F]):
     def __init__(self, forecasters: F) -> None:
         self.forecasters = forecasters
         self.horizon = forecasters.horizon
+        self.contexts = forecasters.contexts
+        self.rate = None if forecasters.rate is None else forecasters.rate.name
         self._loss = loss_of(self)
         self._guard_rate = self._loss.rate / self.horizon
         self._answered: _Answer | None = None
-
-    @property
-    def rate(self) -> str | None:
-        """One of `RATES`; None for an oracle without that choice."""
-        return self.forecasters.rate and self.forecasters.rate.name
-
-    @property
-    def contexts(self) -> tuple[Any, ...] | None:
-        """The contexts that can be asked about, if they are listed; None for any."""
-        return self.forecasters.contexts
 
     @property
     def episodes(self) -> int:

@@ -10,8 +10,7 @@ is 1-mixable, by the mean (Vovk 1990, 1998).
 
 from __future__ import annotations
 
-import abc
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,49 +41,15 @@ class Episode(NamedTuple):
     """Their places in a flattened table of forecasts: the pair, and for transitions the next state."""
 
 
-class Loss(abc.ABC):
-    """A mixable loss between tables of forecasts and the outcomes of an episode."""
-
-    rate: ClassVar[float]
-    """The largest η at which the loss is mixable."""
-    judges: ClassVar[type[Oracle]]
-    """The oracles that are judged by it."""
-
-    @abc.abstractmethod
-    def aggregate(self, losses: FloatArray, rate: float, forecasts: FloatArray) -> FloatArray:
-        """Return one forecast (...) for K `forecasts` (K, ...) with weights ∝ exp(-rate·losses)."""
-
-    @abc.abstractmethod
-    def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Episode) -> float:
-        """Add the loss of each of K `forecasts` in the episode to `losses`; return the loss of their aggregate."""
-
-    @abc.abstractmethod
-    def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
-        """Return (f* - f̂)² or D²(P*, P̂), (..., S, A)."""
-
-    @abc.abstractmethod
-    def check_tables(self, name: str, tables: FloatArray) -> None:
-        """Raise unless `tables` (N, ...) are tables that this loss can judge, stationary or step-dependent."""
-
-    @abc.abstractmethod
-    def pairs(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return (S, A) or (H, S, A) of a table of `shape`."""
-
-    @abc.abstractmethod
-    def read(
-        self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
-    ) -> Episode:
-        """Return the episode, checked against a table of `shape`."""
-
-
-class SquareLoss(Loss):
-    """ℓ(f, y) = (f - y)², both in [0, 1]."""
+class SquareLoss:
+    """ℓ(f, y) = (f - y)², both in [0, 1]. `rate` is the largest η at which it is mixable."""
 
     rate = 2.0
     judges = RewardOracle
+    """The oracles that are judged by it."""
 
     def aggregate(self, losses: FloatArray, rate: float, forecasts: FloatArray) -> FloatArray:
-        """Return the substitution.
+        """Return the substitution (...) of K `forecasts` (K, ...) with weights ∝ exp(-rate·losses).
 
         >>> SQUARE.aggregate(np.zeros(2), 2.0, np.array([[0.0, 0.3], [1.0, 0.3]])).round(12)
         array([0.5, 0.3])
@@ -96,13 +61,13 @@ class SquareLoss(Loss):
         return aggregate
 
     def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Episode) -> float:
-        """Charge Σ (f - r)²."""
+        """Add Σ (f - r)² of each of K `forecasts` in the episode to `losses`; return the loss of their aggregate."""
         tables = np.ascontiguousarray(forecasts)
         own: float = kernels.charge_square(losses, rate, tables, episode.cells, episode.outcomes)
         return own
 
     def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
-        """Return (f* - f̂)²."""
+        """Return (f* - f̂)², (..., S, A)."""
         return np.asarray((truth - forecast) ** 2)
 
     def check_tables(self, name: str, tables: FloatArray) -> None:
@@ -112,13 +77,13 @@ class SquareLoss(Loss):
         in_range(name, tables, 0.0, 1.0)
 
     def pairs(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape itself."""
+        """Return (S, A) or (H, S, A) of a table of `shape`: the shape itself."""
         return shape
 
     def read(
         self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
     ) -> Episode:
-        """Return the episode with rewards in [0, 1]."""
+        """Return the episode, checked against a table of `shape`, with rewards in [0, 1]."""
         visited, taken = _vector("states", states, horizon, _INTEGERS), _vector("actions", actions, horizon, _INTEGERS)
         earned, pairs = _vector("rewards", outcomes, horizon, _REALS), np.empty(horizon, dtype=_INTEGERS)
         if not kernels.read_rewards(visited, taken, earned, *_sizes(shape, horizon), pairs):
@@ -129,8 +94,8 @@ class SquareLoss(Loss):
         return Episode(visited, taken, earned, pairs, pairs)
 
 
-class LogLoss(Loss):
-    """ℓ(P, s') = -log P(s'), cut off at `SMALLEST_PROBABILITY`."""
+class LogLoss:
+    """ℓ(P, s') = -log P(s'), cut off at `SMALLEST_PROBABILITY`. It has the methods of `SquareLoss`."""
 
     rate = 1.0
     judges = DynamicsOracle
@@ -150,7 +115,7 @@ class LogLoss(Loss):
         return own
 
     def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
-        """Return D² = Σ (√P* - √P̂)² over next states."""
+        """Return D² = Σ (√P* - √P̂)² over next states, (..., S, A)."""
         return np.asarray(((np.sqrt(truth) - np.sqrt(forecast)) ** 2).sum(axis=-1))
 
     def check_tables(self, name: str, tables: FloatArray) -> None:
@@ -160,13 +125,13 @@ class LogLoss(Loss):
         distributions(name, tables)
 
     def pairs(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape without the next state."""
+        """Return (S, A) or (H, S, A) of a table of `shape`: without the next state."""
         return shape[:-1]
 
     def read(
         self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
     ) -> Episode:
-        """Return the episode with next states."""
+        """Return the episode, checked against a table of `shape`, with next states."""
         visited, taken = _vector("states", states, horizon, _INTEGERS), _vector("actions", actions, horizon, _INTEGERS)
         reached = _vector("next_states", outcomes, horizon, _INTEGERS)
         pairs, cells = np.empty(horizon, dtype=_INTEGERS), np.empty(horizon, dtype=_INTEGERS)
@@ -177,14 +142,16 @@ class LogLoss(Loss):
         return Episode(visited, taken, reached, pairs, cells)
 
 
+Loss = SquareLoss | LogLoss
 SQUARE, LOG = SquareLoss(), LogLoss()
 
 
 def loss_of(oracle: Oracle) -> Loss:
     """Return the loss by which an oracle is judged."""
-    for loss in (SQUARE, LOG):
-        if isinstance(oracle, loss.judges):
-            return loss
+    if isinstance(oracle, SQUARE.judges):
+        return SQUARE
+    if isinstance(oracle, LOG.judges):
+        return LOG
     raise ValueError(f"`oracle` must be a RewardOracle or a DynamicsOracle, got {type(oracle).__name__}")
 
 
