@@ -25,7 +25,7 @@ PAIRS = STATES * ACTIONS
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Data:
-    """One episode of H examples; what the peers are given is derived from it once."""
+    """One episode of H examples; the inputs of the peers are derived from it once."""
 
     context: Context
     states: NDArray[np.int64]
@@ -128,7 +128,7 @@ def stacked_dynamics() -> Learner:
 
 
 def _regressor(size: int) -> Any:
-    """Return a model that has seen an example, without which it would not predict."""
+    """Return a model that has seen an example: without one it does not predict."""
     return sklearn.SGDRegressor().partial_fit(np.zeros((1, size)), [0.5])
 
 

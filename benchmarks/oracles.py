@@ -33,7 +33,7 @@ Sides = dict[str, Callable[[], object]]
 
 @dataclasses.dataclass(frozen=True)
 class Ratio:
-    """How many times longer one side takes than the other, and what that has to be."""
+    """How many times longer one side takes than the other, and the target."""
 
     numerator: str
     denominator: str
@@ -146,7 +146,7 @@ def _contraction(weights: FloatArray, tables: FloatArray) -> Learner:
 
 
 def _sides(learners: dict[str, Learner], data: list[Data]) -> Sides:
-    """Let every learner see all the data once; whatever is computed from them beforehand is then computed."""
+    """Let every learner see all the data once, so that what can be computed beforehand is."""
     for learner, episode in itertools.product(learners.values(), data):
         learner(episode)
     return {name: _next_episode(learner, itertools.cycle(data)) for name, learner in learners.items()}

@@ -1,4 +1,4 @@
-"""Every oracle of the package keeps the contract, and whoever breaks a rule is caught."""
+"""Every oracle of the package keeps the contract, and a broken rule is caught."""
 
 import inspect
 import math
@@ -51,7 +51,7 @@ def test_contexts_are_found_without_help(oracle):
     check_oracle(oracle)
 
 
-def test_contexts_that_cannot_be_found_are_asked_for():
+def test_contexts_that_cannot_be_found_must_be_given():
     with pytest.raises(ValueError, match="`contexts` must be given"):
         check_oracle(FiniteRewards(lambda patient: patient["tables"], horizon=2))
 
@@ -143,7 +143,7 @@ class Negative(Mean):
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Mean) else "",
 )
-def test_whoever_breaks_a_rule_is_caught(oracle, rule):
+def test_a_broken_rule_is_caught(oracle, rule):
     with pytest.raises((AssertionError, ValueError), match=rule):
         check_oracle(oracle, [0, 1])
 

@@ -112,7 +112,7 @@ WORLDS = {
 }
 
 
-def play(rng, oracle, truth, contexts):
+def teach(rng, oracle, truth, contexts):
     """Teach the oracle; return the true error and the uncertainty, each averaged over contexts and pairs."""
     for _ in range(EPISODES):
         context = contexts[rng.integers(len(contexts))]
@@ -131,7 +131,7 @@ def play(rng, oracle, truth, contexts):
 
 @pytest.mark.parametrize(("world", "rate"), [(world, rate) for world, rates in WORLDS.items() for rate in rates])
 def test_the_uncertainty_is_the_size_of_the_error(world, rate, rng):
-    outcomes = np.array([play(rng, *world(rng, rate)) for _ in range(REPETITIONS)])
+    outcomes = np.array([teach(rng, *world(rng, rate)) for _ in range(REPETITIONS)])
     error, claimed = outcomes.mean(axis=0)
     doubt = outcomes.std(axis=0)[0] / math.sqrt(REPETITIONS) / error
     sizes = f"error {error:.1e} (±{doubt:.0%}), uncertainty {claimed:.1e}"

@@ -150,7 +150,7 @@ def test_one_pair_alone_attains_its_own_vertex():
 
 
 def test_no_other_sequence_is_worse_than_the_vertex(rng):
-    """And with a smaller prior one is, so that none is claimed below ½."""
+    """With a smaller prior one is: for α < ½ nothing is proven."""
     for alpha in (0.5, 1.0):
         for _ in range(50):
             oracle = CountDynamics(states=3, actions=1, horizon=1, prior=alpha)
@@ -192,7 +192,7 @@ def test_a_support_excludes_and_an_empty_one_is_refused():
 
 
 @pytest.mark.parametrize("kind", [CountRewards, CountDynamics])
-def test_contexts_have_tables_of_their_own_and_strangers_are_refused(kind, rng):
+def test_contexts_have_their_own_tables_and_others_are_refused(kind, rng):
     oracle = kind(**SIZE, horizon=HORIZON, contexts=["a", "b", 3])
     taught(oracle, rng, contexts=("a",))
     before = {context: oracle.predict(context) for context in ("a", "b", 3)}

@@ -1,4 +1,4 @@
-"""Finite classes: Bayes by hand, symmetries, smoothing, the memory of contexts, bounds."""
+"""Finite classes: Bayes by hand, symmetries, smoothing, the cache of contexts, bounds."""
 
 import math
 
@@ -182,7 +182,7 @@ def test_forgotten_contexts_are_evaluated_again(kind, rng, monkeypatch):
 
 
 @BOTH
-def test_the_memory_of_contexts_is_bounded(kind, rng, monkeypatch):
+def test_the_cache_of_contexts_is_bounded(kind, rng, monkeypatch):
     oracle = crowded(rng, kind, monkeypatch)[0]
     kept = oracle.forecasters.functions._kept.values()
     held = sum(v.nbytes for f in kept for v in vars(f).values() if isinstance(v, np.ndarray) and v.base is None)
@@ -210,7 +210,7 @@ def test_smoothing_stays_in_the_support(rng):
         FiniteDynamics(lambda _: kernels, horizon=1, smoothing=0.1, support=support[:2, :, :2]).predict("a")
 
 
-def test_what_all_functions_exclude_costs_much_and_breaks_nothing(rng):
+def test_a_transition_that_all_functions_exclude_costs_much(rng):
     kernels = np.broadcast_to(np.eye(1, STATES), (3, STATES, ACTIONS, STATES))
     for rate in RATES:
         oracle = FiniteDynamics(lambda _: kernels, horizon=HORIZON, rate=rate)

@@ -188,7 +188,7 @@ def test_long_features_are_refused():
         LinearRewards(**SIZE, dimension=1, horizon=1, shared=True)
 
 
-def test_features_so_long_that_their_square_overflows_are_refused_too():
+def test_features_whose_square_overflows_are_refused():
     oracle = LinearRewards(**SIZE, dimension=2, horizon=1)
     with pytest.raises(ValueError, match="`feature_norm`"):
         oracle.predict([1e200, 0.0])

@@ -1,4 +1,4 @@
-"""Square loss and log loss: compiled loops against numpy, mixability, and episodes that are refused without a trace."""
+"""Square loss and log loss: compiled loops against numpy, mixability, and bad episodes."""
 
 import numpy as np
 import pytest
@@ -146,7 +146,7 @@ def test_the_substitution_mixes_at_rate_two(rng):
 
 
 def test_no_forecast_mixes_at_a_larger_rate(rng):
-    """At η = 2.5 some experts leave no forecast: so the test above could fail."""
+    """At η = 2.5 there are experts without such a forecast: the test above can fail."""
     worst = 0.0
     for _ in range(2000):
         weights, forecasts = random_experts(rng)
@@ -241,7 +241,7 @@ BAD["rewards"] = not_rewards
 @pytest.mark.parametrize("name", ORACLES)
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
 @given(data=st.data())
-def test_malformed_episodes_are_refused_and_leave_no_trace(name, argument, data):
+def test_malformed_episodes_are_refused_and_change_nothing(name, argument, data):
     oracle, outcomes = TRAINED[name], "rewards" if name.endswith("Rewards") else "next_states"
     argument = outcomes if argument == "outcomes" else argument
     episode = {"states": [0, 1, 2], "actions": [0, 1, 0], outcomes: [0, 1, 0]}
@@ -256,8 +256,8 @@ def strided(values):
 
 
 @pytest.mark.parametrize("name", ORACLES)
-def test_well_formed_episodes_are_taken_in_any_dress(name):
-    """And are not remembered by reference."""
+def test_well_formed_episodes_are_accepted_in_any_form(name):
+    """And no reference to them is kept."""
     predictions = []
     for dress in (list, tuple, np.array, lambda values: np.array(values, dtype=np.uint8), strided):
         oracle = trained(ORACLES[name]())

@@ -1,4 +1,4 @@
-"""Posterior samples: valid tables, of the law that is claimed, and as far from the prediction as `uncertainty` says."""
+"""Posterior samples: valid tables, of the stated law, and as far from the prediction as `uncertainty` says."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ EXACT = ("finite", "product", "counts", "step-dependent")
 
 @pytest.mark.parametrize("name", [name for name in SAMPLED if any(kind in name for kind in EXACT)])
 def test_uncertainty_is_the_mean_divergence_of_samples(name, rng):
-    """u = E[(f - f̂)²], or E[D²(P, P̂)], over posterior draws: whatever rate made the prediction."""
+    """u = E[(f - f̂)²], or E[D²(P, P̂)], over posterior draws, at any rate."""
     contexts, oracle = each_oracle(HORIZON)[name]
     taught(oracle, contexts, rng, 4)
     divergences = loss_of(oracle).divergence(samples(oracle, contexts[1], rng), oracle.predict(contexts[1]))
@@ -85,7 +85,7 @@ def test_counted_transitions_are_dirichlet(rng):
 
 @pytest.mark.parametrize("prior", [1e-6, 1e-3, 1e3])
 def test_extreme_priors_do_not_underflow(prior, rng):
-    """For α → 0 a row is one of the corners, each as often; for α → ∞ it is the uniform one."""
+    """For α → 0 a row is one of the corners, each equally often; for α → ∞ it is uniform."""
     oracle = oracles.CountDynamics(states=3, actions=1, horizon=1, prior=prior)
     drawn = samples(oracle, "c", rng, 900)[:, 0, 0]
     np.testing.assert_allclose(drawn.sum(axis=-1), 1.0)

@@ -150,7 +150,7 @@ def test_the_projection_is_nearest_in_its_norm(radius, rng):
 
 
 def test_the_weights_of_the_step_stay_centred_and_in_the_ball(rng):
-    """Also on the ball's surface, to where the same next state again and again drives them."""
+    """Also on the surface of the ball, where one next state, again and again, drives them."""
     base = np.full((STATES, ACTIONS, STATES), 0.25)
     base[:, 1] = [0.0, 0.3, 0.3, 0.4]
     oracle = SoftmaxDynamics(**SIZE, horizon=HORIZON, weight_norm=0.2, base=base)

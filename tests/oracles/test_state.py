@@ -1,4 +1,4 @@
-"""Saving and restoring: through a file, to the bit; and what is refused."""
+"""States: through a file, to the bit; and what is refused."""
 
 import functools
 import zipfile
@@ -45,7 +45,7 @@ def build(name, horizon=HORIZON):
 
 
 @EVERY
-def test_a_restored_oracle_goes_on_to_the_bit(name, seed, tmp_path):
+def test_a_restored_oracle_continues_to_the_bit(name, seed, tmp_path):
     (contexts, oracle), (_, other) = build(name), build(name)
     taught(oracle, contexts, np.random.default_rng(seed))
     state = oracle.state()
@@ -204,7 +204,7 @@ def test_states_of_another_number_of_functions_are_refused(kind, rng):
 
 
 @pytest.mark.parametrize("name", ["aggregate rewards", "aggregate dynamics", "stepwise rewards", "stepwise dynamics"])
-def test_a_damaged_file_restores_nothing(name, rng, tmp_path):
+def test_a_damaged_file_changes_nothing(name, rng, tmp_path):
     contexts, oracle = build(name)
     taught(oracle, contexts, rng)
     path, before = tmp_path / "state.npz", fingerprint(oracle, contexts)

@@ -31,7 +31,7 @@ def river_oracle(kind, **options):
 
 def torch_oracle(kind, optimizer=None, dropout=0.0, **options):
     torch = pytest.importorskip("torch")
-    torch.set_num_threads(1)  # two workers with all threads each would mostly wait for one another
+    torch.set_num_threads(1)  # two workers with all threads each would wait for one another
     with torch.random.fork_rng():
         torch.manual_seed(0)
         outputs = 1 if kind == "Rewards" else STATES

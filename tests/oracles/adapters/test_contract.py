@@ -72,7 +72,7 @@ def test_masks_are_respected(package, kind, members, rng):
     support[0, :, 2] = support[1, 0, 1:] = False
 
     def features(context):
-        # Nothing is said of inadmissible pairs: a model that is asked about them would answer nan.
+        # Inadmissible pairs have no features: a model that is asked about them would answer nan.
         inputs = np.full((STATES, ACTIONS, INPUTS), np.nan)
         inputs[admissible] = np.concatenate([np.tile(context, (4, 1)), np.eye(4, INPUTS - DIMENSION)], axis=1)
         return inputs

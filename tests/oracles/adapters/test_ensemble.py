@@ -23,7 +23,7 @@ def test_every_copy_misses_its_share_of_every_step(members, period):
 def test_lessons_do_not_depend_on_how_episodes_cut_them():
     whole = lessons(0, 60, 4)
     np.testing.assert_array_equal(np.concatenate([lessons(7 * t, 7, 4) for t in range(8)], axis=1), whole[:, :56])
-    # By this, each copy but the first has learned something after one example, and all after two.
+    # After one example all copies but one have learned something, after two all have.
     for members in range(2, 50):
         assert lessons(0, 1, members).any(axis=1).sum() == members - 1
         assert lessons(0, 2, members).any(axis=1).all()

@@ -1,4 +1,4 @@
-"""What the adapters of scikit-learn, River and PyTorch do each on its own."""
+"""What is special about the adapters of scikit-learn, River and PyTorch."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from tests.oracles.adapters.catalogue import (
     train,
 )
 
-# Of scikit-learn.
+# scikit-learn
 
 
 def test_a_copy_that_gives_up_midway_is_undone(rng):
@@ -65,9 +65,9 @@ def test_sklearn_models_are_copied_and_seeded():
 @pytest.mark.parametrize(
     ("answer", "row"),
     [
-        ([1e-6, 3e-6, 1.0], [0.25, 0.75, 0.0]),  # what it says, given that the third cannot happen
-        ([0.0, 0.0, 1.0], [0.5, 0.5, 0.0]),  # nothing about what can happen
-        ([0.0, 1.0, 0.0], [0.01 / 1.01, 1.0 / 1.01, 0.0]),  # more than the floor allows
+        ([1e-6, 3e-6, 1.0], [0.25, 0.75, 0.0]),  # the third cannot happen: its answer, conditional on that
+        ([0.0, 0.0, 1.0], [0.5, 0.5, 0.0]),  # no mass on what can happen
+        ([0.0, 1.0, 0.0], [0.01 / 1.01, 1.0 / 1.01, 0.0]),  # below the floor
     ],
 )
 def test_answers_are_cut_to_the_support_and_the_floor(answer, row):
@@ -86,7 +86,7 @@ def test_answers_are_cut_to_the_support_and_the_floor(answer, row):
     np.testing.assert_allclose(oracle.predict([0.0]), np.broadcast_to(row, (3, 1, 3)), rtol=1e-12)
 
 
-# Of River.
+# River
 
 
 def test_river_pipelines_and_random_forests_are_replayed_to_the_bit(rng):
@@ -127,7 +127,7 @@ def test_a_model_that_diverges_is_named(rng):
         train(oracle, rng, "Rewards", 30)
 
 
-# Of PyTorch.
+# PyTorch
 
 
 @pytest.mark.slow
@@ -178,7 +178,7 @@ def test_buffers_are_restored_and_a_module_that_gives_up_is_undone(rng):
     assert_same_state(oracle.state(), other.state())
     assert "member1/module/0.running_mean" in oracle.state()
     np.testing.assert_array_equal(oracle.predict([0.5, 0.5]), other.predict([0.5, 0.5]))
-    # One example has no variance: the first copy sees none of a first episode of length 1, and the second gives up.
+    # One example has no variance: in an episode of length 1 the first copy sees nothing, and the second gives up.
     short = fresh(1)
     before = short.state()
     with pytest.raises(ValueError, match="more than 1 value"):

@@ -20,7 +20,7 @@ def test_a_restored_oracle_continues_to_the_bit(package, kind, rng, tmp_path):
     for episodes in (0, 1, 20):
         oracle = train(build(package, kind), rng, kind, episodes)
         np.savez(tmp_path / "state.npz", **oracle.state())
-        other = train(build(package, kind), rng, kind, 2)  # what it has learned gives way
+        other = train(build(package, kind), rng, kind, 2)  # which is replaced
         with np.load(tmp_path / "state.npz", allow_pickle=False) as state:
             other.load_state(state)
         for _ in range(5):

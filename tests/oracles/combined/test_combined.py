@@ -69,7 +69,7 @@ def extremes(rewards):
 
 
 @pytest.mark.parametrize("rewards", [True, False])
-def test_an_aggregate_is_almost_its_best_expert_whatever_happens(rewards, rng):
+def test_an_aggregate_is_almost_as_good_as_its_best_expert(rewards, rng):
     known, counts = (KnownRewards, CountRewards) if rewards else (KnownDynamics, CountDynamics)
     aggregate, eta = (AggregateRewards, 2.0) if rewards else (AggregateDynamics, 1.0)
     for extra in (0, 3):
@@ -93,8 +93,8 @@ def test_an_aggregate_is_almost_its_best_expert_whatever_happens(rewards, rng):
 
 
 @pytest.mark.parametrize("rewards", [True, False])
-def test_at_the_rate_of_the_textbook_the_same_adversary_wins(rewards):
-    """So that the test above can fail."""
+def test_at_the_textbook_rate_the_same_outcomes_exceed_the_bound(rewards):
+    """The test above can fail."""
     kind = FiniteRewards if rewards else FiniteDynamics
     oracle = kind(lambda _: np.array(extremes(rewards)), horizon=HORIZON, rate="realizable")
     for _ in range(200):
@@ -117,7 +117,7 @@ def test_an_aggregate_of_one_is_that_one(rewards, seed):
 
 
 @pytest.mark.parametrize("rewards", [True, False])
-def test_stepwise_is_a_row_of_oracles_fed_by_hand(rewards, rng):
+def test_stepwise_is_one_oracle_for_each_step(rewards, rng):
     kind, stepwise = (FiniteRewards, StepwiseRewards) if rewards else (FiniteDynamics, StepwiseDynamics)
     tables = random_table(rng, rewards, 2, 4)
     tell = lambda context: tables[int(context[1] < 0.0)]  # noqa: E731
@@ -157,7 +157,7 @@ def test_known_functions_have_no_uncertainty(rewards, lead, rng):
 
 
 def nested():
-    """An aggregate of stepwise oracles, one of them a row of aggregates, and a known table."""
+    """An aggregate of stepwise oracles, one of them made of aggregates, and a known table."""
     tables = np.random.default_rng(0).random((4, STATES, ACTIONS))
     counts = StepwiseRewards([CountRewards(**SIZE, horizon=1) for _ in range(HORIZON)])
     pairs = [
@@ -185,7 +185,7 @@ def test_nested_combinations_learn_and_account(rng):
     assert oracle.loss - oracle.best_loss() <= oracle.regret_bound(60, HORIZON)
     assert (
         oracle.forecasters.oracles[1].loss < oracle.forecasters.oracles[2].loss
-    )  # the linear ones know better than the table
+    )  # the linear ones fit better than the table
 
 
 def test_parts_that_do_not_fit_are_refused():
@@ -210,7 +210,7 @@ def test_parts_that_do_not_fit_are_refused():
             oracle.predict(0)
 
 
-def test_tables_that_already_have_steps_are_refused_in_a_row():
+def test_stepwise_oracles_refuse_tables_that_already_have_steps():
     oracle = StepwiseRewards([KnownRewards(np.full((1, STATES, ACTIONS), 0.5), horizon=1) for _ in range(2)])
     with pytest.raises(ValueError, match="`oracles`"):
         oracle.update(0, [0, 0], [0, 0], [0.0, 0.0])
@@ -240,7 +240,7 @@ MAKERS = {
 
 @pytest.mark.parametrize("place", ["part", "account"])
 @pytest.mark.parametrize("name", MAKERS)
-def test_a_broken_state_restores_nothing(name, place, rng):
+def test_a_broken_state_changes_nothing(name, place, rng):
     oracle, other = taught(MAKERS[name](), rng, True), taught(MAKERS[name](), rng, True, 9)
     good, before = other.state(), fingerprint(oracle)
     keys = [key for key in good if ("/" in key) == (place == "part")]

@@ -57,7 +57,7 @@ def test_a_kept_fit_predicts_what_was_predicted_then(name, rng):
 
 @each_offline
 def test_the_order_of_the_episodes_does_not_matter(name, rng):
-    """The risk is a sum: refits one by one, from wherever the last one was, end where any other order ends."""
+    """The risk is a sum: refits one by one, from wherever the last one was, give the same in any order."""
     contexts, build = OFFLINE[name]
     episodes = random_episodes(rng, build(HORIZON), contexts, 40)
     forward, backward = taught(build(HORIZON), episodes), taught(build(HORIZON), episodes[::-1])
@@ -84,7 +84,7 @@ def test_fits_of_another_shape_are_refused(name):
 
 
 @each_offline
-def test_no_bound_is_claimed(name):
+def test_nothing_is_proven(name):
     assert OFFLINE[name][1](HORIZON).regret_bound(100, HORIZON) == math.inf
 
 
@@ -118,18 +118,18 @@ def test_the_fit_has_the_smallest_loss_of_the_class(name, rng):
         assert oracle.best_loss() == pytest.approx(min(losses))
 
 
-def test_of_equals_the_first_is_taken():
+def test_the_first_of_equals_is_chosen():
     tables = np.array([0.9, 0.25, 0.75, 0.25])[:, None, None]
     oracle = OfflineFiniteRewards(lambda _: tables, horizon=1)
     assert oracle.predict("any") == 0.9
-    oracle.update("any", [0], [0], [0.5])  # the last three are as far away
+    oracle.update("any", [0], [0], [0.5])  # the last three are equally far away
     assert oracle.parameters() == [1.0]
     oracle.update("any", [0], [0], [0.51])
     assert oracle.parameters() == [2.0]
 
 
 @pytest.mark.parametrize("number", [-1.0, 0.5, 16.0, math.nan])
-def test_numbers_of_no_function_are_refused(number):
+def test_a_fit_that_is_no_function_is_refused(number):
     with pytest.raises(ValueError, match="`parameters`"):
         OfflineFiniteRewards(REWARDS, horizon=1).predict_with(np.array([number]), LABELS[0])
 
@@ -165,10 +165,10 @@ def test_in_sample_errors_obey_the_theorem(choice, rng):
         mean, row = tables[context, 0, state, action], kernels[context, 0, state, action]
         rewards.update(context, [state], [action], [float(rng.random() < mean)])
         dynamics.update(context, [state], [action], [int(rng.choice(STATES, p=row))])
-    assert largest > 0.05 * bound  # it was not for nothing
+    assert largest > 0.05 * bound  # so that the test can fail
 
 
-def test_the_leader_can_be_led_astray():
+def test_outcomes_against_the_leader_make_its_regret_linear():
     """Why there is no bound: outcomes against the leader make the regret linear, where Vovk's is at most ½·log 2."""
     oracle = OfflineFiniteRewards(lambda _: np.array([[[0.0]], [[1.0]]]), horizon=1)
     for _ in range(100):
@@ -207,7 +207,7 @@ def test_linear_weights_solve_the_normal_equations(rng):
 
 
 def test_with_next_to_no_ridge_it_is_least_squares(rng):
-    """On data without noise the truth is found, on contexts that were never seen, too."""
+    """On data without noise the truth is found, for unseen contexts too."""
     truth = rng.uniform(-0.25, 0.25, (STATES, ACTIONS, DIMENSION))
     oracle = OfflineLinearRewards(**SIZE, dimension=DIMENSION, horizon=HORIZON, ridge=1e-12)
     for _ in range(60):
