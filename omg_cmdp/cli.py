@@ -152,8 +152,8 @@ def audit(
         for each in audits(load(directory), episodes=episodes, choose=lambda name: runs in name):
             done.append(each)
             if not as_json:
-                told = f"{each.task.name}: played again, {SAME if each.as_logged else OTHER}"
-                console.print(told, markup=False, highlight=False, soft_wrap=True)
+                text = f"{each.task.name}: played again, {SAME if each.as_logged else OTHER}"
+                console.print(text, markup=False, highlight=False, soft_wrap=True)
     if as_json:
         rows = {each.task.name: [dataclasses.asdict(row) for row in each.rows] for each in done}
         typer.echo(

@@ -159,25 +159,25 @@ def model_errors(scenario: Scenario) -> Figure | None:
     wrong = [name for name, (_, values) in sums.items() if values.max() > NO_REGRET]
     if not wrong:
         return None
-    told = []
+    text = []
     with canvas(len(wrong), height=HEIGHT * (0.4 + 0.45 * len(wrong))) as (drawn, axes):
         for part, name in zip(axes, wrong, strict=True):
             (episodes, values), (label, words) = sums[name], ERRORS[name]
             shown, mean = thinned(len(episodes), geometric=True), values.mean(axis=0)
             look = looks(scenario.everyone)[focus].line(len(shown))
             part.plot(episodes[shown], mean[shown], label=f"errors of {focus}, summed", **look)
-            told.append(f"{number(mean[-1])} in {words}")
+            text.append(f"{number(mean[-1])} in {words}")
             if theory is not None:
                 allowed = getattr(theory, name)
                 part.axhline(allowed, label="allowed by bound", **ALLOWED)
-                told[-1] += f" (allowed: {number(allowed)})"
+                text[-1] += f" (allowed: {number(allowed)})"
             part.set_ylabel(label)
             logarithmic(part.xaxis, part.yaxis)
         axes[-1].set_xlabel("episode")
         legend(drawn, axes[0])
     caption = (
         f"{focus} learns a model through two regression oracles. Where its policies lead, the errors of all episodes "
-        f"add up to {listing(told)}. A flat curve means that the model is now right wherever the agent goes."
+        f"add up to {listing(text)}. A flat curve means that the model is now right wherever the agent goes."
     )
     caption += "".join(f" The {ERRORS[name][0]} of this world are known." for name in sums if name not in wrong)
     if theory is None:

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from omg_cmdp.reports.drawing import INK, Figure, canvas, legend, logarithmic, looks, thinned
-from omg_cmdp.reports.formats import count, estimate, hundredths, listing, number, plural
+from omg_cmdp.reports.formats import count, estimate, exponent, hundredths, listing, number, plural
 from omg_cmdp.reports.scenarios import Scenario, regret_interval
 from omg_cmdp.reports.statistics import NO_REGRET, Band, fitted_slope, simultaneous_band
 from omg_cmdp.validation import FloatArray
@@ -130,8 +130,7 @@ def rates(scenario: Scenario) -> Figure:
             episodes, values = scenario.curves(agent, "cumulative_regret")
             mean, shown = values.mean(axis=0), thinned(len(episodes), geometric=True)
             slopes[agent] = slope, low, high, *_ = fitted_slope(values, episodes=episodes)
-            label = f"{agent}: {hundredths(slope)}"
-            label += "" if math.isnan(low) else f" ({hundredths(low)} to {hundredths(high)})"
+            label = f"{agent}: {exponent(slope, low, high)}"
             positive = np.where(mean > NO_REGRET, mean, np.nan)
             axes.plot(episodes[shown], positive[shown], label=label, **styles[agent].line(len(shown)))
             if agent == scenario.focus and mean[-1] > NO_REGRET:

@@ -63,8 +63,17 @@ def estimate(mean: float, low: float, high: float, digits: Callable[[float], str
     >>> estimate(41.0, 36.2, 45.8), estimate(41.0, math.nan, math.nan)
     ('41.0 (95 % interval 36.2 to 45.8)', '41.0 (a single seed)')
     """
-    told = "a single seed" if math.isnan(low) else f"95 % interval {digits(low)} to {digits(high)}"
-    return f"{digits(mean)} ({told})"
+    text = "a single seed" if math.isnan(low) else f"95 % interval {digits(low)} to {digits(high)}"
+    return f"{digits(mean)} ({text})"
+
+
+def exponent(slope: float, low: float, high: float) -> str:
+    """Return a fitted exponent with its interval, for a legend.
+
+    >>> exponent(0.5, 0.25, 0.75), exponent(0.5, math.nan, math.nan)
+    ('0.50 (0.25 to 0.75)', '0.50')
+    """
+    return hundredths(slope) + ("" if math.isnan(low) else f" ({hundredths(low)} to {hundredths(high)})")
 
 
 def chance(p: float) -> str:

@@ -27,7 +27,7 @@ from omg_cmdp.reports.comparisons import Verdict, compare_all, enough_seeds
 from omg_cmdp.reports.drawing import Figure
 from omg_cmdp.reports.figures import comparing_figures
 from omg_cmdp.reports.formats import chance, count, estimate, listing, number, plural
-from omg_cmdp.reports.rates import Sweep, rate_figure, rate_table, rate_words, sweeps
+from omg_cmdp.reports.rates import Sweep, rate_figure, rate_sentence, rate_table, sweeps
 from omg_cmdp.reports.scenarios import Scenario, played_worlds, regret_interval, scenarios
 from omg_cmdp.reports.tables import SIGNIFICANT, Table, agents_table, comparisons_table
 from omg_cmdp.studies.catalogue import KINDS
@@ -72,7 +72,7 @@ def write_report(results: Results, directory: str | os.PathLike[str]) -> Path:
         title=html.escape(configuration["name"]),
         subtitle=html.escape(_subtitle(results)),
         headline=html.escape(
-            " ".join(rate_words(sweep) for sweep in varied)
+            " ".join(rate_sentence(sweep) for sweep in varied)
             if varied
             else f"Compared with always playing the best policy, {headline(totals(found), found[0].focus, len(found))}"
         ),
@@ -123,9 +123,9 @@ def _subtitle(results: Results) -> str:
     sizes = [(len(configuration[table]), table) for table in ("worlds", "adversaries", "agents", "seeds")]
     grid = " × ".join(f"{many} {table if many > 1 else SINGULAR[table]}" for many, table in sizes)
     vary, episodes = list(configuration["vary"]), count(configuration["episodes"])
-    told = f"{grid}, in several sizes {listing(vary)}" if vary else f"{grid}, {episodes} episodes each"
+    text = f"{grid}, in several sizes {listing(vary)}" if vary else f"{grid}, {episodes} episodes each"
     described = configuration["description"].strip().rstrip(".")
-    return f"{described[:1].upper()}{described[1:]}. {told}." if described else f"{told}."
+    return f"{described[:1].upper()}{described[1:]}. {text}." if described else f"{text}."
 
 
 def _what_was_run(results: Results) -> str:
@@ -135,8 +135,8 @@ def _what_was_run(results: Results) -> str:
         entries = []
         for name, resolved in results.configuration[table].items():
             options = {key: value for key, value in resolved.items() if key != "kind"}
-            told = kinds[resolved["kind"]].description + (f" ({_options(options)})" if options else "")
-            entries.append(f"<dt>{html.escape(name)}</dt><dd>{html.escape(told)}</dd>")
+            text = kinds[resolved["kind"]].description + (f" ({_options(options)})" if options else "")
+            entries.append(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>")
         columns.append(f"<div><h3>{table.capitalize()}</h3><dl>{''.join(entries)}</dl></div>")
     return f'<h2 id="ran">What was run</h2><div class="parts">{"".join(columns)}</div>'
 
@@ -160,11 +160,11 @@ def _overview(found: Sequence[Scenario], folder: Path) -> str:
     finals = totals(found)
     spent = {agent: float(np.mean([scenario.milliseconds(agent) for scenario in found])) for agent in finals.columns}
     won = Counter(scenario.agents[0] for scenario in found)
-    told = listing([f"{agent} in {many}" for agent, many in won.most_common()])
+    text = listing([f"{agent} in {many}" for agent, many in won.most_common()])
     links = "".join(f'<li><a href="#{each.name}">{html.escape(each.title)}</a></li>' for each in found)
     return (
         f'<h2 id="overview">The {len(found)} scenarios together</h2>'
-        f"<p>A scenario is one world under one adversary. Least regret: {html.escape(told)}.</p>"
+        f"<p>A scenario is one world under one adversary. Least regret: {html.escape(text)}.</p>"
         f"{_tables(folder, agents_table('overview', finals, spent))}<nav><p>The scenarios:</p><ul>{links}</ul></nav>"
     )
 
@@ -242,10 +242,10 @@ def _footer(results: Results) -> str:
     ]
     if len(results.failed):
         errors = Counter(str(error).strip().splitlines()[-1] for error in results.failed["error"])
-        told = "".join(
+        text = "".join(
             f"<li>{plural(many, 'run')}: <code>{html.escape(error)}</code></li>" for error, many in errors.items()
         )
-        parts.append(f"<p>{plural(len(results.failed), 'run')} failed:</p><ul>{told}</ul>")
+        parts.append(f"<p>{plural(len(results.failed), 'run')} failed:</p><ul>{text}</ul>")
     resolved = json.dumps({**results.provenance, "configuration": configuration}, indent=2, ensure_ascii=False)
     parts.append(
         "<p>Every figure is in <code>figures/</code> as PDF, every table in <code>tables/</code> as CSV and LaTeX.</p>"

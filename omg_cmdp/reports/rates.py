@@ -12,7 +12,7 @@ import numpy as np
 
 from omg_cmdp.reports.drawing import Figure, canvas, legend, logarithmic, looks
 from omg_cmdp.reports.figures import REFERENCE
-from omg_cmdp.reports.formats import estimate, hundredths, number, plural
+from omg_cmdp.reports.formats import estimate, exponent, hundredths, number, plural
 from omg_cmdp.reports.scenarios import Scenario, focus_of, regret_interval, varied_worlds
 from omg_cmdp.reports.statistics import NO_REGRET, Rate, rate
 from omg_cmdp.reports.tables import Table
@@ -101,38 +101,38 @@ def rate_figure(sweep: Sweep, bound: FloatArray | None) -> Figure:
         for agent, table in sweep.regrets.items():
             means, lows, highs = np.transpose([regret_interval(table[value]) for value in table])
             seen = means > NO_REGRET
-            label = f"{agent}: {_told(sweep.rates[agent])}"
+            label = f"{agent}: {exponent(*sweep.rates[agent][:3])}"
             look = {**styles[agent].line(len(values)), "markevery": 1}
             axes.plot(values[seen], means[seen], label=label, **look)
             axes.vlines(values[seen], np.maximum(lows, 0.5 * means)[seen], highs[seen], color=look["color"], alpha=0.6)
         own = sweep.regrets[sweep.focus].mean().to_numpy()
         if own[0] > NO_REGRET:
-            exponent = EXPONENTS[sweep.size]
-            guide = own[0] * (values / values[0]) ** exponent
-            axes.plot(values, guide, label=f"{sweep.size}^{exponent:g}, as in the theorem", **REFERENCE)
+            expected = EXPONENTS[sweep.size]
+            guide = own[0] * (values / values[0]) ** expected
+            axes.plot(values, guide, label=f"{sweep.size}^{expected:g}, as in the theorem", **REFERENCE)
         axes.set(xlabel=f"{sweep.size}, {SIZE_NAMES[sweep.size]}", ylabel="total regret")
         logarithmic(axes.xaxis, axes.yaxis)
         axes.set_xticks(values, [str(value) for value in values])
         legend(drawn, axes, columns=1, title="exponent and its 95 % interval")
-    caption = f"{rate_words(sweep)} {_bound_words(sweep, bound)}Bars are 95 % intervals for the means."
+    caption = f"{rate_sentence(sweep)} {_bound_sentence(sweep, bound)}Bars are 95 % intervals for the means."
     return Figure(name=f"{sweep.name}-rate", title=sweep.title, caption=caption, canvas=drawn)
 
 
-def rate_words(sweep: Sweep) -> str:
+def rate_sentence(sweep: Sweep) -> str:
     """Return the result for the agent in focus, in words."""
     found, size, focus = sweep.rates[sweep.focus], sweep.size, sweep.focus
-    told = estimate(found.slope, found.low, found.high, hundredths)
+    text = estimate(found.slope, found.low, found.high, hundredths)
     if math.isnan(found.slope):
         return f"The regret of {focus} is zero in some sizes only, so it has no exponent of {size}."
     slower = "less than" if found.high < found.expected else "consistent with"
     verdict = "more so far than" if found.refuted else slower
     return (
-        f"In the world {sweep.world} the regret of {focus} grows like {size} to the power {told}: {verdict} the "
+        f"In the world {sweep.world} the regret of {focus} grows like {size} to the power {text}: {verdict} the "
         f"{found.expected:g} of the theorem, which is an upper bound for the hardest world."
     )
 
 
-def _bound_words(sweep: Sweep, bound: FloatArray | None) -> str:
+def _bound_sentence(sweep: Sweep, bound: FloatArray | None) -> str:
     if bound is None:
         return ""
     slope = rate([*sweep.worlds], bound[None], sweep.rates[sweep.focus].expected).slope
@@ -170,8 +170,3 @@ def rate_table(sweep: Sweep) -> Table:
             "theorem": [f"{row['theorem']:g}" for row in rows],
         },
     )
-
-
-def _told(found: Rate) -> str:
-    interval = "" if math.isnan(found.low) else f" ({hundredths(found.low)} to {hundredths(found.high)})"
-    return hundredths(found.slope) + interval

@@ -43,7 +43,7 @@ class Theory:
     dynamics_regret: float
 
     def printed(self, episodes: FloatArray) -> FloatArray:
-        """Return the bound on the regret of so many episodes as the paper prints it, at the paper's γ for them."""
+        """Return the bound on the regret of this many episodes as the paper prints it, at the paper's γ for them."""
         return self._bound(bounds.as_printed, episodes)
 
     def corrected(self, episodes: FloatArray) -> FloatArray:

@@ -5,7 +5,7 @@ import pandas
 import pytest
 
 from omg_cmdp.reports.page import write_report
-from omg_cmdp.reports.rates import rate_figure, rate_table, rate_words, sweeps
+from omg_cmdp.reports.rates import rate_figure, rate_sentence, rate_table, sweeps
 from omg_cmdp.studies.variations import EXPONENTS
 from tests.studies.examples import VARIED, changed, results_of
 
@@ -23,7 +23,7 @@ def test_the_exponent_of_a_power_is_found(exponent):
     for found in sweeps(power_law(exponent)):
         for rate in found.rates.values():
             assert rate.slope == pytest.approx(exponent, abs=1e-12)
-        assert f"to the power {exponent:.2f}" in rate_words(found)
+        assert f"to the power {exponent:.2f}" in rate_sentence(found)
 
 
 def test_growing_faster_than_the_theorem_is_said_and_slower_refutes_nothing():
@@ -31,7 +31,7 @@ def test_growing_faster_than_the_theorem_is_said_and_slower_refutes_nothing():
         for found in sweeps(power_law(exponent, noise=0.01)):
             faster = exponent > EXPONENTS[found.size]
             assert found.rates["omg"].refuted == faster
-            assert ("more so far than" if faster else "less than") in rate_words(found)
+            assert ("more so far than" if faster else "less than") in rate_sentence(found)
 
 
 def test_a_seed_counts_when_it_is_finished_in_all_sizes():
