@@ -35,6 +35,14 @@ def context_key(context: Context) -> Hashable | None:
     return None
 
 
+def unchanging(context: Context) -> Context:
+    """Return the context itself; of an array that may change, a read-only copy."""
+    if isinstance(context, np.ndarray) and (context.flags.writeable or context.base is not None):
+        context = context.copy()
+        context.setflags(write=False)
+    return context
+
+
 class ContextCache(Generic[Value]):
     """What was computed for the contexts used last; a context without a key is computed anew each time.
 

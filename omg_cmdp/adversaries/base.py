@@ -10,11 +10,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.contexts import Context
+from omg_cmdp.contexts import Context, unchanging
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.persistence import State
-from omg_cmdp.validation import FloatArray, frozen
+from omg_cmdp.validation import FloatArray
 
 
 class View(Protocol):
@@ -67,6 +67,4 @@ def context_list(name: str, contexts: Iterable[Context]) -> tuple[Context, ...]:
 
 def own_copy(context: Context) -> Context:
     """Return a copy that later changes by the caller do not reach; an array is read-only."""
-    if isinstance(context, np.ndarray):
-        return frozen(context.copy())
-    return copy.deepcopy(context) if isinstance(context, (list, tuple, dict)) else context
+    return copy.deepcopy(context) if isinstance(context, (list, tuple, dict)) else unchanging(context)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.contexts import Context
+from omg_cmdp.contexts import Context, unchanging
 from omg_cmdp.jit import lazy
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, first_index, float_table, frozen, one_of_shapes, positive_integer
@@ -41,8 +41,9 @@ class Trajectory:
     def _hold(
         self, context: Context, states: NDArray[np.int64], actions: NDArray[np.int64], rewards: FloatArray
     ) -> None:
-        own = frozen(context.copy()) if isinstance(context, np.ndarray) else context
-        self.__dict__.update(context=own, states=frozen(states), actions=frozen(actions), rewards=frozen(rewards))
+        for array in (states, actions, rewards):
+            array.setflags(write=False)
+        self.__dict__.update(context=unchanging(context), states=states, actions=actions, rewards=rewards)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor, so that a copy is as read-only as this one.

@@ -70,13 +70,22 @@ class Space:
         >>> Space(states=1, actions=2, horizon=4).mdp(transitions=np.ones((1, 2, 1)), rewards=[[0.0, 1.0]]).horizon
         4
         """
-        from omg_cmdp.mdp.tabular import TabularMDP
-
-        return TabularMDP.of_space(self, transitions, rewards)
+        return tabular.TabularMDP.of_space(self, transitions, rewards)
 
     def checked_policy(self, policy: ArrayLike) -> FloatArray:
-        """Return a copy of `policy` (H, S, A); raise unless its rows are distributions over admissible actions."""
-        table, shape = validation.float_table("policy", policy), (self.horizon, self.states, self.actions)
+        """Return `policy` as a float array (H, S, A); raise unless its rows are distributions over admissible actions.
+
+        A writable array that is one already is returned itself, not copied.
+        """
+        shape = (self.horizon, self.states, self.actions)
+        if type(policy) is np.ndarray and policy.dtype == np.float64 and policy.flags.carray:
+            table = policy
+        else:
+            table = validation.float_table("policy", policy)
         if table.shape != shape or not kernels.is_policy(table, self.raw[1], validation.ROW_SUM_TOLERANCE):
             return validation.policy_table(table, shape, self.admissible)  # says what is wrong
         return table
+
+
+# Below the class, because each of the two needs the other: a space makes MDPs, and an MDP has a space.
+from omg_cmdp.mdp import tabular  # noqa: E402

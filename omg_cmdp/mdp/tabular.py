@@ -62,9 +62,10 @@ class TabularMDP:
     def _hold(self, space: Space, transitions: FloatArray, rewards: ArrayLike) -> None:
         """Check the tables and keep them; `transitions` is a copy already."""
         of_transitions, of_rewards = space._shapes  # type: ignore[attr-defined]
-        validation.one_of_shapes("transitions", transitions, *of_transitions)
         earned = validation.float_table("rewards", rewards)
-        validation.one_of_shapes("rewards", earned, *of_rewards)
+        if transitions.shape not in of_transitions or earned.shape not in of_rewards:
+            validation.one_of_shapes("transitions", transitions, *of_transitions)
+            validation.one_of_shapes("rewards", earned, *of_rewards)
         start, mask = space.raw
         raw = (
             transitions if transitions.ndim == 4 else transitions[None],
