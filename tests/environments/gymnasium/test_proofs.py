@@ -94,7 +94,7 @@ def test_a_new_context_that_starts_elsewhere_is_refused():
         return {"desc": ["SF", "FG"] if rate < 0.6 else ["FS", "GF"], "success_rate": rate}
 
     world = from_gymnasium("FrozenLake-v1", [0.3, 0.5], arguments=pond, horizon=5)
-    with pytest.raises(ValueError, match="start alike"):
+    with pytest.raises(ValueError, match="with one start"):
         world.optimal_value(0.7)
     assert world.optimal_value(0.4) > 0.0
 
