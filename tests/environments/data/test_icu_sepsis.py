@@ -111,7 +111,7 @@ def test_the_softmax_oracle_holds_the_truth(world, published):
     doses = np.stack([np.ones(716), first // 5 / 2 - 1, 1 - first % 5 / 2], axis=1)
     weights = np.tile(0.5 * world._features, (716, 1, 1))
     weights[:, DEATH], weights[:, SURVIVAL] = doses, -doses
-    oracle._weights[:] = weights
+    oracle.forecasters.weights[:] = weights
     for context in (*world.contexts, np.array([1.0, -1.0, 1.0])):
         truth = world.mdp(context).transitions[np.arange(716), first]
         np.testing.assert_allclose(oracle.predict(context)[:, 0], truth, atol=1e-14)
