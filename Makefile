@@ -11,7 +11,7 @@ PIP := .venv/bin/pip install --quiet --constraint constraints.txt
 
 # Tests that take a few seconds in all and touch every layer below the studies.
 QUICK := tests/mdp tests/planning/test_plan.py tests/planning/test_problem.py tests/planning/test_validation.py \
-  tests/oracles/test_counts.py tests/oracles/test_finite.py tests/agents/test_base.py tests/runs/test_simulate.py \
+  tests/oracles/test_counts.py tests/oracles/finite tests/agents/test_base.py tests/runs/test_simulate.py \
   tests/test_architecture.py tests/test_contexts.py tests/test_persistence.py
 
 .PHONY: demo quick test test-all check lowest docs figures fuzz bench hooks clean

@@ -12,7 +12,7 @@ PACKAGE = Path(omg_cmdp.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 LONGEST_MODULE = 300
 
-# The layout of DESIGN.md: what each sub-package may import of ours, besides itself and the modules below all of
+# The layout of CONTRIBUTING.md: what each sub-package may import of ours, besides itself and the modules below all of
 # them. `omg_cmdp/__init__.py` and `cli.py` stand above, and may import any.
 GROUND = {"contexts", "jit", "persistence", "sampling", "validation"}
 LAYERS = {

@@ -34,7 +34,7 @@ class View(Protocol):
 class Adversary(abc.ABC):
     """Chooses the contexts. It is asked once for each episode, in order; episode 0 begins a new run.
 
-    All its randomness comes from the generator it is given. `Sequence` can show the same contexts again.
+    All its randomness comes from the generator it is given. To replay the contexts of a run, give them to `Sequence`.
     """
 
     @abc.abstractmethod

@@ -1,8 +1,8 @@
 """Exploration rules: how OMG-CMDP! decides what to play, given its model.
 
 A rule is asked before each episode. Those here choose the weights m_h(s, a) > 0 of the log barrier, and play the
-maximiser of ⟨q, f̂⟩ + Σ m·log q; the paper's barrier is m = 1/γ. Whatever the weights, if the dynamics are known
-(docs/theory.md, Theorem A; Theorem B if they are not),
+maximiser of ⟨q, f̂⟩ + Σ m·log q; the paper's barrier is m = 1/γ. With known dynamics, for any weights (docs/theory.md,
+Theorem A; Theorem B adds a term if the dynamics are not known),
 
     V* - V^π <= Σ m·(1 + q̂) + ¼·Σ q̂·(f* - f̂)²/m.
 """
@@ -181,16 +181,13 @@ class Anytime(ExplorationRule):
 
 @final
 class UncertaintyWeighted(ExplorationRule):
-    """m = ½·√(q·u) + floor/√(n·t): explore where the oracles are unsure, u_h = (κ/H)·(u_f + range_h²·u_P).
+    """m = ½·√(q·u) + floor/√(n·t): explore where the oracles are unsure (docs/theory.md has the reasons).
 
-    u is the size that the oracles expect, up to κ/H, of the squared error (f* - f̂) + (P* - P̂)V_{h+1}: transitions
-    matter by as much as what comes after them can differ, |(P* - P̂)V|² <= range(V)²·D²(P*, P̂). The range is the
-    model's, over all states and policies. Bonuses √u of H steps add, while the errors of H steps add in squares if they
-    are independent: hence 1/H. q is the occupancy that maximises ⟨q, f̂⟩ + Σ √(u·q), whose own barrier weights are
-    ½·√(q·u): with them the right side of the inequality above, for errors of size u, is smallest. The floor keeps a
-    guarantee if u is too small: the sum ¼·Σ q̂·err²/m of T episodes is at most √(nT)/(4·floor) times what the oracles'
-    bounds allow, and the floor itself costs at most 4·floor·√(nT). If u stays too large, so does Σ m: no floor helps
-    against an oracle that never learns.
+    u_h = (κ/H)·(u_f + range_h²·u_P) is the expected squared error of f̂ + P̂·V_{h+1}, up to κ/H. range_h is by how much
+    V_{h+1} can differ in the model; errors of H steps add in squares where bonuses √u add, hence 1/H.
+    q maximises ⟨q, f̂⟩ + Σ √(u·q); for errors of size u its weights ½·√(q·u) make the bound above smallest.
+    The floor costs at most 4·floor·√(nT), and keeps ¼·Σ q̂·err²/m over T episodes below √(nT)/(4·floor) times what the
+    oracles' bounds allow, even if u is too small. Nothing helps against an oracle whose u stays too large.
     """
 
     def __init__(self, *, kappa: float = 0.15, floor: float = 1e-4) -> None:

@@ -28,7 +28,8 @@ class World(ContextualMDP):
     """A contextual MDP with `contexts`, a class around the truth, and the dial `misspecification`.
 
     The functions of the class are `reward_functions(context)`, (N, S, A), and `transition_functions(context)`,
-    (M, S, A, S), as `FiniteRewards` and `FiniteDynamics` take them. What the agent knows is a class of one.
+    (M, S, A, S), as `FiniteRewards` and `FiniteDynamics` take them. Rewards or
+    transitions that the agent knows have a class of one function.
     """
 
     product_class = False

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("episode", "step", "state", "action", "reward", "next_state", "propensity")
 LISTS = ("states", "actions", "rewards", "propensities")
-"""The last of each may be absent."""
+"""In both, the last may be missing."""
 
 
 def read_frame(

@@ -5,14 +5,14 @@ from omg_cmdp.oracles.combined.aggregate import AggregateDynamics, AggregateRewa
 from omg_cmdp.oracles.combined.epochs import EpochDynamics, EpochRewards
 from omg_cmdp.oracles.combined.stepwise import StepwiseDynamics, StepwiseRewards
 from omg_cmdp.oracles.counts import CountDynamics, CountRewards
-from omg_cmdp.oracles.finite import FiniteDynamics, FiniteRewards
-from omg_cmdp.oracles.known import KnownDynamics, KnownRewards
+from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
+from omg_cmdp.oracles.finite.known import KnownDynamics, KnownRewards
+from omg_cmdp.oracles.finite.log_loss import LogLossRewards
+from omg_cmdp.oracles.finite.product import ProductRewards
 from omg_cmdp.oracles.linear import LinearRewards
-from omg_cmdp.oracles.log_loss import LogLossRewards
 from omg_cmdp.oracles.mixture import BasisDynamics, MixtureDynamics
 from omg_cmdp.oracles.offline.fits import Offline, OfflineFiniteDynamics, OfflineFiniteRewards, OfflineLinearRewards
 from omg_cmdp.oracles.offline.softmax import OfflineSoftmaxDynamics
-from omg_cmdp.oracles.product import ProductRewards
 from omg_cmdp.oracles.softmax import SoftmaxDynamics
 
 __all__ = [

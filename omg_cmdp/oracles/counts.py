@@ -5,8 +5,8 @@ Forecasts of temper τ (1: textbook, H: proven), n the number of visits of a pai
     rewards    ½ + Σ(r - ½)/(n + 2τ)       regret <= (H/4)·Σ [1 + log(1 + T')]
     dynamics   (n(s') + ατ)/(n + ατ·K)     regret <= H·Σ log[Γ(α)·Γ(T' + αK)/(Γ(αK)·Γ(T' + α))] if α >= ½
 
-The sums run over all pairs (of all tables), among which T' shares the T episodes evenly. K is the number of next states
-that the support admits.
+The sums run over all pairs (of all tables), and T' is T divided by their number. K is the number of next states that
+the support admits.
 """
 
 from __future__ import annotations

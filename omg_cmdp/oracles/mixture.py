@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.oracles.features import FeatureMap, SimplexFeatures
+from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_transitions
-from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.losses import LOG, Episode, IntArray
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import barrier_bound, barrier_leader, simplex_least_squares, support_mask

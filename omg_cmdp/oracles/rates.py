@@ -27,8 +27,8 @@ T = TypeVar("T")
 class Rate:
     """Which forecasters of a class an oracle aggregates: the practical one, the proven one, or both.
 
-    In a *tempered* class the two differ only in their temper. A forecaster of temper τ sees each example with weight
-    1/τ beside its prior: τ = 1 is the textbook's, τ = H the proven one. For H = 1 they are the same.
+    In a *tempered* class the two differ only in their temper τ: the weight of the prior is multiplied by τ. The
+    textbook has τ = 1, the proven forecaster τ = H. For H = 1 they are the same.
 
     >>> Rate("guarded", 5, tempered=True).tempers, Rate("guarded", 1, tempered=True).tempers
     (array([1., 5.]), array([1.]))

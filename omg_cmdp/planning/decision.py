@@ -34,7 +34,7 @@ class Decision(NamedTuple):
     model: TabularMDP | None = None
     gamma: float = float("nan")
     weights: FloatArray | None = None
-    """The barrier's weights times γ, (H, S, A)."""
+    """w = γ·m of the barrier, (H, S, A), as `plan` takes it; None: all 1."""
     occupancy: FloatArray | None = None
     """The occupancy measure of `policy` in the model, (H, S, A)."""
     values: FloatArray | None = None

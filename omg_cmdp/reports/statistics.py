@@ -25,7 +25,7 @@ class Band(NamedTuple):
     low: FloatArray
     high: FloatArray
     critical: float
-    """For a single point this would be Student's quantile."""
+    """The factor; with a single point, Student's quantile."""
 
 
 class Interval(NamedTuple):

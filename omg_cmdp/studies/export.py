@@ -1,8 +1,8 @@
 """Results for other programs: one table, or the logged decisions of every run with their propensities.
 
     csv, parquet    the log of all finished runs in one file; lists are JSON in the CSV
-    obp             a .npz for each run, for Open Bandit Pipeline: see `decisions`
-    vw              a .vw for each run, for Vowpal Wabbit: see `decisions`
+    obp             a .npz for each run, for Open Bandit Pipeline: see `logs.writers`
+    vw              a .vw for each run, for Vowpal Wabbit: see `logs.writers`
 
 The last two need a study with `propensities = true`, and hold the episodes of the log. A propensity is
 the probability that the policy played gave to the action; agents that first draw a whole policy (posterior

@@ -21,7 +21,7 @@ EXPONENTS = {"T": 0.5, "S": 0.5, "A": 0.5, "H": 2.5}
 
 FACTORS = {"T": (0.125, 0.25, 0.5, 1.0)}
 AROUND = (0.5, 1.0, 2.0, 4.0)
-"""If no values are given, a world's own size is multiplied by `FACTORS`, or by these; rounded up, and at least 2."""
+"""If no values are given, T is multiplied by `FACTORS`, and S, A and H by these; rounded up, and at least 2."""
 
 
 class Variant(NamedTuple):

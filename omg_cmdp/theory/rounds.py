@@ -35,7 +35,7 @@ class Round(NamedTuple):
     differences: tuple[float, float, float] = _UNKNOWN
     """The three terms of the paper's decomposition, which sum to the regret; nan without a model.
 
-    V*_M - V*_M̂ (the optimal policy's value, true minus estimated), V̂^{π*} - V̂^π (what the plan gives up in its own
+    V* - V̂^{π*} (the optimal policy's value, true minus estimated), V̂^{π*} - V̂^π (what the plan gives up in its own
     model), V̂^π - V^π (the played policy's value, estimated minus true).
     """
     errors: tuple[float, float] = _UNKNOWN[:2]

@@ -12,7 +12,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.oracles.known import KnownDynamics, KnownRewards
+from omg_cmdp.oracles.finite.known import KnownDynamics, KnownRewards
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray
 

@@ -26,7 +26,7 @@ from omg_cmdp.contexts import Context, ContextCache
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.oracles.finite import FiniteDynamics, FiniteRewards
+from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.sampling import draw_index

@@ -36,9 +36,9 @@ from numpy.typing import ArrayLike
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.composite import Composite
-from omg_cmdp.oracles.finite import Finite, charge_logs, charge_squares
+from omg_cmdp.oracles.finite.aggregating import Finite, charge_logs, charge_squares
+from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
-from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.linear import LinearRewards
 from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss
 from omg_cmdp.oracles.simplex import Smoothing

@@ -40,9 +40,8 @@ def certify(kernel, rewards, start, admissible, reached, kind, coefficients, pol
             if not reached[h, s]:
                 if marginal[s] <= NEGLIGIBLE:
                     continue
-                gap = (
-                    np.inf
-                )  # the program left this state out as too rare under the uniform policy, but here it is likely
+                # The program left this state out as too rare under the uniform policy, but here it is likely.
+                gap = np.inf
             for a in range(actions):
                 if admissible[s, a]:
                     q = marginal[s] * policy[h, s, a]

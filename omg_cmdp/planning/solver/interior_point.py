@@ -1,8 +1,8 @@
 """The planner's loop: a feasible primal-dual interior-point method over occupancy measures.
 
-Both sides of the pair stay feasible, so the duality gap is exact at every iteration. One iteration: Newton towards the
-wanted products; if that step is short, Mehrotra's corrector towards wanted products + centre. The *sum* matters: with
-the larger of the two instead, weights of different size make the method cycle.
+Both sides of the pair stay feasible, so the duality gap is exact at every iteration. One iteration is a Newton step
+towards the products q·z of the optimum; if that step is short, Mehrotra's corrector aims at these products plus a
+centring term. The *sum* matters: with the larger of the two instead, weights of different size make the method cycle.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ SHARE = 5
 class Functions:
     """The tables of all N functions at one context, (N, ...), and what is computed from them once.
 
-    Columns are (cells, N): sums over the class, and updates of it, run over contiguous memory.
+    Tables are also kept transposed, as columns (cells, N): sums over the class are faster so.
     """
 
     def __init__(self, tables: FloatArray) -> None:

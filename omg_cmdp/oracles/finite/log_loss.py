@@ -14,9 +14,9 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.oracles.base import RewardOracle
-from omg_cmdp.oracles.finite import Finite
+from omg_cmdp.oracles.finite.aggregating import Finite
+from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Frame, learn_rewards
-from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, SQUARE, Episode
 from omg_cmdp.validation import FloatArray
 

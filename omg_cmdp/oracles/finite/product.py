@@ -16,8 +16,8 @@ import numpy as np
 
 from omg_cmdp.contexts import Context, label_index
 from omg_cmdp.oracles.base import RewardOracle
+from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards
-from omg_cmdp.oracles.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.losses import SQUARE, Episode
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.sampling import draw_indices
