@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from omg_cmdp.oracles import FiniteDynamics, FiniteRewards, function_class
+from omg_cmdp.oracles import FiniteDynamics, FiniteRewards
+from omg_cmdp.oracles.finite import function_class
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY
 
 RATES = ("guarded", "proven", "realizable")
