@@ -24,6 +24,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from omg_cmdp.persistence import read_arrays, whole_file, write_arrays
+from omg_cmdp.studies.document import StudyError
+
+FORMAT = 1
+"""Of a study's directory; a study of another format is refused."""
 
 _KIND, _VERSION = "checkpoint of a run", 1
 
@@ -49,12 +53,18 @@ class Store:
 
     def write_study(self, content: Mapping[str, Any]) -> None:
         """Write the configuration of the study and its provenance."""
-        self._replace(self.directory / "study.json", "study", lambda file: _write_json(file, content))
+        whole = {"format": FORMAT, **content}
+        self._replace(self.directory / "study.json", "study", lambda file: _write_json(file, whole))
 
     def study(self) -> dict[str, Any] | None:
         """Return the configuration of the study and its provenance; None if there is no study."""
         path = self.directory / "study.json"
-        return _read_json(path) if path.exists() else None
+        if not path.exists():
+            return None
+        content = _read_json(path)
+        if content.pop("format", None) != FORMAT:
+            raise StudyError(f"{path} must be a study of format {FORMAT}: it was written by another version")
+        return content
 
     # The result of a run.
 

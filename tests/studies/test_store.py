@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from omg_cmdp.studies import store as module
-from omg_cmdp.studies.store import BusyError, Store
+from omg_cmdp.studies.document import StudyError
+from omg_cmdp.studies.store import FORMAT, BusyError, Store
 
 HOLD = """
 import sys, time
@@ -34,6 +35,10 @@ def test_what_is_written_is_read(store):
     assert store.study() is None
     store.write_study({"configuration": {"name": "é"}})
     assert store.study() == {"configuration": {"name": "é"}}
+    written = store.directory / "study.json"
+    written.write_text(written.read_text().replace(f'"format": {FORMAT}', '"format": 0'))
+    with pytest.raises(StudyError, match=f"must be a study of format {FORMAT}"):
+        store.study()
     assert store.result("a--0") is None
     store.write_result("a--0", {"status": "finished", "regret": 0.1, "loss": float("nan")})
     assert store.result("a--0") == {"status": "finished", "regret": 0.1, "loss": None}
