@@ -39,9 +39,9 @@ def count(kind: str) -> Counter[str]:
             found["calls"] += 1
             caller = frame.f_back.f_code.co_filename if frame.f_back else ""
             found["between modules"] += caller.startswith(PACKAGE) and caller != frame.f_code.co_filename
-            found["context keys"] += frame.f_code.co_name == "context_key"
         elif event == "c_call" and frame.f_code.co_filename.startswith(PACKAGE):
             found["copies"] += argument.__name__ in COPIES
+            found["context keys"] += argument.__name__ == "tobytes"
 
     sys.setprofile(hook)
     try:

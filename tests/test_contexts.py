@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from omg_cmdp.contexts import ContextCache, context_from_json, context_key, context_to_json
+from omg_cmdp.contexts import ContextCache, context_from_json, context_key, context_to_json, unchanging
 
 LABELS = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=5)),
@@ -164,3 +164,27 @@ def test_a_copy_of_a_cache_is_empty():
     for context in "abc":
         again.get(context, str)
     assert len(again) == 2
+
+
+def test_an_array_that_changed_has_another_key():
+    vector = np.array([1.0, 2.0])
+    vector.setflags(write=False)
+    first = context_key(vector)
+    assert context_key(vector) is first  # not computed again
+    vector.setflags(write=True)
+    vector[0] = 3.0
+    assert context_key(vector) != first
+    window = np.broadcast_to(vector, (2,))  # read-only, but it shows memory that may change
+    before = context_key(window)
+    vector[1] = 5.0
+    assert context_key(window) != before
+
+
+def test_only_a_context_that_may_change_is_copied():
+    vector = np.array([1.0, 2.0])
+    copied = unchanging(vector)
+    assert copied is not vector
+    assert unchanging(copied) is copied
+    assert unchanging("label") == "label"
+    window = copied[:1]
+    assert unchanging(window) is not window

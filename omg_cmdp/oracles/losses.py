@@ -84,8 +84,8 @@ class SquareLoss:
         self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
     ) -> Episode:
         """Return the episode, checked against a table of `shape`, with rewards in [0, 1]."""
-        visited, taken = _vector("states", states, horizon, _INTEGERS), _vector("actions", actions, horizon, _INTEGERS)
-        earned, pairs = _vector("rewards", outcomes, horizon, _REALS), np.empty(horizon, dtype=_INTEGERS)
+        visited, taken, earned = _vectors(horizon, states=states, actions=actions, rewards=outcomes)
+        pairs = np.empty(horizon, dtype=_INTEGERS)
         if not kernels.read_rewards(visited, taken, earned, *_sizes(shape, horizon), pairs):
             _refuse("states", visited, shape[-2])
             _refuse("actions", taken, shape[-1])
@@ -132,8 +132,7 @@ class LogLoss:
         self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
     ) -> Episode:
         """Return the episode, checked against a table of `shape`, with next states."""
-        visited, taken = _vector("states", states, horizon, _INTEGERS), _vector("actions", actions, horizon, _INTEGERS)
-        reached = _vector("next_states", outcomes, horizon, _INTEGERS)
+        visited, taken, reached = _vectors(horizon, states=states, actions=actions, next_states=outcomes)
         pairs, cells = np.empty(horizon, dtype=_INTEGERS), np.empty(horizon, dtype=_INTEGERS)
         if not kernels.read_transitions(visited, taken, reached, *_sizes(shape[:-1], horizon), pairs, cells):
             _refuse("states", visited, shape[-3])
@@ -177,10 +176,17 @@ def _refuse(name: str, values: IntArray, count: int) -> None:
             raise ValueError(f"`{name}` must lie in 0..{count - 1}, got {value}")
 
 
+def _vectors(length: int, **named: ArrayLike) -> list[NDArray[Any]]:
+    """Return checked copies, real numbers for rewards and else integers: nothing refers to the caller's arrays."""
+    found = []
+    for name, values in named.items():
+        dtype = _REALS if name == "rewards" else _INTEGERS
+        fits = type(values) is np.ndarray and values.dtype == dtype and values.shape == (length,)
+        found.append(values.copy() if fits else _vector(name, values, length, dtype))  # type: ignore[union-attr]
+    return found
+
+
 def _vector(name: str, values: ArrayLike, length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return a checked copy: nothing refers to the caller's array."""
-    if type(values) is np.ndarray and values.dtype == dtype and values.shape == (length,):
-        return values.copy()
     try:
         array = np.array(values)
     except ValueError:

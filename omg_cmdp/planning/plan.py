@@ -63,13 +63,13 @@ def plan(
     earlier = _NO_POLICY if start is None else _earlier_policy(mdp, start)
 
     kernel, rewards, first, mask = mdp.raw
-    rows = _NO_ROWS
-    if mdp.states >= SPARSE_FROM and np.count_nonzero(kernel) < SPARSE_BELOW * kernel.size:
+    horizon, states, rows = mdp.space.horizon, mdp.space.states, _NO_ROWS
+    if states >= SPARSE_FROM and np.count_nonzero(kernel) < SPARSE_BELOW * kernel.size:
         rows = sparse.sparse_rows(kernel, mask)
-    with one_thread() if mdp.states >= tuples.BLAS_FROM else _ANY_THREADS:
+    with one_thread() if states >= tuples.BLAS_FROM else _ANY_THREADS:
         # Half of the tolerance is for the loop; the rest absorbs what recomputing the pair changes.
         policy, values, reached, iterations = solver.solve(
-            kernel, *rows, rewards, first, mask, mdp.horizon, kind, coefficients, 0.5 * tolerance / scale, earlier
+            kernel, *rows, rewards, first, mask, horizon, kind, coefficients, 0.5 * tolerance / scale, earlier
         )
     occupancy, gap = certifier.certify(kernel, rewards, first, mask, reached, kind, coefficients, policy, values)
     certificate = gap * scale
