@@ -307,10 +307,6 @@ def check_kills(kills, text, directory, seed):
     assert {path.suffix for path in (out / "log").iterdir()} == {".parquet"}
 
 
-def test_three_kills_change_nothing(tmp_path, seed):
-    check_kills(3, LONGER, tmp_path, seed)
-
-
 @pytest.mark.slow
 def test_fifty_kills_change_nothing(tmp_path, seed):
     check_kills(50, SMALL.replace("episodes = 60", "episodes = 4000").replace("seeds = 2", "seeds = 4"), tmp_path, seed)
