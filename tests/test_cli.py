@@ -246,9 +246,6 @@ def test_without_its_libraries_the_command_says_what_to_install(tmp_path):
     assert "pip install 'omg-cmdp[studies]'" in error
 
 
-LONGER = SMALL.replace("episodes = 60", "episodes = 400")
-
-
 def wait_for(condition, process, seconds=120.0):
     until = time.monotonic() + seconds
     while not condition() and process.poll() is None:
