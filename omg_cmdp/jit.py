@@ -8,7 +8,7 @@ A function of compiled code takes and fills plain arrays, and has a decorator fr
     leaf           the same for functions that allocate nothing: twice as fast for small arrays
     reduction      sums may be reordered as well: only for loops that add up and store nothing
 
-Elsewhere in the package, `kernels = lazy("omg_cmdp.mdp.kernels")` stands for such a module, which is imported with the
+Elsewhere in the package, `kernels = Lazy("omg_cmdp.mdp.kernels")` stands for such a module, which is imported with the
 first call of one of its functions: `import omg_cmdp` stays light, and compiles nothing.
 """
 
@@ -85,11 +85,6 @@ class Lazy:
         value = getattr(importlib.import_module(self._module), name)
         setattr(self, name, value)  # the next use finds it without coming here
         return value
-
-
-def lazy(module: str) -> Lazy:
-    """Return a stand-in for `module`."""
-    return Lazy(module)
 
 
 class _OneThread:

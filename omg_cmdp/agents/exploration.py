@@ -18,7 +18,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.jit import lazy
+from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import value_ranges
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
@@ -27,7 +27,7 @@ from omg_cmdp.planning.plan import plan
 from omg_cmdp.theory.constants import Assumptions, printed_gamma, tight_gamma
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number, probability
 
-kernels = lazy("omg_cmdp.agents.kernels.exploration")
+kernels = Lazy("omg_cmdp.agents.kernels.exploration")
 
 Tuned = float | Callable[[int], float]
 """A positive number, or a function of the episode t = 1, 2, ..."""

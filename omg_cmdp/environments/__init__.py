@@ -10,13 +10,13 @@ from omg_cmdp.environments.data.actg175 import ACTG175
 from omg_cmdp.environments.data.icu_sepsis import ICUSepsis
 from omg_cmdp.environments.gymnasium.contextual_env import gymnasium_space
 from omg_cmdp.environments.gymnasium.worlds import SampledWorld, TableWorld, from_gymnasium
+from omg_cmdp.environments.misspecification import Distance, distance_to_class
 from omg_cmdp.environments.world import World
 from omg_cmdp.environments.worlds.bandit import ContextualBandit
 from omg_cmdp.environments.worlds.decoy import Decoy
 from omg_cmdp.environments.worlds.linear import LinearWorld
 from omg_cmdp.environments.worlds.lock import CombinationLock
 from omg_cmdp.environments.worlds.lower_bound import LowerBound
-from omg_cmdp.environments.worlds.misspecification import Distance, distance_to_class
 from omg_cmdp.environments.worlds.softmax import SoftmaxWorld
 from omg_cmdp.environments.worlds.treatment import TreatmentTrial
 

@@ -8,14 +8,14 @@ import functools
 import numpy as np
 
 from omg_cmdp.contexts import KEPT_CONTEXTS, Context, ContextCache
-from omg_cmdp.jit import lazy
+from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.truth import Truth
 from omg_cmdp.validation import FloatArray, float_table, in_range
 
-kernels = lazy("omg_cmdp.mdp.kernels")
+kernels = Lazy("omg_cmdp.mdp.kernels")
 
 
 class ContextualMDP(abc.ABC):

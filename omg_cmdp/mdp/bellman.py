@@ -7,11 +7,11 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.jit import lazy
+from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import FloatArray
 
-kernels = lazy("omg_cmdp.mdp.kernels")
+kernels = Lazy("omg_cmdp.mdp.kernels")
 
 LOOPS_UP_TO = 32
 """Compiled loops are faster than numpy up to this many states."""

@@ -1,4 +1,4 @@
-"""The compiled loops of the MDP core, for small tables. One file that calls nothing outside itself."""
+"""The compiled loops of the MDP core, for small tables."""
 
 import math
 

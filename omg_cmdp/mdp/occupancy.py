@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.jit import lazy
+from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.thresholds import UNREACHABLE_BELOW
 from omg_cmdp.validation import BoolArray, FloatArray
 
-kernels = lazy("omg_cmdp.mdp.kernels")
+kernels = Lazy("omg_cmdp.mdp.kernels")
 
 
 def occupancy_measure(mdp: TabularMDP, policy: ArrayLike) -> FloatArray:

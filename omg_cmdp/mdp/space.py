@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp import validation
-from omg_cmdp.jit import lazy
+from omg_cmdp.jit import Lazy
 from omg_cmdp.validation import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from omg_cmdp.mdp.tabular import TabularMDP
 
-kernels = lazy("omg_cmdp.mdp.kernels")
+kernels = Lazy("omg_cmdp.mdp.kernels")
 
 
 @dataclasses.dataclass(frozen=True, init=False, eq=False)

@@ -22,7 +22,7 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.jit import lazy
+from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.base import RewardOracle
 from omg_cmdp.oracles.features import FeatureMap, Features
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards
@@ -30,7 +30,7 @@ from omg_cmdp.oracles.losses import Episode
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number
 
-kernels = lazy("omg_cmdp.oracles.kernels.linear")
+kernels = Lazy("omg_cmdp.oracles.kernels.linear")
 
 
 class _Linear(Forecasters):

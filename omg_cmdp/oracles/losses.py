@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.jit import lazy
+from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
 from omg_cmdp.validation import FloatArray, distributions, in_range
 
-kernels = lazy("omg_cmdp.oracles.kernels.losses")
+kernels = Lazy("omg_cmdp.oracles.kernels.losses")
 
 IntArray = NDArray[np.int64]
 _INTEGERS, _REALS = np.dtype(np.int64), np.dtype(np.float64)

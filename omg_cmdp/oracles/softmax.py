@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.jit import lazy
+from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.oracles.features import FeatureMap, Features
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_transitions
@@ -31,7 +31,7 @@ from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.persistence import fingerprint
 from omg_cmdp.validation import FloatArray, distributions, float_table, one_of_shapes, positive_integer, positive_number
 
-softmax_kernels = lazy("omg_cmdp.oracles.kernels.softmax")
+softmax_kernels = Lazy("omg_cmdp.oracles.kernels.softmax")
 
 
 class _Softmax(Forecasters):

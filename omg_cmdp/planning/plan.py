@@ -18,16 +18,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp import validation
-from omg_cmdp.jit import lazy, one_thread
+from omg_cmdp.jit import Lazy, one_thread
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.planning.regularisers import regulariser
 from omg_cmdp.planning.solution import Solution, Status
 from omg_cmdp.validation import FloatArray
 
-solver = lazy("omg_cmdp.planning.solver.solve")
-certifier = lazy("omg_cmdp.planning.solver.certify")
-sparse = lazy("omg_cmdp.planning.solver.sparse")
-tuples = lazy("omg_cmdp.planning.solver.tuples")
+solver = Lazy("omg_cmdp.planning.solver.solve")
+certifier = Lazy("omg_cmdp.planning.solver.certify")
+sparse = Lazy("omg_cmdp.planning.solver.sparse")
+tuples = Lazy("omg_cmdp.planning.solver.tuples")
 
 SPARSE_FROM, SPARSE_BELOW = 48, 0.25
 """Sparse rows pay from this many states on, below this share of non-zeros (measured)."""

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp import validation
-from omg_cmdp.jit import lazy
+from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.planning.solver.kinds import LOG, ROOT
 from omg_cmdp.validation import FloatArray
 
-kernels = lazy("omg_cmdp.mdp.kernels")
+kernels = Lazy("omg_cmdp.mdp.kernels")
 
 SMALLEST_FLOAT = float(np.nextafter(0.0, 1.0))
 

@@ -21,9 +21,8 @@ from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.persistence import (
     State,
     Stateful,
-    all_or_nothing,
     joint_state,
-    part_of,
+    load_parts,
     read_arrays,
     read_state,
     write_arrays,
@@ -193,14 +192,19 @@ class Run:
         """Load a state saved by a run with the same settings; it continues bit for bit."""
         try:
             state = read_state(state)
-            streams = {name: json.loads(str(state[name])) for name in ("noise", "choice")}
-            with all_or_nothing(*self._parts().values()):
-                for name, part in self._parts().items():
-                    part.load_state(part_of(state, name))
-                self._noise.bit_generator.state, self._choice.bit_generator.state = streams.values()
+            noise, choice = _stream(state["noise"]), _stream(state["choice"])
+            load_parts(state, self._parts())
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"`state` must come from a run with the same settings: {error}") from error
+        self._noise, self._choice = noise, choice
         self._asked.clear()
+
+
+def _stream(text: NDArray[Any]) -> np.random.Generator:
+    """Return the generator in the state that `text` tells."""
+    generator = np.random.default_rng(0)
+    generator.bit_generator.state = json.loads(str(text))
+    return generator
 
 
 def _state_policy(mdp: TabularMDP, decision: Decision) -> FloatArray:

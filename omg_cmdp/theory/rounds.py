@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.jit import lazy
+from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.truth import Truth
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray
 
-kernels = lazy("omg_cmdp.mdp.kernels")
+kernels = Lazy("omg_cmdp.mdp.kernels")
 
 _SURELY = np.ones(1)
 _UNKNOWN = (math.nan, math.nan, math.nan)

@@ -44,6 +44,7 @@ def test_a_seed_counts_when_it_is_finished_in_all_sizes():
     assert list(found["T"].regrets["uniform"].index) == [0, 1, 2]
 
 
+@pytest.mark.slow  # draws the figures of six worlds
 def test_the_report_of_a_rate_study_has_its_exponents(tmp_path):
     results = power_law(0.25)
     path = write_report(results, tmp_path)

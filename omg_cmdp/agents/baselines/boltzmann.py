@@ -17,12 +17,12 @@ import numpy as np
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.agents.exploration import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context
-from omg_cmdp.jit import lazy
+from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
 
-kernels = lazy("omg_cmdp.agents.kernels.entropy")
+kernels = Lazy("omg_cmdp.agents.kernels.entropy")
 
 ROOT = Power(1.0, 0.5)
 """√t."""

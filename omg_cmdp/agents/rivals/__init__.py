@@ -1,1 +1,1 @@
-"""Agents of other papers."""
+"""Agents of other papers, and ablations of OMG-CMDP!."""

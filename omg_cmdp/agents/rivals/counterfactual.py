@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, context_key
-from omg_cmdp.jit import lazy
+from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.epochs import epoch_starts
@@ -23,7 +23,7 @@ from omg_cmdp.oracles.offline.fits import Offline
 from omg_cmdp.persistence import State, fingerprint, numbers
 from omg_cmdp.validation import FloatArray
 
-kernels = lazy("omg_cmdp.agents.kernels.counterfactual")
+kernels = Lazy("omg_cmdp.agents.kernels.counterfactual")
 
 Oracles = tuple[RewardOracle, DynamicsOracle]
 

@@ -48,7 +48,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp.agents.base import Learner
 from omg_cmdp.contexts import Context
-from omg_cmdp.jit import lazy
+from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import best_response
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
@@ -58,8 +58,8 @@ from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number, probability, seed_number
 
-glm_kernels = lazy("omg_cmdp.agents.kernels.glm")
-kernels = lazy("omg_cmdp.oracles.kernels.linear")
+glm_kernels = Lazy("omg_cmdp.agents.kernels.glm")
+kernels = Lazy("omg_cmdp.oracles.kernels.linear")
 
 
 class Widths(NamedTuple):

@@ -16,14 +16,14 @@ import numpy as np
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.agents.exploration import ROOT, Schedule, Tuned
 from omg_cmdp.contexts import Context
-from omg_cmdp.jit import lazy
+from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray
 
-kernels = lazy("omg_cmdp.agents.kernels.inverse_gap")
+kernels = Lazy("omg_cmdp.agents.kernels.inverse_gap")
 
 
 @final

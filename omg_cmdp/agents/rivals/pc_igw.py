@@ -33,7 +33,7 @@ import numpy as np
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.agents.exploration import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context
-from omg_cmdp.jit import lazy
+from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.occupancy import reachable_states
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
@@ -41,7 +41,7 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision, Mixture
 from omg_cmdp.validation import FloatArray, seed_number
 
-kernels = lazy("omg_cmdp.agents.kernels.inverse_gap")
+kernels = Lazy("omg_cmdp.agents.kernels.inverse_gap")
 
 
 ROOT = Power(100.0, 0.5)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.jit import lazy
+from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards, learn_transitions
@@ -29,7 +29,7 @@ from omg_cmdp.oracles.simplex import Smoothing
 from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import FloatArray, frozen
 
-kernels = lazy("omg_cmdp.oracles.kernels.finite")
+kernels = Lazy("omg_cmdp.oracles.kernels.finite")
 
 Charge = Callable[[FloatArray, Functions, Episode], None]
 """Adds the loss of each function in an episode to `losses` (N,)."""

@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.jit import lazy
+from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.oracles.frame import Frame, learn_transitions
 from omg_cmdp.oracles.losses import LOG, Episode
@@ -15,7 +15,7 @@ from omg_cmdp.oracles.offline.fits import Fitted, checked_fit, current_fit, pred
 from omg_cmdp.oracles.softmax import SoftmaxDynamics
 from omg_cmdp.validation import FloatArray
 
-likelihood_kernels = lazy("omg_cmdp.oracles.kernels.likelihood")
+likelihood_kernels = Lazy("omg_cmdp.oracles.kernels.likelihood")
 
 
 class Examples:

@@ -7,7 +7,7 @@ import pytest
 
 from omg_cmdp import Space, TabularMDP
 from omg_cmdp.environments import Distance, World, distance_to_class
-from omg_cmdp.environments.worlds.misspecification import divergence
+from omg_cmdp.environments.misspecification import divergence
 
 FUNCTIONS = {"a": [[[0.0, 0.3]], [[1.0, 0.9]]], "b": [[[0.4, 0.5]], [[0.2, 0.1]]]}
 TRUTH = {"a": [[0.1, 0.3]], "b": [[0.2, 0.2]]}
