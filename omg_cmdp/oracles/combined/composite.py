@@ -12,7 +12,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.frame import Forecasters
 from omg_cmdp.oracles.losses import Loss
-from omg_cmdp.persistence import State, joint_state, load_parts
+from omg_cmdp.persistence import State, all_or_nothing, joint_state, part_of
 from omg_cmdp.validation import FloatArray
 
 
@@ -40,11 +40,14 @@ class Composite(Forecasters):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the states of all oracles, each behind its number: "0/loss", "1/loss", ..."""
-        return joint_state(self._parts())
+        return {**super().state(), **joint_state(self._parts())}
 
     def load_state(self, state: State) -> None:
         """Load the states of all oracles, or of none."""
-        load_parts(state, self._parts())
+        with all_or_nothing(*self.oracles):
+            for name, oracle in self._parts().items():
+                oracle.load_state(part_of(state, name))
+            super().load_state(state)  # what the offline fits keep themselves
 
     def _parts(self) -> dict[str, Oracle]:
         return {str(i): oracle for i, oracle in enumerate(self.oracles)}
