@@ -1,7 +1,7 @@
 # Everything runs in .venv, made on first use; a fresh machine needs Python 3.11+, make and a package index.
 #   make demo       a study of two drugs, with a report       make docs       build the guide
 #   make quick      the inner loop: under 30 seconds          make figures    draw the guide's pictures
-#   make test       what CI runs: under four minutes          make fuzz       40 000 random plans
+#   make test       what CI runs: under four minutes          make fuzz       60 000 random plans
 #   make test-all   everything, slow tests and guide too      make bench      speed, beside other libraries
 #   make hooks      check every commit                        make lowest     tests with the oldest dependencies
 # `make quick BIN=path/to/bin` uses an environment that you have, and installs nothing.

@@ -10,6 +10,7 @@ from omg_cmdp.agents.baselines.uniform import Uniform
 from omg_cmdp.agents.exploration import (
     Anytime,
     ExplorationRule,
+    GainWeighted,
     Power,
     Schedule,
     Situation,
@@ -49,6 +50,7 @@ __all__ = [
     "ExplorationRule",
     "FastCB",
     "FeelGoodThompson",
+    "GainWeighted",
     "Greedy",
     "Informed",
     "LocalIGW",

@@ -18,10 +18,11 @@ from omg_cmdp.validation import positive_integer
 class OMG(ModelAgent):
     """Optimism-free exploration by a log barrier over occupancy measures.
 
-    `gamma` is "adaptive" (the barrier weighted by the oracles' uncertainty), "theory" (needs `episodes`), "anytime", a
-    number, a function of the episode t = 1, 2, ..., or an `ExplorationRule`. Every plan is certified to γ·gap <=
-    1/(16T), T = `episodes`; if that is None, to 1/(16t²). `delta` is the failure probability of the theorem. Rewards
-    lie in `reward_range`.
+    `gamma` is "adaptive" (explore where plausible models expect to gain, `GainWeighted`), "uncertainty" (where the
+    oracles are unsure, `UncertaintyWeighted`), "theory" (needs `episodes`), "anytime", a number, a function of the
+    episode t = 1, 2, ..., or an `ExplorationRule`. Every plan is certified to γ·gap <= 1/(16T), T = `episodes`; if that
+    is None, to 1/(16t²). `delta` is the failure probability of the theorem, `seed` that of the models drawn by the
+    adaptive rule. Rewards lie in `reward_range`.
 
     Several episodes may be under way: ask for policies before earlier trajectories arrive, and update in any order.
     What this does to the bounds is in docs/theory.md: they hold for batches that are answered and learned together,
@@ -39,11 +40,12 @@ class OMG(ModelAgent):
         *,
         episodes: int | None = None,
         delta: float = 0.05,
+        seed: int = 0,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> None:
         super().__init__(space, reward_oracle, dynamics_oracle, reward_range=reward_range)
         self.episodes = None if episodes is None else positive_integer("episodes", episodes)
-        self.gamma = exploration_rule(gamma, self.episodes, delta)
+        self.gamma = exploration_rule(gamma, self.episodes, delta, seed)
         self._tuples = most_tuples(space)
 
     def decide(self, context: Context) -> Decision:

@@ -1,7 +1,7 @@
 """`plan`: the policy of one episode, from one concave program over occupancy measures; `plan_many`: a batch of them.
 
     plan(mdp, gamma=γ, weights=w)     max ⟨q, r⟩ + (1/γ)·Σ w·log q     (w = 1: line 8 of OMG-CMDP!, Levy et al. 2023)
-    plan(mdp, uncertainty=u)          max ⟨q, r⟩ + Σ √(u·q)
+    plan(mdp, uncertainty=u, floor=m) max ⟨q, r⟩ + Σ √(u·q) + m·Σ log q
 
 The sums run over the reachable, admissible (h, s, a).
 """
@@ -43,22 +43,24 @@ def plan(
     *,
     weights: ArrayLike | None = None,
     uncertainty: ArrayLike | None = None,
+    floor: float = 0.0,
     tolerance: float = 1e-9,
     start: Solution | None = None,
 ) -> Solution:
     """Return the policy that maximises reward plus regulariser, with a certificate of its optimality.
 
-    Give either `gamma` > 0, optionally with positive `weights`, or `uncertainty` >= 0; tables are (S, A) or (H, S, A).
-    The plan is certified to `tolerance`: γ times the gap for the barrier (the paper asks for 1/(16T)), the gap itself
-    with uncertainty. `start` is an earlier solution of the same shape; it saves time if the problem changed little, and
-    never costs accuracy. A plan runs on one thread, so that its bits do not depend on the machine's load.
+    Give either `gamma` > 0, optionally with positive `weights`, or `uncertainty` >= 0, optionally with a `floor` > 0;
+    tables are (S, A) or (H, S, A). The plan is certified to `tolerance`: γ times the gap for the barrier (the paper
+    asks for 1/(16T)), the gap itself with uncertainty. `start` is an earlier solution of the same shape; it saves
+    time if the problem changed little, and never costs accuracy. A plan runs on one thread, so that its bits do not
+    depend on the machine's load.
 
     >>> from omg_cmdp import TabularMDP, plan
     >>> mdp = TabularMDP(transitions=np.ones((1, 2, 1)), rewards=np.array([[1.0, 0.0]]), horizon=1)
     >>> plan(mdp, gamma=1.0).policy.round(3)  # inverse gap weighting: 1/(λ + γ·gap)
     array([[[0.618, 0.382]]])
     """
-    kind, coefficients, scale = regulariser(mdp, gamma, weights, uncertainty)
+    roots, barrier, scale = regulariser(mdp, gamma, weights, uncertainty, floor)
     tolerance = validation.positive_number("tolerance", tolerance)
     earlier = _NO_POLICY if start is None else _earlier_policy(mdp, start)
 
@@ -69,9 +71,9 @@ def plan(
     with one_thread() if states >= tuples.BLAS_FROM else _ANY_THREADS:
         # Half of the tolerance is for the loop; the rest absorbs what recomputing the pair changes.
         policy, values, reached, iterations = solver.solve(
-            kernel, *rows, rewards, first, mask, horizon, kind, coefficients, 0.5 * tolerance / scale, earlier
+            kernel, *rows, rewards, first, mask, horizon, roots, barrier, 0.5 * tolerance / scale, earlier
         )
-    occupancy, gap = certifier.certify(kernel, rewards, first, mask, reached, kind, coefficients, policy, values)
+    occupancy, gap = certifier.certify(kernel, rewards, first, mask, reached, roots, barrier, policy, values)
     certificate = gap * scale
     if certificate != certificate:  # NaN, from numbers beyond the range of floats: nothing is proven
         certificate = np.inf
@@ -84,7 +86,7 @@ def plan(
         iterations=iterations,
     )
     if start is not None and solution.status is Status.STALLED:
-        cold = plan(mdp, gamma, weights=weights, uncertainty=uncertainty, tolerance=tolerance)
+        cold = plan(mdp, gamma, weights=weights, uncertainty=uncertainty, floor=floor, tolerance=tolerance)
         return min(solution, cold, key=lambda either: either.certificate)
     return solution
 

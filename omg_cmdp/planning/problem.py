@@ -13,7 +13,7 @@ from omg_cmdp.persistence import read_arrays, write_arrays
 from omg_cmdp.planning.plan import plan
 from omg_cmdp.planning.solution import Solution
 
-_KIND, _VERSION = "planning problem", 1
+_KIND, _VERSION = "planning problem", 2
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,6 +29,7 @@ class Problem:
     gamma: float | None = None
     weights: ArrayLike | None = None
     uncertainty: ArrayLike | None = None
+    floor: float = 0.0
     tolerance: float = 1e-9
 
     def plan(self, start: Solution | None = None) -> Solution:
@@ -38,6 +39,7 @@ class Problem:
             self.gamma,
             weights=self.weights,
             uncertainty=self.uncertainty,
+            floor=self.floor,
             tolerance=self.tolerance,
             start=start,
         )
@@ -47,7 +49,8 @@ class Problem:
         optional = {"gamma": self.gamma, "weights": self.weights, "uncertainty": self.uncertainty}
         arrays = {name: np.asarray(value, dtype=np.float64) for name, value in optional.items() if value is not None}
         mdp = {name: getattr(self.mdp, name) for name in ("transitions", "rewards", "horizon", "start", "admissible")}
-        write_arrays(path, {**mdp, "tolerance": self.tolerance, **arrays}, kind=_KIND, version=_VERSION)
+        numbers = {"tolerance": self.tolerance, "floor": self.floor}
+        write_arrays(path, {**mdp, **numbers, **arrays}, kind=_KIND, version=_VERSION)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Problem:
@@ -62,8 +65,8 @@ class Problem:
                 admissible=arrays["admissible"],
             )
             gamma = arrays["gamma"].item() if "gamma" in arrays else None
-            tolerance = arrays["tolerance"].item()
+            tolerance, floor = arrays["tolerance"].item(), arrays["floor"].item()
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"`path` must be a {_KIND} of format {_VERSION}, got {os.fspath(path)}") from error
         weights, uncertainty = arrays.get("weights"), arrays.get("uncertainty")
-        return cls(mdp=mdp, gamma=gamma, weights=weights, uncertainty=uncertainty, tolerance=tolerance)
+        return cls(mdp=mdp, gamma=gamma, weights=weights, uncertainty=uncertainty, floor=floor, tolerance=tolerance)

@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 from omg_cmdp import validation
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.planning.solver.kinds import LOG, ROOT
 from omg_cmdp.validation import FloatArray
 
 kernels = Lazy("omg_cmdp.mdp.kernels")
@@ -17,24 +16,33 @@ SMALLEST_FLOAT = float(np.nextafter(0.0, 1.0))
 
 
 def regulariser(
-    mdp: TabularMDP, gamma: float | None, weights: ArrayLike | None, uncertainty: ArrayLike | None
-) -> tuple[int, FloatArray, float]:
-    """Return the kind, its coefficients (K, S, A), and the factor that turns a gap into the certificate."""
+    mdp: TabularMDP,
+    gamma: float | None,
+    weights: ArrayLike | None,
+    uncertainty: ArrayLike | None,
+    floor: float,
+) -> tuple[FloatArray, FloatArray, float]:
+    """Return u and m of √(u·q) + m·log q, (K, S, A) each, and the factor that turns a gap into the certificate."""
     if (gamma is None) == (uncertainty is None):
         given = "both" if gamma is not None else "neither"
         raise ValueError(f"one of `gamma` and `uncertainty` must be given, got {given}")
+    other = np.zeros((1, *mdp.admissible.shape))
     if uncertainty is not None:
         if weights is not None:
             raise ValueError("`weights` must come with `gamma`, got them with `uncertainty`")
-        return ROOT, _coefficients(mdp, "uncertainty", uncertainty, least=0.0), 1.0
+        if floor != 0.0:
+            other.fill(validation.positive_number("floor", floor))
+        return _coefficients(mdp, "uncertainty", uncertainty, least=0.0), other, 1.0
+    if floor != 0.0:
+        raise ValueError(f"`floor` must come with `uncertainty`, got {floor!r} with `gamma`")
     gamma = validation.positive_number("gamma", gamma)
     if weights is None:
-        plain = np.empty((1, *mdp.admissible.shape))
+        plain = np.empty_like(other)
         plain.fill(1.0 / gamma)
-        return LOG, plain, gamma
+        return other, plain, gamma
     scaled = _coefficients(mdp, "weights", weights, least=SMALLEST_FLOAT)
     scaled /= gamma
-    return LOG, scaled, gamma
+    return other, scaled, gamma
 
 
 def _coefficients(mdp: TabularMDP, name: str, value: ArrayLike, *, least: float) -> FloatArray:

@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 
 from omg_cmdp import Status
-from tests.planning.problems import barrier_problem, duality_gap, root_problem
+from tests.planning.problems import PROBLEMS, duality_gap
 
 
 def fuzz(make, count, first_seed=0):
@@ -34,7 +34,7 @@ def main():
     parser.add_argument("--first-seed", type=int, default=0)
     arguments = parser.parse_args()
     failed = 0
-    for make in (barrier_problem, root_problem):
+    for make in PROBLEMS:
         began = time.perf_counter()
         failures, iterations = fuzz(make, arguments.count, arguments.first_seed)
         failed += len(failures)

@@ -26,6 +26,17 @@ def root_problem(rng, **fixed):
     return Problem(mdp=mdp, uncertainty=u, tolerance=1e-8)
 
 
+def floored_problem(rng, **fixed):
+    """Return a root-regulariser problem with a floor, as the gain-weighted rule has it: most of u is zero."""
+    problem = root_problem(rng, **fixed)
+    return Problem(
+        mdp=problem.mdp, uncertainty=problem.uncertainty, floor=10.0 ** rng.uniform(-8, -2), tolerance=problem.tolerance
+    )
+
+
+PROBLEMS = [barrier_problem, root_problem, floored_problem]
+
+
 def combination_lock(states, actions, horizon, slip=0.0, **tables):
     """Return the MDP in which action 0 opens the next state and every other action leads back to the first."""
     transitions = np.zeros((states, actions, states))
@@ -60,7 +71,10 @@ def duality_gap(problem, solution):
     assert (slack > 0).all()
     if problem.uncertainty is not None:
         u = np.broadcast_to(problem.uncertainty, counted.shape)[counted].astype(exact)
-        return float(dual + (u / (4 * slack)).sum() - primal - np.sqrt(u * q).sum())
+        m = exact(problem.floor)
+        best = (np.sqrt(u) + np.sqrt(u + 16 * slack * m)) / (4 * slack)  # the √q that maximises φ(q) - z·q
+        logs = m * (2 * np.log(best) - np.log(q)) if m > 0 else 0 * q
+        return float(dual - primal + (np.sqrt(u) * best - slack * best**2 - np.sqrt(u * q) + logs).sum())
     m = np.broadcast_to(1.0 if problem.weights is None else problem.weights, counted.shape)[counted] / exact(
         problem.gamma
     )

@@ -5,23 +5,23 @@ import pytest
 
 from omg_cmdp import Problem, Status, TabularMDP, certificate, occupancy_measure
 from tests.planning.fuzz import fuzz
-from tests.planning.problems import barrier_problem, combination_lock, duality_gap, root_problem
+from tests.planning.problems import PROBLEMS, barrier_problem, combination_lock, duality_gap
 
 
-@pytest.mark.parametrize("make", [barrier_problem, root_problem])
+@pytest.mark.parametrize("make", PROBLEMS)
 def test_certificates_hold_on_random_problems(make, seed):
     failures, _ = fuzz(make, 1000, first_seed=1_000_000 * (seed + 1))
     assert not failures
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [barrier_problem, root_problem])
+@pytest.mark.parametrize("make", PROBLEMS)
 def test_certificates_hold_on_twenty_thousand(make):
     failures, _ = fuzz(make, 20_000)
     assert not failures
 
 
-@pytest.mark.parametrize("make", [barrier_problem, root_problem])
+@pytest.mark.parametrize("make", PROBLEMS)
 @pytest.mark.parametrize("states", [15, 16, 30, 60])
 def test_certificates_hold_for_every_engine(make, states, rng):
     """Loops, BLAS and (from 48 states, for the sparse kernels) sparse rows."""

@@ -8,7 +8,7 @@ import threadpoolctl
 from scipy.optimize import brentq
 
 import omg_cmdp as omg
-from tests.planning.problems import barrier_problem, root_problem
+from tests.planning.problems import PROBLEMS, barrier_problem
 from tests.random_mdps import by_step, random_mdp, random_mdps, random_policy, with_tables
 
 
@@ -23,7 +23,7 @@ def table_of(problem, name, default):
 
 
 def test_the_solution_is_a_policy_with_its_own_occupancy(rng):
-    for make in (barrier_problem, root_problem) * 20:
+    for make in PROBLEMS * 15:
         problem = make(rng)
         solution = problem.plan()
         np.testing.assert_allclose(solution.policy.sum(axis=2), 1.0, atol=1e-12)
@@ -178,7 +178,7 @@ def test_gamma_and_weights_scale_together(rng):
 
 
 class TestWarmStart:
-    @pytest.mark.parametrize("make", [barrier_problem, root_problem])
+    @pytest.mark.parametrize("make", PROBLEMS)
     def test_any_earlier_solution_gives_an_answer_as_good(self, make, rng):
         for _ in range(40):
             problem = make(rng)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from omg_cmdp import Problem
-from tests.planning.problems import barrier_problem, root_problem
+from tests.planning.problems import PROBLEMS, barrier_problem
 
 
-@pytest.mark.parametrize("make", [barrier_problem, root_problem])
+@pytest.mark.parametrize("make", PROBLEMS)
 def test_a_saved_problem_replays_bit_for_bit(make, rng, tmp_path):
     for _ in range(10):
         problem = make(rng)
@@ -32,7 +32,7 @@ def test_a_failed_save_leaves_the_old_file(rng, tmp_path):
 def test_another_file_is_refused(content, tmp_path):
     path = tmp_path / "other.npz"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"`path` must be a planning problem of format 1"):
+    with pytest.raises(ValueError, match=r"`path` must be a planning problem of format 2"):
         Problem.load(path)
 
 
@@ -49,5 +49,5 @@ def test_another_file_is_refused(content, tmp_path):
 )
 def test_an_archive_of_something_else_is_refused(arrays, tmp_path):
     np.savez(tmp_path / "other.npz", **arrays)
-    with pytest.raises(ValueError, match=r"`path` must be a planning problem of format 1"):
+    with pytest.raises(ValueError, match=r"`path` must be a planning problem of format 2"):
         Problem.load(tmp_path / "other.npz")

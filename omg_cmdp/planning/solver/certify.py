@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, uint8
+from numba import float64, uint8
 
 from omg_cmdp.jit import compiled_for, table
 from omg_cmdp.mdp.thresholds import NEGLIGIBLE
@@ -16,12 +16,12 @@ from omg_cmdp.planning.solver.terms import gap_term
     table(float64, 1),  # start
     table(uint8, 2),  # admissible
     table(uint8, 2),  # reached
-    int64,  # kind
-    table(float64, 3),  # coefficients
+    table(float64, 3),  # roots
+    table(float64, 3),  # barrier
     table(float64, 3),  # policy
     table(float64, 2),  # values
 )
-def certify(kernel, rewards, start, admissible, reached, kind, coefficients, policy, values):
+def certify(kernel, rewards, start, admissible, reached, roots, barrier, policy, values):
     """Return the occupancy measure (H, S, A) of `policy` and the duality gap that it and `values` prove.
 
     Nothing but the pair and the set of reachable states (H, S) comes from the solver: occupancy and slacks are computed
@@ -53,7 +53,8 @@ def certify(kernel, rewards, start, admissible, reached, kind, coefficients, pol
                     slack = values[h, s] - rewards[h % rewards.shape[0], s, a] - expected
                     occupancy[h, s, a] = q
                     if reached[h, s] and q > 0.0 and slack > 0.0:
-                        gap += gap_term(kind, coefficients[h % coefficients.shape[0], s, a], q, slack)
+                        u, m = roots[h % roots.shape[0], s, a], barrier[h % barrier.shape[0], s, a]
+                        gap += gap_term(u, m, q, slack)
                     else:
                         gap = np.inf
         marginal, after = after, marginal

@@ -14,9 +14,8 @@ import numpy as np
 from omg_cmdp.jit import fused, leaf
 from omg_cmdp.planning.solver import blocks
 from omg_cmdp.planning.solver.blocks import Factor
-from omg_cmdp.planning.solver.kinds import LOG, ROOT
 from omg_cmdp.planning.solver.program import copy_pair, make_occupancy, make_slacks
-from omg_cmdp.planning.solver.terms import gap_bound, wanted_product
+from omg_cmdp.planning.solver.terms import gap_bound, root_part
 
 SOLVED, STALLED, LOST = 0, 1, 2
 
@@ -25,7 +24,7 @@ TO_BOUNDARY = 0.99
 NEAR = 0.9
 """Plain Newton once every product is within this relative distance of the wanted one."""
 LONG = 0.7
-"""A Newton step at least this long is taken without a corrector (which, for ROOT, can hold the pair in place)."""
+"""A Newton step at least this long is taken without a corrector (which, with roots, can hold the pair in place)."""
 SHORT = 0.1
 """If both steps are shorter than this, the corrector tries again with more centring."""
 CENTRAL = 1e-3
@@ -37,7 +36,7 @@ class Newton(NamedTuple):
 
     factor: Factor
     wanted: np.ndarray  # the product q·z to aim at
-    power: np.ndarray  # 1 for LOG, between 1 and 2 for ROOT
+    power: np.ndarray  # 1 for a barrier, between 1 and 2 with roots
     weights: np.ndarray  # D = power·q/z
     residual: np.ndarray
     dq: np.ndarray
@@ -62,8 +61,11 @@ def new_newton(program):
 
 @leaf
 def product_floor(program, tolerance):
-    """Return the product asked of each tuple on top of its own: for ROOT, where u may be 0, it keeps q away from 0."""
-    return 0.0 if program.kind == LOG else tolerance / (8 * program.rewards.size)
+    """Return the product asked of each tuple on top of its own: without a barrier it keeps q away from 0."""
+    for i in range(program.barrier.size):
+        if program.barrier[i] == 0.0:
+            return tolerance / (8 * program.rewards.size)
+    return 0.0
 
 
 @leaf
@@ -91,7 +93,7 @@ def interior_point(program, pair, tolerance, limit, newton, best):
             break
         primal, dual = direction(program, pair, newton)
         if distance <= NEAR:
-            primal, dual = refine(program, pair, newton, floor)
+            primal, dual = refine(program, pair, newton)
         elif min(primal, dual) < LONG:
             primal, dual = corrector(program, pair, newton, excess, primal, dual)
         move(pair, newton, primal, dual)
@@ -115,16 +117,14 @@ def aim(program, pair, floor, newton):
         product = pair.q[i] * pair.z[i]
         if not (pair.q[i] > 0.0 and pair.z[i] > 0.0):
             return np.inf, np.inf, np.inf
-        own = wanted_product(program.kind, program.coefficients[i], pair.q[i])
-        power = 1.0
-        if program.kind == ROOT:
-            # From q·z - ½√(u·q) = constant, linearised; between the plain condition (1) and the root's own (2).
-            power = 1.0 / (1.0 - 0.5 * min(1.0, own / product))
-        newton.wanted[i] = own + floor
+        root = root_part(program.roots[i], pair.q[i])
+        # From q·z - ½√(u·q) = constant, linearised; between the plain condition (1) and the root's own (2).
+        power = 1.0 / (1.0 - 0.5 * min(1.0, root / product))
+        newton.wanted[i] = root + program.barrier[i] + floor
         newton.power[i] = power
         newton.weights[i] = power * pair.q[i] / pair.z[i]
         newton.residual[i] = power * (newton.wanted[i] / pair.z[i] - pair.q[i])
-        gap += gap_bound(program.kind, own, product)
+        gap += gap_bound(root, program.barrier[i], product)
         excess += max(product - newton.wanted[i], 0.0)
         distance = max(distance, abs(newton.wanted[i] / product - 1.0))
     return gap, excess / n, distance
@@ -156,15 +156,14 @@ def longest_step(x, dx):
 
 
 @leaf
-def refine(program, pair, newton, floor):
+def refine(program, pair, newton):
     """Replace a Newton direction near the optimum by one with its second-order term, for one more solve.
 
-    q·z - ½√(u·q) expands to second order with dq·dz + ⅛·½√(u·q)·(dq/q)²; for LOG the second term is absent.
+    q·z - ½√(u·q) expands to second order with dq·dz + ⅛·½√(u·q)·(dq/q)².
     """
     for i in range(pair.q.size):
         goal = newton.wanted[i] - newton.dq[i] * newton.dz[i]
-        if program.kind == ROOT:
-            goal -= 0.125 * (newton.wanted[i] - floor) * (newton.dq[i] / pair.q[i]) ** 2
+        goal -= 0.125 * root_part(program.roots[i], pair.q[i]) * (newton.dq[i] / pair.q[i]) ** 2
         newton.residual[i] = newton.power[i] * (goal / pair.z[i] - pair.q[i])
     return direction(program, pair, newton)
 

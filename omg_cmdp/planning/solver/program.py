@@ -8,7 +8,7 @@ import numpy as np
 
 from omg_cmdp.jit import fused, leaf
 from omg_cmdp.planning.solver import blocks
-from omg_cmdp.planning.solver.terms import gap_bound, wanted_product
+from omg_cmdp.planning.solver.terms import gap_bound, root_part
 from omg_cmdp.planning.solver.tuples import Kernel, Tuples, best_case, expect, push
 
 
@@ -19,8 +19,8 @@ class Program(NamedTuple):
     tuples: Tuples
     start: np.ndarray  # (S,)
     rewards: np.ndarray  # (tuples,)
-    coefficients: np.ndarray  # (tuples,)
-    kind: int
+    roots: np.ndarray  # (tuples,), u of √(u·q)
+    barrier: np.ndarray  # (tuples,), m of m·log q
 
 
 class Pair(NamedTuple):
@@ -88,8 +88,8 @@ def duality_gap(program, pair):
     for i in range(pair.q.size):
         if not (pair.q[i] > 0.0 and pair.z[i] > 0.0):
             return np.inf
-        wanted = wanted_product(program.kind, program.coefficients[i], pair.q[i])
-        total += gap_bound(program.kind, wanted, pair.q[i] * pair.z[i])
+        root = root_part(program.roots[i], pair.q[i])
+        total += gap_bound(root, program.barrier[i], pair.q[i] * pair.z[i])
     return total
 
 

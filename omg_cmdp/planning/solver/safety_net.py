@@ -4,7 +4,8 @@ With θ·log q added to every tuple's regulariser, θ > 0, the program has an un
 
     min_V  start·V_0 + Σ φ*_θ(z),   φ*_θ(z) = max_q φ(q) + θ·log q - z·q,
 
-(times 1/θ self-concordant for LOG), so damped Newton converges from any start, and quickly if θ is lowered gradually.
+(times 1/θ self-concordant for a barrier), so damped Newton converges from any start, and quickly if θ is lowered
+gradually.
 """
 
 from __future__ import annotations
@@ -13,22 +14,21 @@ import numpy as np
 
 from omg_cmdp.jit import leaf
 from omg_cmdp.planning.solver import blocks
-from omg_cmdp.planning.solver.kinds import LOG
 from omg_cmdp.planning.solver.program import copy_pair, make_occupancy, make_slacks
 
 
 @leaf
-def best_response(kind, coefficient, theta, z):
+def best_response(u, m, theta, z):
     """Return q̂ = argmax φ(q) + θ·log q - z·q, the maximum φ*_θ(z), and the curvature D = -dq̂/dz."""
-    if kind == LOG:
-        weight = coefficient + theta
+    weight = m + theta
+    if u == 0.0:
         q = weight / z
         return q, weight * np.log(q) - weight, q / z
-    # With s = √q:  2z·s² - √u·s - 2θ = 0.
-    discriminant = np.sqrt(coefficient + 16.0 * z * theta)
-    root = (np.sqrt(coefficient) + discriminant) / (4.0 * z)
+    # With s = √q:  2z·s² - √u·s - 2·weight = 0.
+    discriminant = np.sqrt(u + 16.0 * z * weight)
+    root = (np.sqrt(u) + discriminant) / (4.0 * z)
     q = root * root
-    return q, np.sqrt(coefficient) * root + 2.0 * theta * np.log(root) - z * q, 4.0 * q * root / discriminant
+    return q, np.sqrt(u) * root + 2.0 * weight * np.log(root) - z * q, 4.0 * q * root / discriminant
 
 
 @leaf
@@ -40,7 +40,7 @@ def dual_objective(program, pair, theta):
     for i in range(pair.z.size):
         if not pair.z[i] > 0.0:
             return np.inf
-        total += best_response(program.kind, program.coefficients[i], theta, pair.z[i])[1]
+        total += best_response(program.roots[i], program.barrier[i], theta, pair.z[i])[1]
     return total
 
 
@@ -55,7 +55,7 @@ def centre_dual(program, pair, theta, limit, newton, trial):
     iteration = 0
     for iteration in range(limit):  # noqa: B007 (returned)
         for i in range(pair.z.size):
-            pair.q[i], _, newton.weights[i] = best_response(program.kind, program.coefficients[i], theta, pair.z[i])
+            pair.q[i], _, newton.weights[i] = best_response(program.roots[i], program.barrier[i], theta, pair.z[i])
         if not blocks.factorise(program.kernel, program.tuples, newton.weights, newton.factor):
             break
         # The gradient is start - B·q̂.

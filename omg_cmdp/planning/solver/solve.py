@@ -115,21 +115,21 @@ def expand(program, admissible, pair):
     table(float64, 1),  # start
     table(uint8, 2),  # admissible
     int64,  # horizon
-    int64,  # kind
-    table(float64, 3),  # coefficients
+    table(float64, 3),  # roots
+    table(float64, 3),  # barrier
     float64,  # tolerance
     table(float64, 3),  # earlier
 )
-def solve(
-    dense, row, indptr, indices, data, rewards, start, admissible, horizon, kind, coefficients, tolerance, earlier
-):
+def solve(dense, row, indptr, indices, data, rewards, start, admissible, horizon, roots, barrier, tolerance, earlier):
     """Return policy (H, S, A), values (H, S), the reachable states (H, S) and the number of iterations.
 
-    Rewards and coefficients are (K, S, A), `earlier` is a policy to start from or empty. The tolerance is on the gap.
+    Rewards, roots u and barrier m are (K, S, A), `earlier` is a policy to start from or empty. The tolerance is on the
+    gap.
     """
     kernel = Kernel(dense, outer_products(dense), row, indptr, indices, data)
     tuples = reachable_tuples(kernel, start, admissible, horizon, UNREACHABLE_BELOW)
-    program = Program(kernel, tuples, start, gather(tuples, rewards), gather(tuples, coefficients), kind)
+    terms = gather(tuples, rewards), gather(tuples, roots), gather(tuples, barrier)
+    program = Program(kernel, tuples, start, terms[0], terms[1], terms[2])
     pair = new_pair(program)
     iterations = optimise(program, gather(tuples, earlier) if earlier.size else np.empty(0), tolerance, pair)
     keep_slacks(program, pair)

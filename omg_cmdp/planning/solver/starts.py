@@ -14,7 +14,7 @@ from omg_cmdp.planning.solver.program import (
     new_pair,
     node_masses,
 )
-from omg_cmdp.planning.solver.terms import wanted_product
+from omg_cmdp.planning.solver.terms import root_part
 
 FIRST_CENTRE = 0.003
 """How central a cold start is, as a fraction of the stake per tuple (smaller fails more often, larger is slower)."""
@@ -40,7 +40,7 @@ def cold_start(program, floor, pair):
     hopeful_masses(program, hopeful, np.empty(program.start.size), pair.values)
     stake = pair.values.shape[0] * (program.rewards.max() - program.rewards.min()) / n
     for i in range(n):
-        products[i] = wanted_product(program.kind, program.coefficients[i], pair.q[i])
+        products[i] = root_part(program.roots[i], pair.q[i]) + program.barrier[i]
         stake += products[i] / n
     balance = np.inf
     for node in range(masses.size):
@@ -62,7 +62,7 @@ def warm_start(program, floor, policy, pair):
     masses, products = np.empty(program.tuples.state.size), np.empty(warm.q.size)
     node_masses(program.tuples, warm.q, masses)
     for i in range(warm.q.size):
-        products[i] = floor + wanted_product(program.kind, program.coefficients[i], warm.q[i])
+        products[i] = floor + root_part(program.roots[i], warm.q[i]) + program.barrier[i]
     make_dual(program, masses, products, 30, warm)
     if not duality_gap(program, warm) < duality_gap(program, pair):
         return False

@@ -1,17 +1,16 @@
-"""The two regularisers of the planning program, each by its complementarity condition and its exact duality gap.
+"""The regulariser of the planning program, by its complementarity condition and its duality gap.
 
-Both programs are  max ⟨q, r⟩ + Σ φ(q)  over occupancy measures q; z = V_h(s) - r - P·V_{h+1} > 0 are the slacks of a
-dual V:
+The program is  max ⟨q, r⟩ + Σ φ(q)  over occupancy measures q; z = V_h(s) - r - P·V_{h+1} > 0 are the slacks of a
+dual V. For one tuple, with coefficients u, m >= 0,
 
-- LOG, coefficient m:   φ(q) = m·log q,    optimal where q·z = m.
-- ROOT, coefficient u:  φ(q) = √(u·q),     optimal where q·z² = u/4, that is q·z = ½·√(u·q).
+    φ(q) = √(u·q) + m·log q,    optimal where q·z = ½·√(u·q) + m.
 
-With t the product q·z that is wanted, Newton's equation for one tuple is, for both,
+u = 0 is the log barrier, m = 0 the root; the sum is a root with a floor. Its solution is also that of the barrier with
+the weights ½·√(u·q) + m that it ends with. With t the product q·z that is wanted, Newton's equation for one tuple is
 
-    dq + D·dz = power·(t/z - q),   D = power·q/z,   power = 1 (LOG) or 2 (ROOT),
+    dq + D·dz = power·(t/z - q),   D = power·q/z,   power = 1/(1 - ½·½√(u·q)/(q·z)),
 
-and where the path asks for a larger product than the regulariser does, the plain condition q·z = t (power 1) holds.
-Everything else in the planner is the same for both.
+between 1 (barrier) and, at the optimum, 2 (root).
 """
 
 from __future__ import annotations
@@ -19,37 +18,39 @@ from __future__ import annotations
 import numpy as np
 
 from omg_cmdp.jit import leaf
-from omg_cmdp.planning.solver.kinds import LOG
 
 
 @leaf
-def wanted_product(kind, coefficient, q):
-    """Return the product q·z at which the tuple is optimal."""
-    if kind == LOG:
-        return coefficient
-    return 0.5 * np.sqrt(coefficient * q)
+def root_part(u, q):
+    """Return ½·√(u·q), what the root asks of the product q·z."""
+    return 0.5 * np.sqrt(u * q) if u > 0.0 else 0.0
 
 
 @leaf
-def gap_bound(kind, wanted, product):
-    """Return an upper bound of `gap_term` without logarithms, from the product q·z and the wanted one.
+def gap_bound(root, m, product):
+    """Return an upper bound of `gap_term` without logarithms, from ½·√(u·q), m and the product q·z.
 
-    LOG: (x - 1)²·m/(2·min(1, x)), tight near x = 1.    ROOT: the term itself, (q·z - ½√(u·q))²/(q·z).
+    With t = ½√(u·q) + m and d = q·z - t it is ½√(u·q)·d²/(t·q·z) + m·d²/(2t·min(t, q·z)), tight near d = 0.
     """
+    wanted = root + m
     distance = product - wanted
-    if kind == LOG:
-        return distance * distance / (2.0 * min(wanted, product))
-    return distance * distance / product
+    if m == 0.0:  # also where u is 0, and with it t
+        return distance * distance / product
+    return distance * distance * (root / product + 0.5 * m / min(wanted, product)) / wanted
 
 
 @leaf
-def gap_term(kind, coefficient, q, z):
+def gap_term(u, m, q, z):
     """Return the tuple's share of the duality gap: ≥ 0, and 0 exactly at complementarity; NaN unless q and z are > 0.
 
-    LOG: m·(x - 1 - ln x), x = q·z/m.    ROOT: (√(z·q) - ½·√(u/z))².
+    ½·√(u·q)·(x - 1)²/x + m·(x - 1 - ln x), x = q·z/t, t = ½·√(u·q) + m; without a barrier (√(z·q) - ½·√(u/z))².
+    The two terms are the exact gaps of the root and of the barrier, each with its part of the slack, z·½√(u·q)/t and
+    z·m/t: together they bound the gap of the sum. Because x - 1 - ln x <= (x - 1)²/x they also bound the gap of the
+    barrier with weights t.
     """
-    if kind == LOG:
-        excess = q * z / coefficient - 1.0
-        return coefficient * (excess - np.log1p(excess))
-    root = np.sqrt(z * q) - 0.5 * np.sqrt(coefficient / z)
-    return root * root
+    if m == 0.0:
+        distance = np.sqrt(z * q) - 0.5 * np.sqrt(u / z)
+        return distance * distance
+    root = root_part(u, q)
+    excess = q * z / (root + m) - 1.0
+    return root * excess * excess / (1.0 + excess) + m * (excess - np.log1p(excess))

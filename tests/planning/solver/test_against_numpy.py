@@ -9,10 +9,9 @@ from omg_cmdp.planning.plan import _NO_ROWS
 from omg_cmdp.planning.regularisers import regulariser
 from omg_cmdp.planning.solver import blas, blocks, safety_net, sparse, starts, tuples
 from omg_cmdp.planning.solver.certify import certify
-from omg_cmdp.planning.solver.kinds import LOG, ROOT
 from omg_cmdp.planning.solver.program import Program, hopeful_masses, make_dual, new_pair
-from omg_cmdp.planning.solver.terms import gap_bound, gap_term, wanted_product
-from tests.planning.problems import barrier_problem, combination_lock, root_problem
+from omg_cmdp.planning.solver.terms import gap_bound, gap_term, root_part
+from tests.planning.problems import PROBLEMS, barrier_problem, combination_lock
 from tests.random_mdps import by_step, random_mdp, random_mdps
 
 SIZES = [(5, 3, 4, False), (15, 2, 3, False), (16, 2, 3, False), (40, 3, 4, False), (40, 3, 4, True)]
@@ -131,42 +130,56 @@ def test_sparse_rows_merge_equal_rows_of_a_state(rng):
         np.testing.assert_array_equal(dense, table[0, s, a])
 
 
-@pytest.mark.parametrize("kind", [LOG, ROOT])
-def test_the_gap_of_a_tuple_is_zero_at_complementarity_and_below_its_bound(kind, rng):
-    for coefficient, q, z in 10.0 ** rng.uniform(-6, 2, (200, 3)):
-        wanted = wanted_product(kind, coefficient, q)
-        assert 0.0 <= gap_term(kind, coefficient, q, z) <= gap_bound(kind, wanted, q * z) * (1 + 1e-9) + 1e-15
-        assert gap_term(kind, coefficient, q, wanted / q) == pytest.approx(0.0, abs=1e-12 * wanted)
+PARTS = {"barrier": (0.0, 1.0), "root": (1.0, 0.0), "both": (1.0, 1.0)}
+"""Which of u and m are there."""
 
 
-@pytest.mark.parametrize("kind", [LOG, ROOT])
-def test_the_best_response_maximises_and_has_its_derivative(kind, rng):
-    for coefficient, theta, z in 10.0 ** rng.uniform(-4, 1, (50, 3)):
-        q, value, curvature = safety_net.best_response(kind, coefficient, theta, z)
+@pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)
+def test_the_gap_of_a_tuple_is_zero_at_complementarity_and_below_its_bound(parts, rng):
+    for u, m, q, z in 10.0 ** rng.uniform(-6, 2, (200, 4)) * [*parts, 1.0, 1.0]:
+        wanted = root_part(u, q) + m
+        assert 0.0 <= gap_term(u, m, q, z) <= gap_bound(root_part(u, q), m, q * z) * (1 + 1e-9) + 1e-15
+        assert gap_term(u, m, q, wanted / q) == pytest.approx(0.0, abs=1e-12 * wanted)
 
-        def objective(x, coefficient=coefficient, theta=theta, z=z):
-            own = coefficient * np.log(x) if kind == LOG else np.sqrt(coefficient * x)
-            return own + theta * np.log(x) - z * x
+
+@pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)
+def test_the_gap_of_a_tuple_bounds_those_of_the_program_and_of_the_barrier_with_its_weights(parts, rng):
+    """The first is φ*(z) + z·q - φ(q), φ* from the best response; it is attained unless both parts are there."""
+    for u, m, q, z in 10.0 ** rng.uniform(-4, 1, (200, 4)) * [*parts, 1.0, 1.0]:
+        term, weight = gap_term(u, m, q, z), root_part(u, q) + m
+        exact = safety_net.best_response(u, m, 0.0, z)[1] + z * q - np.sqrt(u * q) - m * np.log(q)
+        rounding = 1e-10 * (1.0 + z * q + abs(exact))
+        assert exact <= term + rounding
+        assert all(parts) or exact == pytest.approx(term, rel=1e-6, abs=rounding)
+        assert gap_term(0.0, weight, q, z) <= term + rounding
+
+
+@pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)
+def test_the_best_response_maximises_and_has_its_derivative(parts, rng):
+    for u, m, theta, z in 10.0 ** rng.uniform(-4, 1, (50, 4)) * [*parts, 1.0, 1.0]:
+        q, value, curvature = safety_net.best_response(u, m, theta, z)
+
+        def objective(x, u=u, m=m, theta=theta, z=z):
+            return np.sqrt(u * x) + (m + theta) * np.log(x) - z * x
 
         assert value == pytest.approx(objective(q), rel=1e-9, abs=1e-12)
         assert value >= max(objective(0.99 * q), objective(1.01 * q))
         step = 1e-5 * z
         slope = (
-            safety_net.best_response(kind, coefficient, theta, z + step)[0]
-            - safety_net.best_response(kind, coefficient, theta, z - step)[0]
+            safety_net.best_response(u, m, theta, z + step)[0] - safety_net.best_response(u, m, theta, z - step)[0]
         ) / (2 * step)
         assert -slope == pytest.approx(curvature, rel=1e-5)
 
 
 def program_of(problem):
-    kind, coefficients, _ = regulariser(problem.mdp, problem.gamma, problem.weights, problem.uncertainty)
+    roots, barrier, _ = regulariser(problem.mdp, problem.gamma, problem.weights, problem.uncertainty, problem.floor)
     kernel = kernel_of(problem.mdp)
     index = tuples_of(problem.mdp, kernel)
-    rewards = tuples.gather(index, problem.mdp.raw[1])
-    return Program(kernel, index, problem.mdp.start, rewards, tuples.gather(index, coefficients), kind)
+    terms = (tuples.gather(index, table) for table in (problem.mdp.raw[1], roots, barrier))
+    return Program(kernel, index, problem.mdp.start, *terms)
 
 
-@pytest.mark.parametrize("make", [barrier_problem, root_problem])
+@pytest.mark.parametrize("make", PROBLEMS)
 def test_the_starts_are_feasible(make, rng):
     for _ in range(30):
         problem = make(rng)
@@ -201,20 +214,18 @@ def test_hopeful_masses_do_not_decay_along_a_lock():
     assert masses.min() >= 1 / 20 - 1e-12
 
 
-@pytest.mark.parametrize("make", [barrier_problem, root_problem])
+@pytest.mark.parametrize("make", PROBLEMS)
 def test_the_compiled_certificate_is_the_one_in_numpy(make, rng):
     for _ in range(30):
         problem = make(rng)
         solution = problem.plan()
         # At the optimum the terms are squares of rounding errors; an earlier iterate has digits to compare.
         values = solution.values * 1.001 + 1e-3 * np.arange(problem.mdp.horizon, 0, -1)[:, None]
-        kind, coefficients, scale = regulariser(problem.mdp, problem.gamma, problem.weights, problem.uncertainty)
+        chosen = {name: getattr(problem, name) for name in ("gamma", "weights", "uncertainty", "floor")}
+        roots, barrier, scale = regulariser(problem.mdp, **chosen)
         kernel, rewards, first, mask = problem.mdp.raw
         reached = reachable_states(problem.mdp).view(np.uint8)
-        occupancy, gap = certify(kernel, rewards, first, mask, reached, kind, coefficients, solution.policy, values)
-        chosen = {"gamma": problem.gamma} if problem.gamma else {"uncertainty": problem.uncertainty}
-        if problem.weights is not None:
-            chosen["weights"] = problem.weights
+        occupancy, gap = certify(kernel, rewards, first, mask, reached, roots, barrier, solution.policy, values)
         expected = omg.certificate(problem.mdp, solution.policy, values, **chosen)
         assert gap * scale == pytest.approx(expected, rel=1e-6)
         np.testing.assert_allclose(occupancy, solution.occupancy, rtol=1e-12)

@@ -1,0 +1,114 @@
+"""What an exploration rule knows, and what it must do."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from omg_cmdp.contexts import Context
+from omg_cmdp.jit import Lazy
+from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.planning.decision import Decision
+from omg_cmdp.planning.plan import plan
+from omg_cmdp.planning.solution import Solution, Status
+from omg_cmdp.theory.constants import Assumptions
+from omg_cmdp.validation import FloatArray
+
+kernels = Lazy("omg_cmdp.agents.kernels.weights")
+
+
+class Situation(NamedTuple):
+    """What a rule knows: the episode, its context, the model for it, and the oracles behind the model."""
+
+    episode: int
+    """Counted from 1."""
+    context: Context
+    model: TabularMDP
+    reward_oracle: RewardOracle
+    dynamics_oracle: DynamicsOracle
+    tuples: int
+    """An upper bound on the number n of reachable (h, s, a)."""
+    tolerance: float
+    """What the certificate of the plan must not exceed."""
+    returns: tuple[float, float] = (0.0, math.inf)
+    """What an episode can earn, rewards scaled to [0, 1]."""
+
+    def plan(self, gamma: float, weights: FloatArray | None = None) -> Decision:
+        """Return the plan for the barrier m = weights/γ; without `weights` they are 1."""
+        solution = plan(self.model, gamma, weights=weights, tolerance=self.tolerance)
+        return Decision(
+            policy=solution.policy,
+            model=self.model,
+            gamma=gamma,
+            weights=weights,
+            occupancy=solution.occupancy,
+            values=solution.values,
+            certificate=solution.certificate,
+            iterations=solution.iterations,
+        )
+
+    def plan_roots(self, u: FloatArray, floor: float) -> Decision:
+        """Return the plan that maximises ⟨q, f̂⟩ + Σ √(u·q) + floor·Σ log q, u (H, S, A).
+
+        It is also the plan for the barrier of its own weights, m = ½·√(q̂·u) + floor, and is certified as that: the
+        certificate is relative to their mean, 1/γ.
+        """
+        weights, tolerance = np.empty(u.shape), self.tolerance * kernels.likely_weight(u, floor)
+        start: Solution | None = None
+        while True:
+            solution = plan(self.model, uncertainty=u, floor=floor, tolerance=tolerance, start=start)
+            gamma = kernels.own_weights(solution.occupancy, u, floor, weights)
+            certificate = gamma * solution.certificate
+            if certificate <= self.tolerance or solution.status is Status.STALLED:
+                break
+            tolerance, start = 0.5 * self.tolerance / gamma, solution
+        return Decision(
+            policy=solution.policy,
+            model=self.model,
+            gamma=gamma,
+            weights=weights,
+            occupancy=solution.occupancy,
+            values=solution.values,
+            certificate=certificate,
+            iterations=solution.iterations,
+        )
+
+    def assumptions(self, episodes: int, delta: float) -> Assumptions:
+        """Return what bounds for T = `episodes` assume, by the oracles' own regret bounds, which must be finite."""
+        regrets = {}
+        for name in ("reward", "dynamics"):
+            bound = getattr(self, f"{name}_oracle").regret_bound(episodes, self.model.horizon)
+            if not math.isfinite(bound):
+                raise ValueError(f"`{name}_oracle` must have a finite `regret_bound` for this gamma, got {bound}")
+            regrets[f"{name}_regret"] = bound
+        return Assumptions(
+            states=self.model.states,
+            actions=self.model.actions,
+            horizon=self.model.horizon,
+            tuples=self.tuples,
+            episodes=episodes,
+            delta=delta,
+            **regrets,
+        )
+
+
+class ExplorationRule(abc.ABC):
+    """A rule of your own needs one method, which often ends with `return situation.plan(gamma, weights)`."""
+
+    @abc.abstractmethod
+    def decide(self, situation: Situation) -> Decision:
+        """Return what to play in the next episode. Pure: asking twice changes nothing."""
+
+    def __str__(self) -> str:
+        """The rule's settings: equal for rules that do the same."""
+        return f"{type(self).__name__}({', '.join(f'{name}={setting(value)}' for name, value in vars(self).items())})"
+
+
+def setting(value: object) -> str:
+    """Return `value` as text; of functions only dataclasses can be told apart."""
+    return "a function" if callable(value) and not dataclasses.is_dataclass(value) else str(value)

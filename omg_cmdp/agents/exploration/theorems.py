@@ -1,0 +1,42 @@
+"""The γ of the theorems."""
+
+from __future__ import annotations
+
+from typing import final
+
+from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
+from omg_cmdp.planning.decision import Decision
+from omg_cmdp.theory.constants import printed_gamma, tight_gamma
+from omg_cmdp.validation import positive_integer, probability
+
+
+@final
+class Theory(ExplorationRule):
+    """The γ of the theorem (`printed_gamma`), from the oracles' own regret bounds for T = `episodes`.
+
+    `exact` takes the constant for exact plans; the agent's plans are certified, not exact.
+    """
+
+    def __init__(self, episodes: int | None, delta: float, *, exact: bool = False) -> None:
+        self.episodes = positive_integer("episodes", episodes)
+        self.delta = probability("delta", delta)
+        self.exact = exact
+
+    def decide(self, situation: Situation) -> Decision:
+        """Return the plan with the same γ in every episode."""
+        return situation.plan(printed_gamma(situation.assumptions(self.episodes, self.delta), exact=self.exact))
+
+
+@final
+class Anytime(ExplorationRule):
+    """γ_t = √(n·t/C) with the tight C of docs/theory.md (`tight_gamma`), from the oracles' bounds for t episodes.
+
+    T need not be known, at the price of 3·√(nCT) in the place of 2·√(nCT).
+    """
+
+    def __init__(self, delta: float) -> None:
+        self.delta = probability("delta", delta)
+
+    def decide(self, situation: Situation) -> Decision:
+        """Return the plan with γ_t."""
+        return situation.plan(tight_gamma(situation.assumptions(situation.episode, self.delta)))

@@ -1,3 +1,0 @@
-"""The two regularisers, as numbers for compiled code."""
-
-LOG, ROOT = 0, 1
