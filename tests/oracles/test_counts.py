@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
 from omg_cmdp.oracles import CountDynamics, CountRewards
-from omg_cmdp.oracles.counts import half_rise
+from omg_cmdp.oracles.simplex import half_rise
 
 STATES, ACTIONS, HORIZON = 3, 2, 4
 SIZE = {"states": STATES, "actions": ACTIONS}
