@@ -72,15 +72,25 @@ class _Means(_Tables):
             np.add.at(learned[table], (episode.states, episode.actions), examples)
 
     def expected_divergence(self, table: int, prediction: FloatArray) -> FloatArray:
-        """Return the variance of Beta(1 + Σr, 1 + Σ(1-r)), and the squared distance of its mean from f̂."""
-        total = self.visits[table] + 2.0
-        mean = (self.sums[table] + 1.0) / total
-        return np.asarray(mean * (1.0 - mean) / (total + 1.0) + (mean - prediction) ** 2)
+        """Return the variance of the posterior, and the squared distance of its mean from f̂."""
+        mean, variance = self._posterior(table)
+        return np.asarray(variance + (mean - prediction) ** 2)
+
+    def _posterior(self, table: int) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance of the mean reward: noise/(n + 3), both with the pseudo-rewards 0 and 1.
+
+        For rewards that are 0 or 1 these are mean and variance of Beta(1 + Σr, 1 + Σ(1-r)); for others the noise is
+        what was seen, and less.
+        """
+        examples = self.visits[table] + 2.0
+        mean, square = (self.sums[table] + 1.0) / examples, (self.squares[table] + 1.0) / examples
+        return mean, np.maximum(square - mean**2, 0.0) / (examples + 1.0)
 
     def draws(self, table: int, count: int, generator: np.random.Generator) -> FloatArray:
-        """Return means drawn from Beta(1 + Σr, 1 + Σ(1-r)), for every pair."""
-        visits, sums = self.visits[table], self.sums[table]
-        return generator.beta(1.0 + sums, 1.0 + np.maximum(visits - sums, 0.0), (count, *sums.shape))
+        """Return means drawn from the Beta distribution with mean and variance of the posterior, for every pair."""
+        mean, variance = self._posterior(table)
+        total = mean * (1.0 - mean) / np.maximum(variance, 1e-300) - 1.0
+        return generator.beta(total * mean, total * (1.0 - mean), (count, *mean.shape))
 
     def best_loss(self) -> float:
         """Return the loss of the mean reward of each pair."""
