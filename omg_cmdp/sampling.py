@@ -14,9 +14,3 @@ def draw_index(weights: NDArray[np.float64], uniform: float) -> int:
     """
     cumulative = weights.cumsum()
     return int(cumulative.searchsorted(uniform * cumulative[-1], side="right"))
-
-
-def draw_indices(weights: NDArray[np.float64], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return an index for each row of `weights` (n, N), like `draw_index` with `uniforms` (n,)."""
-    cumulative = weights.cumsum(axis=-1)
-    return np.asarray((cumulative <= uniforms[:, None] * cumulative[:, -1:]).sum(axis=-1))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from omg_cmdp.mdp import kernels
-from omg_cmdp.sampling import draw_index, draw_indices
+from omg_cmdp.sampling import draw_index
 
 
 @pytest.mark.parametrize("uniform", [0.0, 0.1, 0.5, 0.999, 1.0 - 2.0**-53])
@@ -22,10 +22,3 @@ def test_frequencies_are_those_of_the_weights(rng):
     weights = np.array([2.0, 0.0, 1.0, 5.0])
     counts = np.bincount([draw_index(weights, uniform) for uniform in (np.arange(8000) + 0.5) / 8000], minlength=4)
     np.testing.assert_array_equal(counts, 1000 * weights)
-
-
-def test_many_rows_are_drawn_like_one(rng):
-    weights, uniforms = rng.random((50, 6)) * rng.integers(0, 2, size=(50, 6)), rng.random(50)
-    weights[:, 3] += 0.1
-    one_by_one = [draw_index(row, uniform) for row, uniform in zip(weights, uniforms, strict=True)]
-    assert draw_indices(weights, uniforms).tolist() == one_by_one

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context
+from omg_cmdp.oracles.draws import rewards_around, rows_around
 from omg_cmdp.persistence import State
 from omg_cmdp.validation import FloatArray
 
 
 class Oracle(abc.ABC):
-    """What both kinds share: an uncertainty and a bound are required, the rest is optional."""
+    """What both kinds share: an uncertainty and a bound are required of a subclass, the rest is optional."""
 
     loss: float = math.nan
     """The total loss of the predictions made so far; nan if the oracle does not keep it."""
@@ -28,9 +29,12 @@ class Oracle(abc.ABC):
     def regret_bound(self, episodes: int, horizon: int) -> float:
         """Return a bound on the loss minus the best loss, proven for any contexts and outcomes; or `math.inf`."""
 
-    def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
-        """Return a table drawn from the posterior, shaped like that of `predict`."""
-        raise NotImplementedError(f"{type(self).__name__} has no posterior to sample from")
+    @abc.abstractmethod
+    def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
+        """Return (count, ...): tables like that of `predict`, drawn from what is plausible now. Pure.
+
+        Both kinds of oracles have one that needs only `predict` and `uncertainty`.
+        """
 
     def best_loss(self) -> float:
         """Return the total loss of the best function in hindsight; nan where that cannot be computed."""
@@ -52,6 +56,10 @@ class RewardOracle(Oracle):
     def predict(self, context: Context) -> FloatArray:
         """Return (S, A) or (H, S, A), in [0, 1]. Pure: asking changes nothing."""
 
+    def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
+        """Return (count, ...): N(f̂, u) for each pair, cut to [0, 1]."""
+        return rewards_around(self.predict(context), self.uncertainty(context), count, generator)
+
     @abc.abstractmethod
     def update(self, context: Context, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike) -> None:
         """Learn from one whole episode, H entries each."""
@@ -63,6 +71,10 @@ class DynamicsOracle(Oracle):
     @abc.abstractmethod
     def predict(self, context: Context) -> FloatArray:
         """Return (S, A, S) or (H, S, A, S), rows on the simplex. Pure: asking changes nothing."""
+
+    def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
+        """Return (count, ...): rows from the Dirichlet distribution with mean P̂ for which E[D²] is about u."""
+        return rows_around(self.predict(context), self.uncertainty(context), count, generator)
 
     @abc.abstractmethod
     def update(self, context: Context, states: ArrayLike, actions: ArrayLike, next_states: ArrayLike) -> None:

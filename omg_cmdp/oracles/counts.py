@@ -20,10 +20,11 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context, label_index
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.oracles.draws import draw_dirichlet
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards, learn_transitions
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Episode
 from omg_cmdp.oracles.rates import Rate
-from omg_cmdp.oracles.simplex import support_mask
+from omg_cmdp.oracles.simplex import dirichlet_divergence, support_mask
 from omg_cmdp.persistence import fingerprint
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number
 
@@ -71,15 +72,25 @@ class _Means(_Tables):
             np.add.at(learned[table], (episode.states, episode.actions), examples)
 
     def expected_divergence(self, table: int, prediction: FloatArray) -> FloatArray:
-        """Return the variance of Beta(1 + Σr, 1 + Σ(1-r)), and the squared distance of its mean from f̂."""
-        total = self.visits[table] + 2.0
-        mean = (self.sums[table] + 1.0) / total
-        return np.asarray(mean * (1.0 - mean) / (total + 1.0) + (mean - prediction) ** 2)
+        """Return the variance of the posterior, and the squared distance of its mean from f̂."""
+        mean, variance = self._posterior(table)
+        return np.asarray(variance + (mean - prediction) ** 2)
 
-    def sample(self, table: int, generator: np.random.Generator) -> FloatArray:
-        """Return means drawn from Beta(1 + Σr, 1 + Σ(1-r)), for every pair."""
-        visits, sums = self.visits[table], self.sums[table]
-        return np.asarray(generator.beta(1.0 + sums, 1.0 + np.maximum(visits - sums, 0.0)))
+    def _posterior(self, table: int) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance of the mean reward: noise/(n + 3), both with the pseudo-rewards 0 and 1.
+
+        For rewards that are 0 or 1 these are mean and variance of Beta(1 + Σr, 1 + Σ(1-r)); for others the noise is
+        what was seen, and less.
+        """
+        examples = self.visits[table] + 2.0
+        mean, square = (self.sums[table] + 1.0) / examples, (self.squares[table] + 1.0) / examples
+        return mean, np.maximum(square - mean**2, 0.0) / (examples + 1.0)
+
+    def draws(self, table: int, count: int, generator: np.random.Generator) -> FloatArray:
+        """Return means drawn from the Beta distribution with mean and variance of the posterior, for every pair."""
+        mean, variance = self._posterior(table)
+        total = mean * (1.0 - mean) / np.maximum(variance, 1e-300) - 1.0
+        return generator.beta(total * mean, total * (1.0 - mean), (count, *mean.shape))
 
     def best_loss(self) -> float:
         """Return the loss of the mean reward of each pair."""
@@ -115,20 +126,11 @@ class _Frequencies(_Tables):
 
     def expected_divergence(self, table: int, prediction: FloatArray) -> FloatArray:
         """Return 2 - 2·Σ √P̂·E√θ for θ from the Dirichlet posterior, where E√θ_i is a ratio of Gammas."""
-        weights = self.counts[table] + self._prior * self._support
-        total = weights.sum(axis=-1, keepdims=True)
-        roots = np.where(weights > 0.0, half_rise(np.maximum(weights, 1e-300)), 0.0) / half_rise(total)
-        return np.asarray(2.0 - 2.0 * (np.sqrt(prediction) * roots).sum(axis=-1))
+        return dirichlet_divergence(self.counts[table] + self._prior * self._support, prediction)
 
-    def sample(self, table: int, generator: np.random.Generator) -> FloatArray:
-        """Return rows drawn from Dirichlet(α + n), zero outside the support.
-
-        Gammas by their logarithms, G(a) = G(a + 1)·U^(1/a) in law: for a small α all of a row's would underflow.
-        """
-        weights = np.maximum(self.counts[table] + self._prior * self._support, 1e-300)
-        logs = np.log(generator.standard_gamma(weights + 1.0)) - generator.standard_exponential(weights.shape) / weights
-        drawn = np.exp(logs - logs.max(axis=-1, keepdims=True))
-        return np.asarray(drawn / drawn.sum(axis=-1, keepdims=True))
+    def draws(self, table: int, count: int, generator: np.random.Generator) -> FloatArray:
+        """Return rows drawn from Dirichlet(α + n), zero outside the support."""
+        return draw_dirichlet(self.counts[table] + self._prior * self._support, count, generator)
 
     def best_loss(self) -> float:
         """Return the loss of the observed frequencies within the support."""
@@ -146,19 +148,6 @@ class _Frequencies(_Tables):
             return math.inf
         rise = math.lgamma(visits + total) - math.lgamma(visits + alpha)
         return self.rate.frozen_bound(float(pairs * (rise + math.lgamma(alpha) - math.lgamma(total))))
-
-
-def half_rise(a: FloatArray) -> FloatArray:
-    """Return Γ(a + ½)/Γ(a) for a > 0: by log Γ below 100, and above, where that loses digits, by Stirling's series.
-
-    >>> half_rise(np.array([0.5, 1e8])) / np.sqrt([1 / math.pi, 1e8 - 0.25])  # Γ(1)/Γ(½), and the limit √(a - ¼)
-    array([1., 1.])
-    """
-    from scipy.special import poch  # imported with the first use: the package's import stays light
-
-    x = 1.0 / np.maximum(a, 100.0)
-    series = 1.0 + x * (-1 / 8 + x * (1 / 128 + x * (5 / 1024 + x * (-21 / 32768 - x * 399 / 262144))))
-    return np.where(a < 100.0, poch(np.minimum(a, 100.0), 0.5), np.sqrt(1.0 / x) * series)
 
 
 @final

@@ -68,9 +68,9 @@ class Forecasters(abc.ABC):
         """Return a proven bound on the regret of one of the forecasters against the class; inf: nothing is proven."""
         return math.inf
 
-    def sample(self, prepared: Any, generator: np.random.Generator) -> FloatArray:
-        """Return a table drawn from the textbook's posterior, if there is one."""
-        raise NotImplementedError
+    def draws(self, prepared: Any, count: int, generator: np.random.Generator) -> FloatArray | None:
+        """Return (count, ...): tables drawn from the textbook's posterior; None: draw around the prediction."""
+        return None
 
     def best_loss(self) -> float:
         """Return the loss of the best function in hindsight; nan where that cannot be computed."""
@@ -137,12 +137,13 @@ class Frame(Oracle, Generic[F]):
         return np.maximum(self.forecasters.expected_divergence(answer.prepared, answer.prediction), 0.0)
 
     @final
-    def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
-        """Return a table drawn from the textbook's posterior, shaped like `predict`."""
-        try:
-            return self.forecasters.sample(self.forecasters.prepare(context), generator)
-        except NotImplementedError:
-            return super().sample(context, generator)  # which says whose
+    def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
+        """Return (count, ...): tables like that of `predict`, drawn from the textbook's posterior."""
+        count, answer = positive_integer("count", count), self._answer(context)
+        drawn = self.forecasters.draws(answer.prepared, count, generator)
+        if drawn is None:
+            return self._loss.draws(answer.prediction, self.uncertainty(context), count, generator)
+        return drawn
 
     @final
     def best_loss(self) -> float:

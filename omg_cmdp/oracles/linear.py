@@ -11,7 +11,14 @@ Theorem 2):
     H·G·[λB² + (d/4)·log(1 + T·X²/(λdG))]
 
 The state is the root R of [[A, b], [bᵀ, Σ(r-½)²]] = RᵀR, updated by plane rotations, which lose no digits: a
-prediction costs one triangular solve, and the best loss in hindsight follows from R.
+prediction costs one triangular solve, and the best loss in hindsight follows from R for τ = 0.
+
+*Uncertainty and draws*: rewards have variance at most ¼, so that the ridge λ is a prior N(0, I/(4λ)) of the weights.
+With the noise σ² of each weight vector, estimated from its own residuals, the posterior is
+
+    θ ~ N(C·b/σ², C),  C = (4λI + Σzzᵀ/σ²)⁻¹ = σ²·(ρI + Σzzᵀ)⁻¹,  ρ = 4λσ² <= λ.
+
+What was not tried keeps the variance ‖z‖²/(4λ), whatever was seen elsewhere.
 """
 
 from __future__ import annotations
@@ -28,6 +35,7 @@ from omg_cmdp.oracles.features import FeatureMap, Features
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards
 from omg_cmdp.oracles.losses import Episode
 from omg_cmdp.oracles.rates import Rate
+from omg_cmdp.persistence import State
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number
 
 kernels = Lazy("omg_cmdp.oracles.kernels.linear")
@@ -36,7 +44,7 @@ kernels = Lazy("omg_cmdp.oracles.kernels.linear")
 class _Linear(Forecasters):
     """Vovk's forecasters: a root for each temper and weight vector, (d+1, d+1)."""
 
-    learned = ("roots",)
+    learned = ("roots", "visits")
     rate: Rate
 
     def __init__(
@@ -48,12 +56,15 @@ class _Linear(Forecasters):
         self.shared = len(features.shape) == 3
         self.dimension = features.shape[-1]
         self.settings = f"ridge {ridge}", f"shared {self.shared}"
-        # The textbook's root is kept in any case: uncertainty is measured by it.
-        kept = np.unique([1.0, *rate.tempers])
+        # Kept in any case: the root without a ridge, and the textbook's, by whose residuals noise is measured.
+        kept = np.unique([0.0, 1.0, *rate.tempers])
         self._groups = 1 if self.shared else math.prod(pairs)
         self.roots = np.zeros((len(kept), self.dimension + 1, self.dimension + 1, self._groups))
         diagonal = np.arange(self.dimension)
         self.roots[:, diagonal, diagonal] = np.sqrt(kept * ridge)[:, None, None]
+        self.visits = np.zeros(self._groups)
+        self._posterior = np.empty(self.roots.shape[1:])
+        self._changed = np.ones(self._groups, dtype=np.bool_)  # since the posterior was computed
         self._scratch = np.empty((self.dimension + 1, math.prod(pairs)))
         self._carried = np.empty(self.dimension + 1)
 
@@ -63,40 +74,61 @@ class _Linear(Forecasters):
     def forecasts(self, rows: FloatArray) -> FloatArray:
         tempers = self.rate.tempers
         forecasts = np.empty((len(tempers), *self.pairs))
-        kernels.vaw(self._roots_of_pairs(rows), rows, tempers, forecasts.reshape(len(tempers), -1), self._scratch)
+        kernels.vaw(self._of_pairs(self.roots, rows), rows, tempers, forecasts.reshape(len(tempers), -1), self._scratch)
         return forecasts
 
     def learn(self, rows: FloatArray, episode: Episode) -> None:
         rows, groups = (rows[episode.pairs], np.zeros_like(episode.pairs)) if self.shared else (rows, episode.pairs)
         kernels.rotate_in(self.roots, rows, groups, episode.outcomes - 0.5, self._carried)
+        np.add.at(self.visits, groups, 1.0)
+        self._changed[groups] = True
 
-    def _roots_of_pairs(self, rows: FloatArray) -> FloatArray:
-        return np.broadcast_to(self.roots, (*self.roots.shape[:3], len(rows))) if self.shared else self.roots
+    def load_state(self, state: State) -> None:
+        """Load the roots; the posterior will follow from them."""
+        super().load_state(state)
+        self._changed[:] = True
+
+    def _of_pairs(self, groups: FloatArray, rows: FloatArray) -> FloatArray:
+        """Return what there is for each weight vector, (..., G), for each pair."""
+        return np.broadcast_to(groups, (*groups.shape[:-1], len(rows))) if self.shared else groups
 
     def expected_divergence(self, rows: FloatArray, prediction: FloatArray) -> FloatArray:
-        """Return leverage × noise, and the squared distance of the ridge mean from f̂."""
-        means, leverages = self._regressions(rows)
+        """Return zᵀCz, and the squared distance of the posterior mean from f̂."""
+        means, variances = self._regressions(rows)
         biases = np.clip(0.5 + means, 0.0, 1.0) - prediction.reshape(-1)
-        return np.asarray(np.minimum(self._noise() * leverages + biases**2, 1.0).reshape(self.pairs))
+        return np.asarray(np.minimum(variances + biases**2, 1.0).reshape(self.pairs))
+
+    def draws(self, rows: FloatArray, count: int, generator: np.random.Generator) -> FloatArray:
+        """Return ½ + θ·z, cut to [0, 1], for θ from the posterior: one θ if `shared`, else one for each pair."""
+        means, variances = self._regressions(rows)
+        if self.shared:
+            directions = np.sqrt(self._noise()) * self._scratch[:-1]
+            moved = generator.standard_normal((count, self.dimension)) @ directions
+        else:
+            moved = generator.standard_normal((count, len(means))) * np.sqrt(variances)
+        return np.asarray(np.clip(0.5 + means + moved, 0.0, 1.0).reshape(count, *self.pairs))
 
     def _regressions(self, rows: FloatArray) -> FloatArray:
-        """Return (2, S·A): zᵀA⁻¹b and zᵀA⁻¹z at temper 1. The scratch then holds R⁻ᵀz, (d, S·A), R the root of A."""
+        """Return mean and variance of θ·z, (2, S·A). The scratch then holds R⁻ᵀz, (d, S·A), R the posterior's root."""
+        self._refresh()
         answers = np.empty((2, math.prod(self.pairs)))
-        kernels.regressions(self._roots_of_pairs(rows)[0], rows, *answers, self._scratch)
+        kernels.regressions(self._of_pairs(self._posterior, rows), rows, *answers, self._scratch)
+        answers[1] *= self._of_pairs(self._noise(), rows)
         return answers
 
-    def _noise(self) -> float:
-        """Return the mean squared residual, with one pseudo-example of variance ¼, the largest possible."""
-        residuals = float((self.roots[0, -1, -1] ** 2).sum())
-        return (0.25 + residuals) / (1.0 + self.account.episodes * self.horizon)
+    def _noise(self) -> FloatArray:
+        """Return σ² (G,): the mean squared residual, with one pseudo-example of variance ¼, the largest possible."""
+        return np.asarray((0.25 + self.roots[1, -1, -1] ** 2) / (1.0 + self.visits))
 
-    def sample(self, rows: FloatArray, generator: np.random.Generator) -> FloatArray:
-        """Return ½ + θ·z, clipped to [0, 1], for θ ~ N(A⁻¹b, noise·A⁻¹): one θ if `shared`, else one for each pair."""
-        means, _ = self._regressions(rows)
-        directions = self._scratch[:-1]
-        normals = generator.standard_normal((self.dimension, 1) if self.shared else directions.shape)
-        drawn = 0.5 + means + math.sqrt(self._noise()) * (directions * normals).sum(axis=0)
-        return np.asarray(np.clip(drawn, 0.0, 1.0).reshape(self.pairs))
+    def _refresh(self) -> None:
+        """Add the prior to the roots without ridge that have changed: d examples √ρ·e of the answer ½."""
+        for group in np.flatnonzero(self._changed).tolist():
+            root = self.roots[:1, :, :, group : group + 1].copy()
+            examples = math.sqrt(4.0 * self.ridge * self._noise()[group]) * np.eye(self.dimension)
+            none = np.zeros(self.dimension)
+            kernels.rotate_in(root, examples, none.astype(np.int64), none, self._carried)
+            self._posterior[:, :, group] = root[0, :, :, 0]
+        self._changed[:] = False
 
     def best_loss(self) -> float:
         """Return the loss of the best weights of norm at most `weight_norm`, for each weight vector."""
@@ -105,7 +137,7 @@ class _Linear(Forecasters):
     def _best_group_loss(self, root: FloatArray) -> float:
         """Minimise uᵀGu - 2uᵀb + Σ(r-½)² over the ball; G, b and the sum are the blocks of RᵀR."""
         blocks = root.T @ root
-        gram, moment, total = blocks[:-1, :-1] - self.ridge * np.eye(self.dimension), blocks[-1, :-1], blocks[-1, -1]
+        gram, moment, total = blocks[:-1, :-1], blocks[-1, :-1], blocks[-1, -1]
         spectrum, basis = np.linalg.eigh(gram)
         spectrum, moment = np.maximum(spectrum, 0.0), moment @ basis
         low, high = 1e-14 * spectrum[-1] + 1e-300, np.linalg.norm(moment) / self.weight_norm

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
+from omg_cmdp.oracles.draws import rewards_around, rows_around
 from omg_cmdp.validation import FloatArray, distributions, in_range
 
 kernels = Lazy("omg_cmdp.oracles.kernels.losses")
@@ -70,6 +71,12 @@ class SquareLoss:
         """Return (f* - f̂)², (..., S, A)."""
         return np.asarray((truth - forecast) ** 2)
 
+    def draws(
+        self, prediction: FloatArray, uncertainty: FloatArray, count: int, generator: np.random.Generator
+    ) -> FloatArray:
+        """Return (count, ...): tables whose expected divergence from `prediction` is about `uncertainty`."""
+        return rewards_around(prediction, uncertainty, count, generator)
+
     def check_tables(self, name: str, tables: FloatArray) -> None:
         """Raise unless `tables` are (N, S, A) or (N, H, S, A), in [0, 1]."""
         if tables.ndim not in (3, 4) or tables.size == 0:
@@ -117,6 +124,12 @@ class LogLoss:
     def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
         """Return D² = Σ (√P* - √P̂)² over next states, (..., S, A)."""
         return np.asarray(((np.sqrt(truth) - np.sqrt(forecast)) ** 2).sum(axis=-1))
+
+    def draws(
+        self, prediction: FloatArray, uncertainty: FloatArray, count: int, generator: np.random.Generator
+    ) -> FloatArray:
+        """Return (count, ...): kernels whose expected divergence from `prediction` is about `uncertainty`."""
+        return rows_around(prediction, uncertainty, count, generator)
 
     def check_tables(self, name: str, tables: FloatArray) -> None:
         """Raise unless `tables` are (N, S, A, S) or (N, H, S, A, S), rows on the simplex."""

@@ -22,12 +22,19 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle
+from omg_cmdp.oracles.draws import draw_dirichlet
 from omg_cmdp.oracles.features import FeatureMap, SimplexFeatures
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_transitions
 from omg_cmdp.oracles.losses import LOG, Episode, IntArray
 from omg_cmdp.oracles.rates import Rate
-from omg_cmdp.oracles.simplex import barrier_bound, barrier_leader, simplex_least_squares, support_mask
+from omg_cmdp.oracles.simplex import (
+    barrier_bound,
+    barrier_leader,
+    dirichlet_divergence,
+    simplex_least_squares,
+    support_mask,
+)
 from omg_cmdp.persistence import State, fingerprint
 from omg_cmdp.validation import BoolArray, FloatArray, positive_integer
 
@@ -88,18 +95,33 @@ class _Mixture(Forecasters):
         self.information = information if first else self.information + information
         self.scores = scores if first else self.scores + scores
 
+    def _covariance(self, count: int) -> FloatArray:
+        """Return the least-squares covariance (N, N) of the weights, which sum to one.
+
+        The prior is the covariance of weights that are uniform on the simplex, I/(N(N+1)) within it.
+        """
+        information = self.information if len(self.gains) else np.zeros((count, count))
+        covariance = np.linalg.inv(information + count * (count + 1.0) * np.eye(count))
+        total = covariance.sum(axis=0)
+        return np.asarray(covariance - np.outer(total, total) / total.sum())
+
     def expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
         """Return ¼·Σ Var(P)/P by the least-squares covariance of the weights, and the distance of the fit from P̂."""
         count = len(functions.tables)
         flat = functions.tables.reshape(count, -1)
-        information = self.information if len(self.gains) else np.zeros((count, count))
-        covariance = np.linalg.inv(information + np.eye(count))
-        total = covariance.sum(axis=0)
-        covariance = covariance - np.outer(total, total) / total.sum()  # weights sum to one
         fitted = self._fitted(count) @ flat
-        variances = np.einsum("ic,ic->c", flat, covariance @ flat)
+        variances = np.einsum("ic,ic->c", flat, self._covariance(count) @ flat)
         spread = 0.25 * (variances / np.maximum(fitted, RAREST)).reshape(functions.shape).sum(axis=-1)
         return np.asarray(np.minimum(spread + LOG.divergence(fitted.reshape(functions.shape), prediction), 2.0))
+
+    def draws(self, functions: Functions, count: int, generator: np.random.Generator) -> FloatArray:
+        """Return mixtures with normal weights around the least-squares fit, cut at zero."""
+        size = len(functions.tables)
+        spectrum, basis = np.linalg.eigh(self._covariance(size))
+        root = np.sqrt(np.maximum(spectrum, 0.0)) * basis
+        weights = np.maximum(self._fitted(size) + generator.standard_normal((count, size)) @ root.T, 0.0)
+        weights /= weights.sum(axis=-1, keepdims=True)
+        return np.asarray((weights @ functions.tables.reshape(size, -1)).reshape(count, *functions.shape))
 
     def bound(self, episodes: int, horizon: int) -> float:
         """Return the bound of Theorem 5; nothing before the first context, when N is not known yet."""
@@ -177,12 +199,18 @@ class _Basis(Forecasters):
         self._covariances[pairs] = np.linalg.inv(self.information[pairs] + np.eye(self.bases))
         self._fits[pairs] = self._covariances[pairs] @ (self.scores[pairs] + self._uniform[pairs][:, None])
 
+    def _shapes(self, weights: FloatArray) -> FloatArray:
+        """Return the Dirichlet posterior (S, A, S) of each row: 1/leverage examples, and the pseudo-examples."""
+        examples = 1.0 / self._leverages(weights) + 0.5 * self._support.sum(axis=-1)
+        return np.asarray((examples[:, None] * self._fitted(weights)).reshape(self.shape))
+
     def expected_divergence(self, weights: FloatArray, prediction: FloatArray) -> FloatArray:
-        """Return ¼·Σ Var(P)/P = ¼·(K-1)·leverage, and the distance of the fit from P̂."""
-        freedoms = self._support.sum(axis=-1) - 1.0
-        spread = (0.25 * freedoms * self._leverages(weights)).reshape(self.shape[:2])
-        moved = LOG.divergence(self._fitted(weights).reshape(self.shape), prediction)
-        return np.asarray(np.minimum(spread + moved, 2.0))
+        """Return E[D²] of the Dirichlet posterior of each row."""
+        return dirichlet_divergence(self._shapes(weights), prediction)
+
+    def draws(self, weights: FloatArray, count: int, generator: np.random.Generator) -> FloatArray:
+        """Return rows drawn from their Dirichlet posteriors, zero outside the support."""
+        return draw_dirichlet(self._shapes(weights), count, generator)
 
     def load_state(self, state: State) -> None:
         """Load the sums, and solve for what follows from them."""

@@ -71,11 +71,10 @@ class _Softmax(Forecasters):
     def forecasts(self, row: FloatArray) -> FloatArray:
         return np.stack([self.table(w, row) for w in self.rate.choose(self.weights, self.step_weights)])
 
-    def table(self, weights: FloatArray, row: FloatArray, offsets: FloatArray | None = None) -> FloatArray:
-        """Return softmax(offsets + w·z), by default with log P₀."""
+    def table(self, weights: FloatArray, row: FloatArray) -> FloatArray:
+        """Return softmax(log P₀ + w·z)."""
         table = np.empty(self.shape)
-        offsets = self.offsets if offsets is None else offsets
-        softmax_kernels.softmax_table(weights, offsets, row, table.reshape(self.offsets.shape))
+        softmax_kernels.softmax_table(weights, self.offsets, row, table.reshape(self.offsets.shape))
         return table
 
     def learn(self, row: FloatArray, episode: Episode) -> None:
@@ -122,11 +121,14 @@ class _Softmax(Forecasters):
         successors = self.possible.sum(axis=-1, keepdims=True)
         return np.asarray(((self.covariances @ row) @ row) * (1.0 - 1.0 / successors))
 
-    def sample(self, row: FloatArray, generator: np.random.Generator) -> FloatArray:
-        """Return a table from Laplace's approximation: normal logits around the Newton fit."""
-        variances = self._logit_variances(row)
-        shifted = self.offsets + np.sqrt(np.maximum(variances, 0.0)) * generator.standard_normal(variances.shape)
-        return self.table(self.weights, row, shifted)
+    def draws(self, row: FloatArray, count: int, generator: np.random.Generator) -> FloatArray:
+        """Return tables from Laplace's approximation: normal logits around the Newton fit, within the support."""
+        deviations = np.sqrt(np.maximum(self._logit_variances(row), 0.0))
+        normals = generator.standard_normal((count, np.count_nonzero(self.possible)))
+        drawn = np.zeros((count, *self.shape))
+        flat = drawn.reshape(count, *self.offsets.shape)
+        softmax_kernels.softmax_draws(self.weights, self.offsets, row, deviations, normals, flat)
+        return drawn
 
     def bound(self, episodes: int, horizon: int) -> float:
         groups, size, kappa = len(self.weights), self.features.shape[-1], self.curvature

@@ -5,11 +5,12 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
 from omg_cmdp.oracles import CountDynamics, CountRewards
-from omg_cmdp.oracles.counts import half_rise
+from omg_cmdp.oracles.simplex import half_rise
 
 STATES, ACTIONS, HORIZON = 3, 2, 4
 SIZE = {"states": STATES, "actions": ACTIONS}
@@ -44,9 +45,8 @@ def test_mean_rewards_by_hand(rate, contexts, rng):
         for s, a in np.ndindex(STATES, ACTIONS):
             rewards = of_pair(examples, s, a, contexts and context)
             assert prediction[s, a] == pytest.approx((tau + rewards.sum()) / (2 * tau + len(rewards)), rel=1e-12)
-            wins, losses = 1.0 + rewards.sum(), 1.0 + (1.0 - rewards).sum()
-            mean, total = wins / (wins + losses), wins + losses
-            expected = mean * (1.0 - mean) / (total + 1.0) + (mean - prediction[s, a]) ** 2
+            pseudo = np.append(rewards, [0.0, 1.0])
+            expected = pseudo.var() / (len(pseudo) + 1.0) + (pseudo.mean() - prediction[s, a]) ** 2
             assert uncertainty[s, a] == pytest.approx(expected, rel=1e-9)
 
 
@@ -83,6 +83,23 @@ def test_best_losses_against_search(rng):
                 ).fun
         assert rewards.best_loss() == pytest.approx(square, rel=1e-8)
         assert dynamics.best_loss() == pytest.approx(log, rel=1e-6)
+
+
+@pytest.mark.parametrize("wins", [0, 3, 20])
+def test_the_uncertainty_of_coins_is_the_variance_of_their_beta_posterior(wins):
+    oracle = CountRewards(states=1, actions=1, horizon=20, rate="realizable")
+    oracle.update("any", [0] * 20, [0] * 20, [1.0] * wins + [0.0] * (20 - wins))
+    assert oracle.uncertainty("any").item() == pytest.approx(stats.beta(1 + wins, 21 - wins).var(), rel=1e-12)
+
+
+@pytest.mark.parametrize("reward", [0.0, 0.3, 0.5, 1.0])
+def test_constant_rewards_are_learned_like_one_over_the_square_of_their_number(reward):
+    """The error of the mean is (1 - 2r)/(n + 2); the uncertainty is between its square and twice 1/n²."""
+    oracle = CountRewards(states=1, actions=1, horizon=1, rate="realizable")
+    for n in range(1, 2001):
+        oracle.update("any", [0], [0], [reward])
+        if n in (20, 200, 2000):
+            assert ((1.0 - 2.0 * reward) / (n + 2.0)) ** 2 * 0.9 <= oracle.uncertainty("any").item() <= 2.0 / n**2
 
 
 def test_half_rise_against_log_gamma_and_its_limit():

@@ -72,9 +72,11 @@ def test_block_features_make_shared_weights_separate(rate, rng):
         shared=True,
         **common,
     )
-    for context in in_ball(rng, (30, DIMENSION)):
-        np.testing.assert_allclose(shared.predict(context), separate.predict(context), rtol=0.0, atol=1e-12)
+    contexts = in_ball(rng, (30, DIMENSION))
+    for context in contexts:  # before any data; then each weight vector has a noise of its own
         np.testing.assert_allclose(shared.uncertainty(context), separate.uncertainty(context), rtol=1e-9)
+    for context in contexts:
+        np.testing.assert_allclose(shared.predict(context), separate.predict(context), rtol=0.0, atol=1e-12)
         episode = random_episode(rng)
         separate.update(context, *episode)
         shared.update(context, *episode)
@@ -104,7 +106,8 @@ def test_rotations_keep_the_sums(ridge, scale, shared, rng):
             sums[s, a] += here.T @ here
     groups = sums.sum(axis=(0, 1))[None] if shared else sums.reshape(-1, DIMENSION + 1, DIMENSION + 1)
     roots = oracle.state()["roots"]
-    for (k, group), tau in zip(np.ndindex(2, len(groups)), [1] * len(groups) + [horizon] * len(groups), strict=True):
+    for k, group in np.ndindex(3, len(groups)):
+        tau = (0, 1, horizon)[k]
         root, expected = roots[k, :, :, group], groups[group] + tau * ridge * np.diag([1.0] * DIMENSION + [0.0])
         np.testing.assert_array_equal(np.tril(root, -1), 0.0)
         size = np.sqrt(np.diag(expected))
@@ -160,6 +163,61 @@ def test_the_best_loss_of_few_examples_is_zero(rng):
     oracle, _, _ = taught_alone(rng, examples=2, dimension=4, weight_norm=1e3)
     assert oracle.best_loss() == pytest.approx(0.0, abs=1e-9)
     assert LinearRewards(**SIZE, dimension=2, horizon=1).best_loss() == 0.0
+
+
+def dense_posterior(rows, targets, ridge):
+    """Return mean and covariance of the weights: N(0, I/(4λ)) a priori, noise from the residuals of the ridge fit."""
+    gram, moment = rows.T @ rows, rows.T @ targets
+    fitted = ridge * np.eye(len(gram)) + gram
+    noise = (0.25 + targets @ targets - moment @ np.linalg.solve(fitted, moment)) / (1.0 + len(targets))
+    covariance = np.linalg.inv(4.0 * ridge * np.eye(len(gram)) + gram / noise)
+    return covariance @ moment / noise, covariance
+
+
+@pytest.mark.parametrize("ridge", [1e-2, 1.0, 1e2])
+@pytest.mark.parametrize("examples", [1, 3, 200])
+def test_the_uncertainty_is_that_of_the_posterior(ridge, examples, rng):
+    oracle, rows, targets = taught_alone(rng, examples=examples, dimension=3, ridge=ridge)
+    mean, covariance = dense_posterior(rows, targets, ridge)
+    for z in in_ball(rng, (20, 3)):
+        bias = np.clip(0.5 + mean @ z, 0.0, 1.0) - oracle.predict(z).item()
+        assert oracle.uncertainty(z).item() == pytest.approx(min(z @ covariance @ z + bias**2, 1.0), rel=1e-9)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("ridge", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("scale", [1.0, 1e-5])
+def test_what_was_not_tried_stays_uncertain(shared, ridge, scale, rng):
+    """The variance of an untried direction is ‖z‖²/(4λ), after 5 000 rewards without noise in another of any scale."""
+    seen, unseen = np.array([0.6, 0.0]) * scale, np.array([0.0, 0.5])
+    tables = {"seen": np.stack([[seen, unseen]]), "unseen": np.stack([[unseen, unseen]])}
+    options = {"features": tables.__getitem__, "shared": True} if shared else {"features": lambda c: tables[c][0, 0]}
+    oracle = LinearRewards(states=1, actions=2, dimension=2, horizon=5, ridge=ridge, **options)
+    for _ in range(1000):
+        oracle.update("seen", [0] * 5, [0] * 5, [0.8] * 5)
+    expected = min(0.25 * 0.25 / ridge, 1.0)
+    np.testing.assert_allclose(oracle.uncertainty("unseen"), [[expected, expected]], rtol=1e-9)
+    assert oracle.uncertainty("seen")[0, 0] < 1e-6 or ridge > 1e3 * scale**2
+
+
+def test_a_noisy_pair_is_not_trusted_because_others_have_no_noise(rng):
+    """Fair coins in one pair, constants in the other: each weight vector has a noise of its own."""
+    oracle = LinearRewards(states=1, actions=2, dimension=1, horizon=2)
+    for _ in range(500):
+        oracle.update([1.0], [0, 0], [0, 1], [0.7, float(rng.integers(2))])
+    constant, coin = oracle.uncertainty([1.0])[0]
+    assert coin == pytest.approx(0.25 / 500, rel=0.1)
+    assert constant < 0.01 * coin
+
+
+def test_ill_conditioned_features_keep_an_honest_uncertainty(rng):
+    """z = (1, 10⁻⁶)/2: along z everything is known, across it nothing."""
+    oracle = LinearRewards(states=1, actions=1, dimension=2, horizon=10, feature_norm=2.0)
+    for _ in range(500):
+        z = np.array([0.5, 0.5e-6 * rng.standard_normal()])
+        oracle.update(z, [0] * 10, [0] * 10, np.full(10, 0.5 + z[0]))
+    assert oracle.uncertainty([0.5, 0.0]).item() < 1e-5
+    assert oracle.uncertainty([0.0, 1.0]).item() == pytest.approx(0.25, rel=1e-2)
 
 
 @pytest.mark.parametrize("rate", TEMPERS)

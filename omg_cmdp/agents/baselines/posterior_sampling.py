@@ -1,6 +1,6 @@
 """Posterior sampling: play an optimal policy of a drawn model (Strens 2000; Osband, Russo and Van Roy 2013).
 
-No guarantee under adversarial contexts, and both oracles must have a posterior to draw from.
+No guarantee under adversarial contexts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from omg_cmdp.validation import seed_number
 
 @final
 class PosteriorSampling(ModelAgent):
-    """Draw rewards and transitions from the oracles' textbook posteriors, once per episode, and plan in them.
+    """Draw rewards and transitions, the oracles' `draws`, once per episode, and plan in them.
 
     The draw is a function of `seed` and the number of episodes seen, so that asking twice changes nothing.
     """
@@ -42,6 +42,7 @@ class PosteriorSampling(ModelAgent):
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy, optimal in the model drawn."""
         generator = np.random.default_rng((self.seed, self.episodes_seen))
-        rewards = self.reward_oracle.sample(context, generator)
-        drawn = self.space.mdp(transitions=self.dynamics_oracle.sample(context, generator), rewards=rewards)
+        (rewards,) = self.reward_oracle.draws(context, 1, generator)
+        (transitions,) = self.dynamics_oracle.draws(context, 1, generator)
+        drawn = self.space.mdp(transitions=transitions, rewards=rewards)
         return Decision(policy=optimal_policy(drawn)[0], model=self.model(context))

@@ -26,10 +26,10 @@ from omg_cmdp.contexts import Context, ContextCache
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
+from omg_cmdp.oracles.draws import resample
 from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import FloatArray, seed_number
 
 KEPT_CONTEXTS = 1024
@@ -74,8 +74,8 @@ class FeelGoodThompson(ModelAgent):
         """Return a deterministic policy, optimal in the pair drawn."""
         generator = np.random.default_rng((self.seed, self.episodes_seen))
         weights = self.weights(context)
-        reward = draw_index(weights.sum(axis=1), generator.random())
-        kernel = draw_index(weights[reward], generator.random())
+        (reward,) = resample(weights.sum(axis=1), 1, generator)
+        (kernel,) = resample(weights[reward], 1, generator)
         drawn = self.space.mdp(
             rewards=self._rewards.functions(context)[reward], transitions=self._dynamics.functions(context)[kernel]
         )

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.adapters.inputs import InputMap, Inputs
 from omg_cmdp.oracles.adapters.kinds import Tables
+from omg_cmdp.oracles.draws import draws_of_parts, resample
 from omg_cmdp.oracles.frame import Forecasters
 from omg_cmdp.oracles.losses import Episode
 from omg_cmdp.persistence import State, numbers
@@ -159,9 +160,27 @@ class Ensemble(Forecasters):
 
     def expected_divergence(self, asked: Asked, prediction: FloatArray) -> FloatArray:
         """Return the jackknife's estimate, at least b/(n + 1) and at most what is possible."""
-        spread = self.tables.loss.divergence(asked.tables, prediction).sum(axis=0) * (1.0 - 1.0 / self.members)
         least = self.tables.prior_divergence / (self.visits + 1.0)
-        return np.where(self.admissible, np.clip(spread, least, self.tables.most), 0.0)
+        return np.where(self.admissible, np.clip(self._spread(asked, prediction), least, self.tables.most), 0.0)
+
+    def _spread(self, asked: Asked, prediction: FloatArray) -> FloatArray:
+        """Return (M-1)/M·Σ divergence of the copies from their mean."""
+        divergences = self.tables.loss.divergence(asked.tables, prediction)
+        return np.asarray(divergences.sum(axis=0) * (1.0 - 1.0 / self.members))
+
+    def draws(self, asked: Asked, count: int, generator: np.random.Generator) -> FloatArray:
+        """Return copies drawn at random, √(M-1) times as far from their mean, and around them what u is beyond that.
+
+        The variance of mean + √(M-1)·(copy - mean) is (M-1)/M·Σ (copy - mean)², the jackknife's; then cut to a table.
+        """
+        mean = asked.tables.mean(axis=0)
+        missing = np.maximum(self.expected_divergence(asked, mean) - self._spread(asked, mean), 0.0)
+        wide = mean + math.sqrt(self.members - 1.0) * (asked.tables - mean)
+        for table in wide:
+            table[self.admissible] = self.tables.rows(table[self.admissible])
+        around = self.tables.loss.draws
+        drawn = resample(np.ones(self.members), count, generator)
+        return draws_of_parts(drawn, mean.shape, lambda m, n: around(wide[m], missing, n, generator))
 
     def learn(self, asked: Asked, episode: Episode) -> None:
         """Let each copy learn its part of an episode, or none."""

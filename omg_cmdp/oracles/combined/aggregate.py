@@ -15,6 +15,7 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.composite import Composite
+from omg_cmdp.oracles.draws import draws_of_parts, resample
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
 from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss, exponential_weights
 from omg_cmdp.validation import FloatArray
@@ -33,6 +34,12 @@ class _Aggregate(Composite):
     def learn(self, context: Context, episode: Episode) -> None:
         for oracle in self.oracles:
             oracle.update(context, episode.states, episode.actions, episode.outcomes)
+
+    def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
+        """Return draws of the experts, of each as many as its weight says, w at the textbook's rate."""
+        drawn = resample(exponential_weights(self.account.losses, self.loss.rate), count, generator)
+        shape = self.predictions(context).shape[1:]
+        return draws_of_parts(drawn, shape, lambda i, n: self.oracles[i].draws(context, n, generator))
 
     def expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
         """Return Σ w·(u + divergence from the expert to the aggregate), w at the textbook's rate."""

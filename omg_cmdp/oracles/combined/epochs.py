@@ -55,9 +55,9 @@ class _Epochs(Composite):
     def expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
         return np.asarray(self._speaker.uncertainty(context))
 
-    def sample(self, context: Context, generator: np.random.Generator) -> FloatArray:
-        """Return a draw from the posterior with which the epoch began."""
-        return np.asarray(self._speaker.sample(context, generator))
+    def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
+        """Return draws from the posterior with which the epoch began."""
+        return np.asarray(self._speaker.draws(context, count, generator))
 
     def best_loss(self) -> float:
         return float(self._learner.best_loss())

@@ -40,6 +40,10 @@ class _Stepwise(Composite):
     def expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
         return np.stack([oracle.uncertainty(context) for oracle in self.oracles])
 
+    def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
+        """Return draws of each step's oracle, independent of those of the others."""
+        return np.stack([oracle.draws(context, count, generator) for oracle in self.oracles], axis=1)
+
     def best_loss(self) -> float:
         return float(sum(oracle.best_loss() for oracle in self.oracles))
 

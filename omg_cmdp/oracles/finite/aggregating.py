@@ -21,12 +21,12 @@ from numpy.typing import ArrayLike
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.oracles.draws import resample
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards, learn_transitions
 from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, SQUARE, Episode
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import Smoothing
-from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import FloatArray, frozen
 
 kernels = Lazy("omg_cmdp.oracles.kernels.finite")
@@ -72,10 +72,9 @@ class Finite(Forecasters):
         kernels.exponential_weights(self.losses_of(functions), self._eta / temper, weights)
         return weights
 
-    def sample(self, functions: Functions, generator: np.random.Generator) -> FloatArray:
-        """Return one of the N functions, drawn with its posterior weight."""
-        drawn = draw_index(self.posterior(functions), generator.random())
-        return np.array(functions.tables[drawn])
+    def draws(self, functions: Functions, count: int, generator: np.random.Generator) -> FloatArray:
+        """Return functions of the class, each as often as its posterior weight says."""
+        return functions.tables.take(resample(self.posterior(functions), count, generator), axis=0)
 
     def best_loss(self) -> float:
         """Return the smallest loss of the class."""

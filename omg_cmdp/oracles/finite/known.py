@@ -54,9 +54,9 @@ class _Known(Forecasters):
     def expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
         return np.zeros(self._loss.pairs(prediction.shape))
 
-    def sample(self, functions: Functions, generator: np.random.Generator) -> FloatArray:
-        """Return the only function."""
-        return np.array(functions.tables[0])
+    def draws(self, functions: Functions, count: int, generator: np.random.Generator) -> FloatArray:
+        """Return the only function, `count` times."""
+        return np.repeat(functions.tables, count, axis=0)
 
     def best_loss(self) -> float:
         """Return its own loss."""

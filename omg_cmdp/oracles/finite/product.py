@@ -16,11 +16,11 @@ import numpy as np
 
 from omg_cmdp.contexts import Context, label_index
 from omg_cmdp.oracles.base import RewardOracle
+from omg_cmdp.oracles.draws import resample
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards
 from omg_cmdp.oracles.losses import SQUARE, Episode
 from omg_cmdp.oracles.rates import Rate
-from omg_cmdp.sampling import draw_indices
 from omg_cmdp.validation import FloatArray, positive_integer
 
 
@@ -77,12 +77,12 @@ class _Product(Forecasters):
         (posterior,) = self._posteriors(index, np.array([SQUARE.rate]))
         return np.asarray(np.einsum("sn,nsa->sa", posterior, (functions.tables - prediction) ** 2))
 
-    def sample(self, prepared: tuple[int, Functions], generator: np.random.Generator) -> FloatArray:
-        """Return, for every state, one of the N functions, drawn with its posterior weight there."""
+    def draws(self, prepared: tuple[int, Functions], count: int, generator: np.random.Generator) -> FloatArray:
+        """Return, for every state, some of the N functions, each as often as its posterior weight there says."""
         index, functions = prepared
         (posterior,) = self._posteriors(index, np.array([SQUARE.rate]))
-        drawn = draw_indices(posterior, generator.random(len(posterior)))
-        return np.asarray(functions.tables[drawn, np.arange(len(drawn))])
+        drawn = resample(posterior, count, generator)
+        return np.asarray(functions.tables[drawn.T, np.arange(len(drawn))])
 
     def best_loss(self) -> float:
         """Return the sum of the smallest losses of all (context, state)."""

@@ -57,9 +57,9 @@ def rotate_in(roots, rows, groups, targets, carried):
                 carried[i] = rows[0 if one_row else h, i]
             carried[full - 1] = targets[h]
             for j in range(full):
-                radius = math.sqrt(roots[k, j, j, group] ** 2 + carried[j] ** 2)
-                if radius == 0.0:  # the residual, while every target was ½
+                if carried[j] == 0.0:
                     continue
+                radius = math.sqrt(roots[k, j, j, group] ** 2 + carried[j] ** 2)
                 cosine, sine = roots[k, j, j, group] / radius, carried[j] / radius
                 for i in range(j, full):
                     old = roots[k, j, i, group]

@@ -35,6 +35,31 @@ def softmax_table(weights, offsets, row, table):
 
 
 @compiled
+def softmax_draws(weights, offsets, row, deviations, normals, drawn):
+    """Fill softmax(offsets + weights·z + deviations·normal) for every pair of every table of `drawn` (count, pairs, K).
+
+    `normals` (count, n) has a number for each of the n logits that are possible, in order.
+    """
+    pairs, successors, size = weights.shape
+    logits, shifted = np.empty((2, successors))
+    used = 0
+    for pair in range(pairs):
+        for i in range(successors):
+            logits[i] = offsets[pair, i]
+            for j in range(size):
+                logits[i] += weights[pair, i, j] * row[j]
+        before = used
+        for k in range(len(drawn)):
+            used = before
+            for i in range(successors):
+                shifted[i] = logits[i]
+                if logits[i] > -math.inf:
+                    shifted[i] += deviations[pair, i] * normals[k, used]
+                    used += 1
+            softmax(shifted, drawn[k, pair])
+
+
+@compiled
 def tally(pairs, outcomes, possible, distinct, counts):
     """Fill the distinct pairs of an episode and how often each led where, (H, K); return how many they are.
 

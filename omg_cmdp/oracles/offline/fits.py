@@ -162,6 +162,10 @@ class Fitted(Composite):
         moved = self.loss.divergence(self.online.predict(context), prediction)
         return np.asarray(self.online.uncertainty(context) + moved)
 
+    def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
+        """Return draws of the online oracle."""
+        return np.asarray(self.online.draws(context, count, generator))
+
     def best_loss(self) -> float:
         """Return the best loss of the online oracle."""
         return float(self.online.best_loss())
@@ -183,7 +187,7 @@ class _LeastSquares(Fitted):
     def learn(self, context: Context, episode: Episode) -> None:
         """Solve RᵀRθ = RᵀQᵀ(r - ½): the online oracle keeps R and Qᵀ(r - ½), (d+1, d+1) for each weight vector."""
         super().learn(context, episode)
-        roots = np.moveaxis(self._linear.roots[0], -1, 0)
+        roots = np.moveaxis(self._linear.roots[1], -1, 0)  # at temper 1
         self.fit = np.linalg.solve(roots[:, :-1, :-1], roots[:, :-1, -1:])[..., 0]
 
 
