@@ -19,7 +19,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
-from omg_cmdp.mdp.bellman import value_ranges
+from omg_cmdp.mdp.bellman import value_bounds, value_ranges
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
@@ -49,6 +49,8 @@ class Situation(NamedTuple):
     """An upper bound on the number n of reachable (h, s, a)."""
     tolerance: float
     """What the certificate of the plan must not exceed."""
+    returns: tuple[float, float] = (0.0, math.inf)
+    """The least and the most that an episode can earn; rewards lie in [0, 1]."""
 
     def plan(self, gamma: float, weights: FloatArray | None = None) -> Decision:
         """Return the plan for the barrier m = weights/γ; without `weights` they are 1."""
@@ -202,7 +204,8 @@ class UncertaintyWeighted(ExplorationRule):
             for oracle in (situation.reward_oracle, situation.dynamics_oracle)
         )
         unsure = np.empty((model.horizon, *shape[1:]))
-        kernels.backup_errors(value_ranges(model), rewards, dynamics, self.kappa / model.horizon, unsure)
+        ranges = value_ranges(model, bounds=value_bounds(model.horizon, situation.returns))
+        kernels.backup_errors(ranges, rewards, dynamics, self.kappa / model.horizon, unsure)
         floor = self.floor / math.sqrt(situation.tuples * situation.episode)
         # The floor as an uncertainty, so that the program has an interior: at q = 1/(SA) its weight is about the floor.
         rooted = plan(model, uncertainty=np.maximum(unsure, 4.0 * floor**2), tolerance=ROUGHLY)
