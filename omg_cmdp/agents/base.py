@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, context_key
-from omg_cmdp.mdp.bellman import optimal_policy, value_bounds
+from omg_cmdp.mdp.bellman import optimal_policy, scaled_returns, value_bounds
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
@@ -29,12 +29,9 @@ from omg_cmdp.persistence import (
     write_arrays,
 )
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, interval
+from omg_cmdp.validation import FloatArray, interval, return_interval
 
 _KIND, _VERSION = "saved agent", 1
-
-ROUNDING = 1e-7
-"""By how much a return may leave its range, as a share of H times the largest reward: what single precision loses."""
 
 
 class Agent(abc.ABC):
@@ -111,9 +108,9 @@ class Learner(Agent):
             raise ValueError(f"`space` must be a Space, got {type(space).__name__}")
         self.space = space
         self.reward_range = interval("reward_range", reward_range)
-        self.return_range = _return_range(return_range, space.horizon, self.reward_range)
+        self.return_range = return_interval(return_range, space.horizon, self.reward_range)
         """What an episode can earn, in the units of `reward_range`; None for H times that range."""
-        self.returns = self._scaled_returns()
+        self.returns = scaled_returns(self.return_range, space.horizon, self.reward_range)
         """The same for rewards scaled to [0, 1]: (least, most), 0 <= least <= most <= H."""
         self.value_bounds = value_bounds(space.horizon, self.returns)
         """What can be earned from each step on, for rewards scaled to [0, 1]."""
@@ -146,8 +143,7 @@ class Learner(Agent):
         """Learn from an episode, or refuse it and change nothing."""
         if not isinstance(trajectory, Trajectory):
             raise ValueError(f"`trajectory` must be a Trajectory, got {type(trajectory).__name__}")
-        trajectory.check(self.space, self.reward_range)
-        self._check_return(trajectory)
+        trajectory.check(self.space, self.reward_range, self.return_range)
         self._learn(trajectory, self._scaled(trajectory.rewards))
         self.episodes_seen += 1
 
@@ -157,24 +153,6 @@ class Learner(Agent):
         if (low, high) == (0.0, 1.0):
             return rewards
         return np.clip((rewards - low) / (high - low), 0.0, 1.0)
-
-    def _scaled_returns(self) -> tuple[float, float]:
-        """Return `return_range` for rewards scaled to [0, 1]."""
-        horizon, (low, high) = self.space.horizon, self.reward_range
-        if self.return_range is None:
-            return 0.0, float(horizon)
-        least, most = (min((bound - horizon * low) / (high - low), float(horizon)) for bound in self.return_range)
-        return least, most
-
-    def _check_return(self, trajectory: Trajectory) -> None:
-        """Raise unless the episode earned something in `return_range`."""
-        if self.return_range is None:
-            return
-        (least, most), earned = self.return_range, float(trajectory.rewards.sum())
-        slack = ROUNDING * self.space.horizon * max(abs(bound) for bound in self.reward_range)
-        if not least - slack <= earned <= most + slack:
-            got = f"[{least:g}, {most:g}] and an episode that earned {earned:g}"
-            raise ValueError(f"`return_range` must hold what every episode earns, got {got}")
 
     def _settings(self) -> str:
         parts = [f"{name} {getattr(self, name)}" for name in ("reward_range", "return_range", *self.settings)]
@@ -250,17 +228,3 @@ class ModelAgent(Learner):
     def _load_learned(self, state: State, episodes: int) -> None:
         load_parts(state, self._oracles())
         self._answered = None
-
-
-def _return_range(
-    given: tuple[float, float] | None, horizon: int, reward_range: tuple[float, float]
-) -> tuple[float, float] | None:
-    """Return the part of `given` that H rewards can add up to; None if that says no more than `reward_range`."""
-    if given is None:
-        return None
-    least, most = interval("return_range", given)
-    low, high = (horizon * bound for bound in reward_range)
-    if least > high or most < low:
-        rule = f"have a part in [{low:g}, {high:g}], {horizon} times the range of rewards"
-        raise ValueError(f"`return_range` must {rule}, got {given!r}")
-    return (max(least, low), min(most, high)) if least > low or most < high else None

@@ -48,6 +48,24 @@ def value_bounds(horizon: int, returns: tuple[float, float] = (0.0, math.inf)) -
     return ValueBounds(np.maximum(least - steps, 0.0), np.minimum(horizon - steps, most))
 
 
+def scaled_returns(
+    return_range: tuple[float, float] | None, horizon: int, reward_range: tuple[float, float]
+) -> tuple[float, float]:
+    """Return (least, most), what an episode can earn when rewards are scaled from `reward_range` to [0, 1].
+
+    Every reward r becomes (r - low)/(high - low), so a return R becomes (R - H·low)/(high - low). None stands for H
+    times the range of rewards.
+
+    >>> scaled_returns((-13.0, 0.0), 20, (-1.0, 0.0)), scaled_returns(None, 20, (-1.0, 0.0))
+    ((7.0, 20.0), (0.0, 20.0))
+    """
+    if return_range is None:
+        return 0.0, float(horizon)
+    low, high = reward_range
+    least, most = (min((bound - horizon * low) / (high - low), float(horizon)) for bound in return_range)
+    return least, most
+
+
 def optimal_policy(mdp: TabularMDP, *, bounds: ValueBounds | None = None) -> tuple[FloatArray, float]:
     """Return a deterministic optimal policy (H, S, A), one-hot, and its value; ties go to the lowest action.
 
