@@ -59,6 +59,18 @@ def interval(name: str, value: Any) -> tuple[float, float]:
     return low, high
 
 
+def return_interval(given: Any, horizon: int, reward_range: tuple[float, float]) -> tuple[float, float] | None:
+    """Return the part of `given` that H rewards can add up to; None if that says no more than `reward_range`."""
+    if given is None:
+        return None
+    least, most = interval("return_range", given)
+    low, high = (horizon * bound for bound in reward_range)
+    if least > high or most < low:
+        rule = f"have a part in [{low:g}, {high:g}], {horizon} times the range of rewards"
+        raise ValueError(f"`return_range` must {rule}, got {given!r}")
+    return (max(least, low), min(most, high)) if least > low or most < high else None
+
+
 def seed_number(seed: int) -> int:
     """Return `seed` as an int of at least 0."""
     if not isinstance(seed, (int, np.integer)) or seed < 0:

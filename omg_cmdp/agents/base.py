@@ -5,13 +5,13 @@ from __future__ import annotations
 import abc
 import os
 from collections.abc import Hashable
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, TypedDict, Unpack, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, context_key
-from omg_cmdp.mdp.bellman import optimal_policy
+from omg_cmdp.mdp.bellman import optimal_policy, scaled_returns, value_bounds
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
@@ -29,7 +29,7 @@ from omg_cmdp.persistence import (
     write_arrays,
 )
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, interval
+from omg_cmdp.validation import FloatArray, interval, return_interval
 
 _KIND, _VERSION = "saved agent", 1
 
@@ -79,17 +79,41 @@ class Agent(abc.ABC):
         self.load_state(read_arrays(path, kind=_KIND, version=_VERSION))
 
 
+class Ranges(TypedDict, total=False):
+    """What every learner is told of rewards, in the units in which they arrive."""
+
+    reward_range: tuple[float, float]
+    return_range: tuple[float, float] | None
+
+
 class Learner(Agent):
-    """An agent that checks and counts its episodes, and can be saved."""
+    """An agent that checks and counts its episodes, and can be saved.
+
+    Rewards lie in `reward_range`. If you know more about their sum over an episode, say it: `return_range`, by default
+    H times the reward range. A lake that pays 1 once, at its end, has (0, 1), whatever the horizon. An episode that
+    earns anything else is refused.
+    """
 
     settings: ClassVar[tuple[str, ...]] = ()
     """The attributes that must be the same in an agent that is saved and one that loads its state."""
 
-    def __init__(self, space: Space, *, reward_range: tuple[float, float] = (0.0, 1.0)) -> None:
+    def __init__(
+        self,
+        space: Space,
+        *,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        return_range: tuple[float, float] | None = None,
+    ) -> None:
         if not isinstance(space, Space):
             raise ValueError(f"`space` must be a Space, got {type(space).__name__}")
         self.space = space
         self.reward_range = interval("reward_range", reward_range)
+        self.return_range = return_interval(return_range, space.horizon, self.reward_range)
+        """What an episode can earn, in the units of `reward_range`; None for H times that range."""
+        self.returns = scaled_returns(self.return_range, space.horizon, self.reward_range)
+        """The same for rewards scaled to [0, 1]: (least, most), 0 <= least <= most <= H."""
+        self.value_bounds = value_bounds(space.horizon, self.returns)
+        """What can be earned from each step on, for rewards scaled to [0, 1]."""
         self.episodes_seen = 0
         """Number of episodes learned from."""
 
@@ -119,7 +143,7 @@ class Learner(Agent):
         """Learn from an episode, or refuse it and change nothing."""
         if not isinstance(trajectory, Trajectory):
             raise ValueError(f"`trajectory` must be a Trajectory, got {type(trajectory).__name__}")
-        trajectory.check(self.space, self.reward_range)
+        trajectory.check(self.space, self.reward_range, self.return_range)
         self._learn(trajectory, self._scaled(trajectory.rewards))
         self.episodes_seen += 1
 
@@ -131,7 +155,7 @@ class Learner(Agent):
         return np.clip((rewards - low) / (high - low), 0.0, 1.0)
 
     def _settings(self) -> str:
-        parts = [f"{name} {getattr(self, name)}" for name in ("reward_range", *self.settings)]
+        parts = [f"{name} {getattr(self, name)}" for name in ("reward_range", "return_range", *self.settings)]
         sizes = f"{self.space.states} states, {self.space.actions} actions, horizon {self.space.horizon}"
         tables = f"start {fingerprint(self.space.start)}, admissible {fingerprint(self.space.admissible)}"
         return ", ".join([type(self).__name__, sizes, tables, *parts])
@@ -162,10 +186,9 @@ class ModelAgent(Learner):
         space: Space,
         reward_oracle: RewardOracle,
         dynamics_oracle: DynamicsOracle,
-        *,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        **ranges: Unpack[Ranges],
     ) -> None:
-        super().__init__(space, reward_range=reward_range)
+        super().__init__(space, **ranges)
         for name, oracle, kind in (
             ("reward_oracle", reward_oracle, RewardOracle),
             ("dynamics_oracle", dynamics_oracle, DynamicsOracle),

@@ -22,7 +22,8 @@ class OMG(ModelAgent):
     oracles are unsure, `UncertaintyWeighted`), "theory" (needs `episodes`), "anytime", a number, a function of the
     episode t = 1, 2, ..., or an `ExplorationRule`. Every plan is certified to γ·gap <= 1/(16T), T = `episodes`; if that
     is None, to 1/(16t²). `delta` is the failure probability of the theorem, `seed` that of the models drawn by the
-    adaptive rule. Rewards lie in `reward_range`.
+    adaptive rule. Rewards lie in `reward_range`, and their sum over an episode in `return_range`, by default H times
+    that.
 
     Several episodes may be under way: ask for policies before earlier trajectories arrive, and update in any order.
     What this does to the bounds is in docs/theory.md: they hold for batches that are answered and learned together,
@@ -42,8 +43,9 @@ class OMG(ModelAgent):
         delta: float = 0.05,
         seed: int = 0,
         reward_range: tuple[float, float] = (0.0, 1.0),
+        return_range: tuple[float, float] | None = None,
     ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, reward_range=reward_range)
+        super().__init__(space, reward_oracle, dynamics_oracle, reward_range=reward_range, return_range=return_range)
         self.episodes = None if episodes is None else positive_integer("episodes", episodes)
         self.gamma = exploration_rule(gamma, self.episodes, delta, seed)
         self._tuples = most_tuples(space)
@@ -59,5 +61,6 @@ class OMG(ModelAgent):
             dynamics_oracle=self.dynamics_oracle,
             tuples=self._tuples,
             tolerance=1.0 / (16.0 * (self.episodes or episode**2)),
+            bounds=self.value_bounds,
         )
         return self.gamma.decide(situation)

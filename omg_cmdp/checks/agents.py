@@ -8,70 +8,28 @@ Each check works on deep copies; your agent is not changed.
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import dataclasses
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from omg_cmdp.checks.oracles import _require, _with_last
+from omg_cmdp.checks.oracles import _require
+from omg_cmdp.checks.subject import (
+    EPISODES,
+    AgentSubject,
+    bad_contexts,
+    bad_episodes,
+    changed,
+    contexts_that_work,
+    saved_state,
+)
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.persistence import write_arrays
 from omg_cmdp.validation import FloatArray, policy_table
-
-EPISODES = 6
-
-
-@dataclasses.dataclass(frozen=True)
-class AgentSubject:
-    """An agent under test, never changed itself, and contexts that it accepts."""
-
-    agent: Any
-    contexts: Sequence[Context]
-
-    @property
-    def reward_range(self) -> tuple[float, float]:
-        """The agent's own, or [0, 1]."""
-        low, high = getattr(self.agent, "reward_range", (0.0, 1.0))
-        return float(low), float(high)
-
-    def fresh(self) -> Any:
-        """Return a copy."""
-        return copy.deepcopy(self.agent)
-
-    def episode(self, number: int) -> Trajectory:
-        """Return a random episode, the same for the same number: admissible actions, any next states."""
-        generator, space = np.random.default_rng(number), self.agent.space
-        states = [int(generator.choice(space.states, p=space.start / space.start.sum()))]
-        actions = []
-        for _ in range(space.horizon):
-            actions.append(int(generator.choice(np.flatnonzero(space.admissible[states[-1]]))))
-            states.append(int(generator.integers(space.states)))
-        rewards = generator.uniform(*self.reward_range, size=space.horizon)
-        context = self.contexts[number % len(self.contexts)]
-        return Trajectory(context=context, states=states, actions=actions, rewards=rewards)
-
-    def train(self, agent: Any, numbers: Sequence[int] = range(EPISODES)) -> Any:
-        """Update `agent` with random episodes, and return it."""
-        for number in numbers:
-            try:
-                agent.update(self.episode(number))
-            except ValueError as error:
-                raise AssertionError(f"`update` must take any episode, in any order, but raised: {error}") from error
-        return agent
-
-    def answers(self, agent: Any) -> list[tuple[Any, ...]]:
-        """Return the bytes of the policies for all contexts, and of what would be saved."""
-        state = _state(agent) or {}
-        arrays = {**state, **{f"policy {i}": np.asarray(agent.policy(c)) for i, c in enumerate(self.contexts)}}
-        return [(name, a.dtype.str, a.shape, a.tobytes()) for name, a in arrays.items()]
 
 
 def check_agent(agent: Any, contexts: Sequence[Context] | None = None) -> None:
@@ -86,7 +44,7 @@ def check_agent(agent: Any, contexts: Sequence[Context] | None = None) -> None:
     >>> check_agent(Greedy(Space(**sizes), CountRewards(**sizes), CountDynamics(**sizes)))
     """
     _require(isinstance(getattr(agent, "space", None), Space), "an agent must have a `space`")
-    subject = AgentSubject(agent, list(contexts) if contexts is not None else _contexts_that_work(agent))
+    subject = AgentSubject(agent, list(contexts) if contexts is not None else contexts_that_work(agent))
     for check in AGENT_CHECKS:
         check(subject)
 
@@ -123,7 +81,7 @@ def check_input_is_not_kept(subject: AgentSubject) -> None:
     agent, twin = subject.fresh(), subject.train(subject.fresh())
     for number in range(EPISODES):
         episode = subject.episode(number)
-        given = _changed(episode, context=copy.deepcopy(episode.context))
+        given = changed(episode, context=copy.deepcopy(episode.context))
         agent.update(given)
         for array in (given.context, given.states, given.actions, given.rewards):
             if isinstance(array, np.ndarray):
@@ -148,20 +106,20 @@ def check_bad_input_is_refused(subject: AgentSubject) -> None:
     """Bad episodes and contexts raise ValueError, and change nothing."""
     agent = subject.train(subject.fresh())
     before = subject.answers(agent)
-    for what, trajectory in _bad_trajectories(subject):
+    for what, trajectory in bad_episodes(subject):
         _require_refusal(what, agent.update, trajectory)
         _require(before == subject.answers(agent), f"{what}: a refused update must change nothing")
     episode = subject.episode(0)
-    for what, context in _bad_contexts(subject):
+    for what, context in bad_contexts(subject):
         _require_refusal(what, agent.policy, context)
-        _require_refusal(what, agent.update, _changed(episode, context=context))
+        _require_refusal(what, agent.update, changed(episode, context=context))
         _require(before == subject.answers(agent), f"{what}: a refused context must change nothing")
 
 
 def check_file_continues(subject: AgentSubject) -> None:
     """A restored agent continues bit for bit. An agent that cannot be saved raises NotImplementedError."""
     agent, restored = subject.train(subject.fresh()), subject.fresh()
-    if _state(agent) is None:
+    if saved_state(agent) is None:
         return
     with tempfile.TemporaryDirectory() as folder:
         agent.save(Path(folder) / "agent")
@@ -176,7 +134,7 @@ def check_file_continues(subject: AgentSubject) -> None:
 def check_other_files_are_refused(subject: AgentSubject) -> None:
     """A file of another kind, a torn one, a state with a part missing: ValueError, and nothing changes."""
     agent = subject.train(subject.fresh())
-    state = _state(agent)
+    state = saved_state(agent)
     if state is None:
         return
     other = subject.train(subject.fresh(), range(EPISODES, 3 * EPISODES))
@@ -222,70 +180,3 @@ def _require_refusal(what: str, method: Callable[..., Any], argument: Any) -> No
     except Exception as error:
         raise AssertionError(f"{what} must be refused with a ValueError, got {error!r}") from error
     raise AssertionError(f"{what} must be refused with a ValueError")
-
-
-def _state(agent: Any) -> dict[str, NDArray[Any]] | None:
-    """Return what would be saved; None for an agent that cannot be saved."""
-    try:
-        state: dict[str, NDArray[Any]] = agent.state()
-    except NotImplementedError:
-        return None
-    plain = all(isinstance(a, np.ndarray) and a.dtype.kind in "biufU" for a in state.values())
-    _require(plain, "`state` must be arrays of numbers and text")
-    return state
-
-
-def _changed(episode: Trajectory, **changes: Any) -> Trajectory:
-    fields = {name: getattr(episode, name) for name in ("context", "states", "actions", "rewards")}
-    return Trajectory(**{**fields, **changes})
-
-
-def _bad_trajectories(subject: AgentSubject) -> list[tuple[str, Any]]:
-    episode, space, (low, high) = subject.episode(0), subject.agent.space, subject.reward_range
-    parts = {name: getattr(episode, name) for name in ("states", "actions", "rewards")}
-    changes: list[tuple[str, dict[str, Any]]] = [
-        ("a long episode", {name: np.append(part, part[-1:]) for name, part in parts.items()}),
-        ("a state out of range", {"states": _with_last(episode.states, space.states)}),
-        ("a negative state", {"states": _with_last(episode.states, -1)}),
-        ("an action out of range", {"actions": _with_last(episode.actions, space.actions)}),
-        ("a negative action", {"actions": _with_last(episode.actions, -1)}),
-        ("a reward above its range", {"rewards": _with_last(episode.rewards, 2.0 * high - low)}),
-        ("a reward below its range", {"rewards": _with_last(episode.rewards, 2.0 * low - high)}),
-    ]
-    if space.horizon > 1:
-        changes.append(("a short episode", {name: part[:-1] for name, part in parts.items()}))
-    for state, action in np.argwhere(~space.admissible)[:1]:
-        states = np.append(episode.states[:-2], [state, episode.states[-1]])
-        changes.append(("an inadmissible action", {"states": states, "actions": _with_last(episode.actions, action)}))
-    refused = [(what, _changed(episode, **change)) for what, change in changes]
-    return [*refused, ("what is not a Trajectory", {"context": episode.context, **parts}), ("nothing at all", None)]
-
-
-def _bad_contexts(subject: AgentSubject) -> list[tuple[str, Context]]:
-    """Return contexts that the agent cannot accept: known for vectors, and for labels that its oracles list."""
-    context = subject.contexts[0]
-    if isinstance(context, np.ndarray):
-        return [
-            ("a context with a NaN", np.full_like(context, np.nan, dtype=np.float64)),
-            ("a context of another dimension", np.append(context, 0.0)),
-        ]
-    return [("a context that is not listed", ("no", "such", "context"))] if _listed(subject.agent) else []
-
-
-def _listed(agent: Any) -> list[Context]:
-    """Return the contexts that both of an agent's oracles list, or the only one that has a list."""
-    oracles = (getattr(agent, name, None) for name in ("reward_oracle", "dynamics_oracle"))
-    lists = [list(known) for oracle in oracles if (known := getattr(oracle, "contexts", None)) is not None]
-    return [context for context in lists[0] if all(context in known for known in lists)] if lists else []
-
-
-def _contexts_that_work(agent: Any) -> list[Context]:
-    """Return contexts that `agent` accepts: listed by its oracles, or found by trying."""
-    vectors = [[np.eye(d)[0], np.eye(d)[-1], np.full(d, 1.0 / d)] for d in range(1, 65)]
-    for candidates in (_listed(agent), [0, 1], *vectors):
-        with contextlib.suppress(Exception):  # whatever a user's function raises on a foreign context
-            for context in candidates:
-                copy.deepcopy(agent).policy(context)
-            if candidates:
-                return candidates
-    raise ValueError("`contexts` must be given: the agent accepts neither 0 nor a unit vector of up to 64 dimensions")

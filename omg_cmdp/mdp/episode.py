@@ -17,6 +17,9 @@ from omg_cmdp.validation import FloatArray, first_index, float_table, frozen, on
 
 kernels = Lazy("omg_cmdp.mdp.kernels")
 
+ROUNDING = 1e-7
+"""By how much a return may leave its range, as a share of H times the largest reward: what single precision loses."""
+
 
 @dataclasses.dataclass(frozen=True, init=False, eq=False)
 class Trajectory:
@@ -54,12 +57,19 @@ class Trajectory:
         """The states after each action."""
         return self.states[1:]
 
-    def check(self, space: Space, reward_range: tuple[float, float] = (0.0, 1.0)) -> None:
-        """Raise unless this is an episode of `space`, with rewards in `reward_range`."""
+    def check(
+        self,
+        space: Space,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        return_range: tuple[float, float] | None = None,
+    ) -> None:
+        """Raise unless this is an episode of `space`, its rewards in `reward_range` and their sum in `return_range`."""
         if len(self.actions) != space.horizon:
             raise ValueError(f"`actions` must have the horizon's length {space.horizon}, got {len(self.actions)}")
         low, high = reward_range
         if kernels.is_episode(self.states, self.actions, self.rewards, space.raw[1], low, high):
+            if return_range is not None:
+                self._check_return(return_range, ROUNDING * space.horizon * max(abs(low), abs(high)))
             return
         for name, values, count in (("states", self.states, space.states), ("actions", self.actions, space.actions)):
             for value in values.tolist():
@@ -71,6 +81,12 @@ class Trajectory:
         step = int(np.argmin(space.admissible[self.states[:-1], self.actions]))
         pair = f"action {self.actions[step]} in state {self.states[step]}"
         raise ValueError(f"`actions` must be admissible, got {pair} at step {step}")
+
+    def _check_return(self, return_range: tuple[float, float], slack: float) -> None:
+        (least, most), earned = return_range, float(self.rewards.sum())
+        if not least - slack <= earned <= most + slack:
+            got = f"[{least:g}, {most:g}] and an episode that earned {earned:g}"
+            raise ValueError(f"`return_range` must hold what every episode earns, got {got}")
 
 
 @dataclasses.dataclass(frozen=True, init=False, eq=False)

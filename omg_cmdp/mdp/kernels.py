@@ -88,10 +88,10 @@ def flow(kernel, rewards, start, policy, occupancy):
 
 
 @compiled
-def best_response(kernel, rewards, admissible, cap, policy, values):
+def best_response(kernel, rewards, admissible, lows, highs, policy, values):
     """Fill a deterministic optimal policy (H, S, A) and its values (H + 1, S); ties go to the lowest action.
 
-    Rewards (K, S, A) may be any numbers; the value with m steps to go counts as `cap`·m where it is larger.
+    Rewards (K, S, A) may be any numbers; V_h counts as the nearest number in [lows[h], highs[h]].
     """
     horizon, states, actions = policy.shape
     values[horizon] = 0.0
@@ -108,12 +108,15 @@ def best_response(kernel, rewards, admissible, cap, policy, values):
                     if gain > best or found < 0:
                         best, found = gain, a
             policy[h, s, found] = 1.0
-            values[h, s] = min(best, cap * (horizon - h))
+            values[h, s] = min(max(best, lows[h]), highs[h])
 
 
 @compiled
-def value_ranges(kernel, rewards, admissible, ranges):
-    """Fill, for each step h, the range of what is earned after it: over all states, and all policies."""
+def value_ranges(kernel, rewards, admissible, lows, highs, ranges):
+    """Fill, for each step h, the range of what is earned after it: over all states, and all policies.
+
+    V_h counts as the nearest number in [lows[h], highs[h]].
+    """
     horizon, states, actions = len(ranges), kernel.shape[1], kernel.shape[2]
     most, least = np.zeros(states), np.zeros(states)
     for h in range(horizon - 1, -1, -1):
@@ -128,6 +131,8 @@ def value_ranges(kernel, rewards, admissible, ranges):
                         high += kernel[k, s, a, j] * most[j]
                         low += kernel[k, s, a, j] * least[j]
                     higher[s], lower[s] = max(higher[s], high), min(lower[s], low)
+            higher[s] = min(max(higher[s], lows[h]), highs[h])
+            lower[s] = min(max(lower[s], lows[h]), highs[h])
         most, least = higher, lower
 
 

@@ -3,6 +3,9 @@
 `oracles` is "finite" (online, the default of most), "offline" (fits to all past episodes), "log_loss" (for rewards) or
 "counts" (one table for each label), with the function class of the world.
 
+`return_range` is [least, most], or "world" for what the world says of itself, if it does; an agent is not told unless
+the file says so.
+
 A number that may change with the episode t is given as such, or as a table {scale, exponent}: scale·t^exponent.
 """
 
@@ -79,6 +82,8 @@ def make_agent(kind: str, make: Callable[..., Any], options: dict[str, Any], set
         supplied["cover"] = _cover(world, **{name: options.pop(name, None) for name in COVER_OPTIONS})
     if "features" in arguments:
         supplied |= _features(world)
+    if options.get("return_range") == "world":
+        options["return_range"] = getattr(world, "return_range", None)
     if make is agents.OMG:
         options |= _exploration(options)
     if make is agents.UC3RL:

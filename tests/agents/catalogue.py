@@ -196,6 +196,9 @@ def each_agent():
     varied += [(kind, "counts", "restricted", {"reward_range": (-2, 5)}) for kind in ("adaptive", "theory", "greedy")]
     rest = ("PC-IGW", "local IGW", "Boltzmann", "occupancy entropy", "epsilon-greedy", "uniform")
     varied += [(kind, "known by step", "restricted, spread start", {"reward_range": (-2, 5)}) for kind in rest]
+    narrow = {"reward_range": (-2, 5), "return_range": (-7.0, 3.0)}
+    bounding = ("adaptive", "posterior sampling", "UC³RL", "epoch OMG", "epoch PC-IGW")
+    varied += [(kind, "finite", "restricted", narrow) for kind in bounding]
     counting, general = ("UC³RL", "RM-UCDD"), {"contexts": None, "reachability": 1.0, "episodes": 50}
     varied += [(kind, "offline finite", space, general) for kind in counting for space in SPACES]
     varied += [(kind, "offline linear and softmax", "restricted", general) for kind in counting]
@@ -207,7 +210,7 @@ def each_agent():
         name = ", ".join([kind, oracle, space, *(f"{key} {value}" for key, value in more.items())])
         found[name] = build(kind, oracle, space, **more)
     for kind, (contexts, make) in OWN_STATISTICS.items():
-        for space, more in (("plain", {}), ("restricted, spread start", {"reward_range": (-2, 5)})):
+        for space, more in (("plain", {}), ("restricted, spread start", narrow)):
             found[f"{kind}, {space}"] = contexts, make(SPACES[space], **more)
     hard = Space(**ONE_STEP, start=[0.2, 0.3, 0.5], admissible=MASK)
     for kind, (rewards, make) in BANDITS.items():

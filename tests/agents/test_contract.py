@@ -11,7 +11,7 @@ import pytest
 from omg_cmdp import agents, optimal_policy, policy_value
 from omg_cmdp.agents import Agent
 from omg_cmdp.checks import AGENT_CHECKS
-from omg_cmdp.checks.agents import AgentSubject
+from omg_cmdp.checks.subject import AgentSubject
 from tests.agents.catalogue import builders, each_agent
 
 AGENTS = each_agent()

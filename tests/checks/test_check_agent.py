@@ -136,6 +136,10 @@ class Gullible(Softmax):
         super().update(trajectory)
 
 
+class Boundless(Softmax):
+    return_range = (0.5, 2.0)
+
+
 class Crashing(Softmax):
     def update(self, trajectory):
         trajectory.check(self.space)
@@ -197,6 +201,7 @@ class Opaque(Saved):
         (Hoarder, "`update` must keep no reference"),
         (Orderly, "`update` must take any episode, in any order"),
         (Gullible, "a reward above its range must be refused"),
+        (Boundless, "a return below its range must be refused"),
         (Crashing, "what is not a Trajectory must be refused with a ValueError, got AttributeError"),
         (Careless, "a refused update must change nothing"),
         (Forgetful, "a restored agent must equal the saved one"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from omg_cmdp import TabularMDP, occupancy_measure, optimal_policy, policy_value
-from omg_cmdp.mdp.bellman import best_response, value_ranges
+from omg_cmdp.mdp.bellman import best_response, value_bounds, value_ranges
 from omg_cmdp.mdp.divergence import squared_hellinger
 from tests.random_mdps import by_step, random_mdp, random_mdps, random_policy, with_tables
 
@@ -191,23 +191,66 @@ def test_compiled_and_plain_loops_agree(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     mdp = random_mdp(rng)
     rewards = rng.normal(size=(1 if seed % 2 else mdp.horizon, mdp.states, mdp.actions))
-    cap = (np.inf, 0.3)[seed % 3 == 0]
-    policy, values = best_response(mdp, rewards, cap=cap)
+    bounds = some_bounds(rng, mdp) if seed % 2 else None
+    policy, values = best_response(mdp, rewards, bounds=bounds)
     monkeypatch.setattr("omg_cmdp.mdp.bellman.LOOPS_UP_TO", 0)
-    plain_policy, plain_values = best_response(mdp, rewards, cap=cap)
+    plain_policy, plain_values = best_response(mdp, rewards, bounds=bounds)
     np.testing.assert_array_equal(policy, plain_policy)
     np.testing.assert_allclose(values, plain_values, rtol=1e-12, atol=1e-12)
-    steps_to_go = np.arange(mdp.horizon, 0, -1)[:, None]
-    assert (values[:-1] <= cap * steps_to_go).all()
+    if bounds is not None:
+        assert (bounds.lows[:, None] <= values).all()
+        assert (values <= bounds.highs[:, None]).all()
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 5])
+def test_value_bounds_are_attained_and_never_left(horizon):
+    """Over all sequences of H rewards that add up to something in the range."""
+    grid = np.array(list(itertools.product([0.0, 0.5, 1.0], repeat=horizon)))
+    tails = np.hstack([grid[:, ::-1].cumsum(axis=1)[:, ::-1], np.zeros((len(grid), 1))])  # what is earned from h on
+    for returns in itertools.combinations_with_replacement(np.arange(0.0, horizon + 0.5, 0.5), 2):
+        allowed = tails[(returns[0] <= tails[:, 0]) & (tails[:, 0] <= returns[1])]
+        lows, highs = value_bounds(horizon, returns)
+        np.testing.assert_array_equal(lows, allowed.min(axis=0))
+        np.testing.assert_array_equal(highs, allowed.max(axis=0))
+    np.testing.assert_array_equal(value_bounds(horizon), value_bounds(horizon, (0.0, horizon)))
+
+
+def test_bounds_that_hold_in_the_truth_keep_its_optimum(rng):
+    """If every episode of an MDP earns something in `returns`, clipped values are those of its reachable states."""
+    binding = 0
+    for mdp in random_mdps(rng, 100):
+        least, most = earned(mdp, np.min), earned(mdp, np.max)
+        policy, value = optimal_policy(mdp, bounds=value_bounds(mdp.horizon, (least, most)))
+        assert value == pytest.approx(optimal_policy(mdp)[1], abs=1e-9)
+        assert policy_value(mdp, policy) == pytest.approx(value, abs=1e-9)
+        elsewhere = best_response(mdp, mdp.raw[1])[1].max(axis=1)
+        binding += (elsewhere > value_bounds(mdp.horizon, (least, most)).highs + 1e-6).any()
+    assert binding  # in states that cannot be reached, clipped values are others
+
+
+def earned(mdp, extreme):
+    """Return the least or the most that an episode can earn, whatever is played and happens."""
+    kernel, rewards = by_step(mdp)
+    values = np.zeros(mdp.states)
+    none = -np.inf if extreme is np.max else np.inf
+    for h in reversed(range(mdp.horizon)):
+        after = extreme(np.where(kernel[h] > 0.0, values, none), axis=2)
+        values = extreme(np.where(mdp.admissible, rewards[h] + after, none), axis=1)
+    return extreme(values[mdp.start > 0.0])
+
+
+def some_bounds(rng, mdp):
+    return value_bounds(mdp.horizon, tuple(np.sort(rng.uniform(0.0, mdp.horizon, 2))))
 
 
 @pytest.mark.parametrize("sizes", TINY)
 def test_value_ranges_are_those_of_all_policies(sizes, rng):
     horizon, states, actions = sizes
     mdp = random_mdp(rng, states=states, actions=actions, horizon=horizon)
-    values = np.array([values_of(mdp, policy) for policy in deterministic_policies(mdp)])
-    expected = values[:, 1:].max(axis=(0, 2)) - values[:, 1:].min(axis=(0, 2))
-    np.testing.assert_allclose(value_ranges(mdp), expected, atol=1e-12)
+    for bounds in (None, some_bounds(rng, mdp)):
+        values = np.array([values_of(mdp, policy, bounds) for policy in deterministic_policies(mdp)])
+        expected = values[:, 1:].max(axis=(0, 2)) - values[:, 1:].min(axis=(0, 2))
+        np.testing.assert_allclose(value_ranges(mdp, bounds=bounds), expected, atol=1e-12)
 
 
 def test_an_error_of_the_transitions_costs_at_most_the_range(rng):
@@ -219,10 +262,11 @@ def test_an_error_of_the_transitions_costs_at_most_the_range(rng):
         assert ((one - other) @ values) ** 2 <= cost * (1.0 + 1e-12)
 
 
-def values_of(mdp, policy):
-    """Return V_h(s), of shape (H + 1, S)."""
+def values_of(mdp, policy, bounds=None):
+    """Return V_h(s), of shape (H + 1, S), clipped to `bounds` step by step."""
     kernel, rewards = by_step(mdp)
     values = np.zeros((mdp.horizon + 1, mdp.states))
     for h in reversed(range(mdp.horizon)):
         values[h] = (policy[h] * (rewards[h] + kernel[h] @ values[h + 1])).sum(axis=1)
+        values[h] = values[h] if bounds is None else np.clip(values[h], bounds.lows[h], bounds.highs[h])
     return values

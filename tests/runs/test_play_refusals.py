@@ -54,6 +54,18 @@ def test_an_episode_that_the_agent_refuses_is_not_logged():
     assert len(log) == 0
 
 
+def test_an_episode_that_earns_more_than_it_can_is_neither_learned_nor_logged():
+    """Six steps cost 6, three steps to the end earn 2: between them there is the range that is declared."""
+    log = omg.Log(make_agent().space, reward_range=(-1.0, 4.0))
+    agent = make_agent(kind=omg.OMG, return_range=(-6.0, 0.0))
+    with pytest.raises(ValueError, match=r"`return_range` must hold .* got \[-6, 0\] and an episode that earned [12]"):
+        omg.play(Corridor(), agent, [np.array([0.9, 0.5])] * 100, log=log)
+    assert agent.episodes_seen == len(log) < 100
+    assert (log.returns <= 0.0).all()
+    omg.play(Corridor(), agent, [np.array([0.0, 0.5])] * 2, log=log)
+    assert agent.episodes_seen == len(log)
+
+
 @pytest.mark.parametrize("context", [np.array([0.5]), np.array([0.5, 0.5, 0.5]), 0.5, "dusty", [[0.5], [0.1, 0.2]]])
 def test_a_context_of_a_new_shape_is_refused_and_the_agent_goes_on(context):
     env, agent = Corridor(), make_agent(kind=omg.OMG)

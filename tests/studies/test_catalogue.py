@@ -140,6 +140,19 @@ def test_options_reach_the_agent():
     assert build_agent("uc3rl", {"scale": [0.1, 0.0]}, made).scales == (0.1, 0.0)
 
 
+@pytest.mark.parametrize("kind", AGENTS)
+def test_what_an_episode_can_earn_is_told_only_if_the_file_says_so(kind):
+    made = setting("bandit")
+    made.world.return_range = (0.0, 0.75)  # in one step
+    told = {"world": (0.0, 0.75), "numbers": (0.25, 0.5), "nothing": None}
+    given = {"world": {"return_range": "world"}, "numbers": {"return_range": [0.25, 0.5]}, "nothing": {}}
+    assert {name: build_agent(kind, options, made).return_range for name, options in given.items()} == told
+    del made.world.return_range
+    assert build_agent(kind, given["world"], made).return_range is getattr(made.world, "return_range", None)
+    with pytest.raises(ValueError, match="`return_range` must be an interval"):
+        build_agent(kind, {"return_range": "word"}, made)
+
+
 def test_what_is_known_gets_no_bonus():
     assert build_agent("uc3rl", {"scale": 0.1}, setting("decoy")).scales == (0.1, 0.0)
     assert build_agent("uc3rl", {"scale": 0.1, "counts": "policy"}, setting("lock")).scales == (0.0, 0.1)

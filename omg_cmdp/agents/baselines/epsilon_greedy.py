@@ -7,9 +7,9 @@ guarantee: a reward behind H right actions is found with probability (ε/A)^H.
 
 from __future__ import annotations
 
-from typing import final
+from typing import Unpack, final
 
-from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.agents.baselines.uniform import uniform_policy
 from omg_cmdp.agents.exploration import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context
@@ -33,10 +33,9 @@ class EpsilonGreedy(ModelAgent):
         reward_oracle: RewardOracle,
         dynamics_oracle: DynamicsOracle,
         epsilon: Tuned = CUBE_ROOT,
-        *,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        **ranges: Unpack[Ranges],
     ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, reward_range=reward_range)
+        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
         self.epsilon = Schedule(epsilon, "epsilon")
 
     def decide(self, context: Context) -> Decision:

@@ -30,6 +30,7 @@ class Informed(ModelAgent):
         mdp: Callable[[Context], TabularMDP],
         *,
         reward_range: tuple[float, float] = (0.0, 1.0),
+        return_range: tuple[float, float] | None = None,
     ) -> None:
         if not callable(mdp):
             raise ValueError(f"`mdp` must be a function of the context, got {type(mdp).__name__}")
@@ -38,6 +39,7 @@ class Informed(ModelAgent):
             KnownRewards(lambda context: mdp(context).rewards, horizon=space.horizon),
             KnownDynamics(lambda context: _rows(mdp(context)), horizon=space.horizon),
             reward_range=reward_range,
+            return_range=return_range,
         )
 
     def decide(self, context: Context) -> Decision:

@@ -5,11 +5,11 @@ No guarantee under adversarial contexts.
 
 from __future__ import annotations
 
-from typing import final
+from typing import Unpack, final
 
 import numpy as np
 
-from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.space import Space
@@ -34,9 +34,9 @@ class PosteriorSampling(ModelAgent):
         dynamics_oracle: DynamicsOracle,
         *,
         seed: int = 0,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        **ranges: Unpack[Ranges],
     ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, reward_range=reward_range)
+        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
         self.seed = seed_number(seed)
 
     def decide(self, context: Context) -> Decision:
@@ -45,4 +45,4 @@ class PosteriorSampling(ModelAgent):
         (rewards,) = self.reward_oracle.draws(context, 1, generator)
         (transitions,) = self.dynamics_oracle.draws(context, 1, generator)
         drawn = self.space.mdp(transitions=transitions, rewards=rewards)
-        return Decision(policy=optimal_policy(drawn)[0], model=self.model(context))
+        return Decision(policy=optimal_policy(drawn, bounds=self.value_bounds)[0], model=self.model(context))

@@ -11,6 +11,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
+from omg_cmdp.mdp.bellman import ValueBounds
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
@@ -35,8 +36,8 @@ class Situation(NamedTuple):
     """An upper bound on the number n of reachable (h, s, a)."""
     tolerance: float
     """What the certificate of the plan must not exceed."""
-    returns: tuple[float, float] = (0.0, math.inf)
-    """What an episode can earn, rewards scaled to [0, 1]."""
+    bounds: ValueBounds
+    """What can be earned from each step on."""
 
     def plan(self, gamma: float, weights: FloatArray | None = None) -> Decision:
         """Return the plan for the barrier m = weights/γ; without `weights` they are 1."""

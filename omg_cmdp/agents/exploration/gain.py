@@ -29,11 +29,6 @@ from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number, seed_number
 
 
-def value_bounds(horizon, returns):
-    steps = np.arange(horizon + 1.0)
-    return np.maximum(np.minimum(returns[0] - steps, horizon - steps), 0.0), np.minimum(horizon - steps, returns[1])
-
-
 kernels = Lazy("omg_cmdp.agents.kernels.weights")
 
 
@@ -68,7 +63,7 @@ class GainWeighted(ExplorationRule):
             *model.raw,
             rewards.reshape(steps),
             transitions.reshape(*steps, model.states),
-            *value_bounds(model.horizon, situation.returns),
+            *situation.bounds,
             gains,
         )
         return gains

@@ -36,5 +36,6 @@ class UncertaintyWeighted(ExplorationRule):
             for oracle in (situation.reward_oracle, situation.dynamics_oracle)
         )
         unsure = np.empty((model.horizon, *shape[1:]))
-        kernels.backup_errors(value_ranges(model), rewards, dynamics, self.kappa / model.horizon, unsure)
+        ranges = value_ranges(model, bounds=situation.bounds)
+        kernels.backup_errors(ranges, rewards, dynamics, self.kappa / model.horizon, unsure)
         return situation.plan_roots(unsure, self.floor / math.sqrt(situation.tuples * situation.episode))

@@ -7,14 +7,14 @@ from omg_cmdp.mdp.kernels import best_response, flow
 
 
 @compiled
-def plan_round(kernels, rewards, start, admissible, policies, occupancies):
+def plan_round(kernels, rewards, start, admissible, lows, highs, policies, occupancies):
     """Fill an optimal policy of each of C models and its occupancy measure, both (C, H, S, A).
 
-    Transitions (C, K, S, A, S), step h uses entry h mod K; rewards (C, H, S, A), any numbers. Values with m steps to go
-    are clipped at m; ties go to the lowest action.
+    Transitions (C, K, S, A, S), step h uses entry h mod K; rewards (C, H, S, A), any numbers. Values V_h are
+    clipped to [lows[h], highs[h]]; ties go to the lowest action.
     """
     contexts, horizon, states, _ = rewards.shape
     values = np.empty((horizon + 1, states))
     for c in range(contexts):
-        best_response(kernels[c], rewards[c], admissible, 1.0, policies[c], values)
+        best_response(kernels[c], rewards[c], admissible, lows, highs, policies[c], values)
         flow(kernels[c], rewards[c], start, policies[c], occupancies[c])

@@ -98,10 +98,10 @@ def newton_steps(weights, inverses, growths, row, pairs, next_states, logit, cur
 
 
 @compiled
-def optimistic_plan(kernel, rewards, reward_widths, kernel_widths, admissible, policy, values):
-    """Fill the policy (H, S, A) and values (H + 1, S) of Q_h = r̂ + ξr + P̂·V_{h+1} + ‖V_{h+1}‖_∞·ξp, V_h <= H - h.
+def optimistic_plan(kernel, rewards, reward_widths, kernel_widths, admissible, lows, highs, policy, values):
+    """Fill the policy (H, S, A) and values (H + 1, S) of Q_h = r̂ + ξr + P̂·V_{h+1} + ‖V_{h+1}‖_∞·ξp.
 
-    All tables are over (S, A); ties go to the lowest action.
+    V_h is clipped to [lows[h], highs[h]]. All tables are over (S, A); ties go to the lowest action.
     """
     horizon, states, actions = policy.shape
     values[horizon] = 0.0
@@ -118,4 +118,4 @@ def optimistic_plan(kernel, rewards, reward_widths, kernel_widths, admissible, p
                     if gain > best or found < 0:
                         best, found = gain, a
             policy[h, s, found] = 1.0
-            values[h, s] = min(best, float(horizon - h))
+            values[h, s] = min(max(best, lows[h]), highs[h])

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.jit import Lazy
+from omg_cmdp.mdp.bellman import ValueBounds
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.epochs import epoch_starts
@@ -42,6 +43,7 @@ class Round:
     """One round for C contexts at once: an optimal policy for rewards with bonuses, and what it adds to the counts."""
 
     space: Space
+    bounds: ValueBounds
     scales: tuple[float, float]
     episodes: int | None
     by_policy: bool
@@ -56,15 +58,18 @@ class Round:
         """Return the policies, and what the round adds to `visits`: all (C, H, S, A)."""
         optimistic = tables.rewards + self.bonus(visits, fitted)
         policies, occupancies = np.empty((2, *optimistic.shape))
-        kernels.plan_round(tables.kernels, optimistic, *self._known, policies, occupancies)
+        kernels.plan_round(tables.kernels, optimistic, *self._known, *self.bounds, policies, occupancies)
         return policies, policies if self.by_policy else occupancies
 
     def bonus(self, visits: FloatArray, fitted: int) -> FloatArray:
-        """Return b = min(1, β_R/2W) + H·min(2, β_P/2W); the models were fitted after `fitted` rounds."""
+        """Return b = min(1, β_R/2W) + H·min(2, β_P/2W); the models were fitted after `fitted` rounds.
+
+        H is the range of values; a `return_range` makes it smaller.
+        """
         rewards, dynamics = (scale * math.sqrt(self.episodes or fitted + 1) for scale in self.scales)
         doubled = 2.0 * self.reachability * visits
         bonuses = np.minimum(1.0, rewards / doubled), np.minimum(2.0, dynamics / doubled)
-        return np.asarray(bonuses[0] + self.space.horizon * bonuses[1])
+        return np.asarray(bonuses[0] + self.bounds.span * bonuses[1])
 
     def warm_up_policy(self, number: int) -> FloatArray:
         """Return the policy (H, S, A) that plays, in every state, its admissible action of this `number`."""

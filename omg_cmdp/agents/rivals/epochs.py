@@ -19,6 +19,7 @@ import dataclasses
 import math
 from typing import final
 
+from omg_cmdp.agents.base import Ranges
 from omg_cmdp.agents.omg import OMG
 from omg_cmdp.agents.rivals.pc_igw import PCIGW
 from omg_cmdp.mdp.space import Space
@@ -55,10 +56,12 @@ def epoch_omg(
     scale: float = 100.0,
     episodes: int | None = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
+    return_range: tuple[float, float] | None = None,
 ) -> OMG:
     """Return OMG by epochs; `scale` is γ₀. Any oracles that can be saved will do; offline ones are meant."""
     rewards, dynamics = EpochRewards(reward_oracle), EpochDynamics(dynamics_oracle)
-    return OMG(space, rewards, dynamics, EpochGamma(scale), episodes=episodes, reward_range=reward_range)
+    ranges: Ranges = {"reward_range": reward_range, "return_range": return_range}
+    return OMG(space, rewards, dynamics, EpochGamma(scale), episodes=episodes, **ranges)
 
 
 def epoch_pc_igw(
@@ -69,7 +72,9 @@ def epoch_pc_igw(
     scale: float = 100.0,
     seed: int = 0,
     reward_range: tuple[float, float] = (0.0, 1.0),
+    return_range: tuple[float, float] | None = None,
 ) -> PCIGW:
     """Return PC-IGW by epochs; `scale` is γ₀."""
     rewards, dynamics = EpochRewards(reward_oracle), EpochDynamics(dynamics_oracle)
-    return PCIGW(space, rewards, dynamics, EpochGamma(scale), seed=seed, reward_range=reward_range)
+    ranges: Ranges = {"reward_range": reward_range, "return_range": return_range}
+    return PCIGW(space, rewards, dynamics, EpochGamma(scale), seed=seed, **ranges)

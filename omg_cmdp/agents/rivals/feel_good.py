@@ -16,14 +16,14 @@ context, O(N·M·H·S²·A), half a millisecond for 32 × 32 pairs at (H, S, A) 
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Any, Unpack, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.contexts import Context, ContextCache
-from omg_cmdp.mdp.bellman import optimal_policy
+from omg_cmdp.mdp.bellman import ValueBounds, optimal_policy, value_bounds
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.draws import resample
@@ -54,9 +54,9 @@ class FeelGoodThompson(ModelAgent):
         *,
         optimism: float = 0.1,
         seed: int = 0,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        **ranges: Unpack[Ranges],
     ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, reward_range=reward_range)
+        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
         for name, oracle, kind in (
             ("reward_oracle", reward_oracle, FiniteRewards),
             ("dynamics_oracle", dynamics_oracle, FiniteDynamics),
@@ -79,7 +79,7 @@ class FeelGoodThompson(ModelAgent):
         drawn = self.space.mdp(
             rewards=self._rewards.functions(context)[reward], transitions=self._dynamics.functions(context)[kernel]
         )
-        return Decision(policy=optimal_policy(drawn)[0], model=self.model(context))
+        return Decision(policy=optimal_policy(drawn, bounds=self.value_bounds)[0], model=self.model(context))
 
     def weights(self, context: Context) -> FloatArray:
         """Return the tilted posterior (N, M) of all pairs; `context` only determines N and M."""
@@ -97,8 +97,8 @@ class FeelGoodThompson(ModelAgent):
 
     def _optimal_values(self, context: Context) -> FloatArray:
         """Return V*_{f,P}(context) of all pairs, (N, M)."""
-        functions = self._rewards.functions, self._dynamics.functions
-        return self._kept.get(context, lambda c: optimal_values(self.space, *(each(c) for each in functions)))
+        rewards, dynamics, bounds = self._rewards.functions, self._dynamics.functions, self.value_bounds
+        return self._kept.get(context, lambda c: optimal_values(self.space, rewards(c), dynamics(c), bounds))
 
     def _learned(self) -> dict[str, NDArray[Any]]:
         """Return what both oracles learned, and the sums of optimal values."""
@@ -111,8 +111,12 @@ class FeelGoodThompson(ModelAgent):
         self._value_sums = value_sums
 
 
-def optimal_values(space: Space, rewards: FloatArray, kernels: FloatArray) -> FloatArray:
+def optimal_values(
+    space: Space, rewards: FloatArray, kernels: FloatArray, bounds: ValueBounds | None = None
+) -> FloatArray:
     """Return V* (N, M) of all pairs of `rewards` (N, S, A) and `kernels` (M, S, A, S), or either with steps.
+
+    Values are clipped to `bounds`, by default those of rewards in [0, 1].
 
     >>> space = Space(states=1, actions=2, horizon=3)
     >>> optimal_values(space, np.array([[[0.0, 0.5]], [[1.0, 0.0]]]), np.ones((1, 1, 2, 1)))
@@ -125,7 +129,8 @@ def optimal_values(space: Space, rewards: FloatArray, kernels: FloatArray) -> Fl
     gains = np.where(space.admissible[:, :, None], gains, -np.inf)
     moves = np.moveaxis(kernels.reshape(len(kernels), -1, states * actions, states), 1, 0)  # (steps, M, S·A, S)
     values = np.zeros((len(kernels), states, len(rewards)))
+    lows, highs = bounds or value_bounds(horizon)
     for h in reversed(range(horizon)):
         expected = (moves[h % len(moves)] @ values).reshape(len(kernels), *table, len(rewards))
-        values = (gains[h % len(gains)] + expected).max(axis=2)
+        values = np.clip((gains[h % len(gains)] + expected).max(axis=2), lows[h], highs[h])
     return np.asarray((space.start @ values).T)

@@ -34,6 +34,8 @@ probability 1 - δ' and at all times -2·Σε·u <= (3/2)·α·Σ‖u‖² + (2/
 whose sum is at most (4/α)·log(det Z/λᵈ) where ∇Φ is a distribution. (With the linear link Wx may be none, but
 ‖Wx - e‖² <= 2‖u‖² + 4 gives twice that, and log(1/δ')/α, if λ >= 4R².)
 
+With a `return_range` values are clipped to what it leaves, and the H before ξp is their range.
+
 In practice these constants mean pure exploration, and the least curvature of the softmax, α of about exp(-2BR)/S²,
 means steps that never shorten: tune `scale`, and set `strong_convexity` to a typical value, like 1/S.
 """
@@ -41,15 +43,15 @@ means steps that never shorten: tune `scale`, and set `strong_convexity` to a ty
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, Unpack, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import Learner
+from omg_cmdp.agents.base import Learner, Ranges
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
-from omg_cmdp.mdp.bellman import best_response
+from omg_cmdp.mdp.bellman import ValueBounds, best_response, value_bounds
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
@@ -100,9 +102,9 @@ class GLMAgent(Learner):
         strong_convexity: float | None = None,
         smoothness: float | None = None,
         constants: tuple[float, float, float, float] = (8.0, 4.0, 8.0 / 3.0, 4.0),
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        **ranges: Unpack[Ranges],
     ) -> None:
-        super().__init__(space, reward_range=reward_range)
+        super().__init__(space, **ranges)
         if link not in ("logit", "linear"):
             raise ValueError(f"`link` must be 'logit' or 'linear', got {link!r}")
         self.link = link
@@ -193,7 +195,7 @@ class GLMORL(GLMAgent):
         policy = np.empty((self.space.horizon, self.space.states, self.space.actions))
         values = np.empty((self.space.horizon + 1, self.space.states))
         bonuses = [self.scale * width for width in self.widths(context)]
-        glm_kernels.optimistic_plan(kernel[0], rewards[0], *bonuses, admissible, policy, values)
+        glm_kernels.optimistic_plan(kernel[0], rewards[0], *bonuses, admissible, *self.value_bounds, policy, values)
         return Decision(policy=policy, model=model)
 
 
@@ -209,14 +211,17 @@ class GLMRLSVI(GLMAgent):
     def __init__(self, space: Space, *, seed: int = 0, **settings: Any) -> None:
         super().__init__(space, **settings)
         self.seed = seed_number(seed)
+        (lows, highs), most = self.value_bounds, value_bounds(space.horizon).highs
+        # Values of noise are not clipped in the paper; where `return_range` says more than rewards in [0, 1], they are.
+        self._told = ValueBounds(np.where(lows > 0.0, lows, -np.inf), np.where(highs < most, highs, np.inf))
 
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy, optimal for the model with noise."""
         model, widths = self.model(context), self.widths(context)
         states, horizon = self.space.states, self.space.horizon
-        deviation = math.sqrt(states * horizon) * (horizon * widths.transitions + widths.rewards)
+        deviation = math.sqrt(states * horizon) * (self.value_bounds.span * widths.transitions + widths.rewards)
         draw = np.random.default_rng((self.seed, self.episodes_seen)).standard_normal((horizon, *deviation.shape))
-        policy, _ = best_response(model, model.rewards + self.scale * deviation * draw)
+        policy, _ = best_response(model, model.rewards + self.scale * deviation * draw, bounds=self._told)
         return Decision(policy=policy, model=model)
 
 

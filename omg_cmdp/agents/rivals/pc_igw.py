@@ -26,11 +26,11 @@ Dinkelbach's: a few backward inductions over the steps before h.
 
 from __future__ import annotations
 
-from typing import NamedTuple, final
+from typing import NamedTuple, Unpack, final
 
 import numpy as np
 
-from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.agents.exploration import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
@@ -76,9 +76,9 @@ class PCIGW(ModelAgent):
         gamma: Tuned = ROOT,
         *,
         seed: int = 0,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        **ranges: Unpack[Ranges],
     ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, reward_range=reward_range)
+        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
         self.gamma = Schedule(gamma)
         self.seed = seed_number(seed)
 

@@ -7,7 +7,8 @@ that would have led:
     W_h(s, a; c) = 1 + Σ_{i<t} q_h(s, a | π_i^c, P̂_i^c),   π_i^c optimal for f̂_i(c) + b,  at the W of that round
     b = min(1, β_R/(2W)) + H·min(2, β_P/(2W)),   β = β₀·√T
 
-Values with m steps to go are clipped at m. By AM-GM, x <= β/(2W) + W·x²/(2β), the plan's value Ṽ is nearly optimistic:
+Values with m steps to go are clipped at m; with a `return_range` also to what it leaves, and H is the range of values.
+By AM-GM, x <= β/(2W) + W·x²/(2β), the plan's value Ṽ is nearly optimistic:
 
     V*(c) - Ṽ(c) <= Σ d*·W·[(f* - f̂)²/(2β_R) + H·‖P* - P̂‖₁²/(2β_P)],
 
@@ -31,12 +32,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, final
+from typing import Any, Unpack, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.agents.rivals.counterfactual import EpochFits, History, ListedContexts, Round, Tables
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.episode import Trajectory
@@ -77,9 +78,9 @@ class UC3RL(ModelAgent):
         episodes: int | None = None,
         counts: str = "occupancy",
         reachability: float = 1.0,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        **ranges: Unpack[Ranges],
     ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, reward_range=reward_range)
+        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
         self.scales = _scales(scale)
         self.episodes = None if episodes is None else positive_integer("episodes", episodes)
         if counts not in COUNTS:
@@ -90,6 +91,7 @@ class UC3RL(ModelAgent):
             raise ValueError(f"`reachability` must lie in (0, 1], and be 1 for occupancies, got {reachability!r}")
         self._round = Round(
             space=space,
+            bounds=self.value_bounds,
             scales=self.scales,
             episodes=self.episodes,
             by_policy=counts == "policy",

@@ -5,7 +5,8 @@ s')/N(s, a) and a bonus of Hoeffding's kind,
 
     Q_h = f̂ + P̂·V_{h+1} + c·H·√(L/N),   V_h = min(H - h, max_a Q_h),   L = log(5·S·A·H·t/δ),
 
-where t is the episode; a pair with N = 0 gets more than any tried pair can be worth. The model is stationary.
+where t is the episode; a pair with N = 0 gets more than any tried pair can be worth. The model is stationary. With a
+`return_range` values are clipped to what it leaves, and the H of the bonus is their range.
 
 Theory. f̂ + P̂·V*_{h+1} is the mean of N independent numbers in [0, H]: by Hoeffding's inequality the bonus with c = 1
 covers its error except with probability exp(-2L) for each (h, s, a, N), in all H·δ²/(15·S·A) at most. Otherwise, in a
@@ -18,12 +19,12 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, Unpack, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import Learner
+from omg_cmdp.agents.base import Learner, Ranges
 from omg_cmdp.agents.rivals.covers import Cover
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import best_response
@@ -60,9 +61,9 @@ class UCBVI(Learner):
         *,
         scale: float = 1.0,
         delta: float = 0.05,
-        reward_range: tuple[float, float] = (0.0, 1.0),
+        **ranges: Unpack[Ranges],
     ) -> None:
-        super().__init__(space, reward_range=reward_range)
+        super().__init__(space, **ranges)
         if not isinstance(cover, Cover):
             raise ValueError(f"`cover` must be a Cover, got {type(cover).__name__}")
         self.cover = copy.deepcopy(cover)
@@ -75,13 +76,13 @@ class UCBVI(Learner):
         tally = self.tally(context)
         model = self._model(tally)
         optimistic = model.rewards + self.bonus(tally.counts.sum(axis=2))
-        return Decision(policy=best_response(model, optimistic[None], cap=1.0)[0], model=model)
+        return Decision(policy=best_response(model, optimistic[None], bounds=self.value_bounds)[0], model=model)
 
     def bonus(self, visits: FloatArray) -> FloatArray:
         """Return c·H·√(L/N) for N = `visits`; where N = 0, more than any tried pair can be worth."""
         states, actions, horizon = self.space.states, self.space.actions, self.space.horizon
         logarithm = math.log(5.0 * states * actions * horizon * (self.episodes_seen + 1) / self.delta)
-        widest = self.scale * horizon * math.sqrt(logarithm)
+        widest = self.scale * self.value_bounds.span * math.sqrt(logarithm)
         return np.where(visits > 0.0, widest / np.sqrt(np.maximum(visits, 1.0)), horizon + widest)
 
     def model(self, context: Context) -> TabularMDP:

@@ -48,6 +48,8 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
     def __init__(self, world: str | World, *, render_mode: str | None = None, **options: Any) -> None:
         self.world: World = getattr(environments, world)(**options) if isinstance(world, str) else world
         self.render_mode = render_mode
+        self.return_range: tuple[float, float] | None = getattr(self.world, "return_range", None)
+        """What an episode can earn, if the world says so; rewards lie in [0, 1]."""
         space, contexts = self.world.space, self.world.contexts
         labels = isinstance(contexts[0], int)
         widest = 1.0 if labels else max(1.0, float(np.abs(contexts).max()))

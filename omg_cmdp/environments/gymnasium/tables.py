@@ -65,6 +65,19 @@ class Outcomes:
         means = np.bincount(self.cells // states, weights=earned, minlength=states * actions)
         return np.asarray(means.reshape(states, actions))
 
+    def returns(self, horizon: int, start: FloatArray) -> tuple[float, float]:
+        """Return the least and the most that an episode can earn, whatever is played and happens.
+
+        Backward induction with the worst, or the best, of all outcomes that are possible in a state.
+        """
+        states, actions, _ = self.shape
+        after, first = self.cells % states, (self.cells // (states * actions)).searchsorted(np.arange(states))
+        lows, highs = np.zeros((2, states))
+        for _ in range(horizon):
+            lows = np.minimum.reduceat(self.rewards + lows[after], first)
+            highs = np.maximum.reduceat(self.rewards + highs[after], first)
+        return float(lows[start > 0.0].min()), float(highs[start > 0.0].max())
+
     def draw(self, episode: Trajectory, uniforms: FloatArray) -> FloatArray:
         """Return a reward for every step of `episode`, from its distribution given state, action and next state."""
         cells = self._cells(episode)

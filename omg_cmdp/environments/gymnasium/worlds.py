@@ -35,10 +35,11 @@ from omg_cmdp.environments.gymnasium.contextual_env import (
 from omg_cmdp.environments.gymnasium.proofs import prove_episodes, prove_played, prove_tables
 from omg_cmdp.environments.gymnasium.rollout import EnvironmentPlayer, checked_range
 from omg_cmdp.environments.gymnasium.tables import Outcomes
-from omg_cmdp.mdp.episode import Episode
+from omg_cmdp.mdp.bellman import scaled_returns
+from omg_cmdp.mdp.episode import ROUNDING, Episode
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.validation import FloatArray, positive_integer, seed_number
+from omg_cmdp.validation import FloatArray, positive_integer, return_interval, seed_number
 
 RESETS = 200
 """How many episodes are begun to see where they start, unless tables say so."""
@@ -51,6 +52,7 @@ def from_gymnasium(
     arguments: Arguments = None,
     horizon: int | None = None,
     reward_range: tuple[float, float] | None = None,
+    return_range: tuple[float, float] | None = None,
     start: ArrayLike | None = None,
     tables: bool = True,
 ) -> TableWorld | SampledWorld:
@@ -59,9 +61,11 @@ def from_gymnasium(
     `make` is an id, or a function that makes the environment. A context goes in by `reset(options={"context": …})`, or
     by `arguments` of the constructor: the name of one, or a function context -> arguments. `contexts` lists at least
     two, so that it can be proven that they matter. `horizon` is the environment's time limit by default.
-    `reward_range` must hold all rewards and 0; by default it is read off the tables. `start` is a state or a
-    distribution over the states, the same for all contexts. By default it is read off the tables, or counted in 200
-    resets with the contexts in turn; since counts are not exact, tables then need a single start state.
+    `reward_range` must hold all rewards and 0; by default it is read off the tables. `return_range` must hold what an
+    episode earns in all; by default it is the horizon times that. Both are in the environment's units, and for agents
+    to be told. `start` is a state or a distribution over the states, the same for all contexts. By default it is read
+    off the tables, or counted in 200 resets with the contexts in turn; since counts are not exact, tables then need a
+    single start state.
     With `tables` False, episodes are sampled even where there are tables.
 
     >>> lake = from_gymnasium("FrozenLake-v1", [0.4, 0.9], arguments="success_rate", horizon=30)
@@ -90,11 +94,12 @@ def from_gymnasium(
         if exact and start.max() < 1.0:
             raise ValueError("`start` must be given for tables without `initial_state_distrib`, got None")
     space = gymnasium_space(env, horizon=horizon, start=start)
+    returns = return_interval(return_range, space.horizon, interval)
     if exact:
-        world = TableWorld(contextual, listed, space, interval)
+        world = TableWorld(contextual, listed, space, interval, returns)
         prove_played(world)
         return world
-    sampled = SampledWorld(contextual, listed, space, interval)
+    sampled = SampledWorld(contextual, listed, space, interval, returns)
     prove_episodes(sampled, other)
     return sampled
 
@@ -109,9 +114,17 @@ class TableWorld(ContextualMDP):
     """
 
     def __init__(
-        self, env: ContextualEnv, contexts: tuple[Context, ...], space: Space, reward_range: tuple[float, float]
+        self,
+        env: ContextualEnv,
+        contexts: tuple[Context, ...],
+        space: Space,
+        reward_range: tuple[float, float],
+        return_range: tuple[float, float] | None,
     ) -> None:
-        self.env, self.contexts, self.space, self.reward_range = env, contexts, space, reward_range
+        self.env, self.contexts, self.space = env, contexts, space
+        self.reward_range, self.return_range = reward_range, return_range
+        self.scaled_returns = scaled_returns(return_range, space.horizon, reward_range)
+        """`return_range` for rewards rescaled to [0, 1], as `simulate` pays them."""
         self._outcomes: ContextCache[Outcomes] = ContextCache()
 
     def outcomes(self, context: Context) -> Outcomes:
@@ -126,6 +139,12 @@ class TableWorld(ContextualMDP):
         if made.rewards.min() < low or made.rewards.max() > high:
             got = f"[{made.rewards.min():g}, {made.rewards.max():g}] for {context!r:.60}"
             raise ValueError(f"`reward_range` must hold all rewards, got {self.reward_range} and {got}")
+        if self.return_range is not None:
+            least, most = made.returns(self.space.horizon, self.space.start)
+            slack = ROUNDING * self.space.horizon * max(-low, high)
+            if least < self.return_range[0] - slack or most > self.return_range[1] + slack:
+                got = f"{self.return_range} and [{least:g}, {most:g}] for {context!r:.60}"
+                raise ValueError(f"`return_range` must hold what every episode earns, got {got}")
         return made
 
     def mdp(self, context: Context) -> TabularMDP:
@@ -159,16 +178,25 @@ class SampledWorld:
     """A Gymnasium environment without tables: it can be played, but its optimum is unknown."""
 
     def __init__(
-        self, env: ContextualEnv, contexts: tuple[Context, ...], space: Space, reward_range: tuple[float, float]
+        self,
+        env: ContextualEnv,
+        contexts: tuple[Context, ...],
+        space: Space,
+        reward_range: tuple[float, float],
+        return_range: tuple[float, float] | None,
     ) -> None:
-        self.env, self.contexts, self.space, self.reward_range = env, contexts, space, reward_range
+        self.env, self.contexts, self.space = env, contexts, space
+        self.reward_range, self.return_range = reward_range, return_range
 
     def returns(self, context: Context, policy: FloatArray, episodes: int, *, seed: int = 0) -> FloatArray:
         """Return the returns (n,) of `policy` (H, S + 1, A) in n `episodes`, in the environment's units."""
         check_same_kind("context", context, self.contexts[0])
         player = EnvironmentPlayer(self.env, self.space, self.reward_range)
         count, seed = positive_integer("episodes", episodes), seed_number(seed)
-        return np.array([player.play(context, policy, (seed, k)).rewards.sum() for k in range(count)])
+        played = [player.play(context, policy, (seed, k)) for k in range(count)]
+        for episode in played:
+            episode.check(self.space, self.reward_range, self.return_range)
+        return np.array([episode.rewards.sum() for episode in played])
 
 
 def _read(contextual: ContextualEnv, context: Context) -> Outcomes:

@@ -8,6 +8,7 @@ from scipy.optimize import brentq
 
 from omg_cmdp.agents import GLMORL
 from omg_cmdp.agents.kernels import glm as compiled
+from omg_cmdp.mdp.bellman import value_bounds
 from tests.agents.glm_world import (
     ACTIONS,
     BALL,
@@ -96,14 +97,15 @@ def test_optimistic_plan_against_numpy(rng):
     admissible = np.array([[True, True], [False, True], [True, False], [True, True]])
     kernel, rewards = rng.dirichlet(np.ones(STATES), (STATES, ACTIONS)), rng.random((STATES, ACTIONS))
     for size in (0.0, 0.02, 0.3, 5.0):
+        lows, highs = value_bounds(HORIZON, tuple(np.sort(rng.uniform(0.0, HORIZON, 2))))
         widths = size * rng.random((2, STATES, ACTIONS))
         policy, values = np.empty((HORIZON, STATES, ACTIONS)), np.empty((HORIZON + 1, STATES))
-        compiled.optimistic_plan(kernel, rewards, *widths, admissible.view(np.uint8), policy, values)
+        compiled.optimistic_plan(kernel, rewards, *widths, admissible.view(np.uint8), lows, highs, policy, values)
         value = np.zeros(STATES)
         for h in reversed(range(HORIZON)):
             gains = rewards + widths[0] + kernel @ value + abs(value).max() * widths[1]
             gains[~admissible] = -np.inf
-            value = np.minimum(gains.max(axis=1), HORIZON - h)
+            value = np.clip(gains.max(axis=1), lows[h], highs[h])
             np.testing.assert_allclose(values[h], value, rtol=1e-12)
             np.testing.assert_array_equal(policy[h].argmax(axis=1), gains.argmax(axis=1))
 

@@ -71,13 +71,13 @@ def test_pairs_are_drawn_as_often_as_their_weight(monkeypatch):
     weights = agent.weights("a")
     assert weights[0, -1] == pytest.approx(weights[0, 0] * math.exp(3.0))
 
-    def look(mdp):
+    def look(mdp, bounds):
         (reward,), (kernel,) = (
             np.flatnonzero([np.array_equal(table, mine) for table in tables])
             for tables, mine in ((REWARDS["a"], mdp.rewards), (KERNELS["a"], mdp.transitions))
         )
         drawn[reward, kernel] += 1
-        return optimal_policy(mdp)
+        return optimal_policy(mdp, bounds=bounds)
 
     monkeypatch.setattr("omg_cmdp.agents.rivals.feel_good.optimal_policy", look)
     for seed in range(2000):

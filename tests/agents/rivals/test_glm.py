@@ -10,6 +10,7 @@ from omg_cmdp import Space, Trajectory, adversaries, optimal_policy, policy_valu
 from omg_cmdp.agents import GLMORL, GLMRLSVI
 from omg_cmdp.agents.kernels import glm as compiled
 from omg_cmdp.environments import LinearWorld, SoftmaxWorld
+from omg_cmdp.mdp.bellman import value_bounds
 from tests.agents.glm_world import (
     ACTIONS,
     BALL,
@@ -146,7 +147,9 @@ def optimistic(model, reward_widths, kernel_widths):
     """Return the policy and V_h (H, S) of the compiled plan."""
     policy, values = np.empty((HORIZON, STATES, ACTIONS)), np.empty((HORIZON + 1, STATES))
     kernel, rewards, _, admissible = model.raw
-    compiled.optimistic_plan(kernel[0], rewards[0], reward_widths, kernel_widths, admissible, policy, values)
+    compiled.optimistic_plan(
+        kernel[0], rewards[0], reward_widths, kernel_widths, admissible, *value_bounds(HORIZON), policy, values
+    )
     return policy, values[:-1]
 
 

@@ -10,10 +10,12 @@ from omg_cmdp.adversaries import IID
 from omg_cmdp.agents import UC3RL, Greedy
 from omg_cmdp.agents.kernels import counterfactual as compiled
 from omg_cmdp.mdp import occupancy_measure
-from omg_cmdp.mdp.bellman import best_response
+from omg_cmdp.mdp.bellman import best_response, value_bounds
 from omg_cmdp.oracles import FiniteDynamics, FiniteRewards, OfflineLinearRewards, OfflineSoftmaxDynamics
 from tests.agents.small_world import ACTIONS, HORIZON, LABELS, MASK, SPACES, STATES, Small
 from tests.random_mdps import random_mdp
+
+BOUNDS = value_bounds(HORIZON)
 
 
 def plain_loop(agent, fits, lengths, context):
@@ -30,7 +32,7 @@ def plain_loop(agent, fits, lengths, context):
             rewards=agent.reward_oracle.predict_with(fit[0], context),
             transitions=agent.dynamics_oracle.predict_with(fit[1], context),
         )
-        policy, _ = best_response(model, model.reward_steps + bonus, cap=1.0)
+        policy, _ = best_response(model, model.reward_steps + bonus, bounds=agent.value_bounds)
         visits = visits + length * occupancy_measure(model, policy)
         began += length
     return visits, policy
@@ -86,15 +88,16 @@ def test_without_a_list_unseen_vectors_are_answered(rng):
 
 
 def test_compiled_rounds_are_plans_and_their_occupancies(rng):
-    """Any model, any bonus: PLAN with values clipped at the steps to go, and OCC."""
+    """Any model, any bonus, any bounds: PLAN with clipped values, and OCC."""
     for _ in range(60):
         mdp = random_mdp(rng)
         bonus = rng.exponential(rng.choice([0.0, 0.1, 3.0]), (mdp.horizon, mdp.states, mdp.actions))
         rewards = mdp.reward_steps + bonus
         policies, occupancies = np.empty((2, 1, *rewards.shape))
         kernel, _, start, admissible = mdp.raw
-        compiled.plan_round(kernel[None], rewards[None], start, admissible, policies, occupancies)
-        policy, _ = best_response(mdp, rewards, cap=1.0)
+        bounds = value_bounds(mdp.horizon, tuple(np.sort(rng.uniform(0.0, mdp.horizon, 2))))
+        compiled.plan_round(kernel[None], rewards[None], start, admissible, *bounds, policies, occupancies)
+        policy, _ = best_response(mdp, rewards, bounds=bounds)
         assert np.array_equal(policies[0], policy)
         np.testing.assert_allclose(occupancies[0], occupancy_measure(mdp, policy), rtol=0, atol=1e-12)
 
@@ -106,10 +109,10 @@ def test_contexts_do_not_mix_in_a_compiled_round(rng):
     rewards = np.stack([model.raw[1] for model in models])
     start, admissible = models[0].raw[2:]
     together, alone = np.empty((2, *rewards.shape)), np.empty((2, *rewards.shape))
-    compiled.plan_round(kernels, rewards, start, admissible, *together)
+    compiled.plan_round(kernels, rewards, start, admissible, *BOUNDS, *together)
     for i in range(len(LABELS)):
         here = slice(i, i + 1)
-        compiled.plan_round(kernels[here], rewards[here], start, admissible, *alone[:, here])
+        compiled.plan_round(kernels[here], rewards[here], start, admissible, *BOUNDS, *alone[:, here])
     assert np.array_equal(together, alone)
 
 

@@ -25,7 +25,7 @@ def test_the_plan_is_optimistic_up_to_the_in_sample_error(scale, rng):
     for _ in range(80):
         for context in LABELS:
             model, truth = agent.model(context), world.truth(context)
-            _, values = best_response(model, model.reward_steps + agent.bonus(context), cap=1.0)
+            _, values = best_response(model, model.reward_steps + agent.bonus(context), bounds=agent.value_bounds)
             best_policy, best = truth.best
             squares = (truth.mdp.reward_steps - model.reward_steps) ** 2
             moved = np.abs(truth.mdp.kernel - model.kernel).sum(axis=-1) ** 2

@@ -8,8 +8,8 @@ from omg_cmdp.environments import from_gymnasium
 
 
 @functools.cache
-def lake(reward_range=None):
-    settings = {"arguments": "success_rate", "horizon": 30, "reward_range": reward_range}
+def lake(reward_range=None, return_range=None):
+    settings = {"arguments": "success_rate", "horizon": 30, "reward_range": reward_range, "return_range": return_range}
     return from_gymnasium("FrozenLake-v1", [0.4, 0.6, 0.9], **settings)
 
 

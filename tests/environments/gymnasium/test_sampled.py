@@ -187,6 +187,18 @@ def test_a_start_that_excludes_where_episodes_begin_is_refused():
         from_gymnasium(Dice, [0.2, 0.8], horizon=1, reward_range=(0, 1), start=[0.5, 0.5, 0, 0, 0, 0])
 
 
+def test_returns_outside_their_range_are_refused():
+    settings = {"arguments": "success_rate", "horizon": 15, "reward_range": (0, 1), "tables": False}
+    right, wrong = (
+        from_gymnasium("FrozenLake-v1", [0.5, 0.9], return_range=given, **settings) for given in ((0, 1), (0, 0.5))
+    )
+    policy = from_gymnasium("FrozenLake-v1", [0.5, 0.9], **settings | {"tables": True}).truth(0.9).best[0]
+    assert right.return_range == (0.0, 1.0)
+    assert right.returns(0.9, policy, 20).max() == 1.0
+    with pytest.raises(ValueError, match=r"`return_range` must hold .* got \[0, 0.5\] and an episode that earned 1"):
+        wrong.returns(0.9, policy, 20)
+
+
 def test_contexts_that_do_not_reach_the_environment_are_found():
     settings = {"contexts": [0.2, 0.8], "horizon": 1, "reward_range": (0, 1)}
     with pytest.raises(ValueError, match=r"`contexts` must reach the environment, got the same episodes.*arguments="):

@@ -131,6 +131,47 @@ def test_a_wider_range_changes_the_units_and_nothing_else():
         assert 4.0 * wide.truth(rate).regret(policy) == pytest.approx(narrow.truth(rate).regret(policy))
 
 
+def test_the_least_and_the_most_that_an_episode_can_earn(world):
+    """As by the best and the worst luck in Gymnasium's own tables, and no episode leaves the range."""
+    for context in world.contexts[:2]:
+        env, horizon = world.env.open(context).unwrapped, world.space.horizon
+        ends = world.outcomes(context).returns(horizon, world.space.start)
+        for extreme, end in zip((min, max), ends, strict=True):
+            after = np.zeros(len(env.P))
+            for _ in range(horizon):
+                lucky = (
+                    extreme(r + (0.0 if end else after[t]) for rows in env.P[s].values() for p, t, r, end in rows if p)
+                    for s in range(len(env.P))
+                )
+                after = np.fromiter(lucky, float)
+            assert end == pytest.approx(extreme(after[env.initial_state_distrib > 0.0]))
+        player = EnvironmentPlayer(world.env, world.space, world.reward_range)
+        earned = [player.play(context, half_best(world, context), (k,)).rewards.sum() for k in range(50)]
+        assert ends[0] - 1e-9 <= min(earned) <= max(earned) <= ends[1] + 1e-9
+
+
+def test_a_world_carries_what_an_episode_can_earn():
+    """In the environment's units, and for rewards rescaled to [0, 1]: r → (r + 1)/4, here, in 30 steps."""
+    assert (lake().return_range, lake().scaled_returns) == (None, (0.0, 30.0))
+    assert (lake(None, (0, 1)).return_range, lake(None, (0, 1)).scaled_returns) == ((0.0, 1.0), (0.0, 1.0))
+    assert (lake((-1.0, 3.0), (0, 1)).return_range, lake((-1.0, 3.0), (0, 1)).scaled_returns) == ((0, 1), (7.5, 7.75))
+    for world in (lake(None, (0, 1)), lake((-1.0, 3.0), (0, 1))):
+        sizes = {"states": world.space.states, "actions": world.space.actions, "horizon": world.space.horizon}
+        pairs = [(CountRewards(**sizes), CountDynamics(**sizes)) for _ in range(2)]
+        simulated = omg.agents.PosteriorSampling(world.space, *pairs[0], return_range=world.scaled_returns)
+        omg.simulate(world, omg.adversaries.IID(world.contexts), simulated, episodes=20)
+        ranges = {"reward_range": world.reward_range, "return_range": world.return_range}
+        played = omg.agents.PosteriorSampling(world.space, *pairs[1], **ranges)
+        assert played.returns == pytest.approx(simulated.returns)
+        omg.play(world, played, world.contexts * 5)
+
+
+@pytest.mark.parametrize("narrow", [(0.0, 0.5), (0.5, 1.0), (31.0, 32.0), (-2.0, -1.0), (1.0, 0.0), 1.0])
+def test_a_range_that_an_episode_can_leave_is_refused(narrow):
+    with pytest.raises(ValueError, match="`return_range` must"):
+        lake(None, narrow)
+
+
 def test_no_policy_suits_all_maps():
     maps = random_maps()
     policies = [maps.truth(context).best[0] for context in maps.contexts]
