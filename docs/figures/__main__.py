@@ -184,6 +184,30 @@ def _agents(world: Any) -> dict[str, Any]:
     }
 
 
+def exploration_rules() -> Figure:
+    """A hub with two desks and a noisy room: where two rules spend their weights, having seen the same episodes."""
+    world, rules = omg.environments.NoisyRoom(), {"uncertainty": "by uncertainty", "adaptive": "by gain, the default"}
+    sizes = {"states": world.space.states, "actions": world.space.actions, "horizon": world.space.horizon}
+    drawn, panels = canvas(1.0, 1.0, height=3.4)
+    for axes, (rule, title) in zip(panels, rules.items(), strict=True):
+        rewards, dynamics = omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes, support=world.support)
+        agent, generator = omg.OMG(world.space, rewards, dynamics, gamma=rule), np.random.default_rng(0)
+        anything = np.full((world.space.horizon, world.space.states, world.space.actions), 1.0 / world.space.actions)
+        for _ in range(10):
+            agent.update(world.sample(0, anything, generator))
+        decision = agent.decide(0)
+        spent = np.where(decision.occupancy > 0.0, decision.weights, 0.0).sum(axis=0)
+        axes.imshow(spent / spent.sum(), cmap="Blues", vmin=0.0, vmax=0.5, aspect="auto")
+        for (state, action), share in np.ndenumerate(spent / spent.sum()):
+            colour = "white" if share > 0.25 else INK
+            axes.text(action, state, f"{100.0 * share:.0f}", ha="center", va="center", color=colour, fontsize=7.0)
+        axes.set_xticks(range(3), ["action 0", "action 1", "action 2"])
+        axes.set_yticks(range(world.space.states), ["hub", *(f"room {i}" for i in range(1, world.space.states))])
+        axes.set_title(f"{title}\n% of all weights")
+        axes.tick_params(length=0)
+    return drawn
+
+
 def canvas(*widths: float, height: float = 2.9) -> tuple[Figure, Any]:
     """Return a figure with panels side by side."""
     drawn = Figure(figsize=(7.0, height))
@@ -191,7 +215,14 @@ def canvas(*widths: float, height: float = 2.9) -> tuple[Figure, Any]:
     return drawn, drawn.subplots(1, len(widths), width_ratios=widths, squeeze=False)[0]
 
 
-PICTURES: tuple[Callable[[], Figure], ...] = (contextual_mdp, occupancy_measure, barrier, oracle, regret)
+PICTURES: tuple[Callable[[], Figure], ...] = (
+    contextual_mdp,
+    occupancy_measure,
+    barrier,
+    oracle,
+    regret,
+    exploration_rules,
+)
 
 
 def write(folder: Path) -> list[Path]:

@@ -7,16 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.environments.data.actg175 import ACTG175
+from omg_cmdp.environments.data.classification import Classification
 from omg_cmdp.environments.data.icu_sepsis import ICUSepsis
+from omg_cmdp.environments.data.reduced_sepsis import ReducedSepsis
+from omg_cmdp.environments.gymnasium.cliff_walking import CliffWalking
 from omg_cmdp.environments.gymnasium.contextual_env import gymnasium_space
+from omg_cmdp.environments.gymnasium.frozen_lake import FrozenLake
 from omg_cmdp.environments.gymnasium.worlds import SampledWorld, TableWorld, from_gymnasium
 from omg_cmdp.environments.misspecification import Distance, distance_to_class
 from omg_cmdp.environments.world import World
+from omg_cmdp.environments.worlds.arms import Arms
 from omg_cmdp.environments.worlds.bandit import ContextualBandit
+from omg_cmdp.environments.worlds.corridor import Corridor
 from omg_cmdp.environments.worlds.decoy import Decoy
+from omg_cmdp.environments.worlds.deep_sea import DeepSea
 from omg_cmdp.environments.worlds.linear import LinearWorld
 from omg_cmdp.environments.worlds.lock import CombinationLock
+from omg_cmdp.environments.worlds.long_decoy import LongDecoy
 from omg_cmdp.environments.worlds.lower_bound import LowerBound
+from omg_cmdp.environments.worlds.noisy_room import NoisyRoom
+from omg_cmdp.environments.worlds.river_swim import RiverSwim
 from omg_cmdp.environments.worlds.softmax import SoftmaxWorld
 from omg_cmdp.environments.worlds.treatment import TreatmentTrial
 
@@ -26,15 +36,25 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACTG175",
+    "Arms",
+    "Classification",
+    "CliffWalking",
     "CombinationLock",
     "ContextualBandit",
     "ContextualMDP",
+    "Corridor",
     "Decoy",
+    "DeepSea",
     "Discretised",
     "Distance",
+    "FrozenLake",
     "ICUSepsis",
     "LinearWorld",
+    "LongDecoy",
     "LowerBound",
+    "NoisyRoom",
+    "ReducedSepsis",
+    "RiverSwim",
     "SampledWorld",
     "SoftmaxWorld",
     "TableWorld",

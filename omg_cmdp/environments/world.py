@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.contexts import Context
+from omg_cmdp.contexts import Context, context_numbers
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.validation import FloatArray, float_table, frozen
+from omg_cmdp.validation import BoolArray, FloatArray, float_table, frozen
 
 
 class World(ContextualMDP):
@@ -41,10 +41,29 @@ class World(ContextualMDP):
     transition_index = 0
     """The index of the true transition function."""
 
+    support: BoolArray | None = None
+    """Which next states can follow a pair at all, (S, A, S), in every context and at every dial; None: any may.
+
+    For oracles of learned tables that may be told."""
+
+    return_range: tuple[float, float] | None = None
+    """What an episode can earn in all, (low, high), whatever is done and drawn; None: anything in [0, H]."""
+
+    package: str | None = None
+    """The package that must be installed beside ours, by the name that pip knows; None: there is none."""
+
     def __init__(self, *, space: Space, contexts: tuple[Context, ...], misspecification: float) -> None:
         self.space = space
         self.contexts = contexts
         self.misspecification = fraction("misspecification", misspecification)
+
+    def features(self, context: Context) -> FloatArray:
+        """Return the features (d,) of `context` for parametric oracles: the numbers themselves; (1 if c) of a label.
+
+        The worlds whose tables are linear or softmax in a context are so in these.
+        """
+        numbers = context_numbers(context)
+        return np.eye(len(self.contexts))[self.contexts.index(context)] if numbers is None else numbers
 
     @abc.abstractmethod
     def reward_functions(self, context: Context) -> FloatArray:

@@ -105,6 +105,22 @@ def weighted_round(weights: ArrayLike, occupancy: ArrayLike, squared_errors: Arr
     return float((m * (1.0 + q[held]) + 0.25 * q[held] * squares / m).sum())
 
 
+def gain_round(weights: ArrayLike, occupancy: ArrayLike, gains: ArrayLike) -> float:
+    """Return Σ m + ¼·Σ q̂·v/m: in the model the plan is worth no less than drawn optima promise, but for this.
+
+    Tables of equal shape: m > 0, the weights of the barrier; q̂, the plan's occupancy measure; v, the squared gain that
+    the optima of drawn models carry through each tuple (docs/theory.md, Theorem C). The sums run over q̂ > 0. At m =
+    ½·√(q̂v) + m₀ it is at most Σ √(q̂v) + n·m₀.
+
+    >>> gain_round([0.1, 0.1], [0.5, 0.5], [0.08, 0.08])  # m = ½·√(q̂v): Σ √(q̂v)
+    0.4
+    """
+    q = np.asarray(occupancy, dtype=np.float64)
+    held = q > 0.0
+    m, v = (np.broadcast_to(np.asarray(table, dtype=np.float64), q.shape)[held] for table in (weights, gains))
+    return float((m + 0.25 * q[held] * v / m).sum())
+
+
 def with_floor(*, tuples: int, episodes: int, floor: float, estimation: float) -> float:
     """Return 4·floor·√(nT) + (√(nT)/floor)·C: what a barrier with m >= floor/√(nt) adds to the cost of its weights.
 

@@ -148,6 +148,30 @@ def test_the_root_program_pays_for_its_uncertainty_only(rng):
         assert spent <= 1.5 * math.sqrt(n * float((solution.occupancy * u).sum())) + 1e-12
 
 
+@pytest.mark.parametrize("scale", [0.15 / 3, 0.03, 1.0])
+def test_weights_from_a_share_of_the_uncertainty_pay_its_inverse(rng, scale):
+    """m = ½·√(q̂·scale·u): V* - V^π <= (½/√scale + √scale)·Σ √(q̂u); with κ/H, 1.29·√H + .39/√H at κ = .15."""
+    for _ in range(40):
+        base = random_mdp(rng, 3, 2, 3, rewards="uniform", reward_steps=True)
+        shape = (3, 3, 2)
+        model = with_tables(base, rewards=0.3 + 0.4 * by_step(base)[1])
+        u = 0.09 * 10.0 ** rng.uniform(-2, 0, size=shape)
+        solution = plan(model, uncertainty=scale * u, tolerance=1e-11)
+        signs = rng.choice([-1.0, 1.0], size=shape)
+        truth = with_tables(model, rewards=np.clip(model.rewards + signs * np.sqrt(u), 0.0, 1.0))
+        regret = optimal_policy(truth)[1] - policy_value(truth, solution.policy)
+        spent = float(np.sqrt(solution.occupancy * u).sum())
+        assert regret <= (0.5 / math.sqrt(scale) + math.sqrt(scale)) * spent + 1e-4
+    # Two arms that look like .5 and .4 and may be wrong by .2: with a hundredth of u, 3/2 of its roots are not enough.
+    model, truth = (
+        TabularMDP(transitions=np.ones((1, 2, 1)), rewards=[r], horizon=1) for r in ([0.5, 0.4], [0.3, 0.6])
+    )
+    solution = plan(model, uncertainty=np.full((1, 2), 0.01 * 0.04), tolerance=1e-11)
+    assert 0.6 - policy_value(truth, solution.policy) > 1.5 * float(np.sqrt(0.01 * 0.04 * solution.occupancy).sum())
+    assert 0.5 / math.sqrt(0.15) == pytest.approx(1.29, abs=0.002)
+    assert math.sqrt(0.15) == pytest.approx(0.39, abs=0.003)
+
+
 def test_without_the_third_term_theorem_a_fails_for_unknown_dynamics(rng):
     """The start leads to x for sure; the model says y, and x once in a million. Both are worth 1, x by one action only.
 

@@ -121,6 +121,9 @@ class ACTG175(World):
     (2139, 10)
     """
 
+    package = "lifelines"
+    return_range = (0.0, 2.0)
+
     def __init__(self, *, transition_class_size: int = 8, seed: int = 0) -> None:
         import threadpoolctl
 

@@ -35,7 +35,8 @@ the 16 contexts used last.
 
 from __future__ import annotations
 
-from typing import NamedTuple, final
+import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,9 +50,8 @@ from omg_cmdp.validation import BoolArray, FloatArray, frozen, positive_integer,
 FEATURES = {"age": 4, "urea nitrogen": 37, "lactate": 30}
 """The context's features, and their place among the 47 of a cluster's centre."""
 
-DEATH, SURVIVAL = 713, 714
-LEVELS = 5
-"""Of fluids, and of vasopressors."""
+DEATH, SURVIVAL = -3, -2
+"""The places of these states, from the end; the last one is the end of the stay."""
 
 FURTHEST = 3.0
 
@@ -90,7 +90,6 @@ def tables() -> Tables:
     return Tables(transitions, start, admissible, centres, sofa)
 
 
-@final
 class ICUSepsis(World):
     """The tables of ICU-Sepsis, tilted by three features of a patient; needs the extra `icu-sepsis`.
 
@@ -99,7 +98,9 @@ class ICUSepsis(World):
     (716, 25)
     """
 
+    package = "icu-sepsis"
     kept_truths = 16
+    return_range = (0.0, 1.0)
 
     def __init__(
         self,
@@ -112,7 +113,7 @@ class ICUSepsis(World):
         misspecification: float = 0.0,
         seed: int = 0,
     ) -> None:
-        published = tables()
+        published = self._tables()
         admissible = published.admissible
         admissible[DEATH:, 1:] = False
         states, actions = admissible.shape
@@ -132,17 +133,21 @@ class ICUSepsis(World):
         numbers = admissible.cumsum().reshape(admissible.shape) - 1
         self._row_of = np.take_along_axis(numbers, borrowed, axis=1)
         self._rows = published.transitions[admissible]
-        self._features, self._doses = _features(published.centres), _doses(np.nonzero(admissible)[1])
+        self._features = _features(published.centres)
+        self._doses = _doses(np.nonzero(admissible)[1], levels=math.isqrt(actions))
+
+    def _tables(self) -> Tables:
+        return tables()
 
     def reward_functions(self, context: Context) -> FloatArray:
-        """Return the rewards (1, S, A), which are known: 1 in state 714."""
+        """Return the rewards (1, S, A), which are known: 1 for survival."""
         vector(context, len(FEATURES))
         rewards = np.zeros((1, self.space.states, self.space.actions))
         rewards[:, SURVIVAL] = 1.0
         return rewards
 
     def transition_functions(self, context: Context) -> FloatArray:
-        """Return the tilted kernels (M, S, A, S) under every hypothesis, 100 MB each."""
+        """Return the tilted kernels (M, S, A, S) under every hypothesis, 100 MB each at full size."""
         patient = vector(context, len(FEATURES))
         kernels = np.empty((len(self._rotations), *self._row_of.shape, self.space.states))
         for kernel, rotation in zip(kernels, self._rotations, strict=True):
@@ -175,10 +180,10 @@ def _features(centres: FloatArray) -> FloatArray:
     return np.clip(features, -FURTHEST, FURTHEST)
 
 
-def _doses(actions: NDArray[np.int64]) -> FloatArray:
-    """Return ψ (n, 3) of n actions."""
-    fluids, vasopressors = actions // LEVELS, actions % LEVELS
-    middle = (LEVELS - 1) / 2
+def _doses(actions: NDArray[np.int64], levels: int) -> FloatArray:
+    """Return ψ (n, 3) of n actions, i·levels + j for level i of fluids and j of vasopressors."""
+    fluids, vasopressors = actions // levels, actions % levels
+    middle = (levels - 1) / 2
     return np.stack([np.ones(len(actions)), fluids / middle - 1.0, 1.0 - vasopressors / middle], axis=1)
 
 

@@ -144,7 +144,7 @@ def test_a_value_is_the_probability_to_survive(world):
     assert 0.0 < value < 1.0
     assert value == pytest.approx(survived, abs=1e-9)
     draw = world.sample(world.contexts[0], policy, np.random.default_rng(0))
-    np.testing.assert_array_equal(draw.rewards, draw.states[:-1] == SURVIVAL)
+    np.testing.assert_array_equal(draw.rewards, draw.states[:-1] == 716 + SURVIVAL)
 
 
 def test_patients_differ_in_what_is_best_for_them(world):
