@@ -28,7 +28,6 @@ from omg_cmdp.jit import Lazy
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number, seed_number
 
-
 kernels = Lazy("omg_cmdp.agents.kernels.weights")
 
 
