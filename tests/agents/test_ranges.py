@@ -189,7 +189,7 @@ def test_feel_good_sampling_values_and_plays_pairs_by_their_clipped_optima():
 
 
 @pytest.mark.parametrize("returns", [(0.0, 1.0), (1.5, 2.5), (1.0, 4.0)])
-def test_noise_and_bonuses_are_as_wide_as_values(returns):
+def test_bonuses_are_as_wide_as_values(returns):
     """What multiplies the error of the transitions is the range of values: H, if nothing is told."""
     span = value_bounds(HORIZON, returns).span
     assert span < HORIZON
@@ -198,17 +198,25 @@ def test_noise_and_bonuses_are_as_wide_as_values(returns):
     np.testing.assert_allclose(free.bonus(LABELS[0]) - told.bonus(LABELS[0]), (HORIZON - span) * share)
     told, free = (ALL["UCBVI, per context"](return_range=given) for given in (returns, None))
     np.testing.assert_allclose(told.bonus(np.ones((3, 3))) * HORIZON, free.bonus(np.ones((3, 3))) * span)
-    agent = ALL["GLM-RLSVI"](return_range=returns)
-    model, (rewards, transitions) = agent.model(VECTORS[0]), agent.widths(VECTORS[0])
-    noise = np.random.default_rng((3, 0)).standard_normal((HORIZON, 3, 3))
-    noise *= np.sqrt(3 * HORIZON) * (span * transitions + rewards)
-    values = np.zeros(3)
-    for h in reversed(range(HORIZON)):
-        gains = model.rewards + noise[h] + model.transitions @ values
-        np.testing.assert_array_equal(agent.policy(VECTORS[0])[h].argmax(axis=1), gains.argmax(axis=1))
-        low, high = max(returns[0] - h, 0.0), min(HORIZON - h, returns[1])
-        # What rewards in [0, 1] say alone is not used, as in the paper.
-        values = np.clip(gains.max(axis=1), low if low else -np.inf, high if high < HORIZON - h else np.inf)
+
+
+@pytest.mark.parametrize("returns", [(0.0, 1.0), (1.0, 2.0), (0.5, 4.0)])
+def test_noise_is_as_wide_as_values_and_clipped_where_the_range_says_more_than_rewards(returns):
+    """Values bounded by rewards in [0, 1] alone are not clipped, as in the paper."""
+    span = value_bounds(HORIZON, returns).span
+    for seed in range(10):
+        agent = ALL["GLM-RLSVI"](return_range=returns, scale=0.02, seed=seed)
+        for t in range(30):
+            agent.update(episode(VECTORS[t % 3], np.eye(HORIZON)[t % HORIZON], seed=t))
+        model, (rewards, transitions) = agent.model(VECTORS[0]), agent.widths(VECTORS[0])
+        noise = np.random.default_rng((seed, 30)).standard_normal((HORIZON, 3, 3))
+        noise *= 0.02 * np.sqrt(3 * HORIZON) * (span * transitions + rewards)
+        values, policy = np.zeros(3), agent.policy(VECTORS[0])
+        for h in reversed(range(HORIZON)):
+            gains = model.rewards + noise[h] + model.transitions @ values
+            np.testing.assert_array_equal(policy[h].argmax(axis=1), gains.argmax(axis=1))
+            low, high = max(returns[0] - h, 0.0), min(HORIZON - h, returns[1])
+            values = np.clip(gains.max(axis=1), low if low else -np.inf, high if high < HORIZON - h else np.inf)
 
 
 def test_optimism_survives_clipping(rng):
