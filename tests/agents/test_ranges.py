@@ -9,7 +9,19 @@ import omg_cmdp as omg
 from omg_cmdp import OMG, Space, Trajectory, oracles
 from omg_cmdp.agents import GLMRLSVI, Greedy, PosteriorSampling
 from omg_cmdp.mdp.bellman import best_response, value_bounds
-from tests.agents.catalogue import BANDITS, HORIZON, KINDS, LABELS, ONE_STEP, OWN_STATISTICS, SPACES, build
+from tests.agents.catalogue import (
+    BANDITS,
+    HORIZON,
+    KERNELS,
+    KINDS,
+    LABELS,
+    ONE_STEP,
+    OWN_STATISTICS,
+    REWARDS,
+    SPACES,
+    VECTORS,
+    build,
+)
 
 ALL = {kind: lambda kind=kind, **more: build(kind, **more)[1] for kind in KINDS}
 ALL |= {kind: lambda make=make, **more: make(SPACES["plain"], **more) for kind, (_, make) in OWN_STATISTICS.items()}
@@ -157,6 +169,54 @@ def test_posterior_sampling_plays_the_clipped_optimum_of_its_draw():
         np.testing.assert_array_equal(agent.policy(0), clipped)
         changed += not np.array_equal(clipped, omg.optimal_policy(drawn)[0])
     assert changed
+
+
+def test_feel_good_sampling_values_and_plays_pairs_by_their_clipped_optima():
+    agent = build("feel-good Thompson", return_range=(0.0, 1.0))[1]
+    bounds, context, changed = value_bounds(HORIZON, (0.0, 1.0)), LABELS[0], 0
+    agent.update(episode(context, [0.0, 1.0, 0.0, 0.0]))
+    pairs = [[agent.space.mdp(rewards=f, transitions=p) for p in KERNELS[context]] for f in REWARDS[context]]
+    values = [[omg.optimal_policy(mdp, bounds=bounds)[1] for mdp in row] for row in pairs]
+    np.testing.assert_allclose(agent.state()["value_sums"], values, rtol=1e-12)
+    clipped = [omg.optimal_policy(mdp, bounds=bounds)[0] for row in pairs for mdp in row]
+    plain = [omg.optimal_policy(mdp)[0] for row in pairs for mdp in row]
+    for seed in range(20):
+        agent.seed = seed
+        played = agent.policy(context)
+        assert any(np.array_equal(played, policy) for policy in clipped)
+        changed += not any(np.array_equal(played, policy) for policy in plain)
+    assert changed
+
+
+@pytest.mark.parametrize("returns", [(0.0, 1.0), (1.5, 2.5), (1.0, 4.0)])
+def test_bonuses_are_as_wide_as_values(returns):
+    """What multiplies the error of the transitions is the range of values: H, if nothing is told."""
+    span = value_bounds(HORIZON, returns).span
+    assert span < HORIZON
+    told, free = (ALL["UC³RL"](return_range=given) for given in (returns, None))
+    share = min(2.0, told.scales[1] / 2.0)  # of the transitions, at W = 1
+    np.testing.assert_allclose(free.bonus(LABELS[0]) - told.bonus(LABELS[0]), (HORIZON - span) * share)
+    told, free = (ALL["UCBVI, per context"](return_range=given) for given in (returns, None))
+    np.testing.assert_allclose(told.bonus(np.ones((3, 3))) * HORIZON, free.bonus(np.ones((3, 3))) * span)
+
+
+@pytest.mark.parametrize("returns", [(0.0, 1.0), (1.0, 2.0), (0.5, 4.0)])
+def test_noise_is_as_wide_as_values_and_clipped_where_the_range_says_more_than_rewards(returns):
+    """Values bounded by rewards in [0, 1] alone are not clipped, as in the paper."""
+    span = value_bounds(HORIZON, returns).span
+    for seed in range(10):
+        agent = ALL["GLM-RLSVI"](return_range=returns, scale=0.02, seed=seed)
+        for t in range(30):
+            agent.update(episode(VECTORS[t % 3], np.eye(HORIZON)[t % HORIZON], seed=t))
+        model, (rewards, transitions) = agent.model(VECTORS[0]), agent.widths(VECTORS[0])
+        noise = np.random.default_rng((seed, 30)).standard_normal((HORIZON, 3, 3))
+        noise *= 0.02 * np.sqrt(3 * HORIZON) * (span * transitions + rewards)
+        values, policy = np.zeros(3), agent.policy(VECTORS[0])
+        for h in reversed(range(HORIZON)):
+            gains = model.rewards + noise[h] + model.transitions @ values
+            np.testing.assert_array_equal(policy[h].argmax(axis=1), gains.argmax(axis=1))
+            low, high = max(returns[0] - h, 0.0), min(HORIZON - h, returns[1])
+            values = np.clip(gains.max(axis=1), low if low else -np.inf, high if high < HORIZON - h else np.inf)
 
 
 def test_optimism_survives_clipping(rng):
