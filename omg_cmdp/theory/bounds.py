@@ -122,13 +122,13 @@ def gain_round(weights: ArrayLike, occupancy: ArrayLike, gains: ArrayLike) -> fl
 
 
 def with_floor(*, tuples: int, episodes: int, floor: float, estimation: float) -> float:
-    """Return 4·floor·√(nT) + (√(nT)/floor)·C: what a barrier with m >= floor/√(nt) adds to the cost of its weights.
+    """Return 2·floor·√(nT) + (√(nT)/floor)·C: what a barrier with m >= floor/√(nt) adds to the cost of its weights.
 
     The first term pays for the floor itself, the second bounds Σ_t ¼·Σ q̂·err²/m by the oracles' errors, C =
-    `estimation`, whatever the uncertainties say. floor = ½·√C makes it smallest: 4·√(nTC).
+    `estimation`, whatever the gains or uncertainties say. floor = √(C/2) makes it smallest: 2·√(2nTC).
 
     >>> with_floor(tuples=4, episodes=25, floor=1.0, estimation=4.0)
-    80.0
+    60.0
     """
     floor = positive_number("floor", floor)
-    return math.sqrt(tuples * episodes) * (4.0 * floor + estimation / floor)
+    return math.sqrt(tuples * episodes) * (2.0 * floor + estimation / floor)

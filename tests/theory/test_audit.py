@@ -150,7 +150,7 @@ def test_the_floor_bounds_the_regret_whatever_the_uncertainty(world, seed):
         least, m = floor / np.sqrt(n * t), played.decision.weights / played.decision.gamma
         assert m.min() >= least * (1.0 - 1e-12)
         held = played.decision.occupancy > 0.0
-        cost_of_weights += float(((m - least) * (1.0 + played.decision.occupancy))[held].sum())
+        cost_of_weights += float((m - least)[held].sum())
         reward_error, dynamics_error = reward_error + played.errors[0], dynamics_error + played.errors[1]
     measured = {"horizon": size.horizon, "reward_error": reward_error, "dynamics_error": dynamics_error}
     estimation = errors.estimation(**measured)

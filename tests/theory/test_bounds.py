@@ -154,17 +154,17 @@ def test_tuples_that_are_not_reached_do_not_count():
     assert bounds.weighted_round([1.0, 1.0], [1.0, 0.0], [0.0, 5.0]) == 2.0
 
 
-def test_the_best_floor_is_half_the_root_of_the_errors():
+def test_the_best_floor_is_the_root_of_half_the_errors():
     given = {"tuples": 30, "episodes": 100, "estimation": 8.0}
-    best = bounds.with_floor(**given, floor=0.5 * math.sqrt(8.0))
-    assert best == pytest.approx(4.0 * math.sqrt(30 * 100 * 8.0), rel=1e-12)
-    assert all(bounds.with_floor(**given, floor=0.5 * math.sqrt(8.0) * factor) > best for factor in (0.9, 1.1))
+    best = bounds.with_floor(**given, floor=2.0)
+    assert best == pytest.approx(2.0 * math.sqrt(2.0 * 30 * 100 * 8.0), rel=1e-12)
+    assert all(bounds.with_floor(**given, floor=2.0 * factor) > best for factor in (0.9, 1.1))
 
 
 def test_the_floor_pays_for_itself():
-    # Σ_t Σ (floor/√(nt))·(1 + q̂) = floor·(n + H)/√n·Σ 1/√t <= 4·floor·√(nT), because H <= n.
-    n, horizon, episodes, floor = 12, 12, 400, 0.3
-    paid = sum(floor / math.sqrt(n * t) * (n + horizon) for t in range(1, episodes + 1))
+    # Σ_t n·floor/√(nt) = floor·√n·Σ 1/√t <= 2·floor·√(nT).
+    n, episodes, floor = 12, 400, 0.3
+    paid = sum(floor / math.sqrt(n * t) * n for t in range(1, episodes + 1))
     limit = bounds.with_floor(tuples=n, episodes=episodes, floor=floor, estimation=0.0)
     assert 0.95 * limit < paid <= limit
 
