@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.checks.oracles import _require, _with_last
+from omg_cmdp.checks.require import require, with_last
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
@@ -85,7 +85,7 @@ def check_agent(agent: Any, contexts: Sequence[Context] | None = None) -> None:
     >>> sizes = {"states": 2, "actions": 2, "horizon": 3}
     >>> check_agent(Greedy(Space(**sizes), CountRewards(**sizes), CountDynamics(**sizes)))
     """
-    _require(isinstance(getattr(agent, "space", None), Space), "an agent must have a `space`")
+    require(isinstance(getattr(agent, "space", None), Space), "an agent must have a `space`")
     subject = AgentSubject(agent, list(contexts) if contexts is not None else _contexts_that_work(agent))
     for check in AGENT_CHECKS:
         check(subject)
@@ -98,7 +98,7 @@ def check_policies_are_valid(subject: AgentSubject) -> None:
             policy = agent.policy(context)
             _require_valid(subject, policy)
             same = np.array_equal(agent.decide(context).policy, policy)
-            _require(same, "`decide(context).policy` must be `policy(context)`")
+            require(same, "`decide(context).policy` must be `policy(context)`")
 
 
 def check_asking_changes_nothing(subject: AgentSubject) -> None:
@@ -110,12 +110,12 @@ def check_asking_changes_nothing(subject: AgentSubject) -> None:
             if policy.flags.owndata:
                 policy.setflags(write=True)
                 policy[...] = 0.123
-    _require(before == subject.answers(agent), "asking must change nothing, nor may overwriting the answer")
+    require(before == subject.answers(agent), "asking must change nothing, nor may overwriting the answer")
     asked, silent = subject.fresh(), subject.train(subject.fresh())
     for number in range(EPISODES):
         asked.policy(subject.contexts[-1])
         subject.train(asked, [number])
-    _require(subject.answers(asked) == subject.answers(silent), "asking between updates must teach nothing")
+    require(subject.answers(asked) == subject.answers(silent), "asking between updates must teach nothing")
 
 
 def check_input_is_not_kept(subject: AgentSubject) -> None:
@@ -129,7 +129,7 @@ def check_input_is_not_kept(subject: AgentSubject) -> None:
             if isinstance(array, np.ndarray):
                 array.setflags(write=True)
                 array[...] = 0
-    _require(subject.answers(agent) == subject.answers(twin), "`update` must keep no reference to its input")
+    require(subject.answers(agent) == subject.answers(twin), "`update` must keep no reference to its input")
 
 
 def check_episodes_may_overlap(subject: AgentSubject) -> None:
@@ -150,12 +150,12 @@ def check_bad_input_is_refused(subject: AgentSubject) -> None:
     before = subject.answers(agent)
     for what, trajectory in _bad_trajectories(subject):
         _require_refusal(what, agent.update, trajectory)
-        _require(before == subject.answers(agent), f"{what}: a refused update must change nothing")
+        require(before == subject.answers(agent), f"{what}: a refused update must change nothing")
     episode = subject.episode(0)
     for what, context in _bad_contexts(subject):
         _require_refusal(what, agent.policy, context)
         _require_refusal(what, agent.update, _changed(episode, context=context))
-        _require(before == subject.answers(agent), f"{what}: a refused context must change nothing")
+        require(before == subject.answers(agent), f"{what}: a refused context must change nothing")
 
 
 def check_file_continues(subject: AgentSubject) -> None:
@@ -165,12 +165,12 @@ def check_file_continues(subject: AgentSubject) -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         agent.save(Path(folder) / "agent")
-        _require([p.name for p in Path(folder).iterdir()] == ["agent"], "`save` must write to `path` and nowhere else")
+        require([p.name for p in Path(folder).iterdir()] == ["agent"], "`save` must write to `path` and nowhere else")
         restored.restore(Path(folder) / "agent")
-    _require(subject.answers(agent) == subject.answers(restored), "a restored agent must equal the saved one")
+    require(subject.answers(agent) == subject.answers(restored), "a restored agent must equal the saved one")
     more = range(EPISODES, 2 * EPISODES)
     ours, theirs = (subject.answers(subject.train(each, more)) for each in (agent, restored))
-    _require(ours == theirs, "a restored agent must continue bit for bit")
+    require(ours == theirs, "a restored agent must continue bit for bit")
 
 
 def check_other_files_are_refused(subject: AgentSubject) -> None:
@@ -188,11 +188,11 @@ def check_other_files_are_refused(subject: AgentSubject) -> None:
         write_arrays(foreign, state, kind="something else", version=1)
         for what, file in (("a file of another kind", foreign), ("a torn file", torn)):
             _require_refusal(what, other.restore, file)
-            _require(before == subject.answers(other), f"{what}: a refused file must change nothing")
+            require(before == subject.answers(other), f"{what}: a refused file must change nothing")
     for name in state:
         what = f"a state without {name!r}"
         _require_refusal(what, other.load_state, {key: state[key] for key in state if key != name})
-        _require(before == subject.answers(other), f"{what}: a refused state must change nothing")
+        require(before == subject.answers(other), f"{what}: a refused state must change nothing")
 
 
 AGENT_CHECKS: tuple[Callable[[AgentSubject], None], ...] = (
@@ -231,7 +231,7 @@ def _state(agent: Any) -> dict[str, NDArray[Any]] | None:
     except NotImplementedError:
         return None
     plain = all(isinstance(a, np.ndarray) and a.dtype.kind in "biufU" for a in state.values())
-    _require(plain, "`state` must be arrays of numbers and text")
+    require(plain, "`state` must be arrays of numbers and text")
     return state
 
 
@@ -245,18 +245,18 @@ def _bad_trajectories(subject: AgentSubject) -> list[tuple[str, Any]]:
     parts = {name: getattr(episode, name) for name in ("states", "actions", "rewards")}
     changes: list[tuple[str, dict[str, Any]]] = [
         ("a long episode", {name: np.append(part, part[-1:]) for name, part in parts.items()}),
-        ("a state out of range", {"states": _with_last(episode.states, space.states)}),
-        ("a negative state", {"states": _with_last(episode.states, -1)}),
-        ("an action out of range", {"actions": _with_last(episode.actions, space.actions)}),
-        ("a negative action", {"actions": _with_last(episode.actions, -1)}),
-        ("a reward above its range", {"rewards": _with_last(episode.rewards, 2.0 * high - low)}),
-        ("a reward below its range", {"rewards": _with_last(episode.rewards, 2.0 * low - high)}),
+        ("a state out of range", {"states": with_last(episode.states, space.states)}),
+        ("a negative state", {"states": with_last(episode.states, -1)}),
+        ("an action out of range", {"actions": with_last(episode.actions, space.actions)}),
+        ("a negative action", {"actions": with_last(episode.actions, -1)}),
+        ("a reward above its range", {"rewards": with_last(episode.rewards, 2.0 * high - low)}),
+        ("a reward below its range", {"rewards": with_last(episode.rewards, 2.0 * low - high)}),
     ]
     if space.horizon > 1:
         changes.append(("a short episode", {name: part[:-1] for name, part in parts.items()}))
     for state, action in np.argwhere(~space.admissible)[:1]:
         states = np.append(episode.states[:-2], [state, episode.states[-1]])
-        changes.append(("an inadmissible action", {"states": states, "actions": _with_last(episode.actions, action)}))
+        changes.append(("an inadmissible action", {"states": states, "actions": with_last(episode.actions, action)}))
     refused = [(what, _changed(episode, **change)) for what, change in changes]
     return [*refused, ("what is not a Trajectory", {"context": episode.context, **parts}), ("nothing at all", None)]
 
