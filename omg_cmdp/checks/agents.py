@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from omg_cmdp.checks.oracles import _require
+from omg_cmdp.checks.require import require
 from omg_cmdp.checks.subject import (
     EPISODES,
     AgentSubject,
@@ -43,7 +43,7 @@ def check_agent(agent: Any, contexts: Sequence[Context] | None = None) -> None:
     >>> sizes = {"states": 2, "actions": 2, "horizon": 3}
     >>> check_agent(Greedy(Space(**sizes), CountRewards(**sizes), CountDynamics(**sizes)))
     """
-    _require(isinstance(getattr(agent, "space", None), Space), "an agent must have a `space`")
+    require(isinstance(getattr(agent, "space", None), Space), "an agent must have a `space`")
     subject = AgentSubject(agent, list(contexts) if contexts is not None else contexts_that_work(agent))
     for check in AGENT_CHECKS:
         check(subject)
@@ -56,7 +56,7 @@ def check_policies_are_valid(subject: AgentSubject) -> None:
             policy = agent.policy(context)
             _require_valid(subject, policy)
             same = np.array_equal(agent.decide(context).policy, policy)
-            _require(same, "`decide(context).policy` must be `policy(context)`")
+            require(same, "`decide(context).policy` must be `policy(context)`")
 
 
 def check_asking_changes_nothing(subject: AgentSubject) -> None:
@@ -68,12 +68,12 @@ def check_asking_changes_nothing(subject: AgentSubject) -> None:
             if policy.flags.owndata:
                 policy.setflags(write=True)
                 policy[...] = 0.123
-    _require(before == subject.answers(agent), "asking must change nothing, nor may overwriting the answer")
+    require(before == subject.answers(agent), "asking must change nothing, nor may overwriting the answer")
     asked, silent = subject.fresh(), subject.train(subject.fresh())
     for number in range(EPISODES):
         asked.policy(subject.contexts[-1])
         subject.train(asked, [number])
-    _require(subject.answers(asked) == subject.answers(silent), "asking between updates must teach nothing")
+    require(subject.answers(asked) == subject.answers(silent), "asking between updates must teach nothing")
 
 
 def check_input_is_not_kept(subject: AgentSubject) -> None:
@@ -87,7 +87,7 @@ def check_input_is_not_kept(subject: AgentSubject) -> None:
             if isinstance(array, np.ndarray):
                 array.setflags(write=True)
                 array[...] = 0
-    _require(subject.answers(agent) == subject.answers(twin), "`update` must keep no reference to its input")
+    require(subject.answers(agent) == subject.answers(twin), "`update` must keep no reference to its input")
 
 
 def check_episodes_may_overlap(subject: AgentSubject) -> None:
@@ -108,12 +108,12 @@ def check_bad_input_is_refused(subject: AgentSubject) -> None:
     before = subject.answers(agent)
     for what, trajectory in bad_episodes(subject):
         _require_refusal(what, agent.update, trajectory)
-        _require(before == subject.answers(agent), f"{what}: a refused update must change nothing")
+        require(before == subject.answers(agent), f"{what}: a refused update must change nothing")
     episode = subject.episode(0)
     for what, context in bad_contexts(subject):
         _require_refusal(what, agent.policy, context)
         _require_refusal(what, agent.update, changed(episode, context=context))
-        _require(before == subject.answers(agent), f"{what}: a refused context must change nothing")
+        require(before == subject.answers(agent), f"{what}: a refused context must change nothing")
 
 
 def check_file_continues(subject: AgentSubject) -> None:
@@ -123,12 +123,12 @@ def check_file_continues(subject: AgentSubject) -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         agent.save(Path(folder) / "agent")
-        _require([p.name for p in Path(folder).iterdir()] == ["agent"], "`save` must write to `path` and nowhere else")
+        require([p.name for p in Path(folder).iterdir()] == ["agent"], "`save` must write to `path` and nowhere else")
         restored.restore(Path(folder) / "agent")
-    _require(subject.answers(agent) == subject.answers(restored), "a restored agent must equal the saved one")
+    require(subject.answers(agent) == subject.answers(restored), "a restored agent must equal the saved one")
     more = range(EPISODES, 2 * EPISODES)
     ours, theirs = (subject.answers(subject.train(each, more)) for each in (agent, restored))
-    _require(ours == theirs, "a restored agent must continue bit for bit")
+    require(ours == theirs, "a restored agent must continue bit for bit")
 
 
 def check_other_files_are_refused(subject: AgentSubject) -> None:
@@ -146,11 +146,11 @@ def check_other_files_are_refused(subject: AgentSubject) -> None:
         write_arrays(foreign, state, kind="something else", version=1)
         for what, file in (("a file of another kind", foreign), ("a torn file", torn)):
             _require_refusal(what, other.restore, file)
-            _require(before == subject.answers(other), f"{what}: a refused file must change nothing")
+            require(before == subject.answers(other), f"{what}: a refused file must change nothing")
     for name in state:
         what = f"a state without {name!r}"
         _require_refusal(what, other.load_state, {key: state[key] for key in state if key != name})
-        _require(before == subject.answers(other), f"{what}: a refused state must change nothing")
+        require(before == subject.answers(other), f"{what}: a refused state must change nothing")
 
 
 AGENT_CHECKS: tuple[Callable[[AgentSubject], None], ...] = (

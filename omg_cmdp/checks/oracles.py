@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from omg_cmdp.checks.challenges import OUTCOMES, VISITS, Challenge, challenge
+from omg_cmdp.checks.require import require, require_equal, require_refusal, with_last
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.losses import SQUARE, Loss, loss_of
 from omg_cmdp.validation import FloatArray
 
-EPISODES = 12
+EPISODES, DRAWS = 12, 200
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,22 +88,39 @@ def check_predictions_are_valid(subject: Subject) -> None:
         for context in subject.contexts:
             prediction, uncertainty = oracle.predict(context), oracle.uncertainty(context)
             subject.loss.check_tables("predict", np.asarray(prediction)[None])
-            _require(np.shape(uncertainty) == subject.pairs, f"`uncertainty` must have shape {subject.pairs}")
+            require(np.shape(uncertainty) == subject.pairs, f"`uncertainty` must have shape {subject.pairs}")
             fine = np.isfinite(uncertainty).all() and (np.asarray(uncertainty) >= 0.0).all()
-            _require(bool(fine), "`uncertainty` must be finite and not negative")
+            require(bool(fine), "`uncertainty` must be finite and not negative")
+
+
+def check_draws(subject: Subject) -> None:
+    """Draws are tables like the prediction, the same for equal generators, and around it as far as `uncertainty` says.
+
+    The divergence of their mean from the prediction is at most the mean of their divergences, which should be about u.
+    """
+    for oracle in (subject.fresh(), subject.train(subject.fresh())):
+        for context in subject.contexts:
+            drawn, again = (oracle.draws(context, DRAWS, _generator()) for _ in range(2))
+            prediction = oracle.predict(context)
+            shape = (DRAWS, *np.shape(prediction))
+            require(np.shape(drawn) == shape, f"`draws` must have shape {shape}, got {np.shape(drawn)}")
+            subject.loss.check_tables("draws", np.asarray(drawn))
+            require_equal([drawn], [again], "`draws` must be the same for equal generators")
+            moved = subject.loss.divergence(np.mean(drawn, axis=0), prediction)
+            near = (moved <= 4.0 * oracle.uncertainty(context) + 4.0 / DRAWS).all()
+            require(bool(near), "the mean of `draws` must be as near to `predict` as `uncertainty` says")
 
 
 def check_asking_changes_nothing(subject: Subject) -> None:
-    """`predict`, `uncertainty` and `regret_bound` are pure, and return fresh arrays."""
+    """`predict`, `uncertainty`, `draws` and `regret_bound` are pure, and return fresh arrays."""
     oracle = subject.train(subject.fresh())
     before = _answers(subject, oracle)
     for context in subject.contexts:
-        for asked in (oracle.predict, oracle.uncertainty):
-            answer = asked(context)
+        for answer in _tables(oracle, context):
             answer.setflags(write=True)
             answer[...] = 0.123
     oracle.regret_bound(10, subject.horizon)
-    _require_equal(
+    require_equal(
         before, _answers(subject, oracle), "asking must change nothing, and neither must writing to the answer"
     )
 
@@ -117,7 +135,7 @@ def check_input_is_not_kept(subject: Subject) -> None:
         for array in given:
             if isinstance(array, np.ndarray):
                 array[...] = 0
-    _require_equal(_answers(subject, oracle), _answers(subject, twin), "`update` must keep no reference to its input")
+    require_equal(_answers(subject, oracle), _answers(subject, twin), "`update` must keep no reference to its input")
 
 
 def check_lists_are_accepted(subject: Subject) -> None:
@@ -126,7 +144,7 @@ def check_lists_are_accepted(subject: Subject) -> None:
     for number in range(EPISODES):
         context, states, actions, outcomes = subject.episode(number)
         oracle.update(context, states.astype(np.int32), actions.tolist(), outcomes.tolist())
-    _require_equal(_answers(subject, oracle), _answers(subject, twin), "`update` must take lists like arrays")
+    require_equal(_answers(subject, oracle), _answers(subject, twin), "`update` must take lists like arrays")
 
 
 def check_bad_input_is_refused(subject: Subject) -> None:
@@ -134,13 +152,13 @@ def check_bad_input_is_refused(subject: Subject) -> None:
     oracle = subject.train(subject.fresh())
     before = _answers(subject, oracle)
     for what, arguments in _bad_updates(subject):
-        _require_refusal(what, oracle.update, arguments)
-        _require_equal(before, _answers(subject, oracle), f"{what}: a refused update must change nothing")
+        require_refusal(what, oracle.update, arguments)
+        require_equal(before, _answers(subject, oracle), f"{what}: a refused update must change nothing")
     for what, context in _bad_contexts(subject):
-        for method in (oracle.predict, oracle.uncertainty):
-            _require_refusal(what, method, (context,))
-        _require_refusal(what, oracle.update, (context, *subject.episode(0)[1:]))
-        _require_equal(before, _answers(subject, oracle), f"{what}: a refused context must change nothing")
+        for method, more in ((oracle.predict, ()), (oracle.uncertainty, ()), (oracle.draws, (1, _generator()))):
+            require_refusal(what, method, (context, *more))
+        require_refusal(what, oracle.update, (context, *subject.episode(0)[1:]))
+        require_equal(before, _answers(subject, oracle), f"{what}: a refused context must change nothing")
 
 
 def check_state_survives(subject: Subject) -> None:
@@ -151,14 +169,14 @@ def check_state_survives(subject: Subject) -> None:
     except NotImplementedError:
         return
     plain = all(isinstance(a, np.ndarray) and a.dtype.kind in "biufU" for a in state.values())
-    _require(plain, "`state` must be arrays of numbers and text")
+    require(plain, "`state` must be arrays of numbers and text")
     restored.load_state(state)
     more = range(EPISODES, 2 * EPISODES)
     ours, theirs = _answers(subject, subject.train(oracle, more)), _answers(subject, subject.train(restored, more))
-    _require_equal(ours, theirs, "an oracle that loads a state must continue to the bit")
+    require_equal(ours, theirs, "an oracle that loads a state must continue to the bit")
     broken = dict(state)
     broken.pop(next(iter(broken)))
-    _require_refusal("a state with a part missing", subject.fresh().load_state, (broken,))
+    require_refusal("a state with a part missing", subject.fresh().load_state, (broken,))
 
 
 def check_account(subject: Subject) -> None:
@@ -166,26 +184,27 @@ def check_account(subject: Subject) -> None:
     oracle = subject.fresh()
     loss = _challenged(subject, oracle, "noise", "all pairs").loss
     if not math.isnan(oracle.loss):
-        _require(math.isclose(oracle.loss, loss, rel_tol=1e-9, abs_tol=1e-9), "`loss` must be the loss incurred")
+        require(math.isclose(oracle.loss, loss, rel_tol=1e-9, abs_tol=1e-9), "`loss` must be the loss incurred")
 
 
 def check_regret_bound(subject: Subject) -> None:
     """The bound is a number that grows with the episodes, and no choice of outcomes makes the regret exceed it."""
     bounds = [subject.train(subject.fresh(), range(1)).regret_bound(t, subject.horizon) for t in (1, 10, 100, 10_000)]
-    _require(all(bound >= 0.0 for bound in bounds), f"`regret_bound` must not be negative, got {bounds}")
-    _require(bounds == sorted(bounds), f"`regret_bound` must grow with the episodes, got {bounds}")
+    require(all(bound >= 0.0 for bound in bounds), f"`regret_bound` must not be negative, got {bounds}")
+    require(bounds == sorted(bounds), f"`regret_bound` must grow with the episodes, got {bounds}")
     for outcomes in OUTCOMES:
         for visits in VISITS:
             oracle = subject.fresh()
             loss = _challenged(subject, oracle, outcomes, visits).loss
             regret, bound = loss - oracle.best_loss(), oracle.regret_bound(EPISODES, subject.horizon)
-            _require(
+            require(
                 not regret > bound + 1e-9, f"regret {regret:.6g} above its bound {bound:.6g} ({outcomes}, {visits})"
             )
 
 
 ORACLE_CHECKS: tuple[Callable[[Subject], None], ...] = (
     check_predictions_are_valid,
+    check_draws,
     check_asking_changes_nothing,
     check_input_is_not_kept,
     check_lists_are_accepted,
@@ -204,13 +223,22 @@ def _challenged(subject: Subject, oracle: Any, outcomes: str, visits: str) -> Ch
         horizon=subject.horizon,
         outcomes=outcomes,
         visits=visits,
-        generator=np.random.default_rng(0),
+        generator=_generator(),
     )
+
+
+def _generator() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def _tables(oracle: Any, context: Context) -> list[FloatArray]:
+    """Return what an oracle says of a context."""
+    return [oracle.predict(context), oracle.uncertainty(context), oracle.draws(context, 2, _generator())]
 
 
 def _answers(subject: Subject, oracle: Any) -> list[FloatArray]:
     """Return what an oracle answers to everything that it can be asked."""
-    asked = [method(context) for context in subject.contexts for method in (oracle.predict, oracle.uncertainty)]
+    asked = [table for context in subject.contexts for table in _tables(oracle, context)]
     return [np.array(answer) for answer in (*asked, oracle.loss, oracle.best_loss())]
 
 
@@ -223,12 +251,12 @@ def _bad_updates(subject: Subject) -> list[tuple[str, tuple[Any, ...]]]:
         ("a long episode", (context, *(np.append(a, a[-1:]) for a in (states, actions, outcomes)))),
         ("arrays of different lengths", (context, states, actions[:-1], outcomes)),
         ("an empty episode", (context, [], [], [])),
-        ("a state out of range", (context, _with_last(states, count_states), actions, outcomes)),
-        ("a negative state", (context, _with_last(states, -1), actions, outcomes)),
-        ("an action out of range", (context, states, _with_last(actions, count_actions), outcomes)),
-        ("a negative action", (context, states, _with_last(actions, -1), outcomes)),
-        ("an outcome out of range", (context, states, actions, _with_last(outcomes, last))),
-        ("an outcome that is not a number", (context, states, actions, _with_last(outcomes.astype(float), np.nan))),
+        ("a state out of range", (context, with_last(states, count_states), actions, outcomes)),
+        ("a negative state", (context, with_last(states, -1), actions, outcomes)),
+        ("an action out of range", (context, states, with_last(actions, count_actions), outcomes)),
+        ("a negative action", (context, states, with_last(actions, -1), outcomes)),
+        ("an outcome out of range", (context, states, actions, with_last(outcomes, last))),
+        ("an outcome that is not a number", (context, states, actions, with_last(outcomes.astype(float), np.nan))),
         ("states that are not integers", (context, states + 0.5, actions, outcomes)),
         ("actions that are text", (context, states, ["left"] * len(actions), outcomes)),
         ("outcomes that are missing", (context, states, actions, None)),
@@ -244,12 +272,6 @@ def _bad_contexts(subject: Subject) -> list[tuple[str, Context]]:
         ("a context with a NaN", np.full_like(context, np.nan, dtype=np.float64)),
         ("a context of another dimension", np.append(context, 0.0)),
     ]
-
-
-def _with_last(values: Any, last: float) -> Any:
-    changed = np.array(values)
-    changed[-1] = last
-    return changed
 
 
 def _contexts_that_work(oracle: Any) -> list[Context]:
@@ -268,20 +290,3 @@ def _accepts(oracle: Any, context: Context) -> bool:
     except Exception:  # whatever a user's function raises on a context that it was not made for
         return False
     return True
-
-
-def _require(holds: bool, rule: str) -> None:
-    if not holds:
-        raise AssertionError(rule)
-
-
-def _require_equal(before: list[FloatArray], after: list[FloatArray], rule: str) -> None:
-    _require(all(np.array_equal(a, b, equal_nan=True) for a, b in zip(before, after, strict=True)), rule)
-
-
-def _require_refusal(what: str, method: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    try:
-        method(*arguments)
-    except ValueError:
-        return
-    raise AssertionError(f"{what} must be refused with a ValueError")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.checks.oracles import _require, _with_last
+from omg_cmdp.checks.require import require, with_last
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.validation import FloatArray
@@ -89,7 +89,7 @@ def saved_state(agent: Any) -> dict[str, NDArray[Any]] | None:
     except NotImplementedError:
         return None
     plain = all(isinstance(a, np.ndarray) and a.dtype.kind in "biufU" for a in state.values())
-    _require(plain, "`state` must be arrays of numbers and text")
+    require(plain, "`state` must be arrays of numbers and text")
     return state
 
 
@@ -105,12 +105,12 @@ def bad_episodes(subject: AgentSubject) -> list[tuple[str, Any]]:
     parts = {name: getattr(episode, name) for name in ("states", "actions", "rewards")}
     changes: list[tuple[str, dict[str, Any]]] = [
         ("a long episode", {name: np.append(part, part[-1:]) for name, part in parts.items()}),
-        ("a state out of range", {"states": _with_last(episode.states, space.states)}),
-        ("a negative state", {"states": _with_last(episode.states, -1)}),
-        ("an action out of range", {"actions": _with_last(episode.actions, space.actions)}),
-        ("a negative action", {"actions": _with_last(episode.actions, -1)}),
-        ("a reward above its range", {"rewards": _with_last(episode.rewards, 2.0 * high - low)}),
-        ("a reward below its range", {"rewards": _with_last(episode.rewards, 2.0 * low - high)}),
+        ("a state out of range", {"states": with_last(episode.states, space.states)}),
+        ("a negative state", {"states": with_last(episode.states, -1)}),
+        ("an action out of range", {"actions": with_last(episode.actions, space.actions)}),
+        ("a negative action", {"actions": with_last(episode.actions, -1)}),
+        ("a reward above its range", {"rewards": with_last(episode.rewards, 2.0 * high - low)}),
+        ("a reward below its range", {"rewards": with_last(episode.rewards, 2.0 * low - high)}),
     ]
     for what, bound, end in zip(("below", "above"), subject.return_range, (low, high), strict=True):
         if abs(bound - space.horizon * end) > 1e-3 * space.horizon * (high - low):
@@ -119,7 +119,7 @@ def bad_episodes(subject: AgentSubject) -> list[tuple[str, Any]]:
         changes.append(("a short episode", {name: part[:-1] for name, part in parts.items()}))
     for state, action in np.argwhere(~space.admissible)[:1]:
         states = np.append(episode.states[:-2], [state, episode.states[-1]])
-        changes.append(("an inadmissible action", {"states": states, "actions": _with_last(episode.actions, action)}))
+        changes.append(("an inadmissible action", {"states": states, "actions": with_last(episode.actions, action)}))
     refused = [(what, changed(episode, **change)) for what, change in changes]
     return [*refused, ("what is not a Trajectory", {"context": episode.context, **parts}), ("nothing at all", None)]
 

@@ -131,9 +131,40 @@ class Negative(Mean):
         return -super().uncertainty(context)
 
 
+class Single(Mean):
+    def draws(self, context, count, generator):
+        return super().draws(context, count, generator)[0]
+
+
+class Moody(Mean):
+    def draws(self, context, count, generator):
+        return super().draws(context, count, np.random.default_rng())
+
+
+class Dreamer(Mean):
+    def draws(self, context, count, generator):
+        return np.ones((count, 2, 2))
+
+
+class Wild(Mean):
+    def draws(self, context, count, generator):
+        return generator.standard_normal((count, 2, 2))
+
+
+class Restless(Mean):
+    def draws(self, context, count, generator):
+        self.loss = np.nan_to_num(self.loss) + 1.0
+        return super().draws(context, count, generator)
+
+
 @pytest.mark.parametrize(
     ("oracle", "rule"),
     [
+        (Single(), "`draws` must have shape"),
+        (Moody(), "the same for equal generators"),
+        (Dreamer(), "the mean of `draws`"),
+        (Wild(), r"`draws` must lie in \[0, 1\]"),
+        (Restless(), "asking must change nothing"),
         (Overconfident(), r"must lie in \[0, 1\]"),
         (Aliased(), "asking must change nothing"),
         (Hoarder(), "keep no reference"),

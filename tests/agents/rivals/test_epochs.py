@@ -81,7 +81,7 @@ def test_what_is_not_an_oracle_or_cannot_be_saved_is_refused():
             EpochRewards(oracle)
 
 
-def test_draws_come_from_the_posterior_of_the_epoch():
+def test_draws_come_from_the_posterior_of_the_epoch(rng):
     """So that posterior sampling by epochs is another composition."""
     tables = {"c": np.linspace(0.1, 0.9, 6).reshape(6, 1, 1)}
     rewards = EpochRewards(omg.oracles.FiniteRewards(tables, horizon=1))
@@ -89,7 +89,7 @@ def test_draws_come_from_the_posterior_of_the_epoch():
     PosteriorSampling(omg.Space(states=1, actions=1, horizon=1), rewards, dynamics).policy("c")
     for reward in [0.26] * 256 + [0.9] * 200:  # the last 200 are not known yet
         rewards.update("c", [0], [0], [reward])
-    draws = {rewards.sample("c", np.random.default_rng(i)).item() for i in range(50)}
+    draws = set(rewards.draws("c", 50, rng).ravel())
     assert draws == {tables["c"][1].item()}
 
 
