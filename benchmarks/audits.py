@@ -5,13 +5,13 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 
-from benchmarks.grid import Agents, grid
+from benchmarks.grid import Parts, grid, preset
 from omg_cmdp.studies.engines import one_thread
 from omg_cmdp.studies.plan import Task
 from omg_cmdp.theory.audit import Audit, Row, combine
 
 GAMMAS = ("adaptive", "theory", "anytime", 1e2, 1e5)
-AGENTS: Agents = {str(gamma): {"kind": "omg", "gamma": gamma} for gamma in GAMMAS}
+AGENTS: Parts = {str(gamma): {"kind": "omg", "gamma": gamma} for gamma in GAMMAS}
 EPISODES = 200
 DELTA = 0.05
 
@@ -26,7 +26,7 @@ def audited(task: Task) -> list[Row]:
 
 def main() -> None:
     """Audit all runs, and print a table."""
-    grid_of_one = grid("exploration", AGENTS, seeds=[0], episodes=EPISODES)
+    grid_of_one = grid(preset("exploration"), AGENTS, seeds=[0], episodes=EPISODES)
     tasks = [dataclasses.replace(task, seed=seed) for seed, task in enumerate(grid_of_one.tasks())]  # no two alike
     with concurrent.futures.ProcessPoolExecutor(2) as pool:
         runs = list(pool.map(audited, tasks))

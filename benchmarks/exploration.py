@@ -8,15 +8,17 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from benchmarks.grid import Agents, arguments, finished, grid, markdown
+from benchmarks.grid import Parts, finished, grid, markdown, parser, preset, seeds
 
 FIXED = {f"γ = {10.0**k:.0e}": 10.0**k for k in range(9)}
-AGENTS: Agents = {
+AGENTS: Parts = {
     "OMG": {"kind": "omg"},
     "greedy": {"kind": "greedy"},
     "posterior sampling": {"kind": "posterior_sampling"},
     **{name: {"kind": "omg", "gamma": gamma} for name, gamma in FIXED.items()},
 }
+
+HARD = ("lock", "decoy")
 
 
 def summary(runs: pd.DataFrame) -> str:
@@ -48,12 +50,20 @@ def summary(runs: pd.DataFrame) -> str:
     return markdown(means.reset_index()) + "\n\n" + markdown(pd.DataFrame(columns).reset_index())
 
 
+def over_greedy(runs: pd.DataFrame) -> str:
+    """Return OMG's regret over greedy's where greedy never finds out: the lock and the decoy, all adversaries."""
+    regret = runs.pivot_table(index="world", columns="agent", values="regret", sort=False)
+    ratio = regret["OMG"] / regret["greedy"]
+    return ", ".join(f"{world} {ratio[world]:.4f}" for world in HARD)
+
+
 def main() -> None:
     """Run and summarise."""
-    asked = arguments("exploration", __doc__)
-    plan = grid("exploration", AGENTS, seeds=asked.seeds, episodes=asked.episodes)
+    asked = parser("exploration", __doc__).parse_args()
+    plan = grid(preset("exploration"), AGENTS, seeds=seeds(asked.seeds), episodes=asked.episodes)
     runs = finished(plan, "exploration", workers=asked.workers, run=not asked.summary).runs
     print(f"Mean regret of {runs['seed'].nunique()} seeds, T = {asked.episodes}\n\n{summary(runs)}")
+    print(f"\nOMG over greedy: {over_greedy(runs)}")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""Studies made in code: the worlds and adversaries of a preset, other agents, results in benchmarks/results."""
+"""Studies made in code: worlds, adversaries and agents as in a study file, results in benchmarks/results."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -18,44 +19,53 @@ from omg_cmdp.studies.engines import Local, Serial
 from omg_cmdp.studies.plan import Plan, Task
 from omg_cmdp.studies.results import Results, load
 
-Agents = Mapping[str, Mapping[str, Any]]
-"""As in a study file: the kind and options of every agent, by name."""
+Parts = Mapping[str, Mapping[str, Any]]
+"""As in a study file: the kind and options of every world, adversary or agent, by name."""
 
 
-def arguments(name: str, description: str | None) -> argparse.Namespace:
-    """Return the arguments of the command line."""
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=description)
-    parser.add_argument("--seeds", type=int, nargs=2, default=(0, 10), metavar=("FIRST", "END"))
-    parser.add_argument("--episodes", type=int, default=3000)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--summary", action="store_true", help="only print the tables, from finished runs")
-    found = parser.parse_args()
-    found.seeds = range(*found.seeds)
-    return found
+def parser(name: str, description: str | None, *, episodes: int | None = 3000) -> argparse.ArgumentParser:
+    """Return a parser of what all these commands take."""
+    made = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=description)
+    made.add_argument("--seeds", type=int, nargs="+", default=[10], metavar="N", help="N seeds, or FIRST END")
+    made.add_argument("--episodes", type=int, default=episodes)
+    made.add_argument("--workers", type=int, default=2)
+    made.add_argument("--summary", action="store_true", help="only print the tables, from finished runs")
+    return made
 
 
-def grid(preset: str, agents: Agents, *, seeds: Iterable[int], episodes: int) -> Plan:
-    """Return the plan of a preset with other agents, seeds and episodes; not all of its runs need be possible."""
-    content = tomllib.loads(presets()[preset])
-    return unchecked_plan(
-        {**content, "name": preset, "agents": dict(agents), "seeds": list(seeds), "episodes": episodes}
-    )
+def seeds(numbers: list[int]) -> range:
+    """Return the seeds of the command line: their number, or the first and the end."""
+    if not 1 <= len(numbers) <= 2:
+        raise SystemExit(f"--seeds takes one number or two, got {numbers}")
+    return range(*numbers)
+
+
+def preset(name: str) -> dict[str, Any]:
+    """Return the content of a preset."""
+    return tomllib.loads(presets()[name])
+
+
+def grid(content: Mapping[str, Any], agents: Parts, *, seeds: Iterable[int], episodes: int) -> Plan:
+    """Return a study with other agents, seeds and episodes; not all of its runs need be possible."""
+    return unchecked_plan({**content, "agents": dict(agents), "seeds": list(seeds), "episodes": episodes})
 
 
 def finished(
     plan: Plan, folder: str, *, workers: int, plays: Callable[[Task], bool] = lambda task: True, run: bool = True
 ) -> Results:
-    """Return the results of `plan`; with `run`, the missing runs for which `plays` holds are played first."""
+    """Return the results of the runs of `plan` for which `plays` holds; with `run`, missing ones are played first."""
     store = open_study(plan, RESULTS / f"{folder}-{plan.episodes}")
-    tasks = [task for task in plan.tasks() if run and plays(task) and not store.is_finished(task.name)]
+    wanted = [task for task in plan.tasks() if plays(task)]
+    tasks = [task for task in wanted if run and not store.is_finished(task.name)]
     engine = Serial() if workers == 1 else Local(workers)
     if tasks:
         with Live(Console(), tasks) as display:
             engine.run(tasks, store, display)
-    results = load(store.directory)
-    if len(results.failed):
-        raise SystemExit(results.failed["error"].iloc[0])
-    return results
+    results, names = load(store.directory), {task.name for task in wanted}
+    failed = results.failed[results.failed["run"].isin(names)]
+    if len(failed):
+        raise SystemExit(f"{failed['run'].iloc[0]}: {failed['error'].iloc[0]}")
+    return dataclasses.replace(results, runs=results.runs[results.runs["run"].isin(names)])
 
 
 def markdown(frame: pd.DataFrame) -> str:

@@ -1,30 +1,31 @@
-"""`python -m benchmarks.league`: every agent on every world and adversary, each with its constant tuned on other seeds.
+"""`python -m benchmarks.league [finite|learned]`: every agent in every cell, its constant tuned on other seeds.
 
-Runs are kept in benchmarks/results and not played again. `--summary` only prints the tables.
+*finite*: all agents have finite classes around the truth at the guarded rate (the product class on the lower-bound
+instance), or offline fits of the same classes. *learned*: counts, regressions and bases of kernels, the same for all
+agents. UCBVI and the GLMs have their own models: tables, and the features of contexts. The cells are in `cells.py`.
 
-All agents have finite classes around the truth at the guarded rate (the product class on the lower-bound instance), or
-offline fits of the same classes. UCBVI and the GLMs have their own models: tables, and the features of contexts.
+Runs are kept in benchmarks/results and not played again. `--summary` only prints the tables. `--quick` plays a tenth of
+the episodes, one seed, and no sorted contexts.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
-from benchmarks.grid import Agents, arguments, finished, grid, markdown
+from benchmarks.cells import LEAGUES, example
+from benchmarks.grid import Parts, finished, grid, parser, seeds
+from benchmarks.standings import NEARLY_NOTHING, at_the_end, summary, table
+from omg_cmdp.agents.exploration import RULES
 from omg_cmdp.environments import World
-from omg_cmdp.studies.catalogue import build_world
 from omg_cmdp.studies.plan import Task
 from omg_cmdp.studies.results import Results
 
-TUNING_SEEDS, TUNING_EPISODES = range(100, 102), 1000
-OWN_SECONDS = ["seconds_deciding", "seconds_learning"]
-NEARLY_NOTHING = 1.0
-"""Added to both sides of a ratio of regrets: below it, differences are luck."""
+TUNING_SEEDS = range(100, 102)
+QUICK = 0.1
+"""The share of the episodes that `--quick` plays."""
 
 
 class Entry(NamedTuple):
@@ -54,21 +55,24 @@ def _has_vectors(world: World) -> bool:
     return isinstance(world.contexts[0], np.ndarray)
 
 
+def _has_few_contexts(world: World) -> bool:
+    return len(world.contexts) <= 30
+
+
 ROOTS = (10.0, 30.0, 100.0, 300.0, 1000.0)
 BONUSES = (0.003, 0.01, 0.03, 0.1, 0.3)
 SMALL_BONUSES = (0.001, 0.003, 0.01, 0.03, 0.1)
 SHARES = (0.03, 0.1, 0.3, 1.0, 3.0)
 
-ENTRIES: dict[str, Entry] = {
+BOTH: dict[str, Entry] = {
     "OMG": Entry("omg"),
+    **({"OMG, uncertainty": Entry("omg", lambda c: {"gamma": "uncertainty"})} if "uncertainty" in RULES else {}),
     "OMG, root": Entry("omg", _root, ROOTS),
     "OMG by epochs": Entry("epoch_omg", _scale, ROOTS),
     "PC-IGW": Entry("pc_igw", _root, ROOTS),
     "PC-IGW by epochs": Entry("epoch_pc_igw", _scale, ROOTS),
-    "UC3RL": Entry("uc3rl", _scale, SMALL_BONUSES),
-    "RM-UCDD": Entry("uc3rl", lambda c: {"counts": "policy", "scale": c}, SMALL_BONUSES),
-    "GLM-ORL": Entry("glm_orl", _scale, SMALL_BONUSES),
-    "GLM-RLSVI": Entry("glm_rlsvi", _scale, (1e-5, 3e-5, 1e-4, 3e-4, 1e-3)),
+    "UC3RL": Entry("uc3rl", _scale, SMALL_BONUSES, _has_few_contexts),  # a plan for each in an episode
+    "RM-UCDD": Entry("uc3rl", lambda c: {"counts": "policy", "scale": c}, SMALL_BONUSES, _has_few_contexts),
     "UCBVI, blind": Entry("ucbvi", lambda c: {"cover": "blind", "scale": c}, BONUSES),
     "UCBVI per context": Entry("ucbvi", lambda c: {"cover": "per_context", "scale": c}, BONUSES),
     "UCBVI per ball": Entry(
@@ -76,9 +80,7 @@ ENTRIES: dict[str, Entry] = {
     ),
     "UCBVI by clusters": Entry("ucbvi", lambda c: {"cover": "clusters", "scale": c}, BONUSES, _has_vectors),
     "posterior sampling": Entry("posterior_sampling"),
-    "feel-good sampling": Entry("feel_good", lambda c: {"optimism": c}, SHARES, lambda world: not world.product_class),
     "greedy": Entry("greedy"),
-    "greedy, offline": Entry("greedy", lambda c: {"oracles": "offline"}),
     "ε-greedy": Entry("epsilon_greedy", lambda c: {"epsilon": {"scale": c, "exponent": -1.0 / 3.0}}, SHARES),
     "Boltzmann": Entry("boltzmann", _root, (0.3, 1.0, 3.0, 10.0, 30.0)),
     "local IGW": Entry("local_igw", _root, (3.0, 10.0, 30.0, 100.0, 300.0)),
@@ -88,79 +90,112 @@ ENTRIES: dict[str, Entry] = {
     "FastCB": Entry("fast_cb", _root, ROOTS, _is_bandit),
     "uniform": Entry("uniform"),
 }
+# Learned tables ask for other constants in every cell: four, far apart.
+LARGE = (30.0, 300.0, 3000.0, 30000.0)
+TINY = (1e-5, 1e-4, 1e-3, 1e-2)
+WIDE: dict[str, tuple[float, ...]] = {
+    **dict.fromkeys(
+        ("OMG, root", "OMG by epochs", "PC-IGW", "PC-IGW by epochs", "SquareCB", "FALCON", "FastCB"), LARGE
+    ),
+    **dict.fromkeys(("Boltzmann", "entropy"), (3.0, 30.0, 300.0, 3000.0)),
+    "local IGW": (10.0, 100.0, 1000.0, 10000.0),
+    **dict.fromkeys(("UC3RL", "RM-UCDD"), TINY),
+    **dict.fromkeys(("UCBVI, blind", "UCBVI per context", "UCBVI by clusters"), (1e-4, 1e-3, 1e-2, 1e-1)),
+    "UCBVI per ball": (0.2, 0.6, 2.0, 6.0),
+    "ε-greedy": (0.003, 0.03, 0.3, 3.0),
+}
+ENTRIES: dict[str, dict[str, Entry]] = {
+    "finite": {
+        **BOTH,
+        "GLM-ORL": Entry("glm_orl", _scale, SMALL_BONUSES),
+        "GLM-RLSVI": Entry("glm_rlsvi", _scale, (1e-5, 3e-5, 1e-4, 3e-4, 1e-3)),
+        "feel-good sampling": Entry(
+            "feel_good", lambda c: {"optimism": c}, SHARES, lambda world: not world.product_class
+        ),
+        "greedy, offline": Entry("greedy", lambda c: {"oracles": "offline"}),
+    },
+    "learned": {
+        **{name: entry._replace(constants=WIDE.get(name, ())) for name, entry in BOTH.items()},
+        "GLM-ORL": Entry("glm_orl", _scale, TINY, _has_vectors),
+        "GLM-RLSVI": Entry("glm_rlsvi", _scale, (1e-7, 1e-6, 1e-5, 1e-4), _has_vectors),
+    },
+}
 
 
-def _named(entry: str, constant: float | None) -> tuple[str, dict[str, Any]]:
+def _named(name: str, entry: Entry, constant: float | None) -> tuple[str, dict[str, Any]]:
     """Return the name of an entry with its constant, and what a study file says of it."""
-    kind, options, *_ = ENTRIES[entry]
-    name = entry if constant is None else f"{entry} {constant:g}"
-    return name, {"kind": kind, **options(float("nan") if constant is None else constant)}
+    options = entry.options(float("nan") if constant is None else constant)
+    return name if constant is None else f"{name} {constant:g}", {"kind": entry.kind, **options}
 
 
-def _plays(task: Task) -> bool:
-    names = ({_named(entry, constant)[0] for constant in (None, *ENTRIES[entry].constants)} for entry in ENTRIES)
-    owner = next(entry for entry, known in zip(ENTRIES, names, strict=True) if task.agent.name in known)
-    return ENTRIES[owner].plays(_world(task.world.kind))
-
-
-@functools.cache
-def _world(kind: str) -> World:
-    return build_world(kind, {}, seed=0, episodes=TUNING_EPISODES)
-
-
-def tuned(results: Results) -> dict[str, float | None]:
+def tuned(results: Results, entries: dict[str, Entry]) -> dict[str, float | None]:
     """Return the constant of each entry: the one with the smallest geometric mean of regrets over the tuning runs."""
     logs = np.log(results.runs.set_index("agent")["regret"] + NEARLY_NOTHING).groupby("agent").mean()
     return {
-        entry: min(constants, key=lambda constant: logs[_named(entry, constant)[0]]) if constants else None
-        for entry, (_, _, constants, _) in ENTRIES.items()
+        name: min(entry.constants, key=lambda constant: logs[_named(name, entry, constant)[0]])
+        if entry.constants
+        else None
+        for name, entry in entries.items()
     }
 
 
-def table(results: Results, constants: dict[str, float | None]) -> pd.DataFrame:
-    """Return the runs, with the constant of the agent and its own microseconds: all episodes, early and late ones."""
-    rows = []
-    for run in results.runs.to_dict("records"):
-        own = 1e6 * results.log_of(run["run"], columns=OWN_SECONDS).sum(axis=1).to_numpy()
-        tenths = np.array_split(own, 10)
-        times = zip(("µs", "µs early", "µs late"), (own, tenths[1], tenths[-1]), strict=True)
-        constant = constants[run["agent"]]
-        medians = {name: float(np.median(part)) for name, part in times}
-        rows.append({**run, **medians, "constant": "" if constant is None else f"{constant:g}"})
-    return pd.DataFrame(rows)
+def players(league: str, first_seed: int, adversaries: tuple[str, ...]) -> Callable[[Task], bool]:
+    """Return which runs are played: those of agents that can and may, under the adversaries of the cell."""
+    cells, entries = LEAGUES[league].cells, ENTRIES[league]
+    owners = {
+        _named(name, entry, constant)[0]: name
+        for name, entry in entries.items()
+        for constant in (None, *entry.constants)
+    }
 
+    def plays(task: Task) -> bool:
+        cell, owner = cells[task.world.name], owners[task.agent.name]
+        if task.adversary.name not in cell.adversaries or task.adversary.name not in adversaries:
+            return False
+        if owner in cell.without or task.seed - first_seed >= cell.most_seeds:
+            return False
+        return entries[owner].plays(example(league, task.world.name))
 
-def summary(runs: pd.DataFrame) -> str:
-    """Return the league table, and the mean regret by world and adversary."""
-    regret = runs.pivot_table(index=["world", "adversary"], columns="agent", values="regret", sort=False)
-    ratio = (regret + NEARLY_NOTHING).div(regret.min(axis=1) + NEARLY_NOTHING, axis=0)
-    league = pd.DataFrame(
-        {
-            "constant": runs.groupby("agent")["constant"].first(),
-            "ratio, geometric mean": np.exp(np.log(ratio).mean()).round(2),
-            "worst ratio": ratio.max().round(1),
-            "mean rank": regret.rank(axis=1).mean().round(1),
-            "mean regret": regret.mean().round(1),
-            **{name: runs.groupby("agent")[name].mean().round() for name in ("µs", "µs early", "µs late")},
-            "scenarios": regret.count(),
-        }
-    ).sort_values("ratio, geometric mean")
-    return markdown(league.reset_index()) + "\n\n" + markdown(regret[league.index].round(1).reset_index())
+    return plays
 
 
 def main() -> None:
     """Tune, run and summarise."""
-    asked = arguments("league", __doc__)
-    how: dict[str, Any] = {"workers": asked.workers, "plays": _plays, "run": not asked.summary}
-    to_tune: Agents = dict(_named(name, constant) for name, entry in ENTRIES.items() for constant in entry.constants)
-    tuning = finished(grid("league", to_tune, seeds=TUNING_SEEDS, episodes=TUNING_EPISODES), "league-tuning", **how)
-    constants = tuned(tuning)
-    chosen: Agents = {entry: _named(entry, constant)[1] for entry, constant in constants.items()}
-    final = finished(grid("league", chosen, seeds=asked.seeds, episodes=asked.episodes), "league", **how)
-    seconds = pd.concat([tuning.runs["seconds"], final.runs["seconds"]])
-    seeds, minutes = final.runs["seed"].nunique(), seconds.sum() / 60.0
-    print(f"{seeds} seeds, T = {asked.episodes}; {len(seconds)} runs, {minutes:.0f} minutes of one core\n")
+    command = parser("league", __doc__, episodes=None)
+    command.add_argument("league", nargs="?", choices=tuple(LEAGUES), default="finite")
+    command.add_argument("--quick", action="store_true", help="a tenth of the episodes, one seed, no sorted contexts")
+    asked = command.parse_args()
+    name, league, entries = asked.league, LEAGUES[asked.league], ENTRIES[asked.league]
+    share = QUICK if asked.quick else (asked.episodes or league.episodes) / league.episodes
+    step, to_play = (2, range(1)) if asked.quick else (1, seeds(asked.seeds))
+    folder = "league" if name == "finite" else f"league-{name}"
+    if missing := league.missing():
+        print(f"Left out, because their world is not in the catalogue: {', '.join(missing)}.\n")
+
+    def finish(agents: Parts, chosen: range, share: float, folder: str, adversaries: tuple[str, ...]) -> Results:
+        content, plays = league.content(share), players(name, chosen.start, adversaries)
+        plan = grid(content, agents, seeds=chosen, episodes=content["episodes"])
+        return finished(plan, folder, workers=asked.workers, plays=plays, run=not asked.summary)
+
+    to_tune = dict(_named(each, entry, c) for each, entry in entries.items() for c in entry.constants[::step])
+    few = {each: entry._replace(constants=entry.constants[::step]) for each, entry in entries.items()}
+    tuning = finish(
+        to_tune,
+        TUNING_SEEDS[: len(to_play)],
+        league.tuning_share * min(share, 1.0),
+        f"{folder}-tuning",
+        league.tuning_adversaries,
+    )
+    constants = tuned(tuning, few)
+    chosen = {each: _named(each, entry, constants[each])[1] for each, entry in entries.items()}
+    adversaries = tuple(name for name in league.adversaries if not (asked.quick and name == "sorted"))
+    final = finish(chosen, to_play, share, folder, adversaries)
+    minutes = (tuning.runs["seconds"].sum() + final.runs["seconds"].sum()) / 60.0
+    played = len(tuning.runs) + len(final.runs)
+    print(f"{name}: {len(to_play)} seeds; {played} runs, {minutes:.0f} minutes of one core\n")
     print(summary(table(final, constants)))
+    grids = {each: entry.constants for each, entry in few.items() if entry.constants}
+    print(f"\nAt the end of their grid: {at_the_end(grids, constants)}.")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,6 @@ from omg_cmdp.reports.terminal import (
     size_of,
 )
 from omg_cmdp.studies import engines
-from omg_cmdp.studies.audits import audits
 from omg_cmdp.studies.catalogue import KINDS, nearest
 from omg_cmdp.studies.config import load_plan, presets, unchecked_plan
 from omg_cmdp.studies.directory import open_study
@@ -39,7 +38,7 @@ from omg_cmdp.studies.document import Override, StudyError
 from omg_cmdp.studies.export import FORMATS, export
 from omg_cmdp.studies.options import REQUIRED
 from omg_cmdp.studies.plan import Plan, Task
-from omg_cmdp.studies.results import Results, load
+from omg_cmdp.studies.results import Results, audits, load
 from omg_cmdp.studies.runner import Report, estimate
 
 WIDTH = 160

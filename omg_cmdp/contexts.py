@@ -131,6 +131,16 @@ def label_index(labels: Iterable[Hashable]) -> dict[Hashable, int]:
     return index
 
 
+def table_label(context: Context) -> Hashable:
+    """Return the label of a context that has a table of its own: itself, or for a vector its shape, kind and bytes.
+
+    >>> table_label("a"), table_label(np.array([1.0])) == table_label(np.array([1.0]))
+    ('a', True)
+    """
+    key = context_key(context) if isinstance(context, np.ndarray) else None
+    return context if key is None else key
+
+
 def check_same_kind(name: str, context: Context, first: Context) -> None:
     """Raise unless `context` has the shape of the `first` one and, like it, holds numbers or labels."""
 

@@ -1,4 +1,4 @@
-"""Tables of counts, for all contexts together or one for each label: running means, and Krichevsky-Trofimov.
+"""Tables of counts, for all contexts together or one for each of a list: running means, and Krichevsky-Trofimov.
 
 Forecasts of temper τ (1: textbook, H: proven), n the number of visits of a pair, docs/oracles.md, Theorems 2 and 3:
 
@@ -12,13 +12,13 @@ the support admits.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.contexts import Context, label_index
+from omg_cmdp.contexts import Context, label_index, table_label
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.draws import draw_dirichlet
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards, learn_transitions
@@ -34,18 +34,20 @@ class _Tables(Forecasters):
 
     rate: Rate
 
-    def __init__(self, contexts: Iterable[Hashable] | None, rate: Rate) -> None:
+    def __init__(self, contexts: Iterable[Context] | None, rate: Rate) -> None:
         super().__init__(rate.horizon, rate)
-        self._index = None if contexts is None else label_index(contexts)
-        self.contexts = None if self._index is None else tuple(self._index)
-        self.settings = () if self.contexts is None else (f"contexts {list(self.contexts)}",)
+        listed = () if contexts is None else tuple(contexts)
+        labels = [table_label(context) for context in listed]
+        self._index = None if contexts is None else label_index(labels)
+        self.contexts = None if contexts is None else tuple(dict(zip(labels, listed, strict=True)).values())
+        self.settings = () if self._index is None else (f"contexts {list(self._index)}",)
 
     def prepare(self, context: Context) -> int:
         """Return the number of the context's table."""
         if self._index is None:
             return 0
         try:
-            return self._index[context]
+            return self._index[table_label(context)]
         except (KeyError, TypeError):
             raise ValueError(f"`context` must be one of the {len(self._index)} listed, got {context!r}") from None
 
@@ -55,7 +57,7 @@ class _Means(_Tables):
 
     learned = ("visits", "sums", "squares")
 
-    def __init__(self, shape: tuple[int, int], contexts: Iterable[Hashable] | None, rate: Rate) -> None:
+    def __init__(self, shape: tuple[int, int], contexts: Iterable[Context] | None, rate: Rate) -> None:
         super().__init__(contexts, rate)
         self.visits, self.sums, self.squares = np.zeros((3, len(self.contexts or [None]), *shape))
 
@@ -106,7 +108,7 @@ class _Frequencies(_Tables):
 
     learned = ("counts", "excluded")
 
-    def __init__(self, support: FloatArray, prior: float, contexts: Iterable[Hashable] | None, rate: Rate) -> None:
+    def __init__(self, support: FloatArray, prior: float, contexts: Iterable[Context] | None, rate: Rate) -> None:
         super().__init__(contexts, rate)
         self._support, self._prior = support, prior
         self.settings += f"prior {prior}", f"support {fingerprint(support)}"
@@ -168,7 +170,7 @@ class CountRewards(Frame[_Means], RewardOracle):
         states: int,
         actions: int,
         horizon: int,
-        contexts: Iterable[Hashable] | None = None,
+        contexts: Iterable[Context] | None = None,
         rate: str = "guarded",
     ) -> None:
         shape = positive_integer("states", states), positive_integer("actions", actions)
@@ -179,7 +181,7 @@ class CountRewards(Frame[_Means], RewardOracle):
 class CountDynamics(Frame[_Frequencies], DynamicsOracle):
     """Transition frequencies with `prior` pseudo-counts each, ½ by default (Krichevsky and Trofimov, 1981).
 
-    `support` (S, A, S) says which transitions can happen. `contexts` lists labels with a table each.
+    `support` (S, A, S) says which transitions can happen. `contexts` lists labels, or vectors, with a table each.
 
     >>> oracle = CountDynamics(states=2, actions=1, horizon=2, rate="realizable")
     >>> oracle.update("any", states=[0, 0], actions=[0, 0], next_states=[1, 1])
@@ -195,7 +197,7 @@ class CountDynamics(Frame[_Frequencies], DynamicsOracle):
         states: int,
         actions: int,
         horizon: int,
-        contexts: Iterable[Hashable] | None = None,
+        contexts: Iterable[Context] | None = None,
         rate: str = "guarded",
         prior: float = 0.5,
         support: ArrayLike | None = None,

@@ -15,9 +15,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from omg_cmdp.reports.scenarios import played_worlds
-from omg_cmdp.studies.audits import Audited
 from omg_cmdp.studies.plan import TABLES, Plan, Task
-from omg_cmdp.studies.results import Results
+from omg_cmdp.studies.results import Audited, Results
 from omg_cmdp.studies.runner import Event, Failed, Finished, Lost
 from omg_cmdp.studies.runner import Progress as RunProgress
 from omg_cmdp.theory.audit import combine

@@ -1,7 +1,6 @@
 """How an agent of a study is built for a world: each argument of its constructor is supplied by its name.
 
-`oracles` is "finite" (online, the default of most), "offline" (fits to all past episodes), "log_loss" (for rewards) or
-"counts" (one table for each label), with the function class of the world.
+Which `oracles` there are is said in `studies/oracles.py`.
 
 `return_range` is [least, most], or "world" for what the world says of itself, if it does; an agent is not told unless
 the file says so.
@@ -12,27 +11,18 @@ A number that may change with the episode t is given as such, or as a table {sca
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from omg_cmdp import agents, oracles
+from omg_cmdp import agents
 from omg_cmdp.agents.base import Agent
 from omg_cmdp.contexts import Context, context_vectors
 from omg_cmdp.environments.world import World
 from omg_cmdp.studies.options import Options, arguments_of, options_of
+from omg_cmdp.studies.oracles import OF_CLASSES, SETTINGS, oracle_names, oracle_pair
 from omg_cmdp.validation import FloatArray
-
-ORACLES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
-    "finite": (oracles.FiniteRewards, oracles.FiniteDynamics),
-    "offline": (oracles.OfflineFiniteRewards, oracles.OfflineFiniteDynamics),
-    "log_loss": (oracles.LogLossRewards, oracles.FiniteDynamics),
-    "counts": (oracles.CountRewards, oracles.CountDynamics),
-}
-
-ORACLE_SETTINGS = {name: arguments_of(oracles.FiniteDynamics)[name] for name in ("rate", "smoothing")}
-"""What a study file may set of the oracles, with the defaults of the usual ones."""
 
 USUAL_ORACLES = {
     **dict.fromkeys(("epoch_omg", "epoch_pc_igw", "falcon", "uc3rl"), "offline"),
@@ -41,6 +31,9 @@ USUAL_ORACLES = {
 """The oracles that an agent's paper assumes, where these are not "finite"."""
 
 COVER_OPTIONS: Options = {"cover": "per_context", "radius": 0.4, "clusters": None}
+SHARED = ("oracles", "return_range")
+"""Options of agents that a world may set for all agents that have them; an agent's own come first."""
+
 UNKNOWN = "unknown"
 """As the number of `episodes`: the agent is not told."""
 
@@ -53,13 +46,15 @@ class Setting:
     seed: int
     """Of the agent's draws."""
     episodes: int
+    shared: Options = dataclasses.field(default_factory=dict)
+    """What the world's table says of all agents; `SHARED` lists the names."""
 
 
 def agent_options(kind: str, make: Callable[..., Any]) -> Options:
     """Return the options of a kind of agent, with their defaults."""
     options, arguments = dict(options_of(make)), arguments_of(make)
     if "reward_oracle" in arguments:
-        options |= {"oracles": USUAL_ORACLES.get(kind, "finite"), **ORACLE_SETTINGS}
+        options |= {"oracles": USUAL_ORACLES.get(kind, "finite"), **SETTINGS}
     if "cover" in arguments:
         options |= COVER_OPTIONS
     if "features" in arguments:
@@ -70,13 +65,15 @@ def agent_options(kind: str, make: Callable[..., Any]) -> Options:
 
 
 def make_agent(kind: str, make: Callable[..., Any], options: dict[str, Any], setting: Setting) -> Agent:
-    """Return an agent for the world; `options` are used up."""
+    """Return an agent for the world."""
     world, arguments = setting.world, arguments_of(make)
+    known = agent_options(kind, make)
+    options = {name: value for name, value in setting.shared.items() if name in known} | options
     supplied: dict[str, Any] = {"space": world.space, "mdp": world.mdp, "contexts": world.contexts}
     supplied |= {"seed": setting.seed, "episodes": setting.episodes}
     if "reward_oracle" in arguments:
-        name = options.pop("oracles", USUAL_ORACLES.get(kind, "finite"))
-        pair = oracle_pair(world, name, {each: options.pop(each) for each in ORACLE_SETTINGS if each in options})
+        named = options.pop("oracles", known["oracles"])
+        pair = oracle_pair(world, named, {each: options.pop(each) for each in SETTINGS if each in options})
         supplied |= dict(zip(("reward_oracle", "dynamics_oracle"), pair, strict=True))
     if "cover" in arguments:
         supplied["cover"] = _cover(world, **{name: options.pop(name, None) for name in COVER_OPTIONS})
@@ -87,34 +84,11 @@ def make_agent(kind: str, make: Callable[..., Any], options: dict[str, Any], set
     if make is agents.OMG:
         options |= _exploration(options)
     if make is agents.UC3RL:
-        options["scale"] = _bonus_scales(world, options.get("scale", arguments["scale"]))
+        options["scale"] = _bonus_scales(world, oracle_names(named), options.get("scale", arguments["scale"]))
     given = {name: value for name, value in supplied.items() if name in arguments}
     given |= {name: _power(name, value) if isinstance(value, dict) else value for name, value in options.items()}
     agent: Agent = make(**given | ({"episodes": None} if given.get("episodes") == UNKNOWN else {}))
     return agent
-
-
-def oracle_pair(world: World, name: Any, settings: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return a reward oracle and a dynamics oracle; each gets those `settings` that it has."""
-    if name not in ORACLES:
-        raise ValueError(f"`oracles` must be one of {', '.join(ORACLES)}, got {name!r}")
-    rewards, dynamics = ORACLES[name]
-    if world.product_class and name in ("finite", "offline"):  # there is no offline fit of a product class
-        rewards = oracles.ProductRewards
-    for setting, value in settings.items():
-        if setting not in {**arguments_of(rewards), **arguments_of(dynamics)}:
-            raise ValueError(f"`{setting}` must be left out for oracles = {name!r}, got {value!r}")
-    space = world.space
-    given = {"states": space.states, "actions": space.actions, "horizon": space.horizon, "contexts": world.contexts}
-    given |= {"functions": len(world.reward_functions(world.contexts[0])), **settings}
-    return (
-        _made(rewards, {"predictions": world.reward_functions, **given}),
-        _made(dynamics, {"predictions": world.transition_functions, **given}),
-    )
-
-
-def _made(make: Callable[..., Any], given: Mapping[str, Any]) -> Any:
-    return make(**{name: value for name, value in given.items() if name in arguments_of(make)})
 
 
 def _power(name: str, table: dict[str, Any]) -> agents.Power:
@@ -132,12 +106,15 @@ def _exploration(options: dict[str, Any]) -> dict[str, Any]:
     return {"gamma": agents.UncertaintyWeighted(**rule)} if rule else {}
 
 
-def _bonus_scales(world: World, scale: Any) -> tuple[Any, ...]:
-    """Return the scales of both bonuses. What is known needs none: a class of one function."""
+def _bonus_scales(world: World, names: tuple[str, str], scale: Any) -> tuple[Any, ...]:
+    """Return the scales of both bonuses. What is known needs none: the truth, or a class of one function."""
     if isinstance(scale, list):
         return tuple(scale)
     classes = (world.reward_functions, world.transition_functions)
-    return tuple(scale * (len(functions(world.contexts[0])) > 1) for functions in classes)
+    return tuple(
+        scale * (name != "known" and not (name in OF_CLASSES and len(functions(world.contexts[0])) == 1))
+        for name, functions in zip(names, classes, strict=True)
+    )
 
 
 def _features(world: World) -> dict[str, Any]:

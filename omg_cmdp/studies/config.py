@@ -11,8 +11,9 @@
     [vary]                   for rates: every world in other sizes, one size at a time
     H = [2, 4, 8]            T, S, A or H, and its values; [] stands for values around each world's own
 
-A world may have its own `episodes`. Before a plan is returned, every world, adversary and agent is built once, and
-every agent answers one context: what cannot run is refused before anything runs.
+A world may have its own `episodes`, and say which `oracles` and `return_range` all agents have in it. Before a plan is
+returned, every world, adversary and agent is built once, and every agent answers one context: what cannot run is
+refused before anything runs.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from omg_cmdp.studies.agents import SHARED
 from omg_cmdp.studies.catalogue import KINDS, Part, build_adversary, build_agent, nearest
 from omg_cmdp.studies.document import Document, Override, Place, StudyError
 from omg_cmdp.studies.options import REQUIRED
@@ -188,7 +190,7 @@ def _part(table: str, name: str, entry: Any) -> Part:
     if not isinstance(named, str) or named not in KINDS[table]:
         place = (table, name, "kind") if "kind" in entry else (table, name)
         raise StudyError(f"[{table}] has no kind {named!r:.60}; {nearest(str(named), KINDS[table])}", place)
-    known = {**KINDS[table][named].options, **({"episodes": None} if table == "worlds" else {})}
+    known = {**KINDS[table][named].options, **(dict.fromkeys(("episodes", *SHARED)) if table == "worlds" else {})}
     if table == "worlds" and "episodes" in options:
         _integer(options, "episodes", least=1, within=(table, name))
     for option in options:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from omg_cmdp.runs.simulate import Run
-from omg_cmdp.studies.agents import Setting
+from omg_cmdp.studies.agents import SHARED, Setting
 from omg_cmdp.studies.catalogue import Part, build_adversary, build_agent, build_world
 from omg_cmdp.studies.variations import sized_worlds
 from omg_cmdp.theory.rounds import Round
@@ -52,8 +52,13 @@ class Task:
 
     def setting(self) -> Setting:
         """Return the world, with the seed and number of episodes that its adversary and agent are built for."""
-        world = build_world(self.world.kind, self.world.options, seed=self._seed(), episodes=self.episodes)
-        return Setting(world=world, seed=self._seed(self.adversary.name, "agent"), episodes=self.episodes)
+        options = self.world.options
+        return Setting(
+            world=build_world(self.world.kind, options, seed=self._seed(), episodes=self.episodes),
+            seed=self._seed(self.adversary.name, "agent"),
+            episodes=self.episodes,
+            shared={name: options[name] for name in SHARED if name in options},
+        )
 
     def start(self, observe: Callable[[Round], None] | None = None) -> Run:
         """Return the run at its beginning."""

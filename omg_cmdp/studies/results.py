@@ -1,19 +1,23 @@
-"""The results of a study, read from its directory."""
+"""The results of a study, read from its directory; and its finished runs played again.
+
+Are they equal to their logs, and does the analysis hold on them?
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from omg_cmdp.studies.config import checked_plan
-from omg_cmdp.studies.journal import SUMMED
+from omg_cmdp.studies.journal import SUMMED, kept
 from omg_cmdp.studies.plan import Task
 from omg_cmdp.studies.runner import BOUNDS
 from omg_cmdp.studies.store import Store
+from omg_cmdp.theory.audit import Audit, Row
 
 if TYPE_CHECKING:
     import pandas
@@ -85,3 +89,30 @@ _KEY = ("world", "adversary", "agent", "seed", "episodes")
 def _numbers(runs: pandas.DataFrame) -> dict[str, str]:
     """Return the types of columns in which every value may be missing."""
     return {name: "float64" for name in (*SUMMED, *BOUNDS) if name in runs}
+
+
+class Audited(NamedTuple):
+    """A run that was played again."""
+
+    task: Task
+    rows: list[Row]
+    as_logged: bool
+    """Whether its regret was that of the log, bit for bit."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong with it. A statement that may fail with some probability may fail in a run."""
+        return self.as_logged and all(row.holds or row.failure > 0.0 for row in self.rows)
+
+
+def audits(results: Results, *, episodes: int, choose: Callable[[str], bool]) -> Iterator[Audited]:
+    """Play the first `episodes` of the finished runs of chosen names again, and check the analysis on each of them."""
+    for task in filter(lambda task: choose(task.name), results.tasks()):
+        audit = Audit()
+        run = task.start(observe=audit)
+        run.advance(min(episodes, task.episodes))
+        regret = run.ledger.table()["regret"]
+        log = results.log_of(task.name, columns=["episode", "regret"])
+        logged = log[log["episode"] <= len(regret)]["regret"]
+        rows = [episode for episode in regret.index if kept(episode, task.episodes)]
+        yield Audited(task, audit.rows(), bool(logged.to_list() == regret[rows].to_list()))

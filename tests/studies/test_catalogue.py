@@ -10,7 +10,7 @@ from omg_cmdp import adversaries, agents, environments
 from omg_cmdp.adversaries.base import Adversary
 from omg_cmdp.agents.base import Agent
 from omg_cmdp.environments import World
-from omg_cmdp.studies.agents import ORACLES, Setting
+from omg_cmdp.studies.agents import Setting
 from omg_cmdp.studies.catalogue import (
     ADVERSARIES,
     AGENTS,
@@ -158,13 +158,6 @@ def test_what_is_known_gets_no_bonus():
     assert build_agent("uc3rl", {"scale": 0.1, "counts": "policy"}, setting("lock")).scales == (0.0, 0.1)
 
 
-@pytest.mark.parametrize("name", ORACLES)
-def test_oracles_are_chosen_by_name(name):
-    made = setting("decoy")
-    ledger = play(build_agent("greedy", {"oracles": name}, made), build_adversary("iid", {}, made), made.world)
-    assert len(ledger) == EPISODES
-
-
 @pytest.mark.parametrize(
     ("kind", "options", "world", "named"),
     [
@@ -172,7 +165,6 @@ def test_oracles_are_chosen_by_name(name):
         ("omg", {"gamma": {"scale": 1.0}}, "linear", "gamma"),
         ("omg", {"oracles": "best"}, "linear", "oracles"),
         ("greedy", {"oracles": "offline", "rate": "proven"}, "linear", "rate"),
-        ("greedy", {"oracles": "counts"}, "linear", "contexts"),
         ("ucbvi", {"radius": 0.1}, "linear", "radius"),
         ("ucbvi", {"clusters": 3}, "linear", "clusters"),
         ("ucbvi", {"cover": "per_ball"}, "decoy", "cover"),
