@@ -3,7 +3,8 @@
 A kind is called like its file, or like its class where a file holds several: `worlds/lock.py` is "lock", `FastCB` of
 `rivals/bandits.py` is "fast_cb". Its description is the first clause of its docstring. Its options are the arguments
 of its constructor, except for what a run supplies: the space, oracles, contexts, and, unless they are set, the seed and
-the number of episodes.
+the number of episodes. A world made of the tables of another package is there if that package is installed; it is not
+imported before the world is built.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import difflib
+import importlib.metadata
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -58,12 +60,10 @@ class Part:
         return cls(name=name, kind=resolved["kind"], options={k: v for k, v in resolved.items() if k != "kind"})
 
 
-def _found(
-    room: ModuleType, base: type, options: Callable[[str, Callable[..., Any]], Options], folder: str = ""
-) -> dict[str, Kind]:
+def _found(room: ModuleType, base: type, options: Callable[[str, Callable[..., Any]], Options]) -> dict[str, Kind]:
     """Return the kinds among the public names of `room`: concrete subclasses of `base`, and functions returning one."""
     public = [each for name, each in vars(room).items() if name in room.__all__]  # but nothing that is imported late
-    made = [each for each in public if _makes(each, base) and each.__module__.startswith(f"{room.__name__}.{folder}")]
+    made = [each for each in public if _makes(each, base) and _installed(getattr(each, "package", None))]
     in_file = collections.Counter(each.__module__ for each in made)
     named = {_kind_name(each, alone=in_file[each.__module__] == 1): each for each in made}
     return {
@@ -79,6 +79,13 @@ def _makes(thing: Any, base: type) -> bool:
     return inspect.isclass(made) and issubclass(made, base) and not inspect.isabstract(made)
 
 
+def _installed(package: str | None) -> bool:
+    try:
+        return package is None or bool(importlib.metadata.version(package))
+    except importlib.metadata.PackageNotFoundError:
+        return False
+
+
 def _kind_name(made: Callable[..., Any], *, alone: bool) -> str:
     file = made.__module__.rpartition(".")[2]
     if alone:
@@ -92,8 +99,8 @@ def _first_clause(made: Callable[..., Any]) -> str:
     return re.split(r"(?<!\.)\.(?: |$)|; ", first)[0].replace("`", "").removeprefix("Return ")
 
 
-WORLDS = _found(environments, World, lambda name, made: options_of(made), "worlds.")
-"""Those of `environments/worlds`: a world made of data, or of a Gymnasium environment, needs what no file can say."""
+WORLDS = _found(environments, World, lambda name, made: options_of(made))
+"""All public worlds whose packages are installed; what `from_gymnasium` makes needs more than a file can say."""
 ADVERSARIES = _found(adversaries, Adversary, lambda name, made: options_of(made))
 AGENTS = _found(agents, Agent, agent_options)
 KINDS: dict[str, Mapping[str, Kind]] = {"worlds": WORLDS, "adversaries": ADVERSARIES, "agents": AGENTS}
@@ -144,10 +151,11 @@ def _check_size(options: Options) -> None:
         found: list[int] = [options[name] for name in names if isinstance(options.get(name), int)]
         return max([1, *found])
 
-    states, actions = size("states", "positions", "visits"), size("actions", "keys", "risky_arms")
-    functions, contexts = size("reward_class_size", "transition_class_size"), size("context_count", "patients")
+    states = size("states", "positions", "visits", "size", "length", "room_states")
+    actions, contexts = size("actions", "keys", "risky_arms"), size("context_count", "patients")
+    functions = size("class_size", "reward_class_size", "transition_class_size")
     wide = functions * states * actions * max(states * size("dimension"), contexts)
-    deep = size("horizon", "visits") * states * actions * contexts
+    deep = size("horizon", "visits", "size") * states * actions * contexts
     if max(wide, deep) > LARGEST_TABLE:
         largest = max((name for name in options if name not in ("seed", "episodes")), key=size)
         raise ValueError(f"`{largest}` must leave tables of at most {LARGEST_TABLE} numbers, got {max(wide, deep)}")

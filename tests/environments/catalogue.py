@@ -7,7 +7,23 @@ import pkgutil
 import numpy as np
 
 from omg_cmdp import TabularMDP, optimal_policy
-from omg_cmdp.environments import CombinationLock, ContextualBandit, Decoy, LowerBound, World, data, worlds
+from omg_cmdp.environments import (
+    Arms,
+    CliffWalking,
+    CombinationLock,
+    ContextualBandit,
+    Corridor,
+    Decoy,
+    DeepSea,
+    FrozenLake,
+    LongDecoy,
+    LowerBound,
+    NoisyRoom,
+    RiverSwim,
+    World,
+    data,
+    worlds,
+)
 from omg_cmdp.oracles import FiniteDynamics, FiniteRewards
 
 
@@ -22,8 +38,11 @@ def found(room):
 
 WORLDS = found(worlds)
 FROM_DATA = found(data)  # of other sizes, and in need of other packages
-KNOWN_REWARDS = (CombinationLock,)
-KNOWN_DYNAMICS = (Decoy, LowerBound, ContextualBandit)
+FROM_GYMNASIUM = (CliffWalking, FrozenLake)  # the same
+FOR_TABLES = (Arms, Corridor, DeepSea, LongDecoy, NoisyRoom, RiverSwim)  # few labels, each with tables to be learned
+KNOWN_REWARDS = (CombinationLock, Corridor, RiverSwim)
+KNOWN_DYNAMICS = (Arms, ContextualBandit, Decoy, LongDecoy, LowerBound)
+NOISY = {DeepSea: {"slip": 0.05}}  # options of worlds whose class excludes, without noise, all that the dial adds
 
 
 def truths(world):

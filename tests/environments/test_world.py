@@ -10,7 +10,18 @@ import pytest
 from omg_cmdp import environments, optimal_policy, policy_value
 from omg_cmdp.environments import LowerBound, World, distance_to_class
 from omg_cmdp.oracles import FiniteDynamics, FiniteRewards
-from tests.environments.catalogue import FROM_DATA, KNOWN_DYNAMICS, KNOWN_REWARDS, WORLDS, model, truths
+from tests.environments.catalogue import (
+    FOR_TABLES,
+    FROM_DATA,
+    FROM_GYMNASIUM,
+    KNOWN_DYNAMICS,
+    KNOWN_REWARDS,
+    NOISY,
+    WORLDS,
+    model,
+    truths,
+    uniform_policy,
+)
 
 DIALS = (0.0, 0.05, 0.1, 0.3, 0.6, 0.9)
 
@@ -23,11 +34,11 @@ def same_tables(world, other):
 
 
 def test_every_world_is_public_and_every_public_world_is_tested():
-    """The catalogue looks into the modules of `worlds` and `data`; a world elsewhere, or not exported, shows here."""
+    """The catalogue looks into the modules of `worlds` and `data`, and lists those of Gymnasium; others show here."""
     exported = {getattr(environments, name) for name in environments.__all__}
     public = {kind for kind in exported if inspect.isclass(kind) and issubclass(kind, World)}
-    assert public == {World, *WORLDS, *FROM_DATA}
-    assert len(WORLDS) >= 7
+    assert public == {World, *WORLDS, *FROM_DATA, *FROM_GYMNASIUM}
+    assert len(WORLDS) >= 13
 
 
 @each_world
@@ -50,6 +61,10 @@ def test_arguments_have_names_and_defaults(kind):
 @each_world
 def test_the_default_is_small(kind):
     world = kind()
+    if kind in FOR_TABLES:
+        assert world.space.states * world.space.actions * world.space.horizon <= 400
+        assert 2 <= len(world.contexts) <= 4
+        return
     assert world.space.states <= 6
     assert world.space.actions <= 4
     assert world.space.horizon <= 6
@@ -135,7 +150,8 @@ def test_the_class_is_a_function_of_the_context(kind, seed):
 @each_world
 def test_one_seed_one_world(kind, seed):
     assert same_tables(kind(seed=seed), kind(seed=seed))
-    assert not same_tables(kind(seed=seed), kind(seed=seed + 1))
+    others = [kind(seed=seed + more) for more in range(1, 6)]  # where few tables are possible, one may be the same
+    assert not all(same_tables(kind(seed=seed), other) for other in others)
 
 
 @each_world
@@ -159,7 +175,7 @@ def test_the_dial_moves_the_truth_and_nothing_else(kind, seed):
 
 @each_world
 def test_the_distance_to_the_class_grows_with_the_dial(kind, seed):
-    distances = [distance_to_class(kind(seed=seed, misspecification=dial)) for dial in DIALS]
+    distances = [distance_to_class(kind(seed=seed, misspecification=dial, **NOISY.get(kind, {}))) for dial in DIALS]
     for known, name in ((KNOWN_REWARDS, "square"), (KNOWN_DYNAMICS, "log")):
         values = np.array([getattr(distance, name) for distance in distances])
         assert values[0] == 0.0
@@ -168,7 +184,8 @@ def test_the_distance_to_the_class_grows_with_the_dial(kind, seed):
 
 @each_world
 def test_the_truth_does_not_come_back_to_the_class(kind, seed):
-    near, far = (distance_to_class(kind(seed=seed, misspecification=dial)) for dial in (0.2, 0.99))
+    noise = NOISY.get(kind, {})
+    near, far = (distance_to_class(kind(seed=seed, misspecification=dial, **noise)) for dial in (0.2, 0.99))
     assert max(far.square / max(near.square, 1e-300), far.log / max(near.log, 1e-300)) > 2.0
     assert np.isfinite(far).all()
 
@@ -204,8 +221,55 @@ def test_what_is_no_context_is_refused(kind, context):
 @each_world
 def test_sizes_are_refused_by_name(kind):
     counts = {"states", "actions", "horizon", "dimension", "context_count", "patients", "visits", "positions", "keys"}
-    counts |= {"risky_arms", "episodes", "reward_class_size", "transition_class_size"}
+    counts |= {"risky_arms", "episodes", "class_size", "reward_class_size", "transition_class_size"}
+    counts |= {"length", "room_states", "size"}
     for name in counts & set(inspect.signature(kind).parameters):
         for value in (0, 2.5, "two"):
             with pytest.raises(ValueError, match=f"`({name}|horizon)` must be an integer"):
                 kind(**{name: value})
+
+
+@each_world
+@pytest.mark.parametrize("dial", [0.0, 0.5])
+def test_nothing_happens_outside_the_support(kind, dial, seed):
+    """Neither in the truth nor in the class."""
+    world = kind(seed=seed, misspecification=dial)
+    if world.support is None:
+        return
+    possible = np.array([mdp.transitions > 0.0 for mdp in truths(world)])
+    assert world.support.dtype == np.bool_
+    assert not (possible & ~world.support).any()
+    for context in world.contexts:
+        assert not ((world.transition_functions(context) > 0.0) & ~world.support).any()
+
+
+@each_world
+@pytest.mark.parametrize("dial", [0.0, 0.5])
+def test_an_episode_earns_what_the_return_range_says(kind, dial, seed, rng):
+    """Largest and smallest returns of any path, and those of sampled episodes."""
+    world = kind(seed=seed, misspecification=dial)
+    low, high = world.return_range or (0.0, world.space.horizon)
+    assert 0.0 <= low < high <= world.space.horizon
+    for context, mdp in zip(world.contexts, truths(world), strict=True):
+        assert largest_return(world, mdp) <= high + 1e-12
+        returns = [world.sample(context, uniform_policy(world.space), rng).rewards.sum() for _ in range(5)]
+        assert low <= min(returns)
+        assert max(returns) <= high + 1e-12
+
+
+def largest_return(world, mdp):
+    """Return the most that a path can earn if nature is on its side; a reward with noise may be 1 where it is not 0."""
+    noisy = world.draw_reward(0.25, 0.5) != 0.25
+    rewards = np.where(mdp.admissible, (mdp.rewards > 0.0) if noisy else mdp.rewards, 0.0)
+    best = np.zeros(mdp.states)
+    for _ in range(mdp.horizon):
+        best = (rewards + np.where(mdp.transitions > 0.0, best, 0.0).max(axis=-1)).max(axis=1)
+    return best[mdp.start > 0.0].max()
+
+
+@each_world
+def test_features_tell_contexts_apart(kind, seed):
+    world = kind(seed=seed)
+    features = np.array([world.features(context) for context in world.contexts])
+    assert features.ndim == 2
+    assert len(np.unique(features, axis=0)) == len(world.contexts)

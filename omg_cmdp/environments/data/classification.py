@@ -5,8 +5,8 @@ The data sets are those that scikit-learn ships: "digits" (1797 examples, 64 pix
 
 States, horizon   S = 1, H = 1.
 Actions           The classes.
-Contexts          The distinct examples as vectors: features scaled to [0, 1] over the data set (pixels all alike, others
-                  each by itself), and a constant 1. With d features the norm is √(d + 1) at most.
+Contexts          The distinct examples as vectors: features scaled to [0, 1] over the data set (pixels all alike,
+                  others each by itself), and a constant 1. With d features the norm is √(d + 1) at most.
 Rewards           1 if the action is the example's class, else 0; without noise. Examples with the same features and
                   different classes are one context, with the share of the class as its mean, Bernoulli.
 Transitions       None to speak of: a class of one.
@@ -92,7 +92,7 @@ class Classification(World):
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return the rewards (N, 1, A) under every numbering of the classes."""
-        return self._shares[self._place(context)][self._numberings][:, None]
+        return np.asarray(self._shares[self._place(context)][self._numberings][:, None])
 
     def transition_functions(self, context: Context) -> FloatArray:
         """Return the kernel (1, 1, A, 1)."""

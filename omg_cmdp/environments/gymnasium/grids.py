@@ -81,7 +81,7 @@ class Grid(World):
         self._rewards = np.stack([table.rewards for table in tables])
         admissible = np.ones(self._rewards.shape[1:], dtype=np.bool_)
         admissible[-1, 1:] = False
-        states, actions = admissible.shape
+        states, actions = len(admissible), admissible[0].size
         space = Space(states=states, actions=actions, horizon=horizon, start=tables[0].start, admissible=admissible)
         contexts = tuple(np.linspace(*shares, count).round(6).tolist())
         super().__init__(space=space, contexts=contexts, misspecification=misspecification)

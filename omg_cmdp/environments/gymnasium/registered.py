@@ -2,8 +2,11 @@
 
 Importing this module registers them, as `environments.register_gymnasium()` does:
 
-    omg_cmdp/Bandit-v0   Decoy-v0   Linear-v0   Lock-v0   LowerBound-v0   Softmax-v0   Treatment-v0
-    omg_cmdp/ACTG175-v0   ICUSepsis-v0, which need the extras of these worlds
+    omg_cmdp/Arms-v0   Bandit-v0   Corridor-v0   Decoy-v0   DeepSea-v0   Linear-v0   Lock-v0   LongDecoy-v0
+    omg_cmdp/LowerBound-v0   NoisyRoom-v0   RiverSwim-v0   Softmax-v0   Treatment-v0
+    omg_cmdp/ACTG175-v0   Classification-v0   ICUSepsis-v0   ReducedSepsis-v0, which need the extras of these worlds
+
+Those that are made of Gymnasium's own environments are not among them.
 
 `gymnasium.make("omg_cmdp/Lock-v0", positions=3)` passes options on to the world. An observation is a dictionary of the
 state, the step and the context. A context comes with `reset(options={"context": …})`, or else one of the world's is
@@ -101,10 +104,11 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
 
 
 def register_gymnasium() -> tuple[str, ...]:
-    """Register all worlds with Gymnasium, unless they are registered; return their ids."""
+    """Register all worlds but Gymnasium's own with Gymnasium, unless they are registered; return their ids."""
     names = [name for name in environments.__all__ if name not in environments.LATE]
     kinds = [kind for name in names if isinstance(kind := getattr(environments, name), type)]
-    worlds = {_id(kind): kind.__name__ for kind in kinds if issubclass(kind, World) and kind is not World}
+    ours = [kind for kind in kinds if issubclass(kind, World) and kind is not World and kind.package != "gymnasium"]
+    worlds = {_id(kind): kind.__name__ for kind in ours}
     for name, kind in worlds.items():
         if name not in gymnasium.registry:
             gymnasium.register(name, entry_point=f"{__name__}:WorldEnv", kwargs={"world": kind})

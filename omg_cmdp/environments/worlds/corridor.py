@@ -4,9 +4,9 @@ States       0..n-1 positions, n the end, n+1 out; n = 6. Episodes start at posi
 Actions      A = 2; one of them is right, depending on the context and the position.
 Horizon      H = 24: time enough for several tries.
 Contexts     2 labels, each with its own right actions.
-Transitions  The right action leads on with probability 1 - slip = .95, and else back to position 0; a wrong one leads on
-             with probability slip. From the end the only way is out, and out is absorbing; there only action 0 is
-             admissible.
+Transitions  The right action leads on with probability 1 - slip = .95, and else back to position 0; a wrong one leads
+             on with probability slip. From the end the only way is out, and out is absorbing; there only action 0
+             is admissible.
 Rewards      1 for the step at the end, else 0; without noise, and known: a class of one.
 Class        16 books of right actions, one of them true; in every context and position each action is right in 1/A of
              them, up to rounding.

@@ -1,14 +1,15 @@
 """DeepSea (Osband et al., 2019): a treasure at the end of a long dive, and small change for turning back.
 
-States       n = 10 columns, 0 at the shore, where episodes start. In the original a state is a row and a column; the row
-             is the step h, which a policy knows anyway, and n states are enough.
+States       n = 10 columns, 0 at the shore, where episodes start. In the original a state is a row and a column; the
+             row is the step h, which a policy knows anyway, and n states are enough.
 Actions      2: one dives on, a column to the right, the other turns back, a column to the left, but not beyond the
              shore. Which is which depends on the context and the column.
 Horizon      H = n: the last column can be reached by the last step, by n - 1 dives, and not before.
 Contexts     2 labels, each with its own names of the actions.
 Transitions  The move is made with probability 1 - slip, and the other one with probability slip = 0.
 Rewards      .01/n for turning back, 1 for diving on at the last column, else 0; without noise. In the original diving
-             costs .01/n and turning back nothing: .01/n was added to every step, .01 to every value, nothing to a regret.
+             costs .01/n and turning back nothing; here .01/n is added to every step, so .01 to every value and nothing
+             to a regret.
 Class        16 books of names, for the rewards and for the transitions; the same one is true in both. In every context
              and column half of them call an action the dive, up to rounding.
 Dial         towards choppy water: a probability to the right, uniform in [slip, 1 - slip], for every context, column

@@ -7,7 +7,7 @@ Contexts     2 labels; the risky action is good in half of them, up to rounding.
 Transitions  None to speak of: a class of one.
 Rewards      Safe .5; risky .6 where it is good, and .1 where it is not. Bernoulli.
 Class        16 hypotheses on where risky is good, one of them true; in every context half of them, up to rounding.
-Dial         towards risky means uniform in [.1, .6], drawn for each context.
+Dial         towards risky means drawn for each context, uniform between the true one and the middle, .35.
 
 Who stays safe loses .1·H in every episode of a good context, and who takes the risk in a bad one .4·H in one episode: a
 wrong estimate of one mean costs H times what it costs in a bandit, and one step is enough to learn from. A table of
@@ -57,7 +57,8 @@ class LongDecoy(World):
         hypotheses = shuffled(for_rewards, np.arange(size) % 2 == 0, (count,))
         hypotheses[self.reward_index] = self.good = for_rewards.permutation(np.arange(count) % 2 == 0)
         self._risky = np.where(hypotheses, GOOD, BAD)
-        self._outside = outside.uniform(BAD, GOOD, size=count)
+        true, middle = self._risky[self.reward_index], (GOOD + BAD) / 2
+        self._outside = true + outside.random(count) * (middle - true)
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return the rewards (N, 1, A) under every hypothesis."""

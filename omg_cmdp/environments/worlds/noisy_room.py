@@ -7,14 +7,14 @@ Contexts     4 labels; each has a good desk.
 Transitions  Who works at a desk stays at the hub. The door leads to a state of the room, drawn uniformly. In the room
              every action leads to a random state of the room, or, with probability exit = .1, back to the hub; the
              rows are uniform on the simplex, and the same in all contexts.
-Rewards      The good desk pays .7, the other one .4, the door and the room nothing; Bernoulli.
+Rewards      The good desk pays .7, the other one .55, the door and the room nothing; Bernoulli.
 Class        16 hypotheses on the good desks, half of them for each desk up to rounding, and 16 on the moves in the
              room; one of each is true.
-Dial         towards desks that pay uniformly drawn means in [.4, .7], and moves in the room that depend on the context.
+Dial         towards desks that pay uniformly drawn means in [.55, .7], and moves in the room that depend on the context.
 
 The best policy works at the good desk and never sees the room: V* = .7·H. Of the 3·(n + 1) pairs of a context two
 decide. The 3n rows of the room are what is hardest to learn, and worth nothing; who is told the rewards need not
-explore at all.
+explore at all. Both desks pay more than the ½ at which a table of counts begins: greedy may stay at the wrong one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from omg_cmdp.environments.world import World, fraction, label, shuffled
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer
 
-GOOD, OTHER = 0.7, 0.4
+GOOD, OTHER = 0.7, 0.55
 DESKS, DOOR = slice(0, 2), 2
 
 

@@ -15,9 +15,15 @@ from gymnasium.wrappers import TransformObservation
 
 from omg_cmdp import environments
 from omg_cmdp.environments import SampledWorld, World, WorldEnv, from_gymnasium, register_gymnasium
+from tests.environments.catalogue import uniform_policy
 
 IDS = register_gymnasium()
-DATA = {"omg_cmdp/ACTG175-v0": "lifelines", "omg_cmdp/ICUSepsis-v0": "icu-sepsis"}
+DATA = {
+    "omg_cmdp/ACTG175-v0": "lifelines",
+    "omg_cmdp/Classification-v0": "scikit-learn",
+    "omg_cmdp/ICUSepsis-v0": "icu-sepsis",
+    "omg_cmdp/ReducedSepsis-v0": "icu-sepsis",
+}
 each_id = pytest.mark.parametrize("name", [name for name in IDS if name not in DATA])
 
 
@@ -31,7 +37,7 @@ def skip_without(package):
 def test_every_world_of_the_package_is_registered():
     exported = {getattr(environments, name) for name in environments.__all__}
     worlds = {kind.__name__ for kind in exported if inspect.isclass(kind) and issubclass(kind, World)}
-    assert worlds - {"World"} == {gymnasium.spec(name).kwargs["world"] for name in IDS}
+    assert worlds - {"World", "CliffWalking", "FrozenLake"} == {gymnasium.spec(name).kwargs["world"] for name in IDS}
     assert {"omg_cmdp/Lock-v0", "omg_cmdp/LowerBound-v0", "omg_cmdp/ICUSepsis-v0"} <= set(IDS)
     assert set(IDS) <= gymnasium.registry.keys()
     assert register_gymnasium() == IDS  # once more does no harm
@@ -62,7 +68,7 @@ def test_the_context_comes_in_and_is_reported(name):
         np.testing.assert_array_equal(info["context"], context)
         assert info["optimal_value"] == world.optimal_value(context)
     seen = [np.asarray(env.reset(seed=seed)[1]["context"]).tolist() for seed in range(20)]
-    assert len({str(each) for each in seen}) > 3  # drawn, if nobody says which
+    assert len({str(each) for each in seen}) > min(3, len(world.contexts) - 1)  # drawn, if nobody says which
     with pytest.raises(ValueError, match="`context` must"):
         env.reset(options={"context": "nobody"})
     env.reset(seed=0)  # and it goes on
@@ -113,7 +119,10 @@ def test_vectorised_versions_play_alike(name):
 
 @each_id
 def test_it_is_the_world_that_it_says(name):
-    """What goes out as an environment comes in as a world: the best policy earns V*, within five standard errors."""
+    """What goes out as an environment comes in as a world: a policy earns its value, within five standard errors.
+
+    Half of it is the best one, half is chance, so that what is rare has been seen.
+    """
 
     def states_only():
         env = gymnasium.make(name)
@@ -128,10 +137,11 @@ def test_it_is_the_world_that_it_says(name):
     assert isinstance(again, SampledWorld)
     assert (again.space.states, again.space.actions) == (states + 1, world.space.actions)
     policy = np.zeros((horizon, states + 1, world.space.actions))
-    policy[:, :-1], policy[:, -1, 0] = world.truth(context).best[0], 1.0
+    half_best = 0.5 * world.truth(context).best[0] + 0.5 * uniform_policy(world.space)
+    policy[:, :-1], policy[:, -1, 0] = half_best, 1.0
     returns = again.returns(context, policy, 120)
     error = 5.0 * returns.std() / np.sqrt(len(returns)) + 1e-9
-    assert returns.mean() == pytest.approx(world.optimal_value(context), abs=error)
+    assert returns.mean() == pytest.approx(world.truth(context).value(half_best), abs=error)
 
 
 def test_what_is_not_admissible_is_played_as_what_is():
