@@ -35,14 +35,14 @@ class Settings(NamedTuple):
         return f"{self.method} --learning_rate {self.learning_rate} {costs if '--regcb' in self.method else ''}"
 
 
-MELLOW = (1e-1, 1e-2, 1e-3, 1e-4)
+MELLOW = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 METHODS: dict[str, tuple[list[str], tuple[float, ...], tuple[float, ...]]] = {
     "SquareCB": ([f"--squarecb --gamma_scale {c:g}" for c in (10, 1e2, 1e3, 1e4)], (0.5, 2, 4, 8, 16), (0, 0.5, 1)),
     "RegCB": ([f"--regcb --mellowness {c:g}" for c in MELLOW], (0.5, 2, 8), (0, 1)),
     "RegCB, optimistic": ([f"--regcbopt --mellowness {c:g}" for c in MELLOW], (0.5, 2, 8), (0, 1)),
     "online cover": ([f"--cover {size}" for size in (3, 8, 16)], (0.5, 2, 8), (0, 1)),
 }
-"""Of each: its options with a constant, learning rates and costs of nothing; beyond these nothing changes much."""
+"""Of each: its options with a constant, learning rates, and costs of nothing."""
 
 
 def grid(method: str) -> Iterator[Settings]:
