@@ -1,13 +1,13 @@
-"""`python -m benchmarks.digits`: handwritten digits as a contextual bandit, beside Vowpal Wabbit's SquareCB.
+"""`python -m benchmarks.digits [SET ...]`: classification as a contextual bandit, beside Vowpal Wabbit's learners.
 
-The 1 797 digits that come with scikit-learn, 8 × 8 pixels, one after another in a shuffled order: say which of ten it
-is, and learn only whether that was right (reward 1) or not (0). What counts is the mean reward over the whole stream,
-from the first digit on. All learners see the same orders, draw actions from the same uniform numbers, and have the same
-features: 64 pixels in [0, 1] and a constant, linear for each action. Ours are OMG at H = 1 with its default γ, its
+The examples of a data set that comes with scikit-learn, one after another in a shuffled order: say which class it is,
+and learn only whether that was right (reward 1) or not (0). What counts is the mean reward over the whole stream, from
+the first example on. All learners see the same orders, draw actions from the same uniform numbers, and have the same
+features: scaled to [0, 1], and a constant, linear for each action. Ours are OMG at H = 1 with its default γ, its
 oracle `LinearRewards` with its default ridge, and, beside it, other agents on the same oracle, whose γ = 100·√t was
-chosen by looking at these data; the comparison is with the default. Vowpal Wabbit runs with its defaults, and with the
-best of 60 settings in hindsight, on these same orders. It takes gradient steps, O(d) an example; our oracle is exact
-least squares, O(A·d²).
+chosen by looking at the digits; the comparison is with the default. Vowpal Wabbit runs with its defaults, and each of
+its methods with the best of its grid in hindsight, on these same orders. It takes gradient steps, O(d) an example; our
+oracle is exact least squares, O(A·d²).
 """
 
 from __future__ import annotations
@@ -22,27 +22,28 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import load_digits
+from sklearn import datasets
 from threadpoolctl import threadpool_limits
 
 from benchmarks.report import Report, Row, show
-from benchmarks.vw_peer import Settings, SquareCBPeer, available, grid, written
+from benchmarks.vw_peer import METHODS, Peer, Settings, available, grid, written
 from omg_cmdp import OMG, Space, Trajectory, oracles
 from omg_cmdp.agents import Agent, Greedy, PosteriorSampling, Power, SquareCB
 from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import FloatArray
 
-ACTIONS = 10
 ROOT = Power(100.0, 0.5)
 DEFAULT = "OMG, adaptive γ (the default)"
-PEER, TUNED = "Vowpal Wabbit, --squarecb", "Vowpal Wabbit, best of 60"
+PEER = "Vowpal Wabbit, --squarecb"
+SETS = {"digits": 1, "iris": 4, "wine": 4, "breast_cancer": 1}
+"""The data sets, and how often a stream has all of their examples."""
 
 
 class Learner(Protocol):
     """What plays the stream."""
 
     def probabilities(self, example: int) -> FloatArray:
-        """Return the probabilities of the ten actions."""
+        """Return the probabilities of the actions."""
 
     def learn(self, example: int, action: int, probability: float, reward: float) -> None:
         """Learn from one action."""
@@ -51,13 +52,13 @@ class Learner(Protocol):
 class Ours:
     """An agent of this package, on the features (n, d)."""
 
-    def __init__(self, make: Callable[..., Agent], features: FloatArray) -> None:
+    def __init__(self, make: Callable[..., Agent], features: FloatArray, actions: int) -> None:
         dimension = features.shape[1]
-        space = Space(states=1, actions=ACTIONS, horizon=1)
+        space = Space(states=1, actions=actions, horizon=1)
         rewards = oracles.LinearRewards(
-            states=1, actions=ACTIONS, dimension=dimension, horizon=1, feature_norm=math.sqrt(dimension)
+            states=1, actions=actions, dimension=dimension, horizon=1, feature_norm=math.sqrt(dimension)
         )
-        self._agent = make(space, rewards, oracles.KnownDynamics(np.ones((1, ACTIONS, 1)), horizon=1))
+        self._agent = make(space, rewards, oracles.KnownDynamics(np.ones((1, actions, 1)), horizon=1))
         self._features = features
 
     def probabilities(self, example: int) -> FloatArray:
@@ -92,48 +93,68 @@ def play(learner: Learner, order: NDArray[np.int64], labels: NDArray[np.int64], 
 
 
 def digits(*, quick: bool) -> Report:
+    """Measure on the handwritten digits."""
+    return classification("digits", quick=quick)
+
+
+def classification(name: str, *, quick: bool) -> Report:
     """Measure mean rewards, and times per example: medians of streams that are played in turns, on one core."""
     shuffles = 2 if quick else 10
-    images, labels = load_digits(return_X_y=True)
-    pixels = images / 16.0
-    features, texts = np.concatenate([pixels, np.ones((len(pixels), 1))], axis=1), written(pixels)
-    makers: dict[str, Callable[[], Learner]] = {
-        DEFAULT: lambda: Ours(OMG, features),
-        "OMG, γ = 100·√t": lambda: Ours(functools.partial(OMG, gamma=ROOT), features),
-        "SquareCB, γ = 100·√t": lambda: Ours(functools.partial(SquareCB, gamma=ROOT), features),
-        "posterior sampling": lambda: Ours(PosteriorSampling, features),
-        "greedy": lambda: Ours(Greedy, features),
+    scaled, labels = _examples(name)
+    features, texts = np.concatenate([scaled, np.ones((len(scaled), 1))], axis=1), written(scaled)
+    actions = int(labels.max()) + 1
+    ours: dict[str, Callable[..., Agent]] = {
+        DEFAULT: OMG,
+        "OMG, γ = 100·√t": functools.partial(OMG, gamma=ROOT),
+        "SquareCB, γ = 100·√t": functools.partial(SquareCB, gamma=ROOT),
+        "posterior sampling": PosteriorSampling,
+        "greedy": Greedy,
     }
-    peers = {}
+    makers: dict[str, Callable[[], Learner]] = {
+        each: functools.partial(Ours, make, features, actions) for each, make in ours.items()
+    }
     if available():
-        makers[PEER] = functools.partial(SquareCBPeer, texts, ACTIONS, Settings())
-        peers = {str(settings): settings for settings in grid()}
+        makers[PEER] = functools.partial(Peer, texts, actions, Settings())
 
     def stream(make: Callable[[], Learner], seed: int) -> Score:
         generator = np.random.default_rng(seed)
-        order = generator.permutation(len(labels))
+        order = np.concatenate([generator.permutation(len(labels)) for _ in range(SETS[name])])
         return play(make(), order, labels, generator.random(len(order)))
 
     with threadpool_limits(1):
         stream(makers[DEFAULT], 0)  # compiles
-        scores: dict[str, list[Score]] = {name: [] for name in makers}
+        scores: dict[str, list[Score]] = {each: [] for each in makers}
         for seed in range(shuffles):
-            for name, make in makers.items():
-                scores[name].append(stream(make, seed))
+            for each, make in makers.items():
+                scores[each].append(stream(make, seed))
         tuning = {
-            name: [stream(functools.partial(SquareCBPeer, texts, ACTIONS, settings), seed) for seed in range(shuffles)]
-            for name, settings in peers.items()
+            method: {
+                str(settings): [stream(functools.partial(Peer, texts, actions, settings), s) for s in range(shuffles)]
+                for settings in grid(method)
+            }
+            for method in (METHODS if available() else ())
         }
-    best = max(tuning, key=lambda name: _reward(tuning[name]), default=None)
-    if best is not None:
-        scores[f"{TUNED}: {best}"] = tuning[best]
-    rows = [Row(f"{name}: reward", _reward(found)) for name, found in scores.items()]
-    rows += [Row(f"{name}: an example", 1e6 * _seconds(found), "µs") for name, found in scores.items()]
-    if best is not None:
-        ours, theirs = scores[DEFAULT], scores[PEER]
-        rows.append(Row(f"reward, OMG - {TUNED}", _reward(ours) - _reward(tuning[best]), at_least=0.0))
-        rows.append(Row("time, OMG / Vowpal Wabbit", _seconds(ours) / _seconds(theirs), at_most=10.0))
-    return Report(title=f"Digits, {shuffles} orders", rows=rows, details={"scores": scores, "tuning": tuning})
+    rows = [Row(f"{each}: reward", _reward(found)) for each, found in scores.items()]
+    best = 0.0
+    for method, found in tuning.items():
+        chosen = max(found, key=lambda settings: _reward(found[settings]))
+        best = max(best, _reward(found[chosen]))
+        rows.append(Row(f"Vowpal Wabbit, {method}, best of {len(found)} ({chosen}): reward", _reward(found[chosen])))
+    rows += [Row(f"{each}: an example", 1e6 * _seconds(found), "µs") for each, found in scores.items()]
+    if tuning:
+        rows.append(Row("reward, OMG - the best of Vowpal Wabbit's", _reward(scores[DEFAULT]) - best, at_least=0.0))
+        ratio = _seconds(scores[DEFAULT]) / _seconds(scores[PEER])
+        rows.append(Row("time, OMG / Vowpal Wabbit", ratio, at_most=10.0))
+    title = f"{name}, {shuffles} orders" + ("" if available() else "; Vowpal Wabbit is not installed")
+    return Report(title=title, rows=rows, details={"scores": scores, "tuning": tuning})
+
+
+def _examples(name: str) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Return features in [0, 1], pixels all scaled alike and others each by itself, and classes."""
+    raw, labels = getattr(datasets, f"load_{name}")(return_X_y=True)
+    axis = None if name == "digits" else 0
+    low, high = raw.min(axis=axis), raw.max(axis=axis)
+    return (raw - low) / (high - low), labels
 
 
 def _reward(scores: list[Score]) -> float:
@@ -145,11 +166,15 @@ def _seconds(scores: list[Score]) -> float:
 
 
 def main() -> None:
-    """Show the table."""
+    """Show the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.digits", description=__doc__)
+    parser.add_argument("sets", nargs="*", metavar="SET", help=f"any of {', '.join(SETS)}; all if none is given")
     parser.add_argument("--quick", action="store_true", help="two orders instead of ten")
-    report = digits(quick=parser.parse_args().quick)
-    show(report)
+    asked = parser.parse_args()
+    if unknown := set(asked.sets) - set(SETS):
+        parser.error(f"no such set: {', '.join(sorted(unknown))}; there are {', '.join(SETS)}")
+    for name in asked.sets or SETS:
+        show(classification(name, quick=asked.quick))
     if not available():
         print("Vowpal Wabbit is not installed (pip install vowpalwabbit): there is nothing to compare with.")
 

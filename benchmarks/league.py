@@ -59,6 +59,10 @@ def _has_few_contexts(world: World) -> bool:
     return len(world.contexts) <= 30
 
 
+def _has_few_vectors(world: World) -> bool:
+    return _has_vectors(world) and len(world.contexts) <= 200
+
+
 ROOTS = (10.0, 30.0, 100.0, 300.0, 1000.0)
 BONUSES = (0.003, 0.01, 0.03, 0.1, 0.3)
 SMALL_BONUSES = (0.001, 0.003, 0.01, 0.03, 0.1)
@@ -76,9 +80,12 @@ BOTH: dict[str, Entry] = {
     "UCBVI, blind": Entry("ucbvi", lambda c: {"cover": "blind", "scale": c}, BONUSES),
     "UCBVI per context": Entry("ucbvi", lambda c: {"cover": "per_context", "scale": c}, BONUSES),
     "UCBVI per ball": Entry(
-        "ucbvi", lambda c: {"cover": "per_ball", "radius": c, "scale": 0.03}, (0.1, 0.2, 0.4, 0.8, 1.6), _has_vectors
+        "ucbvi",
+        lambda c: {"cover": "per_ball", "radius": c, "scale": 0.03},
+        (0.1, 0.2, 0.4, 0.8, 1.6),
+        _has_few_vectors,
     ),
-    "UCBVI by clusters": Entry("ucbvi", lambda c: {"cover": "clusters", "scale": c}, BONUSES, _has_vectors),
+    "UCBVI by clusters": Entry("ucbvi", lambda c: {"cover": "clusters", "scale": c}, BONUSES, _has_few_vectors),
     "posterior sampling": Entry("posterior_sampling"),
     "greedy": Entry("greedy"),
     "ε-greedy": Entry("epsilon_greedy", lambda c: {"epsilon": {"scale": c, "exponent": -1.0 / 3.0}}, SHARES),

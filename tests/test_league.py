@@ -1,0 +1,117 @@
+"""The leagues of the benchmarks: cells that can be built, constants by geometric means, and ratios."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.cells import LEAGUES, SLOW
+from benchmarks.grid import grid
+from benchmarks.league import ENTRIES, WIDE, Entry, players, tuned
+from benchmarks.standings import at_the_end, mean_regrets, over_posterior_sampling, ratios_to_the_best, standings
+from omg_cmdp.studies.oracles import oracle_names
+from omg_cmdp.studies.results import Results
+
+leagues = pytest.mark.parametrize("league", LEAGUES)
+
+
+def runs(regrets):
+    """Return the rows of runs from {(world, adversary, agent): regrets of the seeds}."""
+    return pd.DataFrame(
+        [
+            {"world": w, "adversary": a, "agent": name, "seed": seed, "regret": regret, "constant": ""}
+            for (w, a, name), values in regrets.items()
+            for seed, regret in enumerate(values)
+        ]
+    )
+
+
+PLAYED = runs(
+    {
+        ("river", "iid", "OMG"): [3.0, 5.0],
+        ("river", "iid", "posterior sampling"): [9.0, 9.0],
+        ("river", "adaptive", "OMG"): [0.0, 0.0],
+        ("river", "adaptive", "posterior sampling"): [7.0, 7.0],
+        ("sea", "adaptive of 3", "OMG"): [15.0, 15.0],
+        ("sea", "adaptive of 3", "posterior sampling"): [7.0, 7.0],
+        ("sea", "adaptive of 3", "some"): [1.0, 1.0],
+    }
+)
+
+
+@leagues
+def test_every_cell_is_a_valid_part_of_a_study(league):
+    content = LEAGUES[league].content(0.5)
+    plan = grid(content, {"greedy": {}}, seeds=[0], episodes=content["episodes"])
+    assert {world.name for world in plan.worlds} == LEAGUES[league].cells.keys() - set(LEAGUES[league].missing())
+    for cell in LEAGUES[league].cells.values():
+        assert set(cell.adversaries) <= LEAGUES[league].adversaries.keys()
+        assert set(cell.without) <= set(SLOW) <= ENTRIES["learned"].keys()
+        oracle_names(cell.world.get("oracles", "finite"))
+    assert set(LEAGUES[league].tuning_adversaries) <= LEAGUES[league].adversaries.keys()
+
+
+def test_a_share_of_the_league_is_a_share_of_every_run():
+    whole, half = (LEAGUES["learned"].content(share) for share in (1.0, 0.5))
+    for name, world in whole["worlds"].items():
+        assert half["worlds"][name] == {**world, "episodes": round(0.5 * world["episodes"])}
+
+
+@leagues
+def test_every_agent_is_a_valid_part_of_a_study_with_each_of_its_constants(league):
+    agents = {
+        f"{name} {constant:g}": {"kind": entry.kind, **entry.options(constant)}
+        for name, entry in ENTRIES[league].items()
+        for constant in (*entry.constants, 1.0)
+    }
+    grid(LEAGUES[league].content(), agents, seeds=[0], episodes=10)
+    tuned_entries = {name for name, entry in ENTRIES["finite"].items() if entry.constants}
+    assert set(WIDE) <= tuned_entries  # and what is tuned in one league is tuned in the other
+    assert tuned_entries & ENTRIES["learned"].keys() == {
+        n for n, entry in ENTRIES["learned"].items() if entry.constants
+    }
+
+
+def test_bandits_play_only_where_episodes_have_one_step():
+    content = LEAGUES["finite"].content()
+    plan = grid(content, {"SquareCB 10": {"kind": "square_cb"}, "greedy": {}}, seeds=[0, 50], episodes=10)
+    played = list(filter(players("finite", 0, ("iid",)), plan.tasks()))
+    assert {task.world.name for task in played if task.agent.name == "SquareCB 10"} == {"bandit"}
+    assert {task.world.name for task in played if task.agent.name == "greedy"} == content["worlds"].keys()
+    assert {(task.adversary.name, task.seed) for task in played} == {("iid", 0)}  # of 10 seeds the 51st is too many
+
+
+def test_the_constant_is_the_best_in_the_geometric_mean():
+    values = {"a 1": [0.0, 99.0], "a 2": [9.0, 9.0], "a 3": [0.0, 98.0]}
+    played = runs({("w", "iid", name): regrets for name, regrets in values.items()})
+    results = Results(directory=Path(), configuration={}, provenance={}, runs=played, failed=played[:0])
+    entries = {"a": Entry("omg", constants=(1.0, 2.0, 3.0)), "b": Entry("greedy")}
+    assert tuned(results, entries) == {"a": 3.0, "b": None}  # √(1·99) < 10, though its mean is larger
+
+
+def test_ratios_have_the_best_of_the_cell_as_one():
+    regret = mean_regrets(PLAYED)
+    ratio = ratios_to_the_best(regret)
+    np.testing.assert_allclose(ratio.min(axis=1), 1.0)
+    assert ratio.loc[("river", "iid"), "posterior sampling"] == pytest.approx(10.0 / 5.0)
+    table = standings(PLAYED)
+    assert table.index[0] == "some"
+    assert (table.loc["OMG", "worst ratio"], table.loc["OMG", "where"]) == (8.0, "sea, adaptive of 3")
+    assert table["scenarios"].to_dict() == {"OMG": 3, "posterior sampling": 3, "some": 1}
+
+
+def test_ratios_to_posterior_sampling_by_adversary():
+    table = over_posterior_sampling(mean_regrets(PLAYED))
+    assert set(table.loc["posterior sampling", ["geometric mean", "worst", "iid", "adaptive"]]) == {1.0}
+    # 5/10 under i.i.d. contexts; 1/8 and 16/8 under adaptive ones, whichever of the two it is called
+    assert table.loc["OMG", ["iid", "adaptive", "worst"]].tolist() == [0.5, 0.5, 2.0]
+    assert table.loc["OMG", "where"] == "sea, adaptive of 3"
+    assert table.loc["OMG", "geometric mean"] == 0.5
+
+
+def test_ends_of_grids_are_named():
+    grids = {"a": (1.0, 2.0, 3.0), "b": (1.0, 2.0)}
+    assert at_the_end(grids, {"a": 2.0, "b": 2.0}) == "b (largest, 2)"
+    assert at_the_end(grids, {"a": 2.0, "b": 1.0}) == "b (smallest, 1)"
+    assert at_the_end({"a": grids["a"]}, {"a": 2.0}) == "none"
