@@ -1,0 +1,175 @@
+"""The compiled loops of the exploration rules against plain numpy, and what must be true of gains."""
+
+import numpy as np
+import pytest
+
+from omg_cmdp import TabularMDP, occupancy_measure, optimal_policy, policy_value
+from omg_cmdp.agents.kernels import weights as compiled
+from omg_cmdp.mdp.bellman import value_bounds
+from tests.random_mdps import by_step, random_mask, random_mdps, random_policy, with_tables
+from tests.theory.draws import clipped_optimum, gain, seen_by
+
+STEPS = [(False, False), (True, False), (False, True), (True, True)]
+each_kind_of_steps = pytest.mark.parametrize("by_steps", STEPS, ids=["stationary", "rewards", "kernels", "both"])
+
+
+def gains_of(model, paid, moves, bounds):
+    """Return what the compiled loop adds for drawn rewards (K, steps, S, A) and kernels (K, steps, S, A, S)."""
+    gains = np.zeros((model.horizon, model.states, model.actions))
+    compiled.add_gains(*model.raw, paid, moves, *bounds, gains)
+    return gains
+
+
+def models_of(model, paid, moves):
+    """Return the drawn tables as MDPs with the start and mask of `model`."""
+    shape = model.horizon, model.states, model.actions
+    return [
+        with_tables(
+            model,
+            rewards=np.broadcast_to(rewards, shape),
+            transitions=np.broadcast_to(kernel, (*shape, model.states)),
+        )
+        for rewards, kernel in zip(paid, moves, strict=True)
+    ]
+
+
+def random_tables(rng, model, count, by_steps):
+    """Return drawn rewards (K, steps, S, A) and kernels (K, steps, S, A, S); no two numbers are equal."""
+    rewards, kernels = ((model.horizon if steps else 1, model.states, model.actions) for steps in by_steps)
+    return rng.random((count, *rewards)), rng.dirichlet(np.ones(model.states), (count, *kernels))
+
+
+def random_returns(rng, model):
+    """Return what an episode earns: anything, or one number more or less, or nearly nothing."""
+    least, most = sorted(rng.uniform(0.0, model.horizon, size=2))
+    return [(0.0, float(model.horizon)), (least, most), (0.0, 0.1 * most)][rng.integers(3)]
+
+
+def problems(rng, count, by_steps):
+    """Yield a model, drawn tables and what an episode can earn."""
+    for model in random_mdps(rng, count):
+        yield model, *random_tables(rng, model, int(rng.integers(1, 9)), by_steps), random_returns(rng, model)
+
+
+@each_kind_of_steps
+def test_gains_are_those_of_the_formula(by_steps, rng):
+    for model, paid, moves, (least, most) in problems(rng, 25, by_steps):
+        gains = gains_of(model, paid, moves, value_bounds(model.horizon, (least, most)))
+        expected = gain(seen_by(model, models_of(model, paid, moves), least, most))
+        np.testing.assert_allclose(gains, expected, rtol=1e-9, atol=1e-13)
+
+
+def test_gains_are_means_over_the_draws(rng):
+    """v of all draws is the mean of each one's v; their order does not matter, nor does each coming twice."""
+    for model, paid, moves, returns in problems(rng, 10, (True, True)):
+        bounds = value_bounds(model.horizon, returns)
+        gains = gains_of(model, paid, moves, bounds)
+        single = [gains_of(model, paid[[k]], moves[[k]], bounds) for k in range(len(paid))]
+        np.testing.assert_allclose(gains, np.mean(single, axis=0), rtol=1e-12, atol=1e-15)
+        twice = np.concatenate([paid, paid[::-1]]), np.concatenate([moves, moves[::-1]])
+        np.testing.assert_allclose(gains, gains_of(model, *twice, bounds), rtol=1e-12, atol=1e-15)
+
+
+@each_kind_of_steps
+def test_errors_on_the_way_add_up_to_what_the_mean_model_misses(by_steps, rng):
+    """Σ q_k·e_k = V_k(start) - V̂^{π_k}, q_k the occupancy measure of π_k in the mean model."""
+    for model, paid, moves, (least, most) in problems(rng, 15, by_steps):
+        bounds, shape = value_bounds(model.horizon, (least, most)), (model.horizon, model.states)
+        chosen, values = np.empty(shape, np.int64), np.empty((model.horizon + 1, model.states))
+        visits, errors = np.empty_like(values), np.empty(shape)
+        for rewards, kernel, drawn in zip(paid, moves, models_of(model, paid, moves), strict=True):
+            compiled.best_plan(kernel, rewards, model.admissible, *bounds, chosen, values)
+            total = compiled.followed(*model.raw[:3], chosen, values, visits, errors)
+            policy, expected = clipped_optimum(drawn, least, most)
+            np.testing.assert_array_equal(np.eye(model.actions)[chosen], policy)
+            np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-14)
+            np.testing.assert_allclose(visits[:-1], occupancy_measure(model, policy).sum(axis=2), atol=1e-13)
+            assert total == pytest.approx(values[0] @ model.start - policy_value(model, policy), abs=1e-11)
+            assert (visits[:-1] * errors).sum() == pytest.approx(total, abs=1e-11)
+
+
+def test_the_best_plan_is_optimal(rng):
+    """If nothing is clipped."""
+    for mdp in random_mdps(rng, 20, kernel="dense", rewards="uniform"):
+        kernel, rewards, start, admissible = mdp.raw
+        chosen, values = np.empty((mdp.horizon, mdp.states), np.int64), np.empty((mdp.horizon + 1, mdp.states))
+        compiled.best_plan(kernel, rewards, admissible, *value_bounds(mdp.horizon), chosen, values)
+        assert start @ values[0] == pytest.approx(optimal_policy(mdp)[1], rel=1e-12)
+        assert mdp.admissible[np.arange(mdp.states), chosen].all()
+
+
+def test_no_gain_where_all_draws_agree_with_the_mean_model(rng):
+    for model in random_mdps(rng, 30):
+        paid, moves = (np.repeat(table[None], 3, axis=0) for table in model.raw[1::-1])
+        assert gains_of(model, paid, moves, value_bounds(model.horizon)).max() < 1e-25
+
+
+def test_no_gain_from_models_that_promise_less(rng):
+    """f_k <= f̂ with the same kernel: no optimum is underrated."""
+    for model in random_mdps(rng, 20):
+        kernel, rewards = model.raw[:2]
+        paid = rewards * rng.random((4, *rewards.shape))
+        assert gains_of(model, paid, np.repeat(kernel[None], 4, axis=0), value_bounds(model.horizon)).max() < 1e-25
+
+
+@each_kind_of_steps
+def test_gains_are_never_above_squared_errors(by_steps, rng):
+    """v <= E[q_k·e_k²], tuple by tuple, and nothing where an action is inadmissible."""
+    for model, paid, moves, (least, most) in problems(rng, 25, by_steps):
+        draws = seen_by(model, models_of(model, paid, moves), least, most)
+        squares = (draws.occupancies * draws.errors**2).mean(axis=0)
+        gains = gains_of(model, paid, moves, value_bounds(model.horizon, (least, most)))
+        assert (gains >= 0.0).all()
+        assert (gains <= squares * (1.0 + 1e-9) + 1e-15).all()
+        assert (gains[:, ~model.admissible] == 0.0).all()
+
+
+def test_permuting_states_or_actions_permutes_gains(rng):
+    for model, paid, moves, returns in problems(rng, 20, (True, True)):
+        bounds = value_bounds(model.horizon, returns)
+        gains = gains_of(model, paid, moves, bounds)
+        s, a = rng.permutation(model.states), rng.permutation(model.actions)
+        kernel, rewards = by_step(model)
+        place = np.ix_(range(model.horizon), s, a)
+        turned = TabularMDP(
+            transitions=kernel[place][..., s],
+            rewards=rewards[place],
+            horizon=model.horizon,
+            start=model.start[s],
+            admissible=model.admissible[np.ix_(s, a)],
+        )
+        drawn = [np.ascontiguousarray(table) for table in (paid[:, *place], moves[:, *place][..., s])]
+        np.testing.assert_allclose(gains_of(turned, *drawn, bounds), gains[place], rtol=1e-9, atol=1e-14)
+
+
+def test_what_no_draw_would_visit_has_no_gain(rng):
+    for model in random_mdps(rng, 20, states=4, actions=3):
+        paid, moves = random_tables(rng, model, 6, (True, True))
+        draws = seen_by(model, models_of(model, paid, moves))
+        gains = gains_of(model, paid, moves, value_bounds(model.horizon))
+        assert (gains[(draws.occupancies == 0.0).all(axis=0)] == 0.0).all()
+        assert gains.max() > 0.0
+
+
+@each_kind_of_steps
+def test_errors_of_a_backup(by_steps, rng):
+    """scale·(u_f + range_h²·u_P)."""
+    for mdp in random_mdps(rng, 10):
+        shape = (mdp.horizon, mdp.states, mdp.actions)
+        ofs = [rng.random((mdp.horizon if by_step else 1, *shape[1:])) for by_step in by_steps]
+        errors, ranges = np.empty(shape), rng.random(mdp.horizon)
+        compiled.backup_errors(ranges, *ofs, 0.3, errors)
+        np.testing.assert_allclose(errors, 0.3 * (ofs[0] + ranges[:, None, None] ** 2 * ofs[1]), rtol=1e-13)
+
+
+def test_weights_of_a_plan(rng):
+    """γ·(½·√(q·u) + floor), of mean 1; a tenth of what they would be at q = 1/(SA) is known before the plan."""
+    for mdp in random_mdps(rng, 10, masked=True):
+        u = 10.0 ** rng.uniform(-12, 1, size=(mdp.horizon, mdp.states, mdp.actions))
+        u[:, ~random_mask(rng, mdp.states, mdp.actions)] = 0.0
+        weights, occupancy = np.empty(u.shape), occupancy_measure(mdp, random_policy(rng, mdp))
+        gamma = compiled.own_weights(occupancy, u, 0.02, weights)
+        np.testing.assert_allclose(weights / gamma, 0.5 * np.sqrt(occupancy * u) + 0.02, rtol=1e-13)
+        assert weights.mean() == pytest.approx(1.0, rel=1e-13)
+        even = np.full(u.shape, 1.0 / (mdp.states * mdp.actions))
+        assert compiled.likely_weight(u, 0.02) == pytest.approx(0.1 / compiled.own_weights(even, u, 0.02, weights))
