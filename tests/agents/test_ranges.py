@@ -163,8 +163,9 @@ def test_posterior_sampling_plays_the_clipped_optimum_of_its_draw():
     for seed in range(20):
         agent = counting(PosteriorSampling, seed=seed, return_range=(0.0, 1.0))
         generator = np.random.default_rng((seed, 0))
-        rewards = agent.reward_oracle.sample(0, generator)
-        drawn = agent.space.mdp(transitions=agent.dynamics_oracle.sample(0, generator), rewards=rewards)
+        (rewards,) = agent.reward_oracle.draws(0, 1, generator)
+        (transitions,) = agent.dynamics_oracle.draws(0, 1, generator)
+        drawn = agent.space.mdp(transitions=transitions, rewards=rewards)
         clipped, _ = best_response(drawn, drawn.raw[1], bounds=value_bounds(4, (0.0, 1.0)))
         np.testing.assert_array_equal(agent.policy(0), clipped)
         changed += not np.array_equal(clipped, omg.optimal_policy(drawn)[0])

@@ -54,8 +54,10 @@ class GainWeighted(ExplorationRule):
         """Return v (H, S, A)."""
         model, context = situation.model, situation.context
         generator = np.random.default_rng((self.seed, situation.episode))
-        rewards = situation.reward_oracle.draws(context, self.draws, generator)
-        transitions = situation.dynamics_oracle.draws(context, self.draws, generator)
+        rewards, transitions = (
+            np.ascontiguousarray(oracle.draws(context, self.draws, generator), dtype=np.float64)
+            for oracle in (situation.reward_oracle, situation.dynamics_oracle)
+        )
         steps = (self.draws, -1, model.states, model.actions)
         gains = np.zeros((model.horizon, *steps[2:]))
         kernels.add_gains(

@@ -10,7 +10,8 @@ Transitions  Who works at a desk stays at the hub. The door leads to a state of 
 Rewards      The good desk pays .7, the other one .55, the door and the room nothing; Bernoulli.
 Class        16 hypotheses on the good desks, half of them for each desk up to rounding, and 16 on the moves in the
              room; one of each is true.
-Dial         towards desks that pay uniformly drawn means in [.55, .7], and moves in the room that depend on the context.
+Dial         towards desks that pay uniformly drawn means in [.55, .7], and moves in the room that depend on the
+             context.
 
 The best policy works at the good desk and never sees the room: V* = .7·H. Of the 3·(n + 1) pairs of a context two
 decide. The 3n rows of the room are what is hardest to learn, and worth nothing; who is told the rewards need not

@@ -43,24 +43,25 @@ def test_counted_rewards_are_compared_as_beta_variables():
     assert agree(frequency(BANDIT, rewards, STILL, "c"), expected)
 
 
+def linear_posterior(z, ridge, examples, outcomes):
+    """Return mean and variance of θ·z: C = (4λI + Σzzᵀ/σ²)⁻¹, mean C·Σ(r - ½)z/σ², σ² = (¼ + residuals)/(1 + n)."""
+    eye, gram, moment = np.eye(len(z)), examples.T @ examples, examples.T @ (outcomes - 0.5)
+    fitted = np.linalg.solve(ridge * eye + gram, moment)
+    residuals = ((outcomes - 0.5) ** 2).sum() - fitted @ (ridge * eye + gram) @ fitted
+    noise = (0.25 + residuals) / (1.0 + len(outcomes))
+    covariance = np.linalg.inv(4.0 * ridge * eye + gram / noise)
+    return z @ covariance @ moment / noise, z @ covariance @ z
+
+
 def test_linear_rewards_are_compared_as_normal_variables():
-    """θ(a)·z ~ N(zᵀA⁻¹b, noise·zᵀA⁻¹z); a large ridge keeps both away from 0 and 1."""
-    rewards = oracles.LinearRewards(states=1, actions=2, dimension=2, horizon=1, ridge=30.0)
-    for context, action, reward in (([1.0, 0.0], 0, 0.7), ([0.6, 0.8], 0, 0.6), ([0.0, 1.0], 1, 0.8)):
-        for _ in range(10):
-            rewards.update(np.array(context), [0], [action], [reward])
-    z = np.array([0.8, 0.6])
-    first = 30.0 * np.eye(2) + 10.0 * (np.outer([1.0, 0.0], [1.0, 0.0]) + np.outer([0.6, 0.8], [0.6, 0.8]))
-    second = 30.0 * np.eye(2) + 10.0 * np.outer([0.0, 1.0], [0.0, 1.0])
-    means = [
-        z @ np.linalg.solve(first, 10.0 * (0.2 * np.array([1.0, 0.0]) + 0.1 * np.array([0.6, 0.8]))),
-        z @ np.linalg.solve(second, 10.0 * 0.3 * np.array([0.0, 1.0])),
-    ]
-    theta = np.linalg.solve(first, 10.0 * (0.2 * np.array([1.0, 0.0]) + 0.1 * np.array([0.6, 0.8])))
-    residuals = 10.0 * (0.04 + 0.01) - theta @ first @ theta + 10.0 * 0.09 - (10.0 * 0.3) ** 2 / 40.0
-    noise = (0.25 + residuals) / 31.0
-    variance = noise * (z @ np.linalg.solve(first, z) + z @ np.linalg.solve(second, z))
-    expected = stats.norm.cdf((means[0] - means[1]) / math.sqrt(variance))
+    """Each arm has a posterior of its own; a large ridge keeps both away from 0 and 1."""
+    rewards, z = oracles.LinearRewards(states=1, actions=2, dimension=2, horizon=1, ridge=30.0), np.array([0.8, 0.6])
+    seen = [([1.0, 0.0], 0, 0.7), ([0.6, 0.8], 0, 0.6), ([0.0, 1.0], 1, 0.8)] * 10
+    for context, action, reward in seen:
+        rewards.update(np.array(context), [0], [action], [reward])
+    arms = [zip(*[(c, r) for c, action, r in seen if action == arm], strict=True) for arm in (0, 1)]
+    (first, second), variances = zip(*(linear_posterior(z, 30.0, *map(np.array, arm)) for arm in arms), strict=True)
+    expected = stats.norm.cdf((first - second) / math.sqrt(sum(variances)))
     assert 0.1 < expected < 0.9
     assert agree(frequency(BANDIT, rewards, STILL, z), expected)
 
