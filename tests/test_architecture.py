@@ -36,6 +36,8 @@ INNER_ROOMS = {
     "agents": ("baselines", "rivals"),
     "environments": ("worlds", "data", "gymnasium"),
 }
+# Rooms that the outer one calls, and what of it they may import besides themselves.
+CALLED_ROOMS = {"agents.exploration": ("agents.kernels",)}
 MOST_MODULES = 15
 MOST_ANCESTORS = 3
 
@@ -156,6 +158,15 @@ def test_a_room_stands_below_the_rooms_inside_it(room):
         if path.name != "__init__.py":
             names = list(imported(path.read_text(), name_of(path), False))
             assert [name for name in names if name.startswith(inside)] == [], path
+
+
+@pytest.mark.parametrize("room", CALLED_ROOMS)
+def test_a_room_that_is_called_knows_nothing_of_its_callers(room):
+    outer = f"omg_cmdp.{room.split('.')[0]}."
+    allowed = tuple(f"omg_cmdp.{name}." for name in (room, *CALLED_ROOMS[room]))
+    for path in (PACKAGE / Path(*room.split("."))).glob("*.py"):
+        names = [f"{name}." for name in imported(path.read_text(), name_of(path), path.name == "__init__.py")]
+        assert [name for name in names if name.startswith(outer) and not name.startswith(allowed)] == [], path
 
 
 def test_no_room_is_crowded():
