@@ -11,6 +11,7 @@ from omg_cmdp.adversaries import Sequence
 from omg_cmdp.agents import Greedy, PosteriorSampling
 from omg_cmdp.environments import ContextualMDP
 from tests.agents.catalogue import build
+from tests.oracles.test_linear import dense_posterior
 
 SEEDS = 3000
 
@@ -44,22 +45,18 @@ def test_counted_rewards_are_compared_as_beta_variables():
 
 
 def test_linear_rewards_are_compared_as_normal_variables():
-    """θ(a)·z ~ N(zᵀA⁻¹b, noise·zᵀA⁻¹z); a large ridge keeps both away from 0 and 1."""
+    """θ(a)·z ~ N(mᵀz, zᵀCz) for each action; a large ridge keeps both away from 0 and 1."""
     rewards = oracles.LinearRewards(states=1, actions=2, dimension=2, horizon=1, ridge=30.0)
+    taught = {0: ([], []), 1: ([], [])}
     for context, action, reward in (([1.0, 0.0], 0, 0.7), ([0.6, 0.8], 0, 0.6), ([0.0, 1.0], 1, 0.8)):
         for _ in range(10):
             rewards.update(np.array(context), [0], [action], [reward])
+            taught[action][0].append(context)
+            taught[action][1].append(reward - 0.5)
     z = np.array([0.8, 0.6])
-    first = 30.0 * np.eye(2) + 10.0 * (np.outer([1.0, 0.0], [1.0, 0.0]) + np.outer([0.6, 0.8], [0.6, 0.8]))
-    second = 30.0 * np.eye(2) + 10.0 * np.outer([0.0, 1.0], [0.0, 1.0])
-    means = [
-        z @ np.linalg.solve(first, 10.0 * (0.2 * np.array([1.0, 0.0]) + 0.1 * np.array([0.6, 0.8]))),
-        z @ np.linalg.solve(second, 10.0 * 0.3 * np.array([0.0, 1.0])),
-    ]
-    theta = np.linalg.solve(first, 10.0 * (0.2 * np.array([1.0, 0.0]) + 0.1 * np.array([0.6, 0.8])))
-    residuals = 10.0 * (0.04 + 0.01) - theta @ first @ theta + 10.0 * 0.09 - (10.0 * 0.3) ** 2 / 40.0
-    noise = (0.25 + residuals) / 31.0
-    variance = noise * (z @ np.linalg.solve(first, z) + z @ np.linalg.solve(second, z))
+    posteriors = [dense_posterior(np.array(rows), np.array(targets), 30.0) for rows, targets in taught.values()]
+    means = [z @ mean for mean, _ in posteriors]
+    variance = sum(z @ covariance @ z for _, covariance in posteriors)
     expected = stats.norm.cdf((means[0] - means[1]) / math.sqrt(variance))
     assert 0.1 < expected < 0.9
     assert agree(frequency(BANDIT, rewards, STILL, z), expected)
