@@ -42,7 +42,7 @@ class World(ContextualMDP):
     """The index of the true transition function."""
 
     support: BoolArray | None = None
-    """Which next states can follow a pair at all, (S, A, S), in every context, for oracles that may be told; None: any."""
+    """Which next states can follow a pair, (S, A, S), whatever the context, for oracles that may know; None: any."""
 
     return_range: tuple[float, float] | None = None
     """What an episode can earn in all, (low, high), whatever is done and drawn; None: anything in [0, H]."""
