@@ -3,14 +3,15 @@
 States       0 the hub, where episodes start; 1..n the room, n = 10.
 Actions      3. At the hub 0 and 1 are desks, and 2 is the door to the room.
 Horizon      H = 6.
-Contexts     4 labels; each has a good desk.
+Contexts     4 labels; each has a good desk, and both desks are good in half of them.
 Transitions  Who works at a desk stays at the hub. The door leads to a state of the room, drawn uniformly. In the room
              every action leads to a random state of the room, or, with probability exit = .1, back to the hub; the
              rows are uniform on the simplex, and the same in all contexts.
 Rewards      The good desk pays .7, the other one .55, the door and the room nothing; Bernoulli.
 Class        16 hypotheses on the good desks, half of them for each desk up to rounding, and 16 on the moves in the
              room; one of each is true.
-Dial         towards desks that pay uniformly drawn means in [.55, .7], and moves in the room that depend on the context.
+Dial         towards desks that pay uniformly drawn means in [.55, .7], and moves in the room that depend on the
+             context.
 
 The best policy works at the good desk and never sees the room: V* = .7·H. Of the 3·(n + 1) pairs of a context two
 decide. The 3n rows of the room are what is hardest to learn, and worth nothing; who is told the rewards need not
@@ -34,7 +35,7 @@ DESKS, DOOR = slice(0, 2), 2
 
 @final
 class NoisyRoom(World):
-    """Two desks to choose from, and a door to a room of random moves that pays nothing.
+    """Two desks, and a door to a room of random moves that pays nothing; `good_desks` (C,) are the better ones.
 
     >>> room = NoisyRoom()
     >>> round(room.optimal_value(0), 9), room.space.states
@@ -64,6 +65,7 @@ class NoisyRoom(World):
         self.reward_index = int(for_rewards.integers(functions))
         self.transition_index = int(for_transitions.integers(kernels))
         good = shuffled(for_rewards, np.arange(functions) % 2, (count,))
+        good[self.reward_index] = self.good_desks = for_rewards.permutation(np.arange(count) % 2)
         self._desks = np.where(good[..., None] == np.arange(2), GOOD, OTHER)
         self._moves = for_transitions.dirichlet(np.ones(size), size=(kernels, size, 3))
         self._outside_desks = outside.uniform(OTHER, GOOD, size=(1, count, 2))
