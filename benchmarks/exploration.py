@@ -51,10 +51,10 @@ def summary(runs: pd.DataFrame) -> str:
 
 
 def over_greedy(runs: pd.DataFrame) -> str:
-    """Return OMG's regret over greedy's where greedy never finds out: the lock and the decoy, all adversaries."""
-    regret = runs.pivot_table(index="world", columns="agent", values="regret", sort=False)
-    ratio = regret["OMG"] / regret["greedy"]
-    return ", ".join(f"{world} {ratio[world]:.4f}" for world in HARD)
+    """Return OMG's regret over greedy's where greedy never finds out, under each adversary."""
+    regret = runs.pivot_table(index=["world", "adversary"], columns="agent", values="regret", sort=False)
+    ratio = (regret["OMG"] / regret["greedy"]).unstack("adversary")
+    return markdown(ratio.loc[list(HARD)].round(4).reset_index())
 
 
 def main() -> None:
@@ -63,7 +63,7 @@ def main() -> None:
     plan = grid(preset("exploration"), AGENTS, seeds=seeds(asked.seeds), episodes=asked.episodes)
     runs = finished(plan, "exploration", workers=asked.workers, run=not asked.summary).runs
     print(f"Mean regret of {runs['seed'].nunique()} seeds, T = {asked.episodes}\n\n{summary(runs)}")
-    print(f"\nOMG over greedy: {over_greedy(runs)}")
+    print(f"\nOMG over greedy:\n\n{over_greedy(runs)}")
 
 
 if __name__ == "__main__":

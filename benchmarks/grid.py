@@ -27,7 +27,7 @@ def parser(name: str, description: str | None, *, episodes: int | None = 3000) -
     """Return a parser of what all these commands take."""
     made = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=description)
     made.add_argument("--seeds", type=int, nargs="+", default=[10], metavar="N", help="N seeds, or FIRST END")
-    made.add_argument("--episodes", type=int, default=episodes)
+    made.add_argument("--episodes", type=int, default=episodes, help="of the longest runs; others in proportion")
     made.add_argument("--workers", type=int, default=2)
     made.add_argument("--summary", action="store_true", help="only print the tables, from finished runs")
     return made

@@ -202,7 +202,8 @@ def main() -> None:
     print(f"{name}: {len(to_play)} seeds; {played} runs, {minutes:.0f} minutes of one core\n")
     print(summary(table(final, constants)))
     grids = {each: entry.constants for each, entry in few.items() if entry.constants}
-    print(f"\nAt the end of their grid: {at_the_end(grids, constants)}.")
+    if not asked.quick:  # where grids have hardly more than their ends
+        print(f"\nAt the end of their grid: {at_the_end(grids, constants)}.")
 
 
 if __name__ == "__main__":

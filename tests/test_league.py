@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.cells import LEAGUES, SLOW
+from benchmarks.cells import LEAGUES
 from benchmarks.grid import grid
 from benchmarks.league import ENTRIES, WIDE, Entry, players, tuned
 from benchmarks.standings import at_the_end, mean_regrets, over_posterior_sampling, ratios_to_the_best, standings
@@ -47,7 +47,7 @@ def test_every_cell_is_a_valid_part_of_a_study(league):
     assert {world.name for world in plan.worlds} == LEAGUES[league].cells.keys() - set(LEAGUES[league].missing())
     for cell in LEAGUES[league].cells.values():
         assert set(cell.adversaries) <= LEAGUES[league].adversaries.keys()
-        assert set(cell.without) <= set(SLOW) <= ENTRIES["learned"].keys()
+        assert set(cell.without) <= ENTRIES["learned"].keys()
         oracle_names(cell.world.get("oracles", "finite"))
     assert set(LEAGUES[league].tuning_adversaries) <= LEAGUES[league].adversaries.keys()
 

@@ -42,9 +42,7 @@ class World(ContextualMDP):
     """The index of the true transition function."""
 
     support: BoolArray | None = None
-    """Which next states can follow a pair at all, (S, A, S), in every context and at every dial; None: any may.
-
-    For oracles of learned tables that may be told."""
+    """Which next states can follow a pair, (S, A, S), whatever the context, for oracles that may know; None: any."""
 
     return_range: tuple[float, float] | None = None
     """What an episode can earn in all, (low, high), whatever is done and drawn; None: anything in [0, H]."""
@@ -58,12 +56,9 @@ class World(ContextualMDP):
         self.misspecification = fraction("misspecification", misspecification)
 
     def features(self, context: Context) -> FloatArray:
-        """Return the features (d,) of `context` for parametric oracles: the numbers themselves; (1 if c) of a label.
-
-        The worlds whose tables are linear or softmax in a context are so in these.
-        """
-        numbers = context_numbers(context)
-        return np.eye(len(self.contexts))[self.contexts.index(context)] if numbers is None else numbers
+        """Return the features (d,) of `context` for parametric oracles: a vector itself, or a label's unit vector."""
+        numbers, count = context_numbers(context), len(self.contexts)
+        return np.eye(count)[label(context, count)] if numbers is None else numbers
 
     @abc.abstractmethod
     def reward_functions(self, context: Context) -> FloatArray:

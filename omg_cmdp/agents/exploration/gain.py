@@ -31,6 +31,10 @@ from omg_cmdp.validation import FloatArray, positive_integer, positive_number, s
 kernels = Lazy("omg_cmdp.agents.kernels.weights")
 
 
+LARGEST = 2**25
+"""The most numbers that drawn tables hold in all: 256 MiB. A large model gets fewer draws, but two at least."""
+
+
 @final
 class GainWeighted(ExplorationRule):
     """m = ½·√(q̂·v) + floor/√(n·t), q̂ the plan: explore where plausible models expect to gain.
@@ -54,11 +58,12 @@ class GainWeighted(ExplorationRule):
         """Return v (H, S, A)."""
         model, context = situation.model, situation.context
         generator = np.random.default_rng((self.seed, situation.episode))
+        count = min(self.draws, max(2, LARGEST // model.transitions.size))
         rewards, transitions = (
-            np.ascontiguousarray(oracle.draws(context, self.draws, generator), dtype=np.float64)
+            np.ascontiguousarray(oracle.draws(context, count, generator), dtype=np.float64)
             for oracle in (situation.reward_oracle, situation.dynamics_oracle)
         )
-        steps = (self.draws, -1, model.states, model.actions)
+        steps = (count, -1, model.states, model.actions)
         gains = np.zeros((model.horizon, *steps[2:]))
         kernels.add_gains(
             *model.raw,

@@ -3,7 +3,7 @@
 States       0 the hub, where episodes start; 1..n the room, n = 10.
 Actions      3. At the hub 0 and 1 are desks, and 2 is the door to the room.
 Horizon      H = 6.
-Contexts     4 labels; each has a good desk.
+Contexts     4 labels; each has a good desk, and both desks are good in half of them.
 Transitions  Who works at a desk stays at the hub. The door leads to a state of the room, drawn uniformly. In the room
              every action leads to a random state of the room, or, with probability exit = .1, back to the hub; the
              rows are uniform on the simplex, and the same in all contexts.
@@ -35,7 +35,7 @@ DESKS, DOOR = slice(0, 2), 2
 
 @final
 class NoisyRoom(World):
-    """Two desks to choose from, and a door to a room of random moves that pays nothing.
+    """Two desks, and a door to a room of random moves that pays nothing; `good_desks` (C,) are the better ones.
 
     >>> room = NoisyRoom()
     >>> round(room.optimal_value(0), 9), room.space.states
@@ -65,6 +65,7 @@ class NoisyRoom(World):
         self.reward_index = int(for_rewards.integers(functions))
         self.transition_index = int(for_transitions.integers(kernels))
         good = shuffled(for_rewards, np.arange(functions) % 2, (count,))
+        good[self.reward_index] = self.good_desks = for_rewards.permutation(np.arange(count) % 2)
         self._desks = np.where(good[..., None] == np.arange(2), GOOD, OTHER)
         self._moves = for_transitions.dirichlet(np.ones(size), size=(kernels, size, 3))
         self._outside_desks = outside.uniform(OTHER, GOOD, size=(1, count, 2))

@@ -11,6 +11,7 @@ from omg_cmdp.adversaries import Sequence
 from omg_cmdp.agents import Greedy, PosteriorSampling
 from omg_cmdp.environments import ContextualMDP
 from tests.agents.catalogue import build
+from tests.oracles.test_linear import dense_posterior
 
 SEEDS = 3000
 
@@ -43,25 +44,20 @@ def test_counted_rewards_are_compared_as_beta_variables():
     assert agree(frequency(BANDIT, rewards, STILL, "c"), expected)
 
 
-def linear_posterior(z, ridge, examples, outcomes):
-    """Return mean and variance of θ·z: C = (4λI + Σzzᵀ/σ²)⁻¹, mean C·Σ(r - ½)z/σ², σ² = (¼ + residuals)/(1 + n)."""
-    eye, gram, moment = np.eye(len(z)), examples.T @ examples, examples.T @ (outcomes - 0.5)
-    fitted = np.linalg.solve(ridge * eye + gram, moment)
-    residuals = ((outcomes - 0.5) ** 2).sum() - fitted @ (ridge * eye + gram) @ fitted
-    noise = (0.25 + residuals) / (1.0 + len(outcomes))
-    covariance = np.linalg.inv(4.0 * ridge * eye + gram / noise)
-    return z @ covariance @ moment / noise, z @ covariance @ z
-
-
 def test_linear_rewards_are_compared_as_normal_variables():
-    """Each arm has a posterior of its own; a large ridge keeps both away from 0 and 1."""
-    rewards, z = oracles.LinearRewards(states=1, actions=2, dimension=2, horizon=1, ridge=30.0), np.array([0.8, 0.6])
-    seen = [([1.0, 0.0], 0, 0.7), ([0.6, 0.8], 0, 0.6), ([0.0, 1.0], 1, 0.8)] * 10
-    for context, action, reward in seen:
-        rewards.update(np.array(context), [0], [action], [reward])
-    arms = [zip(*[(c, r) for c, action, r in seen if action == arm], strict=True) for arm in (0, 1)]
-    (first, second), variances = zip(*(linear_posterior(z, 30.0, *map(np.array, arm)) for arm in arms), strict=True)
-    expected = stats.norm.cdf((first - second) / math.sqrt(sum(variances)))
+    """θ(a)·z ~ N(mᵀz, zᵀCz) for each action; a large ridge keeps both away from 0 and 1."""
+    rewards = oracles.LinearRewards(states=1, actions=2, dimension=2, horizon=1, ridge=30.0)
+    taught = {0: ([], []), 1: ([], [])}
+    for context, action, reward in (([1.0, 0.0], 0, 0.7), ([0.6, 0.8], 0, 0.6), ([0.0, 1.0], 1, 0.8)):
+        for _ in range(10):
+            rewards.update(np.array(context), [0], [action], [reward])
+            taught[action][0].append(context)
+            taught[action][1].append(reward - 0.5)
+    z = np.array([0.8, 0.6])
+    posteriors = [dense_posterior(np.array(rows), np.array(targets), 30.0) for rows, targets in taught.values()]
+    means = [z @ mean for mean, _ in posteriors]
+    variance = sum(z @ covariance @ z for _, covariance in posteriors)
+    expected = stats.norm.cdf((means[0] - means[1]) / math.sqrt(variance))
     assert 0.1 < expected < 0.9
     assert agree(frequency(BANDIT, rewards, STILL, z), expected)
 

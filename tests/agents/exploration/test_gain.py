@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 from omg_cmdp import OMG, Space, oracles, plan, policy_value
-from omg_cmdp.agents import GainWeighted
+from omg_cmdp.adversaries import IID
+from omg_cmdp.agents import ExplorationRule, GainWeighted
+from omg_cmdp.environments import NoisyRoom
 from omg_cmdp.mdp.bellman import value_bounds
+from omg_cmdp.planning.certificate import slacks
+from omg_cmdp.runs import simulate
 from omg_cmdp.theory import bounds
 from tests.agents.catalogue import ORACLES, SIZE, SPACES, build
 from tests.agents.exploration.situations import model_alone, situation, taught
@@ -61,6 +65,39 @@ def test_theorem_c_on_decisions(oracle, rng):
         assert missing <= bounds.gain_round(m, q, v) + left_over
         assert bounds.gain_round(m, q, v) <= np.sqrt(q * v).sum() + (q > 0.0).sum() * floor + 1e-12
         assert missing <= np.sqrt(q * v).sum() + ((q > 0.0).sum() - H) * floor + left_over
+
+
+class Watched(ExplorationRule):
+    """A rule that notes what it was asked, and what it answered."""
+
+    def __init__(self, rule):
+        self.rule, self.seen = rule, []
+
+    def decide(self, situation):
+        decision = self.rule.decide(situation)
+        self.seen.append((situation, self.rule.gains(situation), drawn_models(self.rule, situation), decision))
+        return decision
+
+
+def test_theorem_c_in_a_run(seed):
+    """At the agent's own tolerance, x = q̂z/m: draws promise at most Σ √(q̂v) + m₀·Σ x + Σ ½√(q̂v)·(x - 1)²/x more."""
+    world, watched = NoisyRoom(seed=seed), Watched(GainWeighted(floor=1e-3, seed=seed))
+    sizes = {"states": world.space.states, "actions": world.space.actions, "horizon": world.space.horizon}
+    agent = OMG(world.space, oracles.CountRewards(**sizes), oracles.CountDynamics(**sizes), watched)
+    simulate(world, IID(world.contexts), agent, 20, seed=seed)
+    assert len(watched.seen) >= 20
+    for this, v, drawn, decision in watched.seen:
+        held = decision.occupancy > 0.0
+        floor = 1e-3 / math.sqrt(this.tuples * this.episode)
+        q, z = decision.occupancy[held], slacks(this.model, decision.values)[held]
+        m, root = (decision.weights / decision.gamma)[held], 0.5 * np.sqrt(q * v[held])
+        np.testing.assert_allclose(m, root + floor, rtol=1e-9)
+        x = q * z / m
+        np.testing.assert_allclose(x, 1.0, atol=0.5)
+        spent = float((2.0 * root + floor * x + root * (x - 1.0) ** 2 / x).sum())
+        assert (
+            promised(this.model, seen_by(this.model, drawn)) - policy_value(this.model, decision.policy) <= spent + 1e-9
+        )
 
 
 def test_where_all_is_known_only_the_floor_is_paid():

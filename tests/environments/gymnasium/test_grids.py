@@ -92,6 +92,13 @@ def test_a_step_along_the_cliff_pays_what_gymnasium_does(seed, rng):
     assert returns.mean() == pytest.approx(cliff.truth(0.5).value(policy), abs=error)
 
 
+@pytest.mark.parametrize("mean", [0.0, 0.3, 0.66, 0.99, 1.0])
+def test_a_reward_along_the_cliff_has_its_mean(mean):
+    cliff, uniforms = CliffWalking(horizon=5), (np.arange(1000) + 0.5) / 1000
+    drawn = [cliff.draw_reward(mean, uniform) for uniform in uniforms]
+    assert np.mean(drawn) == pytest.approx(mean, abs=1e-3)
+
+
 def test_gymnasium_plays_the_lake_as_the_world_does():
     """The same policy in Gymnasium itself: mean returns within five standard errors."""
     lake = FrozenLake()

@@ -46,4 +46,7 @@ def test_whatever_the_moves_the_rewards_alone_decide(seed, rng):
 def test_each_desk_is_good_in_half_of_the_class(seed):
     world = NoisyRoom(seed=seed)
     for context in world.contexts:
-        np.testing.assert_allclose(world.reward_functions(context)[:, 0, :2].mean(axis=0), 0.625, rtol=1e-12)
+        others = np.delete(world.reward_functions(context)[:, 0, :2], world.reward_index, axis=0)
+        assert set((others == 0.7).sum(axis=0)) == {7, 8}
+        assert world.mdp(context).rewards[0].argmax() == world.good_desks[context]
+    assert world.good_desks.sum() == 2
