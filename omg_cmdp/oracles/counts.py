@@ -36,6 +36,8 @@ class _Tables(Forecasters):
 
     def __init__(self, contexts: Iterable[Context] | None, rate: Rate) -> None:
         super().__init__(rate.horizon, rate)
+        if not isinstance(contexts, Iterable | None):
+            raise ValueError(f"`contexts` must be a list of labels or vectors, or None, got {contexts!r:.60}")
         listed = () if contexts is None else tuple(contexts)
         labels = [table_label(context) for context in listed]
         self._index = None if contexts is None else label_index(labels)

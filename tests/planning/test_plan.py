@@ -8,6 +8,8 @@ import threadpoolctl
 from scipy.optimize import brentq
 
 import omg_cmdp as omg
+from omg_cmdp.mdp import reachable_states
+from omg_cmdp.mdp.thresholds import NEGLIGIBLE
 from tests.planning.problems import PROBLEMS, barrier_problem
 from tests.random_mdps import by_step, random_mdp, random_mdps, random_policy, with_tables
 
@@ -29,7 +31,12 @@ def test_the_solution_is_a_policy_with_its_own_occupancy(rng):
         np.testing.assert_allclose(solution.policy.sum(axis=2), 1.0, atol=1e-12)
         assert (solution.policy[:, ~problem.mdp.admissible] == 0.0).all()
         expected = omg.occupancy_measure(problem.mdp, solution.policy)
-        np.testing.assert_allclose(solution.occupancy, expected, rtol=1e-9, atol=1e-29)
+        counts = reachable_states(problem.mdp)
+        # What the uniform policy reaches with less than 1e-30 is left out, and what passes through it later on.
+        left_out = expected[~counts].sum()
+        assert left_out <= NEGLIGIBLE
+        assert (solution.occupancy[~counts] == 0.0).all()
+        np.testing.assert_allclose(solution.occupancy[counts], expected[counts], rtol=1e-9, atol=1e-29 + left_out)
 
 
 def test_unreached_states_get_the_uniform_policy_over_admissible_actions(rng):

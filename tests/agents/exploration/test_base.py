@@ -7,6 +7,7 @@ import pytest
 
 from omg_cmdp import OMG, TabularMDP, certificate, plan
 from omg_cmdp.agents import ExplorationRule
+from omg_cmdp.agents.exploration import base
 from omg_cmdp.planning.certificate import slacks
 from tests.agents.catalogue import SIZE, SPACES, build
 from tests.agents.exploration.situations import finite, model_alone, situation
@@ -89,6 +90,27 @@ def test_the_decision_is_as_near_to_the_barrier_plan_as_its_certificate_says(rng
         ratio = decision.occupancy[held] / exact.occupancy[held]
         apart = float((decision.weights[held] * (ratio - 1.0 - np.log(ratio))).sum())
         assert apart <= decision.certificate + 1e-7
+
+
+def test_a_plan_that_is_not_close_enough_for_its_own_weights_is_continued(rng, monkeypatch):
+    """Its weights turn out smaller than expected, so the certificate in their units is larger: it is solved on."""
+    asked = []
+
+    def solve(*arguments, **named):
+        asked.append(named)
+        return plan(*arguments, **named)
+
+    monkeypatch.setattr(base, "plan", solve)
+    again = 0
+    for model in random_mdps(rng, 20, states=4, actions=3):
+        u = rng.random((model.horizon, model.states, model.actions))
+        monkeypatch.setattr(base.kernels, "likely_weight", lambda u, floor: 1e6)  # far too much
+        asked.clear()
+        decision = model_alone(model, 1e-6).plan_roots(u, 1e-3)
+        proves(model, decision, u, 1e-3, 1e-6)
+        again += len(asked) > 1
+        assert all(later["start"] is not None for later in asked[1:])
+    assert again > 10
 
 
 def test_without_uncertainty_the_floor_is_the_barrier(rng):
