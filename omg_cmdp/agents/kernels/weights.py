@@ -19,26 +19,34 @@ def backup_errors(ranges, reward_errors, kernel_errors, scale, errors):
 
 
 @compiled
-def add_gains(kernel, rewards, start, admissible, drawn_rewards, drawn_kernels, lows, highs, gains):
-    """Add E[q_k·ẽ_k²] over K drawn models, (K, steps, S, A) and (K, steps, S, A, S), to `gains` (H, S, A).
+def fill_gains(kernel, rewards, start, admissible, drawn_rewards, drawn_kernels, lows, highs, gains):
+    """Fill v = E[q_k·e_k]₊²/E[q_k], (H, S, A), from K >= 2 drawn models, (K, steps, S, A) and (K, steps, S, A, S).
 
-    Values from step h on lie in [lows_h, highs_h], also those of the drawn models.
+    The square of the mean is estimated by products of two different draws, (Σx)² - Σx² over K·(K - 1), which has no
+    bias; the mean's own square is too large by its variance. Values from step h on lie in [lows_h, highs_h], also those
+    of the drawn models.
     """
-    horizon, states, _ = gains.shape
+    horizon, states, actions = gains.shape
+    count = len(drawn_rewards)
     values, chosen = np.zeros((horizon + 1, states)), np.empty((horizon, states), np.int64)
     visits, errors = np.empty((horizon + 1, states)), np.empty((horizon, states))
-    for k in range(len(drawn_rewards)):
+    flows, squares, visited = np.zeros((3, horizon, states, actions))
+    for k in range(count):
         best_plan(drawn_kernels[k], drawn_rewards[k], admissible, lows, highs, chosen, values)
-        gain = followed(kernel, rewards, start, chosen, values, visits, errors)
-        if gain > 0.0:
-            hoped = 0.0
-            for h in range(horizon):
-                for s in range(states):
-                    hoped += visits[h, s] * max(errors[h, s], 0.0)
-            for h in range(horizon):
-                for s in range(states):
-                    error = max(errors[h, s], 0.0) * (gain / hoped)
-                    gains[h, s, chosen[h, s]] += visits[h, s] * error * error / len(drawn_rewards)
+        follow(kernel, rewards, start, chosen, values, visits, errors)
+        for h in range(horizon):
+            for s in range(states):
+                flow = visits[h, s] * errors[h, s]
+                flows[h, s, chosen[h, s]] += flow
+                squares[h, s, chosen[h, s]] += flow * flow
+                visited[h, s, chosen[h, s]] += visits[h, s]
+    for h in range(horizon):
+        for s in range(states):
+            for a in range(actions):
+                pairs = flows[h, s, a] ** 2 - squares[h, s, a]
+                gains[h, s, a] = 0.0
+                if flows[h, s, a] > 0.0 and pairs > 0.0:
+                    gains[h, s, a] = pairs / ((count - 1.0) * visited[h, s, a])
 
 
 @compiled
@@ -63,10 +71,9 @@ def best_plan(kernel, rewards, admissible, lows, highs, chosen, values):
 
 
 @compiled
-def followed(kernel, rewards, start, chosen, values, visits, errors):
-    """Fill where the actions lead, (H, S), and the errors V_h - r - P·V_{h+1} there; return Σ visits·errors."""
+def follow(kernel, rewards, start, chosen, values, visits, errors):
+    """Fill how likely the actions `chosen` (H, S) lead where, (H + 1, S), and the errors V_h - r - P·V_{h+1} there."""
     horizon, states = chosen.shape
-    total = 0.0
     visits[1:] = 0.0
     for s in range(states):
         visits[0, s] = start[s]
@@ -81,8 +88,6 @@ def followed(kernel, rewards, start, chosen, values, visits, errors):
                     expected += kernel[k, s, a, j] * values[h + 1, j]
                     visits[h + 1, j] += visits[h, s] * kernel[k, s, a, j]
                 errors[h, s] = values[h, s] - expected
-                total += visits[h, s] * errors[h, s]
-    return total
 
 
 @compiled
