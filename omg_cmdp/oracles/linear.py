@@ -13,9 +13,9 @@ Theorem 2):
 The state is the root R of [[A, b], [bᵀ, Σ(r-½)²]] = RᵀR, updated by plane rotations, which lose no digits: a
 prediction costs one triangular solve, and the best loss in hindsight follows from R for τ = 0.
 
-*Uncertainty and draws*: rewards have variance at most ¼, so that for ‖z‖ <= 1 the ridge λ is a prior N(0, I/(4λ)) of
-the weights. Longer features, ‖z‖ <= X, have N(0, I/(4λX²)): else it would expect mean rewards far outside [0, 1]. Let
-Λ = λ·max(1, X²). With the noise σ² of each weight vector, estimated from its own residuals, the posterior is
+*Uncertainty and draws*: rewards have variance at most ¼, so that the ridge λ is a prior N(0, I/(4λ)) of the weights.
+Mean rewards in [0, 1] have variance at most ¼ too, so that it is N(0, I/(4Λ)) with Λ = max(λ, X²). With the noise σ² of
+each weight vector, estimated from its own residuals, the posterior is
 
     θ ~ N(C·b/σ², C),  C = (4ΛI + Σzzᵀ/σ²)⁻¹ = σ²·(ρI + Σzzᵀ)⁻¹,  ρ = 4Λσ².
 
@@ -56,7 +56,7 @@ class _Linear(Forecasters):
         self.ridge, self.weight_norm = ridge, weight_norm
         self.shared = len(features.shape) == 3
         self.dimension = features.shape[-1]
-        self._prior_precision = 4.0 * ridge * max(1.0, features.norm**2)
+        self._prior_precision = 4.0 * max(ridge, features.norm**2)
         self.settings = f"ridge {ridge}", f"shared {self.shared}"
         # Kept in any case: the root without a ridge, and the textbook's, by whose residuals noise is measured.
         kept = np.unique([0.0, 1.0, *rate.tempers])

@@ -166,11 +166,11 @@ def test_the_best_loss_of_few_examples_is_zero(rng):
 
 
 def dense_posterior(rows, targets, ridge):
-    """Return mean and covariance of the weights: N(0, I/(4λ)) a priori, noise from the residuals of the ridge fit."""
+    """Return mean and covariance of the weights: N(0, I/(4Λ)) a priori, X = 1, noise from the residuals of the ridge fit."""
     gram, moment = rows.T @ rows, rows.T @ targets
     fitted = ridge * np.eye(len(gram)) + gram
     noise = (0.25 + targets @ targets - moment @ np.linalg.solve(fitted, moment)) / (1.0 + len(targets))
-    covariance = np.linalg.inv(4.0 * ridge * np.eye(len(gram)) + gram / noise)
+    covariance = np.linalg.inv(4.0 * max(ridge, 1.0) * np.eye(len(gram)) + gram / noise)
     return covariance @ moment / noise, covariance
 
 
@@ -188,14 +188,14 @@ def test_the_uncertainty_is_that_of_the_posterior(ridge, examples, rng):
 @pytest.mark.parametrize("ridge", [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("scale", [1.0, 1e-5])
 def test_what_was_not_tried_stays_uncertain(shared, ridge, scale, rng):
-    """The variance of an untried direction is ‖z‖²/(4λ), after 5 000 rewards without noise in another of any scale."""
+    """The variance of an untried direction is ‖z‖²/(4Λ), after 5 000 rewards without noise in another of any scale."""
     seen, unseen = np.array([0.6, 0.0]) * scale, np.array([0.0, 0.5])
     tables = {"seen": np.stack([[seen, unseen]]), "unseen": np.stack([[unseen, unseen]])}
     options = {"features": tables.__getitem__, "shared": True} if shared else {"features": lambda c: tables[c][0, 0]}
     oracle = LinearRewards(states=1, actions=2, dimension=2, horizon=5, ridge=ridge, **options)
     for _ in range(1000):
         oracle.update("seen", [0] * 5, [0] * 5, [0.8] * 5)
-    expected = min(0.25 * 0.25 / ridge, 1.0)
+    expected = 0.25 * 0.25 / max(ridge, 1.0)  # X = 1
     np.testing.assert_allclose(oracle.uncertainty("unseen"), [[expected, expected]], rtol=1e-9)
     assert oracle.uncertainty("seen")[0, 0] < 1e-6 or ridge > 1e3 * scale**2
 
@@ -217,7 +217,7 @@ def test_ill_conditioned_features_keep_an_honest_uncertainty(rng):
         z = np.array([0.5, 0.5e-6 * rng.standard_normal()])
         oracle.update(z, [0] * 10, [0] * 10, np.full(10, 0.5 + z[0]))
     assert oracle.uncertainty([0.5, 0.0]).item() < 1e-5
-    assert oracle.uncertainty([0.0, 1.0]).item() == pytest.approx(0.25, rel=1e-2)
+    assert oracle.uncertainty([0.0, 1.0]).item() == pytest.approx(0.25 / 2.0**2, rel=1e-2)
 
 
 @pytest.mark.parametrize("rate", TEMPERS)

@@ -24,7 +24,9 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
+from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
+from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number, seed_number
 
@@ -64,17 +66,20 @@ class GainWeighted(ExplorationRule):
         model, context = situation.model, situation.context
         generator = np.random.default_rng((self.seed, situation.episode))
         count = min(self.draws, max(4, LARGEST // model.transitions.size))
-        rewards, transitions = (
-            np.ascontiguousarray(oracle.draws(context, count, generator), dtype=np.float64)
-            for oracle in (situation.reward_oracle, situation.dynamics_oracle)
-        )
-        steps = (count, -1, model.states, model.actions)
-        gains = np.empty((model.horizon, *steps[2:]))
-        kernels.fill_gains(
-            *model.raw,
-            rewards.reshape(steps),
-            transitions.reshape(*steps, model.states),
-            *situation.bounds,
-            gains,
-        )
+        table = model.admissible.shape
+        rewards = _drawn(situation.reward_oracle, context, count, generator, table)
+        transitions = _drawn(situation.dynamics_oracle, context, count, generator, (*table, model.states))
+        gains = np.empty((model.horizon, *table))
+        if not kernels.fill_gains(*model.raw, rewards, transitions, *situation.bounds, gains):
+            raise ValueError("`draws` of the oracles must be numbers, got nan")
         return gains
+
+
+def _drawn(
+    oracle: Oracle, context: Context, count: int, generator: np.random.Generator, table: tuple[int, ...]
+) -> FloatArray:
+    """Return `count` draws of a table, as (count, steps, ...) with the steps that they have."""
+    drawn = np.ascontiguousarray(oracle.draws(context, count, generator), dtype=np.float64)
+    if drawn.shape[:1] != (count,) or drawn.shape[-len(table) :] != table or drawn.ndim > len(table) + 2:
+        raise ValueError(f"`draws` must return ({count}, ...) tables of shape {table}, got {drawn.shape}")
+    return drawn.reshape(count, -1, *table)

@@ -24,7 +24,7 @@ def fill_gains(kernel, rewards, start, admissible, drawn_rewards, drawn_kernels,
 
     The square of the mean is estimated by products of two different draws, (Σx)² - Σx² over K·(K - 1), which has no
     bias; the mean's own square is too large by its variance. Values from step h on lie in [lows_h, highs_h], also those
-    of the drawn models.
+    of the drawn models. Return whether every draw has a best action everywhere: not if it is not a number.
     """
     horizon, states, actions = gains.shape
     count = len(drawn_rewards)
@@ -33,6 +33,8 @@ def fill_gains(kernel, rewards, start, admissible, drawn_rewards, drawn_kernels,
     flows, squares, visited = np.zeros((3, horizon, states, actions))
     for k in range(count):
         best_plan(drawn_kernels[k], drawn_rewards[k], admissible, lows, highs, chosen, values)
+        if chosen.min() < 0:
+            return False
         follow(kernel, rewards, start, chosen, values, visits, errors)
         for h in range(horizon):
             for s in range(states):
@@ -47,6 +49,7 @@ def fill_gains(kernel, rewards, start, admissible, drawn_rewards, drawn_kernels,
                 gains[h, s, a] = 0.0
                 if flows[h, s, a] > 0.0 and pairs > 0.0:
                     gains[h, s, a] = pairs / ((count - 1.0) * visited[h, s, a])
+    return True
 
 
 @compiled
