@@ -166,7 +166,7 @@ def test_the_best_loss_of_few_examples_is_zero(rng):
 
 
 def dense_posterior(rows, targets, ridge):
-    """Return mean and covariance of the weights: N(0, I/(4Λ)) a priori, X = 1, noise from residuals of the ridge fit."""
+    """Return mean and covariance of the weights: N(0, I/(4Λ)) a priori, X = 1, noise from the ridge residuals."""
     gram, moment = rows.T @ rows, rows.T @ targets
     fitted = ridge * np.eye(len(gram)) + gram
     noise = (0.25 + targets @ targets - moment @ np.linalg.solve(fitted, moment)) / (1.0 + len(targets))
