@@ -77,6 +77,16 @@ def gain(draws):
 
 
 ESTIMATORS = {"flow": flow, "gain": gain}
+"""Those of which Theorem C holds."""
+
+
+def pairs(draws):
+    """Return (Σ_{j≠k} x_j·x_k)₊/((K - 1)·Σ q), (H, S, A), if Σ x > 0, x = q·e: flow, its numerator without bias."""
+    through, visits = draws.occupancies * draws.errors, draws.occupancies.sum(axis=0)
+    others = 1.0 - np.eye(len(through))
+    products = np.einsum("jhsa,jk,khsa->hsa", through, others, through)
+    counts = (through.sum(axis=0) > 0.0) & (products > 0.0)
+    return np.divide(products, (len(through) - 1.0) * visits, out=np.zeros_like(visits), where=counts)
 
 
 def promised(model, draws):

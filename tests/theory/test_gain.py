@@ -18,6 +18,7 @@ from tests.theory.draws import (
     flow,
     gain,
     joint_plan,
+    pairs,
     promised,
     random_draws,
     seen_by,
@@ -115,20 +116,28 @@ def test_the_root_program_is_worth_at_least_what_the_draws_promise(rng, estimate
 
 
 @each_estimator
-def test_one_plan_pays_for_the_gain_and_the_floor(rng, estimate):
-    """With m = ½·√(q̂v) + m₀ the plan of the joint program has E V_k - V̂(q̂) <= Σ √(q̂v) + (n - H)·m₀."""
-    for model, draws in problems(rng, 12):
+@pytest.mark.parametrize("share", [0.5, 1.0, 2.0])
+def test_one_plan_pays_for_the_gain_and_the_floor(rng, estimate, share):
+    """With m = (c/2)·√(q̂v) + m₀ the plan has E V_k - V̂(q̂) <= (c/2 + 1/(2c))·Σ √(q̂v) + (n - H)·m₀."""
+    for model, draws in problems(rng, 8):
         v = estimate(draws)
-        solution = plan(model, uncertainty=v, floor=FLOOR, tolerance=1e-12)
-        other, weights = joint_plan(model, v, FLOOR)
+        solution = plan(model, uncertainty=share**2 * v, floor=FLOOR, tolerance=1e-12)
+        other, weights = joint_plan(model, share**2 * v, FLOOR)
         q = solution.occupancy
-        held = q > 0.0
+        held, m = q > 0.0, 0.5 * share * np.sqrt(q * v) + FLOOR
         np.testing.assert_allclose(q, other.occupancy, atol=1e-5)  # two ways to the same plan
-        np.testing.assert_allclose(weights[held], (0.5 * np.sqrt(q * v) + FLOOR)[held], rtol=1e-3)
-        price = float(np.sqrt(q * v).sum())
-        assert bounds.gain_round(0.5 * np.sqrt(q * v) + FLOOR, q, v) <= price + held.sum() * FLOOR + ROUNDING
+        np.testing.assert_allclose(weights[held], m[held], rtol=1e-3)
+        price = 0.5 * (share + 1.0 / share) * float(np.sqrt(q * v).sum())
+        assert bounds.gain_round(m, q, v) <= price + held.sum() * FLOOR + ROUNDING
         left = promised(model, draws) - policy_value(model, solution.policy)
         assert left <= price + (held.sum() - model.horizon) * FLOOR + 1e-6
+
+
+def test_pairs_of_draws_never_see_more_than_their_mean(rng):
+    """(Σx)² - Σx² <= (1 - 1/K)·(Σx)² by Cauchy's inequality: v without bias is at most v."""
+    for _, draws in problems(rng, 60):
+        if len(draws.values) > 1:
+            assert (pairs(draws) <= flow(draws) + 1e-12).all()
 
 
 @each_estimator
@@ -145,6 +154,7 @@ def test_nobody_goes_there_nothing_is_paid(rng):
         nowhere = (draws.occupancies == 0.0).all(axis=0)
         assert (flow(draws)[nowhere] == 0.0).all()
         assert (gain(draws)[nowhere] == 0.0).all()
+        assert (pairs(draws)[nowhere] == 0.0).all()
 
 
 def test_flow_cancels_what_gain_does_not():

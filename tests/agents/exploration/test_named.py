@@ -52,7 +52,7 @@ def test_settings_of_rules_tell_them_apart():
     assert same[0] == same[1] == "Two(inner=a function)"
     assert str(Two(Power(1.0, 0.5))) != str(Two(Power(2.0, 0.5)))
     assert str(UncertaintyWeighted()) == "UncertaintyWeighted(kappa=0.15, floor=0.0001)"
-    assert str(GainWeighted(seed=3)) == "GainWeighted(draws=16, floor=0.0001, seed=3)"
+    assert str(GainWeighted(seed=3)) == "GainWeighted(draws=32, floor=0.0001, seed=3)"
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,7 @@ def test_settings_of_rules_tell_them_apart():
         (UncertaintyWeighted, {"kappa": 0.0}, "kappa"),
         (UncertaintyWeighted, {"floor": -1.0}, "floor"),
         (GainWeighted, {"draws": 0}, "draws"),
+        (GainWeighted, {"draws": 1}, "draws"),
         (GainWeighted, {"draws": 2.5}, "draws"),
         (GainWeighted, {"floor": 0.0}, "floor"),
         (GainWeighted, {"floor": math.nan}, "floor"),

@@ -1,5 +1,7 @@
 """The compiled loops of the exploration rules against plain numpy, and what must be true of gains."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -7,16 +9,16 @@ from omg_cmdp import TabularMDP, occupancy_measure, optimal_policy, policy_value
 from omg_cmdp.agents.kernels import weights as compiled
 from omg_cmdp.mdp.bellman import value_bounds
 from tests.random_mdps import by_step, random_mask, random_mdps, random_policy, with_tables
-from tests.theory.draws import clipped_optimum, gain, seen_by
+from tests.theory.draws import clipped_optimum, flow, pairs, seen_by
 
 STEPS = [(False, False), (True, False), (False, True), (True, True)]
 each_kind_of_steps = pytest.mark.parametrize("by_steps", STEPS, ids=["stationary", "rewards", "kernels", "both"])
 
 
 def gains_of(model, paid, moves, bounds):
-    """Return what the compiled loop adds for drawn rewards (K, steps, S, A) and kernels (K, steps, S, A, S)."""
-    gains = np.zeros((model.horizon, model.states, model.actions))
-    compiled.add_gains(*model.raw, paid, moves, *bounds, gains)
+    """Return what the compiled loop fills in for drawn rewards (K, steps, S, A) and kernels (K, steps, S, A, S)."""
+    gains = np.full((model.horizon, model.states, model.actions), np.nan)
+    compiled.fill_gains(*model.raw, paid, moves, *bounds, gains)
     return gains
 
 
@@ -48,26 +50,73 @@ def random_returns(rng, model):
 def problems(rng, count, by_steps):
     """Yield a model, drawn tables and what an episode can earn."""
     for model in random_mdps(rng, count):
-        yield model, *random_tables(rng, model, int(rng.integers(1, 9)), by_steps), random_returns(rng, model)
+        yield model, *random_tables(rng, model, int(rng.integers(2, 9)), by_steps), random_returns(rng, model)
 
 
 @each_kind_of_steps
 def test_gains_are_those_of_the_formula(by_steps, rng):
     for model, paid, moves, (least, most) in problems(rng, 25, by_steps):
         gains = gains_of(model, paid, moves, value_bounds(model.horizon, (least, most)))
-        expected = gain(seen_by(model, models_of(model, paid, moves), least, most))
+        expected = pairs(seen_by(model, models_of(model, paid, moves), least, most))
         np.testing.assert_allclose(gains, expected, rtol=1e-9, atol=1e-13)
 
 
-def test_gains_are_means_over_the_draws(rng):
-    """v of all draws is the mean of each one's v; their order does not matter, nor does each coming twice."""
-    for model, paid, moves, returns in problems(rng, 10, (True, True)):
-        bounds = value_bounds(model.horizon, returns)
+def test_the_square_of_the_mean_has_no_bias(rng):
+    """E[v·q̄] = E[x]², x = q_k·e_k >= 0 and q̄ the mean of K draws from a class: over all K-tuples of three functions.
+
+    The mean's own square would be too large, by Var(x)/K.
+    """
+    for model in random_mdps(rng, 6, rewards="uniform"):
+        kernel, rewards = model.raw[:2]
+        paid, bounds = rewards + (1.0 - rewards) * rng.random((3, *rewards.shape)), value_bounds(model.horizon)
+        draws = seen_by(model, models_of(model, paid, np.repeat(kernel[None], 3, axis=0)))
+        through = draws.occupancies * draws.errors
+        for count in (2, 3, 4):
+            found, plain = np.zeros((2, *through.shape[1:]))
+            for chosen in map(list, itertools.product(range(3), repeat=count)):
+                visits = draws.occupancies[chosen].mean(axis=0) / 3**count
+                found += visits * gains_of(model, paid[chosen], np.repeat(kernel[None], count, axis=0), bounds)
+                plain += through[chosen].mean(axis=0) ** 2 / 3**count
+            np.testing.assert_allclose(found, through.mean(axis=0) ** 2, rtol=1e-9, atol=1e-14)
+            np.testing.assert_allclose(plain - found, through.var(axis=0) / count, rtol=1e-9, atol=1e-14)
+
+
+def test_what_less_than_two_draws_would_visit_has_no_gain(rng):
+    """A square needs two of them."""
+    places = np.zeros(3)
+    for model, paid, moves, (least, most) in problems(rng, 20, (True, True)):
+        visitors = (seen_by(model, models_of(model, paid, moves), least, most).occupancies > 0.0).sum(axis=0)
+        gains = gains_of(model, paid, moves, value_bounds(model.horizon, (least, most)))
+        assert (gains[visitors < 2] == 0.0).all()
+        places += (visitors == 0).sum(), (visitors == 1).sum(), (gains > 0.0).sum()
+    assert (places > 20).all()
+
+
+def test_draws_that_agree_have_the_gain_of_one(rng):
+    """K times the same draw: v = q·e₊², for any K."""
+    for model, paid, moves, (least, most) in problems(rng, 15, (True, True)):
+        one = seen_by(model, models_of(model, paid[:1], moves[:1]), least, most)
+        expected = one.occupancies[0] * np.maximum(one.errors[0], 0.0) ** 2
+        for count in (2, 7):
+            same = (np.repeat(tables[:1], count, axis=0) for tables in (paid, moves))
+            gains = gains_of(model, *same, value_bounds(model.horizon, (least, most)))
+            np.testing.assert_allclose(gains, expected, rtol=1e-9, atol=1e-14)
+
+
+def test_draws_in_any_order_and_many_times(rng):
+    """Their order does not matter; if each comes r times, flow - E[q_k·e_k²]/r <= v <= flow."""
+    for model, paid, moves, (least, most) in problems(rng, 10, (True, True)):
+        bounds, draws = (
+            value_bounds(model.horizon, (least, most)),
+            seen_by(model, models_of(model, paid, moves), least, most),
+        )
         gains = gains_of(model, paid, moves, bounds)
-        single = [gains_of(model, paid[[k]], moves[[k]], bounds) for k in range(len(paid))]
-        np.testing.assert_allclose(gains, np.mean(single, axis=0), rtol=1e-12, atol=1e-15)
-        twice = np.concatenate([paid, paid[::-1]]), np.concatenate([moves, moves[::-1]])
-        np.testing.assert_allclose(gains, gains_of(model, *twice, bounds), rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(gains, gains_of(model, paid[::-1], moves[::-1], bounds), rtol=1e-9, atol=1e-14)
+        plain, squares = flow(draws), (draws.occupancies * draws.errors**2).mean(axis=0)
+        for times in (1, 2, 20):
+            often = gains_of(model, *(np.repeat(tables, times, axis=0) for tables in (paid, moves)), bounds)
+            assert (often <= plain * (1.0 + 1e-9) + 1e-15).all()
+            assert (often >= plain - squares / times - 1e-12).all()
 
 
 @each_kind_of_steps
@@ -79,13 +128,13 @@ def test_errors_on_the_way_add_up_to_what_the_mean_model_misses(by_steps, rng):
         visits, errors = np.empty_like(values), np.empty(shape)
         for rewards, kernel, drawn in zip(paid, moves, models_of(model, paid, moves), strict=True):
             compiled.best_plan(kernel, rewards, model.admissible, *bounds, chosen, values)
-            total = compiled.followed(*model.raw[:3], chosen, values, visits, errors)
+            compiled.follow(*model.raw[:3], chosen, values, visits, errors)
             policy, expected = clipped_optimum(drawn, least, most)
             np.testing.assert_array_equal(np.eye(model.actions)[chosen], policy)
             np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-14)
             np.testing.assert_allclose(visits[:-1], occupancy_measure(model, policy).sum(axis=2), atol=1e-13)
-            assert total == pytest.approx(values[0] @ model.start - policy_value(model, policy), abs=1e-11)
-            assert (visits[:-1] * errors).sum() == pytest.approx(total, abs=1e-11)
+            missed = values[0] @ model.start - policy_value(model, policy)
+            assert (visits[:-1] * errors).sum() == pytest.approx(missed, abs=1e-11)
 
 
 def test_the_best_plan_is_optimal(rng):
@@ -140,15 +189,6 @@ def test_permuting_states_or_actions_permutes_gains(rng):
         )
         drawn = [np.ascontiguousarray(table) for table in (paid[:, *place], moves[:, *place][..., s])]
         np.testing.assert_allclose(gains_of(turned, *drawn, bounds), gains[place], rtol=1e-9, atol=1e-14)
-
-
-def test_what_no_draw_would_visit_has_no_gain(rng):
-    for model in random_mdps(rng, 20, states=4, actions=3):
-        paid, moves = random_tables(rng, model, 6, (True, True))
-        draws = seen_by(model, models_of(model, paid, moves))
-        gains = gains_of(model, paid, moves, value_bounds(model.horizon))
-        assert (gains[(draws.occupancies == 0.0).all(axis=0)] == 0.0).all()
-        assert gains.max() > 0.0
 
 
 @each_kind_of_steps
