@@ -106,11 +106,12 @@ LEARNED = {
         5,
         SLOW,
     ),
-    "frozen lake": Cell({"kind": "frozen_lake", "episodes": 300, "oracles": LAKE}, MANY, 3, SLOWER),
+    # An episode of 100 steps, or with 49 states, takes OMG 50 ms and more: i.i.d. contexts only.
+    "frozen lake": Cell({"kind": "frozen_lake", "episodes": 300, "oracles": LAKE}, MANY[:1], 3, SLOWER),
     "frozen lake, one return": Cell(
-        {"kind": "frozen_lake", "episodes": 300, "oracles": LAKE, "return_range": "world"}, MANY, 3, SLOWER
+        {"kind": "frozen_lake", "episodes": 300, "oracles": LAKE, "return_range": "world"}, MANY[:1], 3, SLOWER
     ),
-    "cliff": Cell({"kind": "cliff_walking", "episodes": 300, "oracles": "counts"}, MANY, 3, SLOWER),
+    "cliff": Cell({"kind": "cliff_walking", "episodes": 300, "oracles": "counts"}, MANY[:1], 3, SLOWER),
     **{
         name: Cell({"kind": "classification", "dataset": name, "episodes": episodes, "oracles": REGRESSION}, MANY, most)
         for name, episodes, most in (
