@@ -264,6 +264,18 @@ def test_draws_of_any_memory_order_and_precision_work(rng):
     np.testing.assert_allclose(odd.policy("c"), usual.policy("c"), atol=1e-3)
 
 
+@pytest.mark.parametrize(
+    "change", [lambda t: t[1:], lambda t: t[0], lambda t: t[..., 1:], lambda t: t[None], lambda t: t * math.nan]
+)
+@pytest.mark.parametrize("place", [0, 1])
+def test_draws_that_are_no_tables_are_refused_by_name(rng, place, change):
+    both = outsiders(rng, (H,), ())
+    drawn = both[place].draws("c", 32, rng)
+    both[place].draws = lambda context, count, generator: change(drawn)
+    with pytest.raises(ValueError, match=r"`draws` .*must"):
+        OMG(SPACES["plain"], *both).decide("c")
+
+
 def test_certain_outsiders_are_believed(rng):
     """u = 0: the draws are the prediction, and only the floor is paid."""
     rewards, dynamics = outsiders(rng, (), ())
