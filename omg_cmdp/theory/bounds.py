@@ -110,7 +110,7 @@ def gain_round(weights: ArrayLike, occupancy: ArrayLike, gains: ArrayLike) -> fl
 
     Tables of equal shape: m > 0, the weights of the barrier; q̂, the plan's occupancy measure; v, the squared gain that
     the optima of drawn models carry through each tuple (docs/theory.md, Theorem C). The sums run over q̂ > 0. At m =
-    ½·√(q̂v) + m₀ it is at most Σ √(q̂v) + n·m₀.
+    ½·√(q̂v) + m₀ it is at most Σ √(q̂v) + n·m₀, at ¼·√(q̂v) + m₀, the default rule's, 5/4·Σ √(q̂v) + n·m₀.
 
     >>> gain_round([0.1, 0.1], [0.5, 0.5], [0.08, 0.08])  # m = ½·√(q̂v): Σ √(q̂v)
     0.4
