@@ -16,7 +16,7 @@ from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.plan import plan
-from omg_cmdp.planning.solution import Solution, Status
+from omg_cmdp.planning.solution import Solution
 from omg_cmdp.theory.constants import Assumptions
 from omg_cmdp.validation import FloatArray
 
@@ -39,35 +39,27 @@ class Situation(NamedTuple):
     bounds: ValueBounds
     """What can be earned from each step on."""
 
-    def plan(self, gamma: float, weights: FloatArray | None = None) -> Decision:
-        """Return the plan for the barrier m = weights/γ; without `weights` they are 1."""
-        solution = plan(self.model, gamma, weights=weights, tolerance=self.tolerance)
-        return Decision(
-            policy=solution.policy,
-            model=self.model,
-            gamma=gamma,
-            weights=weights,
-            occupancy=solution.occupancy,
-            values=solution.values,
-            certificate=solution.certificate,
-            iterations=solution.iterations,
-        )
+    def plan(self, gamma: float, weights: FloatArray | None = None, start: Solution | None = None) -> Decision:
+        """Return the plan for the barrier m = weights/γ; without `weights` they are 1. `start` saves time."""
+        solution = plan(self.model, gamma, weights=weights, tolerance=self.tolerance, start=start)
+        return self._decision(solution, gamma, weights, solution.certificate)
 
     def plan_roots(self, u: FloatArray, floor: float) -> Decision:
         """Return the plan that maximises ⟨q, f̂⟩ + Σ √(u·q) + floor·Σ log q, u (H, S, A).
 
         It is also the plan for the barrier of its own weights, m = ½·√(q̂·u) + floor, and is certified as that: the
-        certificate is relative to their mean, 1/γ.
+        certificate is relative to their mean, 1/γ. Where it falls short, the barrier of these weights is solved on,
+        from there: weights may be any numbers, but a plan must be that of its weights.
         """
-        weights, tolerance = np.empty(u.shape), self.tolerance * kernels.likely_weight(u, floor)
-        start: Solution | None = None
-        while True:
-            solution = plan(self.model, uncertainty=u, floor=floor, tolerance=tolerance, start=start)
-            gamma = kernels.own_weights(solution.occupancy, u, floor, weights)
-            certificate = gamma * solution.certificate
-            if certificate <= self.tolerance or solution.status is Status.STALLED:
-                break
-            tolerance, start = 0.5 * self.tolerance / gamma, solution
+        tolerance = self.tolerance * kernels.likely_weight(u, floor)
+        solution, weights = plan(self.model, uncertainty=u, floor=floor, tolerance=tolerance), np.empty(u.shape)
+        gamma = kernels.own_weights(solution.occupancy, u, floor, weights)
+        certificate = gamma * solution.certificate
+        if certificate > self.tolerance:
+            return self.plan(gamma, weights, start=solution)
+        return self._decision(solution, gamma, weights, certificate)
+
+    def _decision(self, solution: Solution, gamma: float, weights: FloatArray | None, certificate: float) -> Decision:
         return Decision(
             policy=solution.policy,
             model=self.model,
