@@ -60,10 +60,18 @@ def seen_by(model, drawn, least=0.0, most=np.inf):
     return Draws(values, occupancies, errors, (occupancies * rewards).sum(axis=(1, 2, 3)))
 
 
+def share(draws):
+    """Return (Σb)₊/Σb₊, b = E[q·e]: what is left of the positive flows for their sum."""
+    through = (draws.occupancies * draws.errors).mean(axis=0)
+    hoped = np.maximum(through, 0.0).sum()
+    return max(through.sum(), 0.0) / hoped if hoped > 0.0 else 0.0
+
+
 def flow(draws):
-    """Return E[q·e]₊²/E[q], (H, S, A)."""
+    """Return b̃²/E[q], (H, S, A), b̃ = b₊·(Σb)₊/Σb₊ and b = E[q·e]."""
     through, visits = (draws.occupancies * draws.errors).mean(axis=0), draws.occupancies.mean(axis=0)
-    return np.divide(np.maximum(through, 0.0) ** 2, visits, out=np.zeros_like(visits), where=visits > 0.0)
+    gained = share(draws) * np.maximum(through, 0.0)
+    return np.divide(gained**2, visits, out=np.zeros_like(visits), where=visits > 0.0)
 
 
 def gain(draws):
@@ -81,12 +89,14 @@ ESTIMATORS = {"flow": flow, "gain": gain}
 
 
 def pairs(draws):
-    """Return (Σ_{j≠k} x_j·x_k)₊/((K - 1)·Σ q), (H, S, A), if Σ x > 0, x = q·e: flow, its numerator without bias."""
+    """Return share²·(Σ_{j≠k} x_j·x_k)₊/((K - 1)·Σ q), (H, S, A), if Σ x > 0, x = q·e: flow, its square without bias."""
     through, visits = draws.occupancies * draws.errors, draws.occupancies.sum(axis=0)
     others = 1.0 - np.eye(len(through))
     products = np.einsum("jhsa,jk,khsa->hsa", through, others, through)
     counts = (through.sum(axis=0) > 0.0) & (products > 0.0)
-    return np.divide(products, (len(through) - 1.0) * visits, out=np.zeros_like(visits), where=counts)
+    return share(draws) ** 2 * np.divide(
+        products, (len(through) - 1.0) * visits, out=np.zeros_like(visits), where=counts
+    )
 
 
 def promised(model, draws):

@@ -5,10 +5,11 @@ and by how much the mean model (f̂, P̂) underrates it: with q_k the occupancy 
 
     e_k = V_{k,h}(s) - f̂(s, a) - Σ P̂(s'|s, a)·V_{k,h+1}(s')  at a = π_k,     Σ q_k·e_k = V_k* - V̂^{π_k}.
 
-For the plan q̂ of any barrier weights m, Σ m·q_k/q̂ = Σ m - (V̂^{π_k} - V̂^{q̂}). Averaged over the draws, with
-b = E[q_k·e_k], c = E[q_k] and b <= m·c/q̂ + q̂·b₊²/(4mc),
+b = E[q_k·e_k] is the gain that flows through a tuple. Where it is negative elsewhere only the sum counts: b̃ =
+b₊·(Σb)₊/Σb₊ has Σ b̃ = (Σb)₊. For the plan q̂ of any barrier weights m, Σ m·q_k/q̂ = Σ m - (V̂^{π_k} - V̂^{q̂}).
+Averaged over the draws, with c = E[q_k] and b̃ <= m·c/q̂ + q̂·b̃²/(4mc),
 
-    E V* - V̂^{q̂}  <=  Σ m + ¼·Σ q̂·v/m,     v = b₊²/c:
+    E V* - V̂^{q̂}  <=  Σ m + ¼·Σ q̂·v/m,     v = b̃²/c:
 
 the gain that plausible optima carry through a tuple, squared, per visit. v is 0 where no plausible model would go, and
 where errors cancel. The bound is smallest at the weights m = ½·√(q̂·v) of the program max ⟨q, f̂⟩ + Σ √(v·q); half of

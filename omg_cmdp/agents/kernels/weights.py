@@ -20,11 +20,12 @@ def backup_errors(ranges, reward_errors, kernel_errors, scale, errors):
 
 @compiled
 def fill_gains(kernel, rewards, start, admissible, drawn_rewards, drawn_kernels, lows, highs, gains):
-    """Fill v = E[q_k·e_k]₊²/E[q_k], (H, S, A), from K >= 2 drawn models, (K, steps, S, A) and (K, steps, S, A, S).
+    """Fill v = b̃²/E[q_k], (H, S, A), from K >= 2 drawn models, (K, steps, S, A) and (K, steps, S, A, S).
 
-    The square of the mean is estimated by products of two different draws, (Σx)² - Σx² over K·(K - 1), which has no
-    bias; the mean's own square is too large by its variance. Values from step h on lie in [lows_h, highs_h], also those
-    of the drawn models. Return whether every draw has a best action everywhere: not if it is not a number.
+    b = E[q_k·e_k], and b̃ = b₊·(Σb)₊/Σb₊ is what is left of its positive part for its sum. The square of the mean is
+    estimated by products of two different draws, (Σx)² - Σx² over K·(K - 1), which has no bias; the mean's own square
+    is too large by its variance. Values from step h on lie in [lows_h, highs_h], also those of the drawn models.
+    Return whether every draw has a best action everywhere: not if it is not a number.
     """
     horizon, states, actions = gains.shape
     count = len(drawn_rewards)
@@ -42,13 +43,18 @@ def fill_gains(kernel, rewards, start, admissible, drawn_rewards, drawn_kernels,
                 flows[h, s, chosen[h, s]] += flow
                 squares[h, s, chosen[h, s]] += flow * flow
                 visited[h, s, chosen[h, s]] += visits[h, s]
+    total = hoped = 0.0
+    for flow in flows.flat:
+        total += flow
+        hoped += max(flow, 0.0)
+    share = max(total, 0.0) / hoped if hoped > 0.0 else 0.0
     for h in range(horizon):
         for s in range(states):
             for a in range(actions):
                 pairs = flows[h, s, a] ** 2 - squares[h, s, a]
                 gains[h, s, a] = 0.0
                 if flows[h, s, a] > 0.0 and pairs > 0.0:
-                    gains[h, s, a] = pairs / ((count - 1.0) * visited[h, s, a])
+                    gains[h, s, a] = share * share * pairs / ((count - 1.0) * visited[h, s, a])
     return True
 
 
