@@ -82,7 +82,7 @@ def run(
     episodes: Annotated[str | None, typer.Option(metavar="T", help="Instead of those in the file.")] = None,
     seeds: Annotated[str | None, typer.Option(metavar="N|[..]", help="How many, or a list of numbers.")] = None,
     changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any key, such as agents.omg.kappa=0.1.")
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any key, such as agents.omg.floor=0.1.")
     ] = None,
     engine: Annotated[str, typer.Option(metavar="local|ray", help="Where runs are played.")] = "local",
     address: Annotated[str | None, typer.Option(help="Of the Ray cluster.")] = None,

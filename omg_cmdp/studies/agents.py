@@ -31,6 +31,11 @@ USUAL_ORACLES = {
 """The oracles that an agent's paper assumes, where these are not "finite"."""
 
 COVER_OPTIONS: Options = {"cover": "per_context", "radius": 0.4, "clusters": None}
+RULES: dict[str, Callable[..., Any]] = {"adaptive": agents.GainWeighted, "uncertainty": agents.UncertaintyWeighted}
+"""The exploration rules of OMG that have options."""
+RULE_OPTIONS: Options = {
+    name: default for rule in RULES.values() for name, default in options_of(rule).items() if name != "seed"
+}
 SHARED = ("oracles", "return_range")
 """Options of agents that a world may set for all agents that have them; an agent's own come first."""
 
@@ -60,7 +65,7 @@ def agent_options(kind: str, make: Callable[..., Any]) -> Options:
     if "features" in arguments:
         del options["dimension"]
     if make is agents.OMG:
-        options |= options_of(agents.UncertaintyWeighted)
+        options |= RULE_OPTIONS
     return options
 
 
@@ -82,7 +87,7 @@ def make_agent(kind: str, make: Callable[..., Any], options: dict[str, Any], set
     if options.get("return_range") == "world":
         options["return_range"] = getattr(world, "return_range", None)
     if make is agents.OMG:
-        options |= _exploration(options)
+        options |= _exploration(options, options.get("seed", setting.seed))
     if make is agents.UC3RL:
         options["scale"] = _bonus_scales(world, oracle_names(named), options.get("scale", arguments["scale"]))
     given = {name: value for name, value in supplied.items() if name in arguments}
@@ -97,13 +102,18 @@ def _power(name: str, table: dict[str, Any]) -> agents.Power:
     return agents.Power(**table)
 
 
-def _exploration(options: dict[str, Any]) -> dict[str, Any]:
-    """Take the options of the adaptive rule out of OMG's, and return the rule."""
-    rule = {name: options.pop(name) for name in options_of(agents.UncertaintyWeighted) if name in options}
+def _exploration(options: dict[str, Any], seed: Any) -> dict[str, Any]:
+    """Take the options of the exploration rule out of OMG's, and return the rule if there are any."""
     gamma = options.get("gamma", "adaptive")
-    if rule and gamma != "adaptive":
-        raise ValueError(f"`{next(iter(rule))}` must be left out unless gamma is 'adaptive', got gamma {gamma!r}")
-    return {"gamma": agents.UncertaintyWeighted(**rule)} if rule else {}
+    rule = RULES.get(gamma) if isinstance(gamma, str) else None
+    mine = arguments_of(rule) if rule else {}
+    for name in [each for each in options if each in RULE_OPTIONS and each not in mine]:
+        owners = " or ".join(repr(named) for named, each in RULES.items() if name in arguments_of(each))
+        raise ValueError(f"`{name}` must be left out unless gamma is {owners}, got gamma {gamma!r}")
+    given = {name: options.pop(name) for name in RULE_OPTIONS if name in options}
+    if rule is None or not given:
+        return {}
+    return {"gamma": rule(**given | ({"seed": seed} if "seed" in mine else {}))}
 
 
 def _bonus_scales(world: World, names: tuple[str, str], scale: Any) -> tuple[Any, ...]:

@@ -19,7 +19,7 @@ class StudyError(ValueError):
 
 
 class Override(NamedTuple):
-    """A value that replaces one of the file, such as `--set agents.omg.kappa=0.1` on the command line."""
+    """A value that replaces one of the file, such as `--set agents.omg.floor=0.1` on the command line."""
 
     path: str
     """Names with dots between them."""

@@ -30,7 +30,7 @@ kind = "worst_regret"
 look = 2
 
 [agents.omg]
-kappa = 0.1
+floor = 0.1
 
 [agents.slow]
 kind = "epsilon_greedy"
@@ -101,9 +101,9 @@ def test_agents_meet_the_same_world_and_noise_and_seeds_differ():
         ("states = 3", "states = 100000000", "tables"),
         ('kind = "worst_regret"', 'kind = "worst_regrets"', "did you mean 'worst_regret'?"),
         ("look = 2", "look = 6", "`look`"),
-        ("kappa = 0.1", "kapa = 0.1", "did you mean 'kappa'?"),
-        ("kappa = 0.1", "kappa = -0.1", "`kappa`"),
-        ("kappa = 0.1", 'gamma = "theory "', "`gamma`"),
+        ("floor = 0.1", "flor = 0.1", "did you mean 'floor'?"),
+        ("floor = 0.1", "floor = -0.1", "`floor`"),
+        ("floor = 0.1", 'gamma = "theory "', "`gamma`"),
         ("epsilon = ", "epsilon = { scale = 1.0 }", "`epsilon`"),
         ("epsilon = ", "epsilon = 1979-05-27", "`epsilon`"),
         ("radius = 0.3", 'radius = "far"', "`radius`"),
@@ -175,21 +175,21 @@ def test_overrides_come_after_the_file():
         VALID,
         [
             Override("episodes", "50", "--episodes"),
-            Override("agents.omg.kappa", "0.2", "--set"),
+            Override("agents.omg.floor", "0.2", "--set"),
             Override("agents.new.kind", "greedy", "--set"),
             Override("agents.omg.rate", "proven", "--set"),
         ],
     )
     assert plan.episodes == 50
-    assert plan.agents[0].options == {"kappa": 0.2, "rate": "proven"}
+    assert plan.agents[0].options == {"floor": 0.2, "rate": "proven"}
     assert plan.agents[3].kind == "greedy"
 
 
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        ("agents.omg.kapa", "1", "did you mean 'kappa'?"),
-        ("agents.omg.kappa", "-1", "`kappa`"),
+        ("agents.omg.flor", "1", "did you mean 'floor'?"),
+        ("agents.omg.floor", "-1", "`floor`"),
         ("episodes.x", "1", "not a table"),
         ("agents..x", "1", "names with dots"),
         ("episodes", "many", "`episodes`"),
