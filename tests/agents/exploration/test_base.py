@@ -1,4 +1,4 @@
-"""What a rule knows, and `plan_roots`: certified as the barrier plan of its own weights, with one solve if it is enough."""
+"""What a rule knows, and `plan_roots`: the barrier plan of its own weights, from one solve if that is enough."""
 
 import math
 
