@@ -74,20 +74,6 @@ def flow(draws):
     return np.divide(gained**2, visits, out=np.zeros_like(visits), where=visits > 0.0)
 
 
-def gain(draws):
-    """Return E[q·ẽ²], (H, S, A), ẽ = e₊·G₊/Σ q·e₊ and G = Σ q·e."""
-    tables = (1, 2, 3)
-    positive = np.maximum(draws.errors, 0.0)
-    total = np.maximum((draws.occupancies * draws.errors).sum(axis=tables), 0.0)
-    share = (draws.occupancies * positive).sum(axis=tables)
-    scale = np.divide(total, share, out=np.zeros_like(total), where=total > 0.0)
-    return (draws.occupancies * (scale[:, None, None, None] * positive) ** 2).mean(axis=0)
-
-
-ESTIMATORS = {"flow": flow, "gain": gain}
-"""Those of which Theorem C holds."""
-
-
 def pairs(draws):
     """Return share²·(Σ_{j≠k} x_j·x_k)₊/((K - 1)·Σ q), (H, S, A), if Σ x > 0, x = q·e: flow, its square without bias."""
     through, visits = draws.occupancies * draws.errors, draws.occupancies.sum(axis=0)

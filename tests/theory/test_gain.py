@@ -13,10 +13,8 @@ from omg_cmdp.planning.certificate import slacks
 from omg_cmdp.theory import bounds
 from tests.random_mdps import by_step, random_mdp, random_policy, with_tables
 from tests.theory.draws import (
-    ESTIMATORS,
     clipped_optimum,
     flow,
-    gain,
     joint_plan,
     pairs,
     promised,
@@ -25,8 +23,6 @@ from tests.theory.draws import (
     single_step,
 )
 from tests.theory.rounds import random_pair
-
-each_estimator = pytest.mark.parametrize("estimate", ESTIMATORS.values(), ids=ESTIMATORS.keys())
 
 FLOOR = 1e-3
 ROUNDING = 1e-9
@@ -70,13 +66,12 @@ def test_clipping_changes_nothing_that_a_model_can_earn(rng):
         assert mdp.start @ values[0] == pytest.approx(paid.sum())
 
 
-@each_estimator
-def test_theorem_c_for_any_barrier(rng, estimate):
+def test_theorem_c_for_any_barrier(rng):
     """E V_k - V̂(q̂) <= Σ m + ¼·Σ q̂·v/m, any m; before the last step it is an equality."""
     for model, draws in problems(rng, 60):
         weights = 10.0 ** rng.uniform(-3, 1, size=draws.errors.shape[1:])
         solution = plan(model, 1.0, weights=weights, tolerance=1e-12)
-        q, v = solution.occupancy, estimate(draws)
+        q, v = solution.occupancy, flow(draws)
         held = q > 0.0
         left = promised(model, draws) - policy_value(model, solution.policy)
         through, visits = (draws.occupancies * draws.errors).mean(axis=0), draws.occupancies.mean(axis=0)
@@ -85,8 +80,7 @@ def test_theorem_c_for_any_barrier(rng, estimate):
         assert left <= bounds.gain_round(weights, q, v) + 1e-4 * weights[held].sum()
 
 
-@each_estimator
-def test_theorem_c_for_any_policy_and_values(rng, estimate):
+def test_theorem_c_for_any_policy_and_values(rng):
     """E V_k - V̂(q̂) <= Σ q̂·z + ¼·Σ v/z, for any policy and any values with slacks z > 0: no plan need be exact."""
     for model, draws in problems(rng, 60):
         policy = random_policy(rng, model)
@@ -97,17 +91,16 @@ def test_theorem_c_for_any_policy_and_values(rng, estimate):
             kernel, rewards = by_step(model)
             backup = np.where(model.admissible, rewards[h] + kernel[h] @ after, -np.inf)
             after = values[h] = backup.max(axis=1) + spare * rng.random(model.states)
-        q, z, v = occupancy_measure(model, policy), slacks(model, values), estimate(draws)
+        q, z, v = occupancy_measure(model, policy), slacks(model, values), flow(draws)
         held = q > 0.0
         right = float((q[held] * z[held] + 0.25 * v[held] / z[held]).sum())
         assert promised(model, draws) - policy_value(model, policy) <= right + ROUNDING
 
 
-@each_estimator
-def test_the_root_program_is_worth_at_least_what_the_draws_promise(rng, estimate):
+def test_the_root_program_is_worth_at_least_what_the_draws_promise(rng):
     """E V_k <= max ⟨q, f̂⟩ + Σ √(v·q); it is so already at the mean of the draws' occupancies."""
     for model, draws in problems(rng, 60):
-        v, mixture = estimate(draws), draws.occupancies.mean(axis=0)
+        v, mixture = flow(draws), draws.occupancies.mean(axis=0)
         at_mixture = float((mixture * by_step(model)[1]).sum() + np.sqrt(v * mixture).sum())
         assert promised(model, draws) <= at_mixture + ROUNDING
         solution = plan(model, uncertainty=v, tolerance=1e-7)
@@ -115,12 +108,11 @@ def test_the_root_program_is_worth_at_least_what_the_draws_promise(rng, estimate
         assert at_mixture <= best + 2e-7
 
 
-@each_estimator
 @pytest.mark.parametrize("share", [0.5, 1.0, 2.0])
-def test_one_plan_pays_for_the_gain_and_the_floor(rng, estimate, share):
+def test_one_plan_pays_for_the_gain_and_the_floor(rng, share):
     """With m = (c/2)·√(q̂v) + m₀ the plan has E V_k - V̂(q̂) <= (c/2 + 1/(2c))·Σ √(q̂v) + (n - H)·m₀."""
     for model, draws in problems(rng, 8):
-        v = estimate(draws)
+        v = flow(draws)
         solution = plan(model, uncertainty=share**2 * v, floor=FLOOR, tolerance=1e-12)
         other, weights = joint_plan(model, share**2 * v, FLOOR)
         q = solution.occupancy
@@ -140,12 +132,11 @@ def test_pairs_of_draws_never_see_more_than_their_mean(rng):
             assert (pairs(draws) <= flow(draws) + 1e-12).all()
 
 
-@each_estimator
-def test_gains_are_never_above_squared_errors(rng, estimate):
+def test_gains_are_never_above_squared_errors(rng):
     """v <= E[q_k·e_k²] <= E[e_k²], the second over tuples that π_k takes."""
     for _, draws in problems(rng, 60):
         squares = (draws.occupancies * draws.errors**2).mean(axis=0)
-        assert (estimate(draws) <= squares + 1e-12).all()
+        assert (flow(draws) <= squares + 1e-12).all()
         assert (squares <= ((draws.occupancies > 0.0) * draws.errors**2).mean(axis=0) + 1e-12).all()
 
 
@@ -153,15 +144,32 @@ def test_nobody_goes_there_nothing_is_paid(rng):
     for _, draws in problems(rng, 30):
         nowhere = (draws.occupancies == 0.0).all(axis=0)
         assert (flow(draws)[nowhere] == 0.0).all()
-        assert (gain(draws)[nowhere] == 0.0).all()
         assert (pairs(draws)[nowhere] == 0.0).all()
 
 
-def test_flow_cancels_what_gain_does_not():
-    """One arm, nothing to decide: errors of either sign cancel in the flow; the gain keeps half of the variance."""
-    draws = seen_by(single_step([0.5]), [single_step([0.3]), single_step([0.7])])
-    assert flow(draws).item() == pytest.approx(0.0, abs=1e-30)
-    assert gain(draws).item() == pytest.approx(0.02)
+def test_errors_of_either_sign_cancel():
+    """One arm, nothing to decide: what is too much in one draw and too little in another is no flow."""
+    assert flow(seen_by(single_step([0.5]), [single_step([0.3]), single_step([0.7])])).item() < 1e-30
+
+
+@pytest.mark.parametrize(("second", "v"), [(0.5, 0.04), (0.4, 0.01), (0.3, 0.0), (0.1, 0.0)])
+def test_only_the_sum_of_flows_is_a_gain(second, v):
+    """Two steps of one arm: the first promises .2 more; what the second promises less is taken off: v = (Σb)₊²."""
+    model, drawn = (
+        TabularMDP(transitions=np.ones((1, 1, 1)), rewards=np.reshape(paid, (2, 1, 1)), horizon=2)
+        for paid in ([0.5, 0.5], [0.7, second])
+    )
+    np.testing.assert_allclose(flow(seen_by(model, [drawn])).ravel(), [v, 0.0], atol=1e-15)
+
+
+def test_on_the_draws_own_way_exactly_their_gain_is_paid(rng):
+    """Σ √(v·c) = (E V_k - E V̂^{π_k})₊, c = E[q_k]; so in the root program draws get what they promise, and no more."""
+    gains = []
+    for model, draws in problems(rng, 60):
+        gains.append(promised(model, draws) - draws.rewards.mean())
+        paid = np.sqrt(flow(draws) * draws.occupancies.mean(axis=0)).sum()
+        assert paid == pytest.approx(max(gains[-1], 0.0), abs=1e-12)
+    assert min(gains) < -1e-3 < 1e-3 < max(gains)
 
 
 def joint_gap(q, z, v, floor):
@@ -204,7 +212,7 @@ def test_the_gap_lies_between_two_certificates(rng):
 def test_a_pair_near_the_plan_pays_for_its_distance(rng):
     """Any pair, with m = ½√(q̂v) + m₀ and x = q̂z/m: E V_k - V̂(q̂) <= Σ √(q̂v) + m₀·Σ x + Σ ½√(q̂v)·(x - 1)²/x."""
     for model, draws in problems(rng, 30):
-        v = gain(draws)
+        v = flow(draws)
         rough = plan(model, uncertainty=np.maximum(v, 4.0 * FLOOR**2), tolerance=10.0 ** rng.uniform(-6, -1))
         held = rough.occupancy > 0.0
         q, z = rough.occupancy[held], slacks(model, rough.values)[held]
@@ -279,8 +287,7 @@ def test_gains_are_paid_in_information(rng):
         of_kernels = information(np.array([each.kernel for each in models]), alike)
         left_over = np.arange(mean.horizon - 1, -1, -1)[:, None, None]
         squares = of_rewards + 2.0 * left_over**2 * of_kernels
-        for estimate in ESTIMATORS.values():
-            assert (estimate(seen_by(mean, models)) <= squares + 1e-12).all()
+        assert (flow(seen_by(mean, models)) <= squares + 1e-12).all()
 
 
 def test_the_information_ratio_of_a_bandit_is_half_its_arms(rng):

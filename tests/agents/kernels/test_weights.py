@@ -9,7 +9,7 @@ from omg_cmdp import TabularMDP, occupancy_measure, optimal_policy, policy_value
 from omg_cmdp.agents.kernels import weights as compiled
 from omg_cmdp.mdp.bellman import value_bounds
 from tests.random_mdps import by_step, random_mask, random_mdps, random_policy, with_tables
-from tests.theory.draws import clipped_optimum, flow, pairs, seen_by
+from tests.theory.draws import clipped_optimum, flow, pairs, promised, seen_by
 
 STEPS = [(False, False), (True, False), (False, True), (True, True)]
 each_kind_of_steps = pytest.mark.parametrize("by_steps", STEPS, ids=["stationary", "rewards", "kernels", "both"])
@@ -64,7 +64,7 @@ def test_gains_are_those_of_the_formula(by_steps, rng):
 def test_the_square_of_the_mean_has_no_bias(rng):
     """E[v·q̄] = E[x]², x = q_k·e_k >= 0 and q̄ the mean of K draws from a class: over all K-tuples of three functions.
 
-    The mean's own square would be too large, by Var(x)/K.
+    No flow is negative, so all of it counts. The mean's own square would be too large, by Var(x)/K.
     """
     for model in random_mdps(rng, 6, rewards="uniform"):
         kernel, rewards = model.raw[:2]
@@ -93,14 +93,31 @@ def test_what_less_than_two_draws_would_visit_has_no_gain(rng):
 
 
 def test_draws_that_agree_have_the_gain_of_one(rng):
-    """K times the same draw: v = q·e₊², for any K."""
+    """K times the same draw: v = q·(e₊·G₊/Σ q·e₊)², G = V_k(start) - V̂^{π_k}, for any K."""
     for model, paid, moves, (least, most) in problems(rng, 15, (True, True)):
         one = seen_by(model, models_of(model, paid[:1], moves[:1]), least, most)
-        expected = one.occupancies[0] * np.maximum(one.errors[0], 0.0) ** 2
+        q, positive = one.occupancies[0], np.maximum(one.errors[0], 0.0)
+        gain = max(promised(model, one) - one.rewards[0], 0.0)
+        expected = q * (positive * gain / max((q * positive).sum(), gain, 1e-300)) ** 2
         for count in (2, 7):
             same = (np.repeat(tables[:1], count, axis=0) for tables in (paid, moves))
             gains = gains_of(model, *same, value_bounds(model.horizon, (least, most)))
             np.testing.assert_allclose(gains, expected, rtol=1e-9, atol=1e-14)
+
+
+@each_kind_of_steps
+def test_no_more_is_paid_on_the_draws_own_way_than_they_promise(by_steps, rng):
+    """Σ √(v·c) <= (E V_k - E V̂^{π_k})₊, c = E[q_k]: nothing at all if the sum of flows is no gain."""
+    none = some = 0
+    for model, paid, moves, (least, most) in problems(rng, 40, by_steps):
+        draws = seen_by(model, models_of(model, paid, moves), least, most)
+        gains = gains_of(model, paid, moves, value_bounds(model.horizon, (least, most)))
+        missed = promised(model, draws) - draws.rewards.mean()
+        assert np.sqrt(gains * draws.occupancies.mean(axis=0)).sum() <= max(missed, 0.0) + 1e-12
+        if missed < -1e-9:
+            assert (gains == 0.0).all()
+        none, some = none + (missed < -1e-9), some + (gains.max() > 1e-6)
+    assert min(none, some) > 5
 
 
 def test_draws_in_any_order_and_many_times(rng):
