@@ -33,10 +33,11 @@ def fill_gains(kernel, rewards, start, admissible, drawn_rewards, drawn_kernels,
     visits, errors = np.empty((horizon + 1, states)), np.empty((horizon, states))
     flows, squares, visited = np.zeros((3, horizon, states, actions))
     for k in range(count):
-        best_plan(drawn_kernels[k], drawn_rewards[k], admissible, lows, highs, chosen, values)
-        if chosen.min() < 0:
-            return False
-        follow(kernel, rewards, start, chosen, values, visits, errors)
+        if k == 0 or not (is_same(drawn_rewards, k) and is_same(drawn_kernels, k)):
+            best_plan(drawn_kernels[k], drawn_rewards[k], admissible, lows, highs, chosen, values)
+            if chosen.min() < 0:
+                return False
+            follow(kernel, rewards, start, chosen, values, visits, errors)
         for h in range(horizon):
             for s in range(states):
                 flow = visits[h, s] * errors[h, s]
@@ -55,6 +56,16 @@ def fill_gains(kernel, rewards, start, admissible, drawn_rewards, drawn_kernels,
                 gains[h, s, a] = 0.0
                 if flows[h, s, a] > 0.0 and pairs > 0.0:
                     gains[h, s, a] = share * share * pairs / ((count - 1.0) * visited[h, s, a])
+    return True
+
+
+@compiled
+def is_same(drawn, k):
+    """Return whether draw k is the one before: the rule once a finite class is identified."""
+    here, before = drawn[k].reshape(-1), drawn[k - 1].reshape(-1)
+    for i in range(len(here)):
+        if here[i] != before[i]:
+            return False
     return True
 
 
