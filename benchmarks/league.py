@@ -5,7 +5,7 @@ instance), or offline fits of the same classes. *learned*: counts, regressions a
 agents. UCBVI and the GLMs have their own models: tables, and the features of contexts. The cells are in `cells.py`.
 
 Runs are kept in benchmarks/results and not played again. `--summary` only prints the tables. `--quick` plays a tenth of
-the episodes, one seed, and no sorted contexts.
+the episodes, one seed, and no sorted contexts. `--only OMG greedy` plays these agents.
 """
 
 from __future__ import annotations
@@ -171,8 +171,12 @@ def main() -> None:
     command = parser("league", __doc__, episodes=None)
     command.add_argument("league", nargs="?", choices=tuple(LEAGUES), default="finite")
     command.add_argument("--quick", action="store_true", help="a tenth of the episodes, one seed, no sorted contexts")
+    command.add_argument("--only", nargs="+", metavar="AGENT", help="these agents, with names as in the table")
     asked = command.parse_args()
-    name, league, entries = asked.league, LEAGUES[asked.league], ENTRIES[asked.league]
+    name, league = asked.league, LEAGUES[asked.league]
+    entries = {each: entry for each, entry in ENTRIES[name].items() if not asked.only or each in asked.only}
+    if unknown := set(asked.only or ()) - set(entries):
+        command.error(f"--only must name agents of the {name} league, got {', '.join(sorted(unknown))}")
     share = QUICK if asked.quick else (asked.episodes or league.episodes) / league.episodes
     step, to_play = (2, range(1)) if asked.quick else (1, seeds(asked.seeds))
     folder = "league" if name == "finite" else f"league-{name}"
@@ -186,23 +190,26 @@ def main() -> None:
 
     to_tune = dict(_named(each, entry, c) for each, entry in entries.items() for c in entry.constants[::step])
     few = {each: entry._replace(constants=entry.constants[::step]) for each, entry in entries.items()}
-    tuning = finish(
-        to_tune,
-        TUNING_SEEDS[: len(to_play)],
-        league.tuning_share * min(share, 1.0),
-        f"{folder}-tuning",
-        league.tuning_adversaries,
-    )
-    constants = tuned(tuning, few)
+    constants: dict[str, float | None] = dict.fromkeys(entries)
+    minutes, played = 0.0, 0
+    if to_tune:
+        tuning = finish(
+            to_tune,
+            TUNING_SEEDS[: len(to_play)],
+            league.tuning_share * min(share, 1.0),
+            f"{folder}-tuning",
+            league.tuning_adversaries,
+        )
+        constants = tuned(tuning, few)
+        minutes, played = tuning.runs["seconds"].sum() / 60.0, len(tuning.runs)
     chosen = {each: _named(each, entry, constants[each])[1] for each, entry in entries.items()}
     adversaries = tuple(name for name in league.adversaries if not (asked.quick and name == "sorted"))
     final = finish(chosen, to_play, share, folder, adversaries)
-    minutes = (tuning.runs["seconds"].sum() + final.runs["seconds"].sum()) / 60.0
-    played = len(tuning.runs) + len(final.runs)
+    minutes, played = minutes + final.runs["seconds"].sum() / 60.0, played + len(final.runs)
     print(f"{name}: {len(to_play)} seeds; {played} runs, {minutes:.0f} minutes of one core\n")
     print(summary(table(final, constants)))
     grids = {each: entry.constants for each, entry in few.items() if entry.constants}
-    if not asked.quick:  # where grids have hardly more than their ends
+    if grids and not asked.quick:  # where grids have hardly more than their ends
         print(f"\nAt the end of their grid: {at_the_end(grids, constants)}.")
 
 
