@@ -128,7 +128,7 @@ def test_draws_in_any_order_and_many_times(rng):
             seen_by(model, models_of(model, paid, moves), least, most),
         )
         gains = gains_of(model, paid, moves, bounds)
-        np.testing.assert_allclose(gains, gains_of(model, paid[::-1], moves[::-1], bounds), rtol=1e-9, atol=1e-14)
+        np.testing.assert_allclose(gains, gains_of(model, paid[::-1].copy(), moves[::-1].copy(), bounds), rtol=1e-9)
         plain, squares = flow(draws), (draws.occupancies * draws.errors**2).mean(axis=0)
         for times in (1, 2, 20):
             often = gains_of(model, *(np.repeat(tables, times, axis=0) for tables in (paid, moves)), bounds)
