@@ -88,27 +88,38 @@ def flow(kernel, rewards, start, policy, occupancy):
 
 
 @compiled
-def best_response(kernel, rewards, admissible, lows, highs, policy, values):
-    """Fill a deterministic optimal policy (H, S, A) and its values (H + 1, S); ties go to the lowest action.
+def best_actions(kernel, rewards, admissible, lows, highs, chosen, values):
+    """Fill optimal actions (H, S) and their values (H + 1, S); ties go to the lowest action.
 
-    Rewards (K, S, A) may be any numbers; V_h counts as the nearest number in [lows[h], highs[h]].
+    Rewards (K, S, A) may be any numbers; the value V_h is clipped to [lows[h], highs[h]].
     """
-    horizon, states, actions = policy.shape
+    horizon, states = chosen.shape
     values[horizon] = 0.0
     for h in range(horizon - 1, -1, -1):
         k, r = h % kernel.shape[0], h % rewards.shape[0]
         for s in range(states):
             best, found = -np.inf, -1
-            for a in range(actions):
-                policy[h, s, a] = 0.0
+            for a in range(admissible.shape[1]):
                 if admissible[s, a]:
                     gain = rewards[r, s, a]
                     for j in range(states):
                         gain += kernel[k, s, a, j] * values[h + 1, j]
                     if gain > best or found < 0:
                         best, found = gain, a
-            policy[h, s, found] = 1.0
+            chosen[h, s] = found
             values[h, s] = min(max(best, lows[h]), highs[h])
+
+
+@compiled
+def best_response(kernel, rewards, admissible, lows, highs, policy, values):
+    """Fill the policy (H, S, A) of `best_actions`, one-hot, and its values (H + 1, S)."""
+    horizon, states, _ = policy.shape
+    chosen = np.empty((horizon, states), np.int64)
+    best_actions(kernel, rewards, admissible, lows, highs, chosen, values)
+    for h in range(horizon):
+        for s in range(states):
+            policy[h, s] = 0.0
+            policy[h, s, chosen[h, s]] = 1.0
 
 
 @compiled

@@ -31,10 +31,13 @@ USUAL_ORACLES = {
 """The oracles that an agent's paper assumes, where these are not "finite"."""
 
 COVER_OPTIONS: Options = {"cover": "per_context", "radius": 0.4, "clusters": None}
-RULES: dict[str, Callable[..., Any]] = {"adaptive": agents.GainWeighted, "uncertainty": agents.UncertaintyWeighted}
+TUNABLE_RULES: dict[str, Callable[..., Any]] = {
+    "adaptive": agents.GainWeighted,
+    "uncertainty": agents.UncertaintyWeighted,
+}
 """The exploration rules of OMG that have options."""
 RULE_OPTIONS: Options = {
-    name: default for rule in RULES.values() for name, default in options_of(rule).items() if name != "seed"
+    name: default for rule in TUNABLE_RULES.values() for name, default in options_of(rule).items() if name != "seed"
 }
 SHARED = ("oracles", "return_range")
 """Options of agents that a world may set for all agents that have them; an agent's own come first."""
@@ -105,10 +108,10 @@ def _power(name: str, table: dict[str, Any]) -> agents.Power:
 def _exploration(options: dict[str, Any], seed: Any) -> dict[str, Any]:
     """Take the options of the exploration rule out of OMG's, and return the rule if there are any."""
     gamma = options.get("gamma", "adaptive")
-    rule = RULES.get(gamma) if isinstance(gamma, str) else None
+    rule = TUNABLE_RULES.get(gamma) if isinstance(gamma, str) else None
     mine = arguments_of(rule) if rule else {}
     for name in [each for each in options if each in RULE_OPTIONS and each not in mine]:
-        owners = " or ".join(repr(named) for named, each in RULES.items() if name in arguments_of(each))
+        owners = " or ".join(repr(named) for named, each in TUNABLE_RULES.items() if name in arguments_of(each))
         raise ValueError(f"`{name}` must be left out unless gamma is {owners}, got gamma {gamma!r}")
     given = {name: options.pop(name) for name in RULE_OPTIONS if name in options}
     if rule is None or not given:

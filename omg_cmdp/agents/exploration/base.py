@@ -59,6 +59,10 @@ class Situation(NamedTuple):
             return self.plan(gamma, weights, start=solution)
         return self._decision(solution, gamma, weights, certificate)
 
+    def least_weight(self, floor: float) -> float:
+        """Return floor/√(n·t): over T episodes it costs at most 2·floor·√(nT)."""
+        return floor / math.sqrt(self.tuples * self.episode)
+
     def _decision(self, solution: Solution, gamma: float, weights: FloatArray | None, certificate: float) -> Decision:
         return Decision(
             policy=solution.policy,

@@ -19,7 +19,6 @@ oracles' own, and the statement holds on average over them, given the past and t
 
 from __future__ import annotations
 
-import math
 from typing import final
 
 import numpy as np
@@ -29,10 +28,10 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, positive_integer, positive_number, seed_number
+from omg_cmdp.validation import ROW_SUM_TOLERANCE, FloatArray, positive_integer, positive_number, seed_number
 
 kernels = Lazy("omg_cmdp.agents.kernels.weights")
-
+tables = Lazy("omg_cmdp.mdp.kernels")
 
 SHARE = 0.25
 """What the program is given of v: half the weights of the smallest bound, at 5/4 of it. Chosen on seeds above 200."""
@@ -58,9 +57,7 @@ class GainWeighted(ExplorationRule):
 
     def decide(self, situation: Situation) -> Decision:
         """Return the plan with the weights of this episode."""
-        return situation.plan_roots(
-            SHARE * self.gains(situation), self.floor / math.sqrt(situation.tuples * situation.episode)
-        )
+        return situation.plan_roots(SHARE * self.gains(situation), situation.least_weight(self.floor))
 
     def gains(self, situation: Situation) -> FloatArray:
         """Return v (H, S, A)."""
@@ -71,8 +68,7 @@ class GainWeighted(ExplorationRule):
         rewards = _drawn(situation.reward_oracle, context, count, generator, table)
         transitions = _drawn(situation.dynamics_oracle, context, count, generator, (*table, model.states))
         gains = np.empty((model.horizon, *table))
-        if not kernels.fill_gains(*model.raw, rewards, transitions, *situation.bounds, gains):
-            raise ValueError("`draws` of the oracles must be numbers, got nan")
+        kernels.fill_gains(*model.raw, rewards, transitions, *situation.bounds, gains)
         return gains
 
 
@@ -83,4 +79,6 @@ def _drawn(
     drawn = np.ascontiguousarray(oracle.draws(context, count, generator), dtype=np.float64)
     if drawn.shape[:1] != (count,) or drawn.shape[-len(table) :] != table or drawn.ndim > len(table) + 2:
         raise ValueError(f"`draws` must return ({count}, ...) tables of shape {table}, got {drawn.shape}")
+    if not tables.is_within(drawn, 0.0, 1.0 + ROW_SUM_TOLERANCE):  # not if it is no number, either
+        raise ValueError(f"`draws` must lie in [0, 1], got numbers from {drawn.min()} to {drawn.max()}")
     return drawn.reshape(count, -1, *table)

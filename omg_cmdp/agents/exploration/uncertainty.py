@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import final
 
 import numpy as np
@@ -38,4 +37,4 @@ class UncertaintyWeighted(ExplorationRule):
         unsure = np.empty((model.horizon, *shape[1:]))
         ranges = value_ranges(model, bounds=situation.bounds)
         kernels.backup_errors(ranges, rewards, dynamics, self.kappa / model.horizon, unsure)
-        return situation.plan_roots(unsure, self.floor / math.sqrt(situation.tuples * situation.episode))
+        return situation.plan_roots(unsure, situation.least_weight(self.floor))

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from omg_cmdp.jit import compiled
+from omg_cmdp.mdp.kernels import best_actions
 
 
 @compiled
@@ -25,7 +26,6 @@ def fill_gains(kernel, rewards, start, admissible, drawn_rewards, drawn_kernels,
     b = E[q_k·e_k], and b̃ = b₊·(Σb)₊/Σb₊ is what is left of its positive part for its sum. The square of the mean is
     estimated by products of two different draws, (Σx)² - Σx² over K·(K - 1), which has no bias; the mean's own square
     is too large by its variance. Values from step h on lie in [lows_h, highs_h], also those of the drawn models.
-    Return whether every draw has a best action everywhere: not if it is not a number.
     """
     horizon, states, actions = gains.shape
     count = len(drawn_rewards)
@@ -34,9 +34,7 @@ def fill_gains(kernel, rewards, start, admissible, drawn_rewards, drawn_kernels,
     flows, squares, visited = np.zeros((3, horizon, states, actions))
     for k in range(count):
         if k == 0 or not (is_same(drawn_rewards, k) and is_same(drawn_kernels, k)):
-            best_plan(drawn_kernels[k], drawn_rewards[k], admissible, lows, highs, chosen, values)
-            if chosen.min() < 0:
-                return False
+            best_actions(drawn_kernels[k], drawn_rewards[k], admissible, lows, highs, chosen, values)
             follow(kernel, rewards, start, chosen, values, visits, errors)
         for h in range(horizon):
             for s in range(states):
@@ -56,7 +54,6 @@ def fill_gains(kernel, rewards, start, admissible, drawn_rewards, drawn_kernels,
                 gains[h, s, a] = 0.0
                 if flows[h, s, a] > 0.0 and pairs > 0.0:
                     gains[h, s, a] = share * share * pairs / ((count - 1.0) * visited[h, s, a])
-    return True
 
 
 @compiled
@@ -67,27 +64,6 @@ def is_same(drawn, k):
         if here[i] != before[i]:
             return False
     return True
-
-
-@compiled
-def best_plan(kernel, rewards, admissible, lows, highs, chosen, values):
-    """Fill optimal actions (H, S) and values (H + 1, S), cut to [lows_h, highs_h]; ties go to the lowest action."""
-    horizon, states = chosen.shape
-    for s in range(states):
-        values[horizon, s] = 0.0
-    for h in range(horizon - 1, -1, -1):
-        k, r = h % kernel.shape[0], h % rewards.shape[0]
-        for s in range(states):
-            best, found = -np.inf, -1
-            for a in range(admissible.shape[1]):
-                if admissible[s, a]:
-                    value = rewards[r, s, a]
-                    for j in range(states):
-                        value += kernel[k, s, a, j] * values[h + 1, j]
-                    if value > best:
-                        best, found = value, a
-            chosen[h, s] = found
-            values[h, s] = min(max(best, lows[h]), highs[h])
 
 
 @compiled

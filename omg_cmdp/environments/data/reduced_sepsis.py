@@ -18,7 +18,7 @@ Dial         as in `ICUSepsis`.
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,26 +43,8 @@ class ReducedSepsis(ICUSepsis):
 
     kept_truths = 256
 
-    def __init__(
-        self,
-        *,
-        horizon: int = 10,
-        patients: int = 12,
-        tilt: float = 0.5,
-        outcome_tilt: float = 1.0,
-        transition_class_size: int = 8,
-        misspecification: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(
-            horizon=horizon,
-            patients=patients,
-            tilt=tilt,
-            outcome_tilt=outcome_tilt,
-            transition_class_size=transition_class_size,
-            misspecification=misspecification,
-            seed=seed,
-        )
+    def __init__(self, *, transition_class_size: int = 8, **options: Any) -> None:
+        super().__init__(transition_class_size=transition_class_size, **options)
         possible = self._rows > 0.0
         self.support = possible[self._row_of]
 

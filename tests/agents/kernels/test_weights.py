@@ -144,7 +144,7 @@ def test_errors_on_the_way_add_up_to_what_the_mean_model_misses(by_steps, rng):
         chosen, values = np.empty(shape, np.int64), np.empty((model.horizon + 1, model.states))
         visits, errors = np.empty_like(values), np.empty(shape)
         for rewards, kernel, drawn in zip(paid, moves, models_of(model, paid, moves), strict=True):
-            compiled.best_plan(kernel, rewards, model.admissible, *bounds, chosen, values)
+            compiled.best_actions(kernel, rewards, model.admissible, *bounds, chosen, values)
             compiled.follow(*model.raw[:3], chosen, values, visits, errors)
             policy, expected = clipped_optimum(drawn, least, most)
             np.testing.assert_array_equal(np.eye(model.actions)[chosen], policy)
@@ -154,12 +154,12 @@ def test_errors_on_the_way_add_up_to_what_the_mean_model_misses(by_steps, rng):
             assert (visits[:-1] * errors).sum() == pytest.approx(missed, abs=1e-11)
 
 
-def test_the_best_plan_is_optimal(rng):
+def test_the_best_actions_are_optimal(rng):
     """If nothing is clipped."""
     for mdp in random_mdps(rng, 20, kernel="dense", rewards="uniform"):
         kernel, rewards, start, admissible = mdp.raw
         chosen, values = np.empty((mdp.horizon, mdp.states), np.int64), np.empty((mdp.horizon + 1, mdp.states))
-        compiled.best_plan(kernel, rewards, admissible, *value_bounds(mdp.horizon), chosen, values)
+        compiled.best_actions(kernel, rewards, admissible, *value_bounds(mdp.horizon), chosen, values)
         assert start @ values[0] == pytest.approx(optimal_policy(mdp)[1], rel=1e-12)
         assert mdp.admissible[np.arange(mdp.states), chosen].all()
 
