@@ -1,5 +1,6 @@
 """The command line: what is typed, what is printed, the exit codes; and that no kill changes a result."""
 
+import contextlib
 import io
 import json
 import os
@@ -283,7 +284,8 @@ def killed_again_and_again(kills, text, directory, draw):
         time.sleep(draw.random() * 1.5)
         interrupted += process.poll() is None
         if draw.random() < 0.5:
-            os.killpg(process.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it has come to its end
+                os.killpg(process.pid, signal.SIGKILL)
         else:
             process.kill()  # its workers find out by themselves
         process.communicate()
