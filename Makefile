@@ -4,6 +4,7 @@
 #   make test       what CI runs: under four minutes          make fuzz       60 000 random plans
 #   make test-all   everything, slow tests and guide too      make bench      speed, beside other libraries
 #   make hooks      check every commit                        make lowest     tests with the oldest dependencies
+#   make attack     ten minutes of hostile input
 # `make quick BIN=path/to/bin` uses an environment that you have, and installs nothing.
 PYTHON ?= python3
 BIN ?= .venv/bin
@@ -14,7 +15,7 @@ QUICK := tests/mdp tests/planning/test_plan.py tests/planning/test_problem.py te
   tests/oracles/test_counts.py tests/oracles/finite tests/agents/test_base.py tests/runs/test_simulate.py \
   tests/test_architecture.py tests/test_contexts.py tests/test_persistence.py
 
-.PHONY: demo quick test test-all check lowest docs figures fuzz bench hooks clean
+.PHONY: demo quick test test-all check lowest docs figures fuzz attack bench hooks clean
 
 # An environment that was given with BIN is taken as it is.
 ifeq ($(BIN),.venv/bin)
@@ -46,6 +47,9 @@ figures: $(call have,studies)
 
 fuzz: $(call have,dev)
 	$(BIN)/python -m tests.planning.fuzz
+
+attack: $(call have,dev)
+	$(BIN)/python -m tests.attack
 
 bench: $(call have,bench) $(call have,rlberry/done)
 	$(BIN)/python -m benchmarks

@@ -1,0 +1,1 @@
+"""Attacks on what the package promises; `python -m tests.attack` runs them all (`make attack`)."""

@@ -1,0 +1,49 @@
+"""`python -m tests.attack [NAME...] [--effort E] [--seed K]`: run the attacks, ten minutes for all of them at effort 1.
+
+An attack is a module of this folder with a function `attack(effort, seed) -> Outcome`. Effort 1 is what `make attack`
+spends; the tests run a small share of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import time
+from pathlib import Path
+
+from tests.attack.outcome import Outcome
+
+ATTACKS = sorted(
+    path.stem
+    for path in Path(__file__).parent.glob("*.py")
+    if not path.stem.startswith(("__", "test_")) and path.stem != "outcome"
+)
+
+
+def run(name: str, effort: float, seed: int) -> Outcome:
+    """Run one attack."""
+    outcome: Outcome = importlib.import_module(f"tests.attack.{name}").attack(effort, seed)
+    return outcome
+
+
+def main() -> int:
+    """Run the attacks asked for, and return 1 if anything broke."""
+    command = argparse.ArgumentParser(prog="python -m tests.attack", description=__doc__)
+    command.add_argument("names", nargs="*", choices=[*ATTACKS, []], metavar="NAME", help=", ".join(ATTACKS))
+    command.add_argument("--effort", type=float, default=1.0)
+    command.add_argument("--seed", type=int, default=0)
+    asked = command.parse_args()
+    broken = 0
+    for name in asked.names or ATTACKS:
+        began = time.monotonic()
+        outcome = run(name, asked.effort, asked.seed)
+        broken += len(outcome.broken)
+        print(f"{name}: {outcome.tried} tried, {len(outcome.broken)} broken, {time.monotonic() - began:.0f} s")
+        for line in outcome.broken[:20]:
+            print(f"  {line}")
+    return broken > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
