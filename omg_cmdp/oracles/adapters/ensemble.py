@@ -138,14 +138,18 @@ class Ensemble(Forecasters):
         return [self.learner.fresh(self._template) for _ in range(self.members)]
 
     def seen(self) -> int:
-        """Return the number of examples learned from."""
+        """Return the number of examples that have come."""
         return self.account.episodes * self.horizon
+
+    def taught(self) -> int:
+        """Return how many of them the copies have learned."""
+        return self.seen()
 
     def prepare(self, context: Context) -> Asked:
         """Ask all copies that have learned something: after two examples, all of them."""
         inputs = self._inputs(context, int(self.dimension) or None)
         tables = np.stack([self.tables.prior] * self.members)
-        for m in np.flatnonzero(lessons(0, min(self.seen(), 2), self.members).any(axis=1)):
+        for m in np.flatnonzero(lessons(0, min(self.taught(), 2), self.members).any(axis=1)):
             answers = np.asarray(self.learner.ask(self.copies[m], inputs[self.admissible]), dtype=np.float64)
             wanted = tables[m, self.admissible].shape
             if answers.size != math.prod(wanted) or not np.isfinite(answers).all():
@@ -188,18 +192,23 @@ class Ensemble(Forecasters):
         if not (allowed := self.admissible[pairs]).all():
             state, action = (int(index[~allowed][0]) for index in pairs)
             raise ValueError(f"`actions` must be admissible, got {action} in state {state}")
-        inputs, memory = asked.inputs[pairs], self.memory()
-        try:
-            self._teach(self.copies, self.seen(), inputs, episode.outcomes)
-        except BaseException:
-            self.revive(memory)  # a foreign model may give up midway, as scikit-learn's do when they overflow
-            raise
-        self.remember(np.column_stack([episode.outcomes, inputs]))
+        inputs = asked.inputs[pairs]
+        self.take_in(inputs, episode.outcomes)
         np.add.at(self.visits, pairs, 1.0)
         self.dimension = np.array(float(inputs.shape[1]))
 
-    def _teach(self, copies: list[Any], seen: int, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
-        """Let each of `copies` learn its part of an episode, which begins after `seen` examples."""
+    def take_in(self, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
+        """Learn and remember the examples of an episode, or raise and change nothing."""
+        memory = self.memory()
+        try:
+            self.teach(self.copies, self.seen(), inputs, outcomes)
+        except BaseException:
+            self.revive(memory)  # a foreign model may give up midway, as scikit-learn's do when they overflow
+            raise
+        self.remember(np.column_stack([outcomes, inputs]))
+
+    def teach(self, copies: list[Any], seen: int, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
+        """Let each of `copies` learn its part of the examples, which begin after `seen` others."""
         for pupil, lesson in zip(copies, lessons(seen, len(outcomes), self.members), strict=True):
             if lesson.any():
                 self.learner.fit(pupil, inputs[lesson], outcomes[lesson], seen)
@@ -233,11 +242,15 @@ class Ensemble(Forecasters):
     def revive(self, memory: State) -> None:
         """Make the copies again, to the bit; or raise and change nothing."""
         log = numbers("log", memory, (self.seen(), 1 + int(self.dimension)))
+        self.copies, self._log = self.relearned(log), log
+
+    def relearned(self, log: FloatArray) -> list[Any]:
+        """Return copies that have learned the log, episode by episode."""
         copies = self.fresh()
         for first in range(0, len(log), self.horizon):
-            outcomes, inputs = log[first : first + self.horizon, 0], log[first : first + self.horizon, 1:]
-            self._teach(copies, first, inputs, outcomes.astype(self.tables.outcome_type))
-        self.copies, self._log = copies, log
+            episode = log[first : first + self.horizon]
+            self.teach(copies, first, episode[:, 1:], episode[:, 0].astype(self.tables.outcome_type))
+        return copies
 
 
 def lessons(first: int, count: int, members: int) -> BoolArray:

@@ -49,7 +49,7 @@ def test_importing_the_adapters_imports_no_foreign_package():
         adapters.Nothing  # noqa: B018
 
 
-@pytest.mark.parametrize("package", MAKERS)
+@pytest.mark.parametrize("package", ["sklearn", "river", "torch"])
 def test_a_missing_package_is_named_with_the_command_that_installs_it(package, monkeypatch):
     for module in [name for name in sys.modules if name.startswith("omg_cmdp.oracles.adapters.")]:
         monkeypatch.delitem(sys.modules, module)
