@@ -29,6 +29,7 @@ from omg_cmdp.checks.subject import (
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.persistence import write_arrays
+from omg_cmdp.records import context_rows
 from omg_cmdp.validation import FloatArray, policy_table
 
 
@@ -44,7 +45,9 @@ def check_agent(agent: Any, contexts: Sequence[Context] | None = None) -> None:
     >>> check_agent(Greedy(Space(**sizes), CountRewards(**sizes), CountDynamics(**sizes)))
     """
     require(isinstance(getattr(agent, "space", None), Space), "an agent must have a `space`")
-    subject = AgentSubject(agent, list(contexts) if contexts is not None else contexts_that_work(agent))
+    subject = AgentSubject(
+        agent, list(context_rows("contexts", contexts)) if contexts is not None else contexts_that_work(agent)
+    )
     for check in AGENT_CHECKS:
         check(subject)
 

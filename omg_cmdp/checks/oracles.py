@@ -21,6 +21,7 @@ from omg_cmdp.checks.challenges import OUTCOMES, VISITS, Challenge, challenge
 from omg_cmdp.checks.require import require, require_equal, require_refusal, with_last
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.losses import SQUARE, Loss, loss_of
+from omg_cmdp.records import context_rows
 from omg_cmdp.validation import FloatArray
 
 EPISODES, DRAWS = 12, 200
@@ -75,7 +76,7 @@ def check_oracle(oracle: Any, contexts: Sequence[Context] | None = None, *, hori
     >>> check_oracle(CountRewards(states=2, actions=2, horizon=3))
     """
     loss_of(oracle)  # refuses what is not an oracle
-    known = contexts if contexts is not None else getattr(oracle, "contexts", None)
+    known = getattr(oracle, "contexts", None) if contexts is None else context_rows("contexts", contexts)
     length = int(getattr(oracle, "horizon", 5) if horizon is None else horizon)
     subject = Subject(oracle, list(known or _contexts_that_work(oracle)), length)
     for check in ORACLE_CHECKS:

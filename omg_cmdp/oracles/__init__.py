@@ -5,6 +5,7 @@ from omg_cmdp.oracles.combined.aggregate import AggregateDynamics, AggregateRewa
 from omg_cmdp.oracles.combined.epochs import EpochDynamics, EpochRewards
 from omg_cmdp.oracles.combined.stepwise import StepwiseDynamics, StepwiseRewards
 from omg_cmdp.oracles.counts import CountDynamics, CountRewards
+from omg_cmdp.oracles.feature_map import FeatureMap
 from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
 from omg_cmdp.oracles.finite.known import KnownDynamics, KnownRewards
 from omg_cmdp.oracles.finite.log_loss import LogLossRewards
@@ -24,6 +25,7 @@ __all__ = [
     "DynamicsOracle",
     "EpochDynamics",
     "EpochRewards",
+    "FeatureMap",
     "FiniteDynamics",
     "FiniteRewards",
     "KnownDynamics",

@@ -26,6 +26,7 @@ from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Episode
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import dirichlet_divergence, support_mask
 from omg_cmdp.persistence import fingerprint
+from omg_cmdp.records import context_rows
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number
 
 
@@ -38,7 +39,7 @@ class _Tables(Forecasters):
         super().__init__(rate.horizon, rate)
         if not isinstance(contexts, Iterable | None):
             raise ValueError(f"`contexts` must be a list of labels or vectors, or None, got {contexts!r:.60}")
-        listed = () if contexts is None else tuple(contexts)
+        listed = () if contexts is None else tuple(context_rows("contexts", contexts))
         labels = [table_label(context) for context in listed]
         self._index = None if contexts is None else label_index(labels)
         self.contexts = None if contexts is None else tuple(dict(zip(labels, listed, strict=True)).values())

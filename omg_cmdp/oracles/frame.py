@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.oracles.base import Oracle
+from omg_cmdp.oracles.features import Described
 from omg_cmdp.oracles.losses import Episode, loss_of
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.persistence import State, check_settings, numbers, read_state
@@ -40,6 +41,8 @@ class Forecasters(abc.ABC):
     """The contexts that can be asked about, if they are listed."""
     learned: ClassVar[tuple[str, ...]] = ()
     """The attributes that are learned, float arrays."""
+    features: Described = Described(None)
+    """What makes features of a context, if something does."""
     settings: tuple[str, ...] = ()
     """What must be the same in an oracle that is saved and one that loads its state."""
 
@@ -168,6 +171,7 @@ class Frame(Oracle, Generic[F]):
             "episodes": np.array(float(account.episodes)),
             "loss": np.array(account.loss),
             "losses": account.losses.copy(),
+            **self.forecasters.features.state(),
             **self.forecasters.state(),
         }
 
@@ -189,7 +193,8 @@ class Frame(Oracle, Generic[F]):
 
     def _settings(self) -> str:
         rate = [] if self.rate is None else [f"rate {self.rate}"]
-        return ", ".join([type(self).__name__, f"horizon {self.horizon}", *rate, *self.forecasters.settings])
+        own = *self.forecasters.settings, *self.forecasters.features.settings
+        return ", ".join([type(self).__name__, f"horizon {self.horizon}", *rate, *own])
 
     def _observe(self, context: Context, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike) -> None:
         """Check, learn, charge the forecasters and the aggregate. What raises does so before anything changes."""

@@ -32,7 +32,7 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.base import RewardOracle
-from omg_cmdp.oracles.features import FeatureMap, Features
+from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards
 from omg_cmdp.oracles.losses import Episode
 from omg_cmdp.oracles.rates import Rate
@@ -47,6 +47,7 @@ class _Linear(Forecasters):
 
     learned = ("roots", "visits")
     rate: Rate
+    features: Features
 
     def __init__(
         self, pairs: tuple[int, int], features: Features, ridge: float, weight_norm: float, rate: Rate
@@ -180,7 +181,7 @@ class LinearRewards(Frame[_Linear], RewardOracle):
         actions: int,
         dimension: int,
         horizon: int,
-        features: FeatureMap | None = None,
+        features: FeatureFunction | None = None,
         shared: bool = False,
         rate: str = "guarded",
         ridge: float = 1.0,

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.oracles.draws import draw_dirichlet
-from omg_cmdp.oracles.features import FeatureMap, SimplexFeatures
+from omg_cmdp.oracles.features import FeatureFunction, SimplexFeatures
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_transitions
 from omg_cmdp.oracles.losses import LOG, Episode, IntArray
@@ -138,11 +138,12 @@ class _Basis(Forecasters):
 
     learned = ("gains", "shares", "information", "scores")
     rate: Rate
+    features: SimplexFeatures
 
     def __init__(self, support: BoolArray, features: SimplexFeatures, rate: Rate) -> None:
         super().__init__(rate.horizon, rate)
         self.shape, self.bases = support.shape, features.shape[0]
-        self._features = features
+        self.features = features
         self._support = support.reshape(-1, self.shape[2])
         self._uniform = self._support / self._support.sum(axis=-1, keepdims=True)
         self.settings = (f"support {fingerprint(support)}",)
@@ -157,7 +158,7 @@ class _Basis(Forecasters):
         self._solve(np.arange(groups, dtype=np.int64))
 
     def prepare(self, context: Context) -> FloatArray:
-        return np.asarray(self._features(context)[0])
+        return np.asarray(self.features(context)[0])
 
     def forecasts(self, weights: FloatArray) -> FloatArray:
         tables = self.rate.choose(self._fitted(weights), self._leading(weights))
@@ -265,7 +266,7 @@ class BasisDynamics(Frame[_Basis], DynamicsOracle):
         actions: int,
         bases: int,
         horizon: int,
-        features: FeatureMap | None = None,
+        features: FeatureFunction | None = None,
         rate: str = "guarded",
         support: ArrayLike | None = None,
     ) -> None:

@@ -15,6 +15,7 @@ from omg_cmdp.environments.gymnasium.worlds import SampledWorld, TableWorld
 from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.writers import FORMS
 from omg_cmdp.mdp.space import Space
+from omg_cmdp.records import context_rows
 from omg_cmdp.validation import seed_number
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ def play(
     seed: int = 0,
 ) -> Log:
     """Play one episode for each of `contexts`, and return the log, with the propensity of every action.
+
+    A pandas DataFrame is a list of its rows, dictionaries by column.
 
     `env` is an environment with discrete observations and actions whose `reset` takes the context in its options, or a
     world of `environments.from_gymnasium`, which has checked that contexts reach the environment. The agent's space has
@@ -58,7 +61,7 @@ def play(
     kept, file = _opened(log, player.space, player.reward_range)
     known = [*kept.contexts[:1], *(env.contexts[:1] if isinstance(env, (TableWorld, SampledWorld)) else [])]
     try:
-        for context in contexts:
+        for context in context_rows("contexts", contexts):
             for first in known:
                 check_same_kind("contexts", context, first)
             episode = player.play(context, agent.policy(context), (seed, len(kept)))

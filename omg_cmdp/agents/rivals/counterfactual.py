@@ -22,6 +22,7 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.epochs import epoch_starts
 from omg_cmdp.oracles.offline.fits import Offline
 from omg_cmdp.persistence import State, fingerprint, numbers
+from omg_cmdp.records import context_rows
 from omg_cmdp.validation import FloatArray
 
 kernels = Lazy("omg_cmdp.agents.kernels.counterfactual")
@@ -285,7 +286,7 @@ def _by_step(table: FloatArray, tail: tuple[int, ...]) -> FloatArray:
 def _listed(contexts: Iterable[Context]) -> dict[Hashable, Context]:
     """Return copies of the different `contexts` by what tells them apart."""
     try:
-        listed = {_key(context): copy.deepcopy(context) for context in contexts}
+        listed = {_key(context): copy.deepcopy(context) for context in context_rows("contexts", contexts)}
     except TypeError:
         raise ValueError(f"`contexts` must be a list of vectors or hashable labels, got {contexts!r:.60}") from None
     if not listed:

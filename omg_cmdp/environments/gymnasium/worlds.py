@@ -39,6 +39,7 @@ from omg_cmdp.mdp.bellman import scaled_returns
 from omg_cmdp.mdp.episode import ROUNDING, Episode
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.records import context_rows
 from omg_cmdp.validation import FloatArray, positive_integer, return_interval, seed_number
 
 RESETS = 200
@@ -60,19 +61,19 @@ def from_gymnasium(
 
     `make` is an id, or a function that makes the environment. A context goes in by `reset(options={"context": …})`, or
     by `arguments` of the constructor: the name of one, or a function context -> arguments. `contexts` lists at least
-    two, so that it can be proven that they matter. `horizon` is the environment's time limit by default.
-    `reward_range` must hold all rewards and 0; by default it is read off the tables. `return_range` must hold what an
-    episode earns in all; by default it is the horizon times that. Both are in the environment's units, and for agents
-    to be told. `start` is a state or a distribution over the states, the same for all contexts. By default it is read
-    off the tables, or counted in 200 resets with the contexts in turn; since counts are not exact, tables then need a
-    single start state.
+    two, or is a table of as many rows, so that it can be proven that they matter. `horizon` is the environment's time
+    limit by default. `reward_range` must hold all rewards and 0; by default it is read off the tables. `return_range`
+    must hold what an episode earns in all; by default it is the horizon times that. Both are in the environment's
+    units, and for agents to be told. `start` is a state or a distribution over the states, the same for all contexts.
+    By default it is read off the tables, or counted in 200 resets with the contexts in turn; since counts are not
+    exact, tables then need a single start state.
     With `tables` False, episodes are sampled even where there are tables.
 
     >>> lake = from_gymnasium("FrozenLake-v1", [0.4, 0.9], arguments="success_rate", horizon=30)
     >>> [round(lake.optimal_value(rate), 3) for rate in lake.contexts]
     [0.354, 0.916]
     """
-    listed = tuple(contexts)
+    listed = tuple(context_rows("contexts", contexts))
     if len(alike(listed)) < 2:
         raise ValueError(f"`contexts` must list at least two, to prove that they matter, got {listed!r:.60}")
     for context in listed:

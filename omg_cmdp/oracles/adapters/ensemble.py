@@ -68,8 +68,8 @@ class Options(TypedDict):
     actions: int
     horizon: int
     features: NotRequired[InputMap | None]
-    """context -> (S, A, d), the input of each pair; without it contexts are vectors, and pairs one-hot. The dimension
-    is fixed by the first episode."""
+    """context -> (S, A, d), the input of each pair; or (d,), as without it for contexts that are vectors, to which
+    state and action are added one-hot. The dimension is fixed by the first episode."""
     admissible: NotRequired[ArrayLike | None]
     """(S, A). Other pairs have no reward, no uncertainty and a uniform row; the model is not asked about them, and
     episodes must not visit them."""
@@ -100,7 +100,8 @@ class Ensemble(Forecasters):
     price of saving any model to the bit without a pickle.
     """
 
-    learned = ("visits", "dimension")
+    learned: ClassVar[tuple[str, ...]] = ("visits", "dimension")
+    features: Inputs
 
     def __init__(
         self,
@@ -125,7 +126,7 @@ class Ensemble(Forecasters):
             raise ValueError(f"`model` must have {needs}, got {model!r:.80} without {missing[0]}")
         self.admissible = admissible_mask(admissible, *shape)
         self.tables = tables(self.admissible, **cuts)
-        self._inputs = Inputs(features, self.admissible)
+        self.features = Inputs(features, self.admissible)
         self.visits, self.dimension = np.zeros(shape), np.zeros(())
         self._template = self.learner.template(model)
         description = re.sub(r" at 0x[0-9A-Fa-f]+", "", self.learner.describe(self._template))  # addresses change
@@ -147,7 +148,7 @@ class Ensemble(Forecasters):
 
     def prepare(self, context: Context) -> Asked:
         """Ask all copies that have learned something: after two examples, all of them."""
-        inputs = self._inputs(context, int(self.dimension) or None)
+        inputs = self.features(context, int(self.dimension) or None)
         tables = np.stack([self.tables.prior] * self.members)
         for m in np.flatnonzero(lessons(0, min(self.taught(), 2), self.members).any(axis=1)):
             answers = np.asarray(self.learner.ask(self.copies[m], inputs[self.admissible]), dtype=np.float64)
