@@ -18,6 +18,12 @@ Context = Any
 KEPT_CONTEXTS = 4096
 """How many contexts a `ContextCache` remembers unless told otherwise."""
 
+KEPT_BYTES = 2**27
+"""How much memory a cache of tables may take, unless told otherwise: tables of many states are large."""
+
+OWN_BYTES = 4096
+"""About what an object takes beside its tables."""
+
 Value = TypeVar("Value")
 
 
@@ -67,7 +73,7 @@ class ContextCache(Generic[Value]):
     """What was computed for the contexts used last; a context without a key is computed anew each time.
 
     Values are dropped, the least recently used first, while their sizes sum to more than `most`; the last one always
-    stays. Every value has size 1 unless `size` says otherwise. `drop` is called with each value dropped.
+    stays. Every value has size 1 unless `size` says otherwise, in bytes say. `drop` is called with each value dropped.
 
     >>> cache = ContextCache(most=2)
     >>> [cache.get(context, str.upper) for context in ("a", "b", "a", "c")], len(cache)

@@ -117,11 +117,14 @@ def whole_file(target: Path, temporary: Path | None = None) -> Iterator[Path]:
 
 
 def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, ArrayLike], *, kind: str, version: int) -> None:
-    """Write `arrays` of numbers and text to `path` (npz), replacing what is there only when all is on disk."""
+    """Write `arrays` of numbers and text to `path` (npz), replacing what is there only when all is on disk.
+
+    They are not compressed: that would take seconds, and save a fourth.
+    """
     # Behind a slash no name can be one of numpy's own arguments.
     named = {f"/{name}": np.asarray(array) for name, array in arrays.items()}
     with whole_file(Path(path)) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, format=np.array(f"{kind} {version}"), **named)
+        np.savez(file, allow_pickle=False, format=np.array(f"{kind} {version}"), **named)
 
 
 def read_arrays(path: str | os.PathLike[str], *, kind: str, version: int) -> dict[str, NDArray[Any]]:

@@ -45,9 +45,8 @@ def check_agent(agent: Any, contexts: Sequence[Context] | None = None) -> None:
     >>> check_agent(Greedy(Space(**sizes), CountRewards(**sizes), CountDynamics(**sizes)))
     """
     require(isinstance(getattr(agent, "space", None), Space), "an agent must have a `space`")
-    subject = AgentSubject(
-        agent, list(context_rows("contexts", contexts)) if contexts is not None else contexts_that_work(agent)
-    )
+    known = contexts_that_work(agent) if contexts is None else context_rows("contexts", contexts)
+    subject = AgentSubject(agent, list(known))
     for check in AGENT_CHECKS:
         check(subject)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import abc
 import functools
+import operator
 
 import numpy as np
 
-from omg_cmdp.contexts import KEPT_CONTEXTS, Context, ContextCache
+from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
@@ -26,8 +27,8 @@ class ContextualMDP(abc.ABC):
 
     space: Space
 
-    kept_truths = KEPT_CONTEXTS
-    """The number of contexts whose truth is kept in memory."""
+    kept_bytes = KEPT_BYTES
+    """How much memory the truths of recent contexts may take; the last one is always kept."""
 
     @abc.abstractmethod
     def mdp(self, context: Context) -> TabularMDP:
@@ -43,7 +44,7 @@ class ContextualMDP(abc.ABC):
 
     @functools.cached_property
     def _truths(self) -> ContextCache[Truth]:
-        return ContextCache(self.kept_truths)
+        return ContextCache(self.kept_bytes, size=operator.attrgetter("nbytes"))
 
     def _find_truth(self, context: Context) -> Truth:
         mdp, space = self.mdp(context), self.space

@@ -99,7 +99,7 @@ class ICUSepsis(World):
     """
 
     package = "icu-sepsis"
-    kept_truths = 16
+    kept_bytes = 2**31  # twenty patients
     return_range = (0.0, 1.0)
 
     def __init__(

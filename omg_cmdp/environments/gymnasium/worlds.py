@@ -17,13 +17,14 @@ shortfall against the best policy known (`omg_cmdp.shortfall`), which is not reg
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.contexts import Context, ContextCache, alike, check_same_kind
+from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, alike, check_same_kind
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.environments.gymnasium.contextual_env import (
     Arguments,
@@ -126,7 +127,7 @@ class TableWorld(ContextualMDP):
         self.reward_range, self.return_range = reward_range, return_range
         self.scaled_returns = scaled_returns(return_range, space.horizon, reward_range)
         """`return_range` for rewards rescaled to [0, 1], as `simulate` pays them."""
-        self._outcomes: ContextCache[Outcomes] = ContextCache()
+        self._outcomes: ContextCache[Outcomes] = ContextCache(KEPT_BYTES, size=operator.attrgetter("nbytes"))
 
     def outcomes(self, context: Context) -> Outcomes:
         """Return the tables of `context` in the environment's units; those of recent contexts are kept."""

@@ -206,13 +206,21 @@ class Ensemble(Forecasters):
         except BaseException:
             self.revive(memory)  # a foreign model may give up midway, as scikit-learn's do when they overflow
             raise
-        self.remember(np.column_stack([outcomes, inputs]))
+        self.remember(self.written(inputs, outcomes))
 
     def teach(self, copies: list[Any], seen: int, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
         """Let each of `copies` learn its part of the examples, which begin after `seen` others."""
         for pupil, lesson in zip(copies, lessons(seen, len(outcomes), self.members), strict=True):
             if lesson.any():
                 self.learner.fit(pupil, inputs[lesson], outcomes[lesson], seen)
+
+    def written(self, inputs: FloatArray, outcomes: NDArray[Any]) -> FloatArray:
+        """Return the examples of an episode as rows of the log."""
+        return np.column_stack([outcomes, inputs])
+
+    def read(self, rows: FloatArray) -> tuple[FloatArray, NDArray[Any]]:
+        """Return the inputs and outcomes of rows of the log."""
+        return rows[:, 1:], rows[:, 0].astype(self.tables.outcome_type)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what was learned, and from what the copies can be made again."""
@@ -249,8 +257,7 @@ class Ensemble(Forecasters):
         """Return copies that have learned the log, episode by episode."""
         copies = self.fresh()
         for first in range(0, len(log), self.horizon):
-            episode = log[first : first + self.horizon]
-            self.teach(copies, first, episode[:, 1:], episode[:, 0].astype(self.tables.outcome_type))
+            self.teach(copies, first, *self.read(log[first : first + self.horizon]))
         return copies
 
 

@@ -81,7 +81,7 @@ class _Refitted(Ensemble):
         return int(self.fitted)
 
     def take_in(self, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
-        self.remember(np.column_stack([outcomes, inputs]))  # beyond `seen`: nothing has changed if the fit fails
+        self.remember(self.written(inputs, outcomes))  # beyond `seen`: nothing has changed if the fit fails
         if is_due(self.account.episodes + 1, self.every):
             count = self.seen() + len(outcomes)
             self.copies, self.fitted = self._fit(self._log[:count]), np.array(float(count))
@@ -93,7 +93,7 @@ class _Refitted(Ensemble):
 
     def _fit(self, log: FloatArray) -> list[Any]:
         copies = self.fresh()
-        self.teach(copies, 0, log[:, 1:], log[:, 0].astype(self.tables.outcome_type))
+        self.teach(copies, 0, *self.read(log))
         return copies
 
 
