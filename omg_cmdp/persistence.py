@@ -119,7 +119,7 @@ def whole_file(target: Path, temporary: Path | None = None) -> Iterator[Path]:
 def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, ArrayLike], *, kind: str, version: int) -> None:
     """Write `arrays` of numbers and text to `path` (npz), replacing what is there only when all is on disk.
 
-    They are not compressed: that would take seconds, and save a fourth.
+    They are not compressed: that would take several times as long.
     """
     # Behind a slash no name can be one of numpy's own arguments.
     named = {f"/{name}": np.asarray(array) for name, array in arrays.items()}
