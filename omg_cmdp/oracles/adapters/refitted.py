@@ -12,9 +12,11 @@ import math
 from typing import Any, Unpack, final
 
 import numpy as np
+import threadpoolctl
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.oracles.adapters.ensemble import DynamicsOptions, Ensemble, Learner, Options
+from omg_cmdp.contexts import Context
+from omg_cmdp.oracles.adapters.ensemble import Asked, DynamicsOptions, Ensemble, Learner, Options
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
@@ -66,6 +68,19 @@ class _Classifier(_Regressor):
         return answers
 
 
+class _OneThread:
+    """Holds BLAS and OpenMP to one thread: the same bits on every machine, and small questions are answered faster."""
+
+    def __init__(self) -> None:
+        self._controller = threadpoolctl.ThreadpoolController()  # it knows the libraries that are loaded by now
+
+    def __reduce__(self) -> tuple[type[_OneThread], tuple[()]]:
+        return _OneThread, ()
+
+    def __call__(self) -> Any:
+        return self._controller.limit(limits=1)
+
+
 class _Refitted(Ensemble):
     """Copies that are fitted to the log when they are due. It is saved as the log, and how much of it they know."""
 
@@ -76,9 +91,14 @@ class _Refitted(Ensemble):
         self.every = _schedule(every)
         self.settings = (*self.settings, f"every {self.every}")
         self.fitted = np.zeros(())
+        self._one_thread = _OneThread()
 
     def taught(self) -> int:
         return int(self.fitted)
+
+    def prepare(self, context: Context) -> Asked:
+        with self._one_thread():
+            return super().prepare(context)
 
     def take_in(self, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
         self.remember(self.written(inputs, outcomes))  # beyond `seen`: nothing has changed if the fit fails
@@ -93,7 +113,8 @@ class _Refitted(Ensemble):
 
     def _fit(self, log: FloatArray) -> list[Any]:
         copies = self.fresh()
-        self.teach(copies, 0, *self.read(log))
+        with self._one_thread():
+            self.teach(copies, 0, *self.read(log))
         return copies
 
 

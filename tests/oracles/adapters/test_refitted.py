@@ -1,9 +1,11 @@
 """Models that are fitted again to all examples: when, to what, and that nothing is lost between two fits."""
 
+import copy
 import importlib
 
 import numpy as np
 import pytest
+import threadpoolctl
 
 from omg_cmdp.checks import check_oracle
 from omg_cmdp.oracles.adapters import RefittedDynamics, RefittedRewards
@@ -125,6 +127,23 @@ def test_a_pipeline_with_preprocessing_learns_what_its_last_step_alone_cannot(rn
             oracle.update(context, states, actions, rewards)
         losses.append(oracle.loss)
     assert losses[1] < 0.2 * losses[0]
+
+
+def test_models_have_one_thread_and_may_be_copied(rng):
+    """The number of threads changes the last bits of sums, and a restored model must be the same on any machine."""
+
+    class Threads(Spy):
+        def predict(self, inputs):
+            used = {each["num_threads"] for each in threadpoolctl.threadpool_info()}
+            return np.full(len(inputs), 0.25 if used == {1} else 0.75)
+
+    with threadpoolctl.threadpool_limits(2):
+        oracle = RefittedRewards(Threads(), **SIZES)
+        context, states, actions, rewards = episode(rng, "Rewards")
+        oracle.update(context, states, actions, 0.5 * rewards)
+        for each in (oracle, copy.deepcopy(oracle)):
+            assert (each.predict(context) == 0.25).all()
+        assert max(each["num_threads"] for each in threadpoolctl.threadpool_info()) > 1
 
 
 @pytest.mark.parametrize("every", [0, -1, True, 0.0, 1.0, 2.5, np.nan, "often", None])
