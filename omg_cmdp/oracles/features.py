@@ -52,6 +52,8 @@ class Features(Described):
         try:
             array = np.asarray(context if self.function is None else self.function(context))
         except ValueError:
+            if isinstance(self.function, FeatureMap):
+                raise  # it says what is wrong
             array = np.asarray(None)
         if array.dtype.kind not in "biuf" or array.shape != self.shape:
             got = array.shape if array.dtype.kind in "biuf" else repr(context)

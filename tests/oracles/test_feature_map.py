@@ -44,6 +44,11 @@ def test_whatever_a_record_holds_its_features_are_finite_and_short(record, colum
     assert vector[0] > 0.0
 
 
+def test_no_vector_is_made_shorter_than_it_must_be():
+    features = FeatureMap.fit({"x": [0, 1], "ward": ["a", "b"]}, crosses=[("x", "ward")])
+    assert np.linalg.norm(features({"x": 9, "ward": "a"})) == pytest.approx(1.0)
+
+
 def test_numbers_are_scaled_by_quantiles_and_cut():
     low, high = np.quantile(range(20, 80), [0.01, 0.99])
     for age in (25.0, 49.5, 70.0):
@@ -114,8 +119,9 @@ def test_what_cannot_be_fitted_is_refused_by_name(arguments, message):
 
 @pytest.mark.parametrize("context", [{}, {"name": "x"}, "a", 3, None, [1.0, 2.0], np.zeros(2)])
 def test_what_is_no_record_of_the_table_is_refused(context):
-    with pytest.raises(ValueError, match="`context` must be a record with some of the columns"):
-        FEATURES(context)
+    for ask in (FEATURES, users(FEATURES)["linear"].predict, users(FEATURES)["adapter"].predict):
+        with pytest.raises(ValueError, match="`context` must be a record with some of the columns"):
+            ask(context)
 
 
 def test_rules_survive_as_text():

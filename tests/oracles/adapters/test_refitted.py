@@ -15,8 +15,7 @@ from tests.oracles.adapters.catalogue import ACTIONS, DIMENSION, HORIZON, STATES
 pytest.importorskip("sklearn")
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import LinearRegression, Ridge
-from sklearn.naive_bayes import GaussianNB
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
@@ -107,7 +106,7 @@ def test_a_state_that_cannot_be_is_refused(fitted, rng):
 
 
 def test_next_states_never_seen_have_the_floor():
-    oracle = RefittedDynamics(GaussianNB(), states=4, actions=1, horizon=2, floor=0.01, members=1)
+    oracle = RefittedDynamics(LogisticRegression(), states=4, actions=1, horizon=2, floor=0.01, members=1)
     oracle.update([0.0], [0, 1], [0, 0], [3, 3])  # one class: a model would refuse to be fitted
     np.testing.assert_allclose(oracle.predict([0.0])[2, 0], np.array([0.01, 0.01, 0.01, 1.0]) / 1.03)
     oracle.update([0.0], [0, 1], [0, 0], [1, 3])  # classes 1 and 3 of four
