@@ -106,4 +106,4 @@ def _next_state(strategy: str, forecast: FloatArray, t: int, progress: float, co
 def _loss(loss: Loss, forecast: Any, outcome: Any) -> float:
     if loss is SQUARE:
         return float((forecast - outcome) ** 2)
-    return float(-np.log(max(forecast[outcome], SMALLEST_PROBABILITY)))
+    return float(-np.log(forecast[outcome] + SMALLEST_PROBABILITY))

@@ -26,7 +26,7 @@ from omg_cmdp.oracles.draws import draw_dirichlet
 from omg_cmdp.oracles.features import FeatureMap, SimplexFeatures
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_transitions
-from omg_cmdp.oracles.losses import LOG, Episode, IntArray
+from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, Episode, IntArray
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import (
     barrier_bound,
@@ -88,8 +88,7 @@ class _Mixture(Forecasters):
         scaled = rows / np.maximum(np.tensordot(fitted, rows, axes=1), RAREST)
         information = np.tensordot(scaled, rows, axes=([1, 2], [1, 2]))
         scores = (seen / np.maximum(fitted @ seen, RAREST)).sum(axis=1)
-        likelihoods = leader @ seen
-        gains = np.divide(seen, likelihoods, out=np.zeros_like(seen), where=likelihoods > 0.0).mean(axis=1)
+        gains = (seen / (leader @ seen + SMALLEST_PROBABILITY)).mean(axis=1)
         first = not len(self.gains)
         self.gains = gains if first else self.gains + gains
         self.information = information if first else self.information + information
