@@ -15,7 +15,7 @@ from omg_cmdp.oracles import (
     StepwiseRewards,
 )
 from omg_cmdp.oracles.kernels import losses as compiled
-from omg_cmdp.oracles.losses import LOG, SQUARE, exponential_weights, loss_of
+from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, exponential_weights, loss_of
 
 STATES, ACTIONS, HORIZON = 3, 2, 3
 CONTEXT = np.array([0.6, -0.3])
@@ -161,6 +161,20 @@ def test_the_mean_mixes_log_loss_at_rate_one(rng):
         weights = weights_in_numpy(losses, 1.0)
         mixed = -np.log(weights @ np.exp(-1.0 * -np.log(table)))
         np.testing.assert_allclose(-np.log(LOG.aggregate(losses, 1.0, table[:, None, None])[0, 0]), mixed, atol=1e-13)
+
+
+def test_the_mean_mixes_log_loss_where_forecasts_are_zero(rng):
+    """Also if all of them are, and if the weight of the only one that is not is as small as ε.
+
+    With max(P, ε) in the place of P + ε the last is wrong by log 2.
+    """
+    for _ in range(300):
+        before = np.array([0.0, 345.0, 345.4, 690.0]) + rng.random(4)
+        certain = np.eye(3)[rng.integers(3, size=4)].reshape(4, 1, 1, 3)
+        losses, episode = before.copy(), Episode(*np.zeros((4, 1), dtype=np.int64), rng.integers(3, size=1))
+        own = LOG.charge(losses, 1.0, certain, episode)
+        mixed = np.log(np.exp(-before).sum()) - np.log(np.exp(-losses).sum())
+        assert own == pytest.approx(mixed, abs=1e-10)
 
 
 def trained(oracle):
