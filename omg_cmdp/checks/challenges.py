@@ -15,7 +15,7 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, SQUARE, Loss, loss_of
 from omg_cmdp.validation import FloatArray
 
-OUTCOMES = ("against", "against in blocks", "correlated", "drifting", "alternating", "noise")
+OUTCOMES = ("against", "against in blocks", "correlated", "drifting", "alternating", "noise", "excluded")
 """How outcomes are chosen: see `_reward` and `_next_state`."""
 
 VISITS = ("one pair", "all pairs")
@@ -84,11 +84,14 @@ def _reward(strategy: str, forecast: float, t: int, progress: float, coin: float
         "drifting": progress,
         "alternating": float(t % 2),
         "noise": float(noise < 0.7),
+        "excluded": coin,
     }[strategy]
 
 
 def _next_state(strategy: str, forecast: FloatArray, t: int, progress: float, coin: float, noise: float) -> int:
-    """Return one of the next states that the forecast does not exclude."""
+    """Return one of the next states that the forecast does not exclude; of all, one an episode, if "excluded"."""
+    if strategy == "excluded":
+        return int(coin * len(forecast))
     possible = np.flatnonzero(forecast > 0.0)
     count = len(possible)
     least = int(np.argmin(forecast[possible]))
@@ -106,4 +109,4 @@ def _next_state(strategy: str, forecast: FloatArray, t: int, progress: float, co
 def _loss(loss: Loss, forecast: Any, outcome: Any) -> float:
     if loss is SQUARE:
         return float((forecast - outcome) ** 2)
-    return float(-np.log(max(forecast[outcome], SMALLEST_PROBABILITY)))
+    return float(-np.log(forecast[outcome] + SMALLEST_PROBABILITY))

@@ -5,7 +5,9 @@ A loss ℓ is η-mixable if for all forecasts f_1..f_N and weights w there is on
     ℓ(f̂, y) <= -(1/η)·log Σ w_i·exp(-η·ℓ(f_i, y))     for every outcome y.
 
 Square loss on [0, 1] is 2-mixable, by Vovk's substitution f̂ = ½ + (g(0) - g(1))/2, g(y) the right side above; log loss
-is 1-mixable, by the mean (Vovk 1990, 1998).
+is 1-mixable, by the mean (Vovk 1990, 1998). Log loss is -log(P + ε) here, with ε = 1e-150: finite where a forecast is
+zero, and mixable all the same, because exp(-ℓ) = P + ε is affine in P. Cut off, -log max(P, ε), it is not: the maximum
+of the mean is below the mean of the maxima (docs/oracles.md, *What a forecast excludes*).
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ IntArray = NDArray[np.int64]
 _INTEGERS, _REALS = np.dtype(np.int64), np.dtype(np.float64)
 
 SMALLEST_PROBABILITY = 1e-150
-"""Log loss is cut off here, at 345: a transition that a forecast excludes costs much, but not everything."""
+"""The ε of log loss: a transition that a forecast excludes costs 345, and above 1e-134 no double holds P + ε ≠ P."""
 
 
 class Episode(NamedTuple):
@@ -102,7 +104,7 @@ class SquareLoss:
 
 
 class LogLoss:
-    """ℓ(P, s') = -log P(s'), cut off at `SMALLEST_PROBABILITY`. It has the methods of `SquareLoss`."""
+    """ℓ(P, s') = -log(P(s') + ε), ε = `SMALLEST_PROBABILITY`. It has the methods of `SquareLoss`."""
 
     rate = 1.0
     judges = DynamicsOracle
@@ -116,7 +118,7 @@ class LogLoss:
         return aggregate
 
     def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Episode) -> float:
-        """Charge -Σ log P."""
+        """Charge -Σ log(P + ε)."""
         tables = np.ascontiguousarray(forecasts)
         own: float = kernels.charge_log(losses, rate, tables, episode.cells, SMALLEST_PROBABILITY)
         return own

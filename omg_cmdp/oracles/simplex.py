@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.oracles.losses import Episode
+from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Episode
 from omg_cmdp.persistence import fingerprint
 from omg_cmdp.validation import BoolArray, FloatArray
 
@@ -53,11 +53,11 @@ class Smoothing:
         return (1.0 - self.amount) * tables + self.amount * self._target(tables.shape[-3:])
 
     def examples(self, shape: tuple[int, ...], episode: Episode) -> tuple[float, FloatArray]:
-        """Return k and b such that the transitions seen have probability k·P + b after smoothing."""
+        """Return k and b such that the log loss of a smoothed kernel in the transitions seen is -log(k·P + b)."""
         if self.amount == 0.0:
-            return 1.0, np.zeros(len(episode.cells))
+            return 1.0, np.full(len(episode.cells), SMALLEST_PROBABILITY)
         seen = self._target(shape[-3:])[episode.states, episode.actions, episode.outcomes]
-        return 1.0 - self.amount, self.amount * seen
+        return 1.0 - self.amount, self.amount * seen + SMALLEST_PROBABILITY
 
     def __str__(self) -> str:
         support = "" if self._uniform is None else f" over {fingerprint(self._uniform)}"

@@ -24,7 +24,7 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.draws import resample
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards, learn_transitions
-from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, SQUARE, Episode
+from omg_cmdp.oracles.losses import LOG, SQUARE, Episode
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import Smoothing
 from omg_cmdp.validation import FloatArray, frozen
@@ -96,9 +96,9 @@ def charge_squares(losses: FloatArray, functions: Functions, episode: Episode) -
 
 
 def charge_logs(smoothing: Smoothing, losses: FloatArray, functions: Functions, episode: Episode) -> None:
-    """Charge -Σ log P, P smoothed."""
+    """Charge -Σ log(P + ε), P smoothed."""
     kept, added = smoothing.examples(functions.shape, episode)
-    kernels.charge_class_log(losses, functions.columns, episode.cells, kept, added, SMALLEST_PROBABILITY)
+    kernels.charge_class_log(losses, functions.columns, episode.cells, kept, added)
 
 
 class _Means(Finite):

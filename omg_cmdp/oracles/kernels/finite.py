@@ -81,15 +81,15 @@ def charge_class_square(losses, columns, cells, rewards):
 
 
 @compiled
-def charge_class_log(losses, columns, cells, kept, added, smallest):
-    """Add to each function's loss its log loss at `cells`, of kept·P + added.
+def charge_class_log(losses, columns, cells, kept, added):
+    """Add to each function's loss -log(kept·P + added) at `cells`.
 
-    Logarithms of products, not sums of logarithms; no product can underflow, since `smallest` is above 1e-151.
+    Logarithms of products, not sums of logarithms; no product can underflow, since `added` is above 1e-151.
     """
     for n in range(len(losses)):
         product = 1.0
         for h in range(len(cells)):
-            product *= max(kept * columns[cells[h], n] + added[h], smallest)
+            product *= kept * columns[cells[h], n] + added[h]
             if product < 1e-150:
                 losses[n] -= math.log(product)
                 product = 1.0

@@ -13,7 +13,8 @@ all past (c, s, a),
 
 Proof. For every f, g = f - f* and ε = r - f*, exp(2Σεg - ½Σg²) is a supermartingale (ε has range 1), so that by Ville's
 inequality 2Σεg <= ½Σg² + log(N/δ) for all f and t at once; and Σg² <= 2Σεg for the minimiser. For every P,
-exp(½Σ log P/P* + ½Σ D²) is one, because E√(P/P*) = 1 - ½D² <= exp(-½D²); and Σ log P̂/P* >= 0. ∎
+exp(½Σ log P/P* + ½Σ D²) is one, because E√(P/P*) = 1 - ½D² <= exp(-½D²); and Σ log P̂/P* >= 0. ∎ (The 1e-150 of log
+loss adds 2e-75·√S for each example: docs/oracles.md, *What a forecast excludes*.)
 
 The fits are refitted after every episode, incrementally:
 
