@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import abc
+import math
 import os
-from collections.abc import Hashable
-from typing import Any, ClassVar, TypedDict, Unpack, final
+from collections.abc import Callable, Hashable
+from typing import Any, ClassVar, TypedDict, Unpack, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +97,8 @@ class Learner(Agent):
 
     settings: ClassVar[tuple[str, ...]] = ()
     """The attributes that must be the same in an agent that is saved and one that loads its state."""
+    waits_for_rewards: ClassVar[bool] = False
+    """Whether rewards may arrive after their episode."""
 
     def __init__(
         self,
@@ -125,6 +128,10 @@ class Learner(Agent):
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Learn from a checked episode, `rewards` scaled to [0, 1]; refuse a bad context before anything changes."""
 
+    def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
+        """Learn the rewards that are known; for agents that wait for them."""
+        raise NotImplementedError
+
     @abc.abstractmethod
     def _learned(self) -> dict[str, NDArray[Any]]:
         """Return what was learned."""
@@ -140,12 +147,33 @@ class Learner(Agent):
 
     @final
     def update(self, trajectory: Trajectory) -> None:
-        """Learn from an episode, or refuse it and change nothing."""
+        """Learn from an episode as far as it was seen, or refuse it and change nothing.
+
+        Rewards that are not known yet may follow in `update_rewards`.
+        """
+        self._learn(trajectory, self._checked_rewards(trajectory))
+        self.episodes_seen += 1
+
+    @final
+    def update_rewards(self, trajectory: Trajectory) -> None:
+        """Learn the rewards of an episode that `update` has learned without them, or refuse them and change nothing.
+
+        The trajectory is that of `update`, with what has become known in the place of None, and None in the place of
+        what was known before. Each reward is told once.
+        """
+        if not self.waits_for_rewards:
+            raise ValueError(f"`update` must be told all rewards at once for {type(self).__name__}, got some later")
+        self._learn_rewards(trajectory, self._checked_rewards(trajectory))
+
+    def _checked_rewards(self, trajectory: Trajectory) -> FloatArray:
+        """Return the rewards of a trajectory that fits, scaled to [0, 1], nan where they are not known."""
         if not isinstance(trajectory, Trajectory):
             raise ValueError(f"`trajectory` must be a Trajectory, got {type(trajectory).__name__}")
         trajectory.check(self.space, self.reward_range, self.return_range)
-        self._learn(trajectory, self._scaled(trajectory.rewards))
-        self.episodes_seen += 1
+        if not self.waits_for_rewards and (trajectory.total is not None or math.isnan(trajectory.rewards.sum())):
+            got = trajectory.rewards if trajectory.total is None else f"a total of {trajectory.total}"
+            raise ValueError(f"`rewards` must all be known for {type(self).__name__}, got {got}")
+        return self._scaled(trajectory.rewards)
 
     def _scaled(self, rewards: FloatArray) -> FloatArray:
         """Return rewards scaled from `reward_range` to [0, 1]."""
@@ -181,6 +209,8 @@ class Learner(Agent):
 class ModelAgent(Learner):
     """An agent with two oracles. Its model of a context is what they predict, frozen until the next update."""
 
+    waits_for_rewards = True
+
     def __init__(
         self,
         space: Space,
@@ -215,9 +245,28 @@ class ModelAgent(Learner):
         # Both answer, with tables that fit, before either learns: a context that one of them refuses changes nothing.
         if self._answered is None or self._answered != context_key(context):
             self.model(context)
-        self.reward_oracle.update(context, states, actions, rewards)
+        self._learn_rewards(trajectory, rewards)
         self.dynamics_oracle.update(context, states, actions, trajectory.next_states)
         self._answered = None
+
+    def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
+        """Teach the reward oracle the rewards that are known, or their sum."""
+        context, states, actions = trajectory.context, trajectory.states[:-1], trajectory.actions
+        if trajectory.total is not None:
+            _teacher_of_totals(self.reward_oracle)(context, states, actions, self._scaled_total(trajectory))
+        elif not math.isnan(rewards.sum()):
+            self.reward_oracle.update(context, states, actions, rewards)
+        elif (known := ~np.isnan(rewards)).any():
+            if self.reward_oracle.predict(context).ndim == 3:
+                rule = "be all known or all None, for a reward oracle with a table for each step"
+                raise ValueError(f"`rewards` must {rule}, got {trajectory.rewards}")
+            self.reward_oracle.update(context, states[known], actions[known], rewards[known])
+        self._answered = None
+
+    def _scaled_total(self, trajectory: Trajectory) -> float:
+        low, high = self.reward_range
+        steps = len(trajectory.actions)
+        return min(max((float(trajectory.total or 0.0) - steps * low) / (high - low), 0.0), float(steps))
 
     def _oracles(self) -> dict[str, Stateful]:
         return {"reward": self.reward_oracle, "dynamics": self.dynamics_oracle}
@@ -228,3 +277,12 @@ class ModelAgent(Learner):
     def _load_learned(self, state: State, episodes: int) -> None:
         load_parts(state, self._oracles())
         self._answered = None
+
+
+def _teacher_of_totals(oracle: RewardOracle) -> Callable[..., None]:
+    """Return the `update_total` of an oracle that has one."""
+    teach = getattr(oracle, "update_total", None)
+    if teach is None:
+        rule = "learn from totals, as LinearRewards with shared features does"
+        raise ValueError(f"`reward_oracle` must {rule}, got {type(oracle).__name__} and a trajectory with a total")
+    return cast(Callable[..., None], teach)

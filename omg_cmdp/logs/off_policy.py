@@ -79,6 +79,13 @@ def _estimate(log: Log, policy: Policy, model: Model | None, weighted: bool) -> 
         raise ValueError("`log` must hold propensities, the probabilities with which its actions were taken, got none")
     if not len(log):
         raise ValueError("`log` must hold at least one episode, got none")
+    if len(log.whole()) < len(log):
+        rule = (
+            "hold whole episodes with all rewards (`log.whole()` has them; if who drops out depends on what would have "
+        )
+        raise ValueError(
+            f"`log` must {rule}followed, they are no fair sample), got {len(log) - len(log.whole())} others"
+        )
     states, actions, gains = log.states, log.actions, log.rewards
     chosen, first, steps = np.empty(actions.shape), np.zeros(len(log)), np.arange(log.space.horizon)
     contexts, (low, high) = log.contexts, log.reward_range

@@ -29,6 +29,9 @@ def warm_start(agent: A, log: Log) -> A:
 
     If it refuses one of them, its state is restored, provided that it can be saved.
     """
+    sizes, got = ((each.states, each.actions, each.horizon) for each in (agent.space, log.space))
+    if sizes != got:
+        raise ValueError(f"`log` must be of the agent's states, actions and horizon {sizes}, got {got}")
     before: Mapping[str, NDArray[Any]] | None = None
     with contextlib.suppress(NotImplementedError):
         before = agent.state()

@@ -72,7 +72,7 @@ def decisions_of(log: Log) -> Decisions:
         contexts=[contexts[members[0]] for members in groups],
         places=np.repeat(place, lengths),
         steps=np.nonzero(decided)[1],
-        states=log.states[:, :horizon][decided],
+        states=log.states[:, :-1][decided],
         actions=log.actions[decided],
         rewards=log.rewards[decided],
         propensities=propensities[decided],

@@ -69,7 +69,7 @@ class _Means(_Tables):
 
     def learn(self, table: int, episode: Episode) -> None:
         for learned, examples in (
-            (self.visits, np.ones(self.horizon)),
+            (self.visits, np.ones(len(episode.outcomes))),
             (self.sums, episode.outcomes),
             (self.squares, episode.outcomes**2),
         ):

@@ -26,10 +26,11 @@ from omg_cmdp.validation import FloatArray, positive_integer
 
 @dataclasses.dataclass
 class Account:
-    """The number of episodes, the losses (K,) of the forecasters, and the loss of their aggregate."""
+    """The number of episodes and of examples, the losses (K,) of the forecasters, and the loss of their aggregate."""
 
     losses: FloatArray
     episodes: int = 0
+    examples: int = 0
     loss: float = 0.0
 
 
@@ -166,6 +167,7 @@ class Frame(Oracle, Generic[F]):
         return {
             "settings": np.array(self._settings()),
             "episodes": np.array(float(account.episodes)),
+            "examples": np.array(float(account.examples)),
             "loss": np.array(account.loss),
             "losses": account.losses.copy(),
             **self.forecasters.state(),
@@ -177,9 +179,9 @@ class Frame(Oracle, Generic[F]):
         state = read_state(state)
         check_settings(state, self._settings())
         before = self.forecasters.account
-        episodes, loss = numbers("episodes", state, ()), numbers("loss", state, ())
+        episodes, examples, loss = (numbers(name, state, ()) for name in ("episodes", "examples", "loss"))
         losses = numbers("losses", state, before.losses.shape)
-        self.forecasters.account = Account(losses, int(episodes), float(loss))
+        self.forecasters.account = Account(losses, int(episodes), int(examples), float(loss))
         try:
             self.forecasters.load_state(state)
         except BaseException:
@@ -200,6 +202,7 @@ class Frame(Oracle, Generic[F]):
         account = self.forecasters.account
         account.loss += self._loss.charge(account.losses, self._guard_rate, answer.forecasts, episode)
         account.episodes += 1
+        account.examples += len(episode.outcomes)
 
     def _answer(self, context: Context) -> _Answer:
         """Return all about a context; the last answer is remembered until the next update."""
@@ -218,12 +221,12 @@ class Frame(Oracle, Generic[F]):
 def learn_rewards(
     self: Frame[Any], context: Context, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike
 ) -> None:
-    """Learn from one whole episode, H entries each: the `update` of a reward oracle."""
+    """Learn from one episode, at most H entries each: the `update` of a reward oracle."""
     self._observe(context, states, actions, rewards)
 
 
 def learn_transitions(
     self: Frame[Any], context: Context, states: ArrayLike, actions: ArrayLike, next_states: ArrayLike
 ) -> None:
-    """Learn from one whole episode, H entries each: the `update` of a dynamics oracle."""
+    """Learn from one episode, at most H entries each: the `update` of a dynamics oracle."""
     self._observe(context, states, actions, next_states)

@@ -32,7 +32,7 @@ SMALLEST_PROBABILITY = 1e-150
 
 
 class Episode(NamedTuple):
-    """One checked episode of H examples."""
+    """One checked episode of L examples, 1 <= L <= H."""
 
     states: IntArray
     actions: IntArray
@@ -94,7 +94,7 @@ class SquareLoss:
     ) -> Episode:
         """Return the episode, checked against a table of `shape`, with rewards in [0, 1]."""
         visited, taken, earned = _vectors(horizon, states=states, actions=actions, rewards=outcomes)
-        pairs = np.empty(horizon, dtype=_INTEGERS)
+        pairs = np.empty(len(visited), dtype=_INTEGERS)
         if not kernels.read_rewards(visited, taken, earned, *_sizes(shape, horizon), pairs):
             _refuse("states", visited, shape[-2])
             _refuse("actions", taken, shape[-1])
@@ -148,7 +148,7 @@ class LogLoss:
     ) -> Episode:
         """Return the episode, checked against a table of `shape`, with next states."""
         visited, taken, reached = _vectors(horizon, states=states, actions=actions, next_states=outcomes)
-        pairs, cells = np.empty(horizon, dtype=_INTEGERS), np.empty(horizon, dtype=_INTEGERS)
+        pairs, cells = np.empty(len(visited), dtype=_INTEGERS), np.empty(len(visited), dtype=_INTEGERS)
         if not kernels.read_transitions(visited, taken, reached, *_sizes(shape[:-1], horizon), pairs, cells):
             _refuse("states", visited, shape[-3])
             _refuse("actions", taken, shape[-2])
@@ -191,9 +191,16 @@ def _refuse(name: str, values: IntArray, count: int) -> None:
             raise ValueError(f"`{name}` must lie in 0..{count - 1}, got {value}")
 
 
-def _vectors(length: int, **named: ArrayLike) -> list[NDArray[Any]]:
+def _vectors(horizon: int, **named: ArrayLike) -> list[NDArray[Any]]:
     """Return checked copies, real numbers for rewards and else integers: nothing refers to the caller's arrays."""
     found = []
+    try:
+        length = len(named["states"])  # type: ignore[arg-type]
+    except TypeError:
+        length = 0
+    if not 1 <= length <= horizon:
+        got = f"{named['states']!r:.60}"
+        raise ValueError(f"`states` must have one entry per step of the episode, 1 to {horizon}, got {got}")
     for name, values in named.items():
         dtype = _REALS if name == "rewards" else _INTEGERS
         fits = type(values) is np.ndarray and values.dtype == dtype and values.shape == (length,)

@@ -76,7 +76,7 @@ class _Mixture(Forecasters):
         if self.account.episodes == 0:
             return np.full(count, 1.0 / count)
         weights = simplex_least_squares(self.information + np.eye(count), self.scores + 1.0 / count)
-        examples = self.account.episodes * self.horizon
+        examples = self.account.examples
         return np.asarray((examples * weights + 0.5) / (examples + 0.5 * count))
 
     def learn(self, functions: Functions, episode: Episode) -> None:
@@ -88,7 +88,7 @@ class _Mixture(Forecasters):
         scaled = rows / np.maximum(np.tensordot(fitted, rows, axes=1), RAREST)
         information = np.tensordot(scaled, rows, axes=([1, 2], [1, 2]))
         scores = (seen / np.maximum(fitted @ seen, RAREST)).sum(axis=1)
-        gains = (seen / (leader @ seen + SMALLEST_PROBABILITY)).mean(axis=1)
+        gains = (seen / (leader @ seen + SMALLEST_PROBABILITY)).sum(axis=1) / self.horizon
         first = not len(self.gains)
         self.gains = gains if first else self.gains + gains
         self.information = information if first else self.information + information

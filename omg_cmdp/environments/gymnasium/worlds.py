@@ -196,6 +196,9 @@ class SampledWorld:
         played = [player.play(context, policy, (seed, k)) for k in range(count)]
         for episode in played:
             episode.check(self.space, self.reward_range, self.return_range)
+            if len(episode.actions) < self.space.horizon:
+                got = f"one truncated after {len(episode.actions)}"
+                raise ValueError(f"`env` must run for {self.space.horizon} steps or terminate, got {got}")
         return np.array([episode.rewards.sum() for episode in played])
 
 

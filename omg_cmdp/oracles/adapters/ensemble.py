@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import abc
 import copy
+import itertools
 import math
 import re
 from collections.abc import Callable
@@ -131,7 +132,8 @@ class Ensemble(Forecasters):
         description = re.sub(r" at 0x[0-9A-Fa-f]+", "", self.learner.describe(self._template))  # addresses change
         self.settings = f"members {self.members}", f"model {description}"
         self.copies = self.fresh()
-        self._log = np.zeros((0, 1))  # (n, 1 + d): outcomes and inputs; rows beyond the examples seen are spare
+        # (n, 2 + d): 1 where an episode begins, outcomes, inputs; rows beyond the examples seen are spare.
+        self._log = np.zeros((0, 2))
 
     def fresh(self) -> list[Any]:
         """Return copies that have learned nothing."""
@@ -139,7 +141,7 @@ class Ensemble(Forecasters):
 
     def seen(self) -> int:
         """Return the number of examples learned from."""
-        return self.account.episodes * self.horizon
+        return self.account.examples
 
     def prepare(self, context: Context) -> Asked:
         """Ask all copies that have learned something: after two examples, all of them."""
@@ -194,7 +196,7 @@ class Ensemble(Forecasters):
         except BaseException:
             self.revive(memory)  # a foreign model may give up midway, as scikit-learn's do when they overflow
             raise
-        self.remember(np.column_stack([episode.outcomes, inputs]))
+        self.remember(np.column_stack([np.eye(1, len(inputs))[0], episode.outcomes, inputs]))
         np.add.at(self.visits, pairs, 1.0)
         self.dimension = np.array(float(inputs.shape[1]))
 
@@ -232,10 +234,10 @@ class Ensemble(Forecasters):
 
     def revive(self, memory: State) -> None:
         """Make the copies again, to the bit; or raise and change nothing."""
-        log = numbers("log", memory, (self.seen(), 1 + int(self.dimension)))
-        copies = self.fresh()
-        for first in range(0, len(log), self.horizon):
-            outcomes, inputs = log[first : first + self.horizon, 0], log[first : first + self.horizon, 1:]
+        log = numbers("log", memory, (self.seen(), 2 + int(self.dimension)))
+        copies, begins = self.fresh(), np.flatnonzero(log[:, 0]).tolist()
+        for first, end in itertools.pairwise([*begins, len(log)]):
+            outcomes, inputs = log[first:end, 1], log[first:end, 2:]
             self._teach(copies, first, inputs, outcomes.astype(self.tables.outcome_type))
         self.copies, self._log = copies, log
 

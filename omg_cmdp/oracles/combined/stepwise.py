@@ -33,7 +33,7 @@ class _Stepwise(Composite):
         return tables[None]
 
     def learn(self, context: Context, episode: Episode) -> None:
-        for step, oracle in enumerate(self.oracles):
+        for step, oracle in enumerate(self.oracles[: len(episode.outcomes)]):
             here = slice(step, step + 1)
             oracle.update(context, episode.states[here], episode.actions[here], episode.outcomes[here])
 
