@@ -105,7 +105,8 @@ class Opponent:
             steps.append((state, action, outcome))
             if self.visits == "a path":
                 state = int(self.rng.integers(self.size.states)) if rewards else outcome
-        states, actions, outcomes = map(np.array, zip(*steps, strict=True))
+        seen_until = int(self.rng.integers(1, len(steps) + 1)) if self.rng.random() < 0.3 else len(steps)  # a drop-out
+        states, actions, outcomes = map(np.array, zip(*steps[:seen_until], strict=True))
         return states, actions, outcomes
 
     def reward(self, kind: str, forecast: float, fact: float, t: int, coin: float) -> float:
