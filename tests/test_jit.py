@@ -118,6 +118,43 @@ def test_without_a_place_to_keep_it_code_is_compiled_in_memory(prefix, package):
     assert "set NUMBA_CACHE_DIR to a writable folder" in line
 
 
+FORKS = """
+import os, signal, threading
+import scipy.linalg, threadpoolctl
+from omg_cmdp.jit import one_thread
+
+def threads():
+    return [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
+
+def plan_for_ever():
+    while True:
+        with one_thread():
+            pass
+
+before = threads()
+threading.Thread(target=plan_for_ever, daemon=True).start()
+codes = []
+for _ in range(30):
+    child = os.fork()
+    if not child:
+        signal.alarm(5)
+        same = threads() == before
+        with one_thread():
+            one = set(threads()) <= {1}
+        os._exit(0 if same and one and threads() == before else 1)
+    codes.append(os.waitpid(child, 0)[1])
+    if codes[-1]:
+        break
+print(codes)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_forked_while_a_thread_plans_neither_waits_for_it_nor_inherits_its_limit():
+    ran = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKS], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == str([0] * 30)
+
+
 def test_a_stand_in_imports_its_module_with_the_first_use():
     module = Lazy("omg_cmdp.oracles.kernels.finite")
     assert "mix" not in vars(module)
