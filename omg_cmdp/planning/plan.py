@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike
 from omg_cmdp import validation
 from omg_cmdp.jit import Lazy, one_thread
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.planning import rounding
 from omg_cmdp.planning.regularisers import regulariser
 from omg_cmdp.planning.solution import Solution, Status
 from omg_cmdp.validation import FloatArray
@@ -74,11 +73,8 @@ def plan(
         policy, values, reached, iterations = solver.solve(
             kernel, *rows, rewards, first, mask, horizon, roots, barrier, 0.5 * tolerance / scale, earlier
         )
-    of_slack, of_occupancy = rounding.of_slack(states), rounding.of_occupancy(*mask.shape)
-    occupancy, gap = certifier.certify(
-        kernel, rewards, first, mask, reached, roots, barrier, policy, values, of_slack, of_occupancy
-    )
-    certificate = rounding.of_sum(policy.size) * gap * scale
+    occupancy, gap = certifier.certify(kernel, rewards, first, mask, reached, roots, barrier, policy, values)
+    certificate = gap * scale
     if certificate != certificate:  # NaN, from numbers beyond the range of floats: nothing is proven
         certificate = np.inf
     solution = Solution(

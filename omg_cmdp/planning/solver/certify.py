@@ -8,8 +8,11 @@ from numba.extending import intrinsic
 
 from omg_cmdp.jit import compiled_for, leaf, table
 from omg_cmdp.mdp.thresholds import NEGLIGIBLE
+from omg_cmdp.planning import rounding
 from omg_cmdp.planning.rounding import OF_TERM, TINY
 from omg_cmdp.planning.solver.terms import gap_term
+
+of_slack, of_occupancy, of_sum = leaf(rounding.of_slack), leaf(rounding.of_occupancy), leaf(rounding.of_sum)
 
 
 @intrinsic
@@ -36,19 +39,18 @@ def difference(a, b):
     table(float64, 3),  # barrier
     table(float64, 3),  # policy
     table(float64, 2),  # values
-    float64,  # of_slack
-    float64,  # of_occupancy
 )
-def certify(kernel, rewards, start, admissible, reached, roots, barrier, policy, values, of_slack, of_occupancy):
+def certify(kernel, rewards, start, admissible, reached, roots, barrier, policy, values):
     """Return the occupancy measure (H, S, A) of `policy` and the duality gap that it and `values` prove.
 
     Nothing but the pair and the set of reachable states (H, S) comes from the solver: occupancy and slacks are computed
-    here from the tables, with a bound on what rounding does to them (`rounding` has the two errors). Without positive
+    here from the tables, with a bound on what rounding does to them (see `rounding`). Without positive
     slacks, or if the policy is likely in a state that counts as unreachable, nothing is proven, and the gap is inf.
     """
     horizon, states, actions = policy.shape
     occupancy = np.zeros((horizon, states, actions))
     marginal, after = start.copy(), np.empty(states)
+    from_slack, from_step = of_slack(states), of_occupancy(states, actions)
     gap = error = 0.0
     for h in range(horizon):
         k = h % kernel.shape[0]
@@ -60,7 +62,7 @@ def certify(kernel, rewards, start, admissible, reached, roots, barrier, policy,
                 for a in range(actions):
                     total += policy[h, s, a]
                 drift = max(drift, abs(total - 1.0))
-        error += of_occupancy + drift
+        error += from_step + drift
         for s in range(states):
             if not reached[h, s]:
                 if marginal[s] <= NEGLIGIBLE:
@@ -83,9 +85,9 @@ def certify(kernel, rewards, start, admissible, reached, roots, barrier, policy,
                     occupancy[h, s, a] = q
                     if reached[h, s] and q > 0.0 and slack > 0.0:
                         u, m = roots[h % roots.shape[0], s, a], barrier[h % barrier.shape[0], s, a]
-                        of_this = (of_slack * values[h, s] + TINY) / slack
-                        gap += gap_term(u, m, q, slack, 2.0 * error + of_this + OF_TERM)
+                        lost = (from_slack * values[h, s] + TINY) / slack
+                        gap += gap_term(u, m, q, slack, 2.0 * error + lost + OF_TERM)
                     else:
                         gap = np.inf
         marginal, after = after, marginal
-    return occupancy, gap
+    return occupancy, of_sum(occupancy.size) * gap

@@ -37,7 +37,10 @@ def gap_bound(root, m, product):
     distance = product - wanted
     if m == 0.0:  # also where u is 0, and with it t
         return distance * distance / product
-    return distance * distance * (root / product + 0.5 * m / min(wanted, product)) / wanted
+    share = 0.5 * m / min(wanted, product)
+    if root > 0.0:
+        share += root / product
+    return distance * distance * share / wanted
 
 
 @leaf

@@ -5,7 +5,6 @@ import pytest
 
 import omg_cmdp as omg
 from omg_cmdp.mdp import reachable_states
-from omg_cmdp.planning import rounding
 from omg_cmdp.planning.plan import _NO_ROWS
 from omg_cmdp.planning.regularisers import regulariser
 from omg_cmdp.planning.solver import blas, blocks, safety_net, sparse, starts, tuples
@@ -226,10 +225,7 @@ def test_the_compiled_certificate_is_the_one_in_numpy(make, rng):
         roots, barrier, scale = regulariser(problem.mdp, **chosen)
         kernel, rewards, first, mask = problem.mdp.raw
         reached = reachable_states(problem.mdp).view(np.uint8)
-        errors = rounding.of_slack(problem.mdp.states), rounding.of_occupancy(*mask.shape)
-        occupancy, gap = certify(
-            kernel, rewards, first, mask, reached, roots, barrier, solution.policy, values, *errors
-        )
+        occupancy, gap = certify(kernel, rewards, first, mask, reached, roots, barrier, solution.policy, values)
         expected = omg.certificate(problem.mdp, solution.policy, values, **chosen)
         assert gap * scale == pytest.approx(expected, rel=1e-6)
         np.testing.assert_allclose(occupancy, solution.occupancy, rtol=1e-12)
