@@ -4,20 +4,29 @@ import math
 
 import numpy as np
 
-from omg_cmdp.jit import compiled, reduction
+from omg_cmdp.jit import compiled
 from omg_cmdp.oracles.kernels.losses import exponential_weights
 
 
-@reduction
+@compiled
 def mix(weights, columns, mixed):
-    """Fill the product of `weights` (K, N), K <= 2, and `columns` (cells, N), in one pass over memory."""
+    """Fill the product of `weights` (K, N), K <= 2, and `columns` (cells, N), in one pass over memory.
+
+    Four sums side by side, because one alone is a chain of dependent additions.
+    """
     first, last = weights[0], weights[-1]
+    size = columns.shape[1]
+    whole = size // 4 * 4
     for cell in range(len(columns)):
-        one = two = 0.0
-        for n in range(columns.shape[1]):
-            one += first[n] * columns[cell, n]
-            two += last[n] * columns[cell, n]
-        mixed[0, cell], mixed[-1, cell] = one, two
+        a = b = c = d = e = f = g = h = 0.0
+        for n in range(0, whole, 4):
+            p, q, r, s = columns[cell, n], columns[cell, n + 1], columns[cell, n + 2], columns[cell, n + 3]
+            a, b, c, d = a + first[n] * p, b + first[n + 1] * q, c + first[n + 2] * r, d + first[n + 3] * s
+            e, f, g, h = e + last[n] * p, f + last[n + 1] * q, g + last[n + 2] * r, h + last[n + 3] * s
+        for n in range(whole, size):
+            a += first[n] * columns[cell, n]
+            e += last[n] * columns[cell, n]
+        mixed[0, cell], mixed[-1, cell] = (a + b) + (c + d), (e + f) + (g + h)
 
 
 @compiled
@@ -41,14 +50,22 @@ def substitute_class(losses, rates, exponentials, forecasts):
             tables[k, cell] = min(max(forecast, 0.0), 1.0)
 
 
-@reduction
+@compiled
 def mean_square(weights, columns, centres, means):
-    """Fill Σ w·(f - centre)² of every row f of `columns` (cells, N)."""
+    """Fill Σ w·(f - centre)² of every row f of `columns` (cells, N), by four sums side by side."""
+    size = len(weights)
+    whole = size // 4 * 4
     for cell in range(len(columns)):
-        total = 0.0
-        for n in range(len(weights)):
-            total += weights[n] * (columns[cell, n] - centres[cell]) ** 2
-        means[cell] = total
+        centre = centres[cell]
+        a = b = c = d = 0.0
+        for n in range(0, whole, 4):
+            a += weights[n] * (columns[cell, n] - centre) ** 2
+            b += weights[n + 1] * (columns[cell, n + 1] - centre) ** 2
+            c += weights[n + 2] * (columns[cell, n + 2] - centre) ** 2
+            d += weights[n + 3] * (columns[cell, n + 3] - centre) ** 2
+        for n in range(whole, size):
+            a += weights[n] * (columns[cell, n] - centre) ** 2
+        means[cell] = (a + b) + (c + d)
 
 
 @compiled
