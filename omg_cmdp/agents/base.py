@@ -29,7 +29,7 @@ from omg_cmdp.persistence import (
     write_arrays,
 )
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, interval, return_interval
+from omg_cmdp.validation import FloatArray, file_path, instance_of, interval, return_interval
 
 _KIND, _VERSION = "saved agent", 1
 
@@ -72,11 +72,11 @@ class Agent(abc.ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `state()` to a file, whole or not at all."""
-        write_arrays(path, self.state(), kind=_KIND, version=_VERSION)
+        write_arrays(file_path(path), self.state(), kind=_KIND, version=_VERSION)
 
     def restore(self, path: str | os.PathLike[str]) -> None:
         """Load a file saved by an agent with the same settings."""
-        self.load_state(read_arrays(path, kind=_KIND, version=_VERSION))
+        self.load_state(read_arrays(file_path(path), kind=_KIND, version=_VERSION))
 
 
 class Ranges(TypedDict, total=False):
@@ -104,8 +104,7 @@ class Learner(Agent):
         reward_range: tuple[float, float] = (0.0, 1.0),
         return_range: tuple[float, float] | None = None,
     ) -> None:
-        if not isinstance(space, Space):
-            raise ValueError(f"`space` must be a Space, got {type(space).__name__}")
+        instance_of("space", space, Space)
         self.space = space
         self.reward_range = interval("reward_range", reward_range)
         self.return_range = return_interval(return_range, space.horizon, self.reward_range)
@@ -141,8 +140,7 @@ class Learner(Agent):
     @final
     def update(self, trajectory: Trajectory) -> None:
         """Learn from an episode, or refuse it and change nothing."""
-        if not isinstance(trajectory, Trajectory):
-            raise ValueError(f"`trajectory` must be a Trajectory, got {type(trajectory).__name__}")
+        instance_of("trajectory", trajectory, Trajectory)
         trajectory.check(self.space, self.reward_range, self.return_range)
         self._learn(trajectory, self._scaled(trajectory.rewards))
         self.episodes_seen += 1
@@ -193,8 +191,7 @@ class ModelAgent(Learner):
             ("reward_oracle", reward_oracle, RewardOracle),
             ("dynamics_oracle", dynamics_oracle, DynamicsOracle),
         ):
-            if not isinstance(oracle, kind):
-                raise ValueError(f"`{name}` must be a {kind.__name__}, got {type(oracle).__name__}")
+            instance_of(name, oracle, kind)
             if getattr(oracle, "horizon", space.horizon) != space.horizon:
                 raise ValueError(f"`{name}` must have horizon {space.horizon}, got {getattr(oracle, 'horizon', None)}")
         self.reward_oracle = reward_oracle

@@ -29,7 +29,7 @@ from omg_cmdp.contexts import Context, context_from_json
 from omg_cmdp.logs.log import Log
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, first_index, interval
+from omg_cmdp.validation import FloatArray, first_index, instance_of, interval, listed
 
 if TYPE_CHECKING:
     import pandas
@@ -60,6 +60,7 @@ def read_frame(
     >>> log.episodes[0].context, log.episodes[0].states
     (array([0.4]), array([0, 1, 1]))
     """
+    instance_of("space", space, Space)
     table = _Steps(frame, _names(columns or {}), space.horizon)
     states, actions = table.whole("state", space.states), table.whole("action", space.actions)
     next_states, rewards = table.whole("next_state", space.states), table.numbers("reward")
@@ -85,6 +86,7 @@ def read_export(frame: pandas.DataFrame, space: Space) -> Log:
     The rows must come from one world; agents and seeds may be several. Agents that draw a whole policy first have
     propensities of 1, which say nothing about what they might have done: leave them out to value a policy.
     """
+    instance_of("space", space, Space)
     _require(frame, ("context", *LISTS[:-1]))
     if "world" in frame and frame["world"].nunique() > 1:
         raise ValueError(f"column 'world' must hold one world, got {frame['world'].unique().tolist()}: choose one")
@@ -142,7 +144,7 @@ class _Steps:
         """Yield the context of every episode: a label, or a vector."""
         import pandas
 
-        names = [context] if isinstance(context, str) else list(context)
+        names = [context] if isinstance(context, str) else listed("context", context)
         _require(self.frame, names)
         columns = []
         for name in names:
@@ -169,6 +171,7 @@ class _Steps:
 
 def _names(columns: Mapping[str, str]) -> dict[str, str]:
     """Return the name of each column in the table."""
+    instance_of("columns", columns, Mapping)
     for name in columns:
         if name not in COLUMNS:
             raise ValueError(f"`columns` must rename some of {', '.join(COLUMNS)}, got {name!r}")

@@ -32,7 +32,7 @@ class Features:
         name = "context" if self._function is None else "features(context)"
         try:
             array = np.asarray(context if self._function is None else self._function(context))
-        except ValueError:
+        except Exception:  # whatever a foreign object or function raises
             array = np.asarray(None)
         if array.dtype.kind not in "biuf" or array.shape != self.shape:
             got = array.shape if array.dtype.kind in "biuf" else repr(context)

@@ -18,7 +18,7 @@ def support_mask(support: ArrayLike | None, states: int, actions: int) -> BoolAr
         return np.ones((states, actions, states), dtype=np.bool_)
     try:
         mask = np.array(support)
-    except ValueError:
+    except Exception:  # whatever a foreign object raises
         raise ValueError(f"`support` must be a boolean table, got {support!r:.60}") from None
     if mask.dtype != np.bool_ or mask.shape != (states, actions, states):
         wanted = f"boolean of shape {(states, actions, states)}"

@@ -9,7 +9,7 @@ from omg_cmdp.mdp.occupancy import occupancy_measure, reachable_states
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.thresholds import NEGLIGIBLE
 from omg_cmdp.planning.regularisers import regulariser
-from omg_cmdp.validation import FloatArray, float_table, one_of_shapes
+from omg_cmdp.validation import FloatArray, float_table, instance_of, one_of_shapes
 
 
 def certificate(
@@ -39,6 +39,7 @@ def certificate(
     >>> certificate(mdp, [[[0.5, 0.5]]], [[0.7]], gamma=10.0)  # V = r + A/γ is optimal here
     0.0
     """
+    instance_of("mdp", mdp, TabularMDP)
     roots, barrier, scale = regulariser(mdp, gamma, weights, uncertainty, floor)
     table = float_table("values", values)
     one_of_shapes("values", table, (mdp.horizon, mdp.states))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.validation import FloatArray, instance_of, positive_integer, seed_number
 
 try:
     import gymnasium
@@ -43,6 +43,7 @@ class Discretised(gymnasium.ObservationWrapper[np.int64, Any, Any]):
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], transformer: Any, *, states: int | None = None) -> None:
+        instance_of("env", env, gymnasium.Env)
         super().__init__(env)
         self._transformer = transformer
         self._predicts = hasattr(transformer, "predict")
@@ -75,6 +76,8 @@ def random_observations(
 
     `reset` gets the `context`, unless it is None.
     """
+    instance_of("env", env, gymnasium.Env)
+    seed = seed_number(seed)
     options = None if context is None else {"context": context}
     env.action_space.seed(seed)
     seen, over = [], True

@@ -313,7 +313,7 @@ EXAMPLES = {
 }
 
 REASONS = {
-    "environments.ACTG175": "a package's table behind two integers, checked as in every world; it takes a second to read",
+    "environments.ACTG175": "a package's table, slow to read, behind integers that are checked as in every world",
     "environments.Classification": "the same",
     "environments.ICUSepsis": "the same: 716 states",
     "environments.ReducedSepsis": "the same",
@@ -324,7 +324,6 @@ REASONS = {
     "planning.Solution": "a record that `plan` makes, and that checks nothing",
     "theory.Row": "a record that an audit makes, and that checks nothing",
     "theory.Summary": "a record that `combine` makes, and that checks nothing",
-    "theory.errors.checked_regret": "a check itself, of the module's own",
     "checks.Challenge": "a record that `challenge` makes, and that checks nothing",
     "runs.Ledger": "made by a run, without arguments; its methods are called",
     "agents.Blind": "made without arguments; its methods are called",

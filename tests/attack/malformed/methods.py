@@ -7,7 +7,7 @@ import numpy as np
 import omg_cmdp as omg
 from omg_cmdp.environments.world import World
 from tests.attack.malformed import examples
-from tests.attack.malformed.examples import H, LABELS, S, SPACE, STEPS, VECTORS
+from tests.attack.malformed.examples import LABELS, SPACE, STEPS, VECTORS, H, S
 
 OF_VECTORS = ("Linear", "Softmax", "Basis", "GLM", "PerBall", "Clusters", "River", "Sklearn")
 
@@ -47,12 +47,6 @@ def playing(instance):
     return {**of_context(instance), "policy": uniform(instance.space), "generator": np.random.default_rng(0)}
 
 
-def view(instance):
-    """Return what an adversary looks at."""
-    run = omg.Run(examples.WORLD, omg.adversaries.IID(LABELS), examples.an_agent())
-    return {"view": run, "generator": np.random.default_rng(0)}
-
-
 METHODS = {
     **dict.fromkeys(
         (
@@ -69,9 +63,12 @@ METHODS = {
     "save": of_path,
     "restore": lambda i: {"path": examples.a_file(i)},
     "sample": playing,
-    "draw_reward": lambda i: {"mean": 0.5, "uniform": 0.3},
-    "context": lambda i: {"episode": 0, **view(i)},
-    "harm": lambda i: {"context": LABELS[0], "view": view(i)["view"]},
+    # Hooks: a user writes them, and only we call them, with what was checked.
+    **dict.fromkeys(("draw_reward", "context", "harm")),
+    **dict.fromkeys(
+        [f"agents.{name}.decide" for name in ("Anytime", "GainWeighted", "Schedule", "Theory", "UncertaintyWeighted")],
+    ),
+    "agents.GainWeighted.gains": None,
     "predict_with": lambda i: {"parameters": i.parameters(), **of_context(i)},
     "check": lambda i: {"space": SPACE, "reward_range": (0.0, 1.0), "return_range": (0.0, 2.0)},
     "mdp.Episode.of_arrays": None,  # documented: nothing is checked
@@ -86,11 +83,6 @@ METHODS = {
     "agents.UCBVI.bonus": lambda i: {"visits": np.ones((S, SPACE.actions))},
     "agents.Clusters.by_means": lambda i: {"contexts": list(VECTORS), "count": 2},
     "agents.Mixture.draw": lambda i: {"generator": np.random.default_rng(0)},
-    **dict.fromkeys(
-        [f"agents.{name}.decide" for name in ("Anytime", "GainWeighted", "Schedule", "Theory", "UncertaintyWeighted")],
-        lambda i: {"situation": examples.a_situation()},
-    ),
-    "agents.GainWeighted.gains": lambda i: {"situation": examples.a_situation()},
     "agents.Situation.plan": lambda i: {"gamma": 3.0, "weights": np.ones((H, S, SPACE.actions)), "start": None},
     "agents.Situation.plan_roots": lambda i: {"u": np.ones((H, S, SPACE.actions)), "floor": 0.1},
     "agents.Situation.least_weight": lambda i: {"floor": 0.1},

@@ -59,10 +59,11 @@ def methods(found):
 def annotations(call):
     """Return argument -> (its annotation as text, whether None is its default)."""
     found = {}
+    maker = call.__init__ if inspect.isclass(call) else call
     for name, parameter in inspect.signature(call).parameters.items():
         text = getattr(parameter.annotation, "__forward_arg__", parameter.annotation)
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            options = getattr(importlib.import_module(call.__module__), str(text)[len("Unpack[") : -1], None)
+            options = getattr(importlib.import_module(maker.__module__), str(text)[len("Unpack[") : -1], None)
             named = {key: getattr(each, "__forward_arg__", str(each)) for key, each in _hints(options).items()}
             found |= {key: (each, False) for key, each in named.items()}
         else:

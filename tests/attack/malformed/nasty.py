@@ -108,7 +108,7 @@ VALUES = {
     "sparse": sparse,
     "frame": frame,
     "generator of numbers": lambda: np.random.default_rng(0),
-    "RandomState": lambda: np.random.RandomState(0),  # noqa: NPY002
+    "RandomState": lambda: np.random.RandomState(0),
 }
 """Name -> a fresh value."""
 
