@@ -54,9 +54,12 @@ def listed(name: str, value: Any) -> list[Any]:
 def file_path(path: str | os.PathLike[str], name: str = "path") -> Path:
     """Return `path` as a Path."""
     try:
-        return Path(path)
+        found = Path(path)
     except TypeError:
         raise ValueError(f"`{name}` must be the name of a file, got {type(path).__name__}") from None
+    if not found.name:
+        raise ValueError(f"`{name}` must be the name of a file, got {os.fspath(path)!r}")
+    return found
 
 
 def positive_integer(name: str, value: Any) -> int:
@@ -167,7 +170,8 @@ def in_range(name: str, array: FloatArray, low: float, high: float) -> None:
     bad = np.asarray(~((array >= low) & (array <= high) & np.isfinite(array)))
     if bad.any():
         where = first_index(bad)
-        rule = f"lie in [{low:g}, {high:g}]" if high < np.inf else f"be finite and at least {low:g}"
+        finite = "be finite" if low == -np.inf else f"be finite and at least {low:g}"
+        rule = f"lie in [{low:g}, {high:g}]" if high < np.inf else finite
         raise ValueError(f"`{name}` must {rule}, got {float(array[where])} at index {where}")
 
 

@@ -61,7 +61,7 @@ def read_frame(
     (array([0.4]), array([0, 1, 1]))
     """
     instance_of("space", space, Space)
-    table = _Steps(frame, _names(columns or {}), space.horizon)
+    table = _Steps(frame, _names({} if columns is None else columns), space.horizon)
     states, actions = table.whole("state", space.states), table.whole("action", space.actions)
     next_states, rewards = table.whole("next_state", space.states), table.numbers("reward")
     low, high = interval("reward_range", reward_range)
@@ -73,7 +73,7 @@ def read_frame(
     if table.names["propensity"] in frame:
         propensities = table.numbers("propensity")
         table.refuse("propensity", ~((propensities > 0.0) & (propensities <= 1.0)), "lie in (0, 1]")
-    contexts, chances = table.contexts(context or _usual(frame)), propensities
+    contexts, chances = table.contexts(_usual(frame) if context is None else context), propensities
     rows = zip(contexts, visited, actions, rewards, chances if chances is not None else repeat(None), strict=False)
     log = Log(space, reward_range=reward_range)
     log.episodes = [Episode.of_arrays(*row, space.horizon) for row in rows]
@@ -145,6 +145,8 @@ class _Steps:
         import pandas
 
         names = [context] if isinstance(context, str) else listed("context", context)
+        if not names:
+            raise ValueError("`context` must name at least one column, got none")
         _require(self.frame, names)
         columns = []
         for name in names:
@@ -187,5 +189,9 @@ def _require(frame: Any, names: Iterable[str]) -> None:
     if not frame.columns.is_unique:
         raise ValueError(f"`frame` must have each column once, got {list(frame.columns)}")
     for name in names:
-        if name not in frame:
-            raise ValueError(f"`frame` must have a column {name!r}, got {list(frame.columns)}")
+        try:
+            known = name in frame
+        except TypeError:  # what is no label at all
+            known = False
+        if not known:
+            raise ValueError(f"`frame` must have a column {name!r:.60}, got {list(frame.columns)}")

@@ -25,6 +25,8 @@ class Features:
         self._function = function
         self.shape = shape
         self.norm = positive_number("feature_norm", norm)
+        if math.isinf(self.norm * self.norm):
+            raise ValueError(f"`feature_norm` must have a finite square, got {norm!r}")
         self._limit = self.norm * (1.0 + 1e-9)
 
     def __call__(self, context: Context) -> FloatArray:

@@ -37,7 +37,7 @@ from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards
 from omg_cmdp.oracles.losses import Episode
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.persistence import State
-from omg_cmdp.validation import FloatArray, positive_integer, positive_number
+from omg_cmdp.validation import FloatArray, instance_of, positive_integer, positive_number
 
 kernels = Lazy("omg_cmdp.oracles.kernels.linear")
 
@@ -152,9 +152,9 @@ class _Linear(Forecasters):
         return float(max(total - 2.0 * weights @ moment + weights**2 @ spectrum, 0.0))
 
     def bound(self, episodes: int, horizon: int) -> float:
-        groups, size = self._groups, self.dimension
+        groups, size, norm = self._groups, self.dimension, self.weight_norm
         growth = math.log1p(episodes * self.features.norm**2 / (self.ridge * size * groups))
-        return self.rate.frozen_bound(groups * (self.ridge * self.weight_norm**2 + 0.25 * size * growth))
+        return self.rate.frozen_bound(groups * (self.ridge * (norm * norm) + 0.25 * size * growth))
 
 
 @final
@@ -187,6 +187,7 @@ class LinearRewards(Frame[_Linear], RewardOracle):
         feature_norm: float = 1.0,
         weight_norm: float = 1.0,
     ) -> None:
+        instance_of("shared", shared, bool)
         if shared and features is None:
             raise ValueError("`features` must be given if `shared`, got None")
         chosen = Rate(rate, horizon, tempered=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, context_from_json, context_to_json
 from omg_cmdp.persistence import State, read_state
-from omg_cmdp.validation import FloatArray, instance_of
+from omg_cmdp.validation import FloatArray, instance_of, one_of
 
 if TYPE_CHECKING:
     import pandas
@@ -78,8 +78,7 @@ class Ledger:
 
     def column(self, name: str) -> FloatArray:
         """Return one column, (T,)."""
-        if name not in COLUMNS:
-            raise ValueError(f"`name` must be one of {', '.join(COLUMNS)}, got {name!r}")
+        one_of("name", name, COLUMNS)
         place = COLUMNS.index(name)
         return np.array([row[place] for row in self._rows], dtype=np.float64)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,10 +54,11 @@ def play(
     instance_of("agent", agent, Agent)
     player = EnvironmentPlayer(_contextual(env), agent.space, getattr(agent, "reward_range", (0.0, 1.0)))
     seed = seed_number(seed)
+    asked = _iterator(contexts)
     kept, file = _opened(log, player.space, player.reward_range)
     known = [*kept.contexts[:1], *(env.contexts[:1] if isinstance(env, (TableWorld, SampledWorld)) else [])]
     try:
-        for context in contexts:
+        for context in asked:
             for first in known:
                 check_same_kind("contexts", context, first)
             episode = player.play(context, agent.policy(context), (seed, len(kept)))
@@ -68,6 +69,14 @@ def play(
         if file is not None:
             kept.write(file)
     return kept
+
+
+def _iterator(contexts: Iterable[Context]) -> Iterator[Context]:
+    """Return an iterator: contexts may arrive one by one."""
+    try:
+        return iter(contexts)
+    except TypeError:
+        raise ValueError(f"`contexts` must be a list of contexts, got {type(contexts).__name__}") from None
 
 
 def _opened(

@@ -198,7 +198,7 @@ class Run:
             noise, choice = _stream(state["noise"]), _stream(state["choice"])
             load_parts(state, self._parts())
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"`state` must come from a run with the same settings: {error}") from error
+            raise ValueError(f"`state` must come from a run with the same settings, got {error!r}") from error
         self._noise, self._choice = noise, choice
         self._asked.clear()
 

@@ -56,10 +56,14 @@ class Discretised(gymnasium.ObservationWrapper[np.int64, Any, Any]):
 
     def observation(self, observation: Any) -> np.int64:
         """Return the number of the cell that `observation` lies in."""
-        row = np.asarray(flatten(self.env.observation_space, observation), dtype=np.float64)[None]
+        try:
+            row = np.asarray(flatten(self.env.observation_space, observation), dtype=np.float64)[None]
+        except Exception as error:
+            rule = f"be one of {self.env.observation_space}"
+            raise ValueError(f"`observation` must {rule}, got {observation!r:.60}") from error
         try:
             cell = self._transformer.predict(row) if self._predicts else self._transformer.transform(row)
-        except (AttributeError, ValueError) as error:
+        except (AttributeError, IndexError, ValueError) as error:
             rule = "be fitted to observations like those of `env`, flattened, in float64"
             raise ValueError(f"`transformer` must {rule}, got {error}: see `random_observations`") from error
         codes = np.asarray(cell).reshape(-1)

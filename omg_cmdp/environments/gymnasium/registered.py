@@ -56,6 +56,8 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
             world = kind(**options)
         instance_of("world", world, World)
         self.world: World = world
+        if render_mode is not None:
+            instance_of("render_mode", render_mode, str)
         self.render_mode = render_mode
         self.return_range: tuple[float, float] | None = getattr(self.world, "return_range", None)
         """What an episode can earn, if the world says so; rewards lie in [0, 1]."""
@@ -88,7 +90,7 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
         if not self.action_space.contains(action):
             raise ValueError(f"`action` must be in {self.action_space}, got {action!r:.60}")
         mdp, admissible = self._truth.mdp, self.world.space.admissible[self._state]
-        place = (self._state, int(action) if admissible[action] else int(admissible.argmax()))
+        place = (self._state, int(action) if admissible[int(action)] else int(admissible.argmax()))
         mean = mdp.reward_steps[self._step % len(mdp.reward_steps)][place]
         reward = self.world.draw_reward(float(mean), self.np_random.random())
         self._state = self._drawn(mdp.kernel[self._step % len(mdp.kernel)][place])

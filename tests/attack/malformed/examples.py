@@ -29,7 +29,7 @@ class Small(omg.ContextualMDP):
     space = SPACE
 
     def mdp(self, context):
-        if context not in LABELS:
+        if not isinstance(context, str) or context not in LABELS:
             raise ValueError(f"`context` must be one of {LABELS}, got {context!r:.60}")
         return SPACE.mdp(transitions=KERNELS[context][0], rewards=REWARDS[context][0])
 

@@ -12,13 +12,19 @@ ROOMS = (
 """Where public names live; `reports`, `studies` and `cli` are behind the command line, and have none."""
 
 
-def public():
+QUICK_ROOMS = tuple(room for room in ROOMS if room != "oracles.adapters")
+"""Those that import no large package."""
+
+
+def public(rooms=ROOMS):
     """Yield (dotted name, object) of everything public, each once, under the room that has it first."""
     seen = set()
-    for room in ROOMS:
+    for room in rooms:
         module = importlib.import_module(f"omg_cmdp.{room}")
         own = [name for name, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__]
         for name in getattr(module, "__all__", [name for name in own if not name.startswith("_")]):
+            if name.startswith("Torch"):  # see `examples.REASONS`
+                continue
             try:
                 found = getattr(module, name)
             except ImportError:  # of an extra that is not installed
