@@ -42,13 +42,11 @@ def one_of(name: str, value: object, known: Iterable[str]) -> None:
 
 
 def listed(name: str, value: Any) -> list[Any]:
-    """Return the entries of `value` as a list; a text is none."""
+    """Return the entries of `value` as a list."""
     try:
-        if not isinstance(value, (str, bytes)):
-            return list(value)
+        return list(value)
     except TypeError:
-        pass
-    raise ValueError(f"`{name}` must be a list, got {type(value).__name__}")
+        raise ValueError(f"`{name}` must be a list, got {type(value).__name__}") from None
 
 
 def file_path(path: str | os.PathLike[str], name: str = "path") -> Path:

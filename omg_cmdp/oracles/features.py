@@ -32,9 +32,10 @@ class Features:
     def __call__(self, context: Context) -> FloatArray:
         """Return the features, (rows, d)."""
         name = "context" if self._function is None else "features(context)"
+        given = context if self._function is None else self._function(context)
         try:
-            array = np.asarray(context if self._function is None else self._function(context))
-        except Exception:  # whatever a foreign object or function raises
+            array = np.asarray(given)
+        except Exception:  # whatever a foreign object raises
             array = np.asarray(None)
         if array.dtype.kind not in "biuf" or array.shape != self.shape:
             got = array.shape if array.dtype.kind in "biuf" else repr(context)

@@ -166,9 +166,10 @@ class Run:
         for name in ("start", "admissible"):
             if not np.array_equal(getattr(ours, name), getattr(theirs, name)):
                 raise ValueError(f"`agent` must be made for the environment's `{name}`, got a different one")
-        if getattr(self.agent, "reward_range", (0.0, 1.0)) != (0.0, 1.0):
+        reward_range = getattr(self.agent, "reward_range", (0.0, 1.0))
+        if reward_range != (0.0, 1.0):
             rule = "have reward_range (0, 1), the range of every world's rewards"
-            raise ValueError(f"`agent` must {rule}, got {self.agent.reward_range}")
+            raise ValueError(f"`agent` must {rule}, got {reward_range}")
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything needed to continue: agent, adversary, streams and ledger."""

@@ -12,7 +12,7 @@ from omg_cmdp.theory.quantities import Comparison, barrier
 from omg_cmdp.theory.rounds import Round
 from omg_cmdp.theory.statements import STATEMENTS, Sides, Statement
 from omg_cmdp.theory.totals import Totals
-from omg_cmdp.validation import at_least_zero, instance_of, listed, probability
+from omg_cmdp.validation import instance_of, listed, probability, real_number
 
 ROUNDING = 1e-9
 """A statement holds if left <= right + this·(1 + |left| + |right|)."""
@@ -101,8 +101,8 @@ class Audit:
         """
         probability("delta", delta)
         for name, regret in (("reward_regret", reward_regret), ("dynamics_regret", dynamics_regret)):
-            if regret is not None:
-                at_least_zero(name, regret)
+            if regret is not None and math.isnan(real_number(regret)):
+                raise ValueError(f"`{name}` must be a number, got {regret!r:.60}")
         found = {name: check.row(name) for name, check in self._checks.items()}
         for name, left, right in self._run.sides(reward_regret, dynamics_regret, delta):
             check = _Check()

@@ -35,7 +35,7 @@ class Target:
 
     def __init__(self, name, call, arguments, make=None):
         self.name, self._call, self._arguments, self._make = name, call, arguments, make
-        self._instance = None
+        self._instance, self._is_warm = None, False
         self.annotations = names.annotations(call)
 
     def prepared(self):
@@ -49,6 +49,10 @@ class Target:
 
     def attacked(self, replace):
         """Call with `replace(valid arguments)` in the place of some, and return what is wrong; "" if nothing is."""
+        if not self._is_warm:  # compiles for as long as it takes
+            call, good, _ = self.prepared()
+            call(**good)
+            self._instance, self._is_warm = None, True
         call, good, instance = self.prepared()
         before = bits([instance])
         replaced = replace(good)
