@@ -69,6 +69,8 @@ def all_or_nothing(*parts: Stateful) -> Iterator[None]:
 
 def read_state(state: State) -> dict[str, NDArray[Any]]:
     """Return `state` with all arrays read, from a file perhaps, before any of them is used."""
+    if not isinstance(state, Mapping):
+        raise ValueError(f"`state` must be a mapping of names to arrays, got {type(state).__name__}")
     try:
         return {name: np.array(state[name]) for name in state}
     except (EOFError, OSError, ValueError, zipfile.BadZipFile, zlib.error) as error:

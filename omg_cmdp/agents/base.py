@@ -30,7 +30,7 @@ from omg_cmdp.persistence import (
     write_arrays,
 )
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, interval, return_interval
+from omg_cmdp.validation import FloatArray, file_path, instance_of, interval, return_interval
 
 _KIND, _VERSION = "saved agent", 1
 
@@ -73,11 +73,11 @@ class Agent(abc.ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `state()` to a file, whole or not at all."""
-        write_arrays(path, self.state(), kind=_KIND, version=_VERSION)
+        write_arrays(file_path(path), self.state(), kind=_KIND, version=_VERSION)
 
     def restore(self, path: str | os.PathLike[str]) -> None:
         """Load a file saved by an agent with the same settings."""
-        self.load_state(read_arrays(path, kind=_KIND, version=_VERSION))
+        self.load_state(read_arrays(file_path(path), kind=_KIND, version=_VERSION))
 
 
 class Ranges(TypedDict, total=False):
@@ -107,8 +107,7 @@ class Learner(Agent):
         reward_range: tuple[float, float] = (0.0, 1.0),
         return_range: tuple[float, float] | None = None,
     ) -> None:
-        if not isinstance(space, Space):
-            raise ValueError(f"`space` must be a Space, got {type(space).__name__}")
+        instance_of("space", space, Space)
         self.space = space
         self.reward_range = interval("reward_range", reward_range)
         self.return_range = return_interval(return_range, space.horizon, self.reward_range)
@@ -167,8 +166,7 @@ class Learner(Agent):
 
     def _checked_rewards(self, trajectory: Trajectory) -> FloatArray:
         """Return the rewards of a trajectory that fits, scaled to [0, 1], nan where they are not known."""
-        if not isinstance(trajectory, Trajectory):
-            raise ValueError(f"`trajectory` must be a Trajectory, got {type(trajectory).__name__}")
+        instance_of("trajectory", trajectory, Trajectory)
         trajectory.check(self.space, self.reward_range, self.return_range)
         if not self.waits_for_rewards and (trajectory.total is not None or math.isnan(trajectory.rewards.sum())):
             got = trajectory.rewards if trajectory.total is None else f"a total of {trajectory.total}"
@@ -223,8 +221,7 @@ class ModelAgent(Learner):
             ("reward_oracle", reward_oracle, RewardOracle),
             ("dynamics_oracle", dynamics_oracle, DynamicsOracle),
         ):
-            if not isinstance(oracle, kind):
-                raise ValueError(f"`{name}` must be a {kind.__name__}, got {type(oracle).__name__}")
+            instance_of(name, oracle, kind)
             if getattr(oracle, "horizon", space.horizon) != space.horizon:
                 raise ValueError(f"`{name}` must have horizon {space.horizon}, got {getattr(oracle, 'horizon', None)}")
         self.reward_oracle = reward_oracle

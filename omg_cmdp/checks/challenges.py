@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, SQUARE, Loss, loss_of
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, instance_of, listed, one_of, positive_integer
 
 OUTCOMES = ("against", "against in blocks", "correlated", "drifting", "alternating", "noise", "excluded")
 """How outcomes are chosen: see `_reward` and `_next_state`."""
@@ -53,6 +53,11 @@ def challenge(
     True
     """
     loss, record = loss_of(oracle), Challenge()
+    episodes, horizon = positive_integer("episodes", episodes), positive_integer("horizon", horizon)
+    contexts = listed("contexts", contexts)
+    instance_of("generator", generator, np.random.Generator)
+    one_of("outcomes", outcomes, OUTCOMES)
+    one_of("visits", visits, VISITS)
     choose: Callable[..., Any] = _reward if loss is SQUARE else _next_state
     for t, context in zip(range(episodes), itertools.cycle(contexts), strict=False):
         table = oracle.predict(context)

@@ -21,7 +21,7 @@ from omg_cmdp.checks.challenges import OUTCOMES, VISITS, Challenge, challenge
 from omg_cmdp.checks.require import require, require_equal, require_refusal, with_last
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.losses import SQUARE, Loss, loss_of
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, listed, positive_integer
 
 EPISODES, DRAWS = 12, 200
 
@@ -77,8 +77,9 @@ def check_oracle(oracle: Any, contexts: Sequence[Context] | None = None, *, hori
     """
     loss_of(oracle)  # refuses what is not an oracle
     known = contexts if contexts is not None else getattr(oracle, "contexts", None)
-    length = int(getattr(oracle, "horizon", 5) if horizon is None else horizon)
-    subject = Subject(oracle, list(known or _contexts_that_work(oracle)), length)
+    length = positive_integer("horizon", getattr(oracle, "horizon", 5) if horizon is None else horizon)
+    asked = _contexts_that_work(oracle) if known is None else listed("contexts", known)
+    subject = Subject(oracle, asked or _contexts_that_work(oracle), length)
     for check in ORACLE_CHECKS:
         check(subject)
 

@@ -13,7 +13,7 @@ from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.truth import Truth
-from omg_cmdp.validation import FloatArray, float_table, in_range
+from omg_cmdp.validation import FloatArray, float_table, in_range, instance_of
 
 kernels = Lazy("omg_cmdp.mdp.kernels")
 
@@ -59,6 +59,7 @@ class ContextualMDP(abc.ABC):
 
     def sample(self, context: Context, policy: FloatArray, generator: np.random.Generator) -> Episode:
         """Play `policy` (H, S, A) for one episode in the MDP of `context`; 3H + 1 random numbers are used."""
+        instance_of("generator", generator, np.random.Generator)
         mdp, horizon = self.truth(context).mdp, self.space.horizon
         # It comes from any agent, and the propensities are only as true as its rows.
         policy = mdp.space.checked_policy(policy)

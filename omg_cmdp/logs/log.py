@@ -14,7 +14,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.logs.writers import write
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, interval
+from omg_cmdp.validation import FloatArray, instance_of, interval, listed
 
 if TYPE_CHECKING:
     import pandas
@@ -35,15 +35,15 @@ class Log:
     def __init__(
         self, space: Space, episodes: Iterable[Episode] = (), *, reward_range: tuple[float, float] = (0.0, 1.0)
     ) -> None:
+        instance_of("space", space, Space)
         self.space, self.reward_range = space, interval("reward_range", reward_range)
         self.episodes: list[Episode] = []
-        for episode in episodes:
+        for episode in listed("episodes", episodes):
             self.add(episode)
 
     def add(self, episode: Episode) -> None:
         """Append an episode; raise unless it is one of the space, with rewards in range."""
-        if not isinstance(episode, Episode):
-            raise ValueError(f"`episode` must be an Episode, got {type(episode).__name__}")
+        instance_of("episode", episode, Episode)
         episode.check(self.space, self.reward_range)
         self.episodes.append(episode)
 

@@ -34,7 +34,7 @@ from omg_cmdp.contexts import alike
 from omg_cmdp.logs.log import Log
 from omg_cmdp.mdp.bellman import policy_values
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.validation import ROW_SUM_TOLERANCE, FloatArray, first_index
+from omg_cmdp.validation import ROW_SUM_TOLERANCE, FloatArray, first_index, function, instance_of
 
 Policy = Callable[[Any], FloatArray]
 """context -> (H, S, A), such as `agent.policy`."""
@@ -70,10 +70,14 @@ def importance_sampling(log: Log, policy: Policy, *, weighted: bool = False) -> 
 
 def doubly_robust(log: Log, policy: Policy, model: Model, *, weighted: bool = False) -> Estimate:
     """Return the doubly robust estimate of the value of `policy`, with `model` as the control variate."""
+    function("model", model)
     return _estimate(log, policy, model, weighted)
 
 
 def _estimate(log: Log, policy: Policy, model: Model | None, weighted: bool) -> Estimate:
+    instance_of("log", log, Log)
+    function("policy", policy)
+    instance_of("weighted", weighted, bool)
     propensities = log.propensities
     if propensities is None:
         raise ValueError("`log` must hold propensities, the probabilities with which its actions were taken, got none")

@@ -30,7 +30,7 @@ from omg_cmdp.contexts import Context, context_from_json
 from omg_cmdp.logs.log import Log
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, first_index, interval
+from omg_cmdp.validation import FloatArray, first_index, instance_of, interval, listed
 
 if TYPE_CHECKING:
     import pandas
@@ -61,7 +61,8 @@ def read_frame(
     >>> log.episodes[0].context, log.episodes[0].states
     (array([0.4]), array([0, 1, 1]))
     """
-    table = _Steps(frame, _names(columns or {}), space.horizon)
+    instance_of("space", space, Space)
+    table = _Steps(frame, _names({} if columns is None else columns), space.horizon)
     states, actions = table.whole("state", space.states), table.whole("action", space.actions)
     next_states, rewards = table.whole("next_state", space.states), table.numbers("reward", missing=True)
     low, high = interval("reward_range", reward_range)
@@ -73,9 +74,9 @@ def read_frame(
     if table.names["propensity"] in frame:
         chances = table.numbers("propensity")
         table.refuse("propensity", ~((chances > 0.0) & (chances <= 1.0)), "lie in (0, 1]")
-    over = table.terminated()
+    over, contexts = table.terminated(), table.contexts(_usual(frame) if context is None else context)
     log = Log(space, reward_range=reward_range)
-    for label, first, end in zip(table.contexts(context or _usual(frame)), *table.spans(), strict=True):
+    for label, first, end in zip(contexts, *table.spans(), strict=True):
         steps, seen = end - first, slice(first, end)
         length = space.horizon if over[end - 1] else steps
         visited, taken = np.full(length + 1, space.states - 1), np.full(length, int(space.admissible[-1].argmax()))
@@ -95,6 +96,7 @@ def read_export(frame: pandas.DataFrame, space: Space) -> Log:
     The rows must come from one world; agents and seeds may be several. Agents that draw a whole policy first have
     propensities of 1, which say nothing about what they might have done: leave them out to value a policy.
     """
+    instance_of("space", space, Space)
     _require(frame, ("context", *LISTS[:-1]))
     if "world" in frame and frame["world"].nunique() > 1:
         raise ValueError(f"column 'world' must hold one world, got {frame['world'].unique().tolist()}: choose one")
@@ -163,7 +165,9 @@ class _Steps:
         """Yield the context of every episode: a label, or a vector."""
         import pandas
 
-        names = [context] if isinstance(context, str) else list(context)
+        names = [context] if isinstance(context, str) else listed("context", context)
+        if not names:
+            raise ValueError("`context` must name at least one column, got none")
         _require(self.frame, names)
         columns = []
         for name in names:
@@ -192,6 +196,7 @@ class _Steps:
 
 def _names(columns: Mapping[str, str]) -> dict[str, str]:
     """Return the name of each column in the table."""
+    instance_of("columns", columns, Mapping)
     for name in columns:
         if name not in COLUMNS:
             raise ValueError(f"`columns` must rename some of {', '.join(COLUMNS)}, got {name!r}")
@@ -207,5 +212,9 @@ def _require(frame: Any, names: Iterable[str]) -> None:
     if not frame.columns.is_unique:
         raise ValueError(f"`frame` must have each column once, got {list(frame.columns)}")
     for name in names:
-        if name not in frame:
-            raise ValueError(f"`frame` must have a column {name!r}, got {list(frame.columns)}")
+        try:
+            known = name in frame
+        except TypeError:  # what is no label at all
+            known = False
+        if not known:
+            raise ValueError(f"`frame` must have a column {name!r:.60}, got {list(frame.columns)}")

@@ -14,7 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context, unchanging
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, first_index, float_table, frozen, one_of_shapes, positive_integer
+from omg_cmdp.validation import (
+    FloatArray,
+    first_index,
+    float_table,
+    frozen,
+    instance_of,
+    interval,
+    one_of_shapes,
+    positive_integer,
+)
 
 kernels = Lazy("omg_cmdp.mdp.kernels")
 
@@ -90,14 +99,16 @@ class Trajectory:
 
         What is not known may be anything in `reward_range`.
         """
+        instance_of("space", space, Space)
         if len(self.actions) > space.horizon:
             raise ValueError(
                 f"`actions` must have at most the horizon's length {space.horizon}, got {len(self.actions)}"
             )
-        low, high = reward_range
+        low, high = interval("reward_range", reward_range)
         if kernels.is_episode(self.states, self.actions, self.rewards, space.raw[1], low, high):
             if return_range is not None or self.total is not None:
-                self._check_return(space.horizon, reward_range, return_range)
+                known = None if return_range is None else interval("return_range", return_range)
+                self._check_return(space.horizon, (low, high), known)
             return
         for name, values, count in (("states", self.states, space.states), ("actions", self.actions, space.actions)):
             for value in values.tolist():
@@ -180,7 +191,7 @@ class Episode(Trajectory):
 def _integers(name: str, values: ArrayLike) -> NDArray[Any]:
     try:
         array = np.array(values)
-    except ValueError:
+    except Exception:  # whatever a foreign object raises
         raise ValueError(f"`{name}` must be a vector of integers, got {values!r:.60}") from None
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ValueError(f"`{name}` must be a vector of integers, got {array.dtype} of shape {array.shape}")

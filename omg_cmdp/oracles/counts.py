@@ -26,7 +26,7 @@ from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Episode
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import dirichlet_divergence, support_mask
 from omg_cmdp.persistence import fingerprint
-from omg_cmdp.validation import FloatArray, positive_integer, positive_number
+from omg_cmdp.validation import FloatArray, listed, positive_integer, positive_number
 
 
 class _Tables(Forecasters):
@@ -36,12 +36,10 @@ class _Tables(Forecasters):
 
     def __init__(self, contexts: Iterable[Context] | None, rate: Rate) -> None:
         super().__init__(rate.horizon, rate)
-        if not isinstance(contexts, Iterable | None):
-            raise ValueError(f"`contexts` must be a list of labels or vectors, or None, got {contexts!r:.60}")
-        listed = () if contexts is None else tuple(contexts)
-        labels = [table_label(context) for context in listed]
+        known = () if contexts is None else listed("contexts", contexts)
+        labels = [table_label(context) for context in known]
         self._index = None if contexts is None else label_index(labels)
-        self.contexts = None if contexts is None else tuple(dict(zip(labels, listed, strict=True)).values())
+        self.contexts = None if contexts is None else tuple(dict(zip(labels, known, strict=True)).values())
         self.settings = () if self._index is None else (f"contexts {list(self._index)}",)
 
     def prepare(self, context: Context) -> int:

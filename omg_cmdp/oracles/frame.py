@@ -21,7 +21,7 @@ from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.losses import Episode, loss_of
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.persistence import State, check_settings, numbers, read_state
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.validation import FloatArray, instance_of, positive_integer
 
 
 @dataclasses.dataclass
@@ -140,6 +140,7 @@ class Frame(Oracle, Generic[F]):
     @final
     def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
         """Return (count, ...): tables like that of `predict`, drawn from the textbook's posterior."""
+        instance_of("generator", generator, np.random.Generator)
         count, answer = positive_integer("count", count), self._answer(context)
         drawn = self.forecasters.draws(answer.prepared, count, generator)
         if drawn is None:

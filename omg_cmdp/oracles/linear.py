@@ -39,7 +39,7 @@ from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards
 from omg_cmdp.oracles.losses import Episode
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.persistence import State
-from omg_cmdp.validation import FloatArray, positive_integer, positive_number
+from omg_cmdp.validation import FloatArray, instance_of, positive_integer, positive_number
 
 kernels = Lazy("omg_cmdp.oracles.kernels.linear")
 
@@ -166,9 +166,9 @@ class _Linear(Forecasters):
         """Return the bound of Theorem 2; nothing is proven for single steps once a total was learned."""
         if self.totals > 0.0:
             return math.inf
-        groups, size = self._groups, self.dimension
+        groups, size, norm = self._groups, self.dimension, self.weight_norm
         growth = math.log1p(episodes * self.features.norm**2 / (self.ridge * size * groups))
-        return self.rate.frozen_bound(groups * (self.ridge * self.weight_norm**2 + 0.25 * size * growth))
+        return self.rate.frozen_bound(groups * (self.ridge * (norm * norm) + 0.25 * size * growth))
 
 
 @final
@@ -201,6 +201,7 @@ class LinearRewards(Frame[_Linear], RewardOracle):
         feature_norm: float = 1.0,
         weight_norm: float = 1.0,
     ) -> None:
+        instance_of("shared", shared, bool)
         if shared and features is None:
             raise ValueError("`features` must be given if `shared`, got None")
         chosen = Rate(rate, horizon, tempered=True)

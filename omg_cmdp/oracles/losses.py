@@ -211,7 +211,7 @@ def _vectors(horizon: int, **named: ArrayLike) -> list[NDArray[Any]]:
 def _vector(name: str, values: ArrayLike, length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     try:
         array = np.array(values)
-    except ValueError:
+    except Exception:  # whatever a foreign object raises
         raise ValueError(f"`{name}` must be a vector, got {values!r:.60}") from None
     if array.shape != (length,):
         raise ValueError(f"`{name}` must have shape ({length},), one entry per step of the episode, got {array.shape}")

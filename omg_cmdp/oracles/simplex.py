@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Episode
 from omg_cmdp.persistence import fingerprint
-from omg_cmdp.validation import BoolArray, FloatArray
+from omg_cmdp.validation import BoolArray, FloatArray, real_number
 
 
 def support_mask(support: ArrayLike | None, states: int, actions: int) -> BoolArray:
@@ -18,7 +18,7 @@ def support_mask(support: ArrayLike | None, states: int, actions: int) -> BoolAr
         return np.ones((states, actions, states), dtype=np.bool_)
     try:
         mask = np.array(support)
-    except ValueError:
+    except Exception:  # whatever a foreign object raises
         raise ValueError(f"`support` must be a boolean table, got {support!r:.60}") from None
     if mask.dtype != np.bool_ or mask.shape != (states, actions, states):
         wanted = f"boolean of shape {(states, actions, states)}"
@@ -33,15 +33,15 @@ class Smoothing:
     """P → (1-ν)·P + ν·uniform over the support: no transition that can happen has probability zero."""
 
     def __init__(self, amount: float, support: ArrayLike | None) -> None:
-        number = amount if isinstance(amount, (int, float)) else math.nan
+        number = real_number(amount)
         if not 0.0 <= number < 1.0:
-            raise ValueError(f"`smoothing` must be a number in [0, 1), got {amount!r}")
+            raise ValueError(f"`smoothing` must be a number in [0, 1), got {amount!r:.60}")
         self.amount = float(number)
         self._uniform: FloatArray | None = None
         if support is not None:
             try:
                 states, actions, _ = np.shape(support)
-            except ValueError:
+            except Exception:  # whatever a foreign object raises
                 raise ValueError(f"`support` must have shape (S, A, S), got {support!r:.60}") from None
             mask = support_mask(support, states, actions)
             self._uniform = mask / mask.sum(axis=-1, keepdims=True)

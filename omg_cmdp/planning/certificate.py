@@ -10,7 +10,7 @@ from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.thresholds import NEGLIGIBLE
 from omg_cmdp.planning import rounding
 from omg_cmdp.planning.regularisers import regulariser
-from omg_cmdp.validation import BoolArray, FloatArray, float_table, one_of_shapes
+from omg_cmdp.validation import BoolArray, FloatArray, float_table, instance_of, one_of_shapes
 
 
 def certificate(
@@ -41,6 +41,7 @@ def certificate(
     >>> certificate(mdp, [[[0.5, 0.5]]], [[0.7]], gamma=10.0) < 1e-14  # V = r + A/γ is optimal here
     True
     """
+    instance_of("mdp", mdp, TabularMDP)
     roots, barrier, scale = regulariser(mdp, gamma, weights, uncertainty, floor)
     table = float_table("values", values)
     one_of_shapes("values", table, (mdp.horizon, mdp.states))

@@ -8,7 +8,7 @@ import numpy as np
 
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.sampling import draw_index
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, instance_of
 
 
 class Mixture(NamedTuple):
@@ -21,6 +21,7 @@ class Mixture(NamedTuple):
 
     def draw(self, generator: np.random.Generator) -> FloatArray:
         """Return one of the policies."""
+        instance_of("generator", generator, np.random.Generator)
         return np.array(self.policies[draw_index(self.probabilities, generator.random())])
 
 

@@ -30,7 +30,7 @@ from omg_cmdp.persistence import (
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.runs.ledger import Ledger, Row
 from omg_cmdp.theory.rounds import Round, account
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.validation import FloatArray, file_path, function, positive_integer, seed_number
 
 _KIND, _VERSION = "saved run", 2
 
@@ -46,7 +46,7 @@ def simulate(
 ) -> Ledger:
     """Play `episodes` episodes and return the ledger. `observe` is called with the `Round` of each."""
     run = Run(environment, adversary, agent, seed=seed, observe=observe)
-    run.advance(positive_integer("episodes", episodes))
+    run.advance(episodes)
     return run.ledger
 
 
@@ -74,12 +74,14 @@ class Run:
             if not isinstance(value, kind):
                 advice = ": without tables no regret; use `omg_cmdp.play`" if isinstance(value, SampledWorld) else ""
                 raise ValueError(f"`{name}` must be a {kind.__name__}, got {type(value).__name__}{advice}")
+        if observe is not None:
+            function("observe", observe)
         self.environment, self.adversary, self.agent = environment, adversary, agent
         self.ledger = Ledger()
         self._observe = observe
         self._asked: dict[Hashable | None, Decision] = {}
         self._oracles = tuple(getattr(agent, name, None) for name in ("reward_oracle", "dynamics_oracle"))
-        noise, choice = np.random.SeedSequence(seed).spawn(2)
+        noise, choice = np.random.SeedSequence(seed_number(seed)).spawn(2)
         self._noise, self._choice = np.random.default_rng(noise), np.random.default_rng(choice)
         self._check_sizes()
 
@@ -103,7 +105,7 @@ class Run:
 
     def advance(self, episodes: int) -> None:
         """Play some more episodes."""
-        for _ in range(episodes):
+        for _ in range(positive_integer("episodes", episodes)):
             self._episode()
 
     def _episode(self) -> None:
@@ -164,8 +166,10 @@ class Run:
         for name in ("start", "admissible"):
             if not np.array_equal(getattr(ours, name), getattr(theirs, name)):
                 raise ValueError(f"`agent` must be made for the environment's `{name}`, got a different one")
-        if getattr(self.agent, "reward_range", (0.0, 1.0)) != (0.0, 1.0):
-            raise ValueError("`agent` must have reward_range (0, 1), the range of every world's rewards")
+        reward_range = getattr(self.agent, "reward_range", (0.0, 1.0))
+        if reward_range != (0.0, 1.0):
+            rule = "have reward_range (0, 1), the range of every world's rewards"
+            raise ValueError(f"`agent` must {rule}, got {reward_range}")
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything needed to continue: agent, adversary, streams and ledger."""
@@ -178,11 +182,11 @@ class Run:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `state()` to `path`, whole or not at all."""
-        write_arrays(path, self.state(), kind=_KIND, version=_VERSION)
+        write_arrays(file_path(path), self.state(), kind=_KIND, version=_VERSION)
 
     def restore(self, path: str | os.PathLike[str]) -> None:
         """Continue a run with the same settings."""
-        arrays = read_arrays(path, kind=_KIND, version=_VERSION)
+        arrays = read_arrays(file_path(path), kind=_KIND, version=_VERSION)
         try:
             self.load_state(arrays)
         except ValueError as error:
@@ -195,7 +199,7 @@ class Run:
             noise, choice = _stream(state["noise"]), _stream(state["choice"])
             load_parts(state, self._parts())
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"`state` must come from a run with the same settings: {error}") from error
+            raise ValueError(f"`state` must come from a run with the same settings, got {error!r}") from error
         self._noise, self._choice = noise, choice
         self._asked.clear()
 

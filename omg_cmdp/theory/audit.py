@@ -12,6 +12,7 @@ from omg_cmdp.theory.quantities import Comparison, barrier
 from omg_cmdp.theory.rounds import Round
 from omg_cmdp.theory.statements import STATEMENTS, Sides, Statement
 from omg_cmdp.theory.totals import Totals
+from omg_cmdp.validation import instance_of, listed, probability, real_number
 
 ROUNDING = 1e-9
 """A statement holds if left <= right + this·(1 + |left| + |right|)."""
@@ -56,6 +57,7 @@ class Audit:
     """
 
     def __init__(self, *, replan: bool = True) -> None:
+        instance_of("replan", replan, bool)
         self.replan = replan
         self._checks: defaultdict[str, _Check] = defaultdict(_Check)
         self._run = Totals()
@@ -97,6 +99,10 @@ class Audit:
         excess of the model's losses over those of the truth in this run: this is what the two concentration lemmas are
         about, and it is at most the regret if the truth is in the class.
         """
+        probability("delta", delta)
+        for name, regret in (("reward_regret", reward_regret), ("dynamics_regret", dynamics_regret)):
+            if regret is not None and math.isnan(real_number(regret)):
+                raise ValueError(f"`{name}` must be a number, got {regret!r:.60}")
         found = {name: check.row(name) for name, check in self._checks.items()}
         for name, left, right in self._run.sides(reward_regret, dynamics_regret, delta):
             check = _Check()
@@ -165,7 +171,11 @@ class Summary:
 
 def combine(runs: Iterable[Audit | Sequence[Row]], delta: float = 0.05) -> list[Summary]:
     """Return a summary of every statement over several runs: audits, or their rows with oracle regrets of your own."""
-    tables = [run.rows(delta=delta) if isinstance(run, Audit) else run for run in runs]
+    delta, tables = probability("delta", delta), []
+    for run in listed("runs", runs):
+        tables.append(run.rows(delta=delta) if isinstance(run, Audit) else listed("runs", run))
+        for row in tables[-1]:
+            instance_of("runs", row, Row)
     summaries = []
     for name, statement in STATEMENTS.items():
         rows = [row for table in tables for row in table if row.name == name]

@@ -43,7 +43,7 @@ from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
 from omg_cmdp.oracles.linear import LinearRewards
 from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss
 from omg_cmdp.oracles.simplex import Smoothing
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, float_table, in_range, one_of_shapes
 
 
 @runtime_checkable
@@ -212,7 +212,8 @@ class OfflineLinearRewards(Frame[_LeastSquares], RewardOracle):
 
 
 def checked_fit(parameters: FloatArray, shape: tuple[int, ...]) -> FloatArray:
-    """Return `parameters`, if they are a fit of `shape`."""
-    if np.shape(parameters) != shape:
-        raise ValueError(f"`parameters` must have shape {shape}, got {np.shape(parameters)}")
-    return parameters
+    """Return `parameters`, if they are a fit of `shape`: finite numbers."""
+    table = float_table("parameters", parameters)
+    one_of_shapes("parameters", table, shape)
+    in_range("parameters", table, -np.inf, np.inf)
+    return table
