@@ -13,7 +13,7 @@ from omg_cmdp.persistence import read_arrays, write_arrays
 from omg_cmdp.planning.plan import plan
 from omg_cmdp.planning.solution import Solution
 
-_KIND, _VERSION = "planning problem", 2
+_KIND, _VERSION = "planning problem", 3
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)

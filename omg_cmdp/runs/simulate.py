@@ -32,7 +32,7 @@ from omg_cmdp.runs.ledger import Ledger, Row
 from omg_cmdp.theory.rounds import Round, account
 from omg_cmdp.validation import FloatArray, positive_integer
 
-_KIND, _VERSION = "saved run", 2
+_KIND, _VERSION = "saved run", 3
 
 
 def simulate(
