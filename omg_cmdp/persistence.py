@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import json
 import math
 import os
 import secrets
@@ -142,6 +143,36 @@ def read_arrays(path: str | os.PathLike[str], *, kind: str, version: int) -> dic
         return {name.removeprefix("/").removesuffix(".npy"): _array(member) for name, member in members.items()}
     except _DAMAGE as error:
         raise ValueError(refusal) from error
+
+
+def write_json(path: Path, content: Mapping[str, Any], *, kind: str, version: int) -> None:
+    """Write `content` to `path`, with its kind and a digest of it; NaN and infinity become null."""
+    plain = {
+        name: None if isinstance(each, float) and not math.isfinite(each) else each for name, each in content.items()
+    }
+    whole = {"format": f"{kind} {version}", **plain, "digest": digest_of(plain)}
+    with whole_file(path) as temporary:
+        temporary.write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_json(path: Path, *, kind: str, version: int) -> dict[str, Any]:
+    """Return the content of a file that was written with the same `kind` and `version`; refuse any other."""
+    refusal = f"`path` must be a {kind} of format {version}, got {path}"
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found, digest = content.pop("format"), content.pop("digest")
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise ValueError(refusal) from error
+    if found != f"{kind} {version}":
+        raise ValueError(refusal)
+    if digest != digest_of(content):
+        raise ValueError(f"`path` must be as it was written, got {path}, which was changed since")
+    return content
+
+
+def digest_of(content: Any) -> str:
+    """Return a digest of what JSON can hold."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 _FORMAT = "format.npy"
