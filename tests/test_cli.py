@@ -1,21 +1,15 @@
-"""The command line: what is typed, what is printed, the exit codes; and that no kill changes a result."""
+"""The command line: what is typed, what is printed, the exit codes."""
 
-import contextlib
 import io
 import json
 import os
-import random
 import re
-import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pandas
 import pytest
-from pyarrow import parquet
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -26,18 +20,11 @@ from omg_cmdp.studies.config import presets, read_plan
 from omg_cmdp.studies.results import load
 from omg_cmdp.studies.runner import Failed, Finished, Lost, Progress
 from tests.studies.examples import SMALL, content
-
-ROOT = Path(omg_cmdp.__file__).parents[1]
+from tests.studies.processes import command, wait_for
 
 
 def called(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def command(*arguments, **options):
-    """Start the command in a process of its own."""
-    whole = [sys.executable, "-m", "omg_cmdp", *map(str, arguments)]
-    return subprocess.Popen(whole, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
 @pytest.fixture(scope="module")
@@ -204,18 +191,6 @@ def test_an_audit_plays_runs_again_and_finds_them_sound(done):
     assert all(row["violations"] == 0 < row["checks"] for row in records[0]["rows"])
 
 
-def test_an_audit_of_a_log_that_was_changed_fails(done, tmp_path):
-    shutil.copytree(done, tmp_path / "copy")
-    part = tmp_path / "copy" / "log" / "decoy--bursts--omg--0-000000.parquet"
-    table = parquet.read_table(part)
-    regret = table["regret"].to_numpy().copy()
-    regret[3] += 1e-12
-    parquet.write_table(table.set_column(table.column_names.index("regret"), "regret", [regret]), part)
-    result = called("audit", tmp_path / "copy", "--runs", "--omg--0")
-    assert result.exit_code == 1
-    assert "NOT equal" in result.output
-
-
 def test_agents_are_compared(done):
     result = called("compare", done)
     assert result.exit_code == 0
@@ -247,13 +222,6 @@ def test_without_its_libraries_the_command_says_what_to_install(tmp_path):
     assert "pip install 'omg-cmdp[studies]'" in error
 
 
-def wait_for(condition, process, seconds=120.0):
-    until = time.monotonic() + seconds
-    while not condition() and process.poll() is None:
-        assert time.monotonic() < until
-        time.sleep(0.02)
-
-
 def test_ctrl_c_stops_within_two_seconds(tmp_path):
     (tmp_path / "long.toml").write_text(SMALL.replace("episodes = 60", "episodes = 1000000"))
     arguments = ("run", tmp_path / "long.toml", "--out", tmp_path / "out", "--workers", 2)
@@ -268,44 +236,3 @@ def test_ctrl_c_stops_within_two_seconds(tmp_path):
     assert process.returncode == 130
     assert error.endswith("stopped; the same command continues from here\n")
     assert "Traceback" not in error
-
-
-def killed_again_and_again(kills, text, directory, draw):
-    """Kill the command, or it and all its workers, at random moments; then let it come to its end."""
-    (directory / "study.toml").write_text(text)
-    out = directory / "out"
-    arguments = ("run", directory / "study.toml", "--out", out, "--workers", 2, "--quiet")
-    interrupted = 0
-    for _ in range(kills):
-        process = command(*arguments, start_new_session=True)
-        files = len(list(out.glob("*/*")))
-        if draw.random() < 0.8:  # at work, and not while it starts
-            wait_for(lambda known=files: len(list(out.glob("*/*"))) > known, process)
-        time.sleep(draw.random() * 1.5)
-        interrupted += process.poll() is None
-        if draw.random() < 0.5:
-            with contextlib.suppress(ProcessLookupError):  # it has come to its end
-                os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()  # its workers find out by themselves
-        process.communicate()
-    process = command(*arguments)
-    _, error = process.communicate()
-    assert process.returncode == 0, error
-    return out, interrupted
-
-
-def check_kills(kills, text, directory, seed):
-    whole = directory / "whole"
-    whole.mkdir()
-    (whole / "study.toml").write_text(text)
-    assert called("run", whole / "study.toml", "--out", whole / "out", "--workers", 1).exit_code == 0
-    out, interrupted = killed_again_and_again(kills, text, directory, random.Random(seed))
-    assert interrupted > 0
-    assert content(out) == content(whole / "out")
-    assert {path.suffix for path in (out / "log").iterdir()} == {".parquet"}
-
-
-@pytest.mark.slow
-def test_fifty_kills_change_nothing(tmp_path, seed):
-    check_kills(50, SMALL.replace("episodes = 60", "episodes = 4000").replace("seeds = 2", "seeds = 4"), tmp_path, seed)

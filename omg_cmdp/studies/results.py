@@ -40,7 +40,7 @@ class Results:
     """One row each: labels, episodes, sizes, the oracles' regret bounds, total regret and other totals, seconds."""
     failed: pandas.DataFrame
     """The runs that failed, with their errors."""
-    parts: Mapping[str, Sequence[str]]
+    parts: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
     """A digest of each part of the log of every finished run."""
 
     @functools.cached_property

@@ -58,9 +58,11 @@ class Store:
                 folder.mkdir(parents=True, exist_ok=True)
 
     def write_study(self, content: Mapping[str, Any]) -> None:
-        """Write the configuration of the study and its provenance."""
+        """Write the configuration of the study and its provenance; what a crash left half written is deleted."""
         path = self.directory / "study.json"
         with _writing(path):
+            for left in self.directory.glob(f".{path.name}.tmp-*"):
+                left.unlink()
             write_json(path, content, kind=STUDY, version=FORMAT)
 
     def study(self) -> dict[str, Any] | None:
