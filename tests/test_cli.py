@@ -1,5 +1,6 @@
 """The command line: what is typed, what is printed, the exit codes."""
 
+import importlib.util
 import io
 import json
 import os
@@ -17,6 +18,7 @@ import omg_cmdp
 from omg_cmdp.cli import app
 from omg_cmdp.reports.terminal import Live
 from omg_cmdp.studies.config import presets, read_plan
+from omg_cmdp.studies.directory import open_study
 from omg_cmdp.studies.results import load
 from omg_cmdp.studies.runner import Failed, Finished, Lost, Progress
 from tests.studies.examples import SMALL, content
@@ -101,6 +103,65 @@ def test_bad_usage_ends_with_two_and_a_line(arguments, said, file, tmp_path):
     assert result.exit_code == 2
     assert said in result.output
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("command", ["audit", "compare", "report", "export"])
+def test_before_a_run_has_finished_there_is_nothing_to_show(command, tmp_path):
+    open_study(read_plan(SMALL), tmp_path)
+    result = called(command, tmp_path, *(["--to", "parquet"] if command == "export" else []))
+    assert result.exit_code == 2
+    assert "finished" in result.output
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_an_audit_of_no_run_is_refused(done):
+    result = called("audit", done, "--runs", "typo")
+    assert result.exit_code == 2
+    assert "--runs 'typo' must be part of the name of a finished run" in result.output
+
+
+@pytest.mark.parametrize("place", ["a file", "a link in a circle", "under a file", "no UTF-8"])
+def test_where_no_folder_can_be_there_is_an_error_and_no_traceback(place, file, tmp_path):
+    out = tmp_path / "out"
+    if place == "a link in a circle":
+        out.symlink_to(out)
+    elif place == "no UTF-8":
+        out = Path(os.fsdecode(bytes(tmp_path) + b"/\xff"))
+    else:
+        out.touch()
+        out = out / "study" if place == "under a file" else out
+    for arguments in (("run", file, "--out", out, "--workers", 1), ("report", out)):
+        result = called(*arguments)
+        assert result.exit_code == 2, arguments
+        assert isinstance(result.exception, SystemExit)
+        assert ("UTF-8" if place == "no UTF-8" else str(out)) in result.output
+    if place != "a file":
+        return
+    assert called("export", out, "--to", "csv").exit_code == 2
+
+
+def test_ray_that_is_not_installed_is_named_before_anything_is_made(file, tmp_path, monkeypatch):
+    known = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "ray" else known(name))
+    result = called("run", file, "--engine", "ray", "--out", tmp_path / "x")
+    assert result.exit_code == 2
+    assert "pip install 'omg-cmdp[ray]'" in result.output
+    assert not (tmp_path / "x").exists()
+
+
+def test_nothing_that_is_shown_moves_the_terminal(file, tmp_path):
+    odd = "x\x1b]0;title\x07\x1b[2J"
+    for arguments in (("run", odd), ("run", file, "--set", f"agents.{odd}.kind=omg"), ("list", odd), ("audit", odd)):
+        result = called(*arguments)
+        assert result.exit_code == 2
+        assert "\x1b" not in result.output
+        assert "\\x1b[2J" in result.output or "\\x1b" in result.output
+    shown = called(
+        "run", file, "--set", f'description="{odd}"'.replace("\x1b", "\\u001b").replace("\x07", ""), "--dry-run"
+    )
+    assert shown.exit_code == 0
+    assert "\x1b" not in shown.output
+    assert "\\x1b[2J" in shown.output
 
 
 def test_a_failed_run_ends_with_one_and_its_error(file, tmp_path, monkeypatch):

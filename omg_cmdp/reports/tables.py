@@ -15,7 +15,6 @@ from omg_cmdp.persistence import whole_file
 from omg_cmdp.reports.comparisons import compare_all
 from omg_cmdp.reports.formats import chance, number
 from omg_cmdp.reports.scenarios import regret_interval
-from omg_cmdp.studies.document import plain
 from omg_cmdp.studies.export import cell
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class Table:
             r"\bottomrule",
             r"\end{tabular}",
         ]
-        return "\n".join([f"% {plain(self.caption)}", *rules]) + "\n"
+        return "\n".join([f"% {' '.join(self.caption.split())}", *rules]) + "\n"
 
     def save(self, directory: Path) -> list[Path]:
         """Write the table as CSV and LaTeX, and return the paths."""

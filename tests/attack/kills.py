@@ -15,7 +15,7 @@ from tests.studies.processes import killed_again_and_again
 
 STUDIES = 10
 """At effort 1."""
-TEXT = SMALL.replace("episodes = 60", "episodes = 400").replace("seeds = 2", "seeds = 1")
+TEXT = SMALL.replace("episodes = 60", "episodes = 200").replace("seeds = 2", "seeds = 1")
 
 
 def attack(effort: float, seed: int) -> Outcome:
