@@ -19,7 +19,7 @@ import secrets
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -70,10 +70,10 @@ def all_or_nothing(*parts: Stateful) -> Iterator[None]:
         raise
 
 
-def read_state(state: State) -> dict[str, NDArray[Any]]:
-    """Return `state` with all arrays read, from a file perhaps, before any of them is used."""
+def read_state(state: State, names: Iterable[str] | None = None) -> dict[str, NDArray[Any]]:
+    """Return the arrays of `state`, or those of these `names`; of a file, read before any of them is used."""
     try:
-        return {name: np.array(state[name]) for name in state}
+        return {name: np.array(state[name]) for name in (state if names is None else names) if name in state}
     except (EOFError, OSError, ValueError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"`state` must be readable, got {error}") from error
 

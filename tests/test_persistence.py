@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from omg_cmdp.oracles import CountRewards
 from omg_cmdp.persistence import read_arrays, write_arrays
 
 ARRAYS = {
@@ -231,3 +232,15 @@ def test_a_small_file_takes_little_memory(file, make):
 def test_other_readers_of_npz_can_read_it(file):
     with np.load(file) as opened:
         np.testing.assert_array_equal(opened["/numbers"], ARRAYS["numbers"])
+
+
+def test_an_oracle_reads_only_what_it_knows(tmp_path):
+    oracle = CountRewards(states=2, actions=2, horizon=2)
+    np.savez_compressed(tmp_path / "oracle.npz", **oracle.state(), junk=np.zeros(2**23))
+    tracemalloc.start()
+    try:
+        with np.load(tmp_path / "oracle.npz") as state:
+            oracle.load_state(state)
+        assert tracemalloc.get_traced_memory()[1] < 2**22
+    finally:
+        tracemalloc.stop()
