@@ -14,7 +14,7 @@ LONGEST_MODULE = 300
 
 # The layout of CONTRIBUTING.md: what each sub-package may import of ours, besides itself and the modules below all of
 # them. `omg_cmdp/__init__.py` and `cli.py` stand above, and may import any.
-GROUND = {"contexts", "jit", "persistence", "sampling", "validation"}
+GROUND = {"contexts", "jit", "persistence", "provenance", "sampling", "validation"}
 LAYERS = {
     "mdp": set(),
     "planning": {"mdp"},

@@ -32,7 +32,7 @@ from omg_cmdp.persistence import (
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, file_path, instance_of, interval, return_interval
 
-_KIND, _VERSION = "saved agent", 1
+_KIND, _VERSION = "saved agent", 2
 
 
 class Agent(abc.ABC):

@@ -46,11 +46,11 @@ class ContextualMDP(abc.ABC):
         return ContextCache(self.kept_truths)
 
     def _find_truth(self, context: Context) -> Truth:
-        mdp, space = self.mdp(context), self.space
-        if (mdp.states, mdp.actions, mdp.horizon) != (space.states, space.actions, space.horizon):
-            sizes = f"{space.states} states, {space.actions} actions and horizon {space.horizon}"
-            got = f"{mdp.states}, {mdp.actions} and {mdp.horizon}"
-            raise ValueError(f"`mdp` must return an MDP with {sizes}, as `space` says, got {got}")
+        mdp = self.mdp(context)
+        difference = self.space.difference(mdp.space)
+        if difference is not None:
+            wanted, got = difference
+            raise ValueError(f"`mdp` must return an MDP with {wanted}, as `space` says, got {got}")
         return Truth(mdp)
 
     def optimal_value(self, context: Context) -> float:

@@ -177,7 +177,7 @@ class Frame(Oracle, Generic[F]):
     @final
     def load_state(self, state: State) -> None:
         """Load a state saved by an oracle with the same settings; learning continues bit for bit."""
-        state = read_state(state)
+        state = read_state(state, self.state())
         check_settings(state, self._settings())
         before = self.forecasters.account
         episodes, examples, loss = (numbers(name, state, ()) for name in ("episodes", "examples", "loss"))

@@ -15,7 +15,7 @@ from omg_cmdp.planning.regularisers import regulariser
 from omg_cmdp.planning.solution import Solution
 from omg_cmdp.validation import file_path, instance_of, positive_number
 
-_KIND, _VERSION = "planning problem", 2
+_KIND, _VERSION = "planning problem", 3
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)

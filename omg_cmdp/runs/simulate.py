@@ -32,7 +32,7 @@ from omg_cmdp.runs.ledger import Ledger, Row
 from omg_cmdp.theory.rounds import Round, account
 from omg_cmdp.validation import FloatArray, file_path, function, positive_integer, seed_number
 
-_KIND, _VERSION = "saved run", 2
+_KIND, _VERSION = "saved run", 3
 
 
 def simulate(
@@ -83,7 +83,7 @@ class Run:
         self._oracles = tuple(getattr(agent, name, None) for name in ("reward_oracle", "dynamics_oracle"))
         noise, choice = np.random.SeedSequence(seed_number(seed)).spawn(2)
         self._noise, self._choice = np.random.default_rng(noise), np.random.default_rng(choice)
-        self._check_sizes()
+        self._check_agent()
 
     # What an adversary may look at (adversaries.base.View).
 
@@ -157,15 +157,11 @@ class Run:
         rewards, dynamics = self._oracles
         return getattr(rewards, "loss", np.nan), getattr(dynamics, "loss", np.nan)
 
-    def _check_sizes(self) -> None:
-        ours, theirs = self.environment.space, self.agent.space
-        if (ours.states, ours.actions, ours.horizon) != (theirs.states, theirs.actions, theirs.horizon):
-            sizes = f"{ours.states} states, {ours.actions} actions, horizon {ours.horizon}"
-            got = f"{theirs.states}, {theirs.actions}, {theirs.horizon}"
-            raise ValueError(f"`agent` must be made for the environment's {sizes}, got {got}")
-        for name in ("start", "admissible"):
-            if not np.array_equal(getattr(ours, name), getattr(theirs, name)):
-                raise ValueError(f"`agent` must be made for the environment's `{name}`, got a different one")
+    def _check_agent(self) -> None:
+        difference = self.environment.space.difference(self.agent.space)
+        if difference is not None:
+            wanted, got = difference
+            raise ValueError(f"`agent` must be made for the environment's {wanted}, got {got}")
         reward_range = getattr(self.agent, "reward_range", (0.0, 1.0))
         if reward_range != (0.0, 1.0):
             rule = "have reward_range (0, 1), the range of every world's rewards"

@@ -38,7 +38,7 @@ def test_a_failed_save_leaves_the_old_file(rng, tmp_path, monkeypatch):
 def test_another_file_is_refused(content, tmp_path):
     path = tmp_path / "other.npz"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"`path` must be a planning problem of format 2"):
+    with pytest.raises(ValueError, match=r"`path` must be a planning problem of format 3"):
         Problem.load(path)
 
 
@@ -46,7 +46,7 @@ def test_another_file_is_refused(content, tmp_path):
     "arrays",
     [
         {"x": np.ones(3)},
-        {"format": "planning problem 2"},
+        {"format": "planning problem 3"},
         {"format": "planning problem 1"},
         {"format": np.ones(3)},
         {"format": "planning problem 1", "transitions": "north"},
@@ -55,5 +55,5 @@ def test_another_file_is_refused(content, tmp_path):
 )
 def test_an_archive_of_something_else_is_refused(arrays, tmp_path):
     np.savez(tmp_path / "other.npz", **arrays)
-    with pytest.raises(ValueError, match=r"`path` must be a planning problem of format 2"):
+    with pytest.raises(ValueError, match=r"`path` must be a planning problem of format 3"):
         Problem.load(tmp_path / "other.npz")

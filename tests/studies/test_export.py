@@ -37,6 +37,23 @@ def test_a_csv_holds_every_row(results, tmp_path):
     assert json.loads(table["propensities"][7]) == results.log["propensities"][7].tolist()
 
 
+def test_no_name_is_a_formula_in_a_csv(tmp_path):
+    text = 'episodes = 2\n[worlds.decoy]\ncontext_count = 2\n[agents."=1+1"]\nkind = "uniform"'
+    [path] = export(run_study(text, tmp_path / "study"), "csv", tmp_path)
+    assert set(pandas.read_csv(path)["agent"]) == {"'=1+1"}
+
+
+def test_an_export_is_replaced_whole_or_not_at_all(results, tmp_path, monkeypatch):
+    for form, name in (("csv", "log.csv"), ("parquet", "log.parquet")):
+        (tmp_path / name).write_text("the old one")
+        with monkeypatch.context() as patch:
+            patch.setattr("pyarrow.parquet.read_table", lambda *_, **__: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                export(results, form, tmp_path)
+        assert (tmp_path / name).read_text() == "the old one"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_a_parquet_is_the_log_in_one_file(results, tmp_path):
     [path] = export(results, "parquet", tmp_path)
     pandas.testing.assert_frame_equal(pandas.read_parquet(path), results.log)
