@@ -13,7 +13,7 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards, learn_transitions
 from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss
-from omg_cmdp.validation import FloatArray, float_table
+from omg_cmdp.validation import FloatArray, float_table, frozen
 
 Table = ArrayLike | Callable[[Any], ArrayLike] | Mapping[Any, ArrayLike]
 """One table for all contexts, or context -> table."""
@@ -80,6 +80,10 @@ class KnownRewards(Frame[_Known], RewardOracle):
     def __init__(self, function: Table, *, horizon: int) -> None:
         super().__init__(_Known(function, SQUARE, horizon))
 
+    def functions(self, context: Context) -> FloatArray:
+        """Return the table of the only function, (1, ...), read-only."""
+        return frozen(self.forecasters.prepare(context).tables.view())
+
 
 @final
 class KnownDynamics(Frame[_Known], DynamicsOracle):
@@ -93,3 +97,7 @@ class KnownDynamics(Frame[_Known], DynamicsOracle):
 
     def __init__(self, function: Table, *, horizon: int) -> None:
         super().__init__(_Known(function, LOG, horizon))
+
+    def functions(self, context: Context) -> FloatArray:
+        """Return the table of the only kernel, (1, ...), read-only."""
+        return frozen(self.forecasters.prepare(context).tables.view())

@@ -1,0 +1,88 @@
+"""What the oracles say of themselves: their charges, their regrets, and whether their classes hold the truth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.theory.rounds import Round
+from omg_cmdp.theory.statements import Sides
+from omg_cmdp.validation import FloatArray
+
+NAMES = ("rewards", "dynamics")
+EXCLUDED = 1e-130
+"""A transition of a smaller probability counts as excluded: its log loss is infinite, while oracles charge 345."""
+
+
+def losses(mdp: TabularMDP, this: Round) -> tuple[float, float]:
+    """Return the square loss and the log loss of the tables of `mdp` on the episode played."""
+    path = this.played
+    steps = np.arange(len(path.actions))
+    pairs = path.states[:-1], path.actions
+    means = mdp.reward_steps[steps % len(mdp.reward_steps), *pairs]
+    chances = mdp.kernel[steps % len(mdp.kernel), *pairs, path.states[1:]]
+    logs = -float(np.log(chances).sum()) if (chances > EXCLUDED).all() else math.inf
+    return float(((means - path.rewards) ** 2).sum()), logs
+
+
+def of_the_charges(this: Round, model: TabularMDP) -> Iterator[Sides]:
+    """Yield whether the oracles were charged the loss of the model."""
+    for oracle, name, own, charged in zip(this.oracles, NAMES, losses(model, this), this.charged, strict=True):
+        if oracle is not None:
+            yield f"charge, {name}", abs(own - charged) if own < math.inf else math.nan, 0.0
+
+
+class Records:
+    """The oracles of one run, beside the truth."""
+
+    def __init__(self) -> None:
+        self.oracles: tuple[Any, Any] = (None, None)
+        self.horizon = 0
+        self.worst: list[FloatArray | None] = [None, None]
+        """The largest distance of each function of a finite class from the truth; None: the class is not finite."""
+        self._met = False
+
+    def add(self, this: Round) -> None:
+        """Note how far the classes of the oracles are from the truth in one episode."""
+        self.oracles, self.horizon = this.oracles, this.truth.mdp.horizon
+        for k, oracle in enumerate(this.oracles):
+            if oracle is not None:
+                self._note(k, this)
+        self._met = True
+
+    def _note(self, k: int, this: Round) -> None:
+        """Note the distance of each function of class `k` from the truth in this context."""
+        if self._met and self.worst[k] is None:
+            return
+        functions = getattr(this.oracles[k], "functions", None)
+        if functions is None:
+            self.worst[k] = None
+            return
+        mdp = this.truth.mdp
+        tables = np.asarray(functions(this.context))
+        tail = 2 + k
+        truth = (mdp.reward_steps, mdp.kernel)[k]
+        gaps = np.abs(tables.reshape(len(tables), -1, *tables.shape[-tail:]) - truth)
+        found = gaps[:, :, mdp.admissible].reshape(len(tables), -1).max(axis=1)
+        before = self.worst[k]
+        self.worst[k] = found if before is None else np.maximum(before, found)
+
+    def proven(self, episodes: int) -> list[float]:
+        """Return what the oracles prove of their regrets after a run of `episodes`, or all that they learned from."""
+        return [
+            math.inf if oracle is None else oracle.regret_bound(getattr(oracle, "episodes", episodes), self.horizon)
+            for oracle in self.oracles
+        ]
+
+    def sides(self, episodes: int) -> Iterator[Sides]:
+        """Yield the regrets of the oracles, and the distances of their classes from the truth."""
+        for oracle, name, bound, worst in zip(self.oracles, NAMES, self.proven(episodes), self.worst, strict=True):
+            if oracle is None:
+                continue
+            regret = oracle.loss - oracle.best_loss()
+            yield f"oracle regret, {name}", regret, bound
+            yield f"realizability, {name}", math.nan if worst is None else float(worst.min()), 0.0
