@@ -154,7 +154,7 @@ def audit(
                 text = f"{each.task.name}: played again, {SAME if each.as_logged else OTHER}"
                 console.print(text, markup=False, highlight=False, soft_wrap=True)
     if as_json:
-        rows = {each.task.name: [dataclasses.asdict(row) for row in each.rows] for each in done}
+        rows = {each.task.name: [row.record() for row in each.rows] for each in done}
         typer.echo(
             json.dumps([{"run": e.task.name, "as_logged": e.as_logged, "rows": rows[e.task.name]} for e in done])
         )

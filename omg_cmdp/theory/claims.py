@@ -129,8 +129,8 @@ def of_the_certificate(
         most = least + closer.certificate
     if len(c.policies) == 1 and decision.values is not None:
         with contextlib.suppress(ValueError):  # values of another shape prove nothing
-            tables = {"gamma": b.gamma, "weights": _whole(b)}
-            most = min(most, certificate(c.model, c.policies[0], decision.values, **tables))
+            proof = certificate(c.model, c.policies[0], decision.values, gamma=b.gamma, weights=_whole(b))
+            most = min(most, proof)
     # Both values are up to H, and their difference is multiplied by γ: anything below this is rounding.
     rounding = 4.0 * np.finfo(np.float64).eps * b.gamma * c.horizon
     if least - rounding > claimed:

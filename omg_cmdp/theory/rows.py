@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from omg_cmdp.theory.statements import STATEMENTS, Statement
 
@@ -56,6 +57,11 @@ class Row(Statement):
         if self.verdict != "vacuous" or math.isnan(self.binds_from):
             return self.verdict
         return "vacuous here, for any T" if self.binds_from == math.inf else f"vacuous here, T < {self.binds_from:.2g}"
+
+    def record(self) -> dict[str, Any]:
+        """Return the fields and the verdict as JSON can hold them: None for inf and nan."""
+        fields = dataclasses.asdict(self) | {"verdict": self.verdict}
+        return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in fields.items()}
 
 
 class Check:

@@ -88,7 +88,8 @@ STATEMENTS = {
 
         Statement("Freedman", "probable", "Σ_t E_t - excess_t <= Σ_t Var_t/(8H) + 8H·log(2/δ)",
                   "appendix, Freedman's inequality", NOISE, 0.5, most=2.0),
-        Statement("square loss", "probable", "E_sq <= 2·R_sq + 16H·log(2/δ)", "§4, concentration (E3)", NOISE, 0.5, 1.0),
+        Statement("square loss", "probable", "E_sq <= 2·R_sq + 16H·log(2/δ)", "§4, concentration (E3)", NOISE,
+                  0.5, 1.0),
         Statement("log loss", "probable", "E_hel <= R_log + 2H·log(2H/δ)", "§4, concentration", NOISE, 0.5, 2.0),
         Statement("theorem, corrected", "probable", "regret <= Σ_t Σ m + C/min m + value error", "docs/theory.md",
                   f"{PLAY}, or {NOISE}", 1.0, 1.0),
@@ -101,7 +102,8 @@ STATEMENTS = {
 
         Statement("optimum", "arithmetic", "V^π <= V*", "definition of regret", ERROR),
         Statement("hellinger", "arithmetic", "‖P* - P̂‖₁² <= 4·D²", "§4, after the definition of D²", ERROR),
-        Statement("optimum error", "arithmetic", "V* - V̂^{π*} = Σ d·err", "appendix, value-difference lemma (E8)", ERROR),
+        Statement("optimum error", "arithmetic", "V* - V̂^{π*} = Σ d·err", "appendix, value-difference lemma (E8)",
+                  ERROR),
         Statement("policy error", "arithmetic", "V̂^π - V^π = Σ q·((f̂ - f*) + (P̂ - P*)V̂^π)",
                   "appendix, value-difference lemma", ERROR),
         Statement("decomposition", "arithmetic", "regret = optimum error + plan gap + policy error",

@@ -80,7 +80,11 @@ def test_no_statement_fails_on_a_run(world, agent, seed):
     [
         ("uniform", {"optimum", "played"}, set(STATEMENTS) - {"optimum", "played"}),
         ("greedy", {"decomposition", "measure, rewards", "square loss"}, {"optimality", "theorem, corrected"}),
-        ("adaptive", {"Theorem B", "certificate", "theorem, corrected"}, {"cost for π*", "theorem, exact", "theorem, printed"}),
+        (
+            "adaptive",
+            {"Theorem B", "certificate", "theorem, corrected"},
+            {"cost for π*", "theorem, exact", "theorem, printed"},
+        ),
         ("fixed", set(STATEMENTS) - {"Theorem A", "known dynamics"}, {"Theorem A", "known dynamics"}),
         ("growing", {"Theorem B", "theorem, corrected"}, {"theorem, printed"}),
     ],
