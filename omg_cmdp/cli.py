@@ -6,7 +6,6 @@ Exit codes: 0 done, 1 a run failed or a statement of the analysis does not hold,
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import os
 import tomllib

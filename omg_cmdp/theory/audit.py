@@ -58,7 +58,8 @@ class Audit:
         yield "optimum", this.value, this.truth.best[1]
         yield from claims.of_the_play(this)
         planned = claims.has_barrier(decision)
-        run.claimed += planned
+        if planned:
+            run.add_claim(decision)
         model = decision.model
         self._records.add(this)
         of_plans = lemmas.OF_BARRIERS + (lemmas.OF_PLAIN_BARRIERS if decision.weights is None else ())

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from omg_cmdp.planning.decision import Decision
 from omg_cmdp.theory import bounds, errors
 from omg_cmdp.theory.constants import Assumptions
 from omg_cmdp.theory.quantities import Barrier, Comparison
@@ -86,6 +87,14 @@ class Totals:
         self.reward_excess += own[0] - true[0]
         self.dynamics_excess += own[1] - true[1] if max(own[1], true[1]) < math.inf else math.inf
 
+    def add_claim(self, decision: Decision) -> None:
+        """Note the γ, the weights and the certificate that one episode claims."""
+        self.claimed += 1
+        self.plain = self.plain and decision.weights is None
+        self.certificate = max(self.certificate, decision.certificate if decision.certificate >= 0.0 else math.inf)
+        if len(self.gammas) < 2:
+            self.gammas.add(decision.gamma)
+
     def add_barrier(self, c: Comparison, b: Barrier) -> None:
         """Add what the barrier of one episode costs."""
         self.barred += 1
@@ -95,10 +104,6 @@ class Totals:
         self.estimation += estimate / least
         self.defect += b.defect
         self.least = min(self.least, least)
-        self.plain = self.plain and b.plain
-        self.certificate = max(self.certificate, b.certificate)
-        if len(self.gammas) < 2:
-            self.gammas.add(b.gamma)
 
     def sides(
         self, regrets: Sequence[float], proven: Sequence[float], delta: float
@@ -134,30 +139,29 @@ class Totals:
             )
             yield "corollary", self.regret, self._theorem(*limits) if planned else NOTHING
         if self.plain and len(self.gammas) == 1:
-            yield from self._printed(max(squares, 0.0), max(logs, 0.0), delta)
+            printed = {"theorem, exact": True, "theorem, printed": False}
+            for name, exact_plans in printed.items():
+                if exact_plans or self.certificate <= 1.0 / (16.0 * episodes):
+                    limit = self._printed(squares, logs, delta, exact_plans) if planned else NOTHING
+                    yield name, self.regret, limit
 
-    def _printed(self, squares: float, logs: float, delta: float) -> Iterator[tuple[str, float, Growth]]:
-        """Yield the paper's own theorems, for one γ and w = 1."""
+    def _printed(self, squares: float, logs: float, delta: float, exact: bool) -> Growth:
+        """Return the paper's own theorem, for one γ and w = 1; for exact plans with what the certificates leave."""
         given = Assumptions(
             states=self.states,
             actions=self.actions,
             horizon=self.horizon,
             episodes=self.episodes,
             delta=delta,
-            reward_regret=squares,
-            dynamics_regret=logs,
+            reward_regret=max(squares, 0.0),
+            dynamics_regret=max(logs, 0.0),
         )
         [gamma] = self.gammas
-        planned = self.barred == self.episodes
-        for name, is_exact in (("theorem, exact", True), ("theorem, printed", False)):
-            if not is_exact and not self.certificate <= 1.0 / (16.0 * self.episodes):
-                continue
-            limit = bounds.as_printed(given, gamma=gamma, exact=is_exact) + (self.defect if is_exact else 0.0)
-            linear = self.horizon * self.states * self.actions / gamma
-            root = math.sqrt(self.horizon * given.reward_error) + 2.0 * math.sqrt(self.horizon * given.dynamics_error)
-            root += 0.0 if is_exact else 0.5 * math.sqrt(self.horizon)
-            growth = Growth(limit - linear * self.episodes - root * math.sqrt(self.episodes), root, linear)
-            yield name, self.regret, growth if planned else NOTHING
+        limit = bounds.as_printed(given, gamma=gamma, exact=exact) + (self.defect if exact else 0.0)
+        linear = self.horizon * self.states * self.actions / gamma
+        root = math.sqrt(self.horizon * given.reward_error) + 2.0 * math.sqrt(self.horizon * given.dynamics_error)
+        root += 0.0 if exact else 0.5 * math.sqrt(self.horizon)
+        return Growth(limit - linear * self.episodes - root * math.sqrt(self.episodes), root, linear)
 
     def _theorem(self, reward_error: float, dynamics_error: float) -> Growth:
         """Return the corrected theorem for these errors; they are not negative, whatever a lemma says."""
