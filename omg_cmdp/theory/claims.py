@@ -51,7 +51,10 @@ def of_the_play(this: Round) -> Iterator[Sides]:
     off = float(np.abs(said - played.propensities[: played.length]).max())
     policies, probabilities = mixed_policies(this.decision)
     drawn = np.abs(policies - policy).max(axis=(1, 2, 3))[probabilities > 0.0]
-    yield "played", max(off, float(drawn.min(initial=np.inf))), 0.0
+    # The policy that is played was checked; the others of a mixture were not.
+    sums = abs(probabilities.sum() - 1.0), np.abs(policies.sum(axis=-1) - 1.0).max()
+    outside = max(0.0, max(sums) - ROW_SUM_TOLERANCE, -probabilities.min(), -policies.min())
+    yield "played", float(max(off, drawn.min(initial=np.inf), outside)), 0.0
 
 
 def model_defect(model: TabularMDP, truth: TabularMDP) -> float:
@@ -60,6 +63,8 @@ def model_defect(model: TabularMDP, truth: TabularMDP) -> float:
         return math.inf
     used = truth.admissible
     rows, rewards = model.kernel[:, used], model.reward_steps[:, used]
+    if not (np.isfinite(rows).all() and np.isfinite(rewards).all()):
+        return math.inf
     sums = np.abs(rows.sum(axis=-1) - 1.0).max() - ROW_SUM_TOLERANCE
     outside = max(-rows.min(), -rewards.min(), rewards.max() - 1.0)
     return max(float(sums), float(outside), float(np.abs(model.start - truth.start).max()), 0.0)

@@ -43,7 +43,7 @@ class Records:
         self.oracles: tuple[Any, Any] = (None, None)
         self.horizon = 0
         self.worst: list[FloatArray | None] = [None, None]
-        """The largest distance of each function of a finite class from the truth; None: the class is not finite."""
+        """The largest distance of each function of a class from the truth; None: it is not known."""
         self._met = False
 
     def add(self, this: Round) -> None:
@@ -58,18 +58,9 @@ class Records:
         """Note the distance of each function of class `k` from the truth in this context."""
         if self._met and self.worst[k] is None:
             return
-        functions = getattr(this.oracles[k], "functions", None)
-        if functions is None:
-            self.worst[k] = None
-            return
-        mdp = this.truth.mdp
-        tables = np.asarray(functions(this.context))
-        tail = 2 + k
-        truth = (mdp.reward_steps, mdp.kernel)[k]
-        gaps = np.abs(tables.reshape(len(tables), -1, *tables.shape[-tail:]) - truth)
-        found = gaps[:, :, mdp.admissible].reshape(len(tables), -1).max(axis=1)
-        before = self.worst[k]
-        self.worst[k] = found if before is None else np.maximum(before, found)
+        ask, mdp, before = getattr(this.oracles[k], "distances", None), this.truth.mdp, self.worst[k]
+        found = None if ask is None else ask(this.context, (mdp.reward_steps, mdp.kernel)[k], mdp.admissible)
+        self.worst[k] = found if before is None or found is None else np.maximum(before, found)
 
     def proven(self, episodes: int) -> list[float]:
         """Return what the oracles prove of their regrets after a run of `episodes`, or all that they learned from."""

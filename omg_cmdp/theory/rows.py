@@ -74,6 +74,7 @@ class Check:
     def note(self, episode: int, left: float, right: float, most: float) -> None:
         """Compare the two sides in one episode; the left is at most `most`, whatever happens."""
         self.checks += 1
+        left, right = float(left), float(right)
         if math.isnan(left) or not right < math.inf:
             self.unproven += 1
         else:

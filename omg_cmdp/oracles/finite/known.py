@@ -13,7 +13,7 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards, learn_transitions
 from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss
-from omg_cmdp.validation import FloatArray, float_table, frozen
+from omg_cmdp.validation import BoolArray, FloatArray, float_table
 
 Table = ArrayLike | Callable[[Any], ArrayLike] | Mapping[Any, ArrayLike]
 """One table for all contexts, or context -> table."""
@@ -58,6 +58,10 @@ class _Known(Forecasters):
         """Return the only function, `count` times."""
         return np.repeat(functions.tables, count, axis=0)
 
+    def distances(self, functions: Functions, truth: FloatArray, used: BoolArray) -> FloatArray:
+        """Return the largest |f - f*| of the only function, (1,)."""
+        return np.asarray(functions.gaps(truth, used).max(axis=(1, 2)))
+
     def best_loss(self) -> float:
         """Return its own loss."""
         return self.account.loss
@@ -80,10 +84,6 @@ class KnownRewards(Frame[_Known], RewardOracle):
     def __init__(self, function: Table, *, horizon: int) -> None:
         super().__init__(_Known(function, SQUARE, horizon))
 
-    def functions(self, context: Context) -> FloatArray:
-        """Return the table of the only function, (1, ...), read-only."""
-        return frozen(self.forecasters.prepare(context).tables.view())
-
 
 @final
 class KnownDynamics(Frame[_Known], DynamicsOracle):
@@ -97,7 +97,3 @@ class KnownDynamics(Frame[_Known], DynamicsOracle):
 
     def __init__(self, function: Table, *, horizon: int) -> None:
         super().__init__(_Known(function, LOG, horizon))
-
-    def functions(self, context: Context) -> FloatArray:
-        """Return the table of the only kernel, (1, ...), read-only."""
-        return frozen(self.forecasters.prepare(context).tables.view())

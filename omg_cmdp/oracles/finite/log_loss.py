@@ -13,13 +13,12 @@ from typing import final
 
 import numpy as np
 
-from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import RewardOracle
 from omg_cmdp.oracles.finite.aggregating import Finite
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Frame, learn_rewards
 from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, SQUARE, Episode
-from omg_cmdp.validation import FloatArray, frozen
+from omg_cmdp.validation import FloatArray
 
 
 class _Coins(Finite):
@@ -65,7 +64,3 @@ class LogLossRewards(Frame[_Coins], RewardOracle):
 
     def __init__(self, predictions: Predictions, *, horizon: int) -> None:
         super().__init__(_Coins(predictions, horizon))
-
-    def functions(self, context: Context) -> FloatArray:
-        """Return the tables of all N functions, (N, ...), read-only."""
-        return frozen(self.forecasters.prepare(context).tables.view())
