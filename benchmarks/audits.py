@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import concurrent.futures
 import dataclasses
+import random
 
 from benchmarks.grid import Parts, grid, preset
 from omg_cmdp.studies.engines import one_thread
@@ -28,12 +29,12 @@ def audited(task: Task) -> list[Row]:
 def main() -> None:
     """Audit all runs, or some of them, and print a table."""
     command = argparse.ArgumentParser(prog="python -m benchmarks.audits", description=__doc__)
-    command.add_argument("--runs", type=int, help="only so many, spread over the grid")
+    command.add_argument("--runs", type=int, help="only so many, chosen at random")
     asked = command.parse_args()
     grid_of_one = grid(preset("exploration"), AGENTS, seeds=[0], episodes=EPISODES)
     tasks = [dataclasses.replace(task, seed=seed) for seed, task in enumerate(grid_of_one.tasks())]  # no two alike
     if asked.runs:
-        tasks = tasks[:: max(1, len(tasks) // asked.runs)][: asked.runs]
+        tasks = random.Random(0).sample(tasks, min(asked.runs, len(tasks)))
     with concurrent.futures.ProcessPoolExecutor(2) as pool:
         runs = list(pool.map(audited, tasks))
     print(f"{len(runs)} runs of {EPISODES} episodes, delta = {DELTA}\n")

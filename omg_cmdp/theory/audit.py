@@ -68,7 +68,7 @@ class Audit:
             return
         defect = claims.model_defect(model, truth)
         yield "model", defect, 0.0
-        if defect > 0.0:  # no MDP, so that nothing else can be said
+        if defect > 0.0 or claims.mixture_defect(decision) > 0.0:  # no MDP, or no policy: nothing else can be said
             run.broken += 1
             yield from _unproven(lemmas.OF_MODELS + (claims.OF_BARRIERS + of_plans if planned else ()))
             return

@@ -51,10 +51,21 @@ def of_the_play(this: Round) -> Iterator[Sides]:
     off = float(np.abs(said - played.propensities[: played.length]).max())
     policies, probabilities = mixed_policies(this.decision)
     drawn = np.abs(policies - policy).max(axis=(1, 2, 3))[probabilities > 0.0]
-    # The policy that is played was checked; the others of a mixture were not.
-    sums = abs(probabilities.sum() - 1.0), np.abs(policies.sum(axis=-1) - 1.0).max()
-    outside = max(0.0, max(sums) - ROW_SUM_TOLERANCE, -probabilities.min(), -policies.min())
-    yield "played", float(max(off, drawn.min(initial=np.inf), outside)), 0.0
+    yield "played", max(off, float(drawn.min(initial=np.inf)), mixture_defect(this.decision)), 0.0
+
+
+def mixture_defect(decision: Decision) -> float:
+    """Return by how much the policies of a mixture, or their probabilities, are no distributions.
+
+    The policy that is played was checked before it was played; the others of a mixture were not.
+    """
+    if decision.mixture is None:
+        return 0.0
+    policies, probabilities = decision.mixture
+    if not (np.isfinite(policies).all() and np.isfinite(probabilities).all()):
+        return math.inf
+    sums = max(abs(float(probabilities.sum()) - 1.0), float(np.abs(policies.sum(axis=-1) - 1.0).max()))
+    return max(0.0, sums - ROW_SUM_TOLERANCE, -float(probabilities.min()), -float(policies.min()))
 
 
 def model_defect(model: TabularMDP, truth: TabularMDP) -> float:
@@ -133,7 +144,8 @@ def of_the_certificate(
         least += float(b.w @ np.log(closer.occupancy[b.held] / b.q))
         most = least + closer.certificate
     if len(c.policies) == 1 and decision.values is not None:
-        with contextlib.suppress(ValueError):  # values of another shape prove nothing
+        # Values of another shape, or numbers beyond the range of floats, prove nothing.
+        with contextlib.suppress(ValueError), np.errstate(all="ignore"):
             proof = certificate(c.model, c.policies[0], decision.values, gamma=b.gamma, weights=_whole(b))
             most = min(most, proof)
     # Both values are up to H, and their difference is multiplied by γ: anything below this is rounding.

@@ -248,6 +248,12 @@ def false_mixture(agent, context, decision):
     return decision._replace(mixture=mixture, policy=uniform(decision))
 
 
+@lie("inflated mixture", red=("played", "optimum"), unproven=BROKEN["unproven"])
+def inflated_mixture(agent, context, decision):
+    """The mixture has a policy whose rows sum to 5, so that its value seems to be three times what it is."""
+    return decision._replace(mixture=Mixture(np.stack([decision.policy, 5.0 * decision.policy]), np.full(2, 0.5)))
+
+
 @lie("changed afterwards", red=("played",))
 def changed_afterwards(agent, context, decision):
     """Play is uniform; when the episode is over, the decision is overwritten with the plan."""

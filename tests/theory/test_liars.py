@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from omg_cmdp.planning.decision import Mixture
 from omg_cmdp.theory.statements import STATEMENTS
-from tests.attack.liars import LIES, Lie, audited, complaint, verdicts
+from tests.attack.liars import LIES, audited, complaint, verdicts
 
 PAGE = Path(__file__).parents[2] / "docs" / "liars.md"
 
@@ -38,15 +37,6 @@ def test_the_page_has_every_liar_with_its_lie_and_its_rows():
         what, red, _ = table[name]
         assert what == lie.what
         assert set(re.findall(r'"([^"]+)"', red)) == lie.red
-
-
-def test_a_mixture_must_be_one_of_policies(seed):
-    def inflated(agent, context, decision):
-        """Half of the time thrice as much is earned, it says."""
-        return decision._replace(mixture=Mixture(np.stack([decision.policy, 3.0 * decision.policy]), np.full(2, 0.5)))
-
-    red, _ = verdicts(audited(Lie("inflated mixture", inflated), seed))
-    assert {"played", "optimum"} <= red
 
 
 def test_noise_seen_in_advance_is_red_because_nothing_is_cut_off(seed):

@@ -8,6 +8,7 @@ import pytest
 
 from omg_cmdp.mdp import TabularMDP, occupancy_measure, optimal_policy, policy_value, squared_hellinger
 from omg_cmdp.planning import plan
+from omg_cmdp.planning.decision import Decision
 from omg_cmdp.theory import Audit, bounds, claims, errors, lemmas
 from omg_cmdp.theory.quantities import Comparison
 from omg_cmdp.theory.statements import STATEMENTS
@@ -243,6 +244,22 @@ def test_nothing_is_proven_of_a_plan_without_a_certificate(rng, unproven):
     for name in ("certificate", "optimality", "plan gap", "Theorem B", "approximate plan", "regret, from errors"):
         assert verdicts[name] == "not proven"
     assert "violated" not in {verdicts[name] for name in verdicts if name != "precision"}
+
+
+def test_nothing_is_proven_of_a_plan_that_leaves_out_rare_states(rng):
+    """One of three actions keeps you alive: after 63 steps uniform play has lost you, the best policy has not."""
+    transitions = np.zeros((2, 3, 2))
+    transitions[0, 0, 0] = transitions[0, 1:, 1] = transitions[1, :, 1] = 1.0
+    mdp = TabularMDP(transitions=transitions, rewards=[[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]], horizon=66)
+    solution = plan(mdp, 1.0)
+    audit = Audit()
+    claims_of = {name: getattr(solution, name) for name in ("policy", "occupancy", "values", "certificate")}
+    audit(played(mdp, Decision(model=mdp, gamma=1.0, **claims_of)))
+    verdicts = {row.name: row.verdict for row in audit.rows()}
+    assert solution.certificate == np.inf
+    assert verdicts["support"] == verdicts["precision"] == "violated"
+    for name in ("certificate", "optimality", "Theorem B", "regret, from errors"):
+        assert verdicts[name] == "not proven"
 
 
 def test_a_wrong_value_is_caught(rng):
