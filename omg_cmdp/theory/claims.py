@@ -119,13 +119,13 @@ def barrier(decision: Decision, c: Comparison, held: BoolArray) -> Barrier | Non
     if not ((q > 0.0).all() and (w > 0.0).all() and (w < math.inf).all() and 0.0 < decision.gamma < math.inf):
         return None
     return Barrier(
-        gamma=decision.gamma,
+        gamma=float(decision.gamma),
         plain=decision.weights is None,
         held=held,
         w=w,
         q=q,
         d=c.believed_best[held],
-        certificate=decision.certificate if decision.certificate >= 0.0 else math.inf,  # nan: nothing is claimed
+        certificate=float(decision.certificate) if decision.certificate >= 0.0 else math.inf,  # nan: nothing is claimed
     )
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from omg_cmdp.theory.statements import STATEMENTS
-from tests.attack.liars import LIES, audited, complaint, verdicts
+from tests.theory.liars import LIES
+from tests.theory.lying import audited, complaint, verdicts
 
 PAGE = Path(__file__).parents[2] / "docs" / "liars.md"
 

@@ -8,7 +8,7 @@ import pytest
 import omg_cmdp as omg
 from omg_cmdp.environments import LinearWorld, SoftmaxWorld
 from omg_cmdp.theory import Audit
-from tests.attack.liars import World
+from tests.theory.lying import World
 
 ORACLES = (omg.oracles.FiniteRewards, omg.oracles.FiniteDynamics)
 EVERY = np.ones((3, 3), dtype=bool)
