@@ -6,7 +6,6 @@ Exit codes: 0 done, 1 a run failed or a statement of the analysis does not hold,
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import importlib.util
 import json
 import os
@@ -157,7 +156,7 @@ def audit(
         if not done:
             raise StudyError(f"--runs {runs!r} must be part of the name of a finished run; {directory} has none such")
     if as_json:
-        rows = {each.task.name: [dataclasses.asdict(row) for row in each.rows] for each in done}
+        rows = {each.task.name: [row.record() for row in each.rows] for each in done}
         typer.echo(
             json.dumps([{"run": e.task.name, "as_logged": e.as_logged, "rows": rows[e.task.name]} for e in done])
         )

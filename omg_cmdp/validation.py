@@ -90,6 +90,14 @@ def at_least_zero(name: str, value: Any) -> float:
     return number
 
 
+def number(name: str, value: Any) -> float:
+    """Return `value` as a float in [-∞, ∞]."""
+    found = real_number(value)
+    if math.isnan(found):
+        raise ValueError(f"`{name}` must be a number, got {value!r:.60}")
+    return found
+
+
 def real_number(value: Any) -> float:
     """Return `value` as a float; nan for what is no number."""
     if type(value) is float:

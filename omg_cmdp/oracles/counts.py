@@ -26,7 +26,7 @@ from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Episode
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import dirichlet_divergence, support_mask
 from omg_cmdp.persistence import fingerprint
-from omg_cmdp.validation import FloatArray, listed, positive_integer, positive_number
+from omg_cmdp.validation import BoolArray, FloatArray, listed, positive_integer, positive_number
 
 
 class _Tables(Forecasters):
@@ -50,6 +50,12 @@ class _Tables(Forecasters):
             return self._index[table_label(context)]
         except (KeyError, TypeError):
             raise ValueError(f"`context` must be one of the {len(self._index)} listed, got {context!r}") from None
+
+    def distances(self, table: int, truth: FloatArray, used: BoolArray) -> FloatArray | None:
+        """Return (1,): half the range over steps, if every context has a table of its own."""
+        if self._index is None:
+            return None
+        return np.array([0.5 * np.ptp(truth[:, used], axis=0).max()])
 
 
 class _Means(_Tables):
@@ -133,6 +139,11 @@ class _Frequencies(_Tables):
     def draws(self, table: int, count: int, generator: np.random.Generator) -> FloatArray:
         """Return rows drawn from Dirichlet(α + n), zero outside the support."""
         return draw_dirichlet(self.counts[table] + self._prior * self._support, count, generator)
+
+    def distances(self, table: int, truth: FloatArray, used: BoolArray) -> FloatArray | None:
+        """Return (1,): that, or the largest probability outside of the support."""
+        found = super().distances(table, truth, used)
+        return None if found is None else np.maximum(found, (truth * (self._support == 0.0))[:, used].max())
 
     def best_loss(self) -> float:
         """Return the loss of the observed frequencies within the support."""

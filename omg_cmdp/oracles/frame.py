@@ -21,7 +21,7 @@ from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.losses import Episode, loss_of
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.persistence import State, check_settings, numbers, read_state
-from omg_cmdp.validation import FloatArray, instance_of, positive_integer
+from omg_cmdp.validation import BoolArray, FloatArray, instance_of, positive_integer
 
 
 @dataclasses.dataclass
@@ -76,6 +76,14 @@ class Forecasters(abc.ABC):
     def best_loss(self) -> float:
         """Return the loss of the best function in hindsight; nan where that cannot be computed."""
         return math.nan
+
+    def distances(self, prepared: Any, truth: FloatArray, used: BoolArray) -> FloatArray | None:
+        """Return how far functions of the class are from `truth` in one context; None where that is not known.
+
+        `truth` is (steps, S, A, ...), `used` the pairs that count, (S, A). One number for each function, (N,); or one
+        in all, (1,), if the class chooses a function for each context.
+        """
+        return None
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what was learned."""
@@ -151,6 +159,11 @@ class Frame(Oracle, Generic[F]):
     def best_loss(self) -> float:
         """Return the total loss of the best function in hindsight; nan where that cannot be computed."""
         return self.forecasters.best_loss()
+
+    @final
+    def distances(self, context: Context, truth: FloatArray, used: BoolArray) -> FloatArray | None:
+        """Return how far functions of the class are from `truth` in a context: see `Forecasters.distances`."""
+        return self.forecasters.distances(self.forecasters.prepare(context), truth, used)
 
     @final
     def regret_bound(self, episodes: int, horizon: int) -> float:

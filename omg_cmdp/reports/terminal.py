@@ -146,10 +146,17 @@ def closing_table(results: Results) -> tuple[list[str], list[list[str]]]:
 
 def audit_table(audited: Sequence[Audited]) -> tuple[list[str], list[list[str]]]:
     """Return the heads and rows of a table: each statement, over all runs."""
-    heads = ["statement", "runs", "violated", "allowed rate", "smallest slack"]
+    heads = ["kind", "statement", "runs", "violated", "not proven", "vacuous", "allowed rate", "smallest slack"]
     summaries = combine([each.rows for each in audited]) if audited else []
     return heads, [
-        [s.name, str(s.runs), str(s.violated), f"{s.allowed:g}", f"{s.smallest_slack:.2g}"] for s in summaries
+        [
+            s.kind,
+            s.name,
+            *map(str, (s.runs, s.violated, s.unproven, s.vacuous)),
+            f"{s.allowed:g}",
+            f"{s.smallest_slack:.2g}",
+        ]
+        for s in summaries
     ]
 
 

@@ -80,7 +80,7 @@ class Run:
         self.ledger = Ledger()
         self._observe = observe
         self._asked: dict[Hashable | None, Decision] = {}
-        self._oracles = tuple(getattr(agent, name, None) for name in ("reward_oracle", "dynamics_oracle"))
+        self._oracles = getattr(agent, "reward_oracle", None), getattr(agent, "dynamics_oracle", None)
         noise, choice = np.random.SeedSequence(seed_number(seed)).spawn(2)
         self._noise, self._choice = np.random.default_rng(noise), np.random.default_rng(choice)
         self._check_agent()
@@ -126,7 +126,8 @@ class Run:
         this = account(number, truth, decision, episode)
         optimum_error, plan_gap, policy_error = this.differences
         reward_error, dynamics_error = this.errors
-        charged = self._losses()
+        total = self._losses()
+        charged = total[0] - losses[0], total[1] - losses[1]
         row = Row(
             regret=this.regret,
             value=this.value,
@@ -141,8 +142,8 @@ class Run:
             policy_error=policy_error,
             reward_error=reward_error,
             dynamics_error=dynamics_error,
-            reward_loss=charged[0] - losses[0],
-            dynamics_loss=charged[1] - losses[1],
+            reward_loss=charged[0],
+            dynamics_loss=charged[1],
             seconds_deciding=decided - began,
             seconds_playing=played - decided,
             seconds_learning=learned - played,
@@ -150,7 +151,7 @@ class Run:
         )
         self.ledger.add(context, row)
         if self._observe is not None:
-            self._observe(this)
+            self._observe(this._replace(oracles=self._oracles, charged=charged))
 
     def _losses(self) -> tuple[float, float]:
         """Return the losses of the agent's oracles so far; nan for an agent without oracles."""

@@ -141,8 +141,15 @@ class Audited(NamedTuple):
 
     @property
     def sound(self) -> bool:
-        """Whether nothing is wrong with it. A statement that may fail with some probability may fail in a run."""
-        return self.as_logged and all(row.holds or row.failure > 0.0 for row in self.rows)
+        """Whether nothing is wrong with it.
+
+        A statement that may fail with some probability may fail in a run, an assumption may be false of a world, and an
+        oracle may have nothing to prove.
+        """
+        return self.as_logged and all(
+            row.holds or row.kind in ("probable", "assumption") or (row.kind == "oracle" and not row.violations)
+            for row in self.rows
+        )
 
 
 def audits(results: Results, *, episodes: int, choose: Callable[[str], bool]) -> Iterator[Audited]:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 
-from omg_cmdp.validation import at_least_zero, positive_integer, probability
+from omg_cmdp.validation import at_least_zero, number, positive_integer, probability
 
 
 def reward_error(*, horizon: int, delta: float, reward_regret: float) -> float:
     """Return 2·R_sq + 16H·log(2/δ), which E_sq = Σ_t Σ q·(f̂ - f*)² exceeds with probability at most δ/2.
 
     Levy et al. (2023), the concentration of the square-loss regret as the appendix proves it; the main text lacks the
-    factor 2 (docs/theory.md, E3).
+    factor 2 (docs/theory.md, E3). It holds for a negative regret too; a negative answer then has no chance to be true.
 
     >>> round(reward_error(horizon=5, delta=0.05, reward_regret=10.0), 1)
     315.1
     """
     deviation = 16.0 * positive_integer("horizon", horizon) * math.log(2.0 / probability("delta", delta))
-    return 2.0 * at_least_zero("reward_regret", reward_regret) + deviation
+    return 2.0 * number("reward_regret", reward_regret) + deviation
 
 
 def dynamics_error(*, horizon: int, delta: float, dynamics_regret: float) -> float:
@@ -29,7 +29,7 @@ def dynamics_error(*, horizon: int, delta: float, dynamics_regret: float) -> flo
     63.0
     """
     twice = 2.0 * positive_integer("horizon", horizon)
-    return at_least_zero("dynamics_regret", dynamics_regret) + twice * math.log(twice / probability("delta", delta))
+    return number("dynamics_regret", dynamics_regret) + twice * math.log(twice / probability("delta", delta))
 
 
 def estimation(*, horizon: int, reward_error: float, dynamics_error: float) -> float:

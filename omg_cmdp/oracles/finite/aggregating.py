@@ -27,7 +27,7 @@ from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards, learn_tran
 from omg_cmdp.oracles.losses import LOG, SQUARE, Episode
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import Smoothing
-from omg_cmdp.validation import FloatArray, frozen
+from omg_cmdp.validation import BoolArray, FloatArray, frozen
 
 kernels = Lazy("omg_cmdp.oracles.kernels.finite")
 
@@ -79,6 +79,10 @@ class Finite(Forecasters):
     def best_loss(self) -> float:
         """Return the smallest loss of the class."""
         return float(self.class_losses.min(initial=np.inf)) if len(self.class_losses) else 0.0
+
+    def distances(self, functions: Functions, truth: FloatArray, used: BoolArray) -> FloatArray:
+        """Return the largest |f - f*| of each function, (N,)."""
+        return np.asarray(functions.gaps(truth, used).max(axis=(1, 2)))
 
     def log_size(self) -> float:
         """Return log N; inf before the first context, when N is not known yet."""
