@@ -11,12 +11,14 @@ def reward_error(*, horizon: int, delta: float, reward_regret: float) -> float:
     """Return 2·R_sq + 16H·log(2/δ), which E_sq = Σ_t Σ q·(f̂ - f*)² exceeds with probability at most δ/2.
 
     Levy et al. (2023), the concentration of the square-loss regret as the appendix proves it; the main text lacks the
-    factor 2 (docs/theory.md, E3). It holds for a negative regret too; a negative answer then has no chance to be true.
+    factor 2 (docs/theory.md, E3).
 
     >>> round(reward_error(horizon=5, delta=0.05, reward_regret=10.0), 1)
     315.1
     """
-    return 2.0 * reward_regret + 16.0 * horizon * math.log(2.0 / probability("delta", delta))
+    return 2.0 * checked_regret("reward_regret", reward_regret) + 16.0 * horizon * math.log(
+        2.0 / probability("delta", delta)
+    )
 
 
 def dynamics_error(*, horizon: int, delta: float, dynamics_regret: float) -> float:
@@ -27,7 +29,9 @@ def dynamics_error(*, horizon: int, delta: float, dynamics_regret: float) -> flo
     >>> round(dynamics_error(horizon=5, delta=0.05, dynamics_regret=10.0), 1)
     63.0
     """
-    return dynamics_regret + 2.0 * horizon * math.log(2.0 * horizon / probability("delta", delta))
+    return checked_regret("dynamics_regret", dynamics_regret) + 2.0 * horizon * math.log(
+        2.0 * horizon / probability("delta", delta)
+    )
 
 
 def estimation(*, horizon: int, reward_error: float, dynamics_error: float) -> float:
