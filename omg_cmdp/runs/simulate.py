@@ -78,7 +78,7 @@ class Run:
         self.ledger = Ledger()
         self._observe = observe
         self._asked: dict[Hashable | None, Decision] = {}
-        self._oracles = getattr(agent, "reward_oracle", None), getattr(agent, "dynamics_oracle", None)
+        self._oracles = tuple(getattr(agent, name, None) for name in ("reward_oracle", "dynamics_oracle"))
         noise, choice = np.random.SeedSequence(seed).spawn(2)
         self._noise, self._choice = np.random.default_rng(noise), np.random.default_rng(choice)
         self._check_sizes()
