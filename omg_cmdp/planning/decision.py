@@ -41,6 +41,6 @@ class Decision(NamedTuple):
     values: FloatArray | None = None
     """The dual values V of the plan, (H, S)."""
     certificate: float = float("nan")
+    iterations: int = 0
     regulariser: str = "log"
     """What the plan was regularised by: "log", the barrier, or something else, of which an audit expects nothing."""
-    iterations: int = 0

@@ -11,7 +11,7 @@ def reward_error(*, horizon: int, delta: float, reward_regret: float) -> float:
     """Return 2·R_sq + 16H·log(2/δ), which E_sq = Σ_t Σ q·(f̂ - f*)² exceeds with probability at most δ/2.
 
     Levy et al. (2023), the concentration of the square-loss regret as the appendix proves it; the main text lacks the
-    factor 2 (docs/theory.md, E3). It holds for a negative regret too; a negative answer then has no chance to be true.
+    factor 2 (docs/theory.md, E3).
 
     >>> round(reward_error(horizon=5, delta=0.05, reward_regret=10.0), 1)
     315.1

@@ -39,7 +39,7 @@ class Records:
     """The oracles of one run, beside the truth."""
 
     def __init__(self) -> None:
-        self.oracles: tuple[Any, Any] = (None, None)
+        self.oracles: tuple[Any, ...] = (None, None)
         self.horizon = 0
         self.worst: list[FloatArray | None] = [None, None]
         """The largest distance of each function of a class from the truth; None: it is not known."""

@@ -40,7 +40,7 @@ class Round(NamedTuple):
     """
     errors: tuple[float, float] = _UNKNOWN[:2]
     """Σ q·(f̂ - f*)² and Σ q·D²(P̂, P*), q the occupancy above; nan without a model."""
-    oracles: tuple[Any, Any] = (None, None)
+    oracles: tuple[Any, ...] = (None, None)
     """The agent's oracles of rewards and of dynamics; None for one that has none."""
     charged: tuple[float, float] = _UNKNOWN[:2]
     """The losses of its oracles in this episode; nan where they keep none."""

@@ -119,8 +119,12 @@ class Totals:
 
         squares = self.reward_excess if math.isnan(regrets[0]) else regrets[0]
         logs = self.dynamics_excess if math.isnan(regrets[1]) else regrets[1]
-        rewards = errors.reward_error(horizon=horizon, delta=delta, reward_regret=squares)
-        dynamics = errors.dynamics_error(horizon=horizon, delta=delta, dynamics_regret=logs)
+        # The lemmas hold for a negative regret too: it is not cut off at 0.
+        noise = (
+            errors.reward_error(horizon=horizon, delta=delta, reward_regret=0.0),
+            errors.dynamics_error(horizon=horizon, delta=delta, dynamics_regret=0.0),
+        )
+        rewards, dynamics = 2.0 * squares + noise[0], logs + noise[1]
         freedman = self.variance / (8.0 * horizon) + 8.0 * horizon * math.log(2.0 / delta)
         drift = self.reward_error - self.reward_excess
         yield "Freedman", drift, Growth(constant=freedman) if whole else NOTHING
@@ -133,10 +137,7 @@ class Totals:
         yield "regret, from errors", self.regret, exact if planned else NOTHING
         yield "theorem, corrected", self.regret, self._theorem(rewards, dynamics) if planned else NOTHING
         if max(proven) < math.inf:
-            limits = (
-                errors.reward_error(horizon=horizon, delta=delta, reward_regret=proven[0]),
-                errors.dynamics_error(horizon=horizon, delta=delta, dynamics_regret=proven[1]),
-            )
+            limits = 2.0 * proven[0] + noise[0], proven[1] + noise[1]
             yield "corollary", self.regret, self._theorem(*limits) if planned else NOTHING
         if self.plain and len(self.gammas) == 1:
             printed = {"theorem, exact": True, "theorem, printed": False}

@@ -72,13 +72,13 @@ def uncertified(agent, context, decision):
     return owned(decision, uniform(decision), certificate=math.nan)
 
 
-@lie("uniform, certified", red=(*NOT_THE_PLAN, "iterates"))
+@lie("uniform, certified", red=(*NOT_THE_PLAN, "iterates"), may=ROOM)
 def certified(agent, context, decision):
     """Play is uniform; the certificate is that of the plan."""
     return owned(decision, uniform(decision))
 
 
-@lie("false certificate", red=(*NOT_THE_PLAN, "iterates"))
+@lie("false certificate", red=(*NOT_THE_PLAN, "iterates"), may=ROOM)
 def false_certificate(agent, context, decision):
     """The plan is mixed with a little uniform play; the certificate is that of the plan."""
     return owned(decision, 0.9 * decision.policy + 0.1 * uniform(decision))
@@ -104,7 +104,7 @@ def false_occupancy(agent, context, decision):
     return decision._replace(occupancy=omg.occupancy_measure(decision.model, uniform(decision)))
 
 
-@lie("false weights", red=NOT_THE_PLAN, gamma=UncertaintyWeighted(kappa=100.0))
+@lie("false weights", red=NOT_THE_PLAN, may=ROOM, gamma=UncertaintyWeighted(kappa=100.0))
 def false_weights(agent, context, decision):
     """The weights are those of the plan, for other actions."""
     return decision._replace(weights=np.roll(decision.weights, 1, axis=2))
