@@ -169,7 +169,7 @@ def _say_once(line: str) -> None:
 @functools.cache
 def _kept() -> type:
     """Return numba's cache of compiled functions, made to keep what it should and to do without where it cannot."""
-    from numba.core import caching
+    caching: Any = importlib.import_module("numba.core.caching")
 
     class Kept(caching.FunctionCache):  # type: ignore[misc]
         def __init__(self, function: Callable[..., Any]) -> None:

@@ -34,8 +34,8 @@ def certificate(
         L(q*) - L(q) <= Σ ½·√(u·q)·(x - 1)²/x + m·(x - 1 - ln x),
 
     which also bounds the gap of the barrier with weights ½·√(u·q) + m. What rounding may have done is added to it
-    (`planning/rounding.py` says how), so that the bound holds in exact arithmetic. Values without positive slacks prove nothing,
-    nor does a policy that is likely in a state that counts as unreachable: the answer is then inf.
+    (`planning/rounding.py` says how): the bound holds in exact arithmetic. Values without positive slacks prove
+    nothing, nor does a policy that is likely in a state that counts as unreachable: the answer is then inf.
 
     >>> mdp = TabularMDP(transitions=np.ones((1, 2, 1)), rewards=np.array([[0.5, 0.5]]), horizon=1)
     >>> certificate(mdp, [[[0.5, 0.5]]], [[0.7]], gamma=10.0) < 1e-14  # V = r + A/γ is optimal here
@@ -48,15 +48,17 @@ def certificate(
     reached = reachable_states(mdp)
     counts = reached[:, :, None] & mdp.admissible
     occupancy, of_occupancy, left_out = _occupancy(mdp, mdp.space.checked_policy(policy), reached)
-    slack, of_slack = slacks(mdp, table * reached)
-    q, z = occupancy[counts], slack[counts]
+    table = table * reached
+    q, z = occupancy[counts], slacks(mdp, table)[counts]
     if not ((q > 0.0) & (z > 0.0)).all() or left_out > NEGLIGIBLE:
         return float("inf")
-    error = 2.0 * np.broadcast_to(of_occupancy, counts.shape)[counts] + rounding.OF_TERM
-    error += np.broadcast_to(of_slack, counts.shape)[counts] / z
+    of_slack = rounding.of_slack(mdp.states) * table[:, :, None] + rounding.TINY
+    known, lost, u, m = (
+        np.broadcast_to(each, counts.shape)[counts] for each in (of_occupancy, of_slack, roots, barrier)
+    )
+    error = 2.0 * known + lost / z + rounding.OF_TERM
     if not (error <= rounding.KNOWN_WITHIN).all():
         return float("inf")
-    u, m = (np.broadcast_to(each, counts.shape)[counts] for each in (roots, barrier))
     return rounding.of_sum(q.size) * scale * float(_terms(u, m, q, z, error).sum())
 
 
@@ -85,10 +87,10 @@ def _terms(u: FloatArray, m: FloatArray, q: FloatArray, z: FloatArray, error: Fl
     return np.asarray(of_roots + m * (excess - np.log1p(excess) + error * (np.abs(excess) + error)))
 
 
-def slacks(mdp: TabularMDP, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return z_h(s, a) = V_h(s) - r_h(s, a) - Σ P_h(s'|s, a)·V_{h+1}(s') for values (H, S), V_H = 0, and its error.
+def slacks(mdp: TabularMDP, values: FloatArray) -> FloatArray:
+    """Return z_h(s, a) = V_h(s) - r_h(s, a) - Σ P_h(s'|s, a)·V_{h+1}(s') for values (H, S), V_H = 0.
 
-    The sum is taken with twice the digits; see `rounding`.
+    The sum is taken with twice the digits; `rounding` bounds its error.
     """
     after = np.concatenate([values[1:], np.zeros((1, mdp.states))])
     shape = (mdp.horizon, mdp.states, mdp.actions)
@@ -97,7 +99,7 @@ def slacks(mdp: TabularMDP, values: FloatArray) -> tuple[FloatArray, FloatArray]
         product, of_product = _product(mdp.kernel[..., j], after[:, j, None, None])
         slack, of_sum = _difference(slack, product)
         lost = lost + (of_sum - of_product)
-    return slack + lost, rounding.of_slack(mdp.states) * values[:, :, None] + rounding.TINY
+    return np.asarray(slack + lost)
 
 
 def _difference(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -1,8 +1,8 @@
 """No plan is further from optimal than its certificate says, in exact arithmetic, however extreme the problem.
 
-γ from 1e-6 to 1e12, weights and uncertainties over many orders of magnitude, probabilities down to 1e-300, horizons up to
-40, equal rewards, deterministic kernels. The gap is that of weak duality, from the returned policy and values, computed
-with 60 digits; `omg_cmdp.certificate` must say the same..
+γ from 1e-6 to 1e12, weights and uncertainties over many orders of magnitude, probabilities down to 1e-300, horizons up
+to 40, equal rewards, deterministic kernels. The gap is that of weak duality, from the returned policy and values, with
+60 digits; what `omg_cmdp.certificate` says of the pair is checked as well. Effort 1 is 5 000 problems.
 """
 
 from __future__ import annotations
@@ -99,19 +99,18 @@ def exact_gap(problem, policy, values):
                         z -= p * number(float(values[h + 1, j])) if reached[h + 1, j] else 0
                 if not (q > 0 and z > 0):
                     return mpmath.inf
-                gap += exact_term(problem, h, s, a, q, z)
+                gap += exact_term(problem, s, a, q, z)
         marginal = after
     return gap
 
 
-def exact_term(problem, h, s, a, q, z):
+def exact_term(problem, s, a, q, z):
     """Return one summand."""
-    at = lambda table: mpmath.mpf(float(np.broadcast_to(table, (problem.mdp.horizon, *table.shape[-2:]))[h, s, a]))  # noqa: E731
     if problem.gamma is not None:
-        w = mpmath.mpf(1) if problem.weights is None else at(problem.weights)
+        w = mpmath.mpf(1 if problem.weights is None else float(problem.weights[s, a]))
         x = mpmath.mpf(problem.gamma) * q * z / w
         return w * (x - 1 - mpmath.log(x))
-    u, m = at(problem.uncertainty), mpmath.mpf(problem.floor)
+    u, m = mpmath.mpf(float(problem.uncertainty[s, a])), mpmath.mpf(problem.floor)
     if m == 0:
         return (mpmath.sqrt(z * q) - mpmath.sqrt(u / z) / 2) ** 2
     root = (mpmath.sqrt(u) + mpmath.sqrt(u + 16 * z * m)) / (4 * z)  # of the y that maximises √(u·y) + m·log y - z·y

@@ -6,27 +6,15 @@ import numpy as np
 
 from omg_cmdp.jit import compiled
 from omg_cmdp.oracles.kernels.losses import exponential_weights
+from omg_cmdp.oracles.kernels.sums import dot
 
 
 @compiled
 def mix(weights, columns, mixed):
-    """Fill the product of `weights` (K, N), K <= 2, and `columns` (cells, N), in one pass over memory.
-
-    Four sums side by side, because one alone is a chain of dependent additions.
-    """
-    first, last = weights[0], weights[-1]
-    size = columns.shape[1]
-    whole = size // 4 * 4
+    """Fill the product of `weights` (K, N) and `columns` (cells, N), in one pass over memory."""
     for cell in range(len(columns)):
-        a = b = c = d = e = f = g = h = 0.0
-        for n in range(0, whole, 4):
-            p, q, r, s = columns[cell, n], columns[cell, n + 1], columns[cell, n + 2], columns[cell, n + 3]
-            a, b, c, d = a + first[n] * p, b + first[n + 1] * q, c + first[n + 2] * r, d + first[n + 3] * s
-            e, f, g, h = e + last[n] * p, f + last[n + 1] * q, g + last[n + 2] * r, h + last[n + 3] * s
-        for n in range(whole, size):
-            a += first[n] * columns[cell, n]
-            e += last[n] * columns[cell, n]
-        mixed[0, cell], mixed[-1, cell] = (a + b) + (c + d), (e + f) + (g + h)
+        for k in range(len(weights)):
+            mixed[k, cell] = dot(weights[k], columns[cell])
 
 
 @compiled
@@ -52,20 +40,12 @@ def substitute_class(losses, rates, exponentials, forecasts):
 
 @compiled
 def mean_square(weights, columns, centres, means):
-    """Fill Σ w·(f - centre)² of every row f of `columns` (cells, N), by four sums side by side."""
-    size = len(weights)
-    whole = size // 4 * 4
+    """Fill Σ w·(f - centre)² of every row f of `columns` (cells, N)."""
+    squares = np.empty(len(weights))
     for cell in range(len(columns)):
-        centre = centres[cell]
-        a = b = c = d = 0.0
-        for n in range(0, whole, 4):
-            a += weights[n] * (columns[cell, n] - centre) ** 2
-            b += weights[n + 1] * (columns[cell, n + 1] - centre) ** 2
-            c += weights[n + 2] * (columns[cell, n + 2] - centre) ** 2
-            d += weights[n + 3] * (columns[cell, n + 3] - centre) ** 2
-        for n in range(whole, size):
-            a += weights[n] * (columns[cell, n] - centre) ** 2
-        means[cell] = (a + b) + (c + d)
+        for n in range(len(weights)):
+            squares[n] = (columns[cell, n] - centres[cell]) ** 2
+        means[cell] = dot(weights, squares)
 
 
 @compiled
