@@ -32,10 +32,11 @@ class Fixed(ContextualMDP):
         return self._mdp
 
 
-class Scripted:
+class Scripted(np.random.Generator):
     """A generator that always says the same."""
 
     def __init__(self, uniform):
+        super().__init__(np.random.PCG64(0))
         self.uniform = uniform
 
     def random(self, count):
