@@ -35,14 +35,16 @@ def commit(package: Path) -> str:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
 
     def git(*arguments: str) -> str:
-        command = ["git", "-C", str(package), *arguments]
+        # It only looks: a lock on the index would stay in the repository if a study is killed here.
+        command = ["git", "--no-optional-locks", "-C", str(package), *arguments]
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10, env=environment)
         return done.stdout.strip()
 
     try:
         if Path(git("rev-parse", "--show-toplevel")).resolve() == package.parent.resolve():
             git("ls-files", "--error-unmatch", "__init__.py")
-            return git("describe", "--always", "--abbrev=40", "--dirty= (changed)", "--exclude=*")
+            changed = git("status", "--porcelain", "--untracked-files=no")
+            return git("rev-parse", "HEAD") + (" (changed)" if changed else "")
     except (OSError, subprocess.SubprocessError):
         pass
     return _installed_commit(package)

@@ -35,6 +35,16 @@ def test_the_commit_is_that_of_the_package(repository):
     assert commit(package) == f"{head} (changed)"
 
 
+def test_the_repository_is_only_looked_at(repository):
+    """Not even its index is refreshed: whoever is killed meanwhile would leave a lock behind."""
+    package, _ = repository
+    os.utime(package / "__init__.py", (0, 0))  # a reason to refresh it
+    index = package.parent / ".git" / "index"
+    before = index.read_bytes(), index.stat().st_ino
+    commit(package)
+    assert (index.read_bytes(), index.stat().st_ino) == before
+
+
 @pytest.mark.parametrize("place", [".venv/lib/site-packages/installed", "vendor/installed", "installed"])
 def test_a_repository_around_the_package_does_not_count(place, repository):
     installed = repository[0].parent / place

@@ -231,6 +231,7 @@ def test_names_are_never_live_in_latex_or_a_spreadsheet(tmp_path):
 
 
 def test_a_page_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
+    results = results_of()
     (tmp_path / "report.html").write_text("the old one")
 
     def full(path, target):
@@ -238,7 +239,7 @@ def test_a_page_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OSError, match="No space left"):
-        write_report(results_of(), tmp_path)
+        write_report(results, tmp_path)
     assert (tmp_path / "report.html").read_text() == "the old one"
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["report.html"]
 
