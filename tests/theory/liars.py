@@ -229,9 +229,9 @@ def sees_transitions(agent, context, decision):
 
 @lie("false bound", red=("oracle regret, rewards", "oracle regret, dynamics"), episodes=40)
 def false_bound(agent, context, decision):
-    """The oracles promise a regret of -1."""
+    """The oracles promise a regret of -1000."""
     for oracle in (agent.reward_oracle, agent.dynamics_oracle):
-        oracle.regret_bound = lambda episodes, horizon: -1.0
+        oracle.regret_bound = lambda episodes, horizon: -1000.0
     return decision
 
 
