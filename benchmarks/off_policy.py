@@ -1,4 +1,4 @@
-"""`python -m benchmarks.off_policy [--logs N]`: off-policy estimates against exact values, in worlds of 5, 14, 30 steps.
+"""`python -m benchmarks.off_policy [--logs N]`: off-policy estimates against exact values, for H = 5, 14 and 30.
 
 Each log is 400 episodes of contexts drawn at random, played by a mixture of the optimal and the uniform policy. Another
 mixture is valued, once from every log. The model of the doubly robust estimates is wrong: the MDP of another context.
@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from benchmarks.grid import markdown
 from omg_cmdp import Log, optimal_policy, policy_value
 from omg_cmdp.contexts import Context, table_label
 from omg_cmdp.environments import RiverSwim, SoftmaxWorld, TreatmentTrial, World
-from omg_cmdp.logs import Evaluation, Support, evaluate
+from omg_cmdp.logs import Support, evaluate
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import FloatArray
 
@@ -36,23 +35,24 @@ class Case:
     played: float
     valued: float
 
-    def __post_init__(self) -> None:
-        places = {table_label(context): place for place, context in enumerate(self.world.contexts)}
-        self.__dict__["places"] = places
-
     def mixture(self, context: Context, share: float) -> FloatArray:
+        """Return a mixture of the optimal and the uniform policy."""
         space = self.world.space
         uniform = space.admissible / space.admissible.sum(axis=1, keepdims=True)
         return np.asarray((1.0 - share) * optimal_policy(self.world.mdp(context))[0] + share * uniform)
 
     def target(self, context: Context) -> FloatArray:
+        """Return the policy that is valued."""
         return self.mixture(context, self.valued)
 
     def wrong_model(self, context: Context) -> TabularMDP:
-        contexts, places = self.world.contexts, self.__dict__["places"]
-        return self.world.mdp(contexts[(places[table_label(context)] + 1) % len(contexts)])
+        """Return the MDP of the next context."""
+        contexts = self.world.contexts
+        place = [table_label(each) for each in contexts].index(table_label(context))
+        return self.world.mdp(contexts[(place + 1) % len(contexts)])
 
     def log(self, seed: int) -> Log:
+        """Return what was played."""
         generator, contexts = np.random.default_rng((self.world.space.horizon, seed)), self.world.contexts
         played, log = [self.mixture(context, self.played) for context in contexts], Log(self.world.space)
         for place in generator.integers(len(contexts), size=EPISODES):
@@ -60,6 +60,7 @@ class Case:
         return log
 
     def exact(self) -> float:
+        """Return the exact value."""
         values = [policy_value(self.world.mdp(context), self.target(context)) for context in self.world.contexts]
         return float(np.mean(values))
 
@@ -72,11 +73,11 @@ def cases() -> list[Case]:
     ]
 
 
-def measure(case: Case, logs: int, evaluation: Callable[..., Evaluation] = evaluate) -> pd.DataFrame:
+def measure(case: Case, logs: int) -> pd.DataFrame:
     """Return a row for every estimator: bias, deviation, effective sample size, share supported and coverage."""
     exact, found = case.exact(), defaultdict(list)
     for seed in range(logs):
-        made = evaluation(case.log(seed), case.target, model=case.wrong_model)
+        made = evaluate(case.log(seed), case.target, model=case.wrong_model)
         believed = {ANY: made.supported[0]} if made.supported else {}
         for name, source in ({each: each for each in made.estimates} | believed).items():
             each, (low, high) = made.estimates[source], made.intervals[source]
