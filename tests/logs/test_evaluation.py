@@ -116,6 +116,17 @@ def test_a_model_that_the_log_refutes_is_named(rng):
     assert made.supported[0] in str(made)
 
 
+def test_with_features_the_doubly_robust_one_comes_first(rng):
+    """Of those that take something for linear; one that does not comes before."""
+    target = np.tile([0.7, 0.3], (8, 3, 1))
+    truth, draw = chain_log(rng, np.full((8, 3, 2), 0.5), count=300)
+    made = evaluate(draw(), lambda c: target, model=lambda c: truth, features=lambda c: [1.0])
+    linear = [name for name in made.supported if name in made.linear]
+    assert linear[0] == "marginal doubly robust"
+    assert made.supported[-len(linear) :] == linear
+    assert made.estimates[linear[0]].effective_sample_size < made.estimates["fitted Q"].effective_sample_size
+
+
 def test_what_cannot_be_used_says_why(rng):
     log, target, model = cut_off(both_contexts(rng)), policies(rng), mdps(rng)
     made = evaluate(log, target.get, model=model.get)

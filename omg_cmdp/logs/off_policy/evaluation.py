@@ -1,8 +1,9 @@
 """All estimates of one policy's value side by side, and what to believe.
 
 Of the estimates that the log supports, the one with the most effective episodes is believed. Those that take something
-for linear in features come last. The choice does not look at values or intervals: the narrowest of several intervals is
-too narrow. If two of them have no number in common an assumption fails, and none is believed.
+for linear in features come last, and of these the doubly robust one first: what it takes for linear is corrected by the
+model. The choice does not look at values or intervals: the narrowest of several intervals is too narrow. If two of them
+have no number in common an assumption fails, and none is believed.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from omg_cmdp.validation import probability
 if TYPE_CHECKING:
     import pandas
 
-MODEL = "the model's own"
+ROBUST, MODEL = "marginal doubly robust", "the model's own"
 LINEAR = "It takes something for linear in the features."
 
 
 class Evaluation(NamedTuple):
-    """The estimates of a policy's value, by name; the first of equal ones is the one to believe."""
+    """The estimates of a policy's value, by name; of equally good ones the first is believed."""
 
     estimates: Mapping[str, Estimate]
     refused: Mapping[str, str]
@@ -53,7 +54,10 @@ class Evaluation(NamedTuple):
     def supported(self) -> list[str]:
         """Names of the estimates that the log supports, the one to believe first."""
         good = [name for name, each in self.estimates.items() if each.support is Support.GOOD]
-        return sorted(good, key=lambda name: (name in self.linear, -self.estimates[name].effective_sample_size))
+        return sorted(good, key=lambda name: (self._trust(name), -self.estimates[name].effective_sample_size))
+
+    def _trust(self, name: str) -> int:
+        return 0 if name not in self.linear else 1 if name == ROBUST else 2
 
     @property
     def contradiction(self) -> tuple[str, str] | None:
@@ -127,14 +131,14 @@ def evaluate(
     if model is not None:
         around = Steps.of(log, policy, model)
         made |= {
-            "marginal doubly robust": lambda: marginal(around, features),
             "doubly robust": lambda: sampled(around, weighted=False),
+            ROBUST: lambda: marginal(around, features),
             "doubly robust, weighted": lambda: sampled(around, weighted=True),
             MODEL: lambda: modelled(around),
         }
     made |= {
-        "marginal sampling": lambda: marginal(plain, features),
         "importance sampling": lambda: sampled(plain, weighted=False),
+        "marginal sampling": lambda: marginal(plain, features),
         "importance sampling, weighted": lambda: sampled(plain, weighted=True),
     }
     estimates, refused = {}, {}
