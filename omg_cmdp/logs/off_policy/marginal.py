@@ -63,13 +63,15 @@ def marginal(steps: Steps, features: Features | None) -> Estimate:
         raise UnfitLogError(f"{rule}, got none at step {int(np.argmin(means))}")
     totals = (weights * steps.gains).mean(axis=0) / means
 
-    # The first column carries the value, the others the mean weight of each step.
-    sources = np.concatenate([((steps.gains - totals) / means)[:, :, None], np.tile(np.eye(horizon), (count, 1, 1))], 2)
+    # Column 0 carries the value, column k + 1 the mean weight of step k.
     ahead, contributions = np.zeros((count, horizon + 1)), np.zeros((count, horizon + 1))
     for h in reversed(range(horizon)):
-        targets = ratios[:, h, None] * (sources[:, h] + ahead)
-        ahead = np.stack([fits[h].smooth(column) for column in targets.T], axis=1)
-        contributions += (before[:, h] * fits[h].left_out)[:, None] * (targets - ahead)
+        ahead[:, 0] += (steps.gains[:, h] - totals[h]) / means[h]
+        ahead[:, h + 1] = 1.0
+        for column in (0, *range(h + 1, horizon + 1)):
+            target = ratios[:, h] * ahead[:, column]
+            ahead[:, column] = fits[h].smooth(target)
+            contributions[:, column] += before[:, h] * fits[h].left_out * (target - ahead[:, column])
     contributions += ahead
     return estimated(
         steps.first.mean() + totals.sum(), steps.first + contributions[:, 0], contributions[:, 1:], steps.return_range

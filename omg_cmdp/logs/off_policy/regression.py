@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.logs.off_policy.steps import IntArray, Steps
+from omg_cmdp.logs.off_policy.steps import IntArray, Steps, check_function
 from omg_cmdp.validation import FloatArray, float_table
 
 Features = Callable[[Any], ArrayLike]
@@ -31,6 +31,7 @@ class Places:
         self.cells, self.count = np.arange(len(steps.owners)), len(steps.owners)
         self.features = np.empty((self.count, 0))
         if features is not None:
+            check_function("features", features)
             self.count = steps.space.states
             self.cells[steps.places] = steps.states
             self.features = _rows(features, steps.contexts)[steps.owners]

@@ -66,6 +66,11 @@ class Steps:
     @classmethod
     def of(cls, log: Log, policy: Policy, model: Model | None = None) -> Steps:
         """Return the steps of `log`; call `policy` and `model` once for each distinct context."""
+        if not isinstance(log, Log):
+            raise ValueError(f"`log` must be a Log, got {type(log).__name__}")
+        check_function("policy", policy)
+        if model is not None:
+            check_function("model", model)
         if not len(log):
             raise ValueError("`log` must hold at least one episode, got none")
         space, steps = log.space, np.arange(log.space.horizon)
@@ -135,6 +140,12 @@ class Steps:
                 f"`policy` must do only what had a chance in the log, got {got} at step {step} of episode {episode}"
             )
         return np.asarray(chosen / self.propensities)
+
+
+def check_function(name: str, function: Any) -> None:
+    """Raise unless `function` can be called."""
+    if not callable(function):
+        raise ValueError(f"`{name}` must be a function of the context, got {function!r:.60}")
 
 
 def _arrays(log: Log) -> tuple[IntArray, IntArray, FloatArray, FloatArray | None, BoolArray]:
