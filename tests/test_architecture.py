@@ -35,6 +35,7 @@ INNER_ROOMS = {
     "oracles": ("combined", "offline", "adapters"),
     "agents": ("baselines", "rivals"),
     "environments": ("worlds", "data", "gymnasium"),
+    "logs": ("off_policy",),
 }
 # Rooms that the outer one calls, and what of it they may import besides themselves.
 CALLED_ROOMS = {"agents.exploration": ("agents.kernels",)}

@@ -117,13 +117,14 @@ class Run:
         decided = time.perf_counter()
         episode = self.environment.sample(context, decision.policy, self._noise)
         played = time.perf_counter()
+        truth = self.environment.truth(context)
+        this = account(number, truth, decision, episode)  # before the agent learns, and perhaps reuses its arrays
+        accounted = time.perf_counter()
         losses = self._losses()
         self.agent.update(episode)
         self._asked.clear()
         learned = time.perf_counter()
 
-        truth = self.environment.truth(context)
-        this = account(number, truth, decision, episode)
         optimum_error, plan_gap, policy_error = this.differences
         reward_error, dynamics_error = this.errors
         total = self._losses()
@@ -146,8 +147,8 @@ class Run:
             dynamics_loss=charged[1],
             seconds_deciding=decided - began,
             seconds_playing=played - decided,
-            seconds_learning=learned - played,
-            seconds_accounting=time.perf_counter() - learned,
+            seconds_learning=learned - accounted,
+            seconds_accounting=accounted - played,
         )
         self.ledger.add(context, row)
         if self._observe is not None:

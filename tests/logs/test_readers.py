@@ -183,7 +183,7 @@ def test_a_missing_reward_is_not_known_yet(table):
     read = read_frame(table, SPACE, context=VECTOR)
     assert np.isnan(read.rewards).sum() == 1
     assert len(read.whole()) == 5
-    with pytest.raises(ValueError, match="`log` must hold whole episodes"):
+    with pytest.raises(ValueError, match="`log` must hold all rewards of its episodes"):
         importance_sampling(read, lambda context: np.full((3, 2, 2), 0.5))
 
 
