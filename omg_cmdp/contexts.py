@@ -166,7 +166,7 @@ def check_same_kind(name: str, context: Context, first: Context) -> None:
     wanted = kind(first)
     try:
         got = kind(context)
-    except ValueError:  # a ragged one
+    except Exception:  # a ragged list, or a foreign object
         got = f"{context!r:.60}"
     if got != wanted:
         raise ValueError(
@@ -176,9 +176,10 @@ def check_same_kind(name: str, context: Context, first: Context) -> None:
 
 def context_numbers(context: Context) -> NDArray[np.float64] | None:
     """Return a context as features, (d,); None for a label."""
-    if isinstance(context, dict):
+    try:
+        array = np.atleast_1d(np.asarray(context))
+    except Exception:  # a ragged list, or a foreign object
         return None
-    array = np.atleast_1d(np.asarray(context))
     is_label = np.ndim(context) == 0 and array.dtype.kind != "f"
     return None if is_label or array.dtype.kind not in "biuf" else array.astype(np.float64).reshape(-1)
 

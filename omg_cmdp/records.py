@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from omg_cmdp.validation import listed
+
 
 def context_rows(name: str, contexts: Iterable[Any]) -> Iterable[Any]:
     """Return `contexts`; of a pandas DataFrame or a structured array, the rows as records, None for a missing value.
@@ -31,7 +33,7 @@ def columns_of(name: str, table: Any) -> dict[Any, list[Any]]:
         rows = table.itertuples(index=False, name=None) if hasattr(table, "columns") else table.tolist()
         found = dict(zip(names, map(list, zip(*rows, strict=True)), strict=False))
     elif isinstance(table, Mapping):
-        names, found = list(table), {column: list(values) for column, values in table.items()}
+        names, found = list(table), {column: listed(name, values) for column, values in table.items()}
     elif isinstance(table, Sequence) and len(table) and all(isinstance(row, Mapping) for row in table):
         names = list(dict.fromkeys(column for row in table for column in row))
         found = {column: [row.get(column) for row in table] for column in names}

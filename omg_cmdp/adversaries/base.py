@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import Context, unchanging
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.persistence import State
+from omg_cmdp.persistence import State, read_state
 from omg_cmdp.records import context_rows
 from omg_cmdp.validation import FloatArray
 
@@ -48,7 +48,7 @@ class Adversary(abc.ABC):
 
     def load_state(self, state: State) -> None:
         """Load a state saved by an adversary with the same settings."""
-        if len(state):
+        if read_state(state):
             raise ValueError(f"`state` must be empty for {type(self).__name__}, got {sorted(state)}")
 
 

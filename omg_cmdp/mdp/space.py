@@ -64,6 +64,25 @@ class Space:
         """The arrays `start` and `admissible` (as 0 and 1) for compiled code; do not write to them."""
         return self._raw  # type: ignore[attr-defined, no-any-return]
 
+    def difference(self, other: Space) -> tuple[str, str] | None:
+        """Return in words what this space has, and what `other` has in its place; None if they are the same.
+
+        >>> Space(states=3, actions=2, horizon=4).difference(Space(states=3, actions=2, horizon=4, start=1))
+        ('`start` 1.0 at index (0,)', '0.0')
+        """
+        if other is self:
+            return None
+        validation.instance_of("other", other, Space)
+        ours, theirs = ((each.states, each.actions, each.horizon) for each in (self, other))
+        if ours != theirs:
+            return "{} states, {} actions and horizon {}".format(*ours), "{}, {} and {}".format(*theirs)
+        for name in ("start", "admissible"):
+            mine, others = getattr(self, name), getattr(other, name)
+            if (mine != others).any():
+                where = validation.first_index(mine != others)
+                return f"`{name}` {mine[where]} at index {where}", f"{others[where]}"
+        return None
+
     def mdp(self, *, transitions: ArrayLike, rewards: ArrayLike) -> TabularMDP:
         """Return the MDP of this space with these tables; only the tables are checked.
 

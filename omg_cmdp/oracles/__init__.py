@@ -10,7 +10,7 @@ from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
 from omg_cmdp.oracles.finite.known import KnownDynamics, KnownRewards
 from omg_cmdp.oracles.finite.log_loss import LogLossRewards
 from omg_cmdp.oracles.finite.product import ProductRewards
-from omg_cmdp.oracles.linear import LinearRewards
+from omg_cmdp.oracles.linear import LinearRewards, pair_features
 from omg_cmdp.oracles.mixture import BasisDynamics, MixtureDynamics
 from omg_cmdp.oracles.offline.fits import Offline, OfflineFiniteDynamics, OfflineFiniteRewards, OfflineLinearRewards
 from omg_cmdp.oracles.offline.softmax import OfflineSoftmaxDynamics
@@ -43,4 +43,5 @@ __all__ = [
     "SoftmaxDynamics",
     "StepwiseDynamics",
     "StepwiseRewards",
+    "pair_features",
 ]

@@ -17,7 +17,7 @@ import dataclasses
 import functools
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -25,7 +25,7 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.persistence import fingerprint
 from omg_cmdp.records import columns_of, plain
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.validation import FloatArray, instance_of, listed, positive_integer
 
 
 @final
@@ -118,13 +118,17 @@ class FeatureMap:
     crosses: tuple[tuple[str | int, str | int], ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", tuple(self.columns))
-        object.__setattr__(self, "crosses", tuple(tuple(pair) for pair in self.crosses))
-        known = [each.column for each in self.columns]
+        columns = tuple(listed("columns", self.columns))
+        for each in columns:
+            instance_of("columns", each, Number, Category)
+        crosses = tuple(tuple(listed("crosses", pair)) for pair in listed("crosses", self.crosses))
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "crosses", crosses)
+        known = [each.column for each in columns]
         if not known or len(set(known)) < len(known):
             raise ValueError(f"`columns` must be distinct, and at least one, got {known}")
-        for pair in self.crosses:
-            if len(pair) != 2 or not set(pair) <= set(known):
+        for pair in crosses:
+            if len(pair) != 2 or not _are_among(known, pair):
                 raise ValueError(f"`crosses` must be pairs of the columns {known}, got {pair!r}")
 
     @classmethod
@@ -149,12 +153,12 @@ class FeatureMap:
         if numbers is None and categories is None:
             numbers = [column for column, values in found.items() if all(map(_fits_a_number, values))]
             categories = [column for column in found if column not in numbers]
-        for name, named in (("numbers", numbers or ()), ("categories", categories or ())):
-            if isinstance(named, str) or not set(named) <= set(found):
-                raise ValueError(f"`{name}` must list columns among {list(found)}, got {named!r}")
-        of_numbers = [_fitted_number(column, found[column], outside) for column in numbers or ()]
-        of_categories = [_fitted_category(column, found[column], most) for column in categories or ()]
-        return cls(columns=(*of_numbers, *of_categories), crosses=tuple(crosses))
+        known = list(found)
+        of_numbers = [_fitted_number(each, found[each], outside) for each in _columns("numbers", numbers, known)]
+        of_categories = [
+            _fitted_category(each, found[each], most) for each in _columns("categories", categories, known)
+        ]
+        return cls(columns=(*of_numbers, *of_categories), crosses=tuple(listed("crosses", crosses)))
 
     def __call__(self, context: Context) -> FloatArray:
         """Return the features (d,) of a record that has some of the columns."""
@@ -223,6 +227,17 @@ def _fitted_category(column: str | int, values: list[Any], most: int) -> Categor
         raise ValueError(f"`table` must have a category in column {column!r}, got {values!r:.60}")
     frequent = sorted(counts, key=lambda label: (-counts[label], label))[:most]
     return Category(column=column, labels=tuple(sorted(frequent)))
+
+
+def _columns(name: str, given: Sequence[str | int] | None, known: list[str | int]) -> list[str | int]:
+    columns = [] if given is None else listed(name, given)
+    if isinstance(given, str) or not _are_among(known, columns):
+        raise ValueError(f"`{name}` must list columns among {known}, got {given!r:.60}")
+    return columns
+
+
+def _are_among(known: list[str | int], columns: Iterable[Any]) -> bool:
+    return all(isinstance(column, (str, int)) and column in known for column in columns)
 
 
 def _fits_a_number(value: Any) -> bool:

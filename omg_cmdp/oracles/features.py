@@ -44,16 +44,17 @@ class Features(Described):
             raise ValueError(f"`features` must have shape {shape}, got a map to ({function.dimension},)")
         self.shape = shape
         self.norm = positive_number("feature_norm", norm)
+        if math.isinf(self.norm * self.norm):
+            raise ValueError(f"`feature_norm` must have a finite square, got {norm!r}")
         self._limit = self.norm * (1.0 + 1e-9)
 
     def __call__(self, context: Context) -> FloatArray:
         """Return the features, (rows, d)."""
         name = "context" if self.function is None else "features(context)"
+        given = context if self.function is None else self.function(context)
         try:
-            array = np.asarray(context if self.function is None else self.function(context))
-        except ValueError:
-            if isinstance(self.function, FeatureMap):
-                raise  # it says what is wrong
+            array = np.asarray(given)
+        except Exception:  # whatever a foreign object raises
             array = np.asarray(None)
         if array.dtype.kind not in "biuf" or array.shape != self.shape:
             got = array.shape if array.dtype.kind in "biuf" else repr(context)

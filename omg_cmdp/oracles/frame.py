@@ -22,15 +22,16 @@ from omg_cmdp.oracles.features import Described
 from omg_cmdp.oracles.losses import Episode, loss_of
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.persistence import State, check_settings, numbers, read_state
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.validation import BoolArray, FloatArray, instance_of, positive_integer
 
 
 @dataclasses.dataclass
 class Account:
-    """The number of episodes, the losses (K,) of the forecasters, and the loss of their aggregate."""
+    """The number of episodes and of examples, the losses (K,) of the forecasters, and the loss of their aggregate."""
 
     losses: FloatArray
     episodes: int = 0
+    examples: int = 0
     loss: float = 0.0
 
 
@@ -78,6 +79,14 @@ class Forecasters(abc.ABC):
     def best_loss(self) -> float:
         """Return the loss of the best function in hindsight; nan where that cannot be computed."""
         return math.nan
+
+    def distances(self, prepared: Any, truth: FloatArray, used: BoolArray) -> FloatArray | None:
+        """Return how far functions of the class are from `truth` in one context; None where that is not known.
+
+        `truth` is (steps, S, A, ...), `used` the pairs that count, (S, A). One number for each function, (N,); or one
+        in all, (1,), if the class chooses a function for each context.
+        """
+        return None
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what was learned."""
@@ -142,6 +151,7 @@ class Frame(Oracle, Generic[F]):
     @final
     def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
         """Return (count, ...): tables like that of `predict`, drawn from the textbook's posterior."""
+        instance_of("generator", generator, np.random.Generator)
         count, answer = positive_integer("count", count), self._answer(context)
         drawn = self.forecasters.draws(answer.prepared, count, generator)
         if drawn is None:
@@ -152,6 +162,11 @@ class Frame(Oracle, Generic[F]):
     def best_loss(self) -> float:
         """Return the total loss of the best function in hindsight; nan where that cannot be computed."""
         return self.forecasters.best_loss()
+
+    @final
+    def distances(self, context: Context, truth: FloatArray, used: BoolArray) -> FloatArray | None:
+        """Return how far functions of the class are from `truth` in a context: see `Forecasters.distances`."""
+        return self.forecasters.distances(self.forecasters.prepare(context), truth, used)
 
     @final
     def regret_bound(self, episodes: int, horizon: int) -> float:
@@ -169,6 +184,7 @@ class Frame(Oracle, Generic[F]):
         return {
             "settings": np.array(self._settings()),
             "episodes": np.array(float(account.episodes)),
+            "examples": np.array(float(account.examples)),
             "loss": np.array(account.loss),
             "losses": account.losses.copy(),
             **self.forecasters.features.state(),
@@ -178,12 +194,12 @@ class Frame(Oracle, Generic[F]):
     @final
     def load_state(self, state: State) -> None:
         """Load a state saved by an oracle with the same settings; learning continues bit for bit."""
-        state = read_state(state)
+        state = read_state(state, self.state())
         check_settings(state, self._settings())
         before = self.forecasters.account
-        episodes, loss = numbers("episodes", state, ()), numbers("loss", state, ())
+        episodes, examples, loss = (numbers(name, state, ()) for name in ("episodes", "examples", "loss"))
         losses = numbers("losses", state, before.losses.shape)
-        self.forecasters.account = Account(losses, int(episodes), float(loss))
+        self.forecasters.account = Account(losses, int(episodes), int(examples), float(loss))
         try:
             self.forecasters.load_state(state)
         except BaseException:
@@ -205,6 +221,7 @@ class Frame(Oracle, Generic[F]):
         account = self.forecasters.account
         account.loss += self._loss.charge(account.losses, self._guard_rate, answer.forecasts, episode)
         account.episodes += 1
+        account.examples += len(episode.outcomes)
 
     def _answer(self, context: Context) -> _Answer:
         """Return all about a context; the last answer is remembered until the next update."""
@@ -223,12 +240,12 @@ class Frame(Oracle, Generic[F]):
 def learn_rewards(
     self: Frame[Any], context: Context, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike
 ) -> None:
-    """Learn from one whole episode, H entries each: the `update` of a reward oracle."""
+    """Learn from one episode, at most H entries each: the `update` of a reward oracle."""
     self._observe(context, states, actions, rewards)
 
 
 def learn_transitions(
     self: Frame[Any], context: Context, states: ArrayLike, actions: ArrayLike, next_states: ArrayLike
 ) -> None:
-    """Learn from one whole episode, H entries each: the `update` of a dynamics oracle."""
+    """Learn from one episode, at most H entries each: the `update` of a dynamics oracle."""
     self._observe(context, states, actions, next_states)

@@ -33,10 +33,11 @@ class Fixed(ContextualMDP):
         return self._mdp
 
 
-class Scripted:
+class Scripted(np.random.Generator):
     """A generator that always says the same."""
 
     def __init__(self, uniform):
+        super().__init__(np.random.PCG64(0))
         self.uniform = uniform
 
     def random(self, count):
@@ -84,9 +85,14 @@ def test_a_world_without_an_mdp_cannot_be_made():
         (Space(states=3, actions=2, horizon=3), "3 states, 2 actions and horizon 3, as `space` says, got 2, 2 and 3"),
         (Space(states=2, actions=5, horizon=3), "2 states, 5 actions"),
         (Space(states=2, actions=2, horizon=4), "horizon 4"),
+        (Space(states=2, actions=2, horizon=3, start=1), r"`start` 0\.0 at index \(0,\), as `space` says, got 1\.0"),
+        (
+            Space(states=2, actions=2, horizon=3, admissible=[[True, True], [True, False]]),
+            r"`admissible` False at index \(1, 1\), as `space` says, got True",
+        ),
     ],
 )
-def test_sizes_other_than_the_space_says_are_refused_by_name(space, rule):
+def test_anything_other_than_the_space_says_is_refused_by_name(space, rule):
     world = Coins()
     world.space = space
     with pytest.raises(ValueError, match=f"`mdp` must return an MDP with .*{rule}"):

@@ -58,7 +58,7 @@ from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, positive_integer, positive_number, probability, seed_number
+from omg_cmdp.validation import FloatArray, one_of, positive_integer, positive_number, probability, seed_number
 
 glm_kernels = Lazy("omg_cmdp.agents.kernels.glm")
 kernels = Lazy("omg_cmdp.oracles.kernels.linear")
@@ -105,8 +105,7 @@ class GLMAgent(Learner):
         **ranges: Unpack[Ranges],
     ) -> None:
         super().__init__(space, **ranges)
-        if link not in ("logit", "linear"):
-            raise ValueError(f"`link` must be 'logit' or 'linear', got {link!r}")
+        one_of("link", link, ("logit", "linear"))
         self.link = link
         self.dimension = positive_integer("dimension", dimension)
         self._features = Features(features, (self.dimension,), feature_norm)

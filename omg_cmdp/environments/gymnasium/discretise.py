@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.validation import FloatArray, instance_of, positive_integer, seed_number
 
 try:
     import gymnasium
@@ -43,6 +43,7 @@ class Discretised(gymnasium.ObservationWrapper[np.int64, Any, Any]):
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], transformer: Any, *, states: int | None = None) -> None:
+        instance_of("env", env, gymnasium.Env)
         super().__init__(env)
         self._transformer = transformer
         self._predicts = hasattr(transformer, "predict")
@@ -55,10 +56,14 @@ class Discretised(gymnasium.ObservationWrapper[np.int64, Any, Any]):
 
     def observation(self, observation: Any) -> np.int64:
         """Return the number of the cell that `observation` lies in."""
-        row = np.asarray(flatten(self.env.observation_space, observation), dtype=np.float64)[None]
+        try:
+            row = np.asarray(flatten(self.env.observation_space, observation), dtype=np.float64)[None]
+        except Exception as error:
+            rule = f"be one of {self.env.observation_space}"
+            raise ValueError(f"`observation` must {rule}, got {observation!r:.60}") from error
         try:
             cell = self._transformer.predict(row) if self._predicts else self._transformer.transform(row)
-        except (AttributeError, ValueError) as error:
+        except (AttributeError, IndexError, ValueError) as error:
             rule = "be fitted to observations like those of `env`, flattened, in float64"
             raise ValueError(f"`transformer` must {rule}, got {error}: see `random_observations`") from error
         codes = np.asarray(cell).reshape(-1)
@@ -75,6 +80,8 @@ def random_observations(
 
     `reset` gets the `context`, unless it is None.
     """
+    instance_of("env", env, gymnasium.Env)
+    seed = seed_number(seed)
     options = None if context is None else {"context": context}
     env.action_space.seed(seed)
     seen, over = [], True

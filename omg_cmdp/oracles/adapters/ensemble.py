@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import abc
 import copy
+import itertools
 import math
 import re
 from collections.abc import Callable
@@ -132,7 +133,8 @@ class Ensemble(Forecasters):
         description = re.sub(r" at 0x[0-9A-Fa-f]+", "", self.learner.describe(self._template))  # addresses change
         self.settings = f"members {self.members}", f"model {description}"
         self.copies = self.fresh()
-        self._log = np.zeros((0, 1))  # (n, 1 + d): outcomes and inputs; rows beyond the examples seen are spare
+        # (n, 2 + d): 1 where an episode begins, outcomes, inputs; rows beyond the examples seen are spare.
+        self._log = np.zeros((0, 2))
 
     def fresh(self) -> list[Any]:
         """Return copies that have learned nothing."""
@@ -140,7 +142,7 @@ class Ensemble(Forecasters):
 
     def seen(self) -> int:
         """Return the number of examples that have come."""
-        return self.account.episodes * self.horizon
+        return self.account.examples
 
     def taught(self) -> int:
         """Return how many of them the copies have learned."""
@@ -216,11 +218,11 @@ class Ensemble(Forecasters):
 
     def written(self, inputs: FloatArray, outcomes: NDArray[Any]) -> FloatArray:
         """Return the examples of an episode as rows of the log."""
-        return np.column_stack([outcomes, inputs])
+        return np.column_stack([np.eye(1, len(inputs))[0], outcomes, inputs])
 
     def read(self, rows: FloatArray) -> tuple[FloatArray, NDArray[Any]]:
         """Return the inputs and outcomes of rows of the log."""
-        return rows[:, 1:], rows[:, 0].astype(self.tables.outcome_type)
+        return rows[:, 2:], rows[:, 1].astype(self.tables.outcome_type)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what was learned, and from what the copies can be made again."""
@@ -250,14 +252,14 @@ class Ensemble(Forecasters):
 
     def revive(self, memory: State) -> None:
         """Make the copies again, to the bit; or raise and change nothing."""
-        log = numbers("log", memory, (self.seen(), 1 + int(self.dimension)))
+        log = numbers("log", memory, (self.seen(), 2 + int(self.dimension)))
         self.copies, self._log = self.relearned(log), log
 
     def relearned(self, log: FloatArray) -> list[Any]:
         """Return copies that have learned the log, episode by episode."""
-        copies = self.fresh()
-        for first in range(0, len(log), self.horizon):
-            self.teach(copies, first, *self.read(log[first : first + self.horizon]))
+        copies, begins = self.fresh(), np.flatnonzero(log[:, 0]).tolist()
+        for first, end in itertools.pairwise([*begins, len(log)]):
+            self.teach(copies, first, *self.read(log[first:end]))
         return copies
 
 

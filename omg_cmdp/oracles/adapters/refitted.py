@@ -1,14 +1,13 @@
 """Models that cannot learn online, such as gradient boosting, as oracles: fitted again to all examples, now and then.
 
-A fit costs at least as much as there are examples. With fits after t₁ < t₂ < ... episodes, t_{i+1} >= (1 + g)·tᵢ, all
-of them together see at most 1 + 1/g times the examples of the last one, however long the run. Between two fits the
-prediction stays what it was; examples wait in the log.
+A fit costs at least as much as there are examples. With fits to n₁ < n₂ < ... examples, n_{i+1} >= (1 + g)·nᵢ, all of
+them together see at most 1 + 1/g times the examples of the last one, however long the run and its episodes. Between two
+fits the prediction stays what it was; examples wait in the log.
 """
 
 from __future__ import annotations
 
 import contextlib
-import math
 from typing import Any, Unpack, final
 
 import numpy as np
@@ -102,14 +101,19 @@ class _Refitted(Ensemble):
 
     def take_in(self, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
         self.remember(self.written(inputs, outcomes))  # beyond `seen`: nothing has changed if the fit fails
-        if is_due(self.account.episodes + 1, self.every):
-            count = self.seen() + len(outcomes)
+        count = self.seen() + len(outcomes)
+        if self._is_due(count):
             self.copies, self.fitted = self._fit(self._log[:count]), np.array(float(count))
 
     def relearned(self, log: FloatArray) -> list[Any]:
         if not 0 <= self.fitted <= len(log):
             raise ValueError(f"`state` must hold 'fitted' in 0..{len(log)}, got {self.fitted}")
         return self._fit(log[: self.taught()])
+
+    def _is_due(self, examples: int) -> bool:
+        if isinstance(self.every, int):
+            return (self.account.episodes + 1) % self.every == 0
+        return examples >= (1.0 + self.every) * self.taught()
 
     def _fit(self, log: FloatArray) -> list[Any]:
         copies = self.fresh()
@@ -118,26 +122,12 @@ class _Refitted(Ensemble):
         return copies
 
 
-def is_due(episode: int, every: float) -> bool:
-    """Return whether there is a fit after `episode`, counted from 1.
-
-    >>> [t for t in range(1, 40) if is_due(t, 0.5)], [t for t in range(1, 40) if is_due(t, 10)]
-    ([1, 2, 3, 5, 8, 12, 18, 27], [10, 20, 30])
-    """
-    if isinstance(every, int):
-        return episode % every == 0
-    due = 1
-    while due < episode:
-        due = max(due + 1, math.ceil((1.0 + every) * due))
-    return due == episode
-
-
 @final
 class RefittedRewards(Frame[_Refitted], RewardOracle):
     """Rewards by anything with `fit` and `predict`: boosting, a forest, a pipeline. See `Ensemble` and `Options`.
 
     The copies are fitted after every so many episodes if `every` is an integer; if it is a fraction, whenever there are
-    so many more than at the last fit. Before the first fit, and without data, all rewards are ½.
+    so many more examples than at the last fit. Before the first fit, and without data, all rewards are ½.
     """
 
     update = learn_rewards
@@ -160,9 +150,9 @@ class RefittedDynamics(Frame[_Refitted], DynamicsOracle):
 
 
 def _schedule(every: Any) -> float:
-    """Return a number of episodes, an int, or a fraction of them, a float."""
+    """Return a number of episodes, an int, or a fraction of examples, a float."""
     with contextlib.suppress(ValueError):
         return positive_integer("every", every)
     with contextlib.suppress(ValueError):
         return probability("every", every)
-    raise ValueError(f"`every` must be a number of episodes, or a fraction of them in (0, 1), got {every!r}")
+    raise ValueError(f"`every` must be a number of episodes, or a fraction of examples in (0, 1), got {every!r}")

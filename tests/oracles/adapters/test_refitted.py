@@ -2,6 +2,7 @@
 
 import copy
 import importlib
+import itertools
 
 import numpy as np
 import pytest
@@ -9,8 +10,17 @@ import threadpoolctl
 
 from omg_cmdp.checks import check_oracle
 from omg_cmdp.oracles.adapters import RefittedDynamics, RefittedRewards
-from omg_cmdp.oracles.adapters.refitted import is_due
-from tests.oracles.adapters.catalogue import ACTIONS, DIMENSION, HORIZON, STATES, assert_same_state, episode, train
+from tests.oracles.adapters.catalogue import (
+    ACTIONS,
+    DIMENSION,
+    HORIZON,
+    KINDS,
+    STATES,
+    assert_same_state,
+    episode,
+    refitted_oracle,
+    train,
+)
 
 pytest.importorskip("sklearn")
 from sklearn.base import BaseEstimator
@@ -37,12 +47,23 @@ class Spy(BaseEstimator):
         return np.full(len(inputs), self.mean)
 
 
+def part(steps, length):
+    """Return the first steps of an episode."""
+    return steps[0], *(array[:length] for array in steps[1:])
+
+
 @pytest.mark.parametrize("every", [0.05, 0.1, 0.5, 0.9])
-def test_all_fits_cost_at_most_a_multiple_of_the_last(every):
-    due = np.array([t for t in range(1, 400) if is_due(t, every)])
-    assert due[0] == 1
-    assert (np.cumsum(due) <= (1.0 + 1.0 / every) * due).all()
-    assert (np.diff(due) <= every * due[:-1] + 1.0).all()  # and what is known is never much older
+@pytest.mark.parametrize("lengths", [[HORIZON], [1], [1, 3, HORIZON, 2], [HORIZON] * 20 + [1] * 80])
+def test_all_fits_cost_at_most_a_multiple_of_the_last(every, lengths, rng):
+    """In examples, whatever the lengths of episodes: long ones first, counted in episodes, would break it."""
+    Spy.fits, examples = [], 0
+    oracle = RefittedRewards(Spy(), every=every, members=1, **SIZES)
+    for t in range(100):
+        examples += len((steps := part(episode(rng, "Rewards"), lengths[t % len(lengths)]))[1])
+        oracle.update(*steps[:3], 0.9 * steps[3])
+        assert examples < (1.0 + every) * Spy.fits[-1]  # what is known is never much older
+    assert Spy.fits[0] == lengths[0]
+    assert (np.cumsum(Spy.fits) <= (1.0 + 1.0 / every) * np.array(Spy.fits)).all()
 
 
 @pytest.mark.parametrize(("every", "fits"), [(3, [12, 24, 36]), (0.5, [4, 8, 12, 20, 32])])
@@ -92,6 +113,29 @@ def test_a_state_from_between_two_fits_continues_to_the_bit(episodes, rng):
         oracle.update(*arrays)
         other.update(*arrays)
     assert_same_state(oracle.state(), other.state())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("every", [1, 3, 0.3])
+def test_episodes_of_any_length_are_learned_as_far_as_they_were_seen(kind, every, rng):
+    """The whole log, however it was cut: a single copy knows just the examples, and a saved one continues."""
+    options = {"every": every, "members": 1}
+    oracle, whole = refitted_oracle(kind, **options, **SIZES), refitted_oracle(kind, **options, **SIZES)
+    context, *arrays = episode(rng, kind)
+    arrays = [np.tile(array, 3) for array in arrays]  # 12 examples: 3 episodes of 4, or 6 of 1, 2, 3, 4, 1, 1
+    for first in range(0, 12, HORIZON):
+        whole.update(context, *(array[first : first + HORIZON] for array in arrays))
+    for first, end in itertools.pairwise([0, 1, 3, 6, 10, 11, 12]):
+        oracle.update(context, *(array[first:end] for array in arrays))
+        other = refitted_oracle(kind, **options, **SIZES)
+        other.load_state(oracle.state())
+        np.testing.assert_array_equal(other.predict(context), oracle.predict(context))
+        assert_same_state(other.state(), oracle.state())
+    assert oracle.state()["log"][:, 0].tolist() == [1, 1, 0, 1, 0, 0, 1, 0, 0, 0, 1, 1]
+    np.testing.assert_array_equal(oracle.state()["log"][:, 1:], whole.state()["log"][:, 1:])
+    np.testing.assert_array_equal(oracle.state()["visits"], whole.state()["visits"])
+    if isinstance(every, int):  # both were fitted after their last episode
+        np.testing.assert_array_equal(oracle.predict(context), whole.predict(context))
 
 
 @pytest.mark.parametrize("fitted", [-1.0, 1e300, np.nan])
