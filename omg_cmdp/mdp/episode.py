@@ -206,7 +206,8 @@ def _rewards(values: Any) -> FloatArray:
     rewards = float_table("rewards", [0.0 if value is None else value for value in values] if unknown else values)
     if not all(map(math.isfinite, rewards.reshape(-1).tolist())):
         raise ValueError(f"`rewards` must be finite, or None if they are not known yet, got {rewards}")
-    rewards[unknown] = np.nan
+    if unknown:
+        rewards[unknown] = np.nan
     return rewards
 
 

@@ -133,7 +133,7 @@ def test_arguments_of_the_wrong_kind_are_refused(rng):
     ):
         with pytest.raises(ValueError, match=f"`{name}` must be a "):
             evaluate(**{"log": log, "policy": target.get} | wrong)
-    with pytest.raises(ValueError, match="`policy` must be a function of the context, got None"):
+    with pytest.raises(ValueError, match="`policy` must be a function, got NoneType"):
         evaluate(log, None)
     with pytest.raises(ValueError, match="`seed` must be an integer"):
         evaluate(log, target.get, seed=-1)
