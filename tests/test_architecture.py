@@ -19,7 +19,7 @@ LAYERS = {
     "mdp": set(),
     "planning": {"mdp"},
     "oracles": set(),
-    "theory": {"mdp", "planning", "oracles.losses"},
+    "theory": {"mdp", "planning"},
     "agents": {"mdp", "planning", "oracles", "theory"},
     "environments": {"mdp"},
     "adversaries": {"mdp", "environments.base"},

@@ -155,7 +155,7 @@ def test_contexts_that_cannot_be_written_leave_the_old_file(saved):
     run = omg.Run(world, adversaries.Sequence(contexts), agent)
     run.advance(1)
     before = saved.read_bytes()
-    with pytest.raises(ValueError, match="`context` must be a vector, a number, a text or a tuple"):
+    with pytest.raises(ValueError, match="`context` must be a vector, a number, a text, or a tuple"):
         run.save(saved)
     assert saved.read_bytes() == before
     assert [path.name for path in saved.parent.iterdir()] == ["run"]
