@@ -105,6 +105,10 @@ def test_a_column_with_hardly_any_variety_is_scaled_by_its_range():
         ((TABLE, {"numbers": ["age"], "categories": ["age"]}), "`columns` must be distinct"),
         ((TABLE, {"crosses": [("age", "name")]}), "`crosses` must be pairs of the columns .*, got"),
         ((TABLE, {"crosses": ["age"]}), "`crosses` must be pairs of the columns .*, got"),
+        ((TABLE, {"crosses": [3]}), "`crosses` must be a list, got int"),
+        ((TABLE, {"numbers": 3}), "`numbers` must be a list, got int"),
+        ((TABLE, {"numbers": [["age"]]}), "`numbers` must list columns among"),
+        (({"age": 3},), "`table` must be a list, got int"),
         ((TABLE, {"outside": 0.5}), "`outside` must lie in \\[0, 1/2\\), got 0.5"),
         ((TABLE, {"outside": "few"}), "`outside` must lie in \\[0, 1/2\\), got 'few'"),
         ((TABLE, {"most": 0}), "`most` must be an integer of at least 1, got 0"),
@@ -115,6 +119,12 @@ def test_what_cannot_be_fitted_is_refused_by_name(arguments, message):
     table, options = (*arguments, {})[:2]
     with pytest.raises(ValueError, match=message):
         FeatureMap.fit(table, **options)
+
+
+@pytest.mark.parametrize("columns", [["age"], [None], [FEATURES]])
+def test_columns_are_rules(columns):
+    with pytest.raises(ValueError, match="`columns` must be a Number or a Category, got"):
+        FeatureMap(columns=columns)
 
 
 @pytest.mark.parametrize("context", [{}, {"name": "x"}, "a", 3, None, [1.0, 2.0], np.zeros(2)])
