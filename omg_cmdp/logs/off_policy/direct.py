@@ -25,10 +25,12 @@ from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.off_policy.estimate import Estimate, Support, estimated
 from omg_cmdp.logs.off_policy.regression import Features, Places, Regression
 from omg_cmdp.logs.off_policy.steps import Model, Policy, Steps
+from omg_cmdp.validation import instance_of
 
 
 def fitted_q(log: Log, policy: Policy, *, features: Features | None = None, stationary: bool = True) -> Estimate:
     """Return the estimate of the value of `policy` by fitted Q evaluation."""
+    instance_of("stationary", stationary, bool)
     return fitted(Steps.of(log, policy), features, stationary=stationary)
 
 

@@ -59,6 +59,14 @@ METHODS = {
     "draws": lambda i: {**of_context(i), "count": 3, "generator": np.random.default_rng(0)},
     "regret_bound": lambda i: {"episodes": 10, "horizon": H},
     "update": learning,
+    "update_rewards": learning,
+    **{
+        f"agents.{name}.update_rewards": None  # refused, whatever comes
+        for name, kind in vars(omg.agents).items()
+        if not getattr(kind, "waits_for_rewards", True)
+    },
+    "oracles.LinearRewards.update_total": None,  # of an oracle with shared features, which the example has not
+    "distances": None,  # only an audit calls it, with what was checked
     "load_state": lambda i: {"state": i.state()},
     "save": of_path,
     "restore": lambda i: {"path": examples.a_file(i)},
@@ -76,6 +84,7 @@ METHODS = {
         "transitions": examples.KERNELS["a"][0],
         "rewards": examples.REWARDS["a"][0],
     },
+    "mdp.Space.difference": lambda i: {"other": SPACE},
     "mdp.Space.checked_policy": lambda i: {"policy": examples.UNIFORM},
     "mdp.TabularMDP.of_space": lambda i: {"space": SPACE, **METHODS["mdp.Space.mdp"](i)},
     "planning.Problem.load": lambda i: {"path": examples.a_file(i)},
