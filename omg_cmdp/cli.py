@@ -99,6 +99,8 @@ def run(
     with _refusing():
         plan = load_plan(source, _overrides(episodes, seeds, changes or ()), vary=vary or ())
         chosen = _engine(engine, workers, address)
+        if engine == "ray" and not dry_run and importlib.util.find_spec("ray") is None:
+            raise StudyError("--engine ray: needs the package ray; pip install 'omg-cmdp[ray]'")
         if dry_run:
             count = chosen.workers if isinstance(chosen, engines.Local) else 1
             seconds = estimate(plan) / count
@@ -234,8 +236,6 @@ def _overrides(episodes: str | None, seeds: str | None, changes: Sequence[str]) 
 
 def _engine(name: str, workers: int | None, address: str | None) -> engines.Engine:
     if name == "ray":
-        if importlib.util.find_spec("ray") is None:
-            raise StudyError("--engine ray: needs the package ray; pip install 'omg-cmdp[ray]'")
         return engines.Ray(address)
     if name != "local" or address is not None:
         wrong = f"--engine {name}" if name != "local" else f"--address {address}"

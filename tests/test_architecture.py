@@ -19,7 +19,7 @@ LAYERS = {
     "mdp": set(),
     "planning": {"mdp"},
     "oracles": set(),
-    "theory": {"mdp", "planning"},
+    "theory": {"mdp", "planning", "oracles.losses"},
     "agents": {"mdp", "planning", "oracles", "theory"},
     "environments": {"mdp"},
     "adversaries": {"mdp", "environments.base"},

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp import validation
 from omg_cmdp.jit import Lazy
-from omg_cmdp.validation import BoolArray, FloatArray
+from omg_cmdp.validation import BoolArray, FloatArray, instance_of
 
 if TYPE_CHECKING:
     from omg_cmdp.mdp.tabular import TabularMDP
@@ -72,7 +72,7 @@ class Space:
         """
         if other is self:
             return None
-        validation.instance_of("other", other, Space)
+        instance_of("other", other, Space)
         ours, theirs = ((each.states, each.actions, each.horizon) for each in (self, other))
         if ours != theirs:
             return "{} states, {} actions and horizon {}".format(*ours), "{}, {} and {}".format(*theirs)

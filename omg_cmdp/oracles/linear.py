@@ -244,6 +244,6 @@ def pair_features(states: int, actions: int) -> Callable[[Context], FloatArray]:
     >>> oracle.predict("any").round(2).tolist()
     [[0.2], [0.9]]
     """
-    shape = positive_integer("states", states), positive_integer("actions", actions)
-    table = np.eye(math.prod(shape)).reshape(*shape, -1)
+    pairs = positive_integer("states", states), positive_integer("actions", actions)
+    table = np.eye(math.prod(pairs)).reshape(*pairs, -1)
     return lambda context: table

@@ -194,30 +194,26 @@ def _refuse(name: str, values: IntArray, count: int) -> None:
 def _vectors(horizon: int, **named: ArrayLike) -> list[NDArray[Any]]:
     """Return checked copies, real numbers for rewards and else integers: nothing refers to the caller's arrays."""
     found = []
-    try:
-        length = len(named["states"])  # type: ignore[arg-type]
-    except TypeError:
-        length = 0
-    if not 1 <= length <= horizon:
-        got = f"{named['states']!r:.60}"
-        raise ValueError(f"`states` must have one entry per step of the episode, 1 to {horizon}, got {got}")
     for name, values in named.items():
         dtype = _REALS if name == "rewards" else _INTEGERS
-        fits = type(values) is np.ndarray and values.dtype == dtype and values.shape == (length,)
-        found.append(values.copy() if fits else _vector(name, values, length, dtype))  # type: ignore[union-attr]
+        fits = type(values) is np.ndarray and values.dtype == dtype and values.ndim == 1
+        found.append(values.copy() if fits else _vector(name, values, dtype))  # type: ignore[union-attr]
+    if len({len(values) for values in found}) > 1 or not 1 <= len(found[0]) <= horizon:
+        names, got = " and ".join(f"`{name}`" for name in named), [len(values) for values in found]
+        raise ValueError(f"{names} must have one entry each per step of the episode, 1 to {horizon}, got {got}")
     return found
 
 
-def _vector(name: str, values: ArrayLike, length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _vector(name: str, values: ArrayLike, dtype: np.dtype[Any]) -> NDArray[Any]:
     try:
         array = np.array(values)
     except Exception:  # whatever a foreign object raises
         raise ValueError(f"`{name}` must be a vector, got {values!r:.60}") from None
-    if array.shape != (length,):
-        raise ValueError(f"`{name}` must have shape ({length},), one entry per step of the episode, got {array.shape}")
+    if array.ndim != 1:
+        raise ValueError(f"`{name}` must be a vector, one entry per step of the episode, got shape {array.shape}")
     if array.dtype == dtype:
         return array
     kinds, rule = ("iu", "integers") if dtype == _INTEGERS else ("biuf", "real numbers")
-    if array.dtype.kind not in kinds:
+    if array.dtype.kind not in kinds and array.size:
         raise ValueError(f"`{name}` must be {rule}, got dtype {array.dtype}")
     return array.astype(dtype)

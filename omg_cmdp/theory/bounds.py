@@ -99,7 +99,7 @@ def known_dynamics(*, tuples: int, horizon: int, episodes: int, reward_error: fl
     >>> known_dynamics(tuples=5, horizon=1, episodes=100, reward_error=4.0)
     40.0
     """
-    episodes, error = positive_integer("episodes", episodes), at_least_zero("reward_error", reward_error)
+    episodes, error = positive_integer("episodes", episodes, most=math.inf), at_least_zero("reward_error", reward_error)
     return math.sqrt(_choices(tuples, horizon) * episodes * error)
 
 
@@ -163,5 +163,5 @@ def with_floor(*, tuples: int, episodes: int, floor: float, estimation: float) -
     60.0
     """
     floor, estimation = positive_number("floor", floor), at_least_zero("estimation", estimation)
-    tuples, episodes = positive_integer("tuples", tuples), positive_integer("episodes", episodes)
+    tuples, episodes = positive_integer("tuples", tuples), positive_integer("episodes", episodes, most=math.inf)
     return math.sqrt(tuples * episodes) * (2.0 * floor + estimation / floor)

@@ -41,8 +41,9 @@ class Assumptions:
     """A bound on n, if there is a better one than that of `states`, `actions` and `horizon`."""
 
     def __post_init__(self) -> None:
-        for name in ("states", "actions", "horizon", "episodes"):
+        for name in ("states", "actions", "horizon"):
             positive_integer(name, getattr(self, name))
+        positive_integer("episodes", self.episodes, most=math.inf)
         if self.tuples is not None:
             positive_integer("tuples", self.tuples)
         probability("delta", self.delta)

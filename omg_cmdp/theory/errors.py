@@ -49,7 +49,7 @@ def value_error(*, horizon: int, episodes: int, reward_error: float, dynamics_er
     >>> value_error(horizon=4, episodes=25, reward_error=1.0, dynamics_error=1.0)
     50.0
     """
-    steps = positive_integer("episodes", episodes) * positive_integer("horizon", horizon)
+    steps = positive_integer("episodes", episodes, most=math.inf) * positive_integer("horizon", horizon)
     squares, divergences = at_least_zero("reward_error", reward_error), at_least_zero("dynamics_error", dynamics_error)
     return math.sqrt(steps * squares) + horizon * math.sqrt(steps * divergences)
 

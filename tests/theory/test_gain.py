@@ -91,7 +91,7 @@ def test_theorem_c_for_any_policy_and_values(rng):
             kernel, rewards = by_step(model)
             backup = np.where(model.admissible, rewards[h] + kernel[h] @ after, -np.inf)
             after = values[h] = backup.max(axis=1) + spare * rng.random(model.states)
-        q, z, v = occupancy_measure(model, policy), slacks(model, values)[0], flow(draws)
+        q, z, v = occupancy_measure(model, policy), slacks(model, values), flow(draws)
         held = q > 0.0
         right = float((q[held] * z[held] + 0.25 * v[held] / z[held]).sum())
         assert promised(model, draws) - policy_value(model, policy) <= right + ROUNDING

@@ -352,7 +352,7 @@ REASONS = {
     "oracles.adapters.TorchRewards": "the same",
     "planning.Solution": "a record that `plan` makes, and that checks nothing",
     "logs.Estimate": "a record that estimators make, and that checks nothing; its methods are called",
-    "theory.Statement": "a record that checks nothing",
+    "theory.Statement": "a record of the catalogue, and that checks nothing",
     "theory.Row": "a record that an audit makes, and that checks nothing",
     "theory.Summary": "a record that `combine` makes, and that checks nothing",
     "checks.Challenge": "a record that `challenge` makes, and that checks nothing",

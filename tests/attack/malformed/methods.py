@@ -67,13 +67,18 @@ METHODS = {
     "regret_bound": lambda i: {"episodes": 10, "horizon": H},
     "update": learning,
     "update_rewards": learning,
-    **dict.fromkeys([f"agents.{name}.update_rewards" for name in ("GLMORL", "GLMRLSVI", "UCBVI")]),  # not for these
+    **{
+        f"agents.{name}.update_rewards": None  # refused, whatever comes
+        for name, kind in vars(omg.agents).items()
+        if not getattr(kind, "waits_for_rewards", True)
+    },
+    "distances": None,  # only an audit calls it, with what was checked
     "load_state": lambda i: {"state": i.state()},
     "save": of_path,
     "restore": lambda i: {"path": examples.a_file(i)},
     "sample": playing,
     # Hooks: a user writes them, and only we call them, with what was checked.
-    **dict.fromkeys(("draw_reward", "context", "harm", "distances")),
+    **dict.fromkeys(("draw_reward", "context", "harm")),
     **dict.fromkeys(
         [f"agents.{name}.decide" for name in ("Anytime", "GainWeighted", "Schedule", "Theory", "UncertaintyWeighted")],
     ),
@@ -85,8 +90,8 @@ METHODS = {
         "transitions": examples.KERNELS["a"][0],
         "rewards": examples.REWARDS["a"][0],
     },
-    "mdp.Space.checked_policy": lambda i: {"policy": examples.UNIFORM},
     "mdp.Space.difference": lambda i: {"other": SPACE},
+    "mdp.Space.checked_policy": lambda i: {"policy": examples.UNIFORM},
     "mdp.TabularMDP.of_space": lambda i: {"space": SPACE, **METHODS["mdp.Space.mdp"](i)},
     "oracles.FeatureMap.fit": lambda i: {
         **{"table": examples.RECORDS, "numbers": ["age"], "categories": ["ward"], "crosses": [("age", "ward")]},

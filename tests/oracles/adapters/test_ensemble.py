@@ -73,7 +73,7 @@ def ensemble(tables, said, visits, rng, **options):
     """Return forecasters whose copies say `said` (M, ...), and what they say, as if pairs had been visited so often."""
     states, actions = visits.shape
     found = Ensemble(None, Said, tables, states=states, actions=actions, horizon=2, members=len(said), **options)
-    found.account.examples, found.visits = 2, visits
+    found.account.episodes, found.account.examples, found.visits = 1, 2, visits
     found.copies = [[table[found.admissible]] for table in said]
     return found, found.prepare(rng.random(1))
 
