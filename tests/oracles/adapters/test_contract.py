@@ -121,7 +121,7 @@ def test_errors_leave_the_state_unchanged(package, kind, rng):
             with pytest.raises(ValueError, match="`context`"):
                 ask(bad)
     for arguments, name in (
-        ((states[:-1], actions, outcomes), "one entry per step"),
+        ((states[:-1], actions, outcomes), "states"),
         ((states, actions + ACTIONS, outcomes), "actions"),
         ((states, actions, outcomes - 2), "rewards" if kind == "Rewards" else "next_states"),
         ((np.full(HORIZON, 2), np.full(HORIZON, 1), outcomes), "`actions` must be admissible, got 1 in state 2"),
