@@ -39,7 +39,7 @@ from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards
 from omg_cmdp.oracles.losses import Episode
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.persistence import State
-from omg_cmdp.validation import FloatArray, instance_of, positive_integer, positive_number, real_number
+from omg_cmdp.validation import FloatArray, instance_of, listed, positive_integer, positive_number, real_number
 
 kernels = Lazy("omg_cmdp.oracles.kernels.linear")
 
@@ -221,7 +221,8 @@ class LinearRewards(Frame[_Linear], RewardOracle):
         if not self.forecasters.shared:
             raise ValueError("`total` must be given to an oracle with shared features, got one with weights per pair")
         answer = self._answer(context)
-        steps = self._loss.read(answer.prediction.shape, self.horizon, states, actions, np.zeros(np.shape(states)))
+        unknown = np.zeros(len(listed("states", states)))
+        steps = self._loss.read(answer.prediction.shape, self.horizon, states, actions, unknown)
         count = len(steps.pairs)
         if not 0.0 <= (earned := real_number(total)) <= count:
             raise ValueError(f"`total` must lie in [0, {count}], the number of steps, got {total!r:.60}")
