@@ -10,7 +10,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, final
 
 import numpy as np
@@ -96,6 +96,10 @@ class Forecasters(abc.ABC):
         """Load what was learned, or raise and change nothing."""
         for name, array in {name: numbers(name, state, self.shape_of(name)) for name in self.learned}.items():
             setattr(self, name, array)
+
+    def reads(self, name: str) -> bool:
+        """Return whether an array of this name may be in a saved state, though it is not in that of this oracle now."""
+        return False
 
     def shape_of(self, name: str) -> tuple[int | None, ...]:
         """Return the shape that an array must have to be loaded; None: any length."""
@@ -194,7 +198,9 @@ class Frame(Oracle, Generic[F]):
     @final
     def load_state(self, state: State) -> None:
         """Load a state saved by an oracle with the same settings; learning continues bit for bit."""
-        state = read_state(state, self.state())
+        instance_of("state", state, Mapping)
+        known = self.state()
+        state = read_state(state, [name for name in state if name in known or self.forecasters.reads(name)])
         check_settings(state, self._settings())
         before = self.forecasters.account
         episodes, examples, loss = (numbers(name, state, ()) for name in ("episodes", "examples", "loss"))
