@@ -25,7 +25,7 @@ from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.off_policy.estimate import Estimate, Support, estimated
 from omg_cmdp.logs.off_policy.regression import Features, Places, Regression
 from omg_cmdp.logs.off_policy.steps import Model, Policy, Steps
-from omg_cmdp.validation import instance_of
+from omg_cmdp.validation import function, instance_of
 
 
 def fitted_q(log: Log, policy: Policy, *, features: Features | None = None, stationary: bool = True) -> Estimate:
@@ -39,6 +39,7 @@ def model_value(log: Log, policy: Policy, model: Model) -> Estimate:
 
     The log does not support it, so that its interval is everything; `marginal_doubly_robust` corrects it by the log.
     """
+    function("model", model)
     return modelled(Steps.of(log, policy, model))
 
 

@@ -27,6 +27,7 @@ from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.off_policy.estimate import Estimate, estimated
 from omg_cmdp.logs.off_policy.regression import Features, Places, Regression
 from omg_cmdp.logs.off_policy.steps import Model, Policy, Steps, UnfitLogError
+from omg_cmdp.validation import function
 
 
 def marginal_sampling(log: Log, policy: Policy, *, features: Features | None = None) -> Estimate:
@@ -36,6 +37,7 @@ def marginal_sampling(log: Log, policy: Policy, *, features: Features | None = N
 
 def marginal_doubly_robust(log: Log, policy: Policy, model: Model, *, features: Features | None = None) -> Estimate:
     """Return the marginalised doubly robust estimate of the value of `policy`, with `model` as the control variate."""
+    function("model", model)
     return marginal(Steps.of(log, policy, model), features)
 
 

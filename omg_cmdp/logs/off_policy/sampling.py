@@ -30,7 +30,7 @@ import numpy as np
 from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.off_policy.estimate import Estimate, estimated
 from omg_cmdp.logs.off_policy.steps import Model, Policy, Steps, UnfitLogError
-from omg_cmdp.validation import FloatArray, instance_of
+from omg_cmdp.validation import FloatArray, function, instance_of
 
 
 def importance_sampling(log: Log, policy: Policy, *, weighted: bool = False) -> Estimate:
@@ -48,6 +48,7 @@ def importance_sampling(log: Log, policy: Policy, *, weighted: bool = False) -> 
 
 def doubly_robust(log: Log, policy: Policy, model: Model, *, weighted: bool = False) -> Estimate:
     """Return the doubly robust estimate of the value of `policy`, with `model` as the control variate."""
+    function("model", model)
     return sampled(Steps.of(log, policy, model), weighted=weighted)
 
 
