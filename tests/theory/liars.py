@@ -187,7 +187,7 @@ def inflated_mixture(agent, context, decision):
     return decision._replace(mixture=Mixture(np.stack([decision.policy, 5.0 * decision.policy]), np.full(2, 0.5)))
 
 
-@lie("changed afterwards", red=("played", "policy error", "policy error, parts", "decomposition"))
+@lie("changed afterwards", red=("played", "policy error", "decomposition"), may=("policy error, parts",))
 def changed_afterwards(agent, context, decision):
     """Play is uniform; when the episode is over, the decision is overwritten with the plan."""
     policy = uniform(decision)
