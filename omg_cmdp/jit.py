@@ -216,7 +216,7 @@ def _source(module: str) -> tuple[str, list[str]]:
     """
     try:
         spec = importlib.util.find_spec(module)
-    except ModuleNotFoundError:
+    except ImportError:  # a name that is no module, or a room whose optional package is missing
         return "", []
     if spec is None or spec.origin is None:
         return "", []

@@ -184,3 +184,17 @@ def test_sums_have_the_same_bits_wherever_arrays_lie(functions, cells, seed):
         finite.mean_square(weights[0], columns, centres, means)
         found.add((mixed.tobytes(), means.tobytes()))
     assert len(found) == 1
+
+
+def test_compiled_code_is_made_from_few_sources():
+    """Were the root among them, any edit would recompile everything, and optional packages would be imported."""
+    rooms = Path(jit.__file__).parent
+    for file in rooms.rglob("*.py"):
+        if re.search(r"^from omg_cmdp\.jit import .*(compiled|leaf)", file.read_text(), re.MULTILINE):
+            pending, found = [".".join(("omg_cmdp", *file.relative_to(rooms).with_suffix("").parts))], set()
+            while pending:
+                name = pending.pop()
+                if name not in found:
+                    found.add(name)
+                    pending += jit._source(name)[1]
+            assert not found & {"omg_cmdp", "omg_cmdp.environments", "omg_cmdp.planning"}, file

@@ -198,7 +198,7 @@ def _vectors(horizon: int, **named: ArrayLike) -> list[NDArray[Any]]:
         dtype = _REALS if name == "rewards" else _INTEGERS
         fits = type(values) is np.ndarray and values.dtype == dtype and values.ndim == 1
         found.append(values.copy() if fits else _vector(name, values, dtype))  # type: ignore[union-attr]
-    if len({len(values) for values in found}) > 1 or not 1 <= len(found[0]) <= horizon:
+    if not len(found[0]) == len(found[1]) == len(found[2]) or not 1 <= len(found[0]) <= horizon:
         names, got = " and ".join(f"`{name}`" for name in named), [len(values) for values in found]
         raise ValueError(f"{names} must have one entry each per step of the episode, 1 to {horizon}, got {got}")
     return found

@@ -12,7 +12,7 @@ from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY
 from tests.oracles.catalogue import COMBINED, DIMENSION, RATED, STATES
 
 # horizon -> episodes: roughly, the longer the one, the fewer of the other.
-LENGTHS = {1: 300, 5: 120, 10: 80, 50: 30}
+LENGTHS = {1: 300, 2: 200, 5: 120, 10: 80, 50: 30}
 
 each_length = pytest.mark.parametrize("horizon", LENGTHS)
 each_outcome = pytest.mark.parametrize("outcomes", OUTCOMES)

@@ -148,21 +148,16 @@ class Steps:
 
 def _arrays(log: Log) -> tuple[IntArray, IntArray, FloatArray, FloatArray | None, BoolArray]:
     """Return states, actions, rewards, propensities and which steps were seen, episodes cut off filled up."""
-    count, horizon = len(log), log.space.horizon
-    states, actions = np.empty((count, horizon + 1), dtype=np.int64), np.zeros((count, horizon), dtype=np.int64)
-    rewards, propensities, seen = (
-        np.zeros((count, horizon)),
-        np.ones((count, horizon)),
-        np.zeros((count, horizon), bool),
+    seen: BoolArray = np.arange(log.space.horizon) < log.steps[:, None]
+    states, propensities = log.states, log.propensities
+    last = states[np.arange(len(log)), log.steps]
+    return (
+        np.where(states < 0, last[:, None], states),
+        np.where(seen, log.actions, 0),
+        np.where(seen, log.rewards, 0.0),
+        None if propensities is None else np.where(seen, propensities, 1.0),
+        seen,
     )
-    for row, episode in enumerate(log.episodes):
-        length = len(episode.actions)
-        states[row, : length + 1], states[row, length + 1 :] = episode.states, episode.states[-1]
-        actions[row, :length], rewards[row, :length], seen[row, :length] = episode.actions, episode.rewards, True
-        if episode.propensities is not None:
-            propensities[row, :length] = episode.propensities
-    known = all(episode.propensities is not None for episode in log.episodes)
-    return states, actions, rewards, propensities if known else None, seen
 
 
 def _checked_model(space: Space, model: TabularMDP | None) -> TabularMDP:

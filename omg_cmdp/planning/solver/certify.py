@@ -8,11 +8,13 @@ from numba.extending import intrinsic
 
 from omg_cmdp.jit import compiled_for, leaf, table
 from omg_cmdp.mdp.thresholds import NEGLIGIBLE
-from omg_cmdp.planning import rounding
 from omg_cmdp.planning.rounding import OF_TERM, TINY
+from omg_cmdp.planning.rounding import of_occupancy as occupancy_error
+from omg_cmdp.planning.rounding import of_slack as slack_error
+from omg_cmdp.planning.rounding import of_sum as sum_error
 from omg_cmdp.planning.solver.terms import gap_term
 
-of_slack, of_occupancy, of_sum = leaf(rounding.of_slack), leaf(rounding.of_occupancy), leaf(rounding.of_sum)
+of_slack, of_occupancy, of_sum = leaf(slack_error), leaf(occupancy_error), leaf(sum_error)
 
 
 @intrinsic
