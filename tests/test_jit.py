@@ -1,6 +1,7 @@
 """Compiled code is never older than what it was made from, and gives the same bits wherever its arrays lie."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import omg_cmdp
+from omg_cmdp import jit
 from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.kernels import finite
 
