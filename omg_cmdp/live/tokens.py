@@ -1,0 +1,58 @@
+"""Tokens: who may ask for what. A file holds only their hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+from pathlib import Path
+
+ROLES = ("app", "analyst", "administrator")
+_LINE = re.compile(r"(app|analyst|administrator) ([0-9a-f]{64}) (.*)")
+
+
+class Tokens:
+    """The tokens of a file, one on each line: its role, its hash, and a name to know it by.
+
+    The file is read again when it has changed, so that a token can be taken back while the service runs.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._seen: tuple[int, int] | None = None
+        self._roles: dict[str, str] = {}
+
+    def role(self, token: str) -> str | None:
+        """Return the role of a token; None if it has none."""
+        self._read()
+        return self._roles.get(_hashed(token))
+
+    def add(self, role: str, name: str) -> str:
+        """Return a new token, which is not kept: only its hash is."""
+        if role not in ROLES:
+            raise ValueError(f"`role` must be one of {', '.join(ROLES)}, got {role!r:.60}")
+        if not name.isprintable() or not 0 < len(name) <= 100:
+            raise ValueError(f"`name` must be a text of 1 to 100 printable characters, got {name!r:.60}")
+        token = secrets.token_urlsafe(32)
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(descriptor, "a", encoding="utf-8") as file:
+            file.write(f"{role} {_hashed(token)} {name}\n")
+        return token
+
+    def _read(self) -> None:
+        try:
+            status = self.path.stat()
+        except OSError:
+            self._roles, self._seen = {}, None
+            return
+        if (seen := (status.st_mtime_ns, status.st_size)) != self._seen:
+            lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
+            found = [match for line in lines if (match := _LINE.fullmatch(line.strip()))]
+            self._roles = {match[2]: match[1] for match in found}
+            self._seen = seen
+
+
+def _hashed(token: str) -> str:
+    """Return the hash of a token. Tokens are long and random: a slow hash would add nothing."""
+    return hashlib.sha256(token.encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""The desk over HTTP: the only part of the package that imports a web framework."""
