@@ -1,8 +1,8 @@
 """Events in a database: a SQLite file, or PostgreSQL by its URL. One schema, one connection, one writer.
 
 SQLite has a rollback journal and `synchronous = FULL`: what was acknowledged survives a power cut. (Below version
-3.51.3 two connections in WAL mode can damage the file.) Whoever writes holds a lock: a file beside SQLite's, an advisory
-lock of PostgreSQL. A second writer is refused.
+3.51.3 two connections in WAL mode can damage the file.) Whoever writes holds a lock, on a file beside SQLite's, or an
+advisory one of PostgreSQL. A second writer is refused.
 """
 
 from __future__ import annotations

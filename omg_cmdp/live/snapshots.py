@@ -32,7 +32,7 @@ def frozen_state(state: State, agent: ModelAgent) -> Snapshot:
 
 
 def thawed_state(trial: Trial, store: Store) -> tuple[State, dict[str, NDArray[Any]] | None]:
-    """Return the state of the store's snapshot, and the arrays of its agent; a fresh state if there is none that fits."""
+    """Return the state of the store's snapshot, and the arrays of its agent; a fresh state if none fits."""
     snapshot = store.snapshot()
     if snapshot is None:
         return State(trial.missing_reward), None
@@ -95,7 +95,7 @@ def _unpacked(content: dict[str, Any], missing_reward: float | None) -> State:
     for fields in content["records"]:
         policy, choices, outcomes = fields.pop("policy"), fields.pop("choices"), fields.pop("outcomes")
         record = Record(policy=None if policy is None else np.array(policy), **fields)
-        record.choices = {step: Choice(*choice, rules=tuple(rules)) for step, *choice, rules in choices}
+        record.choices = {step: Choice(*rest, tuple(rules)) for step, *rest, rules in choices}
         record.outcomes = {step: Outcome(*outcome) for step, *outcome in outcomes}
         state.restore(record)
     state.withdrawn = set(content["withdrawn"])

@@ -87,7 +87,7 @@ class Record:
         self.touched = self.touched or self.opened
 
     def next_state(self, step: int) -> int | None:
-        """Return the state after a step, as reported or as the next decision tells; None if unknown or contradictory."""
+        """Return the state after a step, as reported or as the next decision tells; None if unknown, or if they differ."""
         reported = self.outcomes[step].next_state if step in self.outcomes else None
         seen = self.choices[step + 1].state if step + 1 in self.choices else None
         if reported is not None and seen is not None and reported != seen:
