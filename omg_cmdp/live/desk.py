@@ -62,7 +62,7 @@ class Desk:
     ) -> None:
         self.trial, self.store = trial, store
         self.trainer = Trainer(trial)
-        self._clock = clock
+        self.clock = clock
         self._batch: list[Event] = []
         self._keys: dict[str, Event] = {}
         self._load()
@@ -139,7 +139,7 @@ class Desk:
         answer: dict[str, Any] | None = None,
     ) -> Event:
         """Let something have happened: an event of the batch, and the state after it."""
-        now = self._clock().astimezone(datetime.UTC).isoformat(timespec="microseconds")
+        now = self.clock().astimezone(datetime.UTC).isoformat(timespec="microseconds")
         number, time = self.state.number + 1, max(now, self.state.time)
         text = None if answer is None else canonical({**answer, "event": number})
         event = Event(number, time, kind, body, key, request, text).chained(self.state.hash)
@@ -172,7 +172,7 @@ class Desk:
         self.lost = False
 
     def _now(self) -> datetime.datetime:
-        return max(self._clock().astimezone(datetime.UTC), moment(self.state.time))
+        return max(self.clock().astimezone(datetime.UTC), moment(self.state.time))
 
     # Episodes.
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.live.events import canonical
 from omg_cmdp.live.learning import model_digest
-from omg_cmdp.live.state import Choice, Example, Incident, Outcome, Plan, Record, State, Version
+from omg_cmdp.live.state import Change, Choice, Example, Incident, Outcome, Plan, Record, State, Version
 from omg_cmdp.live.store import Snapshot, Store
 from omg_cmdp.live.trial import Trial
 
@@ -73,7 +73,7 @@ def _packed(state: State, model: str) -> dict[str, Any]:
         "examples": list(examples),
         "versions": versions,
         "latest": state.latest,
-        "refused": state.refused,
+        "changes": state.changes,
         "incidents": state.incidents,
         "closed_since": state.closed_since,
         "stale": state.stale,
@@ -111,7 +111,7 @@ def _unpacked(content: dict[str, Any], missing_reward: float | None) -> State:
         for number, model, time, places in content["versions"]
     ]
     state.latest = content["latest"]
-    state.refused = [(time, cause) for time, cause in content["refused"]]
+    state.changes = [Change(*each) for each in content["changes"]]
     state.incidents = [Incident(*each) for each in content["incidents"]]
     state.closed_since, state.stale = content["closed_since"], content["stale"]
     return state

@@ -16,6 +16,7 @@ from omg_cmdp.validation import FloatArray
 
 KEPT_VERSIONS = 20
 """So many published versions can be rolled back to."""
+KEPT_CHANGES = 200
 
 
 class Choice(NamedTuple):
@@ -82,6 +83,8 @@ class Record:
     """Why, if it is."""
     touched: str = ""
     """When something happened in it last."""
+    repeats: int = 0
+    """How often a step was asked for again, under another key."""
 
     def __post_init__(self) -> None:
         self.touched = self.touched or self.opened
@@ -132,6 +135,19 @@ class Version(NamedTuple):
     time: str
 
 
+class Change(NamedTuple):
+    """What became of the version in use, and when."""
+
+    time: str
+    version: int
+    episodes: int
+    """How many it was learned from."""
+    verdict: str
+    """published, refused, or rolled back to."""
+    cause: str | None
+    """Why it was refused."""
+
+
 class Plan(NamedTuple):
     """The last certified plan of a person."""
 
@@ -171,8 +187,8 @@ class State:
         self.latest = 0
         """The highest number that a version has had."""
         self.learning: Learning | None = None
-        self.refused: list[tuple[str, str]] = []
-        """When a model was not published, and why."""
+        self.changes: list[Change] = []
+        """The last ones; those before are in the log."""
         self.incidents: list[Incident] = []
         self.closed_since = 0
         """Episodes that were closed since learning began last."""
@@ -306,19 +322,23 @@ class State:
     def _learned(self, event: Event, *, version: int, model: str, published: bool, cause: str | None, **_: Any) -> None:
         assert self.learning is not None
         self.latest = version
+        kept = tuple(each for each in self.learning.dataset if each.person not in self.withdrawn)
         if published:
-            kept = tuple(each for each in self.learning.dataset if each.person not in self.withdrawn)
             self.versions = [*self.versions, Version(version, kept, model, event.time)][-KEPT_VERSIONS:]
-        else:
-            self.refused.append((event.time, cause or ""))
+        self._changed(Change(event.time, version, len(kept), "published" if published else "refused", cause))
         self.learning = None
 
     def _rolled_back(self, event: Event, *, version: int, **_: Any) -> None:
         self.versions = [each for each in self.versions if each.number <= version]
+        self._changed(Change(event.time, version, len(self.version.dataset), "rolled back to", None))
         self.learning = None
 
-    def _repeated(self, event: Event, **_: Any) -> None:
-        """Nothing: the step was decided before."""
+    def _changed(self, change: Change) -> None:
+        self.changes = [*self.changes, change][-KEPT_CHANGES:]
+
+    def _repeated(self, event: Event, *, episode: int, **_: Any) -> None:
+        """Count it: the step was decided before."""
+        self.episodes[episode].repeats += 1
 
     def _incident(self, event: Event, *, severity: str, check: str, message: str, **_: Any) -> None:
         self.incidents.append(Incident(event.number, event.time, severity, check, message))
