@@ -59,6 +59,8 @@ class Database:
     def __init__(self, url: str | os.PathLike[str], *, writing: bool = True) -> None:
         self.url = _url(url)
         self.writing = writing
+        file = self.url.database if self.url.get_backend_name() == "sqlite" else None
+        self.folder = Path(file).absolute().parent if file else Path()
         self._connection: sql.Connection | None = None
         self._lock: int | None = None
         self._engine = sql.create_engine(self.url, poolclass=sql.pool.NullPool)

@@ -15,6 +15,8 @@ from omg_cmdp.live.calls import Refusal
 from omg_cmdp.live.desk import Answer, Asked, Desk
 from omg_cmdp.live.state import Learning
 from omg_cmdp.live.store import StoreError
+from omg_cmdp.live.watching.incidents import tick
+from omg_cmdp.live.watching.process import Process
 
 MOST_IN_BATCH = 100
 MOST_WAITING = 1000
@@ -37,9 +39,9 @@ class Busy(Refusal):
 class Service:
     """Runs a desk. Calls that wait at the same time are kept by one transaction, and each is answered after it."""
 
-    def __init__(self, desk: Desk, *, tick: Callable[[Desk], None] | None = None) -> None:
+    def __init__(self, desk: Desk) -> None:
         self.desk = desk
-        self._tick = tick
+        self.process = Process(desk.clock, desk.store.folder)
         self._tasks: queue.Queue[Task | None] = queue.Queue(MOST_WAITING)
         self._lessons: queue.Queue[Learning | None] = queue.Queue()
         self._learning: int | None = None
@@ -137,8 +139,7 @@ class Service:
 
     def _watch(self) -> None:
         while not self._ended.wait(TICK_SECONDS):
-            if self._tick is not None:
-                self._put_later(self._tick)
+            self._put_later(functools.partial(tick, process=self.process))
 
     def _put_later(self, task: Callable[[Desk], Any]) -> None:
         """Put a task of our own, however many calls wait."""

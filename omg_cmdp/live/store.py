@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from omg_cmdp.live.events import Event
@@ -22,6 +23,10 @@ class Snapshot(NamedTuple):
 
 class Store(Protocol):
     """An append-only log of events."""
+
+    @property
+    def folder(self) -> Path:
+        """A folder on the disk that must not be full."""
 
     def read(self, after: int = 0) -> Iterator[Event]:
         """Yield the events after one with this number, in order."""
@@ -49,6 +54,7 @@ class MemoryStore:
         self.events: list[Event] = []
         self._keys: dict[str, Event] = {}
         self._snapshot: Snapshot | None = None
+        self.folder = Path()
 
     def read(self, after: int = 0) -> Iterator[Event]:
         """Yield the events after one with this number."""

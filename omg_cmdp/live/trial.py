@@ -19,6 +19,7 @@ from omg_cmdp.agents.omg import OMG
 from omg_cmdp.live.events import digest
 from omg_cmdp.live.floor import Floor, FlooredDynamics, FlooredRewards
 from omg_cmdp.live.table import Table
+from omg_cmdp.live.watching.thresholds import Watch, read_watch
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.feature_map import Category, FeatureMap, Number
 from omg_cmdp.studies.document import Document, StudyError
@@ -51,24 +52,6 @@ class Limits:
     least: Mapping[int, int]
     decisions_per_week: int | None
     """Needed for `least`."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Watch:
-    """Thresholds of the monitoring checks."""
-
-    overdue_hours: float
-    """An outcome that has not come after so long is overdue."""
-    close_after_hours: float
-    """An episode in which nothing has happened for so long is closed, as truncated."""
-    least_share: float
-    """Of an action among a week's decisions."""
-    streak: int
-    """So many decisions in a row with a probability at the floor or at its opposite."""
-    missing: float
-    """The share of outcomes that may be overdue."""
-    learn_hours: float
-    """Without a new version for so long, although episodes were closed."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -213,7 +196,7 @@ def _trial(table: Table) -> Trial:
         zone=_zone(head),
         window=_window(table.table("window", optional=True), of_actions),
         limits=_limits(actions, of_actions),
-        watch=_watch(table.table("watch", optional=True)),
+        watch=read_watch(table.table("watch", optional=True)),
         content=_plain(table.content),
     )
     table.finish()
@@ -299,14 +282,3 @@ def _limits(table: Table, actions: tuple[str, ...]) -> Limits:
         if number > limits.most.get(place, number):
             raise least.error(actions[place], f"must be at most {limits.most[place]}, its most, got {number}")
     return limits
-
-
-def _watch(table: Table) -> Watch:
-    return Watch(
-        overdue_hours=table.number("overdue_hours", 48.0, low=0.0),
-        close_after_hours=table.number("close_after_hours", 14 * 24.0, low=0.0),
-        least_share=table.number("least_share", 0.0, low=0.0, high=1.0),
-        streak=table.integer("streak", 20, least=1),
-        missing=table.number("missing", 0.2, low=0.0, high=1.0),
-        learn_hours=table.number("learn_hours", 7 * 24.0, low=0.0),
-    )

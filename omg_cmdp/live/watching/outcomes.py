@@ -1,0 +1,101 @@
+"""Checks of what should fit together: steps without gaps, decisions with outcomes, states with states."""
+
+from __future__ import annotations
+
+import collections
+import datetime
+
+from omg_cmdp.live.rules import moment
+from omg_cmdp.live.state import Record
+from omg_cmdp.live.watching.verdicts import Verdict, named, yellow_if
+from omg_cmdp.live.watching.view import WEEK, View
+
+
+def gaps(view: View) -> Verdict:
+    """Look for steps that were left out."""
+    gaps = [each for each in _settled(view) if len(each.choices) <= max(each.choices, default=-1)]
+    return yellow_if(bool(gaps), f"episodes in which a step was left out: {named(gaps)}")
+
+
+def repeats(view: View) -> Verdict:
+    """Count steps that were asked for again."""
+    recent = [each for each in view.recent if moment(each.touched) > view.now - WEEK]
+    repeats, decisions = sum(each.repeats for each in recent), sum(len(each.choices) for each in recent)
+    message = f"{repeats} steps were asked for again, of {decisions} decisions; the answer was the same"
+    return yellow_if(repeats > view.trial.watch.repeated * decisions, message)
+
+
+def expected(view: View) -> Verdict:
+    """Compare with the number that the study expects; without one, with silence."""
+    per_week, watch = view.trial.limits.decisions_per_week, view.trial.watch
+    if per_week is None:
+        under_way = [each for each in view.records if each.closed is None]
+        since = max((each.touched for each in under_way), default=None)
+        silent = since is not None and view.now - moment(since) > datetime.timedelta(hours=watch.overdue_hours)
+        return yellow_if(silent, f"{len(under_way)} episodes are under way, the last call about one was at {since}")
+    last = {each.person: each for each in view.records}
+    people = [
+        person
+        for person, record in last.items()
+        if view.now - moment(record.touched) < 2 * WEEK
+        and moment(view.joined[person]) < view.now - WEEK
+        and record.closed != "dropped out"
+    ]
+    made = collections.Counter(each.person for each in view.week)
+    expected, actual = per_week * len(people), sum(made[person] for person in people)
+    missing, many = actual < (1.0 - watch.missing) * expected, any(made[person] > per_week for person in people)
+    message = f"{actual} decisions in seven days for {len(people)} people, expected were {expected}"
+    return yellow_if(missing or many, message + ("; somebody had more than expected" if many else ""))
+
+
+def overdue(view: View) -> Verdict:
+    """Compare rewards that have not come with those that should have."""
+    overdue, due = len(view.overdue), len(view.due)
+    message = f"{overdue} of {due} rewards of seven days are overdue"
+    return yellow_if(overdue > view.trial.watch.missing * due, message)
+
+
+def unmatched(view: View) -> Verdict:
+    """Look for outcomes of steps that nobody decided."""
+    found = [each for each in _settled(view) if each.outcomes.keys() - each.choices.keys()]
+    return yellow_if(bool(found), f"episodes with an outcome of a step that was not decided: {named(found)}")
+
+
+def contradictions(view: View) -> Verdict:
+    """Look for outcomes that say another state than the next decision."""
+    found = [record for record in view.recent if any(_contradicts(record, step) for step in record.outcomes)]
+    return yellow_if(bool(found), f"episodes in which an outcome and the next decision differ: {named(found)}")
+
+
+def _contradicts(record: Record, step: int) -> bool:
+    reported, after = record.outcomes[step].next_state, record.choices.get(step + 1)
+    return reported is not None and after is not None and reported != after.state
+
+
+def support(view: View) -> Verdict:
+    """Look for values that cannot be."""
+    space = view.trial.space
+    wrong = [
+        record
+        for record in view.recent
+        if any(
+            not space.admissible[choice.state, choice.action] or (step == 0 and not space.start[choice.state])
+            for step, choice in record.choices.items()
+        )
+    ]
+    calls, most = view.process.lately(422), view.trial.watch.invalid
+    message = f"{calls} calls with wrong values in an hour; episodes with an impossible first state or action: "
+    return yellow_if(calls > most or bool(wrong), message + named(wrong))
+
+
+def roster(view: View) -> Verdict:
+    """Count calls about episodes and people that are not there."""
+    unknown, withdrawn = view.process.lately(404), view.process.lately(410)
+    message = f"in an hour {unknown} calls about unknown episodes, {withdrawn} about people who have withdrawn"
+    return yellow_if(unknown + withdrawn > 0, message)
+
+
+def _settled(view: View) -> list[Record]:
+    """Return the recent episodes in which nothing more is likely to come."""
+    until = view.now - datetime.timedelta(hours=view.trial.watch.overdue_hours)
+    return [each for each in view.recent if each.closed is not None or moment(each.touched) <= until]
