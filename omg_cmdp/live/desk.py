@@ -249,6 +249,9 @@ class Desk:
         record = self._record(call.episode)
         if record.closed is not None:
             raise Refusal(409, f"`episode` must be open, got {call.episode}, which is closed")
+        if call.action is not None and not self.trial.space.admissible[call.state, call.action]:
+            names = self.trial.states[call.state], self.trial.actions[call.action]
+            raise Refusal(422, f"`action` must be admissible in the state {names[0]}, got {names[1]}")
         if call.step in record.choices:
             return self._repeated(call, record.choices[call.step])
         assert record.policy is not None

@@ -194,7 +194,7 @@ def _trial(table: Table) -> Trial:
         learn_after=learning.integer("after_episodes", 1, least=0),
         missing_reward=learning.number("missing_reward", None, low=low, high=high),
         zone=_zone(head),
-        window=_window(table.table("window", optional=True), of_actions),
+        window=_window(table.table("window", optional=True), of_actions, space),
         limits=_limits(actions, of_actions),
         watch=read_watch(table.table("watch", optional=True)),
         content=_plain(table.content),
@@ -259,10 +259,13 @@ def _zone(table: Table) -> zoneinfo.ZoneInfo:
         raise table.error("time_zone", f"must be a time zone such as 'Europe/Berlin', got {name!r}") from None
 
 
-def _window(table: Table, actions: tuple[str, ...]) -> Window | None:
+def _window(table: Table, actions: tuple[str, ...], space: Space) -> Window | None:
     if not table.content:
         return None
-    return Window(table.time("begin"), table.time("end"), actions.index(table.choice("outside", actions)))
+    outside = actions.index(table.choice("outside", actions))
+    if not space.admissible[:, outside].all():
+        raise table.error("outside", f"must be an action that no state forbids, got {actions[outside]!r}")
+    return Window(table.time("begin"), table.time("end"), outside)
 
 
 def _limits(table: Table, actions: tuple[str, ...]) -> Limits:

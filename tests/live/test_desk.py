@@ -14,7 +14,7 @@ from omg_cmdp.live.learning import Trainer, model_digest
 from omg_cmdp.live.replay import replay, without
 from omg_cmdp.live.state import State
 from omg_cmdp.live.store import MemoryStore, StoreError
-from tests.live.studies import Clock, Trialist, desk, person, trial
+from tests.live.studies import TEXT, Clock, Trialist, desk, person, trial
 
 LIMITS = """
 [actions.most_per_week]
@@ -343,3 +343,16 @@ def test_replays_are_equal_to_the_bit_and_a_change_is_found(replan):
         forged.append(Event(*event[:3], body, *event[4:7]).chained(before))
         before = forged[-1].hash
     assert f"event {place + 1} (decided): other probabilities" in replay(at.trial, forged).differences
+
+
+FORBIDDEN = TEXT.replace('"missed it"]', '"missed it"]\nforbidden = { "took it" = ["call"] }', 1)
+
+
+def test_a_forbidden_action_is_refused_before_it_spoils_learning():
+    at = desk(text=FORBIDDEN)
+    episode = opened(at)["episode"]
+    with pytest.raises(Refusal, match="`action` must be admissible in the state took it, got call"):
+        at.call("decide", {"episode": episode, "step": 0, "state": "took it", "action": "call"})
+    window = '[window]\nbegin = "08:00"\nend = "20:00"\noutside = "call"\n'
+    with pytest.raises(ValueError, match="an action that no state forbids, got 'call'"):
+        trial(window, text=FORBIDDEN)

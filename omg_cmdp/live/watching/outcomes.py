@@ -74,18 +74,11 @@ def _contradicts(record: Record, step: int) -> bool:
 
 def support(view: View) -> Verdict:
     """Look for values that cannot be."""
-    space = view.trial.space
-    wrong = [
-        record
-        for record in view.recent
-        if any(
-            not space.admissible[choice.state, choice.action] or (step == 0 and not space.start[choice.state])
-            for step, choice in record.choices.items()
-        )
-    ]
+    start = view.trial.space.start
+    wrong = [each for each in view.recent if 0 in each.choices and not start[each.choices[0].state]]
     calls, most = view.process.lately(422), view.trial.watch.invalid
-    message = f"{calls} calls with wrong values in an hour; episodes with an impossible first state or action: "
-    return yellow_if(calls > most or bool(wrong), message + named(wrong))
+    message = f"{calls} calls with wrong values in an hour; episodes with an impossible first state: {named(wrong)}"
+    return yellow_if(calls > most or bool(wrong), message)
 
 
 def roster(view: View) -> Verdict:
