@@ -2,6 +2,7 @@
 
 import datetime
 import json
+from unittest import mock
 
 import pytest
 
@@ -27,7 +28,8 @@ class Scene:
 
     def __init__(self, extra=WATCH, text=TEXT):
         self.clock = Clock()
-        self.desk = desk(extra, clock=self.clock, text=text)
+        with mock.patch("secrets.token_hex", return_value="of this study"):  # the same draws every time
+            self.desk = desk(extra, clock=self.clock, text=text)
         self.process = Process(self.clock)
         self.process.memory, self.process.disk = 100.0, 1e6
         self.process.measure = lambda: None
@@ -176,6 +178,13 @@ def impossible(scene):
     scene.decide(scene.open(), 0, "missed it")
 
 
+def strange(context):
+    def go(scene):
+        scene.desk.call("open", {"person": NAMES[0], "context": context})
+
+    return go
+
+
 def refused_model(scene):
     scene.day()
     scene.learn()
@@ -227,6 +236,9 @@ WRONG = {
     "unasked": ("unmatched outcomes", "yellow", unasked, "", TEXT),
     "contradiction": ("contradictory states", "yellow", contradiction, "", TEXT),
     "impossible": ("support", "yellow", impossible, "", TEXT),
+    "too old": ("support", "yellow", strange({"age": 91}), "", TEXT),
+    "a text for a number": ("support", "yellow", strange({"age": "old"}), "", TEXT),
+    "unknown label": ("support", "yellow", strange({"lives": "abroad"}), "", TEXT),
     "wrong values": ("support", "yellow", refused(422), "", TEXT),
     "unknown episode": ("roster", "yellow", refused(404), "", TEXT),
     "withdrawn": ("roster", "yellow", refused(410), "", TEXT),

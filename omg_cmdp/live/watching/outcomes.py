@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import collections
 import datetime
+from collections.abc import Mapping
 
+from omg_cmdp.contexts import Context, context_from_json
 from omg_cmdp.live.rules import moment
 from omg_cmdp.live.state import Record
+from omg_cmdp.live.trial import Trial
 from omg_cmdp.live.watching.verdicts import Verdict, named, yellow_if
 from omg_cmdp.live.watching.view import WEEK, View
+from omg_cmdp.oracles.feature_map import Category
 
 
 def gaps(view: View) -> Verdict:
@@ -75,10 +79,27 @@ def _contradicts(record: Record, step: int) -> bool:
 def support(view: View) -> Verdict:
     """Look for values that cannot be."""
     start = view.trial.space.start
-    wrong = [each for each in view.recent if 0 in each.choices and not start[each.choices[0].state]]
+    states = [each for each in view.recent if 0 in each.choices and not start[each.choices[0].state]]
+    contexts = [each for each in view.recent if not _described(view.trial, context_from_json(each.context))]
     calls, most = view.process.lately(422), view.trial.watch.invalid
-    message = f"{calls} calls with wrong values in an hour; episodes with an impossible first state: {named(wrong)}"
-    return yellow_if(calls > most or bool(wrong), message)
+    message = (
+        f"{calls} calls with wrong values in an hour; episodes with an impossible first state: {named(states)};"
+        f" with a context that the study file does not describe: {named(contexts)}"
+    )
+    return yellow_if(calls > most or bool(states or contexts), message)
+
+
+def _described(trial: Trial, context: Context) -> bool:
+    """Return whether every known entry of a record is a number in its range, or one of the labels."""
+    if trial.features is None or not isinstance(context, Mapping):
+        return True
+    known = [(each, context[each.column]) for each in trial.features.columns if context.get(each.column) is not None]
+    return all(
+        value in column.labels
+        if isinstance(column, Category)
+        else isinstance(value, (int, float)) and column.low <= value <= column.high
+        for column, value in known
+    )
 
 
 def roster(view: View) -> Verdict:

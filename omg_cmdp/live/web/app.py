@@ -21,6 +21,8 @@ from omg_cmdp.live.service import Service
 from omg_cmdp.live.store import StoreError
 from omg_cmdp.live.tokens import Tokens
 from omg_cmdp.live.web import bodies
+from omg_cmdp.live.web.metrics import Metrics
+from omg_cmdp.live.web.views import Person, add_views
 
 LARGEST_BODY = 64 * 1024
 CALLS_PER_SECOND = 500.0
@@ -44,7 +46,6 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 
 Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
 Episode = Annotated[int, Path(ge=1, le=2**53)]
-Person = Annotated[str, Path(min_length=1, max_length=100)]
 _bearer = HTTPBearer(auto_error=False)
 
 
@@ -58,9 +59,12 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_middleware(_SmallBodies)
+    app.state.process, metrics = service.process, Metrics()
+    add_views(app, service, metrics, analyst)
 
     async def answer(name: str, body: dict[str, Any], key: str) -> Response:
-        made = await asyncio.wrap_future(service.submit(Asked(name, body, key)))
+        with metrics.seconds.labels(name).time():
+            made = await asyncio.wrap_future(service.submit(Asked(name, body, key)))
         return Response(made.text, media_type="application/json")
 
     async def view(look: Callable[[Desk], Any]) -> Response:
@@ -82,7 +86,7 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
     async def close(episode: Episode, body: bodies.CloseBody, key: Key) -> Response:
         return await answer("close", {"episode": episode, **body.model_dump()}, key)
 
-    @app.post("/v1/people/{person}/withdraw", response_model=bodies.Withdrawn, dependencies=[administrator])
+    @app.post("/v1/people/{person:path}/withdraw", response_model=bodies.Withdrawn, dependencies=[administrator])
     async def withdraw(person: Person, body: bodies.EmptyBody, key: Key) -> Response:
         return await answer("withdraw", {"person": person}, key)
 
@@ -187,31 +191,35 @@ class _SmallBodies:
         await self.app(scope, counted, answered)
 
 
-def _error(status: int, message: str, **headers: str) -> JSONResponse:
+def _error(request: Request, status: int, message: str, **headers: str) -> JSONResponse:
+    """Return a refusal, and count it. What an analyst tries out says nothing about the app."""
+    by_app = request.url.path.startswith("/v1/episodes")
+    request.app.state.process.refuse(status, watched=by_app or status in (401, 403, 503))
     return JSONResponse({"error": message}, status, headers)
 
 
-async def _refused(_: Request, refusal: Exception) -> Response:
+async def _refused(request: Request, refusal: Exception) -> Response:
     assert isinstance(refusal, Refusal)
     extra = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}, 503: {"Retry-After": "1"}}
-    return _error(refusal.status, refusal.message, **extra.get(refusal.status, {}))
+    return _error(request, refusal.status, refusal.message, **extra.get(refusal.status, {}))
 
 
-async def _not_kept(_: Request, error: Exception) -> Response:
-    return _error(503, f"it could not be kept; ask again with the same key. {error}", **{"Retry-After": "1"})
+async def _not_kept(request: Request, error: Exception) -> Response:
+    return _error(request, 503, f"it could not be kept; ask again with the same key. {error}", **{"Retry-After": "1"})
 
 
-async def _invalid(_: Request, error: Exception) -> Response:
+async def _invalid(request: Request, error: Exception) -> Response:
     """Name the field and the rule; values may be a person's data, and are not repeated."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     field = ".".join(str(part) for part in first["loc"][1:]) or "body"
     if first["loc"][:2] == ("header", "Idempotency-Key"):
-        return _error(400, "the header Idempotency-Key must be 1 to 200 visible characters: a new one for each call")
+        rule = "must be 1 to 200 visible characters: a new one for each call"
+        return _error(request, 400, f"the header Idempotency-Key {rule}")
     status = 404 if first["loc"][0] == "path" else 422
-    return _error(status, f"`{field:.60}`: {first['msg']}")
+    return _error(request, status, f"`{field:.60}`: {first['msg']}")
 
 
-async def _http(_: Request, error: Exception) -> Response:
+async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _error(error.status_code, str(error.detail))
+    return _error(request, error.status_code, str(error.detail))
