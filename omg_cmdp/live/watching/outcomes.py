@@ -34,9 +34,9 @@ def expected(view: View) -> Verdict:
     per_week, watch = view.trial.limits.decisions_per_week, view.trial.watch
     if per_week is None:
         under_way = [each for each in view.records if each.closed is None]
-        since = max((each.touched for each in under_way), default=None)
-        silent = since is not None and view.now - moment(since) > datetime.timedelta(hours=watch.overdue_hours)
-        return yellow_if(silent, f"{len(under_way)} episodes are under way, the last call about one was at {since}")
+        hours = min(((view.now - moment(each.touched)).total_seconds() / 3600.0 for each in under_way), default=0.0)
+        message = f"{len(under_way)} episodes are under way, and for {hours:.0f} hours nobody has asked about any"
+        return yellow_if(hours > watch.overdue_hours, message)
     last = {each.person: each for each in view.records}
     people = [
         person

@@ -70,7 +70,7 @@ export function band(place, days) {
     svg.append(shape("polyline", { class: "line", points: run.map(([i, [, mid]]) => `${x(i)},${y(mid)}`).join(" ") }));
     for (const [index, [low, mid, high]] of run) {
       const text = `${days[index].day}: median ${mid.toFixed(3)}, from ${low.toFixed(3)} to ${high.toFixed(3)}`;
-      svg.append(shape("line", { class: "whisker", x1: x(index), x2: x(index), y1: y(low), y2: y(high) }));
+      if (run.length === 1) svg.append(shape("line", { class: "whisker", x1: x(index), x2: x(index), y1: y(low), y2: y(high) }));
       svg.append(titled(shape("circle", { class: "dot", cx: x(index), cy: y(mid), r: 3 }), text));
     }
   }

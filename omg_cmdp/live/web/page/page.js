@@ -4,6 +4,7 @@ import { band, bars, intervals, means } from "./charts.js";
 
 const KEY = "omg-cmdp token";
 const EVERY = 60_000;
+const OPEN = 3; // so many episodes of a person are unfolded
 const $ = (id) => document.getElementById(id);
 const fill = (id) => $(id).querySelector(".fill");
 let shown = null;
@@ -189,13 +190,16 @@ async function showPerson() {
       decision?.cause ? `${decision.rung}: ${decision.cause}` : decision?.rung, decision?.rules.join(", ") || "–", number(outcome?.reward), outcome?.next_state,
     ];
     const context = (each) => (typeof each === "string" ? each : Object.entries(each).map(([name, entry]) => `${name}: ${entry ?? "unknown"}`).join(", "));
-    $("person-history").replaceChildren(
-      el("p", {}, `${told.person}: ${told.episodes.length} episodes, the last one first.`),
-      ...told.episodes.flatMap((each) => [
-        el("h3", {}, `Episode ${each.episode}, ${time(each.opened)}, ${each.closed ? `closed (${each.closed})` : "under way"}`),
+    const episode = (each, index) => {
+      const made = el("details", {},
+        el("summary", {}, `Episode ${each.episode}, ${time(each.opened)}, ${each.closed ? `closed (${each.closed})` : "under way"}`),
         el("p", { class: "hint" }, context(each.context)),
-        table(`Episode ${each.episode}`, heads, each.steps.map(row), "No step yet."),
-      ]));
+        table(`Episode ${each.episode}`, heads, each.steps.map(row), "No step yet."));
+      made.open = index < OPEN;
+      return made;
+    };
+    $("person-history").replaceChildren(
+      el("p", {}, `${told.person}: ${told.episodes.length} episodes, the last one first.`), ...told.episodes.map(episode));
   }, $("person-history"));
 }
 
