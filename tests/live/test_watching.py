@@ -81,6 +81,19 @@ def test_a_healthy_trial_is_green():
     assert scene.desk.state.incidents == []
 
 
+def test_who_has_dropped_out_is_not_expected():
+    scene = Scene("", EXPECTED)
+    scene.desk.call("close", {"episode": scene.open(), "cause": "dropped out"})
+    scene.clock.forward(days=8)
+    assert scene.look()["expected decisions"].severity == "green"
+
+
+def test_labels_are_described_by_themselves():
+    scene = Scene(text=LABELS)
+    scene.desk.call("open", {"person": NAMES[0], "context": "young"})
+    assert scene.look()["support"].severity == "green"
+
+
 # What goes wrong: how, in which study, and how bad it is.
 
 
@@ -217,6 +230,7 @@ def disk_full(scene):
 
 
 GREEDY = TEXT.replace("floor = 0.1", "floor = 0.1\ngamma = 1e9")
+LABELS = TEXT[: TEXT.index("[context.columns]")] + '[context]\nlabels = ["young", "old"]\n[rewards]\n[dynamics]\n'
 WINDOW = '[window]\nbegin = "08:00"\nend = "20:00"\noutside = "nothing"\n'
 EXPECTED = TEXT.replace("fallback =", "decisions_per_week = 4\nfallback =")
 WRONG = {
@@ -298,7 +312,7 @@ def test_a_start_notes_nothing_again():
             scene.desk.snapshot()
         scene.desk = Desk(scene.desk.trial, scene.desk.store, clock=scene.clock)
         tick(scene.desk, scene.process)
-        assert len(scene.desk.state.incidents) == 1
+        assert sum(event.kind == "incident" for event in scene.desk.store.read()) == 1
 
 
 def test_an_overdue_episode_is_closed_and_learned_from():
