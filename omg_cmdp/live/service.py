@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import functools
 import logging
 import queue
@@ -135,20 +136,28 @@ class Service:
     def _learn(self) -> None:
         while (learning := self._lessons.get()) is not None:
             lesson = self.desk.trainer.learn(learning)
-            self._put_later(functools.partial(Desk.taught, learning=learning, lesson=lesson))
+            with contextlib.suppress(Busy):
+                self._put_later(functools.partial(Desk.taught, learning=learning, lesson=lesson))
 
     def _watch(self) -> None:
         while not self._ended.wait(TICK_SECONDS):
-            self._put_later(functools.partial(tick, process=self.process))
+            try:
+                tick(lambda task: self._put_later(task).result(), self.process)
+            except StoreError as error:
+                _log.error("the store failed: %s", error)
+            except Exception as error:
+                _log.error("the checks failed: %s", type(error).__name__)
 
-    def _put_later(self, task: Callable[[Desk], Any]) -> None:
+    def _put_later(self, task: Callable[[Desk], Any]) -> concurrent.futures.Future[Any]:
         """Put a task of our own, however many calls wait."""
         while not self._ended.is_set():
+            future: concurrent.futures.Future[Any] = concurrent.futures.Future()
             try:
-                self._tasks.put((task, concurrent.futures.Future()), timeout=1.0)
-                return
+                self._tasks.put((task, future), timeout=1.0)
+                return future
             except queue.Full:
                 time.sleep(0.01)
+        raise Busy("the service is ending")
 
 
 def _settle(future: concurrent.futures.Future[Any], answer: Any) -> None:

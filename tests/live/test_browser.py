@@ -12,7 +12,6 @@ import pytest
 
 from omg_cmdp.live.service import Service
 from omg_cmdp.live.tokens import Tokens
-from omg_cmdp.live.watching.incidents import tick
 from omg_cmdp.live.web.app import make_app
 from tests.live.studies import TEXT
 from tests.live.test_views import HOSTILE, crowd
@@ -49,13 +48,13 @@ def trial_with_troubles():
     names = ("p-{:03}", f"{HOSTILE}{{}}", "p-{:03}", "p-{:03}")
     scene = crowd(Scene(text=TEXT.replace('"adherence"', '"<b>adherence</b>"')), people=6, days=45, names=names)
     scene.process.refuse(503)
-    tick(scene.desk, scene.process)
+    scene.tick()
     for trouble in (other_actions, contradiction):
         trouble(scene)
-        tick(scene.desk, scene.process)
+        scene.tick()
         scene.desk.call("close", {"episode": next(reversed(scene.desk.state.open))})
     no_rewards(scene)
-    tick(scene.desk, scene.process)
+    scene.tick()
     body = {"person": names[1].format(1), "context": {"age": 40, "lives": "alone"}}
     scene.desk.call("open", body)
     return scene

@@ -2,11 +2,12 @@
 
 import datetime
 import json
+import time
 from unittest import mock
 
 import pytest
 
-from omg_cmdp.live import learning
+from omg_cmdp.live import learning, service
 from omg_cmdp.live.desk import Desk
 from omg_cmdp.live.replay import replay
 from omg_cmdp.live.watching.checks import CHECKS, findings
@@ -67,6 +68,9 @@ class Scene:
             self.clock.forward(days=1)
         return self
 
+    def tick(self):
+        tick(lambda task: task(self.desk), self.process)
+
     def look(self):
         view = View.of(self.desk.trial, self.desk.state, self.clock(), self.process)
         return {finding.check: finding for finding in findings(view)}
@@ -77,7 +81,7 @@ def test_a_healthy_trial_is_green():
     assert {found.severity for found in scene.look().values()} == {"green"}
     scene.healthy()
     assert {check: found for check, found in scene.look().items() if found.severity != "green"} == {}
-    tick(scene.desk, scene.process)
+    scene.tick()
     assert scene.desk.state.incidents == []
 
 
@@ -281,7 +285,7 @@ def test_a_check_fires(name, monkeypatch):
     go_wrong(scene)
     assert scene.look()[check].severity == severity
     for _ in range(3):
-        tick(scene.desk, scene.process)
+        scene.tick()
     noted = [each for each in scene.desk.state.incidents if each.check == check]
     assert [each.severity for each in noted] == [severity]
     assert not any(name in each.message for each in scene.desk.state.incidents for name in NAMES)
@@ -293,11 +297,11 @@ def test_the_end_of_an_incident_is_noted_once():
     scene = Scene()
     refused(503)(scene)
     contradiction(scene)
-    tick(scene.desk, scene.process)
+    scene.tick()
     scene.report(2 + 1, 0, "took it", revision=1)
     scene.clock.forward(hours=2)
     for _ in range(2):
-        tick(scene.desk, scene.process)
+        scene.tick()
     seen = [(each.check, each.severity) for each in scene.desk.state.incidents]
     both = ["contradictory states", "store"]
     assert seen == [(both[0], "yellow"), (both[1], "red"), (both[0], "green"), (both[1], "green")]
@@ -306,12 +310,12 @@ def test_the_end_of_an_incident_is_noted_once():
 def test_a_start_notes_nothing_again():
     scene = Scene()
     contradiction(scene)
-    tick(scene.desk, scene.process)
+    scene.tick()
     for snapshot in (False, True):
         if snapshot:
             scene.desk.snapshot()
         scene.desk = Desk(scene.desk.trial, scene.desk.store, clock=scene.clock)
-        tick(scene.desk, scene.process)
+        scene.tick()
         assert sum(event.kind == "incident" for event in scene.desk.store.read()) == 1
 
 
@@ -323,7 +327,7 @@ def test_an_overdue_episode_is_closed_and_learned_from():
     scene.clock.forward(hours=23)
     scene.decide(alive, 0)
     scene.clock.forward(hours=1)
-    tick(scene.desk, scene.process)
+    scene.tick()
     assert list(scene.desk.state.open) == [alive]
     assert scene.desk.state.episodes[left].closed == "overdue"
     scene.learn()
@@ -336,8 +340,28 @@ def test_nothing_is_noted_while_the_store_is_lost():
     disk_full(scene)
     scene.desk.lost = True
     before = scene.desk.state.number
-    tick(scene.desk, scene.process)
+    scene.tick()
     assert scene.desk.state.number == before
+
+
+def _noted(desk):
+    return [(each.check, each.severity) for each in desk.state.incidents]
+
+
+def test_the_service_looks_by_itself(monkeypatch):
+    monkeypatch.setattr(service, "TICK_SECONDS", 0.01)
+    scene = Scene("[watch]\nclose_after_hours = 24\n")
+    contradiction(scene)
+    scene.clock.forward(days=1)
+    running = service.Service(scene.desk)
+    try:
+        until = time.monotonic() + 20.0
+        while not (seen := running.look(_noted).result()) and time.monotonic() < until:
+            time.sleep(0.01)
+    finally:
+        running.end()
+    assert seen == [("contradictory states", "yellow")]
+    assert not scene.desk.state.open
 
 
 def test_what_the_process_counts_is_forgotten_after_an_hour():

@@ -14,14 +14,15 @@ CLIPPED = 0.01
 
 def clipped(view: View) -> Verdict:
     """Look for people whose last decisions were all left to the floor."""
-    streaks = [_streak(view, steps) for steps in view.by_person(view.steps).values()]
-    long, limit = sum(streak >= view.trial.watch.streak for streak in streaks), view.trial.watch.streak
-    longest = f"the longest streak of clipped probabilities has {max(streaks, default=0)} decisions"
-    return yellow_if(long > 0, f"{longest}; {long} people have {limit} or more")
+    people, limit = view.by_person(view.steps), view.trial.watch.streak
+    long = sum(_all_clipped(view, steps, limit) for steps in people.values())
+    return yellow_if(
+        long > 0, f"{long} of {len(people)} people have clipped probabilities in their last {limit} decisions"
+    )
 
 
-def _streak(view: View, steps: list[Step]) -> int:
-    """Return in how many of the last decisions of a person only the floor explored."""
+def _all_clipped(view: View, steps: list[Step], limit: int) -> bool:
+    """Return whether in the last decisions of a person only the floor explored."""
     floor, admissible, streak = view.trial.floor, view.trial.space.admissible, 0
     for _, _, _, _, choice, _ in reversed(steps):
         rest = float(floor.rest[choice.state, 0])
@@ -31,9 +32,11 @@ def _streak(view: View, steps: list[Step]) -> int:
         assert choice.probability is not None
         chance = (choice.probability - floor.least[choice.state, choice.action]) / rest
         if CLIPPED < chance < 1.0 - CLIPPED:
-            break
+            return False
         streak += 1
-    return streak
+        if streak == limit:
+            return True
+    return False
 
 
 def shares(view: View) -> Verdict:

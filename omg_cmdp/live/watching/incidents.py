@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import datetime
 import secrets
+from collections.abc import Callable
+from typing import Any
 
 from omg_cmdp.live.desk import Asked, Desk
 from omg_cmdp.live.rules import moment
-from omg_cmdp.live.watching.checks import findings
+from omg_cmdp.live.watching.checks import Finding, findings
 from omg_cmdp.live.watching.process import Process
 from omg_cmdp.live.watching.verdicts import GREEN
 from omg_cmdp.live.watching.view import View
 
 
-def tick(desk: Desk, process: Process) -> None:
-    """Close what is overdue, and note the checks whose colour is not the one that was noted last."""
-    if desk.lost:
-        return  # nothing can be kept
-    close_overdue(desk)
+def tick(at_desk: Callable[[Callable[[Desk], Any]], Any], process: Process) -> None:
+    """Close what is overdue, and note the checks whose colour is not the one that was noted last.
+
+    `at_desk` calls a function with the desk, between two batches. The checks run outside of it: nobody waits for them.
+    """
     process.measure()
-    view = View.of(desk.trial, desk.state, desk.clock(), process)
-    for finding in findings(view):
-        if finding.severity != view.noted.get(finding.check, GREEN):
-            desk.note(finding.severity, finding.check, finding.message)
+    at_desk(close_overdue)
+    view: View = at_desk(lambda desk: View.of(desk.trial, desk.state, desk.clock(), process))
+    changed = [each for each in findings(view) if each.severity != view.noted.get(each.check, GREEN)]
+    if changed:
+        at_desk(lambda desk: note(desk, changed))
 
 
 def close_overdue(desk: Desk) -> None:
@@ -30,5 +33,12 @@ def close_overdue(desk: Desk) -> None:
     until = desk.clock() - datetime.timedelta(hours=desk.trial.watch.close_after_hours)
     overdue = [number for number in desk.state.open if moment(desk.state.episodes[number].touched) <= until]
     asked = [Asked("close", {"episode": number, "cause": "overdue"}, secrets.token_hex(16)) for number in overdue]
-    if asked:
+    if asked and not desk.lost:
         desk.answer(asked)
+
+
+def note(desk: Desk, changed: list[Finding]) -> None:
+    """Keep what the checks have found, if anything can be kept."""
+    for check, severity, message in changed:
+        if not desk.lost:
+            desk.note(severity, check, message)

@@ -37,16 +37,23 @@ def values(trial: Trial, records: Sequence[Record]) -> dict[str, Any]:
     played = estimated(float(returns.mean()), returns, np.ones((len(log), horizon)), (low, high))
     evaluation = evaluate(log, lambda _: fixed_policy)
     if evaluation.supported and evaluation.contradiction is None:
-        fixed = evaluation.estimates[evaluation.supported[0]]
+        name = evaluation.supported[0]
+        fixed = evaluation.estimates[name]
         gained = returns - fixed.contributions  # episode by episode, which leaves out what varies in both
         width, mean = high - low, float(gained.mean())
         gain = dataclasses.replace(fixed, value=mean, contributions=gained, return_range=(-width, width))
-        found |= {"fixed": _shown(fixed), "gain": _shown(gain)}
+        found |= {"fixed": _shown(fixed, evaluation.intervals[name]), "gain": _shown(gain, gain.interval())}
     estimates = [
-        {"name": name, **_shown(each), "episodes": each.effective_sample_size, "support": each.support.value}
+        {
+            "name": name,
+            **_shown(each, evaluation.intervals[name]),
+            "episodes": each.effective_sample_size,
+            "support": each.support.value,
+        }
         for name, each in evaluation.estimates.items()
     ]
-    return {**found, "played": _shown(played), "estimates": estimates, "advice": evaluation.advice}
+    found["played"] = _shown(played, played.interval())
+    return {**found, "estimates": estimates, "advice": evaluation.advice}
 
 
 def whole_log(trial: Trial, records: Sequence[Record]) -> Log:
@@ -69,6 +76,6 @@ def whole_log(trial: Trial, records: Sequence[Record]) -> Log:
     return log
 
 
-def _shown(estimate: Estimate) -> dict[str, Any]:
-    low, high = estimate.interval() if estimate.support is Support.GOOD else (None, None)
+def _shown(estimate: Estimate, interval: tuple[float, float]) -> dict[str, Any]:
+    low, high = interval if estimate.support is Support.GOOD else (None, None)
     return {"value": estimate.value, "low": low, "high": high}

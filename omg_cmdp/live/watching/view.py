@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import copy
 import dataclasses
 import datetime
 import functools
@@ -69,9 +70,7 @@ class View:
             number=state.number,
             hash=state.hash,
             time=state.time,
-            records=[
-                dataclasses.replace(each, choices=dict(each.choices), outcomes=dict(each.outcomes)) for each in records
-            ],
+            records=[_copied(each) for each in records],
             joined={person: state.episodes[numbers[0]].opened for person, numbers in state.of_person.items()},
             episodes=len(state.episodes),
             withdrawn=len(state.withdrawn),
@@ -121,3 +120,9 @@ class View:
         for each in steps:
             found[each.person].append(each)
         return found
+
+
+def _copied(record: Record) -> Record:
+    made = copy.copy(record)
+    made.choices, made.outcomes = dict(record.choices), dict(record.outcomes)
+    return made

@@ -34,7 +34,7 @@ PRIVATE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 def add_views(app: FastAPI, service: Service, metrics: Metrics, analyst: Any) -> None:
     """Add the paths that only look. What takes time is computed outside the thread that answers calls."""
-    process = service.process
+    process, one_at_a_time = service.process, asyncio.Lock()
 
     async def seen() -> View:
         def look(desk: Desk) -> View:
@@ -45,8 +45,9 @@ def add_views(app: FastAPI, service: Service, metrics: Metrics, analyst: Any) ->
 
     @app.get("/v1/overview", response_model=dict[str, Any], dependencies=[analyst])
     async def look_at_trial() -> Response:
-        view = await seen()
-        text = await asyncio.to_thread(lambda: canonical(overview(view)))
+        async with one_at_a_time:
+            view = await seen()
+            text = await asyncio.to_thread(lambda: canonical(overview(view)))
         return Response(text, media_type="application/json", headers=PRIVATE)
 
     @app.get("/v1/people/{person:path}", response_model=dict[str, Any], dependencies=[analyst])
