@@ -119,6 +119,11 @@ class Database:
             return Event(number, time, kind, json.loads(body), *rest)
         return None
 
+    def mark(self, number: int) -> str | None:
+        """Return the `mark` of the event with this number."""
+        rows = self._rows(sql.select(_events.c.hash).where(_events.c.number == number))
+        return f"{number}:{rows[0].hash}" if rows else None
+
     def keep(self, snapshot: Snapshot) -> None:
         """Keep a snapshot in the place of older ones."""
         with self._failing():
