@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import math
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from omg_cmdp.live.learning import Lesson, Trainer
 from omg_cmdp.live.rules import moment, ruled
 from omg_cmdp.live.snapshots import frozen_state, thawed_state
 from omg_cmdp.live.state import Choice, Learning, Record
-from omg_cmdp.live.store import Store, StoreError
+from omg_cmdp.live.store import Store
 from omg_cmdp.live.trial import Trial
 from omg_cmdp.provenance import provenance
 from omg_cmdp.sampling import draw_index
@@ -28,6 +29,8 @@ from omg_cmdp.validation import FloatArray
 
 FORMAT = 1
 LONGEST_KEY = 200
+RECENT = 10_000
+"""So many answers are remembered, for calls that are repeated soon; the store has all."""
 
 
 class Asked(NamedTuple):
@@ -69,13 +72,14 @@ class Desk:
         self._clock = clock
         self._batch: list[Event] = []
         self._keys: dict[str, Event] = {}
+        self._recent: dict[str, Event] = {}
         self._load()
-        if not self.state.number:
-            self._happen("founded", self._founding())
-        elif self.state.study != trial.digest:
+        if self.state.number and self.state.study != trial.digest:
             raise ValueError(f"the database must be of the study {trial.name!r}, as its file is now, got another one")
-        self._happen("started", {"software": provenance()})
-        self._commit()
+        with self._all_or_nothing():
+            if not self.state.number:
+                self._happen("founded", self._founding())
+            self._happen("started", {"software": provenance()})
 
     def _founding(self) -> dict[str, Any]:
         return {
@@ -107,26 +111,25 @@ class Desk:
         if self.lost:
             self.recover()
         answers: list[Answer | Refusal] = []
-        for asked in batch:
-            try:
-                answers.append(self._answered(asked))
-            except Refusal as refusal:
-                answers.append(refusal)
-        self._commit()
+        with self._all_or_nothing():
+            for asked in batch:
+                try:
+                    answers.append(self._answered(asked))
+                except Refusal as refusal:
+                    answers.append(refusal)
         return answers
 
     def _answered(self, asked: Asked) -> Answer:
         if not asked.key or len(asked.key) > LONGEST_KEY or not asked.key.isprintable():
             raise Refusal(400, f"the key of a call must be a text of 1 to {LONGEST_KEY} characters")
         self._check_seen(asked.seen)
-        request = digest([asked.name, asked.body])
-        before = self._keys.get(asked.key) or self.store.answered(asked.key)
+        call, request = parse(self.trial, asked.name, asked.body), digest([asked.name, asked.body])
+        before = self._keys.get(asked.key) or self._recent.get(asked.key) or self.store.answered(asked.key)
         if before is not None:
             if before.request != request:
                 raise Refusal(422, "the key was used for another call: a new call needs a new key")
             assert before.answer is not None
             return Answer(200, before.answer, before.mark)
-        call = parse(self.trial, asked.name, asked.body)
         kind, body, answer = _HANDLERS[type(call)](self, call)
         event = self._happen(kind, body, key=asked.key, request=request, answer=answer)
         if kind == "rolled back":
@@ -159,27 +162,32 @@ class Desk:
             self._keys[key] = event
         return event
 
-    def _commit(self) -> None:
-        """Keep the batch; if that fails, the state is again what the store says it is."""
-        batch, self._batch, self._keys = self._batch, [], {}
-        if not batch:
-            return
+    @contextlib.contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Keep what happens here, when all of it has happened."""
         try:
-            self.store.append(batch)
-        except StoreError:
-            self.lost = True
+            yield
+            if self._batch:
+                self.store.append(self._batch)
+            self._recent.update(self._keys)
+            self._batch, self._keys = [], {}
+            while len(self._recent) > RECENT:
+                self._recent.pop(next(iter(self._recent)))
+        except BaseException:
+            self.lost = True  # the state is ahead of the store
             raise
 
     lost = False
-    """Whether the store has failed, so that `recover` must be called first."""
+    """Whether something has failed half-way, so that the state must be read anew."""
 
     def recover(self) -> None:
         """Connect to the store again, and go on from what it holds."""
+        self._batch, self._keys, self._recent = [], {}, {}
         self.store.reopen()
         self._load()
-        self._happen("started", {"software": provenance()})
-        self._commit()
         self.lost = False
+        with self._all_or_nothing():
+            self._happen("started", {"software": provenance()})
 
     def _now(self) -> datetime.datetime:
         return max(self._clock().astimezone(datetime.UTC), moment(self.state.time))
@@ -310,9 +318,9 @@ class Desk:
     def _report(self, call: calls.Report) -> tuple[str, dict[str, Any], dict[str, Any]]:
         record = self._record(call.episode)
         known = record.outcomes.get(call.step)
-        if known is not None and known.revision == call.revision and known[:2] != (call.reward, call.next_state):
-            rule = f"be above {known.revision} for a correction of step {call.step}"
-            raise Refusal(409, f"`revision` must {rule}, got {call.revision} with other values")
+        if known is not None and known.contradicts(call.reward, call.next_state, call.revision):
+            rule = f"be above {call.revision} for a correction of step {call.step}"
+            raise Refusal(409, f"`revision` must {rule}, got {call.revision} with other values than before")
         return "reported", call._asdict(), {"episode": call.episode, "step": call.step, "revision": call.revision}
 
     def _close(self, call: calls.Close) -> tuple[str, dict[str, Any], dict[str, Any]]:
@@ -353,10 +361,10 @@ class Desk:
             return  # begun by a process that has ended, or before a roll-back
         published, version = lesson.refusal is None, self.state.latest + 1
         body = {"version": version, "model": lesson.model, "published": published, "cause": lesson.refusal}
-        self._happen("learned", {**body, "learning": learning.number, "episodes": len(learning.dataset)})
-        if not published:
-            self._happen("incident", {"severity": "yellow", "check": "model refused", "message": lesson.refusal})
-        self._commit()
+        with self._all_or_nothing():
+            self._happen("learned", {**body, "learning": learning.number, "episodes": len(learning.dataset)})
+            if not published:
+                self._happen("incident", {"severity": "yellow", "check": "model refused", "message": lesson.refusal})
         if published:
             self.agent = lesson.agent
 
@@ -368,8 +376,8 @@ class Desk:
 
     def note(self, severity: str, check: str, message: str) -> None:
         """Note an incident."""
-        self._happen("incident", {"severity": severity, "check": check, "message": message})
-        self._commit()
+        with self._all_or_nothing():
+            self._happen("incident", {"severity": severity, "check": check, "message": message})
 
     def snapshot(self) -> None:
         """Keep the state, so that the next start need not fold all events."""

@@ -95,8 +95,8 @@ def _unpacked(content: dict[str, Any], missing_reward: float | None) -> State:
     for fields in content["records"]:
         policy, choices, outcomes = fields.pop("policy"), fields.pop("choices"), fields.pop("outcomes")
         record = Record(policy=None if policy is None else np.array(policy), **fields)
-        record.choices = {step: Choice(*rest, tuple(rules)) for step, *rest, rules in choices}
-        record.outcomes = {step: Outcome(*outcome) for step, *outcome in outcomes}
+        record.choices = {step: _choice(rest) for step, *rest in choices}
+        record.outcomes = {step: Outcome._make([*rest, (one, other)]) for step, *rest, (one, other) in outcomes}
         state.restore(record)
     state.withdrawn = set(content["withdrawn"])
     state.plans = {
@@ -115,3 +115,7 @@ def _unpacked(content: dict[str, Any], missing_reward: float | None) -> State:
     state.incidents = [Incident(*each) for each in content["incidents"]]
     state.closed_since, state.stale = content["closed_since"], content["stale"]
     return state
+
+
+def _choice(fields: list[Any]) -> Choice:
+    return Choice._make([*fields[:-1], tuple(fields[-1])])

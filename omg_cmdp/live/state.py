@@ -35,11 +35,27 @@ class Choice(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of a step, as far as it is known; of several reports the one with the highest revision counts."""
+    """What came of a step, as far as it is known; of several reports of a value the highest revision counts."""
 
-    reward: float | None
-    next_state: int | None
-    revision: int
+    reward: float | None = None
+    next_state: int | None = None
+    revisions: tuple[int, int] = (-1, -1)
+    """Of the reward, and of the next state."""
+
+    def revised(self, reward: float | None, next_state: int | None, revision: int) -> Outcome:
+        """Return what is known after one more report, in whatever order reports come."""
+        of_reward, of_state = self.revisions
+        known = self
+        if reward is not None and revision > of_reward:
+            known, of_reward = known._replace(reward=reward), revision
+        if next_state is not None and revision > of_state:
+            known, of_state = known._replace(next_state=next_state), revision
+        return known._replace(revisions=(of_reward, of_state))
+
+    def contradicts(self, reward: float | None, next_state: int | None, revision: int) -> bool:
+        """Return whether a report of the same revision has said something else."""
+        pairs = zip((self.reward, self.next_state), (reward, next_state), self.revisions, strict=True)
+        return any(value is not None and value != known and revision == own for known, value, own in pairs)
 
 
 class Example(NamedTuple):
@@ -87,7 +103,7 @@ class Record:
         self.touched = self.touched or self.opened
 
     def next_state(self, step: int) -> int | None:
-        """Return the state after a step, as reported or as the next decision tells; None if unknown, or if they differ."""
+        """Return the state after a step, as reported or as the next decision tells; None if unknown or in doubt."""
         reported = self.outcomes[step].next_state if step in self.outcomes else None
         seen = self.choices[step + 1].state if step + 1 in self.choices else None
         if reported is not None and seen is not None and reported != seen:
@@ -273,10 +289,9 @@ class State:
         **_: Any,
     ) -> None:
         record = self.episodes[episode]
-        if step not in record.outcomes or record.outcomes[step].revision < revision:
-            record.outcomes[step] = Outcome(reward, next_state, revision)
-            self._learn_from(record)
+        record.outcomes[step] = record.outcomes.get(step, Outcome()).revised(reward, next_state, revision)
         record.touched = event.time
+        self._learn_from(record)
 
     def _closed(self, event: Event, *, episode: int, cause: str, **_: Any) -> None:
         record = self.episodes[episode]
