@@ -162,6 +162,7 @@ class Database:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise InUseError(f"the database {self.url.database} is in use by another process") from None
+            os.close(os.open(str(self.url.database), os.O_RDWR | os.O_CREAT, 0o600))  # nobody else's to read
             return
         locked = connection.execute(sql.text("SELECT pg_try_advisory_lock(hashtext('omg-cmdp live'))")).scalar()
         connection.commit()

@@ -95,8 +95,8 @@ def _learning(trial: Trial) -> Iterator[str]:
     else:
         yield f"A reward that never comes counts as {trial.missing_reward:g}."
     yield (
-        f"An outcome is overdue after {trial.watch.overdue_hours:g} hours; an episode in which nothing has happened for "
-        f"{trial.watch.close_after_hours:g} hours is closed."
+        f"An outcome is overdue after {trial.watch.overdue_hours:g} hours; "
+        f"an episode in which nothing has happened for {trial.watch.close_after_hours:g} hours is closed."
     )
 
 

@@ -88,7 +88,9 @@ def columns(trial: Trial) -> dict[str, Column]:
         "person": Column("string", "who"),
         "episode": Column("int64", "number of the episode, which is that of the event with which it was opened"),
         "step": Column("int64", f"number of the decision in its episode, 0 to {trial.space.horizon - 1}"),
-        "time": Column("string", "when it was decided, or told by an app that had no network; UTC, the service's clock"),
+        "time": Column(
+            "string", "when it was decided, or told by an app that had no network; UTC, the service's clock"
+        ),
         **_of_contexts(trial),
         "state": Column("string", f"one of {', '.join(trial.states)}"),
         "action": Column("string", f"what was done: one of {', '.join(trial.actions)}"),
@@ -100,7 +102,9 @@ def columns(trial: Trial) -> dict[str, Column]:
         "cause": Column("string", "why it was no higher rung"),
         "rules": Column("string", "rules of the study that have changed the probabilities, with ; between them"),
         "reward": Column("float64", f"in [{low:g}, {high:g}]; empty if it never came"),
-        "next_state": Column("string", "as reported, or as the next decision tells; empty if unknown, or if they differ"),
+        "next_state": Column(
+            "string", "as reported, or as the next decision tells; empty if unknown, or if they differ"
+        ),
         "revision": Column("Int64", "of the outcome: 0 as first reported, higher for corrections; empty without one"),
         "closed": Column("string", "why the episode has ended; empty if it is under way"),
         "withdrawn": Column("bool", "whether the person has withdrawn since; models in use have not learned from them"),
@@ -140,7 +144,7 @@ def _rows(trial: Trial, found: Played) -> Iterator[list[Any]]:
                 *(choice.version, choice.rung, choice.cause, "; ".join(choice.rules)),
                 None if outcome is None else outcome.reward,
                 None if after is None else trial.states[after],
-                None if outcome is None else outcome.revision,
+                None if outcome is None else max(outcome.revisions),
                 *(record.closed, record.person in found.withdrawn),
             ]
 

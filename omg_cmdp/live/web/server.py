@@ -39,9 +39,15 @@ def serving(
         rehearse(trial, people=1)  # so that nobody waits for a compiler
         service = Service(Desk(trial, store))
         app = make_app(service, Tokens(tokens))
-        # No access log: addresses name people.
-        quiet = {"access_log": False, "log_config": None, "server_header": False, "lifespan": "off"}
-        server = uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=PATIENCE, **quiet))
+        config = uvicorn.Config(
+            app,
+            access_log=False,  # addresses name people
+            log_config=None,
+            server_header=False,
+            lifespan="off",
+            timeout_graceful_shutdown=PATIENCE,
+        )
+        server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="omg-cmdp listens")
         thread.start()
         try:
