@@ -70,13 +70,15 @@ class Database:
         """Connect, take the lock, and check that the tables are ours."""
         self.close()
         try:
+            if self.writing and self.url.get_backend_name() == "sqlite":  # nobody else's to read
+                os.close(os.open(str(self.url.database), os.O_RDWR | os.O_CREAT, 0o600))
             self._connection = self._engine.connect()
             if self.writing:
                 self._take_lock(self._connection)
                 _schema.create_all(self._connection)
                 self._connection.commit()
             self._check()
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, OSError) as error:
             self.close()
             raise StoreError(f"the database cannot be opened: {_reason(error)}") from None
         except BaseException:
@@ -162,7 +164,6 @@ class Database:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise InUseError(f"the database {self.url.database} is in use by another process") from None
-            os.close(os.open(str(self.url.database), os.O_RDWR | os.O_CREAT, 0o600))  # nobody else's to read
             return
         locked = connection.execute(sql.text("SELECT pg_try_advisory_lock(hashtext('omg-cmdp live'))")).scalar()
         connection.commit()
