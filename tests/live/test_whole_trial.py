@@ -52,7 +52,7 @@ after_episodes = 0
 
 
 def chance(context, state, action):
-    """The truth: with which probability somebody takes their pill. Reminders tire the old, and help who has missed one."""
+    """The truth: how likely somebody takes their pill. Reminders tire the old, and help whoever has missed one."""
     old = (context["age"] - 20) / 70
     helped = {"nothing": 0.0, "reminder": 0.25 - 0.3 * old + 0.1 * (state == "missed it")}[action]
     return 0.35 + 0.2 * (state == "took it") + 0.1 * (context["lives"] != "alone") + helped
