@@ -1,0 +1,148 @@
+"""`kill -9` of the live service under load: what it has acknowledged is there once, and replays to the bit.
+
+Five clients open, decide, report and close as fast as they are answered, and ask again with the same key after each
+kill. A kill comes at a random moment, also while the service starts. `--effort 10` is a thousand kills.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from tests.attack.outcome import Outcome
+
+KILLS, TOGETHER = 100, 50
+"""At effort 1, and in one database."""
+CLIENTS = 5
+
+
+def attack(effort: float, seed: int) -> Outcome:
+    """Kill services, and look at what is left."""
+    draw, outcome = random.Random(seed), Outcome()
+    left = max(2, round(KILLS * effort))
+    with _zygote() as start:
+        while left > 0:
+            kills = min(left, TOGETHER)
+            left -= kills
+            with tempfile.TemporaryDirectory() as folder:
+                clients = [_Client(f"c{number}", draw.randrange(2**32)) for number in range(CLIENTS)]
+                for number in range(kills + 1):
+                    _life(start, Path(folder), clients, None if number == kills else draw.random() ** 3 * 0.5)
+                outcome.tried += kills
+                outcome.broken += [f"seed {seed}, {left} kills later: {each}" for each in _wrong(Path(folder), clients)]
+    return outcome
+
+
+@contextlib.contextmanager
+def _zygote():
+    command = [sys.executable, "-m", "tests.live.zygote"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+
+        def start(database: Path, address: Path) -> int:
+            process.stdin.write(f"{database} {address}\n")
+            process.stdin.flush()
+            return int(process.stdout.readline())
+
+        try:
+            yield start
+        finally:
+            process.kill()
+
+
+def _life(start, folder: Path, clients, seconds: float | None) -> None:
+    """Let a service live for so long, or until every client has made ten more calls."""
+    address = folder / f"socket-{time.monotonic_ns()}"
+    service = start(folder / "trial.db", address)
+    dead, most = threading.Event(), 10**6 if seconds else 10
+    threads = [threading.Thread(target=client.live, args=(address, most, dead)) for client in clients]
+    for thread in threads:
+        thread.start()
+    if seconds is None:
+        for thread in threads:
+            thread.join()
+    else:
+        time.sleep(seconds)
+    os.kill(service, signal.SIGKILL)
+    dead.set()
+    for thread in threads:
+        thread.join()
+    while Path(f"/proc/{service}").exists():  # until its lock is free
+        time.sleep(0.001)
+
+
+class _Client:
+    """An app: it makes one call after the other, and repeats one until it is answered."""
+
+    def __init__(self, name: str, seed: int) -> None:
+        self.name, self._draw = name, random.Random(seed)
+        self.answers: dict[str, list] = {}
+        self._calls = self._script()
+        self._call = next(self._calls)
+
+    def live(self, address: Path, most: int, dead: threading.Event) -> None:
+        """Make calls until there have been enough, or until nobody answers."""
+        with contextlib.suppress(OSError, ValueError), self._connected(address, dead) as lines:
+            for _ in range(most):
+                key = f"{self.name}-{len(self.answers)}"
+                lines.write(json.dumps([*self._call, key]) + "\n")
+                lines.flush()
+                answer = json.loads(lines.readline())
+                if answer[0] == 503:
+                    continue
+                self.answers[key] = answer
+                self._call = self._calls.send(answer)
+
+    @contextlib.contextmanager
+    def _connected(self, address: Path, dead: threading.Event):
+        with socket.socket(socket.AF_UNIX) as connection:
+            while not dead.is_set() and connection.connect_ex(str(address)):
+                time.sleep(0.005)
+            with connection.makefile("rw") as lines:
+                yield lines
+
+    def _script(self):
+        for number in range(10**9):
+            person, state = f"{self.name}-p{number % 4}", "took it"
+            context = {"age": self._draw.randrange(20, 90)}
+            _, text = yield "open", {"person": person, "context": context}
+            episode = json.loads(text)["episode"]
+            for step in range(self._draw.randrange(1, 5)):
+                yield "decide", {"episode": episode, "step": step, "state": state}
+                state = self._draw.choice(["took it", "missed it"])
+                report = {"episode": episode, "step": step, "reward": float(state == "took it"), "next_state": state}
+                yield "report", report
+            yield "close", {"episode": episode}
+
+
+def _wrong(folder: Path, clients) -> list[str]:
+    """Return what is wrong with the log, and with the answers."""
+    from omg_cmdp.live.database import Database
+    from omg_cmdp.live.replay import replay
+    from tests.live.studies import trial
+
+    store = Database(folder / "trial.db", writing=False)
+    events = list(store.read())
+    store.close()
+    told = {event.key: event.answer for event in events if event.key is not None}
+    acknowledged = {key: answer for client in clients for key, answer in client.answers.items()}
+    wrong = [f"{key} was refused: {answer}" for key, answer in acknowledged.items() if answer[0] != 200]
+    wrong += [f"{key} has another answer" for key, (_, text) in acknowledged.items() if told.get(key) != text]
+    steps = [(event.body["episode"], event.body["step"]) for event in events if event.kind == "decided"]
+    if len(set(steps)) < len(steps):
+        wrong.append("a step was decided twice")
+    if len(told) > len(acknowledged) + len(clients) + sum(event.kind == "learning" for event in events):
+        wrong.append("there are events that nobody asked for")
+    wrong += replay(trial(), events).differences
+    if not any(event.kind == "learned" for event in events) or len(acknowledged) < CLIENTS:
+        wrong.append(f"hardly anything happened: {len(events)} events")
+    return wrong
