@@ -42,7 +42,8 @@ class Outbox:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # nobody else's to read
         name = ":memory:" if path is None else str(Path(path).absolute())
         self._file = sqlite3.connect(name, isolation_level=None, check_same_thread=False)
-        self._file.execute("PRAGMA secure_delete = ON")
+        for pragma in ("secure_delete = ON", "journal_mode = PERSIST", "synchronous = FULL"):
+            self._file.execute(f"PRAGMA {pragma}")
         self._file.executescript(_TABLES)
 
     def close(self) -> None:
