@@ -169,6 +169,18 @@ def test_a_service_with_an_older_backup_is_recognised(tmp_path, gone_on):
             client.report(999, 0, reward=1.0)
 
 
+def test_what_was_seen_outlives_the_app(line, tmp_path):
+    wire, _ = line
+    with made(line, tmp_path / "queue") as client:
+        episode = client.open("p1", person(1))["episode"]
+        client.decide(episode, 0, "took it")
+    with made(line, tmp_path / "queue") as client:
+        client.decide(episode, 1, "took it")
+    [_, before, after] = wire.sent
+    assert before.headers["Log-Seen"].startswith(f"{episode}:")
+    assert after.headers["Log-Seen"].startswith(f"{episode + 1}:")
+
+
 def test_nothing_that_is_no_number_gets_into_the_queue(line):
     with made(line) as client:
         episode = client.open("p1", person(1))["episode"]
@@ -185,7 +197,7 @@ def test_the_queue_is_private_and_forgets_whom_it_was_about(line, tmp_path):
         assert b"somebody" in file.read_bytes()
         client.close(episode)
     assert file.stat().st_mode & 0o077 == 0
-    assert b"somebody" not in file.read_bytes()
+    assert all(b"somebody" not in path.read_bytes() for path in tmp_path.glob("queue*"))
 
 
 def test_the_outbox_gives_a_call_one_key_until_it_is_done(tmp_path):

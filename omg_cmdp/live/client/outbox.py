@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS calls (
     key TEXT NOT NULL, path TEXT NOT NULL, body TEXT NOT NULL, waits INTEGER NOT NULL, refusal TEXT
 );
 CREATE TABLE IF NOT EXISTS episodes (episode INTEGER PRIMARY KEY, opened TEXT NOT NULL, call INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS seen (mark TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS seen (row INTEGER PRIMARY KEY CHECK (row = 1), mark TEXT);
 """
 
 
@@ -42,9 +42,12 @@ class Outbox:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # nobody else's to read
         name = ":memory:" if path is None else str(Path(path).absolute())
         self._file = sqlite3.connect(name, isolation_level=None, check_same_thread=False)
-        for pragma in ("secure_delete = ON", "journal_mode = PERSIST", "synchronous = FULL"):
+        for pragma in ("secure_delete = ON", "journal_mode = TRUNCATE", "synchronous = FULL"):
             self._file.execute(f"PRAGMA {pragma}")
         self._file.executescript(_TABLES)
+        row = self._file.execute("SELECT mark FROM seen").fetchone()
+        self.seen: str | None = None if row is None else row[0]
+        """NUMBER:HASH of the last event that the client knows of; kept with what is kept next."""
 
     def close(self) -> None:
         """Let go of the file."""
@@ -74,7 +77,8 @@ class Outbox:
 
     def done(self, call: Call) -> None:
         """Forget a call that was answered."""
-        self._file.execute("DELETE FROM calls WHERE number = ?", (call.number,))
+        with self._transaction():
+            self._file.execute("DELETE FROM calls WHERE number = ?", (call.number,))
 
     def refuse(self, call: Call, message: str) -> None:
         """Set a call aside that waited, and was refused."""
@@ -93,7 +97,8 @@ class Outbox:
     def keep(self, opened: dict[str, Any], call: Call) -> None:
         """Keep how an episode was opened, and the call: made again while the episode is under way, it is the same."""
         row = opened["episode"], json.dumps(opened), call.number
-        self._file.execute("REPLACE INTO episodes VALUES (?, ?, ?)", row)
+        with self._transaction():
+            self._file.execute("REPLACE INTO episodes VALUES (?, ?, ?)", row)
 
     def forget(self, episode: int) -> None:
         """Forget an episode."""
@@ -103,21 +108,15 @@ class Outbox:
             )
             self._file.execute("DELETE FROM episodes WHERE episode = ?", (episode,))
 
-    @property
-    def seen(self) -> str | None:
-        """NUMBER:HASH of the last event that the client knows of."""
-        row = self._file.execute("SELECT mark FROM seen").fetchone()
-        return None if row is None else str(row[0])
-
-    @seen.setter
-    def seen(self, mark: str | None) -> None:
+    def trust(self) -> None:
+        """Forget what was seen."""
+        self.seen = None
         with self._transaction():
-            self._file.execute("DELETE FROM seen")
-            if mark is not None:
-                self._file.execute("INSERT INTO seen VALUES (?)", (mark,))
+            pass
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
         with self._file:
             self._file.execute("BEGIN IMMEDIATE")
             yield
+            self._file.execute("REPLACE INTO seen VALUES (1, ?)", (self.seen,))
