@@ -14,7 +14,14 @@ from tests.live.studies import desk, person
 QUICK = 0.05
 """Too little patience for a second attempt."""
 LIMITS = '[window]\nbegin = "00:00"\nend = "23:59"\noutside = "nothing"\n'
-PORTAL = httpx.Response(200, html="<p>Welcome to our wireless network")
+NOT_THE_SERVICE = {
+    "a portal": httpx.Response(200, html="<p>Welcome to our wireless network"),
+    "another service": httpx.Response(200, json={"welcome": True}),
+    "a list": httpx.Response(404, json=["nothing here"]),
+    "a proxy": httpx.Response(404, html="<h1>404</h1>"),
+    "another's refusal": httpx.Response(403, json={"detail": "no"}),
+    "bad gateway": httpx.Response(502, html="<h1>502</h1>"),
+}
 
 
 @pytest.fixture
@@ -42,15 +49,20 @@ def kinds(at):
 
 
 @pytest.mark.parametrize(
-    "faults",
-    [[LOST], [ANSWER_LOST], [httpx.Response(503, headers={"Retry-After": "0"})], [httpx.Response(429)], [PORTAL]],
-    ids=["lost", "answer lost", "busy", "too many", "a portal"],
+    "fault",
+    [
+        LOST,
+        ANSWER_LOST,
+        pytest.param(httpx.Response(503, headers={"Retry-After": "0"}, json={"error": "busy"}), id="busy"),
+        pytest.param(httpx.Response(429, json={"error": "too many calls"}), id="too many"),
+        *(pytest.param(response, id=name) for name, response in NOT_THE_SERVICE.items()),
+    ],
 )
-def test_a_call_is_repeated_until_it_is_answered_and_done_once(line, at, faults):
+def test_a_call_is_repeated_until_it_is_answered_and_done_once(line, at, fault):
     wire, _ = line
     with made(line, patience=5.0) as client:
         episode = client.open("p1", person(1))["episode"]
-        wire.faults += faults
+        wire.faults += [fault]
         answer = client.decide(episode, 0, "took it")
     assert answer["event"] is not None
     assert len(decided(at)) == 1
@@ -209,7 +221,18 @@ def test_the_outbox_gives_a_call_one_key_until_it_is_done(tmp_path):
     assert outbox.call("/path", {"a": 1}, waits=False).key != first.key
 
 
-@pytest.mark.parametrize("patience", [0.0, -1.0, math.nan, "long"])
-def test_patience_is_a_positive_number(patience):
-    with pytest.raises(ValueError, match="`patience` must be"):
-        Client(ADDRESS, "token", patience=patience)
+@pytest.mark.parametrize(
+    ("wrong", "rule"),
+    [
+        ({"url": "service"}, "`url` must begin with http:// or https://, got 'service'"),
+        ({"url": None}, "`url` must begin with"),
+        ({"token": "a\nb"}, "`token` must be a text of visible characters"),
+        ({"token": ""}, "`token` must be"),
+        ({"patience": 0.0}, "`patience` must be"),
+        ({"patience": math.nan}, "`patience` must be"),
+        ({"patience": "long"}, "`patience` must be"),
+    ],
+)
+def test_arguments_are_checked(wrong, rule):
+    with pytest.raises(ValueError, match=rule):
+        Client(**{"url": ADDRESS, "token": "token", **wrong})

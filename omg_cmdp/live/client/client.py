@@ -50,6 +50,10 @@ class Client:
         patience: float = 10.0,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
+        if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+            raise ValueError(f"`url` must begin with http:// or https://, got {url!r:.60}")
+        if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token:
+            raise ValueError("`token` must be a text of visible characters, got something else")
         self.patience = positive_number("patience", patience)
         self._http = httpx.Client(
             base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=self.patience, transport=transport
@@ -197,11 +201,13 @@ class Client:
             content = response.json()
         except ValueError:
             return None
+        if not isinstance(content, dict):
+            return None
         head = response.headers.get("Log-Head")
         if response.is_success and head is not None:
             if _number(head) > _number(self._outbox.seen):
                 self._outbox.seen = head
-            return dict(content)
+            return content
         if response.is_client_error and response.status_code != 429 and "error" in content:
             raise (RefusedError if head is None else OlderLogError)(response.status_code, str(content["error"]))
         return None
