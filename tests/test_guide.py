@@ -265,7 +265,7 @@ def test_the_pictures_are_made_by_a_command(tmp_path):
 
 PACKAGES = (
     *("mdp", "planning", "oracles", "oracles.adapters", "agents", "environments", "adversaries"),
-    *("runs", "logs", "theory", "checks"),
+    *("runs", "logs", "live.client", "live.export", "theory", "checks"),
 )
 
 
