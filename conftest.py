@@ -3,11 +3,14 @@
 import importlib.util
 
 OPTIONAL = {
+    "fastapi": ("omg_cmdp/live/web",),
     "gymnasium": ("omg_cmdp/environments/gymnasium/discretise.py", "omg_cmdp/environments/gymnasium/registered.py"),
+    "httpx": ("omg_cmdp/live/client",),
     "river": ("omg_cmdp/oracles/adapters/river.py",),
     "sklearn": ("omg_cmdp/oracles/adapters/sklearn.py",),
+    "sqlalchemy": ("omg_cmdp/live/database.py", "tests/live"),
     "torch": ("omg_cmdp/oracles/adapters/tensors.py", "omg_cmdp/oracles/adapters/torch.py"),
-    "typer": ("omg_cmdp/cli.py", "omg_cmdp/reports/terminal.py"),
+    "typer": ("omg_cmdp/cli.py", "omg_cmdp/live/commands", "omg_cmdp/reports/terminal.py"),
 }
 
 collect_ignore = [

@@ -19,6 +19,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from omg_cmdp.live import commands as trials
 from omg_cmdp.reports.comparisons import compare_runs
 from omg_cmdp.reports.rates import rate_table, sweeps
 from omg_cmdp.reports.terminal import (
@@ -194,13 +195,20 @@ def report(directories: Annotated[list[Path], typer.Argument(metavar="DIR...")])
 
 @app.command("export")
 def export_results(
-    directory: Directory,
-    to: Annotated[str, typer.Option(metavar="|".join(FORMATS), help="The format.")],
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="By default DIR/export.")] = None,
+    source: Annotated[str, typer.Argument(metavar="DIR|DATABASE", help="Of a study, or of a trial.")],
+    to: Annotated[str, typer.Option(metavar="|".join(FORMATS), help="The format, for a study.")] = "",
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR|FILE", help="By default DIR/export; for a trial, a .csv or .parquet.")
+    ] = None,
 ) -> None:
-    """Write finished runs in a format of other programs."""
+    """Write the finished runs of a study in a format of other programs, or the decisions of a trial as a table."""
+    directory = Path(source)
     with _refusing():
-        for path in export(load(directory), to, out or directory / "export"):
+        if trials.is_database(source):
+            paths = trials.export_decisions(source, out)
+        else:
+            paths = export(load(directory), to, out or directory / "export")
+        for path in paths:
             typer.echo(path)
 
 
@@ -218,6 +226,10 @@ def _refusing() -> Iterator[None]:
         message = str(error)
     Console(stderr=True, soft_wrap=True).print(f"[bold red]omg-cmdp:[/] {escape(plain(message))}", highlight=False)
     raise typer.Exit(2)
+
+
+for _command in (trials.serve, trials.token, trials.check, trials.replay):
+    app.command()(_refusing()(_command))
 
 
 def _overrides(episodes: str | None, seeds: str | None, changes: Sequence[str]) -> list[Override]:

@@ -26,6 +26,7 @@ LAYERS = {
     "logs": {"mdp", "oracles", "agents.base"},
     "runs": {"mdp", "planning", "theory", "agents", "environments", "adversaries", "logs"},
     "studies": {"mdp", "oracles", "theory", "agents", "environments", "adversaries", "logs", "runs"},
+    "live": {"mdp", "oracles", "agents", "logs", "studies.document", "studies.export"},
     "reports": {"theory", "studies"},
     "checks": {"mdp", "planning", "oracles", "environments", "adversaries", "agents", "theory"},
 }
@@ -49,7 +50,10 @@ HEAVY = {
     *("argparse", "optparse", "click", "typer", "rich", "docopt", "fire"),
 }
 
-OPTIONAL = {"gymnasium", "pyarrow", "rich", "river", "sklearn", "torch", "typer"}
+OPTIONAL = {
+    *("fastapi", "gymnasium", "httpx", "pyarrow", "rich", "river", "sklearn", "sqlalchemy", "torch", "typer"),
+    *("pydantic", "uvicorn"),
+}
 """Packages without which some modules cannot be imported."""
 
 UNSAFE_MODULES = {"pickle", "_pickle", "cPickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}

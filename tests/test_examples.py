@@ -8,6 +8,7 @@ import pytest
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 LAST_WORDS = {
+    "app": "Everything is sent.",
     "first_plan": "The certified gap is within tolerance.",
     "from_logged_tables": "The exact value is within two standard errors of the estimate.",
     "oracle_river": "The trained oracle is closer to the truth.",

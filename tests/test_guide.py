@@ -2,7 +2,7 @@
 
     python    doctests where there is >>>, else executed; all blocks of a page share one namespace
     text      straight after a python block that was executed: what it prints
-    toml      a plan, which must be valid; with `# NAME.toml` in its first line, a file for the commands of the page
+    toml      a plan, or a trial, which must be valid; with `# NAME.toml` in its first line, a file for the page
     sh        `omg-cmdp` is called, for fewer episodes and seeds; what `make`, `pip` and `python` are given must exist,
               and `ray` must understand it
 
@@ -24,9 +24,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from omg_cmdp import cli
+from omg_cmdp.live.trial import Trial
 from omg_cmdp.studies.config import read_plan
 from omg_cmdp.theory.statements import STATEMENTS
 
@@ -111,7 +113,7 @@ def small_plan(load_plan, *arguments, **options):
 
 
 def check_plan(block):
-    read_plan(block.code)
+    Trial.parse(block.code) if "[study]" in block.code else read_plan(block.code)
     if name := re.match(r"# ([\w-]+\.toml)\b", block.code):
         Path(name[1]).write_text(block.code, encoding="utf-8")
 
@@ -139,6 +141,9 @@ def run_commands(block):
 
 
 def call_omg_cmdp(arguments):
+    if arguments[0] == "serve":
+        get_command(cli.app).commands["serve"].make_context("serve", arguments[1:])  # parses, and starts nothing
+        return
     if "ray" in arguments:
         arguments = [*arguments, "--dry-run"]  # there is no cluster here
     elif arguments[0] in ("run", "demo"):
@@ -260,7 +265,7 @@ def test_the_pictures_are_made_by_a_command(tmp_path):
 
 PACKAGES = (
     *("mdp", "planning", "oracles", "oracles.adapters", "agents", "environments", "adversaries"),
-    *("runs", "logs", "theory", "checks"),
+    *("runs", "logs", "live.client", "live.export", "theory", "checks"),
 )
 
 

@@ -21,6 +21,17 @@ class Refusal(Exception):  # noqa: N818 - it is an answer
         self.status, self.message = status, message
 
 
+class OlderLog(Refusal):
+    """A call of somebody who has seen an event that the log does not have."""
+
+    def __init__(self, seen: str, head: str) -> None:
+        number, last = (mark.partition(":")[0] for mark in (seen, head))
+        got = "got another one" if int(number) <= int(last) else f"got a log that ends with event {last}"
+        advice = "perhaps an older backup was restored, or this is another database; nothing was done"
+        super().__init__(409, f"the log must have event {number}, as the caller has seen it, {got}: {advice}")
+        self.head = head
+
+
 class Open(NamedTuple):
     """Begin an episode for a person."""
 

@@ -72,13 +72,15 @@ class Database:
         """Connect, take the lock, and check that the tables are ours."""
         self.close()
         try:
+            if self.writing and self.url.get_backend_name() == "sqlite":  # nobody else's to read
+                os.close(os.open(str(self.url.database), os.O_RDWR | os.O_CREAT, 0o600))
             self._connection = self._engine.connect()
             if self.writing:
                 self._take_lock(self._connection)
                 _schema.create_all(self._connection)
                 self._connection.commit()
             self._check()
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, OSError) as error:
             self.close()
             raise StoreError(f"the database cannot be opened: {_reason(error)}") from None
         except BaseException:
@@ -120,6 +122,11 @@ class Database:
         for number, time, kind, body, *rest in self._rows(sql.select(_events).where(_events.c.key == key)):
             return Event(number, time, kind, json.loads(body), *rest)
         return None
+
+    def mark(self, number: int) -> str | None:
+        """Return the `mark` of the event with this number."""
+        rows = self._rows(sql.select(_events.c.hash).where(_events.c.number == number))
+        return f"{number}:{rows[0].hash}" if rows else None
 
     def keep(self, snapshot: Snapshot) -> None:
         """Keep a snapshot in the place of older ones."""

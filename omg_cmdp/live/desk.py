@@ -14,7 +14,7 @@ import numpy as np
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.contexts import context_from_json
 from omg_cmdp.live import calls
-from omg_cmdp.live.calls import Refusal, parse
+from omg_cmdp.live.calls import OlderLog, Refusal, parse
 from omg_cmdp.live.chance import uniform
 from omg_cmdp.live.events import Event, canonical, digest, verified
 from omg_cmdp.live.learning import Lesson, Trainer
@@ -41,6 +41,8 @@ class Asked(NamedTuple):
     key: str | None
     by: str = "app"
     """The role of whoever asks."""
+    seen: str | None = None
+    """The `mark` of the last event that the caller knows of."""
 
 
 class Answer(NamedTuple):
@@ -48,6 +50,8 @@ class Answer(NamedTuple):
 
     status: int
     text: str
+    mark: str
+    """Of the event that holds this answer."""
 
 
 class Desk:
@@ -118,20 +122,26 @@ class Desk:
     def _answered(self, asked: Asked) -> Answer:
         if not asked.key or len(asked.key) > LONGEST_KEY or not asked.key.isprintable():
             raise Refusal(400, f"the key of a call must be a text of 1 to {LONGEST_KEY} characters")
+        self._check_seen(asked.seen)
         call, request = parse(self.trial, asked.name, asked.body), digest([asked.name, asked.body])
         before = self._keys.get(asked.key) or self._recent.get(asked.key) or self.store.answered(asked.key)
         if before is not None:
             if before.request != request:
                 raise Refusal(422, "the key was used for another call: a new call needs a new key")
             assert before.answer is not None
-            return Answer(200, before.answer)
+            return Answer(200, before.answer, before.mark)
         kind, body, answer = _HANDLERS[type(call)](self, call)
-        self._happen(kind, body, key=asked.key, request=request, answer=answer)
+        event = self._happen(kind, body, key=asked.key, request=request, answer=answer)
         if kind == "rolled back":
             self.agent = self.trainer.train(self.state.version.dataset)
-        text = self._batch[-1].answer
-        assert text is not None
-        return Answer(200, text)
+        assert event.answer is not None
+        return Answer(200, event.answer, event.mark)
+
+    def _check_seen(self, seen: str | None) -> None:
+        """Refuse whoever has seen more than the log has: an older backup was restored, say."""
+        head = f"{self.state.number}:{self.state.hash}"
+        if seen is not None and seen != head and self.store.mark(int(seen.partition(":")[0])) != seen:
+            raise OlderLog(seen, head)
 
     def _happen(
         self,

@@ -35,6 +35,11 @@ class Event(NamedTuple):
     """What was answered, byte for byte."""
     hash: str = ""
 
+    @property
+    def mark(self) -> str:
+        """NUMBER:HASH. A log that has this event has all that was before it."""
+        return f"{self.number}:{self.hash}"
+
     def chained(self, before: str) -> Event:
         """Return the event with its hash, after one with the hash `before`."""
         content = canonical([before, *self[:-1]])

@@ -37,6 +37,9 @@ class Store(Protocol):
     def answered(self, key: str) -> Event | None:
         """Return the event that answers a call with this key."""
 
+    def mark(self, number: int) -> str | None:
+        """Return the `mark` of the event with this number."""
+
     def keep(self, snapshot: Snapshot) -> None:
         """Keep a snapshot in the place of older ones."""
 
@@ -68,6 +71,10 @@ class MemoryStore:
     def answered(self, key: str) -> Event | None:
         """Return the event that answers a call with this key."""
         return self._keys.get(key)
+
+    def mark(self, number: int) -> str | None:
+        """Return the `mark` of the event with this number."""
+        return self.events[number - 1].mark if 0 < number <= len(self.events) else None
 
     def keep(self, snapshot: Snapshot) -> None:
         """Keep a snapshot in the place of older ones."""

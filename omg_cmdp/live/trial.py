@@ -111,6 +111,11 @@ class Trial:
         except StudyError as error:
             raise document.located(error) from None
 
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> Trial:
+        """Return the trial whose file has this content, such as the first event of a log holds."""
+        return _trial(Table(dict(content)))
+
     def agent(self) -> OMG:
         """Return an agent that has learned nothing."""
         known: dict[str, Any] = {

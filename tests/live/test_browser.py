@@ -47,7 +47,7 @@ def served(scene, folder):
 def trial_with_troubles():
     names = ("p-{:03}", f"{HOSTILE}{{}}", "p-{:03}", "p-{:03}")
     scene = crowd(Scene(text=TEXT.replace('"adherence"', '"<b>adherence</b>"')), people=6, days=45, names=names)
-    scene.process.refuse(503)
+    scene.process.refuse("503")
     scene.tick()
     for trouble in (other_actions, contradiction):
         trouble(scene)

@@ -258,7 +258,7 @@ def test_a_model_that_fails_its_checks_is_not_published(monkeypatch, broken):
         monkeypatch.setattr(learning.Trainer, "train", lambda *_: 1 / 0)
     player.play(1)
     assert at.state.version.number == version
-    assert at.state.refused
+    assert at.state.changes[-1].verdict == "refused"
     assert at.state.incidents[-1].check == "model refused"
     opened(at, "somebody")
 

@@ -15,9 +15,9 @@ from omg_cmdp.live.watching.overview import overview
 from omg_cmdp.live.watching.value import values
 from omg_cmdp.live.watching.view import View
 from omg_cmdp.live.web.app import make_app
+from tests.live.network import ADDRESS, Wire
 from tests.live.studies import TEXT, person
 from tests.live.test_watching import Scene, contradiction
-from tests.live.wire import ADDRESS, Wire
 
 HOSTILE = "<img src=x onerror=\"document.title='pwned'\">/../'; DROP TABLE events; --"
 
@@ -128,14 +128,14 @@ def test_metrics_name_nobody(client, scene):
 
 def test_refused_calls_are_counted(client, service, tokens):
     """An app's mistake turns a check yellow; an analyst's attempt does not."""
-    before = service.process.lately(422)
+    before = service.process.lately("422")
     assert client.post("/v1/policy", json={"context": {"age": []}}).status_code == 422
-    assert service.process.lately(422) == before
+    assert service.process.lately("422") == before
     app = {"Authorization": f"Bearer {tokens[1]['app']}", "Idempotency-Key": "k"}
     body = {"person": "q0", "context": {"age": []}}
     assert client.post("/v1/episodes", json=body, headers=app).status_code == 422
-    assert service.process.lately(422) == before + 1
-    assert 'omg_cmdp_refusals_total{status="422"}' in client.get("/metrics").text
+    assert service.process.lately("422") == before + 1
+    assert 'omg_cmdp_refusals_total{cause="422"}' in client.get("/metrics").text
 
 
 @pytest.mark.parametrize("path", ["/v1/overview", "/v1/people/q0", "/metrics"])

@@ -217,10 +217,10 @@ def set_back(scene):
     scene.clock.forward(days=-1)
 
 
-def refused(*statuses):
+def refused(*causes):
     def go(scene):
-        for status in statuses:
-            scene.process.refuse(status)
+        for cause in causes:
+            scene.process.refuse(cause)
 
     return go
 
@@ -257,14 +257,15 @@ WRONG = {
     "too old": ("support", "yellow", strange({"age": 91}), "", TEXT),
     "a text for a number": ("support", "yellow", strange({"age": "old"}), "", TEXT),
     "unknown label": ("support", "yellow", strange({"lives": "abroad"}), "", TEXT),
-    "wrong values": ("support", "yellow", refused(422), "", TEXT),
-    "unknown episode": ("roster", "yellow", refused(404), "", TEXT),
-    "withdrawn": ("roster", "yellow", refused(410), "", TEXT),
+    "wrong values": ("support", "yellow", refused("422"), "", TEXT),
+    "unknown episode": ("roster", "yellow", refused("404"), "", TEXT),
+    "withdrawn": ("roster", "yellow", refused("410"), "", TEXT),
     "refused model": ("model refused", "yellow", refused_model, "", TEXT),
     "never learned": ("learning late", "yellow", never_learned, "", TEXT),
     "set back": ("clock", "red", set_back, "", TEXT),
-    "not kept": ("store", "red", refused(503), "", TEXT),
-    "no token": ("unauthorised calls", "yellow", refused(*[401] * 6, *[403] * 5), "", TEXT),
+    "not kept": ("store", "red", refused("503"), "", TEXT),
+    "older backup": ("restored log", "red", refused("older log"), "", TEXT),
+    "no token": ("unauthorised calls", "yellow", refused(*["401"] * 6, *["403"] * 5), "", TEXT),
     "out of memory": ("memory", "yellow", out_of_memory, "", TEXT),
     "disk full": ("disk", "red", disk_full, "", TEXT),
 }
@@ -295,7 +296,7 @@ def test_a_check_fires(name, monkeypatch):
 
 def test_the_end_of_an_incident_is_noted_once():
     scene = Scene()
-    refused(503)(scene)
+    refused("503")(scene)
     contradiction(scene)
     scene.tick()
     scene.report(2 + 1, 0, "took it", revision=1)
@@ -367,11 +368,11 @@ def test_the_service_looks_by_itself(monkeypatch):
 def test_what_the_process_counts_is_forgotten_after_an_hour():
     clock = Clock()
     process = Process(clock)
-    process.refuse(422)
-    process.refuse(422, watched=False)
-    assert (process.lately(422), process.refusals[422]) == (1, 2)
+    process.refuse("422")
+    process.refuse("422", watched=False)
+    assert (process.lately("422"), process.refusals["422"]) == (1, 2)
     clock.forward(minutes=61)
-    assert (process.lately(422), process.refusals[422]) == (0, 2)
+    assert (process.lately("422"), process.refusals["422"]) == (0, 2)
     assert process.disk > 0.0
 
 

@@ -31,6 +31,7 @@ CHECKS: dict[str, Callable[[View], Verdict]] = {
     "learning late": system.late,
     "clock": system.clock,
     "store": system.kept,
+    "restored log": system.restored,
     "unauthorised calls": system.unauthorised,
     "memory": system.memory,
     "disk": system.disk,

@@ -81,7 +81,7 @@ def support(view: View) -> Verdict:
     start = view.trial.space.start
     states = [each for each in view.recent if 0 in each.choices and not start[each.choices[0].state]]
     contexts = [each for each in view.recent if not _described(view.trial, context_from_json(each.context))]
-    calls, most = view.process.lately(422), view.trial.watch.invalid
+    calls, most = view.process.lately("422"), view.trial.watch.invalid
     message = (
         f"{calls} calls with wrong values in an hour; episodes with an impossible first state: {named(states)};"
         f" with a context that the study file does not describe: {named(contexts)}"
@@ -104,7 +104,7 @@ def _described(trial: Trial, context: Context) -> bool:
 
 def roster(view: View) -> Verdict:
     """Count calls about episodes and people that are not there."""
-    unknown, withdrawn = view.process.lately(404), view.process.lately(410)
+    unknown, withdrawn = view.process.lately("404"), view.process.lately("410")
     message = f"in an hour {unknown} calls about unknown episodes, {withdrawn} about people who have withdrawn"
     return yellow_if(unknown + withdrawn > 0, message)
 

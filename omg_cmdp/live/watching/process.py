@@ -11,7 +11,7 @@ from pathlib import Path
 
 LATELY = datetime.timedelta(hours=1)
 MOST_KEPT = 10_000
-"""Refusals of each status that are counted as late ones."""
+"""Refusals for each cause that are remembered with their times."""
 _STATM = Path("/proc/self/statm")
 
 
@@ -20,25 +20,25 @@ class Process:
 
     def __init__(self, clock: Callable[[], datetime.datetime], folder: str | os.PathLike[str] = ".") -> None:
         self._clock, self._folder = clock, Path(folder)
-        self.refusals: collections.Counter[int] = collections.Counter()
-        """All, by the status of HTTP."""
-        self._times: dict[int, collections.deque[datetime.datetime]] = {}
+        self.refusals: collections.Counter[str] = collections.Counter()
+        """All, by the status of HTTP, or "older log"."""
+        self._times: dict[str, collections.deque[datetime.datetime]] = {}
         self.memory: float | None = None
         """Megabytes in use; None if unknown."""
         self.disk: float | None = None
         """Megabytes free; None if unknown."""
         self.measure()
 
-    def refuse(self, status: int, *, watched: bool = True) -> None:
+    def refuse(self, cause: str, *, watched: bool = True) -> None:
         """Count a refused call; one that is not `watched` turns no check yellow."""
-        self.refusals[status] += 1
+        self.refusals[cause] += 1
         if watched:
-            self._times.setdefault(status, collections.deque(maxlen=MOST_KEPT)).append(self._clock())
+            self._times.setdefault(cause, collections.deque(maxlen=MOST_KEPT)).append(self._clock())
 
-    def lately(self, *statuses: int) -> int:
-        """Return how many calls were refused with one of these in the last hour."""
+    def lately(self, *causes: str) -> int:
+        """Return how many calls were refused for one of these in the last hour."""
         since = self._clock() - LATELY
-        return sum(time > since for status in statuses for time in tuple(self._times.get(status, ())))
+        return sum(time > since for cause in causes for time in tuple(self._times.get(cause, ())))
 
     def measure(self) -> None:
         """Look at memory and disk."""

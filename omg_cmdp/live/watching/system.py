@@ -45,13 +45,19 @@ def clock(view: View) -> Verdict:
 
 def kept(view: View) -> Verdict:
     """Count calls that were not kept."""
-    failed = view.process.lately(503)
+    failed = view.process.lately("503")
     return RED if failed else GREEN, f"{failed} calls could not be kept in an hour"
+
+
+def restored(view: View) -> Verdict:
+    """Count calls of an app that has seen events which the log does not have: an older backup, or another database."""
+    count = view.process.lately("older log")
+    return RED if count else GREEN, f"{count} calls in an hour knew events that are not in the log"
 
 
 def unauthorised(view: View) -> Verdict:
     """Count calls without a right to be answered."""
-    count = view.process.lately(401, 403)
+    count = view.process.lately("401", "403")
     return yellow_if(count > view.trial.watch.unauthorised, f"{count} unauthorised calls in an hour")
 
 

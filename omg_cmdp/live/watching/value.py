@@ -12,13 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from omg_cmdp.contexts import context_from_json
+from omg_cmdp.live.export.logged import log_of
 from omg_cmdp.live.state import Record
 from omg_cmdp.live.trial import Trial
-from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.off_policy.estimate import Estimate, Support, estimated
 from omg_cmdp.logs.off_policy.evaluation import evaluate
-from omg_cmdp.mdp.episode import Episode
 
 
 def values(trial: Trial, records: Sequence[Record]) -> dict[str, Any]:
@@ -27,7 +25,7 @@ def values(trial: Trial, records: Sequence[Record]) -> dict[str, Any]:
     Each is a number with its interval; None if the log does not support it. `advice` says what to think of them.
     """
     closed = [record for record in records if record.closed is not None]
-    log, fixed_policy = whole_log(trial, closed), trial.fixed_policy()
+    log, fixed_policy = log_of(trial, closed).whole(), trial.fixed_policy()
     found: dict[str, Any] = {"closed": len(closed), "whole": len(log), "played": None, "fixed": None, "gain": None}
     if not len(log):
         advice = "No episode was seen to its end with all rewards and probabilities."
@@ -54,26 +52,6 @@ def values(trial: Trial, records: Sequence[Record]) -> dict[str, Any]:
     ]
     found["played"] = _shown(played, played.interval())
     return {**found, "estimates": estimates, "advice": evaluation.advice}
-
-
-def whole_log(trial: Trial, records: Sequence[Record]) -> Log:
-    """Return the log of the episodes with H known steps."""
-    log = Log(trial.space, reward_range=trial.reward_range)
-    for record in records:
-        example = record.example(trial.missing_reward)
-        chances = [choice.probability for _, choice in sorted(record.choices.items())]
-        if example is None or len(example.actions) < trial.space.horizon or None in (*example.rewards, *chances):
-            continue
-        log.add(
-            Episode(
-                context=context_from_json(record.context),
-                states=example.states,
-                actions=example.actions,
-                rewards=example.rewards,
-                propensities=chances,  # type: ignore[arg-type]
-            )
-        )
-    return log
 
 
 def _shown(estimate: Estimate, interval: tuple[float, float]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from omg_cmdp.live.calls import Refusal, parse
+from omg_cmdp.live.calls import OlderLog, Refusal, parse
 from omg_cmdp.live.desk import Asked, Desk, planned
 from omg_cmdp.live.events import canonical
 from omg_cmdp.live.service import Service
@@ -45,6 +45,8 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
+Seen = Annotated[str | None, Header(alias="Log-Seen", pattern=r"^[1-9][0-9]{0,15}:[0-9a-f]{64}$")]
+"""The last `Log-Head` that the caller was told. A log without this event is not the one that the caller knows."""
 Episode = Annotated[int, Path(ge=1, le=2**53)]
 _bearer = HTTPBearer(auto_error=False)
 
@@ -62,41 +64,41 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
     app.state.process, metrics = service.process, Metrics()
     add_views(app, service, metrics, analyst)
 
-    async def answer(name: str, body: dict[str, Any], key: str) -> Response:
+    async def answer(name: str, body: dict[str, Any], key: str, seen: str | None) -> Response:
         with metrics.seconds.labels(name).time():
-            made = await asyncio.wrap_future(service.submit(Asked(name, body, key)))
-        return Response(made.text, media_type="application/json")
+            made = await asyncio.wrap_future(service.submit(Asked(name, body, key, seen=seen)))
+        return Response(made.text, media_type=_JSON, headers={"Log-Head": made.mark})
 
     async def view(look: Callable[[Desk], Any]) -> Response:
         return Response(await asyncio.wrap_future(service.look(lambda desk: canonical(look(desk)))), media_type=_JSON)
 
     @app.post("/v1/episodes", response_model=bodies.Opened, dependencies=[app_role])
-    async def open_episode(body: bodies.OpenBody, key: Key) -> Response:
-        return await answer("open", body.model_dump(), key)
+    async def open_episode(body: bodies.OpenBody, key: Key, seen: Seen = None) -> Response:
+        return await answer("open", body.model_dump(), key, seen)
 
     @app.post("/v1/episodes/{episode}/decisions", response_model=bodies.Decided, dependencies=[app_role])
-    async def decide(episode: Episode, body: bodies.DecideBody, key: Key) -> Response:
-        return await answer("decide", {"episode": episode, **body.model_dump()}, key)
+    async def decide(episode: Episode, body: bodies.DecideBody, key: Key, seen: Seen = None) -> Response:
+        return await answer("decide", {"episode": episode, **body.model_dump()}, key, seen)
 
     @app.post("/v1/episodes/{episode}/outcomes", response_model=bodies.Reported, dependencies=[app_role])
-    async def report(episode: Episode, body: bodies.ReportBody, key: Key) -> Response:
-        return await answer("report", {"episode": episode, **body.model_dump()}, key)
+    async def report(episode: Episode, body: bodies.ReportBody, key: Key, seen: Seen = None) -> Response:
+        return await answer("report", {"episode": episode, **body.model_dump()}, key, seen)
 
     @app.post("/v1/episodes/{episode}/close", response_model=bodies.Closed, dependencies=[app_role])
-    async def close(episode: Episode, body: bodies.CloseBody, key: Key) -> Response:
-        return await answer("close", {"episode": episode, **body.model_dump()}, key)
+    async def close(episode: Episode, body: bodies.CloseBody, key: Key, seen: Seen = None) -> Response:
+        return await answer("close", {"episode": episode, **body.model_dump()}, key, seen)
 
     @app.post("/v1/people/{person:path}/withdraw", response_model=bodies.Withdrawn, dependencies=[administrator])
-    async def withdraw(person: Person, body: bodies.EmptyBody, key: Key) -> Response:
-        return await answer("withdraw", {"person": person}, key)
+    async def withdraw(person: Person, body: bodies.EmptyBody, key: Key, seen: Seen = None) -> Response:
+        return await answer("withdraw", {"person": person}, key, seen)
 
     @app.post("/v1/learn", response_model=bodies.Learning, dependencies=[administrator])
-    async def learn(body: bodies.EmptyBody, key: Key) -> Response:
-        return await answer("learn", {}, key)
+    async def learn(body: bodies.EmptyBody, key: Key, seen: Seen = None) -> Response:
+        return await answer("learn", {}, key, seen)
 
     @app.post("/v1/roll-back", response_model=bodies.RolledBack, dependencies=[administrator])
-    async def roll_back(body: bodies.RollBackBody, key: Key) -> Response:
-        return await answer("roll back", body.model_dump(), key)
+    async def roll_back(body: bodies.RollBackBody, key: Key, seen: Seen = None) -> Response:
+        return await answer("roll back", body.model_dump(), key, seen)
 
     @app.post("/v1/policy", dependencies=[analyst])
     async def policy(body: bodies.PolicyBody) -> Response:
@@ -194,12 +196,15 @@ class _SmallBodies:
 def _error(request: Request, status: int, message: str, **headers: str) -> JSONResponse:
     """Return a refusal, and count it. What an analyst tries out says nothing about the app."""
     by_app = request.url.path.startswith("/v1/episodes")
-    request.app.state.process.refuse(status, watched=by_app or status in (401, 403, 503))
+    request.app.state.process.refuse(str(status), watched=by_app or status in (401, 403, 503))
     return JSONResponse({"error": message}, status, headers)
 
 
 async def _refused(request: Request, refusal: Exception) -> Response:
     assert isinstance(refusal, Refusal)
+    if isinstance(refusal, OlderLog):
+        request.app.state.process.refuse("older log")
+        return _error(request, refusal.status, refusal.message, **{"Log-Head": refusal.head})
     extra = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}, 503: {"Retry-After": "1"}}
     return _error(request, refusal.status, refusal.message, **extra.get(refusal.status, {}))
 

@@ -63,9 +63,9 @@ class _Now(Collector):
         for names, count in sorted(taken.items()):
             decisions.add_metric(names, count)
         yield decisions
-        refusals = CounterMetricFamily("omg_cmdp_refusals", "Refused calls since the start.", labels=("status",))
-        for status, count in sorted(view.process.refusals.items()):
-            refusals.add_metric((str(status),), count)
+        refusals = CounterMetricFamily("omg_cmdp_refusals", "Refused calls since the start.", labels=("cause",))
+        for cause, count in sorted(view.process.refusals.items()):
+            refusals.add_metric((cause,), count)
         yield refusals
         checks = GaugeMetricFamily("omg_cmdp_check", "0 green, 1 yellow, 2 red.", labels=("check",))
         for finding in findings(view):

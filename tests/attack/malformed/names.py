@@ -9,7 +9,10 @@ ROOMS = (
     *("mdp", "planning", "oracles", "oracles.adapters", "agents", "environments", "adversaries", "runs", "logs"),
     *("theory", "theory.bounds", "theory.errors", "checks"),
 )
-"""Where public names live; `reports`, `studies` and `cli` are behind the command line, and have none."""
+"""Where public names live; `reports`, `studies` and `cli` are behind the command line, and have none.
+
+`live` is behind HTTP: its calls are attacked there, by tests/live.
+"""
 
 
 QUICK_ROOMS = tuple(room for room in ROOMS if room != "oracles.adapters")

@@ -1,0 +1,122 @@
+"""What a client must not forget: calls that were not answered yet, episodes under way, and how far it knows the log.
+
+It is a SQLite file, written before anything is sent. A call keeps its key there until it is answered, through crashes
+and restarts, and so is one call however often it is sent. What was answered is deleted, and with it who it was about.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS calls (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    key TEXT NOT NULL, path TEXT NOT NULL, body TEXT NOT NULL, waits INTEGER NOT NULL, refusal TEXT
+);
+CREATE TABLE IF NOT EXISTS episodes (episode INTEGER PRIMARY KEY, opened TEXT NOT NULL, call INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS seen (row INTEGER PRIMARY KEY CHECK (row = 1), mark TEXT);
+"""
+
+
+class Call(NamedTuple):
+    """A call that was not answered yet."""
+
+    number: int
+    key: str
+    path: str
+    body: dict[str, Any]
+
+
+class Outbox:
+    """The calls and episodes of a client. `path` is a file; None keeps them in memory."""
+
+    def __init__(self, path: str | os.PathLike[str] | None) -> None:
+        if path is not None:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # nobody else's to read
+        name = ":memory:" if path is None else str(Path(path).absolute())
+        self._file = sqlite3.connect(name, isolation_level=None, check_same_thread=False)
+        for pragma in ("secure_delete = ON", "journal_mode = TRUNCATE", "synchronous = FULL"):
+            self._file.execute(f"PRAGMA {pragma}")
+        self._file.executescript(_TABLES)
+        row = self._file.execute("SELECT mark FROM seen").fetchone()
+        self.seen: str | None = None if row is None else row[0]
+        """NUMBER:HASH of the last event that the client knows of; kept with what is kept next."""
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def call(self, path: str, body: dict[str, Any], *, waits: bool) -> Call:
+        """Return the call to make: one with a new key, or the same that was not answered before.
+
+        One that `waits` is sent whenever there is a network; others only when they are made again.
+        """
+        text = json.dumps(body, sort_keys=True, allow_nan=False)
+        known = "SELECT number, key FROM calls WHERE path = ? AND body = ? AND waits = ? AND refusal IS NULL"
+        found = self._file.execute(known, (path, text, waits)).fetchone()
+        if found is not None:
+            return Call(found[0], found[1], path, body)
+        key = secrets.token_urlsafe(24)
+        kept = "INSERT INTO calls (key, path, body, waits) VALUES (?, ?, ?, ?)"
+        number = self._file.execute(kept, (key, path, text, waits)).lastrowid
+        assert number is not None
+        return Call(number, key, path, body)
+
+    def waiting(self) -> Iterator[Call]:
+        """Yield the calls that wait for a network, in their order."""
+        query = "SELECT number, key, path, body FROM calls WHERE waits AND refusal IS NULL ORDER BY number LIMIT 1"
+        while (row := self._file.execute(query).fetchone()) is not None:
+            yield Call(row[0], row[1], row[2], json.loads(row[3]))
+
+    def done(self, call: Call) -> None:
+        """Forget a call that was answered."""
+        with self._transaction():
+            self._file.execute("DELETE FROM calls WHERE number = ?", (call.number,))
+
+    def refuse(self, call: Call, message: str) -> None:
+        """Set a call aside that waited, and was refused."""
+        self._file.execute("UPDATE calls SET refusal = ? WHERE number = ?", (message, call.number))
+
+    def refused(self) -> list[tuple[str, dict[str, Any], str]]:
+        """Return what was set aside: the path, the body and the refusal of each call."""
+        rows = self._file.execute("SELECT path, body, refusal FROM calls WHERE refusal IS NOT NULL ORDER BY number")
+        return [(path, json.loads(body), refusal) for path, body, refusal in rows]
+
+    def opened(self, episode: int) -> dict[str, Any] | None:
+        """Return how an episode was opened."""
+        row = self._file.execute("SELECT opened FROM episodes WHERE episode = ?", (episode,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def keep(self, opened: dict[str, Any], call: Call) -> None:
+        """Keep how an episode was opened, and the call: made again while the episode is under way, it is the same."""
+        row = opened["episode"], json.dumps(opened), call.number
+        with self._transaction():
+            self._file.execute("REPLACE INTO episodes VALUES (?, ?, ?)", row)
+
+    def forget(self, episode: int) -> None:
+        """Forget an episode."""
+        with self._transaction():
+            self._file.execute(
+                "DELETE FROM calls WHERE number IN (SELECT call FROM episodes WHERE episode = ?)", (episode,)
+            )
+            self._file.execute("DELETE FROM episodes WHERE episode = ?", (episode,))
+
+    def trust(self) -> None:
+        """Forget what was seen."""
+        self.seen = None
+        with self._transaction():
+            pass
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._file:
+            self._file.execute("BEGIN IMMEDIATE")
+            yield
+            self._file.execute("REPLACE INTO seen VALUES (1, ?)", (self.seen,))
