@@ -52,7 +52,7 @@ HEAVY = {
 
 OPTIONAL = {
     *("fastapi", "gymnasium", "httpx", "pyarrow", "rich", "river", "sklearn", "sqlalchemy", "torch", "typer"),
-    *("pydantic", "uvicorn"),
+    *("prometheus_client", "pydantic", "uvicorn"),
 }
 """Packages without which some modules cannot be imported."""
 

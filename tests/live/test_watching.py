@@ -1,8 +1,11 @@
 """Every check is green on a healthy trial, can fire, and is noted once; episodes that are overdue are closed."""
 
+import dataclasses
 import datetime
 import json
+import re
 import time
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -14,8 +17,9 @@ from omg_cmdp.live.watching.checks import CHECKS, findings
 from omg_cmdp.live.watching.incidents import tick
 from omg_cmdp.live.watching.process import Process
 from omg_cmdp.live.watching.view import View
-from tests.live.studies import TEXT, Clock, desk, person
+from tests.live.studies import TEXT, Clock, desk, person, trial
 
+ROOT = Path(__file__).parents[2]
 NAMES = ("Zaphod", "Trillian", "Marvin")
 WATCH = """
 [watch]
@@ -383,3 +387,10 @@ def test_a_view_stays_as_it_was():
     scene.decide(episode, 0)
     assert view.steps == []
     assert view.now == datetime.datetime(2026, 11, 2, 9, 0, tzinfo=datetime.UTC)
+
+
+def test_the_guide_tells_every_check_and_every_default():
+    guide = (ROOT / "docs/tutorials/watch-a-trial.md").read_text()
+    assert re.findall(r"^\| ([a-z ]+) \| (?!not green)", guide, re.MULTILINE) == list(CHECKS)
+    told = {name: float(value) for name, value in re.findall(r"`(\w+) = ([\d.]+)`", guide)}
+    assert told == dataclasses.asdict(trial().watch)
