@@ -155,7 +155,8 @@ def _reading(url: str) -> Iterator[tuple[Trial, Iterator[Event]]]:
 class Discreet(logging.Formatter):
     """Names the kind of an exception, and not what it says: that may be about a person."""
 
-    def formatException(self, ei: object) -> str:  # noqa: N802 - the name is logging's
+    def formatException(self, ei: object) -> str:  # noqa: N802 - the name is of logging
+        """Return its kind."""
         return f"({ei[0].__name__})" if isinstance(ei, tuple) and isinstance(ei[0], type) else ""
 
 
