@@ -14,13 +14,14 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from omg_cmdp.live.calls import OlderLog, Refusal, parse
+from omg_cmdp.live.calls import PERSON, OlderLog, Refusal, parse
 from omg_cmdp.live.desk import Asked, Desk, planned
 from omg_cmdp.live.events import canonical
 from omg_cmdp.live.service import Service
 from omg_cmdp.live.store import StoreError
 from omg_cmdp.live.tokens import Tokens
 from omg_cmdp.live.web import bodies
+from omg_cmdp.live.web.description import describe
 
 LARGEST_BODY = 64 * 1024
 CALLS_PER_SECOND = 500.0
@@ -46,7 +47,7 @@ Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=20
 Seen = Annotated[str | None, Header(alias="Log-Seen", pattern=r"^[1-9][0-9]{0,15}:[0-9a-f]{64}$")]
 """The last `Log-Head` that the caller was told. A log without this event is not the one that the caller knows."""
 Episode = Annotated[int, Path(ge=1, le=2**53)]
-Person = Annotated[str, Path(min_length=1, max_length=100)]
+Person = Annotated[str, Path(pattern=f"^{PERSON}$")]
 _bearer = HTTPBearer(auto_error=False)
 
 
@@ -109,6 +110,7 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
     async def health() -> Response:
         return await view(_health)
 
+    app.openapi_schema = describe(app.openapi(), service.desk.trial)
     return app
 
 
