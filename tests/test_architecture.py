@@ -37,6 +37,7 @@ INNER_ROOMS = {
     "agents": ("baselines", "rivals"),
     "environments": ("worlds", "data", "gymnasium"),
     "logs": ("off_policy",),
+    "live": ("web", "client", "export", "commands"),
 }
 # Rooms that the outer one calls, and what of it they may import besides themselves.
 CALLED_ROOMS = {"agents.exploration": ("agents.kernels",)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ from omg_cmdp.contexts import context_to_json
 from omg_cmdp.live.trial import Trial
 
 LONGEST_NAME = 100
+PERSON = r"[A-Za-z0-9][A-Za-z0-9._:@+-]{0,99}"
 MOST_REVISION = 10**9
 
 
@@ -165,8 +167,8 @@ _READERS: dict[str, Callable[[Trial, _Body], Call]] = {
 
 
 def _name(name: str, value: Any) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= LONGEST_NAME or not value.isprintable():
-        raise Refusal(422, f"`{name}` must be a text of 1 to {LONGEST_NAME} printable characters, got {_shown(value)}")
+    if not isinstance(value, str) or not re.fullmatch(PERSON, value):
+        raise Refusal(422, f"`{name}` must be 1 to {LONGEST_NAME} letters, digits and . _ : @ + -, got {_shown(value)}")
     return value
 
 
@@ -217,9 +219,13 @@ def _context(trial: Trial, name: str, value: Any) -> str:
         raise Refusal(422, f"`{name}` must have some of the columns {', '.join(map(str, columns))}, got none")
     for column, entry in value.items():
         plain = entry is None or type(entry) in (str, int, bool) or (type(entry) is float and math.isfinite(entry))
-        if not plain or len(str(entry)) > LONGEST_NAME:
+        if not plain or (isinstance(entry, str) and not _is_short_text(entry)):
             raise Refusal(422, f"`{name}` must hold finite numbers and short texts, got something else in {column!r}")
     return context_to_json({column: value.get(column) for column in columns})
+
+
+def _is_short_text(text: str) -> bool:
+    return len(text) <= LONGEST_NAME and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _shown(value: Any) -> str:

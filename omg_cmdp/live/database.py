@@ -46,6 +46,11 @@ _snapshots = sql.Table(
 )
 
 
+_BY_KEY = sql.select(_events).where(_events.c.key == sql.bindparam("key"))
+_AFTER = sql.select(_events).where(_events.c.number > sql.bindparam("number")).order_by(_events.c.number).limit(FETCHED)
+_LAST_SNAPSHOT = sql.select(_snapshots).order_by(_snapshots.c.number.desc()).limit(1)
+
+
 class InUseError(StoreError):
     """Another process writes to the database."""
 
@@ -101,8 +106,7 @@ class Database:
     def read(self, after: int = 0) -> Iterator[Event]:
         """Yield the events after one with this number, in order."""
         while True:
-            query = sql.select(_events).where(_events.c.number > after).order_by(_events.c.number).limit(FETCHED)
-            rows = self._rows(query)
+            rows = self._rows(_AFTER, number=after)
             for number, time, kind, body, *rest in rows:
                 yield Event(number, time, kind, json.loads(body), *rest)
                 after = number
@@ -119,7 +123,7 @@ class Database:
 
     def answered(self, key: str) -> Event | None:
         """Return the event that answers a call with this key."""
-        for number, time, kind, body, *rest in self._rows(sql.select(_events).where(_events.c.key == key)):
+        for number, time, kind, body, *rest in self._rows(_BY_KEY, key=key):
             return Event(number, time, kind, json.loads(body), *rest)
         return None
 
@@ -138,13 +142,13 @@ class Database:
 
     def snapshot(self) -> Snapshot | None:
         """Return the last snapshot."""
-        rows = self._rows(sql.select(_snapshots).order_by(_snapshots.c.number.desc()).limit(1))
+        rows = self._rows(_LAST_SNAPSHOT)
         return Snapshot(*rows[0]) if rows else None
 
-    def _rows(self, query: sql.Select[Any]) -> list[Any]:
+    def _rows(self, query: sql.Select[Any], **values: Any) -> list[Any]:
         with self._failing():
             assert self._connection is not None
-            rows = list(self._connection.execute(query))
+            rows = list(self._connection.execute(query, values))
             self._connection.rollback()  # nothing is held while nobody asks
             return rows
 

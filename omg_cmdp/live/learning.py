@@ -18,6 +18,10 @@ TRIED = 5
 """A model must have a certified plan for so many of the contexts that came last."""
 
 
+REMEMBERED, MOST_REMEMBERED = 100, 30
+"""What was learned is remembered after so many examples each, and so many times."""
+
+
 class Lesson(NamedTuple):
     """What came of learning."""
 
@@ -31,33 +35,34 @@ class Lesson(NamedTuple):
 class Trainer:
     """Learns examples in their order, always from the first one on.
 
-    A prefix that was learned before is not learned again: the result is the same to the bit.
+    What was learned before is remembered here and there, and a prefix that has not changed since is not learned again:
+    the result is the same to the bit. Outcomes that come late change examples, but seldom old ones.
     """
 
     def __init__(self, trial: Trial) -> None:
         self.trial = trial
-        self._known: tuple[Dataset, Arrays | None] = (), None
+        self._known: tuple[Dataset, dict[int, Arrays]] = (), {}
 
     def train(self, dataset: Dataset, settled: int = 0) -> ModelAgent:
         """Return an agent that has learned these examples; the first `settled` are not likely to change any more."""
         agent = self.trial.agent()
-        known, arrays = self._known
-        done = len(known)
-        if arrays is not None and dataset[:done] == known:
-            agent.load_state(arrays)
-        else:
-            done = 0
-        for place, example in enumerate(dataset[done:], start=done):
-            if place == settled > 0:
-                self._known = dataset[:settled], agent.state()
+        known, states = self._known
+        same = _common(known, dataset)
+        states = {place: arrays for place, arrays in states.items() if place <= same}
+        done = max(states, default=0)
+        if done:
+            agent.load_state(states[done])
+        for place, example in enumerate(dataset[done:], start=done + 1):
             agent.update(example.trajectory())
-        if settled == len(dataset) > done:
-            self._known = dataset, agent.state()
+            if place % REMEMBERED == 0 or place == settled:
+                states[place] = agent.state()
+        kept = sorted(place for place in states if place % REMEMBERED == 0 or place in (settled, done))
+        self._known = dataset, {place: states[place] for place in kept[-MOST_REMEMBERED:]}
         return agent
 
     def remember(self, dataset: Dataset, arrays: Arrays) -> None:
         """Begin with what was learned from `dataset` before, by another process say."""
-        self._known = dataset, arrays
+        self._known = dataset, {len(dataset): arrays}
 
     def learn(self, learning: Learning) -> Lesson:
         """Return what came of it: an agent, and whether it may be published."""
@@ -66,6 +71,13 @@ class Trainer:
             return Lesson(agent, model_digest(agent), refusal(agent, learning.dataset))
         except Exception as error:  # whatever a model may raise: the one in use stays
             return Lesson(self.trial.agent(), "", f"it could not be learned: {type(error).__name__}: {error}")
+
+
+def _common(first: Dataset, second: Dataset) -> int:
+    """Return how many examples are the same from the first on."""
+    pairs = zip(first, second, strict=False)
+    ends = min(len(first), len(second))
+    return next((place for place, (one, other) in enumerate(pairs) if one is not other and one != other), ends)
 
 
 def model_digest(agent: ModelAgent) -> str:

@@ -37,7 +37,8 @@ def attack(effort: float, seed: int) -> Outcome:
             with tempfile.TemporaryDirectory() as folder:
                 clients = [_Client(f"c{number}", draw.randrange(2**32)) for number in range(CLIENTS)]
                 for number in range(kills + 1):
-                    _life(start, Path(folder), clients, None if number == kills else draw.random() ** 3 * 0.5)
+                    moment = None if number == kills else (draw.random() < 0.8, draw.random() ** 3 * 0.5)
+                    _life(start, Path(folder), clients, moment)
                 outcome.tried += kills
                 outcome.broken += [f"seed {seed}, {left} kills later: {each}" for each in _wrong(Path(folder), clients)]
     return outcome
@@ -59,25 +60,35 @@ def _zygote():
             process.kill()
 
 
-def _life(start, folder: Path, clients, seconds: float | None) -> None:
-    """Let a service live for so long, or until every client has made ten more calls."""
+def _life(start, folder: Path, clients, moment: tuple[bool, float] | None) -> None:
+    """Let a service live for so long after its first answer, or after its start; or until ten calls of each client."""
     address = folder / f"socket-{time.monotonic_ns()}"
     service = start(folder / "trial.db", address)
-    dead, most = threading.Event(), 10**6 if seconds else 10
-    threads = [threading.Thread(target=client.live, args=(address, most, dead)) for client in clients]
+    talk, most = _Talk(), 10 if moment is None else 10**6
+    threads = [threading.Thread(target=client.live, args=(address, most, talk)) for client in clients]
     for thread in threads:
         thread.start()
-    if seconds is None:
+    if moment is None:
         for thread in threads:
             thread.join()
     else:
+        after_an_answer, seconds = moment
+        if after_an_answer:
+            talk.answered.wait(60)
         time.sleep(seconds)
     os.kill(service, signal.SIGKILL)
-    dead.set()
+    talk.over.set()
     for thread in threads:
         thread.join()
     while Path(f"/proc/{service}").exists():  # until its lock is free
         time.sleep(0.001)
+
+
+class _Talk:
+    """Between clients and a service."""
+
+    def __init__(self) -> None:
+        self.answered, self.over = threading.Event(), threading.Event()
 
 
 class _Client:
@@ -89,9 +100,9 @@ class _Client:
         self._calls = self._script()
         self._call = next(self._calls)
 
-    def live(self, address: Path, most: int, dead: threading.Event) -> None:
+    def live(self, address: Path, most: int, talk: _Talk) -> None:
         """Make calls until there have been enough, or until nobody answers."""
-        with contextlib.suppress(OSError, ValueError), self._connected(address, dead) as lines:
+        with contextlib.suppress(OSError, ValueError), self._connected(address, talk) as lines:
             for _ in range(most):
                 key = f"{self.name}-{len(self.answers)}"
                 lines.write(json.dumps([*self._call, key]) + "\n")
@@ -99,13 +110,14 @@ class _Client:
                 answer = json.loads(lines.readline())
                 if answer[0] == 503:
                     continue
+                talk.answered.set()
                 self.answers[key] = answer
                 self._call = self._calls.send(answer)
 
     @contextlib.contextmanager
-    def _connected(self, address: Path, dead: threading.Event):
+    def _connected(self, address: Path, talk: _Talk):
         with socket.socket(socket.AF_UNIX) as connection:
-            while not dead.is_set() and connection.connect_ex(str(address)):
+            while not talk.over.is_set() and connection.connect_ex(str(address)):
                 time.sleep(0.005)
             with connection.makefile("rw") as lines:
                 yield lines

@@ -181,6 +181,16 @@ def test_a_service_with_an_older_backup_is_recognised(tmp_path, gone_on):
             client.report(999, 0, reward=1.0)
 
 
+@pytest.mark.parametrize("mark", ["nonsense", "0:" + "0" * 64, "3:xyz", "9" * 30 + ":" + "0" * 64])
+def test_a_mark_that_cannot_be_read_is_refused(line, at, mark):
+    wire, token = line
+    headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": "k", "Log-Seen": mark}
+    body = {"person": "p1", "context": person(1)}
+    with httpx.Client(base_url=ADDRESS, transport=wire) as client:
+        assert client.post("/v1/episodes", json=body, headers=headers).status_code == 422
+    assert kinds(at) == []
+
+
 def test_what_was_seen_outlives_the_app(line, tmp_path):
     wire, _ = line
     with made(line, tmp_path / "queue") as client:

@@ -1,5 +1,7 @@
 """The commands of a trial: what is typed, what is printed, the exit codes."""
 
+import io
+import logging
 import os
 import signal
 import socket
@@ -159,6 +161,19 @@ def test_serve_answers_refuses_a_second_instance_and_ends_when_told(study):
     assert "secret name" not in output + errors
     assert called("replay", study.with_suffix(".db")).exit_code == 0
     assert study.with_suffix(".db").stat().st_mode & 0o077 == 0
+
+
+def test_the_services_own_log_names_the_kind_of_an_error_and_not_what_it_says():
+    stream = io.StringIO()
+    log, handler = logging.getLogger("a test"), logging.StreamHandler(stream)
+    handler.setFormatter(commands.Discreet("%(levelname)s %(message)s"))
+    log.addHandler(handler)
+    try:
+        raise ValueError("a secret name")
+    except ValueError:
+        log.exception("a call failed")
+    log.removeHandler(handler)
+    assert stream.getvalue() == "ERROR a call failed\n(ValueError)\n"
 
 
 def test_a_port_that_is_taken_is_a_line(study):

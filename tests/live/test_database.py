@@ -162,3 +162,26 @@ def test_a_database_of_something_else_is_refused(tmp_path):
         connection.execute(sqlalchemy.text("CREATE TABLE events (number INTEGER)"))
     with pytest.raises(StoreError, match="must have a table events with the columns"):
         Database(tmp_path / "other.db")
+
+
+def test_a_full_disk_loses_nothing(tmp_path):
+    """Calls fail while it is full; what was acknowledged stays, and the same keys are answered once there is room."""
+    store = Database(tmp_path / "trial.db")
+    at = Desk(trial(), store, clock=Clock())
+    pages = store._connection.exec_driver_sql("PRAGMA page_count").scalar()
+    store._connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 10}")
+    calls = [Asked("open", {"person": f"p{n}", "context": person(n)}, f"key-{n}") for n in range(60)]
+    told = {}
+
+    def ask_all():
+        for asked in calls:
+            told[asked.key] = at.answer([asked])[0].text
+
+    with pytest.raises(StoreError, match="full"):
+        ask_all()
+    assert told
+    failed = [calls[len(told)]]
+    again = at.answer(failed)[0].text
+    assert {event.key: event.answer for event in store.read() if event.key} == {**told, failed[0].key: again}
+    assert not replay(trial(), store.read()).differences
+    store.close()

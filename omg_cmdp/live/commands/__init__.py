@@ -152,16 +152,17 @@ def _reading(url: str) -> Iterator[tuple[Trial, Iterator[Event]]]:
         yield Trial.of(founded.body["content"]), store.read()
 
 
-class _Discreet(logging.Formatter):
+class Discreet(logging.Formatter):
     """Names the kind of an exception, and not what it says: that may be about a person."""
 
-    def formatException(self, ei: object) -> str:  # noqa: N802 - the name is logging's
+    def formatException(self, ei: object) -> str:  # noqa: N802 - the name is of logging
+        """Return its kind."""
         return f"({ei[0].__name__})" if isinstance(ei, tuple) and isinstance(ei[0], type) else ""
 
 
 def _log_discreetly() -> None:
     handler = logging.StreamHandler()
-    handler.setFormatter(_Discreet("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(Discreet("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
 
 

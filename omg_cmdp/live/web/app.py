@@ -21,6 +21,7 @@ from omg_cmdp.live.service import Service
 from omg_cmdp.live.store import StoreError
 from omg_cmdp.live.tokens import Tokens
 from omg_cmdp.live.web import bodies
+from omg_cmdp.live.web.description import describe
 from omg_cmdp.live.web.metrics import Metrics
 from omg_cmdp.live.web.views import Person, add_views
 
@@ -88,7 +89,7 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
     async def close(episode: Episode, body: bodies.CloseBody, key: Key, seen: Seen = None) -> Response:
         return await answer("close", {"episode": episode, **body.model_dump()}, key, seen)
 
-    @app.post("/v1/people/{person:path}/withdraw", response_model=bodies.Withdrawn, dependencies=[administrator])
+    @app.post("/v1/people/{person}/withdraw", response_model=bodies.Withdrawn, dependencies=[administrator])
     async def withdraw(person: Person, body: bodies.EmptyBody, key: Key, seen: Seen = None) -> Response:
         return await answer("withdraw", {"person": person}, key, seen)
 
@@ -113,6 +114,7 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
     async def health() -> Response:
         return await view(_health)
 
+    app.openapi_schema = describe(app.openapi(), service.desk.trial)
     return app
 
 

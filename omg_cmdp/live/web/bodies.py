@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from omg_cmdp.live.calls import PERSON
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+"""An integer; in JSON 1.0 is one too."""
 
 
 class Body(BaseModel):
@@ -16,14 +26,14 @@ class Body(BaseModel):
 class OpenBody(Body):
     """Begin an episode for a person."""
 
-    person: str = Field(min_length=1, max_length=100, examples=["p-017"])
+    person: str = Field(pattern=f"^{PERSON}$", examples=["p-017"])
     context: dict[str, Any] | str = Field(examples=[{"age": 70, "lives": "alone"}])
 
 
 class DecideBody(Body):
     """Ask for the action of a step; `action` only if the app has acted already, without a network."""
 
-    step: int = Field(ge=0, examples=[0])
+    step: Whole = Field(ge=0, examples=[0])
     state: str = Field(max_length=200, examples=["took it"])
     action: str | None = Field(None, max_length=200)
 
@@ -31,10 +41,10 @@ class DecideBody(Body):
 class ReportBody(Body):
     """Say what came of a step; a correction has a higher `revision`."""
 
-    step: int = Field(ge=0, examples=[0])
+    step: Whole = Field(ge=0, examples=[0])
     reward: float | None = Field(None, examples=[1.0])
     next_state: str | None = Field(None, max_length=200, examples=["took it"])
-    revision: int = Field(0, ge=0, le=10**9)
+    revision: Whole = Field(0, ge=0, le=10**9)
 
 
 class CloseBody(Body):
@@ -50,7 +60,7 @@ class EmptyBody(Body):
 class RollBackBody(Body):
     """Use an earlier version of the model."""
 
-    version: int = Field(ge=0)
+    version: Whole = Field(ge=0)
 
 
 class PolicyBody(Body):

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Path, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from omg_cmdp.live.calls import PERSON
 from omg_cmdp.live.desk import Desk
 from omg_cmdp.live.events import canonical
 from omg_cmdp.live.service import Service
@@ -16,7 +17,7 @@ from omg_cmdp.live.watching.overview import history, overview
 from omg_cmdp.live.watching.view import View
 from omg_cmdp.live.web.metrics import Metrics
 
-Person = Annotated[str, Path(min_length=1, max_length=100)]
+Person = Annotated[str, Path(pattern=f"^{PERSON}$")]
 _KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 # The page has its own files and asks its own service; it is nobody's frame, and nothing else is loaded or sent.
 _POLICY = (
@@ -50,7 +51,7 @@ def add_views(app: FastAPI, service: Service, metrics: Metrics, analyst: Any) ->
             text = await asyncio.to_thread(lambda: canonical(overview(view)))
         return Response(text, media_type="application/json", headers=PRIVATE)
 
-    @app.get("/v1/people/{person:path}", response_model=dict[str, Any], dependencies=[analyst])
+    @app.get("/v1/people/{person}", response_model=dict[str, Any], dependencies=[analyst])
     async def look_at_person(person: Person) -> Response:
         text = await asyncio.wrap_future(service.look(lambda desk: canonical(history(desk, person))))
         return Response(text, media_type="application/json", headers=PRIVATE)
