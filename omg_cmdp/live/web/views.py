@@ -7,6 +7,7 @@ import importlib.resources
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Path, Response
+from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from omg_cmdp.live.calls import PERSON
@@ -56,7 +57,7 @@ def add_views(app: FastAPI, service: Service, metrics: Metrics, analyst: Any) ->
         text = await asyncio.wrap_future(service.look(lambda desk: canonical(history(desk, person))))
         return Response(text, media_type="application/json", headers=PRIVATE)
 
-    @app.get("/metrics", response_class=Response, dependencies=[analyst])
+    @app.get("/metrics", response_class=PlainTextResponse, dependencies=[analyst])
     async def scrape() -> Response:
         view = await seen()
         text = await asyncio.to_thread(metrics.text, view)
