@@ -41,7 +41,7 @@ function table(label, heads, rows, nothing = "None.") {
     return made;
   };
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
-    el("table", {},
+    el("table", { class: heads.at(-1).startsWith("What") ? "sentences" : "" },
       el("thead", {}, el("tr", {}, ...heads.map((each, place) => cell("th", each, place)))),
       el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((each, place) => cell("td", each, place)))))));
 }
@@ -137,8 +137,8 @@ function lists(told) {
     refused: `not published: ${each.cause}`,
     "rolled back to": "in use again, by an administrator",
   })[each.verdict];
-  fill("versions").replaceChildren(table("Versions", ["Version", "When", "Episodes", "What became of it"],
-    told.versions.map((each) => [each.version, time(each.time), each.episodes, why(each)]), "Nothing was learned yet: version 0 knows nothing."));
+  fill("versions").replaceChildren(table("Versions", ["Version", "When", "Learned from", "What became of it"],
+    told.versions.map((each) => [each.version, time(each.time), `${each.episodes} episodes`, why(each)]), "Nothing was learned yet: version 0 knows nothing."));
   fill("incidents").replaceChildren(table("Incidents", ["When", "", "Check", "What"],
     told.incidents.map((each) => [time(each.time), colour(each.severity), each.check, each.message]), "None."));
 }
