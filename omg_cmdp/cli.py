@@ -197,18 +197,13 @@ def report(directories: Annotated[list[Path], typer.Argument(metavar="DIR...")])
 def export_results(
     source: Annotated[str, typer.Argument(metavar="DIR|DATABASE", help="Of a study, or of a trial.")],
     to: Annotated[str, typer.Option(metavar="|".join(FORMATS), help="The format, for a study.")] = "",
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR|FILE", help="By default DIR/export; for a trial, a .csv or .parquet.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR|FILE", help="DIR/export; of a trial .csv, .parquet")] = None,
 ) -> None:
     """Write the finished runs of a study in a format of other programs, or the decisions of a trial as a table."""
-    directory = Path(source)
     with _refusing():
-        if trials.is_database(source):
-            paths = trials.export_decisions(source, out)
-        else:
-            paths = export(load(directory), to, out or directory / "export")
-        for path in paths:
+        of_trial = trials.is_database(source)
+        folder = out or Path(source) / "export"
+        for path in trials.export_decisions(source, out) if of_trial else export(load(Path(source)), to, folder):
             typer.echo(path)
 
 

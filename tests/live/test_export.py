@@ -72,11 +72,11 @@ def test_another_ending_is_refused_and_nothing_is_written(played, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_name_is_no_formula_in_a_spreadsheet(tmp_path):
+def test_a_text_is_no_formula_in_a_spreadsheet(tmp_path):
     at = desk()
-    decided(at, opened(at, FORMULA), 0)
+    decided(at, opened(at, context={"lives": FORMULA}), 0)
     file, _ = write_decisions(at.trial, at.store.read(), tmp_path / "x.csv")
-    assert pandas.read_csv(file)["person"].tolist() == [f"'{FORMULA}"]
+    assert pandas.read_csv(file)["context_lives"].tolist() == [f"'{FORMULA}"]
 
 
 def test_what_was_done_instead_has_no_probability_and_ends_the_logged_episode():

@@ -17,7 +17,6 @@ from omg_cmdp.live.database import Database
 from omg_cmdp.live.desk import Asked
 from omg_cmdp.live.events import BrokenChainError
 from omg_cmdp.live.service import MOST_WAITING, Busy, Service
-from omg_cmdp.live.store import StoreError
 from tests.live.network import ADDRESS, wired
 from tests.live.studies import TEXT, Clock, Trialist, desk, person
 
@@ -153,22 +152,6 @@ def test_too_many_calls_are_sent_away_to_come_again():
     finally:
         may_go_on.set()
         service.end()
-
-
-def test_a_full_disk_keeps_nothing_of_a_batch_and_the_same_call_may_come_again(tmp_path):
-    store = Database(tmp_path / "x.db")
-    at = desk(store=store)
-    pages = store._connection.exec_driver_sql("PRAGMA page_count").scalar()
-    store._connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
-    store._connection.rollback()
-    calls = [Asked("open", {"person": f"p{n}", "context": person(n)}, f"key {n}") for n in range(100)]
-    with pytest.raises(StoreError, match="full"):
-        at.answer(calls)
-    answers = at.answer(calls)  # a new connection has no limit
-    assert not any(isinstance(answer, Refusal) for answer in answers)
-    assert sum(event.kind == "opened" for event in store.read()) == 100
-    assert at.answer(calls) == answers
-    store.close()
 
 
 # Learning.

@@ -20,7 +20,7 @@ from omg_cmdp.live.trial import Trial
 from tests.live.studies import Clock
 
 STEPS, FRAUD = 2, "p13"
-SIZES = [pytest.param((30, 12), id="small"), pytest.param((120, 30), id="whole", marks=pytest.mark.slow)]
+SIZES = [pytest.param((24, 8), id="small"), pytest.param((120, 30), id="whole", marks=pytest.mark.slow)]
 """People and days."""
 STUDY = """
 [study]
