@@ -32,7 +32,7 @@ from omg_cmdp.runs.ledger import Ledger, Row
 from omg_cmdp.theory.rounds import Round, account
 from omg_cmdp.validation import FloatArray, file_path, function, positive_integer, seed_number
 
-_KIND, _VERSION = "saved run", 3
+_KIND, _VERSION = "saved run", 4
 
 
 def simulate(
@@ -141,6 +141,8 @@ class Run:
             optimum_error=optimum_error,
             plan_gap=plan_gap,
             policy_error=policy_error,
+            exploration=this.exploration,
+            best_policy_regret=this.best_policy_regret,
             reward_error=reward_error,
             dynamics_error=dynamics_error,
             reward_loss=charged[0],
