@@ -56,3 +56,16 @@ class Decision(NamedTuple):
         policies, probabilities = self.mixture or (self.policy[None], np.ones(1))
         best, *values = (flow(self.model, each)[1] for each in (optimal_policy(self.model)[0], *policies))
         return best - float(np.dot(probabilities, values))
+
+
+def state_policy(mdp: TabularMDP, decision: Decision) -> FloatArray:
+    """Return the policy that does in `mdp`, state by state, what was decided.
+
+    A mixture is as good there as the policy π_h(a|s) = q_h(s, a)/Σ_a q_h(s, a) of its mean occupancy q.
+    """
+    if decision.mixture is None:
+        return decision.policy
+    policies, probabilities = decision.mixture
+    occupancy = np.tensordot(probabilities, [flow(mdp, policy)[0] for policy in policies], axes=1)
+    marginal = occupancy.sum(axis=2, keepdims=True)
+    return np.where(marginal > 0.0, occupancy / np.where(marginal > 0.0, marginal, 1.0), decision.policy)

@@ -25,12 +25,13 @@ from omg_cmdp.reports.agent_figures import agent_figures
 from omg_cmdp.reports.drawing import Figure
 from omg_cmdp.reports.figures import comparing_figures
 from omg_cmdp.reports.formats import count, listing, plural, unbroken
+from omg_cmdp.reports.policies import shown_policies
 from omg_cmdp.reports.rates import Sweep, rate_figure, rate_sentence, rate_table, sweeps
 from omg_cmdp.reports.scenarios import Scenario, played_worlds, scenarios
 from omg_cmdp.reports.sentences import agent_sentences, chance_or_not, headline, sentences, title, totals
 from omg_cmdp.reports.tables import Table, agents_table, comparisons_table
 from omg_cmdp.studies.catalogue import KINDS
-from omg_cmdp.studies.results import Results
+from omg_cmdp.studies.results import Policies, Results
 
 SINGULAR = {"worlds": "world", "adversaries": "adversary", "agents": "agent", "seeds": "seed"}
 READING = """
@@ -60,7 +61,8 @@ def write_report(results: Results, directory: str | os.PathLike[str]) -> Path:
         parts.append(_rates(varied, found, folder))
     if len(found) > 1:
         parts.append(_overview(found, folder))
-    parts.extend(_scenario(scenario, folder, alone=len(found) == 1) for scenario in found)
+    policies = {} if varied else results.policies
+    parts.extend(_scenario(scenario, folder, policies, alone=len(found) == 1) for scenario in found)
     configuration = results.configuration
     page = string.Template(resources.files("omg_cmdp.reports").joinpath("templates/report.html").read_text("utf-8"))
     path = folder / "report.html"
@@ -135,7 +137,7 @@ def _overview(found: Sequence[Scenario], folder: Path) -> str:
     )
 
 
-def _scenario(scenario: Scenario, folder: Path, *, alone: bool) -> str:
+def _scenario(scenario: Scenario, folder: Path, policies: Mapping[str, Policies], *, alone: bool) -> str:
     """Return the section about one scenario; if it is the only one, the headline of the page has its result."""
     finals, focus = scenario.finals, scenario.focus
     spent = {agent: scenario.milliseconds(agent) for agent in scenario.agents}
@@ -157,6 +159,10 @@ def _scenario(scenario: Scenario, folder: Path, *, alone: bool) -> str:
     if own_figures:
         told = "".join(f"<p>{html.escape(text)}</p>" for text in agent_sentences(scenario))
         parts += [f"<h3>Inside {html.escape(focus)}</h3>", told, _figures(folder, own_figures)]
+    pictures, decisions, reading = shown_policies(scenario, policies) if policies else ([], [], "")
+    if pictures:
+        parts += [f"<h3>What {html.escape(focus)} would do now</h3>", f"<p>{html.escape(reading)}</p>"]
+        parts += [_figures(folder, pictures), _tables(folder, *decisions)]
     return f"<section>{''.join(parts)}</section>"
 
 

@@ -16,7 +16,6 @@ from omg_cmdp.agents.base import Agent
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.environments.gymnasium.worlds import SampledWorld
-from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.persistence import (
     State,
@@ -27,7 +26,7 @@ from omg_cmdp.persistence import (
     read_state,
     write_arrays,
 )
-from omg_cmdp.planning.decision import Decision
+from omg_cmdp.planning.decision import Decision, state_policy
 from omg_cmdp.runs.ledger import Ledger, Row
 from omg_cmdp.theory.rounds import Round, account
 from omg_cmdp.validation import FloatArray, file_path, function, positive_integer, seed_number
@@ -92,7 +91,7 @@ class Run:
         decision, key = self._decide(context), context_key(context)
         if key is not None:
             self._asked[key] = decision
-        return _state_policy(self.environment.truth(context).mdp, decision)
+        return state_policy(self.environment.truth(context).mdp, decision)
 
     def model(self, context: Context) -> TabularMDP | None:
         """Return what the agent believes now."""
@@ -209,16 +208,3 @@ def _stream(text: NDArray[Any]) -> np.random.Generator:
     generator = np.random.default_rng(0)
     generator.bit_generator.state = json.loads(str(text))
     return generator
-
-
-def _state_policy(mdp: TabularMDP, decision: Decision) -> FloatArray:
-    """Return the policy that does in `mdp`, state by state, what was decided.
-
-    A mixture is as good there as the policy π_h(a|s) = q_h(s, a)/Σ_a q_h(s, a) of its mean occupancy q.
-    """
-    if decision.mixture is None:
-        return decision.policy
-    policies, probabilities = decision.mixture
-    occupancy = np.tensordot(probabilities, [flow(mdp, policy)[0] for policy in policies], axes=1)
-    marginal = occupancy.sum(axis=2, keepdims=True)
-    return np.where(marginal > 0.0, occupancy / np.where(marginal > 0.0, marginal, 1.0), decision.policy)

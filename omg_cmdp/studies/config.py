@@ -11,9 +11,9 @@
     [vary]                   for rates: every world in other sizes, one size at a time
     H = [2, 4, 8]            T, S, A or H, and its values; [] stands for values around each world's own
 
-A world may have its own `episodes`, and say which `oracles` and `return_range` all agents have in it. Before a plan is
-returned, every world, adversary and agent is built once, and every agent answers one context: what cannot run is
-refused before anything runs.
+A world may have its own `episodes`, say which `oracles` and `return_range` all agents have in it, and which contexts a
+report is to `show` policies for. Before a plan is returned, every world, adversary and agent is built once, and every
+agent answers a context and those to show: what cannot run is refused before anything runs.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from omg_cmdp.runs.shown import names_of
 from omg_cmdp.studies.agents import SHARED
 from omg_cmdp.studies.catalogue import KINDS, Part, build_adversary, build_agent, nearest
 from omg_cmdp.studies.document import Document, Override, Place, StudyError, plain
@@ -211,7 +212,10 @@ def _part(table: str, name: str, entry: Any) -> Part:
     if not isinstance(named, str) or named not in KINDS[table]:
         place = (table, name, "kind") if "kind" in entry else (table, name)
         raise StudyError(f"[{table}] has no kind {named!r:.60}; {nearest(str(named), KINDS[table])}", place)
-    known = {**KINDS[table][named].options, **(dict.fromkeys(("episodes", *SHARED)) if table == "worlds" else {})}
+    known = {
+        **KINDS[table][named].options,
+        **(dict.fromkeys(("episodes", "show", *SHARED)) if table == "worlds" else {}),
+    }
     if table == "worlds" and "episodes" in options:
         _integer(options, "episodes", least=1, within=(table, name))
     for option in options:
@@ -228,13 +232,18 @@ def _build_everything_once(plan: Plan) -> None:
     first = plan.tasks()[0]
     for world in plan.sized_worlds():
         with _blamed("worlds", world):
-            setting = plan.task(world, first.adversary, first.agent, first.seed).setting()
+            task = plan.task(world, first.adversary, first.agent, first.seed)
+            setting = task.setting()
+            names_of(setting.world)
+            shown = task.chosen(setting.world)
         for adversary in plan.adversaries:
             with _blamed("adversaries", adversary, world):
                 build_adversary(adversary.kind, adversary.options, setting)
         for agent in plan.agents:
             with _blamed("agents", agent, world):
-                build_agent(agent.kind, agent.options, setting).decide(setting.world.contexts[0])
+                built = build_agent(agent.kind, agent.options, setting)
+                for context in (setting.world.contexts[0], *shown):
+                    built.decide(context)
 
 
 @contextlib.contextmanager

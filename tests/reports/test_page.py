@@ -75,7 +75,7 @@ def test_the_page_stands_alone(page):
 
 def test_every_figure_has_a_heading_a_picture_with_a_title_and_a_caption(page):
     figures = re.findall(r"<figure>.*?</figure>", page, flags=re.DOTALL)
-    assert len(figures) == 12
+    assert len(figures) == 18
     for figure in figures:
         assert re.search(
             r'<h4>.+</h4><svg [^>]*role="img" aria-labelledby="([^"]+)"><title id="\1">.+?</title>', figure
@@ -85,8 +85,8 @@ def test_every_figure_has_a_heading_a_picture_with_a_title_and_a_caption(page):
 
 def words(page):
     """Return the sentences of a page: paragraphs, captions and the headline."""
-    told = re.findall(r"<(?:p|figcaption|caption)[^>]*>(.*?)</(?:p|figcaption|caption)>", page, flags=re.DOTALL)
-    return [sentence for text in told for sentence in re.split(r"(?<=[.!?])\s+", re.sub(r"<[^>]*>", "", text))]
+    told = re.findall(r"<(p|figcaption|caption)(?: [^>]*)?>(.*?)</\1>", page, flags=re.DOTALL)
+    return [sentence for _, text in told for sentence in re.split(r"(?<=[.!?])\s+", re.sub(r"<[^>]*>", "", text))]
 
 
 def test_no_sentence_begins_with_the_name_of_an_agent_or_a_small_letter(page):
@@ -117,7 +117,7 @@ def test_the_title_is_what_the_study_says_of_itself(description, shown):
 
 def test_rows_of_figures_are_full_wherever_they_are_set_side_by_side(page):
     rows = re.findall(r'<div class="figures ([^"]*)">(.*?)</figure></div>', page, flags=re.DOTALL)
-    assert len(rows) == 4
+    assert len(rows) == 6
     for classes, figures in rows:
         count = figures.count("<figure>")
         assert {f"by-{columns}" for columns in (2, 3) if count % columns == 0} == set(classes.split())
@@ -125,11 +125,13 @@ def test_rows_of_figures_are_full_wherever_they_are_set_side_by_side(page):
 
 def test_each_figure_is_there_as_pdf_and_each_table_as_csv_and_latex(folder):
     figures = {path.name for path in (folder / "figures").iterdir()}
-    parts = ("totals", "regret", "rates", "terms", "exploration", "errors")
+    parts = ("totals", "regret", "rates", "terms", "exploration", "errors", *(f"policy-{x}" for x in "abc"))
     assert figures == {f"{world}--iid-{part}.pdf" for world in ("treatment", "decoy") for part in parts}
     tables = {path.name for path in (folder / "tables").iterdir()}
     names = ["overview-agents"]
-    names += [f"{world}--iid-{part}" for world in ("treatment", "decoy") for part in ("agents", "comparisons")]
+    names += [
+        f"{world}--iid-{part}" for world in ("treatment", "decoy") for part in ("agents", "comparisons", "policies")
+    ]
     assert tables == {f"{name}.{kind}" for name in names for kind in ("csv", "tex")}
 
 
