@@ -58,7 +58,8 @@ def shown_policies(scenario: Scenario, policies: Mapping[str, Policies]) -> tupl
     figures = [
         policy_figure(
             each.advice[focus],
-            names,
+            names.states,
+            names.actions,
             name=f"{scenario.name}-policy-{each.letter.lower()}",
             title=f"{each.letter}. {each.reason}",
             caption=f"Context: {described(each.advice[focus].context, names.features)}. {_caption(focus, each)}",
@@ -130,10 +131,18 @@ def _entry(value: Any) -> str:
     return number(float(value)) if isinstance(value, (float, np.floating)) else str(value)
 
 
-def policy_figure(advice: Advice, names: Names, *, name: str = "policy", title: str, caption: str = "") -> Figure:
+def policy_figure(
+    advice: Advice,
+    state_names: Sequence[str] = (),
+    action_names: Sequence[str] = (),
+    *,
+    title: str,
+    caption: str = "",
+    name: str = "policy",
+) -> Figure:
     """Draw the policy: for each state a row of bars, one for each step, stacked by action."""
-    states = [names.states[s] if names.states else f"state {s}" for s in advice.states]
-    groups = _groups(advice.policy, names.actions)
+    states = [state_names[s] if state_names else f"state {s}" for s in advice.states]
+    groups = _groups(advice.policy, action_names)
     rows, width = len(states), np.arange(len(advice.steps))
     often = np.ones(advice.policy.shape[:2], bool) if advice.visits is None else advice.visits >= SELDOM
     with canvas(height=0.7 + 0.42 * rows) as (drawn, (axes,)):
