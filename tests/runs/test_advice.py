@@ -94,6 +94,12 @@ def test_the_runner_up_is_admissible_though_nothing_is_worth_anything():
     assert (advice.best.item(), advice.runner_up.item(), advice.lead.item()) == (1, 2, 0.0)
 
 
+def test_where_there_is_nothing_to_choose_there_is_no_advice():
+    sizes = {"states": 2, "actions": 1, "horizon": 2}
+    agent = omg.OMG(omg.Space(**sizes), oracles.CountRewards(**sizes), oracles.CountDynamics(**sizes))
+    assert advise(agent, None).table().empty
+
+
 class Blind(Agent):
     """An agent without a model, or with one and a mixture of policies."""
 
