@@ -29,9 +29,11 @@ from omg_cmdp.reports.drawing import Figure
 from omg_cmdp.reports.figures import comparing_figures
 from omg_cmdp.reports.formats import chance, count, estimate, listing, number, plural
 from omg_cmdp.reports.rates import Sweep, rate_figure, rate_sentence, rate_table, sweeps
+from omg_cmdp.reports.returns import Earnings, earnings, earnings_figure, earnings_table
+from omg_cmdp.reports.returns import headline as earned_headline
 from omg_cmdp.reports.scenarios import Scenario, played_worlds, regret_interval, scenarios
 from omg_cmdp.reports.tables import SIGNIFICANT, Table, agents_table, comparisons_table
-from omg_cmdp.studies.catalogue import KINDS
+from omg_cmdp.studies.catalogue import KINDS, Part
 from omg_cmdp.studies.results import Results
 
 if TYPE_CHECKING:
@@ -55,7 +57,8 @@ decides which context comes next.</p>
 def write_report(results: Results, directory: str | os.PathLike[str]) -> Path:
     """Write the report of `results` into `directory`, and return the path of its page."""
     folder, found = Path(directory), scenarios(results) if len(results.runs) else []
-    if not found:
+    earned = earnings(results) if len(results.runs) else []
+    if not found and not earned:
         raise ValueError("`results` must hold a seed that all agents of a scenario have finished, got none")
     for name in ("figures", "tables"):
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -66,23 +69,28 @@ def write_report(results: Results, directory: str | os.PathLike[str]) -> Path:
     if len(found) > 1:
         parts.append(_overview(found, folder))
     parts.extend(_scenario(scenario, folder, alone=len(found) == 1) for scenario in found)
+    parts.extend(_earnings(each, folder) for each in earned)
     configuration = results.configuration
     page = string.Template(resources.files("omg_cmdp.reports").joinpath("templates/report.html").read_text("utf-8"))
     path = folder / "report.html"
     text = page.substitute(
         title=html.escape(configuration["name"]),
         subtitle=html.escape(_subtitle(results)),
-        headline=html.escape(
-            " ".join(rate_sentence(sweep) for sweep in varied)
-            if varied
-            else f"Compared with always playing the best policy, {headline(totals(found), found[0].focus, len(found))}"
-        ),
+        headline=html.escape(_headline(varied, found, earned)),
         body="\n".join(parts),
         footer=_footer(results),
     )
     with whole_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return path
+
+
+def _headline(varied: Sequence[Sweep], found: Sequence[Scenario], earned: Sequence[Earnings]) -> str:
+    if varied:
+        return " ".join(rate_sentence(sweep) for sweep in varied)
+    if not found:
+        return " ".join(earned_headline(each) for each in earned)
+    return f"Compared with always playing the best policy, {headline(totals(found), found[0].focus, len(found))}"
 
 
 def totals(found: Sequence[Scenario]) -> pandas.DataFrame:
@@ -136,8 +144,9 @@ def _what_was_run(results: Results) -> str:
     for table, kinds in KINDS.items():
         entries = []
         for name, resolved in results.configuration[table].items():
-            options = {key: value for key, value in resolved.items() if key != "kind"}
-            text = kinds[resolved["kind"]].description + (f" ({_options(options)})" if options else "")
+            part = Part.of(name, resolved)
+            about = kinds[part.kind].description if part.kind in kinds else part.kind
+            text = about + (f" ({_options(part.options)})" if part.options else "")
             entries.append(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>")
         columns.append(f"<div><h3>{table.capitalize()}</h3><dl>{''.join(entries)}</dl></div>")
     return f'<h2 id="ran">What was run</h2><div class="parts">{"".join(columns)}</div>'
@@ -187,6 +196,17 @@ def _scenario(scenario: Scenario, folder: Path, *, alone: bool) -> str:
         parts += ["<h3>Chance or not</h3>", f"<p>{html.escape(_chance(scenario))}</p>", _tables(folder, comparisons)]
     if own_figures:
         parts += [f"<h3>Inside {html.escape(focus)}</h3>", _figures(folder, own_figures)]
+    return f"<section>{''.join(parts)}</section>"
+
+
+def _earnings(earned: Earnings, folder: Path) -> str:
+    """Return the section about a world whose truth is unknown."""
+    parts = [
+        f'<h2 id="{earned.name}">{html.escape(earned.title)}</h2>',
+        f"<p>{html.escape(earned_headline(earned))}</p>",
+        _tables(folder, earnings_table(earned)),
+        _figures(folder, [earnings_figure(earned)]),
+    ]
     return f"<section>{''.join(parts)}</section>"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, final
 
 from rich import box
@@ -115,33 +115,60 @@ class Plain:
         if isinstance(event, Failed):
             self._line(f"{place} failed: {event.error}")
         else:
-            self._line(f"{place}: regret {event.result['regret']:.1f}, {event.result['seconds']:.1f} s")
+            self._line(f"{place}: {_measured(event.result)}, {event.result['seconds']:.1f} s")
 
     def _line(self, text: str) -> None:
         self._console.print(plain(text), markup=False, highlight=False, soft_wrap=True)
 
 
-def closing_table(results: Results) -> tuple[list[str], list[list[str]]]:
-    """Return the heads and rows of a table: the agents of each world and adversary, best first.
+def _measured(result: Mapping[str, Any]) -> str:
+    """Return the total regret of a run; where the truth is unknown, what was earned."""
+    regret = result["regret"]
+    known = regret is not None and not math.isnan(regret)
+    return f"regret {regret:.1f}" if known else f"return {result['return']:.1f}"
 
-    An agent's own time is the median over episodes, so that compilation in the first one does not count.
+
+def closing_tables(results: Results) -> Iterator[tuple[list[str], list[list[str]]]]:
+    """Yield the heads and rows of tables: the agents of each world and adversary, best first.
+
+    Worlds whose truth is known have regret; others have what was earned, in a table of their own. An agent's own time
+    is the median over episodes, so that compilation in the first one does not count.
     """
-    runs, key, own = results.runs, ["world", "adversary", "agent"], ["seconds_deciding", "seconds_learning"]
-    log = results.log_of(*runs["run"], columns=[*key, *own])
-    times = 1e3 * log[own].sum(axis=1).groupby([log[name] for name in key]).median()
-    heads = ["world", "adversary", "agent", "seeds", "mean regret", "± s.e.", "in the last half", "ms/episode"]
-    rows = []
+    log, runs = results.log_of(*results.runs["run"], columns=[*_KEY, *_OWN, "episode", "return"]), results.runs
+    for exact in (True, False):
+        chosen = runs[runs["regret"].notna() == exact]
+        rows = [row for place in _places(results) for row in _rows(*place, chosen, log, exact)]
+        measure = "mean regret" if exact else "return per episode"
+        if rows:
+            yield [*_KEY, "seeds", measure, "± s.e.", "in the last half", "ms/episode"], rows
+
+
+_KEY, _OWN = ("world", "adversary", "agent"), ("seconds_deciding", "seconds_learning")
+
+
+def _places(results: Results) -> list[tuple[str, str]]:
     configuration = results.configuration
-    for world, adversary in itertools.product(played_worlds(configuration), configuration["adversaries"]):
-        agents = runs[(runs["world"] == world) & (runs["adversary"] == adversary)].groupby("agent")
-        means = agents["regret"].mean().sort_values()
-        for agent, mean in means.items():
-            mine = agents.get_group(agent)
-            error = mine["regret"].sem() if len(mine) > 1 else float("nan")
-            share = mine["regret_last_half"].sum() / max(mine["regret"].sum(), 1e-12)
-            numbers = [f"{mean:.1f}", f"{error:.1f}", f"{share:z.0%}", f"{times[world, adversary, agent]:.2f}"]
-            rows.append([str(world), str(adversary), str(agent), str(len(mine)), *numbers])
-    return heads, rows
+    return list(itertools.product(played_worlds(configuration), configuration["adversaries"]))
+
+
+def _rows(world: str, adversary: str, runs: Any, log: Any, exact: bool) -> list[list[str]]:
+    """Return a row for each agent that played in one world under one adversary."""
+    agents = runs[(runs["world"] == world) & (runs["adversary"] == adversary)].groupby("agent")
+    here = log[(log["world"] == world) & (log["adversary"] == adversary)]
+    rows = []
+    for agent, mine in agents:
+        played = here[here["agent"] == agent]
+        values = mine["regret"] if exact else mine["return"] / mine["episodes"]
+        error = values.sem() if len(mine) > 1 else float("nan")
+        if exact:
+            late = f"{mine['regret_last_half'].sum() / max(mine['regret'].sum(), 1e-12):z.0%}"
+        else:
+            late = f"{played.loc[played['episode'] > mine['episodes'].iloc[0] // 2, 'return'].mean():.2f}"
+        time = 1e3 * played[list(_OWN)].sum(axis=1).median()
+        digits = 1 if exact else 2
+        numbers = [f"{values.mean():.{digits}f}", f"{error:.{digits}f}", late, f"{time:.2f}"]
+        rows.append((float(values.mean()), [world, adversary, str(agent), str(len(mine)), *numbers]))
+    return [row for _, row in sorted(rows, key=lambda each: each[0] if exact else -each[0])]
 
 
 def audit_table(audited: Sequence[Audited]) -> tuple[list[str], list[list[str]]]:

@@ -1,0 +1,114 @@
+"""The Python files beside a study that a module is made of, and the import of such a module."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import hashlib
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+from omg_cmdp.studies.document import StudyError
+
+OURS = __name__.partition(".")[0]
+
+
+def module_sources(module: str, folder: Path) -> list[Path]:
+    """Return the files in `folder` that `module` is made of: its own first, then those that it imports, and so on.
+
+    There are none for a module that lies elsewhere.
+    """
+    found: dict[Path, None] = {}
+    pending = [module] if _files(module, folder)[:1] else []
+    while pending:
+        for file in _files(pending.pop(0), folder):
+            if file not in found:
+                found[file] = None
+                pending += _imports(file, folder)
+    return list(found)
+
+
+def _files(name: str, folder: Path) -> list[Path]:
+    """Return the file of a module and those of the packages around it; nothing if it has none."""
+    parts = name.split(".")
+    place = folder.joinpath(*parts)
+    own = [file for file in (place.with_name(f"{parts[-1]}.py"), place / "__init__.py") if file.is_file()]
+    if not own or parts[0] == OURS:
+        return []
+    around = [folder.joinpath(*parts[:end], "__init__.py") for end in range(1, len(parts))]
+    return [own[-1], *(file for file in around if file.is_file())]
+
+
+def _imports(file: Path, folder: Path) -> list[str]:
+    """Return all names that a file imports, some of which are modules; none of one that is no Python."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    package = list(file.relative_to(folder).parent.parts)
+    names = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            origin = ".".join([*base, *([node.module] if node.module else [])])
+            names += [origin, *(f"{origin}.{alias.name}".lstrip(".") for alias in node.names)]
+    return [name for name in names if name and "*" not in name]
+
+
+def digest(files: list[Path]) -> str:
+    """Return a digest of the contents of `files`, in their order."""
+    return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()
+
+
+_loaded: dict[str, tuple[str, list[Path]]] = {}
+"""The modules that were imported from beside a study: the digest of their files, and these."""
+
+
+def import_beside(module: str, folder: Path) -> ModuleType:
+    """Import a module: the one in `folder` if there is one, as it is now, else the one that Python finds."""
+    files = module_sources(module, folder)
+    if not files:
+        return importlib.import_module(module)
+    now = digest(files), files
+    if _loaded.get(module) != now:
+        _forget({file for _, old in _loaded.values() for file in old})
+        with _searched_first(folder):
+            importlib.import_module(module)
+        _loaded[module] = now
+    made = sys.modules[module]
+    origin = getattr(made, "__file__", None)
+    if origin is None or Path(origin).resolve() != files[0]:
+        del _loaded[module]
+        raise StudyError(f"{files[0]} must have another name: {module!r} is the module {origin or 'of Python itself'}")
+    return made
+
+
+def _forget(files: set[Path]) -> None:
+    """Let what came from these files be imported anew: it may have changed, or another study has the same names."""
+    _loaded.clear()
+    for name, module in list(sys.modules.items()):
+        origin = getattr(module, "__file__", None)
+        if isinstance(origin, str) and Path(origin).resolve() in files:
+            del sys.modules[name]
+
+
+@contextlib.contextmanager
+def _searched_first(folder: Path) -> Iterator[None]:
+    """Search `folder` before all others, then, for what is imported late, after all others. Write nothing there."""
+    place, writes = str(folder), sys.dont_write_bytecode
+    if place in sys.path:
+        sys.path.remove(place)
+    sys.path.insert(0, place)
+    sys.dont_write_bytecode = True
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = writes
+        sys.path.remove(place)
+        sys.path.append(place)
