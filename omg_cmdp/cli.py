@@ -9,17 +9,17 @@ import contextlib
 import importlib.util
 import json
 import os
-import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
 from omg_cmdp.reports.comparisons import compare_runs
+from omg_cmdp.reports.listing import print_kind, print_kinds
 from omg_cmdp.reports.rates import rate_table, sweeps
 from omg_cmdp.reports.terminal import (
     Live,
@@ -28,16 +28,12 @@ from omg_cmdp.reports.terminal import (
     closing_tables,
     print_plan,
     print_table,
-    size_of,
 )
 from omg_cmdp.studies import engines
-from omg_cmdp.studies.catalogue import KINDS, find_kind
-from omg_cmdp.studies.config import load_plan, presets, unchecked_plan
+from omg_cmdp.studies.config import load_plan
 from omg_cmdp.studies.directory import open_study
-from omg_cmdp.studies.document import StudyError, nearest, overrides, plain
+from omg_cmdp.studies.document import StudyError, overrides, plain
 from omg_cmdp.studies.export import FORMATS, export
-from omg_cmdp.studies.options import REQUIRED
-from omg_cmdp.studies.outside.folder import GROUPS, Folder, packaged
 from omg_cmdp.studies.outside.starter import write_starter
 from omg_cmdp.studies.plan import Plan, Task
 from omg_cmdp.studies.results import Results, audits, load
@@ -124,31 +120,8 @@ def list_kinds(
     name: Annotated[str | None, typer.Argument(help="A preset or a kind.")] = None,
 ) -> None:
     """List presets, and the kinds of worlds, adversaries and agents; or the options of one of them."""
-    console, known = _console(), presets()
-    if name in known:
-        console.print(known[name], markup=False, highlight=False, soft_wrap=True)
-        return
-    brought = {(group, each): value for group in GROUPS for each, value in packaged(group).items()}
-    if name is not None:
-        with _refusing():
-            tables = [table for table, kinds in KINDS.items() if name in kinds or (table, name) in brought]
-            if not tables:
-                everything = [*known, *(each for kinds in KINDS.values() for each in kinds), *(n for _, n in brought)]
-                raise StudyError(f"there is no preset or kind {name!r}; {nearest(name, everything)}")
-            for kind in [find_kind(table, name, Folder(Path.cwd())) for table in tables]:
-                rows = [[option, _default(default)] for option, default in kind.options.items()]
-                print_table(console, ["option", "default"], rows, title=f"{kind.name}: {kind.description}")
-        return
-    plans = {each: unchecked_plan({"name": each, **tomllib.loads(text)}) for each, text in known.items()}
-    rows = [[each, size_of(plan), plan.description] for each, plan in plans.items()]
-    print_table(console, ["preset", "size", ""], rows)
-    for title, kinds in KINDS.items():
-        console.print()
-        print_table(console, [title, ""], [[kind.name, kind.description] for kind in kinds.values()])
-    if brought:
-        console.print()
-        rows = [[name, f"{group}: {value}"] for (group, name), value in brought.items()]
-        print_table(console, ["of installed packages", ""], rows)
+    with _refusing():
+        print_kinds(_console()) if name is None else print_kind(_console(), name)
 
 
 @app.command()
@@ -286,10 +259,6 @@ def _display(console: Console, tasks: Sequence[Task], *, silent: bool) -> Abstra
 
 def _folder(plan: Plan) -> str:
     return "-".join([plan.name, *(["vary", *plan.vary] if plan.vary else [])])
-
-
-def _default(value: Any) -> str:
-    return "(required)" if value is REQUIRED else "(chosen automatically)" if value is None else str(value)
 
 
 def _write_report(results: Results) -> Path:

@@ -32,7 +32,7 @@ from omg_cmdp.studies.agents import Setting, agent_options, make_agent
 from omg_cmdp.studies.document import StudyError, nearest
 from omg_cmdp.studies.options import Options, arguments_of, options_of
 from omg_cmdp.studies.outside.environments import gymnasium_world
-from omg_cmdp.studies.outside.folder import GROUPS, Outside, is_outside, packaged
+from omg_cmdp.studies.outside.folder import Outside, is_outside, packaged
 
 LARGEST_TABLE = 10**8
 """The most numbers in a table of a world; larger ones are refused before they are made."""
@@ -131,24 +131,27 @@ def _first_clause(made: Callable[..., Any]) -> str:
 WORLDS = _found(environments, World, lambda name, made: options_of(made))
 """All public worlds whose packages are installed, and Gymnasium's environments."""
 if _installed("gymnasium"):
-    about = (inspect.getdoc(gymnasium_world) or "").removesuffix(".")
     WORLDS["gymnasium"] = Kind(
-        name="gymnasium", description=about, make=gymnasium_world, options=arguments_of(gymnasium_world)
+        name="gymnasium",
+        description=_first_clause(gymnasium_world),
+        make=gymnasium_world,
+        options=arguments_of(gymnasium_world),
     )
+    WORLDS = dict(sorted(WORLDS.items()))
 ADVERSARIES = _found(adversaries, Adversary, lambda name, made: options_of(made))
 AGENTS = _found(agents, Agent, agent_options)
 KINDS: dict[str, Mapping[str, Kind]] = {"worlds": WORLDS, "adversaries": ADVERSARIES, "agents": AGENTS}
 
 
-def find_kind(table: str, name: str, folder: Outside | None) -> Kind:
+def find_kind(table: str, name: Any, folder: Outside | None) -> Kind:
     """Return a kind of the package, or one from outside, which is imported."""
-    if name in KINDS[table]:
+    if isinstance(name, str) and name in KINDS[table]:
         return KINDS[table][name]
     if folder is None or not is_outside(table, name):
-        valid = [*KINDS[table], *(packaged(table) if table in GROUPS else ())]
-        form = "" if folder is None else ", or module:Name"
-        raise StudyError(f"[{table}] has no kind {name!r:.60}; {nearest(name, valid)}{form}")
+        near = nearest(str(name), [*KINDS[table], *packaged(table)])
+        raise StudyError(f"[{table}] has no kind {name!r:.60}; {near}")
     make = folder.find(table, name)
+    about = _first_clause(make) or name
     if table == "worlds" and _is_env(make):
         options = {key: default for key, default in WORLDS["gymnasium"].options.items() if key != "id"}
         make = functools.partial(gymnasium_world, make)
@@ -156,7 +159,7 @@ def find_kind(table: str, name: str, folder: Outside | None) -> Kind:
         options = dict(arguments_of(make))
     else:
         options = dict(agent_options(name, make) if table == "agents" else options_of(make))
-    return Kind(name=name, description=name, make=make, options=options)
+    return Kind(name=name, description=about, make=make, options=options)
 
 
 def _is_env(make: Any) -> bool:

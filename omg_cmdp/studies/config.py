@@ -219,8 +219,6 @@ def _part(table: str, name: str, entry: Any, folder: Outside | None) -> Part:
     options = dict(entry)
     named = options.pop("kind", name)
     place = (table, name, "kind") if "kind" in entry else (table, name)
-    if not isinstance(named, str):
-        raise StudyError(f"`kind` must be a text, got {named!r:.60}", place)
     try:
         kind = find_kind(table, named, folder)
     except (TypeError, ValueError) as error:

@@ -133,6 +133,11 @@ def oracle_names(named: Any) -> tuple[Any, Any]:
     return named["rewards"], named["dynamics"]
 
 
+def oracle_arguments(part: str, name: str) -> dict[str, Any]:
+    """Return the arguments of an oracle of `part`, with their defaults."""
+    return _Plan.of(part, name, None).arguments
+
+
 class _Plan:
     """An oracle to be built: of rewards or of dynamics, its name, its class, and the arguments that the file gives."""
 
@@ -149,13 +154,20 @@ class _Plan:
             rule = f"one of {', '.join(known)}, module:Class, or a table with such a `kind`"
             raise ValueError(f"`oracles`: {part} must be {rule}, got {spec!r:.80}")
         make = known[name] if name in known else _found(folder, name)
-        return cls(part, name, getattr(adapters, make) if isinstance(make, str) else make, given, folder)
+        try:
+            make = getattr(adapters, make) if isinstance(make, str) else make
+        except ImportError as error:
+            raise ValueError(
+                f"`oracles`: {part} must be of a package that is installed, got {name!r}: {error}"
+            ) from None
+        return cls(part, name, make, given, folder)
 
     @property
     def arguments(self) -> dict[str, Any]:
         """The arguments of the constructor."""
         own = arguments_of(SAME_ARGUMENTS.get(self.make, self.make))
         if self.make.__module__.startswith(f"{adapters.__name__}."):
+            del own["forecasters"]  # of the frame, which they make themselves
             return own | dict.fromkeys((Options if self.part == "rewards" else DynamicsOptions).__annotations__)
         return own
 

@@ -98,7 +98,7 @@ def load(directory: str | os.PathLike[str]) -> Results:
         raise FileNotFoundError(f"`directory` must hold a study, got {os.fspath(directory)}")
     results = _checked(store, study["configuration"])
     ended = {status: [each for each in results if each["status"] == status] for status in ("finished", "failed")}
-    finished = pandas.DataFrame(ended["finished"], columns=None if ended["finished"] else ["run", *_KEY])
+    finished = pandas.DataFrame(ended["finished"], columns=None if ended["finished"] else ["run", *_KEY, "regret"])
     return Results(
         directory=Path(directory),
         configuration=study["configuration"],
