@@ -182,6 +182,9 @@ def _named(agents: Any) -> dict[str, Any]:
 def _world(environment: Any, contexts: Iterable[Context], settings: Mapping[str, Any]) -> Any:
     """Return the environment as a world with these contexts."""
     if not isinstance(environment, (ContextualMDP, SampledWorld)):
+        if not (isinstance(environment, str) or callable(environment) or hasattr(environment, "reset")):
+            rule = "a ContextualMDP, a world of `from_gymnasium`, or what that takes"
+            raise ValueError(f"`environment` must be {rule}, got {environment!r:.60}")
         return from_gymnasium(environment, contexts, **settings)
     if settings:
         names = ", ".join(settings)

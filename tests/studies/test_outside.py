@@ -246,6 +246,19 @@ def test_a_module_that_cannot_be_imported_is_an_error_with_its_line(broken, tmp_
     assert "line 2" in result.output
 
 
+def test_modules_of_one_study_stay_what_they_are_while_others_are_imported(tmp_path):
+    path = own.write(tmp_path, own.LADDER, own.GARDEN)
+    text = path.read_text().replace('"ladder:Halves"', '"halves:Halves"')
+    (tmp_path / "halves.py").write_text("from ladder import Halves\n")
+    path.write_text(text)
+    tasks = load_plan(str(path)).tasks()
+    first = tasks[0].start().environment
+    for task in tasks:
+        task.start()
+    assert type(tasks[0].start().environment) is type(first)
+    assert type(first) is sys.modules["ladder"].Ladder
+
+
 def test_a_file_with_the_name_of_another_module_is_refused(tmp_path):
     path = own.write(tmp_path, own.LADDER)
     (tmp_path / "json.py").write_text(own.WORLD)

@@ -61,12 +61,13 @@ def _imports(file: Path, folder: Path) -> list[str]:
 
 
 def digest(files: list[Path]) -> str:
-    """Return a digest of the contents of `files`, in their order."""
-    return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()
+    """Return a digest of the contents of `files`, in their order; one that is gone counts too."""
+    contents = (file.read_bytes() if file.is_file() else b"gone" for file in files)
+    return hashlib.sha256(b"".join(hashlib.sha256(content).digest() for content in contents)).hexdigest()
 
 
-_loaded: dict[str, tuple[str, list[Path]]] = {}
-"""The modules that were imported from beside a study: the digest of their files, and these."""
+_loaded: dict[str, tuple[Path, str, list[Path]]] = {}
+"""The modules that were imported from beside a study: its folder, the digest of their files, and these."""
 
 
 def import_beside(module: str, folder: Path) -> ModuleType:
@@ -74,12 +75,11 @@ def import_beside(module: str, folder: Path) -> ModuleType:
     files = module_sources(module, folder)
     if not files:
         return importlib.import_module(module)
-    now = digest(files), files
-    if _loaded.get(module) != now:
-        _forget({file for _, old in _loaded.values() for file in old})
+    _forget_all_but(folder)
+    if module not in _loaded:
         with _searched_first(folder):
             importlib.import_module(module)
-        _loaded[module] = now
+        _loaded[module] = folder, digest(files), files
     made = sys.modules[module]
     origin = getattr(made, "__file__", None)
     if origin is None or Path(origin).resolve() != files[0]:
@@ -88,10 +88,11 @@ def import_beside(module: str, folder: Path) -> ModuleType:
     return made
 
 
-def _forget(files: set[Path]) -> None:
-    """Let what came from these files be imported anew: it may have changed, or another study has the same names."""
-    _loaded.clear()
-    for name, module in list(sys.modules.items()):
+def _forget_all_but(folder: Path) -> None:
+    """Forget what came from files that have changed since, or from another study, which may use the same names."""
+    old = {name for name, (place, then, files) in _loaded.items() if place != folder or digest(files) != then}
+    files = {file for name in old for file in _loaded.pop(name)[2]}
+    for name, module in list(sys.modules.items()) if files else []:
         origin = getattr(module, "__file__", None)
         if isinstance(origin, str) and Path(origin).resolve() in files:
             del sys.modules[name]
