@@ -293,7 +293,7 @@ def test_the_comments_of_a_new_study_are_valid_too(tmp_path):
     called("new", tmp_path)
     text = (tmp_path / "study.toml").read_text()
     (tmp_path / "study.toml").write_text(re.sub(r"^#(?=\S)", "", text, flags=re.MULTILINE))
-    (tmp_path / "people.csv").write_text("grip\n0.4\n0.9\n")
+    (tmp_path / "people.csv").write_text("grip\n0.4\n0.6\n0.9\n")
     plan = load_plan(str(tmp_path / "study.toml"))
     assert {part.name for part in (*plan.worlds, *plan.adversaries, *plan.agents)} >= {"lake", "hard", "careful"}
 

@@ -28,6 +28,9 @@ MOST_LINES = 24
 """With more runs than this, finished ones disappear from the display."""
 
 
+_UNKNOWN: dict[str, Any] = {"measured": "", "rate": ""}
+
+
 @final
 class Live:
     """A line for each run: episodes, regret, rate, time left; and one for all runs."""
@@ -37,7 +40,7 @@ class Live:
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
             TextColumn("{task.completed:>7.0f}/{task.total:.0f}"),
-            TextColumn("regret {task.fields[regret]:>9}"),
+            TextColumn("{task.fields[measured]:>16}"),
             TextColumn("{task.fields[rate]:>10}"),
             TimeRemainingColumn(),
             console=console,
@@ -46,7 +49,7 @@ class Live:
         self._lines: dict[str, Any] = {}
         self._began: dict[str, tuple[float, int]] = {}
         total = sum(self._episodes.values())
-        self._all = self._progress.add_task("all runs", total=total, regret="", rate="")
+        self._all = self._progress.add_task("all runs", total=total, **_UNKNOWN)
         self._done = dict.fromkeys(self._episodes, 0)
         self._waiting: set[str] = set()
 
@@ -69,23 +72,22 @@ class Live:
         elif isinstance(event, Failed):
             error = escape(plain(event.error))
             self._progress.console.print(f"[bold red]{event.run} failed[/]: {error}", highlight=False)
-            self._move(event.run, self._episodes[event.run], None)
+            self._move(event.run, self._episodes[event.run], "")
         elif isinstance(event, Finished):
-            self._move(event.run, self._episodes[event.run], event.result["regret"])
+            self._move(event.run, self._episodes[event.run], _measured(event.result))
             if len(self._episodes) > MOST_LINES:
                 self._progress.update(self._lines[event.run], visible=False)
         else:
-            self._move(event.run, event.episode, event.regret)
+            self._move(event.run, event.episode, "" if math.isnan(event.regret) else f"regret {event.regret:9.1f}")
 
-    def _move(self, run: str, episode: int, regret: float | None) -> None:
+    def _move(self, run: str, episode: int, measured: str) -> None:
         if run not in self._lines:
-            self._lines[run] = self._progress.add_task(run, total=self._episodes[run], regret="", rate="")
+            self._lines[run] = self._progress.add_task(run, total=self._episodes[run], **_UNKNOWN)
         began, first = self._began.setdefault(run, (time.monotonic(), episode))
         seconds = time.monotonic() - began
         rate = f"{(episode - first) / seconds:.0f}/s" if seconds > 0.1 and episode > first else ""
-        shown: dict[str, Any] = {"regret": "" if regret is None or math.isnan(regret) else f"{regret:.1f}"}
-        shown |= {"rate": rate} if rate else {}
-        self._progress.update(self._lines[run], completed=episode, **shown)
+        shown: dict[str, Any] = {"rate": rate} if rate else {}
+        self._progress.update(self._lines[run], completed=episode, measured=measured, **shown)
         self._done[run] = episode
         self._progress.update(self._all, completed=sum(self._done.values()))
 

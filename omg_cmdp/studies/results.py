@@ -77,7 +77,7 @@ class Results:
         for table in TABLES:
             named = {part.name: part for part in (getattr(study, table) if study else ())}
             for part in getattr(stored, table):
-                if part.digest and named.get(part.name) != part:
+                if (part.digest or any(part.named_outside(table))) and named.get(part.name) != part:
                     rule = "must be in the study file as it was when it was run" if study else "needs --study FILE"
                     raise StudyError(f"{table}.{part.name}, which names what is not of this package, {rule}")
         plan = dataclasses.replace(stored, folder=study.folder if study else None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import hashlib
 import importlib
 import sys
@@ -27,7 +28,7 @@ def module_sources(module: str, folder: Path) -> list[Path]:
         for file in _files(pending.pop(0), folder):
             if file not in found:
                 found[file] = None
-                pending += _imports(file, folder)
+                pending += _imports(file.read_bytes(), file.relative_to(folder).parent.parts)
     return list(found)
 
 
@@ -42,13 +43,13 @@ def _files(name: str, folder: Path) -> list[Path]:
     return [own[-1], *(file for file in around if file.is_file())]
 
 
-def _imports(file: Path, folder: Path) -> list[str]:
-    """Return all names that a file imports, some of which are modules; none of one that is no Python."""
+@functools.lru_cache(maxsize=256)
+def _imports(source: bytes, package: tuple[str, ...]) -> list[str]:
+    """Return all names that a module of `package` imports, some of which are modules; none if it is no Python."""
     try:
-        tree = ast.parse(file.read_bytes())
+        tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
         return []
-    package = list(file.relative_to(folder).parent.parts)
     names = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -102,8 +103,7 @@ def _forget_all_but(folder: Path) -> None:
 def _searched_first(folder: Path) -> Iterator[None]:
     """Search `folder` before all others, then, for what is imported late, after all others. Write nothing there."""
     place, writes = str(folder), sys.dont_write_bytecode
-    if place in sys.path:
-        sys.path.remove(place)
+    known = place in sys.path
     sys.path.insert(0, place)
     sys.dont_write_bytecode = True
     importlib.invalidate_caches()
@@ -112,4 +112,5 @@ def _searched_first(folder: Path) -> Iterator[None]:
     finally:
         sys.dont_write_bytecode = writes
         sys.path.remove(place)
-        sys.path.append(place)
+        if not known:
+            sys.path.append(place)
