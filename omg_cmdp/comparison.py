@@ -70,7 +70,7 @@ def compare(
         "name": "comparison",
         "episodes": positive_integer("episodes", episodes),
         "seeds": seeds if isinstance(seeds, int) else listed("seeds", seeds),
-        "worlds": {getattr(environment, "__name__", type(environment).__name__): {"kind": "given:world"}},
+        "worlds": {_title(environment): {"kind": "given:world"}},
         "adversaries": {adversary: {}},
         "agents": tables,
     }
@@ -168,6 +168,12 @@ class _Given:
     def digest(self, names: Iterable[tuple[str, str]], files: Iterable[str]) -> str:
         """Return a text: the objects are the same as long as there is the comparison."""
         return "given"
+
+
+def _title(environment: Any) -> str:
+    """Return what the environment is called in the report: an id, or the name of a class or function."""
+    named = environment if isinstance(environment, str) else getattr(environment, "__name__", None)
+    return str(named or type(environment).__name__)
 
 
 def _named(agents: Any) -> dict[str, Any]:

@@ -61,6 +61,7 @@ def test_without_tables_what_was_earned_is_compared():
     means = found.results.log.groupby("agent")["return"].mean()
     np.testing.assert_allclose(found.table()["return"].sort_index(), means)
     assert found.results.runs["regret"].isna().all()
+    assert set(found.results.runs["world"]) == {"FrozenLake-v1"}
     found.plot()
 
 

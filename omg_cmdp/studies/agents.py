@@ -11,7 +11,7 @@ A number that may change with the episode t is given as such, or as a table {sca
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -101,7 +101,8 @@ def make_agent(kind: str, make: Callable[..., Any], options: dict[str, Any], set
     if make is agents.OMG:
         options |= _exploration(options, options.get("seed", setting.seed))
     if make is agents.UC3RL:
-        options["scale"] = _bonus_scales(world, oracle_names(named), options.get("scale", arguments["scale"]))
+        kinds = [each["kind"] if isinstance(each, dict) else each for each in oracle_names(named)]
+        options["scale"] = _bonus_scales(world, kinds, options.get("scale", arguments["scale"]))
     given = {name: value for name, value in supplied.items() if name in arguments}
     given |= {name: _power(name, value) if isinstance(value, dict) else value for name, value in options.items()}
     agent: Agent = make(**given | ({"episodes": None} if given.get("episodes") == UNKNOWN else {}))
@@ -134,15 +135,14 @@ def _exploration(options: dict[str, Any], seed: Any) -> dict[str, Any]:
     return {"gamma": rule(**given | ({"seed": seed} if "seed" in mine else {}))}
 
 
-def _bonus_scales(world: Any, names: tuple[Any, Any], scale: Any) -> tuple[Any, ...]:
+def _bonus_scales(world: Any, names: Sequence[str], scale: Any) -> tuple[Any, ...]:
     """Return the scales of both bonuses. What is known needs none: the truth, or a class of one function."""
     if isinstance(scale, list):
         return tuple(scale)
     classes = ("reward_functions", "transition_functions")
     return tuple(
-        scale
-        * (name != "known" and not (name in OF_CLASSES and len(getattr(world, functions)(world.contexts[0])) == 1))
-        for name, functions in zip(names, classes, strict=True)
+        scale * (name != "known" and not (name in OF_CLASSES and len(getattr(world, member)(world.contexts[0])) == 1))
+        for name, member in zip(names, classes, strict=True)
     )
 
 

@@ -28,6 +28,7 @@ from omg_cmdp.adversaries.base import Adversary
 from omg_cmdp.agents.base import Agent
 from omg_cmdp.environments import ContextualMDP, SampledWorld
 from omg_cmdp.environments.world import World
+from omg_cmdp.records import context_rows
 from omg_cmdp.studies.agents import Setting, agent_options, make_agent
 from omg_cmdp.studies.document import StudyError, nearest
 from omg_cmdp.studies.options import Options, arguments_of, options_of
@@ -189,6 +190,8 @@ def build_world(kind: str, options: Options, *, seed: int, episodes: int, folder
         raise ValueError(f"a world must be a ContextualMDP or a Gymnasium environment, got {type(world).__name__}")
     if not len(getattr(world, "contexts", ())):
         raise ValueError(f"a world must have `contexts`, a list of them, got {type(world).__name__} without")
+    if not isinstance(world.contexts, (list, tuple)):
+        world.contexts = tuple(context_rows("contexts", world.contexts))
     return world
 
 

@@ -76,6 +76,16 @@ def test_contexts_may_stand_in_the_file_itself(tmp_path):
             assert len(read_plan(text + "[agents.omg]\n").tasks()) == 1
 
 
+def test_a_table_is_a_list_of_contexts_of_a_world_too(tmp_path):
+    path = own.write(tmp_path, own.LADDER, agents="[agents.omg]\n")
+    frame = '        import pandas\n        self.contexts = pandas.DataFrame({"skill": draw.random(people)})\n'
+    text = own.WORLD.splitlines(keepends=True)
+    text = "".join(frame if "self.contexts" in line else line for line in text)
+    (tmp_path / "ladder.py").write_text(text)
+    world = load_plan(str(path)).tasks()[0].start().environment
+    assert [sorted(context) for context in world.contexts] == [["skill"]] * 3
+
+
 def test_a_class_of_gymnasium_becomes_a_world_that_is_played(study):
     garden = next(task for task in load_plan(str(study[0])).tasks() if task.world.name == "garden").setting().world
     assert isinstance(garden, SampledWorld)
