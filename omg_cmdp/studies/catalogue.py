@@ -185,8 +185,8 @@ def build_world(kind: str, options: Options, *, seed: int, episodes: int, folder
     if folder is not None and isinstance(given.get("contexts"), str):
         given["contexts"] = folder.contexts(given["contexts"])
     _check_size(given)
-    world = chosen.make(**given)
-    if not isinstance(world, (ContextualMDP, SampledWorld)):
+    world: Any = chosen.make(**given)
+    if not issubclass(type(world), (ContextualMDP, SampledWorld)):
         raise ValueError(f"a world must be a ContextualMDP or a Gymnasium environment, got {type(world).__name__}")
     if not len(getattr(world, "contexts", ())):
         raise ValueError(f"a world must have `contexts`, a list of them, got {type(world).__name__} without")
