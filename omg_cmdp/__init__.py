@@ -2,6 +2,7 @@
 
 from omg_cmdp import adversaries, agents, checks, environments, logs, oracles, theory
 from omg_cmdp.agents import OMG, Agent
+from omg_cmdp.comparison import Comparison, compare
 from omg_cmdp.environments import ContextualMDP
 from omg_cmdp.logs import Log
 from omg_cmdp.mdp import (
@@ -23,6 +24,7 @@ __version__ = "0.1.0"
 __all__ = [
     "OMG",
     "Agent",
+    "Comparison",
     "ContextualMDP",
     "DynamicsOracle",
     "Episode",
@@ -41,6 +43,7 @@ __all__ = [
     "agents",
     "certificate",
     "checks",
+    "compare",
     "environments",
     "logs",
     "occupancy_measure",

@@ -171,6 +171,21 @@ class Episode(Trajectory):
         chances = None if propensities is None else _propensities(propensities, steps)
         self.__dict__.update(propensities=chances, length=decided)
 
+    def first(self, steps: int) -> Episode:
+        """Return its first steps, all if there are no more: what is seen of somebody who drops out after so many.
+
+        >>> Episode(context="c", states=[0, 1, 1], actions=[0, 2], rewards=[0.0, 1.0]).first(1).states
+        array([0, 1])
+        """
+        steps = positive_integer("steps", steps)
+        if steps >= len(self.actions):
+            return self
+        if self.total is not None:
+            raise ValueError(f"`steps` must be all {len(self.actions)} of an episode with a total, got {steps}")
+        chances = None if self.propensities is None else self.propensities[:steps].copy()
+        arrays = self.states[: steps + 1].copy(), self.actions[:steps].copy(), self.rewards[:steps].copy()
+        return Episode.of_arrays(self.context, *arrays, chances, min(self.length, steps))
+
     @classmethod
     def of_arrays(
         cls,

@@ -27,10 +27,12 @@ from omg_cmdp.reports.figures import comparing_figures
 from omg_cmdp.reports.formats import count, listing, plural, unbroken
 from omg_cmdp.reports.policies import shown_policies
 from omg_cmdp.reports.rates import Sweep, rate_figure, rate_sentence, rate_table, sweeps
+from omg_cmdp.reports.returns import Earnings, earnings, earnings_figure, earnings_table
+from omg_cmdp.reports.returns import headline as earned_headline
 from omg_cmdp.reports.scenarios import Scenario, played_worlds, scenarios
 from omg_cmdp.reports.sentences import agent_sentences, chance_or_not, headline, sentences, title, totals
 from omg_cmdp.reports.tables import Table, agents_table, comparisons_table
-from omg_cmdp.studies.catalogue import KINDS
+from omg_cmdp.studies.catalogue import KINDS, Part
 from omg_cmdp.studies.results import Policies, Results
 
 SINGULAR = {"worlds": "world", "adversaries": "adversary", "agents": "agent", "seeds": "seed"}
@@ -51,7 +53,8 @@ decides which context comes next.</p>
 def write_report(results: Results, directory: str | os.PathLike[str]) -> Path:
     """Write the report of `results` into `directory`, and return the path of its page."""
     folder, found = Path(directory), scenarios(results) if len(results.runs) else []
-    if not found:
+    earned = earnings(results) if len(results.runs) else []
+    if not found and not earned:
         raise ValueError("`results` must hold a seed that all agents of a scenario have finished, got none")
     for name in ("figures", "tables"):
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -63,25 +66,28 @@ def write_report(results: Results, directory: str | os.PathLike[str]) -> Path:
         parts.append(_overview(found, folder))
     policies = {} if varied else results.policies
     parts.extend(_scenario(scenario, folder, policies, alone=len(found) == 1) for scenario in found)
+    parts.extend(_earnings(each, folder, policies) for each in earned)
     configuration = results.configuration
     page = string.Template(resources.files("omg_cmdp.reports").joinpath("templates/report.html").read_text("utf-8"))
     path = folder / "report.html"
     text = page.substitute(
         title=html.escape(title(configuration)),
         subtitle=html.escape(_subtitle(results)),
-        headline=unbroken(
-            html.escape(
-                " ".join(rate_sentence(sweep) for sweep in varied)
-                if varied
-                else headline(totals(found), found[0].focus, len(found))
-            )
-        ),
+        headline=unbroken(html.escape(_headline(varied, found, earned))),
         body=unbroken("\n".join(parts)),
         footer=_footer(results),
     )
     with whole_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return path
+
+
+def _headline(varied: Sequence[Sweep], found: Sequence[Scenario], earned: Sequence[Earnings]) -> str:
+    if varied:
+        return " ".join(rate_sentence(sweep) for sweep in varied)
+    if not found:
+        return " ".join(earned_headline(each) for each in earned)
+    return headline(totals(found), found[0].focus, len(found))
 
 
 def _subtitle(results: Results) -> str:
@@ -100,8 +106,9 @@ def _what_was_run(results: Results) -> str:
     for table, kinds in KINDS.items():
         entries = []
         for name, resolved in results.configuration[table].items():
-            options = {key: value for key, value in resolved.items() if key != "kind"}
-            text = kinds[resolved["kind"]].description + (f" ({_options(options)})" if options else "")
+            part = Part.of(name, resolved)
+            about = kinds[part.kind].description if part.kind in kinds else part.kind
+            text = about + (f" ({_options(part.options)})" if part.options else "")
             entries.append(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>")
         columns.append(f"<div><h3>{table.capitalize()}</h3><dl>{''.join(entries)}</dl></div>")
     return f'<h2 id="ran">What was run</h2><div class="parts">{"".join(columns)}</div>'
@@ -159,10 +166,28 @@ def _scenario(scenario: Scenario, folder: Path, policies: Mapping[str, Policies]
     if own_figures:
         told = "".join(f"<p>{html.escape(text)}</p>" for text in agent_sentences(scenario))
         parts += [f"<h3>Inside {html.escape(focus)}</h3>", told, _figures(folder, own_figures)]
+    parts.append(_advice(scenario, folder, policies))
+    return f"<section>{''.join(parts)}</section>"
+
+
+def _advice(scenario: Scenario | Earnings, folder: Path, policies: Mapping[str, Policies]) -> str:
+    """Return what the agent in focus would do now, if that was kept."""
     pictures, decisions, reading = shown_policies(scenario, policies) if policies else ([], [], "")
-    if pictures:
-        parts += [f"<h3>What {html.escape(focus)} would do now</h3>", f"<p>{html.escape(reading)}</p>"]
-        parts += [_figures(folder, pictures), _tables(folder, *decisions)]
+    if not pictures:
+        return ""
+    heading = f"<h3>What {html.escape(scenario.focus)} would do now</h3><p>{html.escape(reading)}</p>"
+    return f"{heading}{_figures(folder, pictures)}{_tables(folder, *decisions)}"
+
+
+def _earnings(earned: Earnings, folder: Path, policies: Mapping[str, Policies]) -> str:
+    """Return the section about a world whose truth is unknown."""
+    parts = [
+        f'<h2 id="{earned.name}">{html.escape(earned.title)}</h2>',
+        f"<p>{html.escape(earned_headline(earned))}</p>",
+        _tables(folder, earnings_table(earned)),
+        _figures(folder, [earnings_figure(earned)]),
+        _advice(earned, folder, policies),
+    ]
     return f"<section>{''.join(parts)}</section>"
 
 

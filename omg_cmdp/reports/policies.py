@@ -16,6 +16,7 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.reports.drawing import COLOURS, FAINT, INK, Figure, canvas, legend
 from omg_cmdp.reports.formats import count, listing, number
+from omg_cmdp.reports.returns import Earnings
 from omg_cmdp.reports.scenarios import Scenario
 from omg_cmdp.reports.tables import Table
 from omg_cmdp.runs.advice import Advice
@@ -44,7 +45,9 @@ class Shown(NamedTuple):
     advice: Mapping[str, Advice]
 
 
-def shown_policies(scenario: Scenario, policies: Mapping[str, Policies]) -> tuple[list[Figure], list[Table], str]:
+def shown_policies(
+    scenario: Scenario | Earnings, policies: Mapping[str, Policies]
+) -> tuple[list[Figure], list[Table], str]:
     """Return a picture for each context that is shown, a table of all, and how to read them; nothing if none is kept.
 
     They are those of the first seed.

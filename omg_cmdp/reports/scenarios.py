@@ -187,9 +187,9 @@ def _worlds(configuration: Mapping[str, Any]) -> list[Part]:
 
 
 def scenarios(results: Results) -> list[Scenario]:
-    """Return the scenarios of a study, in the order of its configuration; only finished runs count."""
+    """Return the scenarios of a study, in the order of its configuration; only finished runs with regret count."""
     configuration, key = results.configuration, ["world", "adversary", "agent", "seed"]
-    log = results.log.merge(results.runs[key], on=key)
+    log = results.log.merge(results.runs.loc[results.runs["regret"].notna(), key], on=key)
     found = []
     for world, adversary in itertools.product(played_worlds(configuration), configuration["adversaries"]):
         runs, rows = (

@@ -66,7 +66,10 @@ def _context(contexts: Sequence[Context], chosen: Any) -> Context:
 
 
 def shown_cells(space: Space, truths: Iterable[Truth]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the steps, evenly spread, and the states, those visited most, in which policies are shown."""
+    """Return the steps, evenly spread, and the states, those visited most, in which policies are shown.
+
+    Where the truth is not known, these are the first states.
+    """
     steps = np.unique(np.linspace(0, space.horizon - 1, min(MOST_STEPS, space.horizon)).round().astype(np.int64))
     visits = np.zeros(space.states)
     for truth in truths:

@@ -16,6 +16,7 @@ from omg_cmdp.agents.base import Agent
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.environments.gymnasium.worlds import SampledWorld
+from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.persistence import (
     State,
@@ -56,6 +57,8 @@ class Run:
     seeds of their own for their structure, and agents for their draws.)
     """
 
+    _plays: type = ContextualMDP
+
     def __init__(
         self,
         environment: ContextualMDP,
@@ -66,7 +69,7 @@ class Run:
         observe: Callable[[Round], None] | None = None,
     ) -> None:
         for name, value, kind in (
-            ("environment", environment, ContextualMDP),
+            ("environment", environment, self._plays),
             ("adversary", adversary, Adversary),
             ("agent", agent, Agent),
         ):
@@ -116,8 +119,7 @@ class Run:
         decided = time.perf_counter()
         episode = self.environment.sample(context, decision.policy, self._noise)
         played = time.perf_counter()
-        truth = self.environment.truth(context)
-        this = account(number, truth, decision, episode)  # before the agent learns, and perhaps reuses its arrays
+        this = self._account(number, decision, episode)  # before the agent learns, and perhaps reuses its arrays
         accounted = time.perf_counter()
         losses = self._losses()
         self.agent.update(episode)
@@ -131,7 +133,7 @@ class Run:
         row = Row(
             regret=this.regret,
             value=this.value,
-            optimal_value=truth.best[1],
+            optimal_value=this.optimal_value,
             return_=sum(episode.rewards.tolist()),
             gamma=decision.gamma,
             tuples=np.nan if decision.occupancy is None else float(np.count_nonzero(decision.occupancy)),
@@ -155,6 +157,10 @@ class Run:
         if self._observe is not None:
             self._observe(this._replace(oracles=self._oracles, charged=charged))
 
+    def _account(self, number: int, decision: Decision, episode: Episode) -> Any:
+        """Return the round: what is known of an episode."""
+        return account(number, self.environment.truth(episode.context), decision, episode)
+
     def _losses(self) -> tuple[float, float]:
         """Return the losses of the agent's oracles so far; nan for an agent without oracles."""
         rewards, dynamics = self._oracles
@@ -165,10 +171,13 @@ class Run:
         if difference is not None:
             wanted, got = difference
             raise ValueError(f"`agent` must be made for the environment's {wanted}, got {got}")
-        reward_range = getattr(self.agent, "reward_range", (0.0, 1.0))
-        if reward_range != (0.0, 1.0):
-            rule = "have reward_range (0, 1), the range of every world's rewards"
-            raise ValueError(f"`agent` must {rule}, got {reward_range}")
+        rule, paid = self._rewards_of_environment()
+        reward_range = getattr(self.agent, "reward_range", paid)
+        if reward_range != paid:
+            raise ValueError(f"`agent` must have reward_range {rule}, got {reward_range}")
+
+    def _rewards_of_environment(self) -> tuple[str, tuple[float, float]]:
+        return "(0, 1), the range of every world's rewards", (0.0, 1.0)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything needed to continue: agent, adversary, streams and ledger."""

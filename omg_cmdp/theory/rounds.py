@@ -56,9 +56,14 @@ class Round(NamedTuple):
         return self.played.context
 
     @property
+    def optimal_value(self) -> float:
+        """V*."""
+        return self.truth.best[1]
+
+    @property
     def regret(self) -> float:
         """V* - V^π."""
-        return self.truth.best[1] - self.value
+        return self.optimal_value - self.value
 
 
 def account(episode: int, truth: Truth, decision: Decision, played: Episode) -> Round:

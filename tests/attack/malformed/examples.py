@@ -288,6 +288,10 @@ EXAMPLES = {
         "confidence": 0.9,
         "seed": 1,
     },
+    "comparison.compare": lambda: {
+        **{"environment": WORLD, "contexts": LABELS, "agents": {"a": "greedy", "b": omg.OMG}},
+        **{"episodes": 2, "seeds": 1, "adversary": "iid"},
+    },
     "logs.Log": lambda: {"space": SPACE, "episodes": a_log().episodes, "reward_range": (0.0, 1.0)},
     "logs.doubly_robust": lambda: {
         "log": a_log(),
@@ -351,6 +355,7 @@ REASONS = {
     "environments.SampledWorld": "the same",
     "oracles.adapters.TorchDynamics": "the frame of the other adapters; PyTorch takes seconds to import",
     "oracles.adapters.TorchRewards": "the same",
+    "comparison.Comparison": "made by `compare`; its methods are called",
     "planning.Solution": "a record that `plan` makes, and that checks nothing",
     "logs.Estimate": "a record that estimators make, and that checks nothing; its methods are called",
     "theory.Statement": "a record of the catalogue, and that checks nothing",
@@ -367,6 +372,7 @@ REASONS = {
 INSTANCES = {
     "environments.TableWorld": lake,
     "environments.SampledWorld": lambda: lake(tables=False),
+    "comparison.Comparison": lambda: omg.compare(WORLD, LABELS, ["greedy"], episodes=2, seeds=1),
     "runs.Ledger": lambda: omg.simulate(WORLD, adversaries.IID(LABELS), an_agent(), 2),
     "runs.Advice": lambda: omg.advise(an_agent(), "a"),
     "agents.Blind": agents.Blind,

@@ -109,6 +109,7 @@ METHODS = {
     "agents.Situation.least_weight": lambda i: {"floor": 0.1},
     "agents.Situation.assumptions": lambda i: {"episodes": 10, "delta": 0.1},
     "environments.TableWorld.original_value": lambda i: {"value": 0.5},
+    "comparison.Comparison.report": lambda _: {"directory": pathlib.Path("report").resolve()},
     "environments.SampledWorld.returns": lambda i: {
         **of_context(i),
         "policy": uniform(i.space),
