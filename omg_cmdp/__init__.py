@@ -17,7 +17,7 @@ from omg_cmdp.mdp import (
 )
 from omg_cmdp.oracles import DynamicsOracle, RewardOracle
 from omg_cmdp.planning import Problem, Solution, Status, certificate, plan, plan_many
-from omg_cmdp.runs import Ledger, Run, play, shortfall, simulate
+from omg_cmdp.runs import Ledger, Run, advise, play, shortfall, simulate
 
 __version__ = "0.1.0"
 
@@ -39,6 +39,7 @@ __all__ = [
     "TabularMDP",
     "Trajectory",
     "adversaries",
+    "advise",
     "agents",
     "certificate",
     "checks",

@@ -127,7 +127,8 @@ class Comparison:
             return returns.earnings_table(earned), returns.earnings_figure(earned)
         (scenario,) = exact
         spent = {agent: scenario.milliseconds(agent) for agent in scenario.agents}
-        return tables.agents_table(scenario.name, scenario.finals, spent), figures.regret(scenario)
+        explored = {agent: scenario.exploring(agent) for agent in scenario.agents}
+        return tables.agents_table(scenario.name, scenario.finals, explored, spent), figures.regret(scenario)
 
     def _repr_html_(self) -> str:
         table, figure = self._shown

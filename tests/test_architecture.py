@@ -26,7 +26,7 @@ LAYERS = {
     "logs": {"mdp", "oracles", "agents.base"},
     "runs": {"mdp", "planning", "theory", "agents", "environments", "adversaries", "logs"},
     "studies": {"mdp", "oracles", "theory", "agents", "environments", "adversaries", "logs", "runs"},
-    "reports": {"theory", "studies"},
+    "reports": {"theory", "runs", "studies"},
     "checks": {"mdp", "planning", "oracles", "environments", "adversaries", "agents", "theory"},
 }
 

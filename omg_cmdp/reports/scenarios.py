@@ -54,6 +54,10 @@ class Theory:
         given = functools.partial(Assumptions, **dataclasses.asdict(self), delta=DELTA)
         return np.array([bound(given(episodes=int(t))) for t in episodes])
 
+    def is_vacuous(self, episodes: int) -> bool:
+        """Return whether the bound is above everything that can be lost in this many episodes."""
+        return float(self.corrected(np.array([episodes]))[0]) > self.horizon * episodes
+
     @property
     def reward_error(self) -> float:
         """What Σ q·(f̂ - f*)² over all episodes exceeds with probability at most δ/2."""
@@ -136,6 +140,15 @@ class Scenario:
         """Return the agent's own time per episode: the median, so that compilation in the first one does not count."""
         rows = self._logs[agent]
         return 1e3 * float((rows["seconds_deciding"] + rows["seconds_learning"]).median())
+
+    def exploring(self, agent: str) -> float:
+        """Return how much of the mean total regret is the price of exploring; nan for an agent without a model.
+
+        The rest is what the optimum of its model would have lost: what it did not know yet.
+        """
+        regret, unknown = (self.curves(agent, f"cumulative_{name}")[1] for name in ("regret", "best_policy_regret"))
+        price = float((regret[:, -1] - unknown[:, -1]).mean())
+        return 0.0 if abs(price) <= NO_REGRET else price
 
     @functools.cached_property
     def theory(self) -> Theory | None:

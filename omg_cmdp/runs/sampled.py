@@ -22,6 +22,8 @@ class Seen(NamedTuple):
     value: float = math.nan
     optimal_value: float = math.nan
     regret: float = math.nan
+    exploration: float = math.nan
+    best_policy_regret: float = math.nan
     differences: tuple[float, float, float] = (math.nan, math.nan, math.nan)
     errors: tuple[float, float] = (math.nan, math.nan)
     oracles: tuple[Any, ...] = (None, None)

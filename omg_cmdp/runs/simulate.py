@@ -17,7 +17,6 @@ from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.environments.gymnasium.worlds import SampledWorld
 from omg_cmdp.mdp.episode import Episode
-from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.persistence import (
     State,
@@ -28,12 +27,12 @@ from omg_cmdp.persistence import (
     read_state,
     write_arrays,
 )
-from omg_cmdp.planning.decision import Decision
+from omg_cmdp.planning.decision import Decision, state_policy
 from omg_cmdp.runs.ledger import Ledger, Row
 from omg_cmdp.theory.rounds import Round, account
 from omg_cmdp.validation import FloatArray, file_path, function, positive_integer, seed_number
 
-_KIND, _VERSION = "saved run", 3
+_KIND, _VERSION = "saved run", 4
 
 
 def simulate(
@@ -95,7 +94,7 @@ class Run:
         decision, key = self._decide(context), context_key(context)
         if key is not None:
             self._asked[key] = decision
-        return _state_policy(self.environment.truth(context).mdp, decision)
+        return state_policy(self.environment.truth(context).mdp, decision)
 
     def model(self, context: Context) -> TabularMDP | None:
         """Return what the agent believes now."""
@@ -143,6 +142,8 @@ class Run:
             optimum_error=optimum_error,
             plan_gap=plan_gap,
             policy_error=policy_error,
+            exploration=this.exploration,
+            best_policy_regret=this.best_policy_regret,
             reward_error=reward_error,
             dynamics_error=dynamics_error,
             reward_loss=charged[0],
@@ -216,16 +217,3 @@ def _stream(text: NDArray[Any]) -> np.random.Generator:
     generator = np.random.default_rng(0)
     generator.bit_generator.state = json.loads(str(text))
     return generator
-
-
-def _state_policy(mdp: TabularMDP, decision: Decision) -> FloatArray:
-    """Return the policy that does in `mdp`, state by state, what was decided.
-
-    A mixture is as good there as the policy π_h(a|s) = q_h(s, a)/Σ_a q_h(s, a) of its mean occupancy q.
-    """
-    if decision.mixture is None:
-        return decision.policy
-    policies, probabilities = decision.mixture
-    occupancy = np.tensordot(probabilities, [flow(mdp, policy)[0] for policy in policies], axes=1)
-    marginal = occupancy.sum(axis=2, keepdims=True)
-    return np.where(marginal > 0.0, occupancy / np.where(marginal > 0.0, marginal, 1.0), decision.policy)

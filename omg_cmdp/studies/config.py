@@ -11,10 +11,10 @@
     [vary]                   for rates: every world in other sizes, one size at a time
     H = [2, 4, 8]            T, S, A or H, and its values; [] stands for values around each world's own
 
-A world may have its own `episodes`, and say which `oracles` and `return_range` all agents have in it. Before a plan is
-returned, every world, adversary and agent is built once, and every agent answers one context: what cannot run is
-refused before anything runs. A kind may be `module:Name`; it is imported because a file says so that the user has
-named, and never because stored results do.
+A world may have its own `episodes`, say which `oracles` and `return_range` all agents have in it, and which contexts a
+report is to `show` policies for. Before a plan is returned, every world, adversary and agent is built once, and every
+agent answers a context and those to show: what cannot run is refused before anything runs. A kind may be `module:Name`;
+it is imported because a file says so that the user has named, and never because stored results do.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from omg_cmdp.runs.shown import names_of
 from omg_cmdp.studies.agents import SHARED
 from omg_cmdp.studies.catalogue import DIGEST, Part, build_adversary, build_agent, find_kind
 from omg_cmdp.studies.document import Document, Override, Place, StudyError, nearest, plain
@@ -223,7 +224,7 @@ def _part(table: str, name: str, entry: Any, folder: Outside | None) -> Part:
         kind = find_kind(table, named, folder)
     except (TypeError, ValueError) as error:
         raise StudyError(str(error), place) from None
-    known = {**kind.options, **(dict.fromkeys(("episodes", *SHARED)) if table == "worlds" else {})}
+    known = {**kind.options, **(dict.fromkeys(("episodes", "show", *SHARED)) if table == "worlds" else {})}
     if table == "worlds" and "episodes" in options:
         _integer(options, "episodes", least=1, within=(table, name))
     for option in options:
@@ -244,13 +245,18 @@ def build_everything_once(plan: Plan) -> None:
     first = plan.tasks()[0]
     for world in plan.sized_worlds():
         with _blamed("worlds", world):
-            setting = plan.task(world, first.adversary, first.agent, first.seed).setting()
+            task = plan.task(world, first.adversary, first.agent, first.seed)
+            setting = task.setting()
+            names_of(setting.world)
+            shown = task.chosen(setting.world)
         for adversary in plan.adversaries:
             with _blamed("adversaries", adversary, world):
                 build_adversary(adversary.kind, adversary.options, setting)
         for agent in plan.agents:
             with _blamed("agents", agent, world):
-                build_agent(agent.kind, agent.options, setting).decide(setting.world.contexts[0])
+                built = build_agent(agent.kind, agent.options, setting)
+                for context in (setting.world.contexts[0], *shown):
+                    built.decide(context)
 
 
 @contextlib.contextmanager

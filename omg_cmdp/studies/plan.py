@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from omg_cmdp.contexts import Context
 from omg_cmdp.environments import SampledWorld
 from omg_cmdp.persistence import digest_of
 from omg_cmdp.runs.sampled import SampledRun
+from omg_cmdp.runs.shown import shown_contexts
 from omg_cmdp.runs.simulate import Run
 from omg_cmdp.studies.agents import SHARED, Setting
 from omg_cmdp.studies.catalogue import Part, build_adversary, build_agent, build_world
@@ -74,6 +76,22 @@ class Task:
             episodes=self.episodes,
             shared={name: options[name] for name in SHARED if name in options},
         )
+
+    def shown(self, world: Any) -> list[Context]:
+        """Return the contexts for which the policy at the end is kept: the world's option `show`, or some of all."""
+        return shown_contexts(world.contexts, self.world.options.get("show"))
+
+    def chosen(self, world: Any) -> list[Context]:
+        """Return the contexts that `show` lists, each of which the world must know; none if it is left out."""
+        listed = self.shown(world) if "show" in self.world.options else []
+        if listed and isinstance(world, SampledWorld):
+            raise ValueError(f"`show` must be left out where there are no tables, got {listed!r:.60}")
+        for context in listed:
+            try:
+                world.truth(context)
+            except (LookupError, TypeError, ValueError) as error:
+                raise ValueError(f"`show` must list contexts of the world, got {context!r:.60}: {error}") from None
+        return listed
 
     def start(self, observe: Callable[[Round], None] | None = None) -> Run:
         """Return the run at its beginning."""

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from omg_cmdp.runs.advice import Advice
+from omg_cmdp.runs.shown import Names
 from omg_cmdp.studies.config import build_everything_once, unchecked_plan
 from omg_cmdp.studies.document import StudyError
 from omg_cmdp.studies.journal import LOGGED_TOTALS, SUMMED, kept
@@ -25,6 +27,13 @@ from omg_cmdp.theory.audit import Audit, Row
 if TYPE_CHECKING:
     import pandas
     import pyarrow
+
+
+class Policies(NamedTuple):
+    """What an agent would do for some contexts."""
+
+    advice: list[Advice]
+    names: Names
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,6 +51,9 @@ class Results:
     """The runs that failed, with their errors."""
     parts: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
     """A digest of each part of the log of every finished run."""
+
+    policies: Mapping[str, Policies] = dataclasses.field(default_factory=dict)
+    """What the agent of every finished run would do at its end."""
 
     @functools.cached_property
     def log(self) -> pandas.DataFrame:
@@ -103,9 +115,10 @@ def load(directory: str | os.PathLike[str]) -> Results:
         directory=Path(directory),
         configuration=study["configuration"],
         provenance={name: value for name, value in study.items() if name != "configuration"},
-        runs=finished.drop(columns=["status", "error", "settings", "parts"], errors="ignore").astype(_types(finished)),
+        runs=finished.drop(columns=_ELSEWHERE, errors="ignore").astype(_types(finished)),
         failed=pandas.DataFrame(ended["failed"], columns=["run", *_KEY, "error"]),
         parts={each["run"]: each["parts"] for each in ended["finished"]},
+        policies={each["run"]: _policies(each) for each in ended["finished"]},
     )
 
 
@@ -134,6 +147,13 @@ def _made_with(made: Mapping[str, Any]) -> str:
     return f"omg-cmdp {made['version']}, commit {made['commit']}, {libraries}"
 
 
+def _policies(result: Mapping[str, Any]) -> Policies:
+    names = Names(**{kind: tuple(names) for kind, names in result["names"].items()})
+    return Policies([Advice.of_record(record) for record in result["policies"]], names)
+
+
+_ELSEWHERE = ["status", "error", "settings", "parts", "policies", "names"]
+"""What a result says that is no column of `Results.runs`."""
 _KEY = ("world", "adversary", "agent", "seed", "episodes")
 
 

@@ -18,6 +18,8 @@ import numpy as np
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.persistence import check_settings, joint_state, part_of
 from omg_cmdp.provenance import provenance
+from omg_cmdp.runs.advice import advise
+from omg_cmdp.runs.shown import names_of, shown_cells
 from omg_cmdp.runs.simulate import Run
 from omg_cmdp.studies.document import StudyError, UnwritableError
 from omg_cmdp.studies.journal import SUMMED, TEXTS, Journal
@@ -182,9 +184,20 @@ def _result(task: Task, run: Run, journal: Journal) -> dict[str, Any]:
         "regret_last_half": totals["regret"] - journal.half,
         **totals,
         "seconds": sum(seconds),
+        **_policies(task, run),
         "error": None,
         "ended": now(),
     }
+
+
+def _policies(task: Task, run: Run) -> dict[str, Any]:
+    """Return what the agent would do at the end for some contexts, and what states, actions and features are called."""
+    world: Any = run.environment
+    kept: list[Any] = []
+    for context in task.shown(world) if hasattr(world, "truth") else []:  # which says what is worth showing
+        steps, states = shown_cells(world.space, world.truth(context))
+        kept.append(advise(run.agent, context, steps=steps, states=states).record() if len(states) else None)
+    return {"policies": [each for each in kept if each is not None], "names": names_of(world)._asdict()}
 
 
 def _regret_bounds(run: Run, episodes: int) -> dict[str, float]:

@@ -278,6 +278,7 @@ EXAMPLES = {
         "observe": None,
     },
     "runs.simulate": lambda: {**EXAMPLES["runs.Run"](), "episodes": 2},
+    "runs.advise": lambda: {"agent": an_agent(), "context": "a", "steps": [0], "states": [0, 1], "seed": 1},
     "runs.play": lambda: {"env": lake(), "agent": lake_agent(), "contexts": [0.5, 0.9], "log": None, "seed": 1},
     "runs.shortfall": lambda: {
         "world": (world := lake(tables=False)),
@@ -362,6 +363,7 @@ REASONS = {
     "theory.Summary": "a record that `combine` makes, and that checks nothing",
     "checks.Challenge": "a record that `challenge` makes, and that checks nothing",
     "runs.Ledger": "made by a run, without arguments; its methods are called",
+    "runs.Advice": "a record that `advise` makes, and that checks nothing; its methods are called",
     "agents.Blind": "made without arguments; its methods are called",
     "agents.PerContext": "the same",
 }
@@ -372,6 +374,7 @@ INSTANCES = {
     "environments.SampledWorld": lambda: lake(tables=False),
     "comparison.Comparison": lambda: omg.compare(WORLD, LABELS, ["greedy"], episodes=2, seeds=1),
     "runs.Ledger": lambda: omg.simulate(WORLD, adversaries.IID(LABELS), an_agent(), 2),
+    "runs.Advice": lambda: omg.advise(an_agent(), "a"),
     "agents.Blind": agents.Blind,
     "agents.PerContext": agents.PerContext,
     "logs.Estimate": lambda: omg.logs.importance_sampling(a_log(count=40), lambda _: UNIFORM),

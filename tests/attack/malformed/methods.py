@@ -119,6 +119,8 @@ METHODS = {
     "environments.Discretised.observation": lambda i: {"observation": np.zeros(4, dtype=np.float32)},
     "environments.WorldEnv.reset": lambda i: {"seed": 1, "options": {"context": 1}},
     "environments.WorldEnv.step": lambda i: (i.reset(seed=1), {"action": 0})[1],
+    "runs.Advice.table": lambda i: {"state_names": list("xyz"), "action_names": list("uv")},
+    "runs.Advice.of_record": lambda i: {"record": i.record()},
     "runs.Run.advance": lambda i: {"episodes": 1},
     "runs.Ledger.add": lambda i: {"context": "a", "row": examples.a_row()},
     "runs.Ledger.column": lambda i: {"name": "regret"},
