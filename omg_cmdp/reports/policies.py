@@ -61,8 +61,8 @@ def shown_policies(scenario: Scenario, policies: Mapping[str, Policies]) -> tupl
             names.states,
             names.actions,
             name=f"{scenario.name}-policy-{each.letter.lower()}",
-            title=f"{each.letter}. {each.reason}",
-            caption=f"Context: {described(each.advice[focus].context, names.features)}. {_caption(focus, each)}",
+            title=f"Context {each.letter}" + (f": {each.reason}" if each.reason else ""),
+            caption=f"This is {described(each.advice[focus].context, names.features)}. {_caption(focus, each)}",
         )
         for each in found
     ]
@@ -83,14 +83,14 @@ def chosen(kept: Mapping[str, Sequence[Advice]]) -> list[Shown]:
     spread = [float(np.mean([distance(one, other[i]) for other in alike] or [0.0])) for i, one in enumerate(own)]
     places: list[tuple[int, str]]
     if len(own) <= SHOWN:
-        places = [(i, "Context") for i in range(len(own))]
+        places = [(i, "") for i in range(len(own))]
     else:
-        mean = _mean(own)
+        mean = np.mean([one.policy for one in own], axis=0)
         away = [distance(one, mean) for one in own]
         typical = int(np.argmin(away))
-        reason = "Where agents differ most" if alike else "Least typical"
+        reason = "where agents differ most" if alike else "least typical"
         far = np.argsort([-each for each in (spread if alike else away)], kind="stable")
-        places = [(typical, "Typical"), *((int(i), reason) for i in far if i != typical)][:SHOWN]
+        places = [(typical, "typical"), *((int(i), reason) for i in far if i != typical)][:SHOWN]
     return [
         Shown("ABC"[place], reason, {agent: advice[i] for agent, advice in kept.items() if len(advice) == len(own)})
         for place, (i, reason) in enumerate(places)
@@ -103,12 +103,6 @@ def distance(one: Advice, other: Advice | FloatArray) -> float:
     apart = 0.5 * np.abs(one.policy - theirs).sum(axis=2)
     likely = np.ones(apart.shape) if one.visits is None else one.visits
     return float((likely * apart).sum() / max(likely.sum(), 1e-300))
-
-
-def _mean(own: Sequence[Advice]) -> FloatArray:
-    """Return the mean policy where all contexts have the same places, else that of the first."""
-    shapes = {(tuple(each.steps), tuple(each.states)) for each in own}
-    return np.mean([each.policy for each in own], axis=0) if len(shapes) == 1 else own[0].policy
 
 
 def described(context: Context, features: Sequence[str] = ()) -> str:

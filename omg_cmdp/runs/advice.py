@@ -68,7 +68,7 @@ class Advice:
             "step": step,
             "state": _named("state_names", state_names, state),
             "action": _named("action_names", action_names, best),
-            "probability": self.policy.reshape(len(best), -1)[np.arange(len(best)), best],
+            "probability": np.take_along_axis(self.policy, self.best[..., None], axis=2).reshape(-1),
             "runner_up": _named("action_names", action_names, second),
         }
         numbers = {"lead": self.lead, "sure": self.sure, "visits": self.visits}

@@ -1,12 +1,12 @@
 """What a report shows of a world's policies: which contexts, which steps and states, and what these are called.
 
-All agents meet the same world, so they are shown in the same places: those that its best policy and the uniform one
-visit most.
+All agents meet the same world, and are shown in the same places for all contexts: those that the best policies and the
+uniform one visit most.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,11 +65,13 @@ def _context(contexts: Sequence[Context], chosen: Any) -> Context:
     return contexts[chosen]
 
 
-def shown_cells(space: Space, truth: Truth) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the steps, evenly spread, and the states, those visited most, in which a policy is shown."""
+def shown_cells(space: Space, truths: Iterable[Truth]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the steps, evenly spread, and the states, those visited most, in which policies are shown."""
     steps = np.unique(np.linspace(0, space.horizon - 1, min(MOST_STEPS, space.horizon)).round().astype(np.int64))
-    policies = (truth.best[0], uniform_policy(space))
-    visits = np.sum([truth.occupancy(policy) for policy in policies], axis=(0, 1, 3))
+    visits = np.zeros(space.states)
+    for truth in truths:
+        for policy in (truth.best[0], uniform_policy(space)):
+            visits += truth.occupancy(policy).sum(axis=(0, 2))
     states = choices(space)
     most = states[np.argsort(-visits[states], kind="stable")][:MOST_STATES]
     return steps, np.sort(most)

@@ -193,11 +193,12 @@ def _result(task: Task, run: Run, journal: Journal) -> dict[str, Any]:
 def _policies(task: Task, run: Run) -> dict[str, Any]:
     """Return what the agent would do at the end for some contexts, and what states, actions and features are called."""
     world: Any = run.environment
-    kept: list[Any] = []
-    for context in task.shown(world) if hasattr(world, "truth") else []:  # which says what is worth showing
-        steps, states = shown_cells(world.space, world.truth(context))
-        kept.append(advise(run.agent, context, steps=steps, states=states).record() if len(states) else None)
-    return {"policies": [each for each in kept if each is not None], "names": names_of(world)._asdict()}
+    if not hasattr(world, "truth"):  # which says what is worth showing
+        return {"policies": [], "names": names_of(world)._asdict()}
+    contexts = task.shown(world)
+    steps, states = shown_cells(world.space, map(world.truth, contexts))
+    told = [advise(run.agent, each, steps=steps, states=states) for each in contexts if len(states)]
+    return {"policies": [advice.record() for advice in told], "names": names_of(world)._asdict()}
 
 
 def _regret_bounds(run: Run, episodes: int) -> dict[str, float]:

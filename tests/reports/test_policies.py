@@ -48,7 +48,7 @@ def test_the_typical_context_comes_first_and_then_those_where_agents_differ_most
     rival = [advice(share, share, context=i) for i, share in enumerate((0.3, 0.5, 0.9, 0.5))]
     shown = chosen({"omg": own, "greedy": rival})
     assert [each.advice["omg"].context for each in shown] == [1, 3, 0]
-    assert [each.reason for each in shown] == ["Typical", *["Where agents differ most"] * 2]
+    assert [each.reason for each in shown] == ["typical", *["where agents differ most"] * 2]
     assert [each.letter for each in shown] == ["A", "B", "C"]
     assert all(each.advice["greedy"].context == each.advice["omg"].context for each in shown)
 
@@ -57,7 +57,7 @@ def test_alone_an_agent_is_shown_where_it_is_typical_and_where_least():
     own = [advice(share, share, context=i) for i, share in enumerate((0.0, 0.6, 0.9, 1.0))]
     shown = chosen({"omg": own})
     assert [each.advice["omg"].context for each in shown] == [1, 0, 3]
-    assert {each.reason for each in shown[1:]} == {"Least typical"}
+    assert {each.reason for each in shown[1:]} == {"least typical"}
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
@@ -142,7 +142,7 @@ def test_a_report_shows_three_policies_of_the_first_seed(shown):
     assert "after 40 episodes (seed 0)" in reading
     assert set(table.shown["state"]) == {"mild", "moderate", "severe"}
     assert set(table.shown["best action"]) <= {"wait", "drug A", "drug B"}
-    assert all(re.match(r"Context: age .*, weight .*, kidneys .*, heart .*\. In \d+ % of", f.caption) for f in figures)
+    assert all(re.match(r"This is age .*, weight .*, kidneys .*, heart .*\. In \d+ % of", f.caption) for f in figures)
     assert all("by uniform in " in figure.caption for figure in figures)
     kept = results.policies["treatment--iid--omg--0"].advice
     letters = dict.fromkeys(row["context"] for row in table.raw)
@@ -168,3 +168,20 @@ def test_nothing_is_shown_where_no_state_has_a_choice(shown):
     scenario, results, _ = shown
     bare = {run: each._replace(advice=[]) for run, each in results.policies.items()}
     assert shown_policies(scenario, bare) == ([], [], "")
+
+
+CHOSEN = """
+episodes = {episodes}
+seeds = {seeds}
+[worlds.treatment]
+show = [1, [0.5, 0.0, -1.0, 0.25]]
+[agents.omg]
+"""
+
+
+def test_a_study_chooses_the_contexts_that_are_shown():
+    results = results_of(CHOSEN, episodes=3, seeds=1)
+    figures, (table,), _ = shown_policies(scenarios(results)[0], results.policies)
+    assert [figure.title for figure in figures] == ["Context A", "Context B"]
+    assert figures[1].caption.startswith("This is age 0.500, weight 0, kidneys −1.00, heart 0.250. ")
+    assert table.shown["others who differ"] == ["–"] * 6

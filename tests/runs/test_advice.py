@@ -87,6 +87,19 @@ def test_only_states_with_a_choice_are_advised_on():
         advise(omg.agents.Informed(world.space, world.mdp), "a", states=[0])
 
 
+def test_the_runner_up_is_admissible_though_nothing_is_worth_anything():
+    space = omg.Space(states=1, actions=3, horizon=1, admissible=[[False, True, True]])
+    nothing = space.mdp(transitions=np.ones((1, 3, 1)), rewards=np.zeros((1, 3)))
+    advice = advise(omg.agents.Informed(space, lambda _: nothing), "a")
+    assert (advice.best.item(), advice.runner_up.item(), advice.lead.item()) == (1, 2, 0.0)
+
+
+def test_where_there_is_nothing_to_choose_there_is_no_advice():
+    sizes = {"states": 2, "actions": 1, "horizon": 2}
+    agent = omg.OMG(omg.Space(**sizes), oracles.CountRewards(**sizes), oracles.CountDynamics(**sizes))
+    assert advise(agent, None).table().empty
+
+
 class Blind(Agent):
     """An agent without a model, or with one and a mixture of policies."""
 
