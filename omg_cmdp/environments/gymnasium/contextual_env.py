@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, Union
 import numpy as np
 
 from omg_cmdp.contexts import Context, ContextCache
+from omg_cmdp.environments.encoders.base import Encoder
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import positive_integer
 
@@ -138,7 +139,7 @@ class Numbering:
 
 
 _ADVICE = {
-    "observation": "wrap it, for example `environments.Discretised(env, KBinsDiscretizer(...))` for continuous "
+    "observation": "wrap it, for example `environments.Discretised(env, encoder)` for continuous "
     "observations, or `gymnasium.wrappers.TransformObservation` to pick a part",
     "action": "wrap it with `gymnasium.wrappers.TransformAction`, which turns a number into one of its actions",
 }
@@ -173,7 +174,7 @@ def gymnasium_space(env: gymnasium.Env[Any, Any], *, horizon: int | None = None,
 
     `horizon` is the environment's time limit by default. In the last state, where ended episodes stay, only action 0 is
     admissible. `start` is a state, or a distribution over the states of `env`, positive wherever an episode can begin:
-    agents plan from it.
+    agents plan from it. The space of a `Discretised` environment has its encoder.
 
     >>> import gymnasium
     >>> space = gymnasium_space(gymnasium.make("FrozenLake-v1"))
@@ -184,6 +185,7 @@ def gymnasium_space(env: gymnasium.Env[Any, Any], *, horizon: int | None = None,
     actions = Numbering("action", env.action_space).size
     admissible = np.ones((states + 1, actions), dtype=np.bool_)
     admissible[-1, 1:] = False
+    encoder = env.get_wrapper_attr("encoder") if env.has_wrapper_attr("encoder") else None
     first = np.append(start, 0.0) if np.ndim(start) == 1 and len(start) == states else start
     return Space(
         states=states + 1,
@@ -191,4 +193,5 @@ def gymnasium_space(env: gymnasium.Env[Any, Any], *, horizon: int | None = None,
         horizon=checked_horizon(env, horizon),
         start=first,
         admissible=admissible,
+        encoder=encoder.state() if isinstance(encoder, Encoder) else None,
     )

@@ -1,0 +1,113 @@
+"""CartPole with the pole's length as context and MountainCar with its motor's strength, in cells, for 200 steps.
+
+`python -m benchmarks control`: does the report on encoders choose a good number of cells, without having seen a return;
+and OMG against posterior sampling. Returns are means of the last 200 of 1000 episodes, and over seeds. Each seed has its
+own 4000 random steps, to which the encoders are fitted, and its own contexts. Numbers of cells are compared by posterior
+sampling, an episode of which takes a twentieth of OMG's time.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.report import Report, Row
+from omg_cmdp import OMG, play
+from omg_cmdp.agents import PosteriorSampling
+from omg_cmdp.environments import (
+    Clusters,
+    Discretised,
+    Encoder,
+    Steps,
+    cart_pole,
+    encoding_report,
+    from_gymnasium,
+    mountain_car,
+    random_steps,
+)
+from omg_cmdp.oracles import CountDynamics, CountRewards
+from omg_cmdp.validation import FloatArray
+
+HORIZON, EPISODES, LAST = 200, 1000, 200
+CELLS, OURS = (10, 20, 50, 100), 36
+SEEDS = range(3)
+AGENTS: dict[str, Callable[..., Any]] = {"OMG": OMG, "posterior sampling": PosteriorSampling}
+
+
+class Problem(NamedTuple):
+    """A control problem."""
+
+    make: Callable[[], Any]
+    contexts: Sequence[float]
+    reward_range: tuple[float, float]
+    hold: float
+    """For how many steps random actions are held."""
+
+
+POLE = Problem(cart_pole, (0.5, 1.0, 2.0), (0.0, 1.0), 1.0)
+CAR = Problem(mountain_car, (1.0, 1.5, 2.0), (-1.0, 0.0), 20.0)
+
+
+def control(*, quick: bool) -> Report:
+    """Compare numbers of cells on CartPole, and agents on both problems."""
+    seeds, episodes = (SEEDS[:1], 20) if quick else (SEEDS, EPISODES)
+    last: dict[str, list[float]] = {}
+    chosen = []
+    for seed in seeds:
+        by_cells = {cells: cell_returns(POLE, cells, episodes, seed) for cells in CELLS}
+        chosen.append(choice(POLE, seed).cells)
+        if chosen[-1] not in by_cells:
+            by_cells[chosen[-1]] = cell_returns(POLE, chosen[-1], episodes, seed)
+        for cells in CELLS:
+            last.setdefault(f"{cells} cells", []).append(by_cells[cells])
+        last.setdefault("the report's choice", []).append(by_cells[chosen[-1]])
+        for name, problem in (("pole", POLE), ("car", CAR)):
+            for agent in AGENTS:
+                returns = learned(problem, Clusters(OURS, seed=seed), agent, episodes, seed)
+                last.setdefault(f"{name}, {agent}", []).append(float(returns[-LAST:].mean()))
+    means = {name: float(np.mean(values)) for name, values in last.items()}
+    best = max(means[f"{cells} cells"] for cells in CELLS)
+    rows = [
+        *(Row(name, mean) for name, mean in means.items()),
+        Row("the report's choice / best of 10, 20, 50, 100", means["the report's choice"] / best, at_least=0.95),
+        Row("pole: OMG / posterior sampling", means["pole, OMG"] / means["pole, posterior sampling"], at_least=1.0),
+    ]
+    title = f"Control in cells, {HORIZON} steps, {len(seeds)} seeds: returns of the last {LAST} episodes"
+    return Report(title=title, rows=rows, details={"last": last, "chosen": chosen})
+
+
+def cell_returns(problem: Problem, cells: int, episodes: int, seed: int) -> float:
+    """Return what posterior sampling earns at last in so many clusters."""
+    returns = learned(problem, Clusters(cells, seed=seed), "posterior sampling", episodes, seed)
+    return float(returns[-LAST:].mean())
+
+
+def choice(problem: Problem, seed: int) -> Encoder:
+    """Return the encoder that the report chooses."""
+    candidates = [Clusters(cells, seed=seed) for cells in sorted((*CELLS, OURS))]
+    return encoding_report(candidates, steps(problem, seed), seed=seed).choice
+
+
+@functools.cache
+def steps(problem: Problem, seed: int) -> Steps:
+    """Return what the encoders are fitted to."""
+    return random_steps(problem.make(), 4000, contexts=problem.contexts, hold=problem.hold, seed=seed)
+
+
+def learned(problem: Problem, encoder: Encoder, agent: str, episodes: int, seed: int) -> FloatArray:
+    """Return the returns of an agent that learns from nothing but these episodes, in the cells of the encoder."""
+    encoder.fit(steps(problem, seed))
+    world = from_gymnasium(
+        lambda: Discretised(problem.make(), encoder),
+        problem.contexts,
+        horizon=HORIZON,
+        reward_range=problem.reward_range,
+    )
+    sizes: dict[str, Any] = {"states": world.space.states, "actions": world.space.actions, "horizon": HORIZON}
+    oracles = (kind(**sizes, contexts=problem.contexts) for kind in (CountRewards, CountDynamics))
+    player = AGENTS[agent](world.space, *oracles, reward_range=problem.reward_range, seed=seed)
+    order = np.random.default_rng(seed).choice(problem.contexts, size=episodes).tolist()
+    return play(world, player, order, seed=seed).returns
