@@ -76,6 +76,8 @@ def encoding_report(encoders: Iterable[Encoder], steps: Steps, *, seed: int = 0)
             raise ValueError(f"`encoders` must be Encoders, got {type(encoder).__name__}")
     if not listed:
         raise ValueError("`encoders` must hold at least one, got none")
+    if not isinstance(steps, Steps):
+        raise ValueError(f"`steps` must be Steps, got {type(steps).__name__}")
     episodes = np.unique(steps.episodes, return_inverse=True)[1]
     if episodes.max() + 1 < 2 * FOLDS:
         raise ValueError(f"`steps` must hold at least {2 * FOLDS} episodes, got {episodes.max() + 1}")
