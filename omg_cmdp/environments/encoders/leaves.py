@@ -77,7 +77,7 @@ def _grown(steps: Steps, most: int, encoder: Encoder) -> FloatArray:
 
     cell, following = encoder.encode(steps.observations), encoder.encode(steps.next_observations)
     following[steps.terminated] = encoder.cells
-    earned = _earned(cell, following, steps.rewards, encoder.cells)
+    earned = earned_from(cell, following, steps.rewards, encoder.cells)
     outcomes = np.column_stack([earned / max(earned.std(), 1e-300), np.eye(encoder.cells + 1)[following]])
     # A column for each action, 0 where another was taken: the tree then predicts all actions at once.
     codes = np.unique(steps.actions, return_inverse=True)[1]
@@ -90,7 +90,7 @@ def _grown(steps: Steps, most: int, encoder: Encoder) -> FloatArray:
     return np.column_stack([feature, grown.threshold, grown.children_left, grown.children_right]).astype(np.float64)
 
 
-def _earned(cell: IntArray, following: IntArray, rewards: FloatArray, cells: int) -> FloatArray:
+def earned_from(cell: IntArray, following: IntArray, rewards: FloatArray, cells: int) -> FloatArray:
     """Return r + γ·V(next cell) of each step (n,)."""
     visits = np.maximum(np.bincount(cell, minlength=cells), 1)
     values = np.zeros(cells + 1)  # 0 at the end

@@ -9,6 +9,7 @@ from sklearn.preprocessing import KBinsDiscretizer
 
 import omg_cmdp as omg
 from omg_cmdp.environments import Bins, Clusters, Encoder, Leaves
+from omg_cmdp.environments.encoders import leaves
 from omg_cmdp.oracles import CountDynamics, CountRewards
 from tests.environments.encoders.steps import noise, steps
 
@@ -68,18 +69,19 @@ def test_a_state_that_does_not_fit_changes_nothing(make):
 
 
 def test_a_tree_in_a_circle_is_refused():
-    leaves = Leaves(7).fit(SEEN)
-    nodes = leaves.state()["nodes"].copy()
+    encoder = Leaves(7).fit(SEEN)
+    nodes = encoder.state()["nodes"].copy()
     nodes[0, 2] = 0.0
     with pytest.raises(ValueError, match="must hold a tree"):
-        leaves.load_state(leaves.state() | {"nodes": nodes})
+        encoder.load_state(encoder.state() | {"nodes": nodes})
 
 
 def test_bins_are_those_of_scikit_learn():
+    rounded = SEEN.observations.round(1)  # so that some lie on edges
     for strategy, options in (("quantile", {"quantile_method": "linear"}), ("uniform", {})):
         theirs = KBinsDiscretizer(4, encode="ordinal", strategy=strategy, subsample=None, **options)
-        codes = theirs.fit(SEEN.observations).transform(SEEN.observations)
-        ours = Bins(4, strategy=strategy).fit(SEEN).encode(SEEN.observations)
+        codes = theirs.fit(rounded).transform(rounded)
+        ours = Bins(4, strategy=strategy).fit(steps(rounded, rounded)).encode(rounded)
         np.testing.assert_array_equal(ours, codes @ [4, 1])
 
 
@@ -98,8 +100,7 @@ def test_leaves_look_at_what_matters():
     """Rewards follow from the second of five features, the others are noise: only the second is cut."""
     observed = np.random.default_rng(0).normal(size=(2000, 5))
     paid = steps(observed, np.zeros((2000, 5)), rewards=np.sign(observed[:, 1]))
-    leaves = Leaves(2).fit(paid)
-    cells = leaves.encode(observed)
+    cells = Leaves(2).fit(paid).encode(observed)
     np.testing.assert_array_equal(cells == cells[np.argmax(observed[:, 1])], observed[:, 1] > 0)
 
 
@@ -108,7 +109,21 @@ def test_leaves_tell_apart_what_only_an_action_does():
     generator = np.random.default_rng(0)
     observed, actions = generator.normal(size=(2000, 1)), generator.integers(2, size=2000)
     paid = steps(observed, np.zeros((2000, 1)), actions=actions, rewards=(observed[:, 0] > 0) == actions)
-    assert len(set(Leaves(2).fit(paid).encode([[-1.0], [-0.2], [0.2], [1.0]])[[0, 3]])) == 2
+    np.testing.assert_array_equal(Leaves(2).fit(paid).encode([[-1.0], [-0.05], [0.05], [1.0]]), [0, 0, 1, 1])
+
+
+def test_leaves_tell_apart_what_ends_an_episode():
+    observed = np.random.default_rng(0).random((900, 1))
+    ending = steps(observed, np.zeros((900, 1)), terminated=observed[:, 0] > 0.7)
+    np.testing.assert_array_equal(Leaves(2).fit(ending).encode([[0.0], [0.69], [0.71], [1.0]]), [0, 0, 1, 1])
+
+
+def test_leaves_look_ahead():
+    """In a cell that pays 1 for ever 1/(1 - γ) is earned, one step before γ times that, and nothing after the end."""
+    cell, following = np.array([0, 1, 2]), np.array([1, 1, 3])
+    earned = leaves.earned_from(cell, following, np.array([0.0, 1.0, 0.0]), cells=3)
+    for_ever = (1.0 - leaves.DISCOUNT**leaves.SWEEPS) / (1.0 - leaves.DISCOUNT)
+    np.testing.assert_allclose(earned, [leaves.DISCOUNT * for_ever, 1.0 + leaves.DISCOUNT * for_ever, 0.0])
 
 
 @pytest.mark.parametrize(

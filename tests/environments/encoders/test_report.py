@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from omg_cmdp.environments import Bins, encoding_report
+from omg_cmdp.environments import Bins, Encoder, encoding_report
 from tests.environments.encoders.steps import chain, noise, steps
 
 
@@ -22,8 +22,11 @@ def one_bin_each(count):
 KERNEL = np.array([[0.8, 0.2, 0.0], [0.1, 0.6, 0.3], [0.5, 0.0, 0.5]])
 
 
-def test_the_information_of_a_chain_is_its_mutual_information():
-    row = encoding_report([one_bin_each(3)], chain(walk(KERNEL, 6000))).table.iloc[0]
+@pytest.mark.parametrize("contexts", [1, 3])
+def test_the_information_of_a_chain_is_its_mutual_information(contexts):
+    """Whether it is one context, or several that come in turn."""
+    in_turn = np.arange(6000) // 10 % contexts
+    row = encoding_report([one_bin_each(3)], chain(walk(KERNEL, 6000), contexts=in_turn)).table.iloc[0]
     stationary = np.linalg.matrix_power(KERNEL, 200)[0]
     joint = stationary[:, None] * KERNEL
     seen = joint > 0
@@ -103,6 +106,30 @@ def test_the_choice_is_fitted_to_all_steps_and_the_report_to_a_seed():
     assert report.table.equals(again.table)
     fitted = Bins(report.choice.bins).fit(seen)
     np.testing.assert_array_equal(report.choice.state()["edges"], fitted.state()["edges"])
+
+
+def test_no_encoder_sees_the_steps_that_judge_it():
+    """This one makes cells of the rewards it was fitted to, which are noise."""
+    generator = np.random.default_rng(0)
+    seen = noise(900, rewards=generator.integers(2, size=900).astype(float))
+    row = encoding_report([Memoriser()], seen).table.iloc[0]
+    assert row["reward_loss"] > np.log(2.0) - 0.02
+
+
+class Memoriser(Encoder):
+    """Three cells: reward 0, reward 1, never seen."""
+
+    def _fit(self, steps):
+        return {"keys": steps.observations[:, 0], "rewards": steps.rewards}
+
+    def _load(self, arrays, dimension):
+        self._known, self.cells = dict(zip(arrays["keys"], arrays["rewards"], strict=True)), 3
+
+    def _encode(self, observations):
+        return np.array([self._known.get(key, 2) for key in observations[:, 0]])
+
+    def __repr__(self):
+        return "Memoriser()"
 
 
 @pytest.mark.parametrize(
