@@ -69,11 +69,12 @@ def control(*, quick: bool) -> Report:
                 returns = learned(problem, Clusters(OURS, seed=seed), agent, episodes, seed)
                 last.setdefault(f"{name}, {agent}", []).append(float(returns[-LAST:].mean()))
     means = {name: float(np.mean(values)) for name, values in last.items()}
+    share, level = (None, None) if quick else (0.95, 1.0)  # targets, for which quick runs are too short
     best = max(means[f"{cells} cells"] for cells in CELLS)
     rows = [
         *(Row(name, mean) for name, mean in means.items()),
-        Row("the report's choice / best of 10, 20, 50, 100", means["the report's choice"] / best, at_least=0.95),
-        Row("pole: OMG / posterior sampling", means["pole, OMG"] / means["pole, posterior sampling"], at_least=1.0),
+        Row("the report's choice / best of 10, 20, 50, 100", means["the report's choice"] / best, at_least=share),
+        Row("pole: OMG / posterior sampling", means["pole, OMG"] / means["pole, posterior sampling"], at_least=level),
     ]
     title = f"Control in cells, {HORIZON} steps, {len(seeds)} seeds: returns of the last {LAST} episodes"
     return Report(title=title, rows=rows, details={"last": last, "chosen": chosen})

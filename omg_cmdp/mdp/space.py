@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp import validation
 from omg_cmdp.jit import Lazy
-from omg_cmdp.persistence import State
+from omg_cmdp.persistence import State, read_state
 from omg_cmdp.validation import BoolArray, FloatArray
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ class Space:
         horizon = validation.positive_integer("horizon", horizon)
         distribution = validation.start_distribution(start, states)
         mask = validation.admissible_mask(admissible, states, actions)
+        if encoder is not None and not isinstance(encoder, Mapping):
+            rule = "be the state of an encoder, arrays by name, or None"
+            raise ValueError(f"`encoder` must {rule}, got {type(encoder).__name__}")
         pairs, steps = (states, actions), (horizon, states, actions)
         self.__dict__.update(
             states=states,
@@ -61,7 +65,7 @@ class Space:
             horizon=horizon,
             start=validation.frozen(distribution.view()),
             admissible=validation.frozen(mask.view()),
-            encoder=encoder,
+            encoder=None if encoder is None else read_state(encoder),
             _raw=(distribution, mask.view(np.uint8)),
             _shapes=(((*pairs, states), (*steps, states)), (pairs, steps)),
         )

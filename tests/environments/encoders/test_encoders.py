@@ -146,6 +146,10 @@ def test_leaves_look_ahead():
         (lambda: Bins(3).fit(SEEN).encode([0.0, 1.0]), r"`observations` must have shape \(n, d\), got \(2,\)"),
         (lambda: Bins(3).fit(SEEN).encode([[0.0]]), r"`observations` must have shape \(n, 2\), got \(1, 1\)"),
         (lambda: Bins(3).fit(SEEN).encode([[0.0, np.nan]]), "`observations` must .* got nan at index"),
+        (
+            lambda: omg.Space(states=3, actions=2, horizon=2, encoder=Bins(2)),
+            "`encoder` must be the state of .* got Bins",
+        ),
         (lambda: noise(0), "`observations` must have at least one row"),
         (lambda: noise(9, actions=np.zeros(8, dtype=int)), r"`actions` must have shape \(9,\), got \(8,\)"),
         (lambda: noise(9, contexts=-np.ones(9, dtype=int)), "`contexts` must be integers of at least 0"),
