@@ -29,8 +29,8 @@ def trial(world: omg.ContextualMDP, patients: int) -> pandas.DataFrame:
 
 def say(name: str, estimate: Estimate) -> None:
     """Print an estimate."""
-    value, error, size, _ = estimate
-    print(f"  {name:20s} {value:.3f} ± {error:.3f}   (as good as {size:.0f} patients of its own)")
+    size, error = estimate.effective_sample_size, estimate.standard_error
+    print(f"  {name:20s} {estimate.value:.3f} ± {error:.3f}   (as good as {size:.0f} patients of its own)")
 
 
 def main() -> None:

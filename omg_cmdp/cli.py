@@ -6,7 +6,7 @@ Exit codes: 0 done, 1 a run failed or a statement of the analysis does not hold,
 from __future__ import annotations
 
 import contextlib
-import dataclasses
+import importlib.util
 import json
 import os
 import tomllib
@@ -34,7 +34,7 @@ from omg_cmdp.studies import engines
 from omg_cmdp.studies.catalogue import KINDS, nearest
 from omg_cmdp.studies.config import load_plan, presets, unchecked_plan
 from omg_cmdp.studies.directory import open_study
-from omg_cmdp.studies.document import Override, StudyError
+from omg_cmdp.studies.document import Override, StudyError, plain
 from omg_cmdp.studies.export import FORMATS, export
 from omg_cmdp.studies.options import REQUIRED
 from omg_cmdp.studies.plan import Plan, Task
@@ -68,10 +68,10 @@ def demo(out: Out = None, workers: Workers = None, as_json: Json = False, quiet:
         plan = load_plan("demo")
         directory = out or Path("studies") / plan.name
         results = _execute(plan, directory, _engine("local", workers, None), as_json=as_json, quiet=quiet)
-    if not results.runs.empty:
-        path = _write_report(results)
-        if not (as_json or quiet):
-            _console().print(f"\nThe report: {path}", soft_wrap=True, highlight=False)
+        if not results.runs.empty:
+            path = _write_report(results)
+            if not (as_json or quiet):
+                _console().print(f"\nThe report: {path}", soft_wrap=True, highlight=False, markup=False)
     raise typer.Exit(0 if results.failed.empty else 1)
 
 
@@ -99,6 +99,8 @@ def run(
     with _refusing():
         plan = load_plan(source, _overrides(episodes, seeds, changes or ()), vary=vary or ())
         chosen = _engine(engine, workers, address)
+        if engine == "ray" and not dry_run and importlib.util.find_spec("ray") is None:
+            raise StudyError("--engine ray: needs the package ray; pip install 'omg-cmdp[ray]'")
         if dry_run:
             count = chosen.workers if isinstance(chosen, engines.Local) else 1
             seconds = estimate(plan) / count
@@ -153,8 +155,10 @@ def audit(
             if not as_json:
                 text = f"{each.task.name}: played again, {SAME if each.as_logged else OTHER}"
                 console.print(text, markup=False, highlight=False, soft_wrap=True)
+        if not done:
+            raise StudyError(f"--runs {runs!r} must be part of the name of a finished run; {directory} has none such")
     if as_json:
-        rows = {each.task.name: [dataclasses.asdict(row) for row in each.rows] for each in done}
+        rows = {each.task.name: [row.record() for row in each.rows] for each in done}
         typer.echo(
             json.dumps([{"run": e.task.name, "as_logged": e.as_logged, "rows": rows[e.task.name]} for e in done])
         )
@@ -202,12 +206,18 @@ def export_results(
 
 @contextlib.contextmanager
 def _refusing() -> Iterator[None]:
-    """Turn errors of usage into a line and exit code 2."""
+    """Turn errors of usage, and of files, into a line and exit code 2."""
     try:
         yield
-    except (FileNotFoundError, ValueError) as error:
-        Console(stderr=True, soft_wrap=True).print(f"[bold red]omg-cmdp:[/] {escape(str(error))}", highlight=False)
-        raise typer.Exit(2) from None
+        return
+    except BrokenPipeError:  # whoever read the output has seen enough
+        raise
+    except OSError as error:
+        message = f"{os.fspath(error.filename)}: {error.strerror}" if error.filename else str(error)
+    except ValueError as error:
+        message = str(error)
+    Console(stderr=True, soft_wrap=True).print(f"[bold red]omg-cmdp:[/] {escape(plain(message))}", highlight=False)
+    raise typer.Exit(2)
 
 
 def _overrides(episodes: str | None, seeds: str | None, changes: Sequence[str]) -> list[Override]:
@@ -230,19 +240,15 @@ def _engine(name: str, workers: int | None, address: str | None) -> engines.Engi
     if name != "local" or address is not None:
         wrong = f"--engine {name}" if name != "local" else f"--address {address}"
         raise StudyError(f"{wrong}: must be --engine local, or --engine ray, with or without --address")
-    count = workers or _cores()
+    count = workers or engines.cores()
     return engines.Serial() if count == 1 else engines.Local(count)
-
-
-def _cores() -> int:
-    """Return how many cores this process may use; where the system does not say, how many there are."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _execute(plan: Plan, directory: Path, engine: engines.Engine, *, as_json: bool, quiet: bool) -> Results:
     """Play the missing runs, and show them."""
     store = open_study(plan, directory)
-    tasks = [task for task in plan.tasks() if not store.is_finished(task.name)]
+    finished = set(load(directory).runs["run"])  # and nothing is played in a folder with a damaged file
+    tasks = [task for task in plan.tasks() if task.name not in finished]
     console = _console()
     try:
         with _display(console, tasks, silent=as_json or quiet) as display:
@@ -261,9 +267,9 @@ def _execute(plan: Plan, directory: Path, engine: engines.Engine, *, as_json: bo
             for table in map(rate_table, sweeps(results)):
                 rows = [list(row) for row in zip(*table.shown.values(), strict=True)]
                 print_table(console, list(table.shown), rows, title=f"\n{table.caption}")
-        console.print(f"{len(results.runs)} runs in {directory}", soft_wrap=True, highlight=False)
+        console.print(f"{len(results.runs)} runs in {directory}", soft_wrap=True, highlight=False, markup=False)
     for failure in results.failed.itertuples():
-        Console(stderr=True, soft_wrap=True).print(f"{failure.run} failed:\n{failure.error}", markup=False)
+        Console(stderr=True, soft_wrap=True).print(f"{failure.run} failed:\n{plain(failure.error)}", markup=False)
     return results
 
 

@@ -1,4 +1,4 @@
-"""What arrives before an episode: a vector, or a label."""
+"""What arrives before an episode: a vector, a record, or a label."""
 
 from __future__ import annotations
 
@@ -10,11 +10,19 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from omg_cmdp.records import context_rows, missing
+
 Context = Any
-"""A vector of numbers, or a hashable label."""
+"""A vector of numbers, a record (a dictionary, as a row of a table is one), or a hashable label."""
 
 KEPT_CONTEXTS = 4096
 """How many contexts a `ContextCache` remembers unless told otherwise."""
+
+KEPT_BYTES = 2**27
+"""How much memory a cache of tables may take, unless told otherwise: tables of many states are large."""
+
+OWN_BYTES = 4096
+"""About what an object takes beside its tables."""
 
 Value = TypeVar("Value")
 
@@ -45,11 +53,16 @@ def context_key(context: Context) -> Hashable | None:
     if isinstance(context, (tuple, list)):
         keys = tuple(context_key(entry) for entry in context)
         return None if None in keys else (type(context), keys)
+    if isinstance(context, dict):
+        parts = {name: () if missing(value) else context_key(value) for name, value in context.items()}
+        return None if None in parts.values() else (dict, tuple(sorted(parts.items(), key=repr)))
     return None
 
 
 def unchanging(context: Context) -> Context:
-    """Return the context itself; of an array that may change, a read-only copy."""
+    """Return the context itself; of a record, or an array that may change, a copy, read-only if it is an array."""
+    if isinstance(context, dict):
+        return {name: unchanging(value) for name, value in context.items()}
     if isinstance(context, np.ndarray) and (context.flags.writeable or context.base is not None):
         context = context.copy()
         context.setflags(write=False)
@@ -60,7 +73,7 @@ class ContextCache(Generic[Value]):
     """What was computed for the contexts used last; a context without a key is computed anew each time.
 
     Values are dropped, the least recently used first, while their sizes sum to more than `most`; the last one always
-    stays. Every value has size 1 unless `size` says otherwise. `drop` is called with each value dropped.
+    stays. Every value has size 1 unless `size` says otherwise, in bytes say. `drop` is called with each value dropped.
 
     >>> cache = ContextCache(most=2)
     >>> [cache.get(context, str.upper) for context in ("a", "b", "a", "c")], len(cache)
@@ -123,7 +136,7 @@ def label_index(labels: Iterable[Hashable]) -> dict[Hashable, int]:
     {'a': 0, 'b': 1}
     """
     try:
-        index = {label: place for place, label in enumerate(dict.fromkeys(labels))}
+        index = {label: place for place, label in enumerate(dict.fromkeys(context_rows("contexts", labels)))}
     except TypeError:
         raise ValueError(f"`contexts` must be a list of hashable labels, got {labels!r:.60}") from None
     if not index:
@@ -132,26 +145,28 @@ def label_index(labels: Iterable[Hashable]) -> dict[Hashable, int]:
 
 
 def table_label(context: Context) -> Hashable:
-    """Return the label of a context that has a table of its own: itself, or for a vector its shape, kind and bytes.
+    """Return the label of a context that has a table of its own: itself, or the key of a vector or record.
 
     >>> table_label("a"), table_label(np.array([1.0])) == table_label(np.array([1.0]))
     ('a', True)
     """
-    key = context_key(context) if isinstance(context, np.ndarray) else None
+    key = context_key(context) if isinstance(context, (np.ndarray, dict)) else None
     return context if key is None else key
 
 
 def check_same_kind(name: str, context: Context, first: Context) -> None:
-    """Raise unless `context` has the shape of the `first` one and, like it, holds numbers or labels."""
+    """Raise unless `context` has the shape or columns of the `first` one and, like it, holds numbers or labels."""
 
     def kind(value: Context) -> str:
+        if isinstance(value, dict):
+            return f"records of {sorted(value, key=repr)}"
         array = np.asarray(value)
         return f"{'numbers' if array.dtype.kind in 'biuf' else 'labels'} of shape {array.shape}"
 
     wanted = kind(first)
     try:
         got = kind(context)
-    except ValueError:  # a ragged one
+    except Exception:  # a ragged list, or a foreign object
         got = f"{context!r:.60}"
     if got != wanted:
         raise ValueError(
@@ -161,7 +176,10 @@ def check_same_kind(name: str, context: Context, first: Context) -> None:
 
 def context_numbers(context: Context) -> NDArray[np.float64] | None:
     """Return a context as features, (d,); None for a label."""
-    array = np.atleast_1d(np.asarray(context))
+    try:
+        array = np.atleast_1d(np.asarray(context))
+    except Exception:  # a ragged list, or a foreign object
+        return None
     is_label = np.ndim(context) == 0 and array.dtype.kind != "f"
     return None if is_label or array.dtype.kind not in "biuf" else array.astype(np.float64).reshape(-1)
 
@@ -196,12 +214,15 @@ def _encoded(context: Context) -> Any:
         return {"dtype": context.dtype.str, "shape": context.shape, "vector": context.reshape(-1).tolist()}
     if isinstance(context, np.generic) and context.dtype.kind in "biufU" and context.dtype != np.longdouble:
         return context.item()
+    if isinstance(context, dict):
+        return {"record": [[_encoded(name), _encoded(value)] for name, value in context.items()]}
     if isinstance(context, (tuple, list)):
         kind = "tuple" if isinstance(context, tuple) else "list"
         return {kind: [_encoded(entry) for entry in context]}
     if context is None or type(context) in (str, bool, int, float):
         return context
-    raise ValueError(f"`context` must be a vector, a number, a text or a tuple of these to be saved, got {context!r}")
+    kinds = "a vector, a number, a text, or a tuple or record of these"
+    raise ValueError(f"`context` must be {kinds} to be saved, got {context!r}")
 
 
 def _decoded(value: Any) -> Context:
@@ -209,5 +230,7 @@ def _decoded(value: Any) -> Context:
         return value
     if "vector" in value:
         return np.array(value["vector"], dtype=value["dtype"]).reshape(value["shape"])
+    if "record" in value:
+        return {_decoded(name): _decoded(entry) for name, entry in value["record"]}
     entries = [_decoded(entry) for entry in next(iter(value.values()))]
     return tuple(entries) if "tuple" in value else entries

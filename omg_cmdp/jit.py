@@ -2,11 +2,13 @@
 
 A function of compiled code takes and fills plain arrays, and has a decorator from here:
 
-    compiled       the usual one; arithmetic exactly as written
+    compiled       the usual one
     compiled_for   an entry point: compiled for these types when its module is imported
-    fused          products and sums may be fused: the planner's loops
-    leaf           the same for functions that allocate nothing: twice as fast for small arrays
-    reduction      sums may be reordered as well: only for loops that add up and store nothing
+    leaf           for functions that allocate nothing: twice as fast for small arrays
+
+Arithmetic is always exactly as written. A loop is compiled twice, with vectors and without, and which of the two runs
+can depend on how far apart its arrays lie in memory. Were the compiler free to reorder sums, to fuse a product with a
+sum or to divide by multiplying, the two would differ in their last bits, and so would two plans of one problem.
 
 Elsewhere in the package, `kernels = Lazy("omg_cmdp.mdp.kernels")` stands for such a module, which is imported with the
 first call of one of its functions: `import omg_cmdp` stays light, and compiles nothing.
@@ -19,6 +21,7 @@ import functools
 import hashlib
 import importlib
 import importlib.util
+import os
 import re
 import sys
 import threading
@@ -31,36 +34,34 @@ if TYPE_CHECKING:
 
 _PACKAGE = __name__.partition(".")[0]
 
-_STRICT: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-# Sums are never reordered where a loop also stores: whether it is vectorised then depends on how far apart the arrays
-# lie in memory, and with the order of a sum its last bits. NaN and infinity keep their meaning: by them the planner
-# notices that it has left the interior.
-_FUSED: dict[str, Any] = {**_STRICT, "fastmath": {"contract", "arcp", "nsz"}}
+_EXACT: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 # numba counts the references of every array that it takes out of a tuple, unless it is told that no memory is managed
 # here: there is no public option for this, and without it a small plan takes twice as long.
-_LEAF: dict[str, Any] = {**_FUSED, "_nrt": False}
-_REDUCTION: dict[str, Any] = {**_STRICT, "fastmath": {"reassoc", "contract"}}
+_LEAF: dict[str, Any] = {**_EXACT, "_nrt": False}
 
 
 def _decorator(options: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
     def decorate(function: Callable[..., Any]) -> Any:
         import numba
 
-        dispatcher = numba.njit(cache=True, **options)(function)
-        _drop_if_stale(Path(dispatcher.stats.cache_path), function.__module__)
+        dispatcher = numba.njit(**options)(function)
+        try:
+            dispatcher._cache = _kept()(function)
+        except RuntimeError:  # numba found no folder to write to
+            _announce_no_cache()
         return dispatcher
 
     return decorate
 
 
-compiled, fused, leaf, reduction = (_decorator(options) for options in (_STRICT, _FUSED, _LEAF, _REDUCTION))
+compiled, leaf = _decorator(_EXACT), _decorator(_LEAF)
 
 
 def compiled_for(*arguments: numba.types.Type) -> Callable[[Callable[..., Any]], Any]:
     """Compile an entry point of the planner for these argument types at once, or load it from the cache."""
 
     def decorate(function: Callable[..., Any]) -> Any:
-        dispatcher = fused(function)
+        dispatcher = compiled(function)
         dispatcher.compile(arguments)
         return dispatcher
 
@@ -93,6 +94,11 @@ class _OneThread:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
+        if hasattr(os, "register_at_fork"):
+            # A child has none of the threads that were planning, one of which may have held the lock.
+            os.register_at_fork(
+                before=self._lock.acquire, after_in_parent=self._lock.release, after_in_child=self._in_child
+            )
 
     @functools.cached_property
     def _pools(self) -> list[Any]:
@@ -111,9 +117,15 @@ class _OneThread:
             yield
         finally:
             with self._lock:
-                self._users -= 1
-                if self._users == 0:
+                if self._users == 1:
                     self._set(self._before)
+                self._users = max(0, self._users - 1)  # 0 in a child that was forked in between
+
+    def _in_child(self) -> None:
+        if self._users > 0:
+            self._users = 0
+            self._set(self._before)
+        self._lock.release()
 
     def _set(self, threads: list[int]) -> None:
         for pool, count in zip(self._pools, threads, strict=True):
@@ -130,17 +142,13 @@ one_thread = _OneThread()
 
 @functools.cache
 def _announce_compilation() -> None:
-    """Tell the user, once, that the wait is compilation and will not come back."""
+    """Tell the user, once, that the wait is compilation."""
     from numba.core import event
 
     class Notice(event.Listener):
-        told = False
-
         def on_start(self, event: Any) -> None:
-            ours = event.data["dispatcher"].py_func.__module__.partition(".")[0] == _PACKAGE
-            if ours and not self.told:
-                self.told = True
-                print("omg-cmdp: compiling for this machine (once, about a minute)", file=sys.stderr)
+            if event.data["dispatcher"].py_func.__module__.partition(".")[0] == _PACKAGE:
+                _say_once("compiling for this machine (about a minute)")
 
         def on_end(self, event: Any) -> None:
             pass
@@ -148,24 +156,46 @@ def _announce_compilation() -> None:
     event.register("numba:compile", Notice())  # type: ignore[no-untyped-call]
 
 
+def _announce_no_cache() -> None:
+    """Tell the user, once, that the wait will come back, and how to avoid it."""
+    _say_once("compiled code cannot be kept, and every process compiles; set NUMBA_CACHE_DIR to a writable folder")
+
+
 @functools.cache
-def _drop_if_stale(folder: Path, module: str) -> None:
-    """Delete the compiled code of `module` in `folder` if any source that it was made from has changed since.
-
-    numba looks only at the file of the function itself; functions and constants that were compiled into it come from
-    other files, too.
-    """
-    stem = module.rpartition(".")[2]
-    stamp, digest = folder / f"{stem}.sources", _digest(module)
-    if stamp.exists() and stamp.read_text() == digest:
-        return
-    for index in folder.glob(f"{stem}.*.nbi"):
-        index.unlink(missing_ok=True)  # another process may have been quicker
-    with contextlib.suppress(OSError):  # a folder that cannot be written to keeps no compiled code either
-        folder.mkdir(parents=True, exist_ok=True)
-        stamp.write_text(digest)
+def _say_once(line: str) -> None:
+    print(f"omg-cmdp: {line}", file=sys.stderr)
 
 
+@functools.cache
+def _kept() -> type:
+    """Return numba's cache of compiled functions, made to keep what it should and to do without where it cannot."""
+    caching: Any = importlib.import_module("numba.core.caching")
+
+    class Kept(caching.FunctionCache):  # type: ignore[misc]
+        def __init__(self, function: Callable[..., Any]) -> None:
+            super().__init__(function)
+            # numba's own stamp is the file of the function; functions and constants compiled into it have others.
+            stamp = _digest(function.__module__)
+            self._cache_file = caching.IndexDataCacheFile(self.cache_path, self._impl.filename_base, stamp)
+
+        def load_overload(self, *arguments: Any) -> Any:
+            try:
+                return super().load_overload(*arguments)
+            except Exception:  # a damaged file, or another user's
+                with contextlib.suppress(OSError):
+                    self.flush()
+                return None
+
+        def save_overload(self, *arguments: Any) -> None:
+            try:
+                super().save_overload(*arguments)
+            except OSError:  # read-only since, or full
+                _announce_no_cache()
+
+    return Kept
+
+
+@functools.cache
 def _digest(module: str) -> str:
     """Return a digest of the source of `module` and of all that it imports from this package."""
     found: dict[str, str] = {}
@@ -186,7 +216,7 @@ def _source(module: str) -> tuple[str, list[str]]:
     """
     try:
         spec = importlib.util.find_spec(module)
-    except ModuleNotFoundError:
+    except ImportError:  # a name that is no module, or a room whose optional package is missing
         return "", []
     if spec is None or spec.origin is None:
         return "", []

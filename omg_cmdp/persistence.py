@@ -10,13 +10,16 @@ anything changes. A file is written whole or not at all, and read without runnin
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
+import json
+import math
 import os
 import secrets
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,7 +30,7 @@ State = Mapping[str, NDArray[Any]]
 """Arrays of numbers and text by name."""
 
 
-AGENT_FILE: dict[str, Any] = {"kind": "saved agent", "version": 1}
+AGENT_FILE: dict[str, Any] = {"kind": "saved agent", "version": 2}
 """What is written at the head of an agent's file."""
 
 
@@ -71,10 +74,12 @@ def all_or_nothing(*parts: Stateful) -> Iterator[None]:
         raise
 
 
-def read_state(state: State) -> dict[str, NDArray[Any]]:
-    """Return `state` with all arrays read, from a file perhaps, before any of them is used."""
+def read_state(state: State, names: Iterable[str] | None = None) -> dict[str, NDArray[Any]]:
+    """Return the arrays of `state`, or those of these `names`; of a file, read before any of them is used."""
+    if not isinstance(state, Mapping):
+        raise ValueError(f"`state` must be a mapping of names to arrays, got {type(state).__name__}")
     try:
-        return {name: np.array(state[name]) for name in state}
+        return {name: np.array(state[name]) for name in (state if names is None else names) if name in state}
     except (EOFError, OSError, ValueError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"`state` must be readable, got {error}") from error
 
@@ -104,12 +109,12 @@ def fingerprint(array: ArrayLike) -> str:
 
 
 @contextlib.contextmanager
-def whole_file(target: Path, temporary: Path | None = None) -> Iterator[Path]:
+def whole_file(target: Path) -> Iterator[Path]:
     """Yield the name of a file to write, which takes the place of `target` when all of it is on disk.
 
-    By default that is `{target.name}.tmp-...`, beside it: what a crash may leave there.
+    That is `.{target.name}.tmp-...`, beside it: what a crash may leave there.
     """
-    temporary = temporary or target.with_name(f"{target.name}.tmp-{secrets.token_hex(8)}")
+    temporary = target.with_name(f".{target.name}.tmp-{secrets.token_hex(8)}")
     try:
         yield temporary
         with temporary.open("rb") as file:
@@ -121,11 +126,16 @@ def whole_file(target: Path, temporary: Path | None = None) -> Iterator[Path]:
 
 
 def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, ArrayLike], *, kind: str, version: int) -> None:
-    """Write `arrays` of numbers and text to `path` (npz), replacing what is there only when all is on disk."""
+    """Write `arrays` of numbers and text to `path` (npz), replacing what is there only when all is on disk.
+
+    They are not compressed, so that reading a file never takes much more memory than the file has bytes.
+    """
     # Behind a slash no name can be one of numpy's own arguments.
-    named = {f"/{name}": np.asarray(array) for name, array in arrays.items()}
-    with whole_file(Path(path)) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, format=np.array(f"{kind} {version}"), **named)
+    members = {f"/{name}.npy": _member(np.asarray(array)) for name, array in arrays.items()}
+    first = _member(np.array(f"{kind} {version} {_digest(members)}"))
+    with whole_file(Path(path)) as temporary, zipfile.ZipFile(temporary, "w") as file:
+        for name, content in {_FORMAT: first, **members}.items():
+            file.writestr(zipfile.ZipInfo(name), content)
 
 
 def read_arrays(path: str | os.PathLike[str], *, kind: str, version: int) -> dict[str, NDArray[Any]]:
@@ -133,17 +143,82 @@ def read_arrays(path: str | os.PathLike[str], *, kind: str, version: int) -> dic
     refusal = f"`path` must be a {kind} of format {version}, got {os.fspath(path)}"
     content = Path(path).read_bytes()
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            arrays = dict(file)
-        if str(arrays.pop("format")) != f"{kind} {version}":
-            raise ValueError(refusal)
+        members = _members(content)
+        if str(_array(members.pop(_FORMAT))) != f"{kind} {version} {_digest(members)}":
+            raise ValueError("another kind, or damaged")
+        return {name.removeprefix("/").removesuffix(".npy"): _array(member) for name, member in members.items()}
     except _DAMAGE as error:
         raise ValueError(refusal) from error
-    return {name.removeprefix("/"): array for name, array in arrays.items()}
 
 
+def write_json(path: Path, content: Mapping[str, Any], *, kind: str, version: int) -> None:
+    """Write `content` to `path`, with its kind and a digest of it; NaN and infinity become null."""
+    plain = {
+        name: None if isinstance(each, float) and not math.isfinite(each) else each for name, each in content.items()
+    }
+    whole = {"format": f"{kind} {version}", **plain, "digest": digest_of(plain)}
+    with whole_file(path) as temporary:
+        temporary.write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_json(path: Path, *, kind: str, version: int) -> dict[str, Any]:
+    """Return the content of a file that was written with the same `kind` and `version`; refuse any other."""
+    refusal = f"`path` must be a {kind} of format {version}, got {path}"
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found, digest = content.pop("format"), content.pop("digest")
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise ValueError(refusal) from error
+    if found != f"{kind} {version}":
+        raise ValueError(refusal)
+    if digest != digest_of(content):
+        raise ValueError(f"`path` must be as it was written, got {path}, which was changed since")
+    return content
+
+
+def digest_of(content: Any) -> str:
+    """Return a digest of what JSON can hold."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+_FORMAT = "format.npy"
 _DAMAGE = (
-    *(AttributeError, EOFError, KeyError, OSError, SyntaxError, TypeError, ValueError),
+    *(AttributeError, EOFError, KeyError, OSError, OverflowError, SyntaxError, TypeError, ValueError),
     *(NotImplementedError, RuntimeError, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
 )
 """What numpy and zipfile raise on a file that is damaged, or is something else."""
+
+
+def _members(content: bytes) -> dict[str, bytes]:
+    """Return the members of a zip file, if they are no larger than the file itself."""
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        listed = file.infolist()
+        stored = all(each.compress_type == zipfile.ZIP_STORED for each in listed)
+        if not stored or sum(each.file_size for each in listed) > len(content):
+            raise ValueError("members must be stored as they are")
+        return {each.filename: file.read(each) for each in listed}
+
+
+def _digest(members: Mapping[str, bytes]) -> str:
+    whole = hashlib.sha256()
+    for name in sorted(members):
+        whole.update(hashlib.sha256(name.encode()).digest() + hashlib.sha256(members[name]).digest())
+    return whole.hexdigest()
+
+
+def _member(array: NDArray[Any]) -> bytes:
+    file = io.BytesIO()
+    np.lib.format.write_array(file, array, version=(1, 0), allow_pickle=False)
+    return file.getvalue()
+
+
+def _array(member: bytes) -> NDArray[Any]:
+    """Return the array of a member, whose size must be the one that its header declares."""
+    file = io.BytesIO(member)
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise ValueError("the version of npy must be 1.0")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(member) - file.tell():
+        raise ValueError("a member must hold as many numbers as it declares")
+    flat = np.frombuffer(member, dtype, offset=file.tell()) if math.prod(shape) else np.empty(0, dtype)
+    return flat.reshape(shape, order="F" if fortran else "C").copy(order="K")

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import operator
+import os
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,16 +18,57 @@ BoolArray = NDArray[np.bool_]
 
 ROW_SUM_TOLERANCE = 1e-8
 LARGEST_FLOAT = np.finfo(np.float64).max
+LARGEST_INTEGER = 2**53
+"""Larger ones are not all floats; no table has such a size, and no run so many episodes."""
 
 
-def positive_integer(name: str, value: Any) -> int:
-    """Return `value` as an int of at least 1."""
+def instance_of(name: str, value: object, *kinds: type) -> None:
+    """Raise unless `value` is one of these kinds."""
+    if not isinstance(value, kinds):
+        names = " or ".join(f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}" for kind in kinds)
+        raise ValueError(f"`{name}` must be {names}, got {type(value).__name__}")
+
+
+def function(name: str, value: object) -> None:
+    """Raise unless `value` can be called."""
+    if not callable(value):
+        raise ValueError(f"`{name}` must be a function, got {type(value).__name__}")
+
+
+def one_of(name: str, value: object, known: Iterable[str]) -> None:
+    """Raise unless `value` is one of these words."""
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"`{name}` must be one of {', '.join(known)}, got {value!r:.60}")
+
+
+def listed(name: str, value: Any) -> list[Any]:
+    """Return the entries of `value` as a list."""
+    try:
+        return list(value)
+    except TypeError:
+        raise ValueError(f"`{name}` must be a list, got {type(value).__name__}") from None
+
+
+def file_path(path: str | os.PathLike[str], name: str = "path") -> Path:
+    """Return `path` as a Path."""
+    try:
+        found = Path(path)
+    except TypeError:
+        raise ValueError(f"`{name}` must be the name of a file, got {type(path).__name__}") from None
+    if not found.name:
+        raise ValueError(f"`{name}` must be the name of a file, got {os.fspath(path)!r}")
+    return found
+
+
+def positive_integer(name: str, value: Any, most: float = LARGEST_INTEGER) -> int:
+    """Return `value` as an int of at least 1, and at most 2⁵³, beyond which floats skip some; or at most `most`."""
     try:
         number = 0 if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
-        raise ValueError(f"`{name}` must be an integer, got {value!r}") from None
-    if number < 1:
-        raise ValueError(f"`{name}` must be an integer of at least 1, got {value!r}")
+        raise ValueError(f"`{name}` must be an integer, got {value!r:.60}") from None
+    if not 1 <= number <= most:
+        limit = "at least 1" if number < 1 else "at most 2**53"
+        raise ValueError(f"`{name}` must be an integer of {limit}, got {value!r:.60}")
     return number
 
 
@@ -31,13 +76,38 @@ def positive_number(name: str, value: Any) -> float:
     """Return `value` as a float in (0, ∞)."""
     if isinstance(value, float) and 0.0 < value < np.inf:
         return value
-    try:
-        number = float(value) if np.ndim(value) == 0 and not isinstance(value, (str, bytes)) else np.nan
-    except (OverflowError, TypeError, ValueError):
-        number = np.nan
+    number = real_number(value)
     if not 0.0 < number < np.inf:
-        raise ValueError(f"`{name}` must be a positive, finite number, got {value!r}")
+        raise ValueError(f"`{name}` must be a positive, finite number, got {value!r:.60}")
     return number
+
+
+def at_least_zero(name: str, value: Any) -> float:
+    """Return `value` as a float in [0, ∞]."""
+    number = real_number(value)
+    if not number >= 0.0:
+        raise ValueError(f"`{name}` must be a number of at least 0, got {value!r:.60}")
+    return number
+
+
+def number(name: str, value: Any) -> float:
+    """Return `value` as a float in [-∞, ∞]."""
+    found = real_number(value)
+    if math.isnan(found):
+        raise ValueError(f"`{name}` must be a number, got {value!r:.60}")
+    return found
+
+
+def real_number(value: Any) -> float:
+    """Return `value` as a float; nan for what is no number."""
+    if type(value) is float:
+        return value
+    if isinstance(value, (str, bytes)):
+        return math.nan
+    try:
+        return float(value) if np.ndim(value) == 0 else math.nan
+    except Exception:  # whatever a foreign object raises
+        return math.nan
 
 
 def probability(name: str, value: float) -> float:
@@ -51,11 +121,11 @@ def probability(name: str, value: float) -> float:
 def interval(name: str, value: Any) -> tuple[float, float]:
     """Return `value` as (low, high), finite, with a finite distance."""
     try:
-        low, high = (float(bound) for bound in value)
+        low, high = (real_number(bound) for bound in value)
     except (TypeError, ValueError):
         low = high = np.nan
-    if not (low < high and np.isfinite(low) and np.isfinite(high) and high / 2 - low / 2 < 1e307):
-        raise ValueError(f"`{name}` must be an interval (low, high) of finite numbers, got {value!r}")
+    if not (low < high and math.isfinite(low) and math.isfinite(high) and high / 2 - low / 2 < 1e307):
+        raise ValueError(f"`{name}` must be an interval (low, high) of finite numbers, got {value!r:.60}")
     return low, high
 
 
@@ -73,8 +143,8 @@ def return_interval(given: Any, horizon: int, reward_range: tuple[float, float])
 
 def seed_number(seed: int) -> int:
     """Return `seed` as an int of at least 0."""
-    if not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ValueError(f"`seed` must be an integer of at least 0, got {seed!r}")
+    if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
+        raise ValueError(f"`seed` must be an integer of at least 0, got {seed!r:.60}")
     return int(seed)
 
 
@@ -86,7 +156,7 @@ def float_table(name: str, value: ArrayLike) -> FloatArray:
         table = np.array(value, order="C")
         if table.dtype.kind in "biuf":
             return table.astype(np.float64, copy=False)
-    except ValueError:
+    except Exception:  # whatever a foreign object raises
         pass
     raise ValueError(f"`{name}` must be an array of real numbers, got {type(value).__name__}")
 
@@ -101,12 +171,13 @@ def one_of_shapes(name: str, array: NDArray[Any], *shapes: tuple[int, ...]) -> N
 def in_range(name: str, array: FloatArray, low: float, high: float) -> None:
     """Raise unless every entry lies in [low, high]; NaN and, for infinite bounds, ±inf are refused too."""
     # min and max propagate NaN, so one comparison each is enough if all is well.
-    if array.min() >= low and array.max() <= min(high, LARGEST_FLOAT):
+    if not array.size or (array.min() >= low and array.max() <= min(high, LARGEST_FLOAT)):
         return
     bad = np.asarray(~((array >= low) & (array <= high) & np.isfinite(array)))
     if bad.any():
         where = first_index(bad)
-        rule = f"lie in [{low:g}, {high:g}]" if high < np.inf else f"be finite and at least {low:g}"
+        finite = "be finite" if low == -np.inf else f"be finite and at least {low:g}"
+        rule = f"lie in [{low:g}, {high:g}]" if high < np.inf else finite
         raise ValueError(f"`{name}` must {rule}, got {float(array[where])} at index {where}")
 
 
@@ -148,7 +219,7 @@ def admissible_mask(admissible: ArrayLike | None, states: int, actions: int) -> 
         return np.ones((states, actions), dtype=np.bool_)
     try:
         mask = np.array(admissible, order="C")
-    except ValueError:
+    except Exception:  # whatever a foreign object raises
         raise ValueError(f"`admissible` must be a boolean mask, got {admissible!r:.60}") from None
     if mask.dtype != np.bool_:
         raise ValueError(f"`admissible` must be a boolean mask, got dtype {mask.dtype}")

@@ -14,12 +14,12 @@ LONGEST_MODULE = 300
 
 # The layout of CONTRIBUTING.md: what each sub-package may import of ours, besides itself and the modules below all of
 # them. `omg_cmdp/__init__.py` and `cli.py` stand above, and may import any.
-GROUND = {"contexts", "jit", "persistence", "sampling", "validation"}
+GROUND = {"contexts", "jit", "persistence", "provenance", "records", "sampling", "validation"}
 LAYERS = {
     "mdp": set(),
     "planning": {"mdp"},
     "oracles": set(),
-    "theory": {"mdp", "planning"},
+    "theory": {"mdp", "planning", "oracles.losses"},
     "agents": {"mdp", "planning", "oracles", "theory"},
     "environments": {"mdp"},
     "adversaries": {"mdp", "environments.base"},
@@ -35,6 +35,7 @@ INNER_ROOMS = {
     "oracles": ("combined", "offline", "adapters"),
     "agents": ("baselines", "rivals"),
     "environments": ("worlds", "data", "encoders", "gymnasium"),
+    "logs": ("off_policy",),
 }
 # Rooms that the outer one calls, and what of it they may import besides themselves.
 CALLED_ROOMS = {"agents.exploration": ("agents.kernels",)}

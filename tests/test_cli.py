@@ -1,21 +1,16 @@
-"""The command line: what is typed, what is printed, the exit codes; and that no kill changes a result."""
+"""The command line: what is typed, what is printed, the exit codes."""
 
-import contextlib
+import importlib.util
 import io
 import json
 import os
-import random
 import re
-import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pandas
 import pytest
-from pyarrow import parquet
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -23,21 +18,15 @@ import omg_cmdp
 from omg_cmdp.cli import app
 from omg_cmdp.reports.terminal import Live
 from omg_cmdp.studies.config import presets, read_plan
+from omg_cmdp.studies.directory import open_study
 from omg_cmdp.studies.results import load
 from omg_cmdp.studies.runner import Failed, Finished, Lost, Progress
 from tests.studies.examples import SMALL, content
-
-ROOT = Path(omg_cmdp.__file__).parents[1]
+from tests.studies.processes import command, wait_for
 
 
 def called(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def command(*arguments, **options):
-    """Start the command in a process of its own."""
-    whole = [sys.executable, "-m", "omg_cmdp", *map(str, arguments)]
-    return subprocess.Popen(whole, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +103,65 @@ def test_bad_usage_ends_with_two_and_a_line(arguments, said, file, tmp_path):
     assert result.exit_code == 2
     assert said in result.output
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("command", ["audit", "compare", "report", "export"])
+def test_before_a_run_has_finished_there_is_nothing_to_show(command, tmp_path):
+    open_study(read_plan(SMALL), tmp_path)
+    result = called(command, tmp_path, *(["--to", "parquet"] if command == "export" else []))
+    assert result.exit_code == 2
+    assert "finished" in result.output
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_an_audit_of_no_run_is_refused(done):
+    result = called("audit", done, "--runs", "typo")
+    assert result.exit_code == 2
+    assert "--runs 'typo' must be part of the name of a finished run" in result.output
+
+
+@pytest.mark.parametrize("place", ["a file", "a link in a circle", "under a file", "no UTF-8"])
+def test_where_no_folder_can_be_there_is_an_error_and_no_traceback(place, file, tmp_path):
+    out = tmp_path / "out"
+    if place == "a link in a circle":
+        out.symlink_to(out)
+    elif place == "no UTF-8":
+        out = Path(os.fsdecode(bytes(tmp_path) + b"/\xff"))
+    else:
+        out.touch()
+        out = out / "study" if place == "under a file" else out
+    for arguments in (("run", file, "--out", out, "--workers", 1), ("report", out)):
+        result = called(*arguments)
+        assert result.exit_code == 2, arguments
+        assert isinstance(result.exception, SystemExit)
+        assert ("UTF-8" if place == "no UTF-8" else str(out)) in result.output
+    if place != "a file":
+        return
+    assert called("export", out, "--to", "csv").exit_code == 2
+
+
+def test_ray_that_is_not_installed_is_named_before_anything_is_made(file, tmp_path, monkeypatch):
+    known = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "ray" else known(name))
+    result = called("run", file, "--engine", "ray", "--out", tmp_path / "x")
+    assert result.exit_code == 2
+    assert "pip install 'omg-cmdp[ray]'" in result.output
+    assert not (tmp_path / "x").exists()
+
+
+def test_nothing_that_is_shown_moves_the_terminal(file, tmp_path):
+    odd = "x\x1b]0;title\x07\x1b[2J"
+    for arguments in (("run", odd), ("run", file, "--set", f"agents.{odd}.kind=omg"), ("list", odd), ("audit", odd)):
+        result = called(*arguments)
+        assert result.exit_code == 2
+        assert "\x1b" not in result.output
+        assert "\\x1b[2J" in result.output or "\\x1b" in result.output
+    shown = called(
+        "run", file, "--set", f'description="{odd}"'.replace("\x1b", "\\u001b").replace("\x07", ""), "--dry-run"
+    )
+    assert shown.exit_code == 0
+    assert "\x1b" not in shown.output
+    assert "\\x1b[2J" in shown.output
 
 
 def test_a_failed_run_ends_with_one_and_its_error(file, tmp_path, monkeypatch):
@@ -204,18 +252,6 @@ def test_an_audit_plays_runs_again_and_finds_them_sound(done):
     assert all(row["violations"] == 0 < row["checks"] for row in records[0]["rows"])
 
 
-def test_an_audit_of_a_log_that_was_changed_fails(done, tmp_path):
-    shutil.copytree(done, tmp_path / "copy")
-    part = tmp_path / "copy" / "log" / "decoy--bursts--omg--0-000000.parquet"
-    table = parquet.read_table(part)
-    regret = table["regret"].to_numpy().copy()
-    regret[3] += 1e-12
-    parquet.write_table(table.set_column(table.column_names.index("regret"), "regret", [regret]), part)
-    result = called("audit", tmp_path / "copy", "--runs", "--omg--0")
-    assert result.exit_code == 1
-    assert "NOT equal" in result.output
-
-
 def test_agents_are_compared(done):
     result = called("compare", done)
     assert result.exit_code == 0
@@ -247,13 +283,6 @@ def test_without_its_libraries_the_command_says_what_to_install(tmp_path):
     assert "pip install 'omg-cmdp[studies]'" in error
 
 
-def wait_for(condition, process, seconds=120.0):
-    until = time.monotonic() + seconds
-    while not condition() and process.poll() is None:
-        assert time.monotonic() < until
-        time.sleep(0.02)
-
-
 def test_ctrl_c_stops_within_two_seconds(tmp_path):
     (tmp_path / "long.toml").write_text(SMALL.replace("episodes = 60", "episodes = 1000000"))
     arguments = ("run", tmp_path / "long.toml", "--out", tmp_path / "out", "--workers", 2)
@@ -268,44 +297,3 @@ def test_ctrl_c_stops_within_two_seconds(tmp_path):
     assert process.returncode == 130
     assert error.endswith("stopped; the same command continues from here\n")
     assert "Traceback" not in error
-
-
-def killed_again_and_again(kills, text, directory, draw):
-    """Kill the command, or it and all its workers, at random moments; then let it come to its end."""
-    (directory / "study.toml").write_text(text)
-    out = directory / "out"
-    arguments = ("run", directory / "study.toml", "--out", out, "--workers", 2, "--quiet")
-    interrupted = 0
-    for _ in range(kills):
-        process = command(*arguments, start_new_session=True)
-        files = len(list(out.glob("*/*")))
-        if draw.random() < 0.8:  # at work, and not while it starts
-            wait_for(lambda known=files: len(list(out.glob("*/*"))) > known, process)
-        time.sleep(draw.random() * 1.5)
-        interrupted += process.poll() is None
-        if draw.random() < 0.5:
-            with contextlib.suppress(ProcessLookupError):  # it has come to its end
-                os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()  # its workers find out by themselves
-        process.communicate()
-    process = command(*arguments)
-    _, error = process.communicate()
-    assert process.returncode == 0, error
-    return out, interrupted
-
-
-def check_kills(kills, text, directory, seed):
-    whole = directory / "whole"
-    whole.mkdir()
-    (whole / "study.toml").write_text(text)
-    assert called("run", whole / "study.toml", "--out", whole / "out", "--workers", 1).exit_code == 0
-    out, interrupted = killed_again_and_again(kills, text, directory, random.Random(seed))
-    assert interrupted > 0
-    assert content(out) == content(whole / "out")
-    assert {path.suffix for path in (out / "log").iterdir()} == {".parquet"}
-
-
-@pytest.mark.slow
-def test_fifty_kills_change_nothing(tmp_path, seed):
-    check_kills(50, SMALL.replace("episodes = 60", "episodes = 4000").replace("seeds = 2", "seeds = 4"), tmp_path, seed)

@@ -10,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from omg_cmdp.contexts import ContextCache, context_from_json, context_key, context_to_json, unchanging
+from omg_cmdp.contexts import (
+    ContextCache,
+    check_same_kind,
+    context_from_json,
+    context_key,
+    context_to_json,
+    unchanging,
+)
 
 LABELS = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=5)),
@@ -89,14 +96,14 @@ def test_numpy_scalars_become_equal_labels(scalar):
     "context",
     [
         object(),
-        {"a": 1},
+        {"a": {1, 2}},
         {1, 2},
         b"bytes",
         1j,
         np.array([1j]),
         np.array([object()]),
         np.array(["text"]),
-        ("a", {"b": 1}),
+        ("a", {"b": object()}),
         np.complex128(1j),
         np.datetime64("2026-01-01"),
         np.array([1.0], dtype=np.longdouble),
@@ -104,7 +111,7 @@ def test_numpy_scalars_become_equal_labels(scalar):
     ids=lambda context: f"{type(context).__name__} {getattr(context, 'dtype', '')}",
 )
 def test_what_cannot_be_written_is_refused_by_name(context):
-    with pytest.raises(ValueError, match="`context` must be a vector, a number, a text or a tuple"):
+    with pytest.raises(ValueError, match="`context` must be a vector, a number, a text, or a tuple or record"):
         context_to_json(context)
 
 
@@ -121,9 +128,32 @@ def test_keys_of_equal_contexts_are_equal():
         assert hash(context_key(make())) == hash(context_key(make()))
 
 
-@pytest.mark.parametrize("context", [None, object(), {"a": 1}, np.array([object()]), ("a", {}), [["a"], object()]])
+@pytest.mark.parametrize(
+    "context", [None, object(), {"a": object()}, np.array([object()]), ("a", {"b": {1}}), [["a"], object()]]
+)
 def test_what_may_change_in_place_has_no_key(context):
     assert context_key(context) is None
+
+
+def test_records_are_told_apart_by_what_they_hold():
+    record = {"age": 40, "ward": "a", "weight": None}
+    turned = dict(reversed(record.items()))
+    assert context_key(record) == context_key(turned)
+    assert repr(context_key(record)) == repr(context_key(turned))  # `NeverTwice` keeps that
+    others = [{**record, "age": 41}, {**record, "age": 40.0}, {**record, "weight": 0}, {"age": 40, "ward": "a"}, {}]
+    assert len({context_key(each) for each in [record, *others]}) == 6
+    assert context_key({**record, "weight": float("nan")}) == context_key(record)
+    assert kinds(list(round_trip(record).items())) == kinds(list(record.items()))
+    kept = unchanging(record)
+    record["age"] = 50
+    assert kept["age"] == 40
+
+
+def test_records_of_other_columns_are_of_another_kind():
+    check_same_kind("contexts", {"age": 1, "ward": "a"}, {"ward": None, "age": 2.5})
+    for other in ({"age": 1}, "a", [1.0, 2.0]):
+        with pytest.raises(ValueError, match=r"`contexts` must all be records of .'age', 'ward'. like the first"):
+            check_same_kind("contexts", other, {"age": 1, "ward": "a"})
 
 
 def test_a_cache_drops_what_was_used_longest_ago():
@@ -144,7 +174,7 @@ def test_a_cache_may_be_limited_by_size_and_keeps_the_last_value():
 
 def test_contexts_without_a_key_are_computed_anew():
     cache, asked = ContextCache(), []
-    for context in ({"age": 40}, {"age": 40}, np.array([{}], dtype=object)):
+    for context in ({"age": {40}}, {"age": {40}}, np.array([{}], dtype=object)):
         cache.get(context, asked.append)
     assert (len(asked), len(cache)) == (3, 0)
 

@@ -284,8 +284,14 @@ def test_docstrings_become_markdown():
     assert docstrings.markdown("States   two\nActions  three") == "```text\nStates   two\nActions  three\n```"
 
 
-def test_every_statement_of_an_audit_is_on_the_page_of_the_theory():
-    text = (DOCS / "theory.md").read_text(encoding="utf-8")
+def test_every_statement_of_an_audit_is_on_its_page_with_what_would_make_it_red():
+    lines = (DOCS / "statements.md").read_text(encoding="utf-8").splitlines()
+    rows = [f'| "{entry.name}" | {entry.claim} | {entry.fails_if} |' for entry in STATEMENTS.values()]
+    assert [row for row in rows if row not in lines] == []
+
+
+def test_every_row_of_an_audit_stands_beside_a_statement_of_the_paper_or_of_ours():
+    text = (DOCS / "statements.md").read_text(encoding="utf-8").split("## The rows of an audit")[0]
     assert [name for name in STATEMENTS if f'"{name}"' not in text] == []
 
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import Context, unchanging
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.persistence import State
+from omg_cmdp.persistence import State, read_state
+from omg_cmdp.records import context_rows
 from omg_cmdp.validation import FloatArray
 
 
@@ -47,16 +48,16 @@ class Adversary(abc.ABC):
 
     def load_state(self, state: State) -> None:
         """Load a state saved by an adversary with the same settings."""
-        if len(state):
+        if read_state(state):
             raise ValueError(f"`state` must be empty for {type(self).__name__}, got {sorted(state)}")
 
 
 def context_list(name: str, contexts: Iterable[Context]) -> tuple[Context, ...]:
-    """Return a copy of the non-empty list `contexts`; a matrix is a list of its rows."""
+    """Return a copy of the non-empty list `contexts`; a matrix or a table is a list of its rows."""
     if isinstance(contexts, (set, frozenset)):
         raise ValueError(f"`{name}` must have an order, got a {type(contexts).__name__}")
     try:
-        entries = iter(contexts)
+        entries = iter(context_rows(name, contexts))
     except TypeError:
         raise ValueError(f"`{name}` must be a list of contexts, got {contexts!r:.60}") from None
     found = tuple(own_copy(context) for context in entries)

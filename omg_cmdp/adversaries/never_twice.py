@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp.adversaries.base import Adversary, View, context_list, own_copy
 from omg_cmdp.contexts import Context, context_key
-from omg_cmdp.persistence import State
+from omg_cmdp.persistence import State, read_state
 
 ATTEMPTS = 1000
 """How often in a row `make` may return an old context before it counts as exhausted."""
@@ -70,7 +70,8 @@ class NeverTwice(Adversary):
         """Load which contexts were shown."""
         if self._make is None:
             return super().load_state(state)
-        seen = np.array(state["seen"]) if set(state) == {"seen"} else None
+        arrays = read_state(state)
+        seen = arrays["seen"] if set(arrays) == {"seen"} else None
         if seen is None or seen.dtype != np.uint8 or seen.shape[1:] != (DIGEST,):
             raise ValueError(f"`state` must hold bytes (n, {DIGEST}) as 'seen', got {dict(state)!r:.60}")
         self._seen = dict.fromkeys(row.tobytes() for row in seen)

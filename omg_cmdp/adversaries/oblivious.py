@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp.adversaries.base import Adversary, View, context_list
 from omg_cmdp.contexts import Context
-from omg_cmdp.persistence import State
+from omg_cmdp.persistence import State, read_state
 from omg_cmdp.validation import positive_integer
 
 
@@ -122,7 +122,8 @@ class Bursts(Adversary):
 
     def load_state(self, state: State) -> None:
         """Load the last bursts."""
-        recent = np.array(state["recent"]) if set(state) == {"recent"} else None
+        arrays = read_state(state)
+        recent = arrays["recent"] if set(arrays) == {"recent"} else None
         if recent is None or recent.ndim != 1 or recent.dtype != np.int64 or len(recent) > self._memory:
             raise ValueError(f"`state` must hold up to {self._memory} integers as 'recent', got {dict(state)!r:.60}")
         found = recent.tolist()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import abc
+import math
 import os
-from collections.abc import Hashable
-from typing import Any, ClassVar, TypedDict, Unpack, final
+from collections.abc import Callable, Hashable
+from typing import Any, ClassVar, TypedDict, Unpack, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ from omg_cmdp.persistence import (
     write_arrays,
 )
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, interval, return_interval
+from omg_cmdp.validation import FloatArray, file_path, instance_of, interval, return_interval
 
 
 class Agent(abc.ABC):
@@ -71,11 +72,11 @@ class Agent(abc.ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `state()` to a file, whole or not at all."""
-        write_arrays(path, self.state(), **AGENT_FILE)
+        write_arrays(file_path(path), self.state(), **AGENT_FILE)
 
     def restore(self, path: str | os.PathLike[str]) -> None:
         """Load a file saved by an agent with the same settings."""
-        self.load_state(read_arrays(path, **AGENT_FILE))
+        self.load_state(read_arrays(file_path(path), **AGENT_FILE))
 
 
 class Ranges(TypedDict, total=False):
@@ -95,6 +96,8 @@ class Learner(Agent):
 
     settings: ClassVar[tuple[str, ...]] = ()
     """The attributes that must be the same in an agent that is saved and one that loads its state."""
+    waits_for_rewards: ClassVar[bool] = False
+    """Whether rewards may arrive after their episode."""
 
     def __init__(
         self,
@@ -103,8 +106,7 @@ class Learner(Agent):
         reward_range: tuple[float, float] = (0.0, 1.0),
         return_range: tuple[float, float] | None = None,
     ) -> None:
-        if not isinstance(space, Space):
-            raise ValueError(f"`space` must be a Space, got {type(space).__name__}")
+        instance_of("space", space, Space)
         self.space = space
         self.reward_range = interval("reward_range", reward_range)
         self.return_range = return_interval(return_range, space.horizon, self.reward_range)
@@ -124,6 +126,10 @@ class Learner(Agent):
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Learn from a checked episode, `rewards` scaled to [0, 1]; refuse a bad context before anything changes."""
 
+    def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
+        """Learn the rewards that are known; for agents that wait for them."""
+        raise NotImplementedError
+
     @abc.abstractmethod
     def _learned(self) -> dict[str, NDArray[Any]]:
         """Return what was learned."""
@@ -139,12 +145,32 @@ class Learner(Agent):
 
     @final
     def update(self, trajectory: Trajectory) -> None:
-        """Learn from an episode, or refuse it and change nothing."""
-        if not isinstance(trajectory, Trajectory):
-            raise ValueError(f"`trajectory` must be a Trajectory, got {type(trajectory).__name__}")
-        trajectory.check(self.space, self.reward_range, self.return_range)
-        self._learn(trajectory, self._scaled(trajectory.rewards))
+        """Learn from an episode as far as it was seen, or refuse it and change nothing.
+
+        Rewards that are not known yet may follow in `update_rewards`.
+        """
+        self._learn(trajectory, self._checked_rewards(trajectory))
         self.episodes_seen += 1
+
+    @final
+    def update_rewards(self, trajectory: Trajectory) -> None:
+        """Learn the rewards of an episode that `update` has learned without them, or refuse them and change nothing.
+
+        The trajectory is that of `update`, with what has become known in the place of None, and None in the place of
+        what was known before. Each reward is told once.
+        """
+        if not self.waits_for_rewards:
+            raise ValueError(f"`update` must be told all rewards at once for {type(self).__name__}, got some later")
+        self._learn_rewards(trajectory, self._checked_rewards(trajectory))
+
+    def _checked_rewards(self, trajectory: Trajectory) -> FloatArray:
+        """Return the rewards of a trajectory that fits, scaled to [0, 1], nan where they are not known."""
+        instance_of("trajectory", trajectory, Trajectory)
+        trajectory.check(self.space, self.reward_range, self.return_range)
+        if not self.waits_for_rewards and (trajectory.total is not None or math.isnan(trajectory.rewards.sum())):
+            got = trajectory.rewards if trajectory.total is None else f"a total of {trajectory.total}"
+            raise ValueError(f"`rewards` must all be known for {type(self).__name__}, got {got}")
+        return self._scaled(trajectory.rewards)
 
     def _scaled(self, rewards: FloatArray) -> FloatArray:
         """Return rewards scaled from `reward_range` to [0, 1]."""
@@ -183,6 +209,8 @@ class Learner(Agent):
 class ModelAgent(Learner):
     """An agent with two oracles. Its model of a context is what they predict, frozen until the next update."""
 
+    waits_for_rewards = True
+
     def __init__(
         self,
         space: Space,
@@ -195,8 +223,7 @@ class ModelAgent(Learner):
             ("reward_oracle", reward_oracle, RewardOracle),
             ("dynamics_oracle", dynamics_oracle, DynamicsOracle),
         ):
-            if not isinstance(oracle, kind):
-                raise ValueError(f"`{name}` must be a {kind.__name__}, got {type(oracle).__name__}")
+            instance_of(name, oracle, kind)
             if getattr(oracle, "horizon", space.horizon) != space.horizon:
                 raise ValueError(f"`{name}` must have horizon {space.horizon}, got {getattr(oracle, 'horizon', None)}")
         self.reward_oracle = reward_oracle
@@ -217,9 +244,28 @@ class ModelAgent(Learner):
         # Both answer, with tables that fit, before either learns: a context that one of them refuses changes nothing.
         if self._answered is None or self._answered != context_key(context):
             self.model(context)
-        self.reward_oracle.update(context, states, actions, rewards)
+        self._learn_rewards(trajectory, rewards)
         self.dynamics_oracle.update(context, states, actions, trajectory.next_states)
         self._answered = None
+
+    def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
+        """Teach the reward oracle the rewards that are known, or their sum."""
+        context, states, actions = trajectory.context, trajectory.states[:-1], trajectory.actions
+        if trajectory.total is not None:
+            _teacher_of_totals(self.reward_oracle)(context, states, actions, self._scaled_total(trajectory))
+        elif not math.isnan(rewards.sum()):
+            self.reward_oracle.update(context, states, actions, rewards)
+        elif (known := ~np.isnan(rewards)).any():
+            if self.reward_oracle.predict(context).ndim == 3:
+                rule = "be all known or all None, for a reward oracle with a table for each step"
+                raise ValueError(f"`rewards` must {rule}, got {trajectory.rewards}")
+            self.reward_oracle.update(context, states[known], actions[known], rewards[known])
+        self._answered = None
+
+    def _scaled_total(self, trajectory: Trajectory) -> float:
+        low, high = self.reward_range
+        steps = len(trajectory.actions)
+        return min(max((float(trajectory.total or 0.0) - steps * low) / (high - low), 0.0), float(steps))
 
     def _oracles(self) -> dict[str, Stateful]:
         return {"reward": self.reward_oracle, "dynamics": self.dynamics_oracle}
@@ -230,3 +276,12 @@ class ModelAgent(Learner):
     def _load_learned(self, state: State, episodes: int) -> None:
         load_parts(state, self._oracles())
         self._answered = None
+
+
+def _teacher_of_totals(oracle: RewardOracle) -> Callable[..., None]:
+    """Return the `update_total` of an oracle that has one."""
+    teach = getattr(oracle, "update_total", None)
+    if teach is None:
+        rule = "learn from totals, as LinearRewards with shared features does"
+        raise ValueError(f"`reward_oracle` must {rule}, got {type(oracle).__name__} and a trajectory with a total")
+    return cast(Callable[..., None], teach)

@@ -29,7 +29,8 @@ from omg_cmdp.checks.subject import (
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.persistence import write_arrays
-from omg_cmdp.validation import FloatArray, policy_table
+from omg_cmdp.records import context_rows
+from omg_cmdp.validation import FloatArray, listed, policy_table
 
 
 def check_agent(agent: Any, contexts: Sequence[Context] | None = None) -> None:
@@ -44,7 +45,10 @@ def check_agent(agent: Any, contexts: Sequence[Context] | None = None) -> None:
     >>> check_agent(Greedy(Space(**sizes), CountRewards(**sizes), CountDynamics(**sizes)))
     """
     require(isinstance(getattr(agent, "space", None), Space), "an agent must have a `space`")
-    subject = AgentSubject(agent, list(contexts) if contexts is not None else contexts_that_work(agent))
+    known = contexts_that_work(agent) if contexts is None else listed("contexts", context_rows("contexts", contexts))
+    if not known:
+        raise ValueError("`contexts` must hold at least one context, got none")
+    subject = AgentSubject(agent, known)
     for check in AGENT_CHECKS:
         check(subject)
 

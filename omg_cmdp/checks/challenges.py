@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, SQUARE, Loss, loss_of
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.records import context_rows
+from omg_cmdp.validation import FloatArray, instance_of, listed, one_of, positive_integer
 
-OUTCOMES = ("against", "against in blocks", "correlated", "drifting", "alternating", "noise")
+OUTCOMES = ("against", "against in blocks", "correlated", "drifting", "alternating", "noise", "excluded")
 """How outcomes are chosen: see `_reward` and `_next_state`."""
 
 VISITS = ("one pair", "all pairs")
@@ -53,6 +54,11 @@ def challenge(
     True
     """
     loss, record = loss_of(oracle), Challenge()
+    episodes, horizon = positive_integer("episodes", episodes), positive_integer("horizon", horizon)
+    contexts = listed("contexts", context_rows("contexts", contexts))
+    instance_of("generator", generator, np.random.Generator)
+    one_of("outcomes", outcomes, OUTCOMES)
+    one_of("visits", visits, VISITS)
     choose: Callable[..., Any] = _reward if loss is SQUARE else _next_state
     for t, context in zip(range(episodes), itertools.cycle(contexts), strict=False):
         table = oracle.predict(context)
@@ -84,11 +90,14 @@ def _reward(strategy: str, forecast: float, t: int, progress: float, coin: float
         "drifting": progress,
         "alternating": float(t % 2),
         "noise": float(noise < 0.7),
+        "excluded": coin,
     }[strategy]
 
 
 def _next_state(strategy: str, forecast: FloatArray, t: int, progress: float, coin: float, noise: float) -> int:
-    """Return one of the next states that the forecast does not exclude."""
+    """Return one of the next states that the forecast does not exclude; of all, one an episode, if "excluded"."""
+    if strategy == "excluded":
+        return int(coin * len(forecast))
     possible = np.flatnonzero(forecast > 0.0)
     count = len(possible)
     least = int(np.argmin(forecast[possible]))
@@ -106,4 +115,4 @@ def _next_state(strategy: str, forecast: FloatArray, t: int, progress: float, co
 def _loss(loss: Loss, forecast: Any, outcome: Any) -> float:
     if loss is SQUARE:
         return float((forecast - outcome) ** 2)
-    return float(-np.log(max(forecast[outcome], SMALLEST_PROBABILITY)))
+    return float(-np.log(forecast[outcome] + SMALLEST_PROBABILITY))

@@ -21,7 +21,8 @@ from omg_cmdp.checks.challenges import OUTCOMES, VISITS, Challenge, challenge
 from omg_cmdp.checks.require import require, require_equal, require_refusal, with_last
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.losses import SQUARE, Loss, loss_of
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.records import context_rows
+from omg_cmdp.validation import FloatArray, listed, positive_integer
 
 EPISODES, DRAWS = 12, 200
 
@@ -49,13 +50,14 @@ class Subject:
         return self.loss.pairs(np.shape(self.fresh().predict(self.contexts[0])))
 
     def episode(self, number: int) -> tuple[Context, Any, Any, Any]:
-        """Return a random episode, the same for the same number."""
+        """Return a random episode, the same for the same number; every third one is truncated."""
         generator = np.random.default_rng(number)
         count_states, count_actions = self.pairs[-2:]
-        states = generator.integers(count_states, size=self.horizon)
-        actions = generator.integers(count_actions, size=self.horizon)
-        rewards = generator.random(self.horizon)
-        outcomes = rewards if self.loss is SQUARE else generator.integers(count_states, size=self.horizon)
+        steps = int(generator.integers(1, self.horizon + 1)) if number % 3 == 2 else self.horizon
+        states = generator.integers(count_states, size=steps)
+        actions = generator.integers(count_actions, size=steps)
+        rewards = generator.random(steps)
+        outcomes = rewards if self.loss is SQUARE else generator.integers(count_states, size=steps)
         return self.contexts[number % len(self.contexts)], states, actions, outcomes
 
     def train(self, oracle: Any, numbers: range = range(EPISODES)) -> Any:
@@ -76,8 +78,9 @@ def check_oracle(oracle: Any, contexts: Sequence[Context] | None = None, *, hori
     """
     loss_of(oracle)  # refuses what is not an oracle
     known = contexts if contexts is not None else getattr(oracle, "contexts", None)
-    length = int(getattr(oracle, "horizon", 5) if horizon is None else horizon)
-    subject = Subject(oracle, list(known or _contexts_that_work(oracle)), length)
+    length = positive_integer("horizon", getattr(oracle, "horizon", 5) if horizon is None else horizon)
+    asked = _contexts_that_work(oracle) if known is None else listed("contexts", context_rows("contexts", known))
+    subject = Subject(oracle, asked or _contexts_that_work(oracle), length)
     for check in ORACLE_CHECKS:
         check(subject)
 
@@ -197,9 +200,8 @@ def check_regret_bound(subject: Subject) -> None:
             oracle = subject.fresh()
             loss = _challenged(subject, oracle, outcomes, visits).loss
             regret, bound = loss - oracle.best_loss(), oracle.regret_bound(EPISODES, subject.horizon)
-            require(
-                not regret > bound + 1e-9, f"regret {regret:.6g} above its bound {bound:.6g} ({outcomes}, {visits})"
-            )
+            within = not regret > bound + 1e-9 + 1e-12 * loss  # what rounding takes
+            require(within, f"regret {regret:.6g} above its bound {bound:.6g} ({outcomes}, {visits})")
 
 
 ORACLE_CHECKS: tuple[Callable[[Subject], None], ...] = (
@@ -247,7 +249,6 @@ def _bad_updates(subject: Subject) -> list[tuple[str, tuple[Any, ...]]]:
     count_states, count_actions = subject.pairs[-2:]
     last = -1 if subject.loss is SQUARE else count_states
     return [
-        ("a short episode", (context, states[:-1], actions[:-1], outcomes[:-1])),
         ("a long episode", (context, *(np.append(a, a[-1:]) for a in (states, actions, outcomes)))),
         ("arrays of different lengths", (context, states, actions[:-1], outcomes)),
         ("an empty episode", (context, [], [], [])),

@@ -45,7 +45,10 @@ class AgentSubject:
         return copy.deepcopy(self.agent)
 
     def episode(self, number: int) -> Trajectory:
-        """Return a random episode, the same for the same number: admissible actions, any next states."""
+        """Return a random episode, the same for the same number: admissible actions, any next states.
+
+        Every third one is truncated.
+        """
         generator, space = np.random.default_rng(number), self.agent.space
         states = [int(generator.choice(space.states, p=space.start / space.start.sum()))]
         actions = []
@@ -54,7 +57,8 @@ class AgentSubject:
             states.append(int(generator.integers(space.states)))
         rewards = self._earning(generator.uniform(*self.reward_range, size=space.horizon))
         context = self.contexts[number % len(self.contexts)]
-        return Trajectory(context=context, states=states, actions=actions, rewards=rewards)
+        seen = int(generator.integers(1, space.horizon + 1)) if number % 3 == 2 else space.horizon
+        return Trajectory(context=context, states=states[: seen + 1], actions=actions[:seen], rewards=rewards[:seen])
 
     def _earning(self, rewards: FloatArray) -> FloatArray:
         """Return `rewards` moved to one end of their range, all by the same share, until their sum is in its range."""
@@ -115,8 +119,6 @@ def bad_episodes(subject: AgentSubject) -> list[tuple[str, Any]]:
     for what, bound, end in zip(("below", "above"), subject.return_range, (low, high), strict=True):
         if abs(bound - space.horizon * end) > 1e-3 * space.horizon * (high - low):
             changes.append((f"a return {what} its range", {"rewards": np.full(space.horizon, end)}))
-    if space.horizon > 1:
-        changes.append(("a short episode", {name: part[:-1] for name, part in parts.items()}))
     for state, action in np.argwhere(~space.admissible)[:1]:
         states = np.append(episode.states[:-2], [state, episode.states[-1]])
         changes.append(("an inadmissible action", {"states": states, "actions": with_last(episode.actions, action)}))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import abc
 import functools
+import operator
 
 import numpy as np
 
-from omg_cmdp.contexts import KEPT_CONTEXTS, Context, ContextCache
+from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.truth import Truth
-from omg_cmdp.validation import FloatArray, float_table, in_range
+from omg_cmdp.validation import FloatArray, float_table, in_range, instance_of
 
 kernels = Lazy("omg_cmdp.mdp.kernels")
 
@@ -26,8 +27,8 @@ class ContextualMDP(abc.ABC):
 
     space: Space
 
-    kept_truths = KEPT_CONTEXTS
-    """The number of contexts whose truth is kept in memory."""
+    kept_bytes = KEPT_BYTES
+    """How much memory the truths of recent contexts may take; the last one is always kept."""
 
     @abc.abstractmethod
     def mdp(self, context: Context) -> TabularMDP:
@@ -43,14 +44,14 @@ class ContextualMDP(abc.ABC):
 
     @functools.cached_property
     def _truths(self) -> ContextCache[Truth]:
-        return ContextCache(self.kept_truths)
+        return ContextCache(self.kept_bytes, size=operator.attrgetter("nbytes"))
 
     def _find_truth(self, context: Context) -> Truth:
-        mdp, space = self.mdp(context), self.space
-        if (mdp.states, mdp.actions, mdp.horizon) != (space.states, space.actions, space.horizon):
-            sizes = f"{space.states} states, {space.actions} actions and horizon {space.horizon}"
-            got = f"{mdp.states}, {mdp.actions} and {mdp.horizon}"
-            raise ValueError(f"`mdp` must return an MDP with {sizes}, as `space` says, got {got}")
+        mdp = self.mdp(context)
+        difference = self.space.difference(mdp.space)
+        if difference is not None:
+            wanted, got = difference
+            raise ValueError(f"`mdp` must return an MDP with {wanted}, as `space` says, got {got}")
         return Truth(mdp)
 
     def optimal_value(self, context: Context) -> float:
@@ -59,6 +60,7 @@ class ContextualMDP(abc.ABC):
 
     def sample(self, context: Context, policy: FloatArray, generator: np.random.Generator) -> Episode:
         """Play `policy` (H, S, A) for one episode in the MDP of `context`; 3H + 1 random numbers are used."""
+        instance_of("generator", generator, np.random.Generator)
         mdp, horizon = self.truth(context).mdp, self.space.horizon
         # It comes from any agent, and the propensities are only as true as its rows.
         policy = mdp.space.checked_policy(policy)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from omg_cmdp.environments.world import World
-from omg_cmdp.validation import BoolArray, FloatArray
+from omg_cmdp.validation import BoolArray, FloatArray, instance_of
 
 
 class Distance(NamedTuple):
@@ -28,6 +28,7 @@ def distance_to_class(world: World) -> Distance:
     >>> distance_to_class(ContextualBandit(misspecification=0.5)).square > 0.0
     True
     """
+    instance_of("world", world, World)
     square, log = [], []
     for context in world.contexts:
         truth = world.truth(context).mdp

@@ -21,7 +21,7 @@ from omg_cmdp.contexts import Context, context_numbers
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.validation import BoolArray, FloatArray, float_table, frozen
+from omg_cmdp.validation import BoolArray, FloatArray, float_table, frozen, seed_number
 
 
 class World(ContextualMDP):
@@ -140,6 +140,11 @@ def label(context: Context, count: int) -> int:
     if not 0 <= number < count or isinstance(context, (bool, np.bool_)):
         raise ValueError(f"`context` must be a label in 0..{count - 1}, got {context!r:.80}")
     return number
+
+
+def streams(seed: int, count: int) -> list[np.random.Generator]:
+    """Return independent generators for the parts of a world's structure."""
+    return np.random.default_rng(seed_number(seed)).spawn(count)
 
 
 def unit_vectors(generator: np.random.Generator, count: int, dimension: int) -> tuple[FloatArray, ...]:

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.logs.writers import write
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, interval
+from omg_cmdp.validation import FloatArray, instance_of, interval, listed
 
 if TYPE_CHECKING:
     import pandas
@@ -35,15 +35,15 @@ class Log:
     def __init__(
         self, space: Space, episodes: Iterable[Episode] = (), *, reward_range: tuple[float, float] = (0.0, 1.0)
     ) -> None:
+        instance_of("space", space, Space)
         self.space, self.reward_range = space, interval("reward_range", reward_range)
         self.episodes: list[Episode] = []
-        for episode in episodes:
+        for episode in listed("episodes", episodes):
             self.add(episode)
 
     def add(self, episode: Episode) -> None:
         """Append an episode; raise unless it is one of the space, with rewards in range."""
-        if not isinstance(episode, Episode):
-            raise ValueError(f"`episode` must be an Episode, got {type(episode).__name__}")
+        instance_of("episode", episode, Episode)
         episode.check(self.space, self.reward_range)
         self.episodes.append(episode)
 
@@ -70,57 +70,70 @@ class Log:
         return np.array([episode.rewards.sum() for episode in self.episodes])
 
     @property
+    def steps(self) -> NDArray[np.int64]:
+        """The number of steps that were seen of each episode, (n,): H, or fewer if it was truncated."""
+        return np.array([len(episode.actions) for episode in self.episodes], dtype=np.int64)
+
+    def whole(self) -> Log:
+        """Return the log of the episodes that were seen to their end, with all rewards known."""
+        part = Log(self.space, reward_range=self.reward_range)
+        horizon = self.space.horizon
+        part.episodes = [e for e in self.episodes if len(e.actions) == horizon and np.isfinite(e.rewards).all()]
+        return part
+
+    @property
     def states(self) -> NDArray[np.int64]:
-        """The states, (n, H + 1)."""
-        return self._stacked((episode.states for episode in self.episodes), np.int64)
+        """The states, (n, H + 1); -1 where an episode was not seen."""
+        return self._stacked((episode.states for episode in self.episodes), self.space.horizon + 1, -1)
 
     @property
     def actions(self) -> NDArray[np.int64]:
-        """The actions, (n, H)."""
-        return self._stacked((episode.actions for episode in self.episodes), np.int64)
+        """The actions, (n, H); -1 where an episode was not seen."""
+        return self._stacked((episode.actions for episode in self.episodes), self.space.horizon, -1)
 
     @property
     def rewards(self) -> FloatArray:
-        """The rewards, (n, H)."""
-        return self._stacked((episode.rewards for episode in self.episodes), np.float64)
+        """The rewards, (n, H); nan where they are not known."""
+        return self._stacked((episode.rewards for episode in self.episodes), self.space.horizon, np.nan)
 
     @property
     def propensities(self) -> FloatArray | None:
-        """The probabilities of the actions taken, (n, H), in (0, 1]; None if one of them is unknown."""
+        """The probabilities of the actions taken, (n, H), in (0, 1], nan after the end; None if one is unknown."""
         known = [episode.propensities for episode in self.episodes if episode.propensities is not None]
-        return self._stacked(known, np.float64) if len(known) == len(self) else None
+        return self._stacked(known, self.space.horizon, np.nan) if len(known) == len(self) else None
 
-    def _stacked(self, rows: Iterable[ArrayLike], kind: type) -> NDArray[Any]:
-        stacked: NDArray[Any] = np.array(list(rows), dtype=kind)
-        return stacked if len(self) else stacked.reshape(0, self.space.horizon)
+    def _stacked(self, rows: Iterable[NDArray[Any]], width: int, missing: float) -> NDArray[Any]:
+        """Return the rows as a table, of integers if `missing` is one."""
+        stacked = np.full((len(self), width), missing)
+        for line, row in zip(stacked, rows, strict=True):
+            line[: len(row)] = row
+        return stacked
 
     def table(self) -> pandas.DataFrame:
-        """Return a data frame with a row for every step, as `read_frame` takes it.
+        """Return a data frame with a row for every step that was seen, as `read_frame` takes it.
 
-        A label is in the column `context`, a vector in `context_0`, `context_1`, ... After the end of an episode its
-        rows are in the last state, with reward 0 and propensity 1. Unknown propensities have no column.
+        A label is in the column `context`, a vector in `context_0`, `context_1`, ... The rows of an episode that has
+        terminated are in the last state, with reward 0 and propensity 1. Unknown propensities have no column.
         """
         import pandas
 
-        count, horizon, contexts = len(self), self.space.horizon, self.contexts
-        columns: dict[str, Any] = {
-            "episode": np.repeat(np.arange(count), horizon),
-            "step": np.tile(np.arange(horizon), count),
-        }
+        steps, contexts = self.steps, self.contexts
+        seen = np.arange(self.space.horizon) < steps[:, None]
+        columns: dict[str, Any] = {"episode": np.repeat(np.arange(len(self)), steps), "step": np.nonzero(seen)[1]}
         if contexts and np.ndim(contexts[0]):
-            vectors = np.array(contexts).reshape(count, -1)
-            columns |= {f"context_{place}": np.repeat(each, horizon) for place, each in enumerate(vectors.T)}
+            vectors = np.array(contexts).reshape(len(self), -1)
+            columns |= {f"context_{place}": np.repeat(each, steps) for place, each in enumerate(vectors.T)}
         else:
-            columns["context"] = [context for context in contexts for _ in range(horizon)]
+            columns["context"] = [context for context, count in zip(contexts, steps, strict=True) for _ in range(count)]
         states, propensities = self.states, self.propensities
-        steps = {
-            "state": states[:, :horizon],
+        tables = {
+            "state": states[:, :-1],
             "action": self.actions,
             "reward": self.rewards,
-            "next_state": states[:, -horizon:],
+            "next_state": states[:, 1:],
             **({} if propensities is None else {"propensity": propensities}),
         }
-        return pandas.DataFrame(columns | {name: table.reshape(-1) for name, table in steps.items()})
+        return pandas.DataFrame(columns | {name: table[seen] for name, table in tables.items()})
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the log: the table as .csv or .parquet, for Open Bandit Pipeline as .npz, for Vowpal Wabbit as .vw.

@@ -3,13 +3,15 @@
 `read_frame` takes a row for every step, in any order:
 
     episode      a label; the log has the episodes in the order in which the table first names them
-    step         0..H-1, each once in every episode
+    step         0, 1, ..., at most H-1, each once in every episode
     context      the columns named by `context`, equal in all rows of an episode
     state, action, reward, next_state   the next state is the state of the following step
     propensity   the probability with which the action was taken, in (0, 1]; the column may be absent
+    terminated   whether the episode ended with this step, of its own accord; the column may be absent
 
-All episodes have H steps. One that ended early is continued in an absorbing state with reward 0, which the space must
-have; one that was cut off must be left out.
+A reward may be missing: it is not known yet. An episode with fewer than H steps was *truncated*: what would have
+followed is not known. If its last step says *terminated*, it is continued in the last state of the space, where ended
+episodes stay and earn nothing.
 
 `read_export` takes a row for every episode, as `omg-cmdp export --to csv` and `--to parquet` write it.
 """
@@ -19,7 +21,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,14 +30,14 @@ from omg_cmdp.contexts import Context, context_from_json
 from omg_cmdp.logs.log import Log
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, first_index, interval
+from omg_cmdp.validation import FloatArray, first_index, instance_of, interval, listed
 
 if TYPE_CHECKING:
     import pandas
 
-COLUMNS = ("episode", "step", "state", "action", "reward", "next_state", "propensity")
+COLUMNS = ("episode", "step", "state", "action", "reward", "next_state", "propensity", "terminated")
 LISTS = ("states", "actions", "rewards", "propensities")
-"""In both, the last may be missing."""
+"""The last, and the last two columns, may be missing."""
 
 
 def read_frame(
@@ -60,22 +61,32 @@ def read_frame(
     >>> log.episodes[0].context, log.episodes[0].states
     (array([0.4]), array([0, 1, 1]))
     """
-    table = _Steps(frame, _names(columns or {}), space.horizon)
+    instance_of("space", space, Space)
+    table = _Steps(frame, _names({} if columns is None else columns), space.horizon)
     states, actions = table.whole("state", space.states), table.whole("action", space.actions)
-    next_states, rewards = table.whole("next_state", space.states), table.numbers("reward")
+    next_states, rewards = table.whole("next_state", space.states), table.numbers("reward", missing=True)
     low, high = interval("reward_range", reward_range)
-    table.refuse("reward", ~((rewards >= low) & (rewards <= high)), f"lie in [{low:g}, {high:g}]")
+    table.refuse("reward", (rewards < low) | (rewards > high), f"lie in [{low:g}, {high:g}]")
     table.refuse("action", ~space.admissible[states, actions], "be admissible in its state")
-    visited = np.hstack([states, next_states[:, -1:]])
-    table.refuse("next_state", next_states != visited[:, 1:], "be the state of the next step")
-    propensities = None
+    broken = np.append(next_states[:-1] != states[1:], False) & ~table.ends
+    table.refuse("next_state", broken, "be the state of the next step")
+    chances = np.ones(len(frame))
     if table.names["propensity"] in frame:
-        propensities = table.numbers("propensity")
-        table.refuse("propensity", ~((propensities > 0.0) & (propensities <= 1.0)), "lie in (0, 1]")
-    contexts, chances = table.contexts(context or _usual(frame)), propensities
-    rows = zip(contexts, visited, actions, rewards, chances if chances is not None else repeat(None), strict=False)
+        chances = table.numbers("propensity")
+        table.refuse("propensity", ~((chances > 0.0) & (chances <= 1.0)), "lie in (0, 1]")
+    over, contexts = table.terminated(), table.contexts(_usual(frame) if context is None else context)
     log = Log(space, reward_range=reward_range)
-    log.episodes = [Episode.of_arrays(*row, space.horizon) for row in rows]
+    for label, first, end in zip(contexts, *table.spans(), strict=True):
+        steps, seen = end - first, slice(first, end)
+        length = space.horizon if over[end - 1] else steps
+        visited, taken = np.full(length + 1, space.states - 1), np.full(length, int(space.admissible[-1].argmax()))
+        visited[:steps], taken[:steps] = states[seen], actions[seen]
+        if length == steps:
+            visited[steps] = next_states[end - 1]
+        earned, known = np.zeros(length), np.ones(length)
+        earned[:steps], known[:steps] = rewards[seen], chances[seen]
+        propensities = known if table.names["propensity"] in frame else None
+        log.episodes.append(Episode.of_arrays(label, visited, taken, earned, propensities, steps))
     return log
 
 
@@ -85,6 +96,7 @@ def read_export(frame: pandas.DataFrame, space: Space) -> Log:
     The rows must come from one world; agents and seeds may be several. Agents that draw a whole policy first have
     propensities of 1, which say nothing about what they might have done: leave them out to value a policy.
     """
+    instance_of("space", space, Space)
     _require(frame, ("context", *LISTS[:-1]))
     if "world" in frame and frame["world"].nunique() > 1:
         raise ValueError(f"column 'world' must hold one world, got {frame['world'].unique().tolist()}: choose one")
@@ -105,10 +117,10 @@ def _usual(frame: pandas.DataFrame) -> str | list[str]:
 
 
 class _Steps:
-    """The rows of a frame by episode and step; columns are arrays (n, H)."""
+    """The rows of a frame, sorted by episode and step; `ends` marks the last one of each episode."""
 
     def __init__(self, frame: pandas.DataFrame, names: Mapping[str, str], horizon: int) -> None:
-        _require(frame, [names[name] for name in COLUMNS[:-1]])
+        _require(frame, [names[name] for name in COLUMNS[:-2]])
         self.frame, self.names = frame, names
         self.rows: NDArray[np.int64] = np.arange(len(frame))
         episodes = frame[names["episode"]].factorize()[0]
@@ -118,18 +130,29 @@ class _Steps:
         episodes, steps = episodes[self.rows], steps[self.rows]
         places = np.arange(len(frame)) - np.searchsorted(episodes, episodes)
         self.refuse("step", steps != places, f"run from 0 to {horizon - 1}, each once in an episode")
-        ends = np.append(np.diff(episodes) > 0, True)
-        advice = "continue the episode in an absorbing state if it ended early, leave it out if it was cut off"
-        self.refuse("step", ends & (steps < horizon - 1), f"reach {horizon - 1} in every episode ({advice})")
-        self.rows = self.rows.reshape(-1, horizon)
+        self.ends = np.append(np.diff(episodes) > 0, True)
 
-    def numbers(self, name: str, advice: str = "") -> FloatArray:
-        """Return a column of finite numbers."""
+    def spans(self) -> tuple[list[int], list[int]]:
+        """Return where each episode begins, and where it ends."""
+        ends = (np.flatnonzero(self.ends) + 1).tolist()
+        return [0, *ends[:-1]], ends
+
+    def terminated(self) -> NDArray[np.bool_]:
+        """Return which steps end their episode of its own accord."""
+        if self.names["terminated"] not in self.frame:
+            return np.zeros(len(self.rows), dtype=np.bool_)
+        over: NDArray[np.bool_] = self.whole("terminated", 2) == 1
+        self.refuse("terminated", over & ~self.ends, "be true in the last step of an episode only")
+        return over
+
+    def numbers(self, name: str, advice: str = "", *, missing: bool = False) -> FloatArray:
+        """Return a column of finite numbers; nan for missing ones, if they may be."""
         import pandas
 
         column = pandas.to_numeric(self.frame[self.names.get(name, name)], errors="coerce")
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)[self.rows]
-        self.refuse(name, ~np.isfinite(values), f"be a finite number{advice}")
+        absent = self.frame[self.names.get(name, name)].isna().to_numpy()[self.rows] if missing else False
+        self.refuse(name, ~(np.isfinite(values) | absent), f"be a finite number{advice}")
         return np.asarray(values)
 
     def whole(self, name: str, count: int) -> NDArray[np.int64]:
@@ -142,7 +165,9 @@ class _Steps:
         """Yield the context of every episode: a label, or a vector."""
         import pandas
 
-        names = [context] if isinstance(context, str) else list(context)
+        names = [context] if isinstance(context, str) else listed("context", context)
+        if not names:
+            raise ValueError("`context` must name at least one column, got none")
         _require(self.frame, names)
         columns = []
         for name in names:
@@ -154,8 +179,10 @@ class _Steps:
             else:
                 labels = isinstance(self.frame[name].iloc[0], str)
                 column = self.numbers(name, f" (for a column of labels: context={name!r})" if labels else "")
-            self.refuse(name, column != column[:, :1], "be the same in all rows of an episode")
-            columns.append(column[:, 0])
+            begins, ends = self.spans()
+            first = np.repeat(column[begins], np.subtract(ends, begins))
+            self.refuse(name, column != first, "be the same in all rows of an episode")
+            columns.append(column[begins])
         yield from columns[0].tolist() if isinstance(context, str) else np.stack(columns, axis=1)
 
     def refuse(self, name: str, bad: NDArray[np.bool_], rule: str) -> None:
@@ -169,6 +196,7 @@ class _Steps:
 
 def _names(columns: Mapping[str, str]) -> dict[str, str]:
     """Return the name of each column in the table."""
+    instance_of("columns", columns, Mapping)
     for name in columns:
         if name not in COLUMNS:
             raise ValueError(f"`columns` must rename some of {', '.join(COLUMNS)}, got {name!r}")
@@ -184,5 +212,9 @@ def _require(frame: Any, names: Iterable[str]) -> None:
     if not frame.columns.is_unique:
         raise ValueError(f"`frame` must have each column once, got {list(frame.columns)}")
     for name in names:
-        if name not in frame:
-            raise ValueError(f"`frame` must have a column {name!r}, got {list(frame.columns)}")
+        try:
+            known = name in frame
+        except TypeError:  # what is no label at all
+            known = False
+        if not known:
+            raise ValueError(f"`frame` must have a column {name!r:.60}, got {list(frame.columns)}")

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp.agents.base import Agent
 from omg_cmdp.logs.log import Log
+from omg_cmdp.validation import instance_of
 
 A = TypeVar("A", bound=Agent)
 
@@ -29,6 +30,11 @@ def warm_start(agent: A, log: Log) -> A:
 
     If it refuses one of them, its state is restored, provided that it can be saved.
     """
+    instance_of("agent", agent, Agent)
+    instance_of("log", log, Log)
+    sizes, got = ((each.states, each.actions, each.horizon) for each in (agent.space, log.space))
+    if sizes != got:
+        raise ValueError(f"`log` must be of the agent's states, actions and horizon {sizes}, got {got}")
     before: Mapping[str, NDArray[Any]] | None = None
     with contextlib.suppress(NotImplementedError):
         before = agent.state()

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import Context, alike, context_numbers, context_vectors
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.persistence import whole_file
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, file_path
 
 if TYPE_CHECKING:
     from omg_cmdp.logs.log import Log
@@ -30,7 +30,7 @@ FORMS = (".csv", ".parquet", ".npz", ".vw")
 
 def write(log: Log, path: str | os.PathLike[str]) -> Path:
     """Write `log` in the format that the ending of `path` says; see `Log.write`."""
-    target = Path(path)
+    target = file_path(path)
     if target.suffix not in FORMS:
         raise ValueError(f"`path` must end in {', '.join(FORMS)}, got {os.fspath(path)!r}")
     with whole_file(target) as file:
@@ -72,7 +72,7 @@ def decisions_of(log: Log) -> Decisions:
         contexts=[contexts[members[0]] for members in groups],
         places=np.repeat(place, lengths),
         steps=np.nonzero(decided)[1],
-        states=log.states[:, :horizon][decided],
+        states=log.states[:, :-1][decided],
         actions=log.actions[decided],
         rewards=log.rewards[decided],
         propensities=propensities[decided],

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, instance_of
 
 kernels = Lazy("omg_cmdp.mdp.kernels")
 
@@ -77,6 +77,12 @@ def optimal_policy(mdp: TabularMDP, *, bounds: ValueBounds | None = None) -> tup
     >>> optimal_policy(mdp)[1], optimal_policy(mdp, bounds=value_bounds(4, (0.0, 2.0)))[1]
     (3.0, 2.0)
     """
+    instance_of("mdp", mdp, TabularMDP)
+    if bounds is not None:
+        instance_of("bounds", bounds, ValueBounds)
+        if bounds.lows.shape != (mdp.horizon + 1,) or bounds.highs.shape != (mdp.horizon + 1,):
+            got = f"{bounds.lows.shape} and {bounds.highs.shape}"
+            raise ValueError(f"`bounds` must have lows and highs of shape ({mdp.horizon + 1},), got {got}")
     policy, values = best_response(mdp, mdp.raw[1], bounds=bounds)
     return policy, float(mdp.start @ values[0])
 
@@ -129,6 +135,7 @@ def policy_value(mdp: TabularMDP, policy: ArrayLike) -> float:
     >>> policy_value(mdp, np.full((4, 1, 2), 0.5))
     2.0
     """
+    instance_of("mdp", mdp, TabularMDP)
     values, _ = policy_values(mdp, mdp.space.checked_policy(policy), mdp.reward_steps)
     return float(mdp.start @ values[0])
 

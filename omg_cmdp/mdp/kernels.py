@@ -57,11 +57,13 @@ def is_policy(policy, admissible, tolerance):
 
 @compiled
 def is_episode(states, actions, rewards, admissible, low, high):
-    """Return whether the states and actions are those of a table `admissible` (S, A), and the rewards in range."""
+    """Return whether states and actions are those of a table `admissible` (S, A), and rewards in range, or nan."""
     count_states, count_actions = admissible.shape
     for h in range(len(actions)):
         s, a = states[h], actions[h]
-        if not (0 <= s < count_states and 0 <= a < count_actions and low <= rewards[h] <= high and admissible[s, a]):
+        if rewards[h] < low or rewards[h] > high:
+            return False
+        if not (0 <= s < count_states and 0 <= a < count_actions and admissible[s, a]):
             return False
     return 0 <= states[-1] < count_states
 

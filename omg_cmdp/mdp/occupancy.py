@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.thresholds import UNREACHABLE_BELOW
-from omg_cmdp.validation import BoolArray, FloatArray
+from omg_cmdp.validation import BoolArray, FloatArray, instance_of
 
 kernels = Lazy("omg_cmdp.mdp.kernels")
 
@@ -23,6 +23,7 @@ def occupancy_measure(mdp: TabularMDP, policy: ArrayLike) -> FloatArray:
     array([[1. , 0. ],
            [0.5, 0.5]])
     """
+    instance_of("mdp", mdp, TabularMDP)
     return flow(mdp, mdp.space.checked_policy(policy))[0]
 
 
@@ -39,6 +40,7 @@ def reachable_states(mdp: TabularMDP) -> BoolArray:
     The threshold tells a small probability from the underflow of a product. What passes through a state below it counts
     for nothing afterwards.
     """
+    instance_of("mdp", mdp, TabularMDP)
     mean_kernel = mdp.kernel.sum(axis=2) / mdp.admissible.sum(axis=1, keepdims=True)
     reached = np.empty((mdp.horizon, mdp.states), dtype=np.bool_)
     marginal = mdp.start

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp import validation
 from omg_cmdp.jit import Lazy
 from omg_cmdp.persistence import State, read_state
-from omg_cmdp.validation import BoolArray, FloatArray
+from omg_cmdp.validation import BoolArray, FloatArray, instance_of
 
 if TYPE_CHECKING:
     from omg_cmdp.mdp.tabular import TabularMDP
@@ -78,6 +78,25 @@ class Space:
     def raw(self) -> tuple[FloatArray, NDArray[np.uint8]]:
         """The arrays `start` and `admissible` (as 0 and 1) for compiled code; do not write to them."""
         return self._raw  # type: ignore[attr-defined, no-any-return]
+
+    def difference(self, other: Space) -> tuple[str, str] | None:
+        """Return in words what this space has, and what `other` has in its place; None if they are the same.
+
+        >>> Space(states=3, actions=2, horizon=4).difference(Space(states=3, actions=2, horizon=4, start=1))
+        ('`start` 1.0 at index (0,)', '0.0')
+        """
+        if other is self:
+            return None
+        instance_of("other", other, Space)
+        ours, theirs = ((each.states, each.actions, each.horizon) for each in (self, other))
+        if ours != theirs:
+            return "{} states, {} actions and horizon {}".format(*ours), "{}, {} and {}".format(*theirs)
+        for name in ("start", "admissible"):
+            mine, others = getattr(self, name), getattr(other, name)
+            if (mine != others).any():
+                where = validation.first_index(mine != others)
+                return f"`{name}` {mine[where]} at index {where}", f"{others[where]}"
+        return None
 
     def mdp(self, *, transitions: ArrayLike, rewards: ArrayLike) -> TabularMDP:
         """Return the MDP of this space with these tables; only the tables are checked.

@@ -38,6 +38,7 @@ class TabularMDP:
     @classmethod
     def of_space(cls, space: Space, transitions: ArrayLike, rewards: ArrayLike) -> TabularMDP:
         """Return the MDP with these tables; only they are checked. See `Space.mdp`."""
+        validation.instance_of("space", space, Space)
         made = object.__new__(cls)
         made._hold(space, validation.float_table("transitions", transitions), rewards)
         return made

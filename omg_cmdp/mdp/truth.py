@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+from omg_cmdp.contexts import OWN_BYTES
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.tabular import TabularMDP
@@ -20,6 +21,12 @@ class Truth:
     def best(self) -> tuple[FloatArray, float]:
         """An optimal policy (H, S, A) and its value V*."""
         return optimal_policy(self.mdp)
+
+    @property
+    def nbytes(self) -> int:
+        """About the memory that it takes, once the optimum is known."""
+        tables = self.mdp.transitions.nbytes + self.mdp.rewards.nbytes
+        return OWN_BYTES + tables + 8 * self.mdp.horizon * self.mdp.states * self.mdp.actions
 
     def regret(self, policy: FloatArray) -> float:
         """Return V* - V^π, exact; 0 for `best`."""

@@ -5,11 +5,12 @@ from omg_cmdp.oracles.combined.aggregate import AggregateDynamics, AggregateRewa
 from omg_cmdp.oracles.combined.epochs import EpochDynamics, EpochRewards
 from omg_cmdp.oracles.combined.stepwise import StepwiseDynamics, StepwiseRewards
 from omg_cmdp.oracles.counts import CountDynamics, CountRewards
+from omg_cmdp.oracles.feature_map import FeatureMap
 from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
 from omg_cmdp.oracles.finite.known import KnownDynamics, KnownRewards
 from omg_cmdp.oracles.finite.log_loss import LogLossRewards
 from omg_cmdp.oracles.finite.product import ProductRewards
-from omg_cmdp.oracles.linear import LinearRewards
+from omg_cmdp.oracles.linear import LinearRewards, pair_features
 from omg_cmdp.oracles.mixture import BasisDynamics, MixtureDynamics
 from omg_cmdp.oracles.offline.fits import Offline, OfflineFiniteDynamics, OfflineFiniteRewards, OfflineLinearRewards
 from omg_cmdp.oracles.offline.softmax import OfflineSoftmaxDynamics
@@ -24,6 +25,7 @@ __all__ = [
     "DynamicsOracle",
     "EpochDynamics",
     "EpochRewards",
+    "FeatureMap",
     "FiniteDynamics",
     "FiniteRewards",
     "KnownDynamics",
@@ -41,4 +43,5 @@ __all__ = [
     "SoftmaxDynamics",
     "StepwiseDynamics",
     "StepwiseRewards",
+    "pair_features",
 ]

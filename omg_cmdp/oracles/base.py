@@ -66,7 +66,7 @@ class RewardOracle(Oracle):
 
 
 class DynamicsOracle(Oracle):
-    """Online maximum likelihood: predicts transitions, and is judged by Σ -log P̂(s'|s,a) over all steps."""
+    """Online maximum likelihood: predicts transitions, and is judged by Σ -log(P̂(s'|s,a) + 1e-150) over all steps."""
 
     @abc.abstractmethod
     def predict(self, context: Context) -> FloatArray:

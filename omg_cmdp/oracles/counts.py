@@ -26,7 +26,8 @@ from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Episode
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import dirichlet_divergence, support_mask
 from omg_cmdp.persistence import fingerprint
-from omg_cmdp.validation import FloatArray, positive_integer, positive_number
+from omg_cmdp.records import context_rows
+from omg_cmdp.validation import BoolArray, FloatArray, listed, positive_integer, positive_number
 
 
 class _Tables(Forecasters):
@@ -36,12 +37,10 @@ class _Tables(Forecasters):
 
     def __init__(self, contexts: Iterable[Context] | None, rate: Rate) -> None:
         super().__init__(rate.horizon, rate)
-        if not isinstance(contexts, Iterable | None):
-            raise ValueError(f"`contexts` must be a list of labels or vectors, or None, got {contexts!r:.60}")
-        listed = () if contexts is None else tuple(contexts)
-        labels = [table_label(context) for context in listed]
+        known = () if contexts is None else listed("contexts", context_rows("contexts", contexts))
+        labels = [table_label(context) for context in known]
         self._index = None if contexts is None else label_index(labels)
-        self.contexts = None if contexts is None else tuple(dict(zip(labels, listed, strict=True)).values())
+        self.contexts = None if contexts is None else tuple(dict(zip(labels, known, strict=True)).values())
         self.settings = () if self._index is None else (f"contexts {list(self._index)}",)
 
     def prepare(self, context: Context) -> int:
@@ -52,6 +51,12 @@ class _Tables(Forecasters):
             return self._index[table_label(context)]
         except (KeyError, TypeError):
             raise ValueError(f"`context` must be one of the {len(self._index)} listed, got {context!r}") from None
+
+    def distances(self, table: int, truth: FloatArray, used: BoolArray) -> FloatArray | None:
+        """Return (1,): half the range over steps, if every context has a table of its own."""
+        if self._index is None:
+            return None
+        return np.array([0.5 * np.ptp(truth[:, used], axis=0).max()])
 
 
 class _Means(_Tables):
@@ -69,7 +74,7 @@ class _Means(_Tables):
 
     def learn(self, table: int, episode: Episode) -> None:
         for learned, examples in (
-            (self.visits, np.ones(self.horizon)),
+            (self.visits, np.ones(len(episode.outcomes))),
             (self.sums, episode.outcomes),
             (self.squares, episode.outcomes**2),
         ):
@@ -135,6 +140,11 @@ class _Frequencies(_Tables):
     def draws(self, table: int, count: int, generator: np.random.Generator) -> FloatArray:
         """Return rows drawn from Dirichlet(α + n), zero outside the support."""
         return draw_dirichlet(self.counts[table] + self._prior * self._support, count, generator)
+
+    def distances(self, table: int, truth: FloatArray, used: BoolArray) -> FloatArray | None:
+        """Return (1,): that, or the largest probability outside of the support."""
+        found = super().distances(table, truth, used)
+        return None if found is None else np.maximum(found, (truth * (self._support == 0.0))[:, used].max())
 
     def best_loss(self) -> float:
         """Return the loss of the observed frequencies within the support."""

@@ -7,32 +7,54 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context
+from omg_cmdp.oracles.feature_map import FeatureMap
 from omg_cmdp.validation import FloatArray, positive_number
 
-FeatureMap = Callable[[Any], ArrayLike]
-"""context -> a vector (d,), or one for every pair, (S, A, d). A constant entry is an intercept."""
+FeatureFunction = Callable[[Any], ArrayLike]
+"""context -> a vector (d,), or one for every pair, (S, A, d): a `FeatureMap`, or a function of yours.
+
+A constant entry is an intercept. What has a `fingerprint`, as a `FeatureMap` has, is checked when a state is loaded.
+"""
 
 
-class Features:
-    """`function`, or the context itself, as an array of `shape` whose rows have Euclidean norm at most `norm`."""
+class Described:
+    """What a function of contexts says of itself: its mark in the settings, and the text saved with the state."""
 
-    def __init__(self, function: FeatureMap | None, shape: tuple[int, ...], norm: float) -> None:
+    def __init__(self, function: FeatureFunction | None) -> None:
         if function is not None and not callable(function):
             raise ValueError(f"`features` must be a callable or None, got {type(function).__name__}")
-        self._function = function
+        self.function = function
+        mark = getattr(function, "fingerprint", None)
+        self.settings = () if mark is None else (f"features {mark}",)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the text of a feature map, by which it can be made again; nothing for a function."""
+        return {"features": np.array(self.function.to_json())} if isinstance(self.function, FeatureMap) else {}
+
+
+class Features(Described):
+    """`function`, or the context itself, as an array of `shape` whose rows have Euclidean norm at most `norm`."""
+
+    def __init__(self, function: FeatureFunction | None, shape: tuple[int, ...], norm: float) -> None:
+        super().__init__(function)
+        if isinstance(function, FeatureMap) and shape != (function.dimension,):
+            raise ValueError(f"`features` must have shape {shape}, got a map to ({function.dimension},)")
         self.shape = shape
         self.norm = positive_number("feature_norm", norm)
+        if math.isinf(self.norm * self.norm):
+            raise ValueError(f"`feature_norm` must have a finite square, got {norm!r}")
         self._limit = self.norm * (1.0 + 1e-9)
 
     def __call__(self, context: Context) -> FloatArray:
         """Return the features, (rows, d)."""
-        name = "context" if self._function is None else "features(context)"
+        name = "context" if self.function is None else "features(context)"
+        given = context if self.function is None else self.function(context)
         try:
-            array = np.asarray(context if self._function is None else self._function(context))
-        except ValueError:
+            array = np.asarray(given)
+        except Exception:  # whatever a foreign object raises
             array = np.asarray(None)
         if array.dtype.kind not in "biuf" or array.shape != self.shape:
             got = array.shape if array.dtype.kind in "biuf" else repr(context)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, final
 
 import numpy as np
@@ -18,18 +18,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.oracles.base import Oracle
+from omg_cmdp.oracles.features import Described
 from omg_cmdp.oracles.losses import Episode, loss_of
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.persistence import State, check_settings, numbers, read_state
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.validation import BoolArray, FloatArray, instance_of, positive_integer
 
 
 @dataclasses.dataclass
 class Account:
-    """The number of episodes, the losses (K,) of the forecasters, and the loss of their aggregate."""
+    """The number of episodes and of examples, the losses (K,) of the forecasters, and the loss of their aggregate."""
 
     losses: FloatArray
     episodes: int = 0
+    examples: int = 0
     loss: float = 0.0
 
 
@@ -40,6 +42,8 @@ class Forecasters(abc.ABC):
     """The contexts that can be asked about, if they are listed."""
     learned: ClassVar[tuple[str, ...]] = ()
     """The attributes that are learned, float arrays."""
+    features: Described = Described(None)
+    """What makes features of a context, if something does."""
     settings: tuple[str, ...] = ()
     """What must be the same in an oracle that is saved and one that loads its state."""
 
@@ -76,6 +80,14 @@ class Forecasters(abc.ABC):
         """Return the loss of the best function in hindsight; nan where that cannot be computed."""
         return math.nan
 
+    def distances(self, prepared: Any, truth: FloatArray, used: BoolArray) -> FloatArray | None:
+        """Return how far functions of the class are from `truth` in one context; None where that is not known.
+
+        `truth` is (steps, S, A, ...), `used` the pairs that count, (S, A). One number for each function, (N,); or one
+        in all, (1,), if the class chooses a function for each context.
+        """
+        return None
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what was learned."""
         return {name: getattr(self, name).copy() for name in self.learned}
@@ -84,6 +96,10 @@ class Forecasters(abc.ABC):
         """Load what was learned, or raise and change nothing."""
         for name, array in {name: numbers(name, state, self.shape_of(name)) for name in self.learned}.items():
             setattr(self, name, array)
+
+    def reads(self, name: str) -> bool:
+        """Return whether an array of this name may be in a saved state, though it is not in that of this oracle now."""
+        return False
 
     def shape_of(self, name: str) -> tuple[int | None, ...]:
         """Return the shape that an array must have to be loaded; None: any length."""
@@ -139,6 +155,7 @@ class Frame(Oracle, Generic[F]):
     @final
     def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
         """Return (count, ...): tables like that of `predict`, drawn from the textbook's posterior."""
+        instance_of("generator", generator, np.random.Generator)
         count, answer = positive_integer("count", count), self._answer(context)
         drawn = self.forecasters.draws(answer.prepared, count, generator)
         if drawn is None:
@@ -149,6 +166,11 @@ class Frame(Oracle, Generic[F]):
     def best_loss(self) -> float:
         """Return the total loss of the best function in hindsight; nan where that cannot be computed."""
         return self.forecasters.best_loss()
+
+    @final
+    def distances(self, context: Context, truth: FloatArray, used: BoolArray) -> FloatArray | None:
+        """Return how far functions of the class are from `truth` in a context: see `Forecasters.distances`."""
+        return self.forecasters.distances(self.forecasters.prepare(context), truth, used)
 
     @final
     def regret_bound(self, episodes: int, horizon: int) -> float:
@@ -166,20 +188,24 @@ class Frame(Oracle, Generic[F]):
         return {
             "settings": np.array(self._settings()),
             "episodes": np.array(float(account.episodes)),
+            "examples": np.array(float(account.examples)),
             "loss": np.array(account.loss),
             "losses": account.losses.copy(),
+            **self.forecasters.features.state(),
             **self.forecasters.state(),
         }
 
     @final
     def load_state(self, state: State) -> None:
         """Load a state saved by an oracle with the same settings; learning continues bit for bit."""
-        state = read_state(state)
+        instance_of("state", state, Mapping)
+        known = self.state()
+        state = read_state(state, [name for name in state if name in known or self.forecasters.reads(name)])
         check_settings(state, self._settings())
         before = self.forecasters.account
-        episodes, loss = numbers("episodes", state, ()), numbers("loss", state, ())
+        episodes, examples, loss = (numbers(name, state, ()) for name in ("episodes", "examples", "loss"))
         losses = numbers("losses", state, before.losses.shape)
-        self.forecasters.account = Account(losses, int(episodes), float(loss))
+        self.forecasters.account = Account(losses, int(episodes), int(examples), float(loss))
         try:
             self.forecasters.load_state(state)
         except BaseException:
@@ -189,7 +215,8 @@ class Frame(Oracle, Generic[F]):
 
     def _settings(self) -> str:
         rate = [] if self.rate is None else [f"rate {self.rate}"]
-        return ", ".join([type(self).__name__, f"horizon {self.horizon}", *rate, *self.forecasters.settings])
+        own = *self.forecasters.settings, *self.forecasters.features.settings
+        return ", ".join([type(self).__name__, f"horizon {self.horizon}", *rate, *own])
 
     def _observe(self, context: Context, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike) -> None:
         """Check, learn, charge the forecasters and the aggregate. What raises does so before anything changes."""
@@ -200,6 +227,7 @@ class Frame(Oracle, Generic[F]):
         account = self.forecasters.account
         account.loss += self._loss.charge(account.losses, self._guard_rate, answer.forecasts, episode)
         account.episodes += 1
+        account.examples += len(episode.outcomes)
 
     def _answer(self, context: Context) -> _Answer:
         """Return all about a context; the last answer is remembered until the next update."""
@@ -218,12 +246,12 @@ class Frame(Oracle, Generic[F]):
 def learn_rewards(
     self: Frame[Any], context: Context, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike
 ) -> None:
-    """Learn from one whole episode, H entries each: the `update` of a reward oracle."""
+    """Learn from one episode, at most H entries each: the `update` of a reward oracle."""
     self._observe(context, states, actions, rewards)
 
 
 def learn_transitions(
     self: Frame[Any], context: Context, states: ArrayLike, actions: ArrayLike, next_states: ArrayLike
 ) -> None:
-    """Learn from one whole episode, H entries each: the `update` of a dynamics oracle."""
+    """Learn from one episode, at most H entries each: the `update` of a dynamics oracle."""
     self._observe(context, states, actions, next_states)

@@ -25,19 +25,21 @@ What was not tried keeps the variance ‖z‖²/(4Λ), whatever was seen elsewhe
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.base import RewardOracle
-from omg_cmdp.oracles.features import FeatureMap, Features
+from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards
 from omg_cmdp.oracles.losses import Episode
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.persistence import State
-from omg_cmdp.validation import FloatArray, positive_integer, positive_number
+from omg_cmdp.validation import FloatArray, instance_of, listed, positive_integer, positive_number, real_number
 
 kernels = Lazy("omg_cmdp.oracles.kernels.linear")
 
@@ -45,8 +47,9 @@ kernels = Lazy("omg_cmdp.oracles.kernels.linear")
 class _Linear(Forecasters):
     """Vovk's forecasters: a root for each temper and weight vector, (d+1, d+1)."""
 
-    learned = ("roots", "visits")
+    learned = ("roots", "visits", "totals")
     rate: Rate
+    features: Features
 
     def __init__(
         self, pairs: tuple[int, int], features: Features, ridge: float, weight_norm: float, rate: Rate
@@ -64,7 +67,7 @@ class _Linear(Forecasters):
         self.roots = np.zeros((len(kept), self.dimension + 1, self.dimension + 1, self._groups))
         diagonal = np.arange(self.dimension)
         self.roots[:, diagonal, diagonal] = np.sqrt(kept * ridge)[:, None, None]
-        self.visits = np.zeros(self._groups)
+        self.visits, self.totals = np.zeros(self._groups), np.zeros(())
         self._posterior = np.empty(self.roots.shape[1:])
         self._changed = np.ones(self._groups, dtype=np.bool_)  # since the posterior was computed
         self._scratch = np.empty((self.dimension + 1, math.prod(pairs)))
@@ -84,6 +87,15 @@ class _Linear(Forecasters):
         kernels.rotate_in(self.roots, rows, groups, episode.outcomes - 0.5, self._carried)
         np.add.at(self.visits, groups, 1.0)
         self._changed[groups] = True
+
+    def learn_total(self, rows: FloatArray, episode: Episode, total: float) -> None:
+        """Learn that Σ f over the episode is `total`: one example, divided by √L, so that its noise is that of one."""
+        steps = len(episode.pairs)
+        row, target = rows[episode.pairs].sum(axis=0) / math.sqrt(steps), (total - 0.5 * steps) / math.sqrt(steps)
+        group = np.zeros(1, dtype=np.int64)
+        kernels.rotate_in(self.roots, row[None], group, np.array([target]), self._carried)
+        self.visits, self.totals = self.visits + 1.0, self.totals + 1.0
+        self._changed[:] = True
 
     def load_state(self, state: State) -> None:
         """Load the roots; the posterior will follow from them."""
@@ -152,9 +164,12 @@ class _Linear(Forecasters):
         return float(max(total - 2.0 * weights @ moment + weights**2 @ spectrum, 0.0))
 
     def bound(self, episodes: int, horizon: int) -> float:
-        groups, size = self._groups, self.dimension
+        """Return the bound of Theorem 2; nothing is proven for single steps once a total was learned."""
+        if self.totals > 0.0:
+            return math.inf
+        groups, size, norm = self._groups, self.dimension, self.weight_norm
         growth = math.log1p(episodes * self.features.norm**2 / (self.ridge * size * groups))
-        return self.rate.frozen_bound(groups * (self.ridge * self.weight_norm**2 + 0.25 * size * growth))
+        return self.rate.frozen_bound(groups * (self.ridge * (norm * norm) + 0.25 * size * growth))
 
 
 @final
@@ -180,13 +195,14 @@ class LinearRewards(Frame[_Linear], RewardOracle):
         actions: int,
         dimension: int,
         horizon: int,
-        features: FeatureMap | None = None,
+        features: FeatureFunction | None = None,
         shared: bool = False,
         rate: str = "guarded",
         ridge: float = 1.0,
         feature_norm: float = 1.0,
         weight_norm: float = 1.0,
     ) -> None:
+        instance_of("shared", shared, bool)
         if shared and features is None:
             raise ValueError("`features` must be given if `shared`, got None")
         chosen = Rate(rate, horizon, tempered=True)
@@ -195,3 +211,40 @@ class LinearRewards(Frame[_Linear], RewardOracle):
         inputs = Features(features, (*pairs, size) if shared else (size,), feature_norm)
         norms = positive_number("ridge", ridge), positive_number("weight_norm", weight_norm)
         super().__init__(_Linear(pairs, inputs, *norms, chosen))
+
+    def update_total(self, context: Context, states: ArrayLike, actions: ArrayLike, total: float) -> None:
+        """Learn from an episode of which only the sum of its L rewards is known, in [0, L]; for `shared` features.
+
+        Least squares on sums: it finds the weights if episodes differ enough. The loss of an episode is then (Σ f̂ -
+        total)²/L. Errors of steps may cancel in it, so that `regret_bound`, which is about steps, is inf.
+        """
+        if not self.forecasters.shared:
+            raise ValueError("`total` must be given to an oracle with shared features, got one with weights per pair")
+        answer = self._answer(context)
+        unknown = np.zeros(len(listed("states", states)))
+        steps = self._loss.read(answer.prediction.shape, self.horizon, states, actions, unknown)
+        count = len(steps.pairs)
+        if not 0.0 <= (earned := real_number(total)) <= count:
+            raise ValueError(f"`total` must lie in [0, {count}], the number of steps, got {total!r:.60}")
+        account, self._answered = self.forecasters.account, None
+        self.forecasters.learn_total(answer.prepared, steps, earned)
+        sums = [table.reshape(-1)[steps.pairs].sum() for table in (answer.prediction, *answer.forecasts)]
+        own, *losses = ((each - earned) ** 2 / count for each in sums)
+        account.loss, account.losses = account.loss + own, account.losses + losses
+        account.episodes, account.examples = account.episodes + 1, account.examples + count
+
+
+def pair_features(states: int, actions: int) -> Callable[[Context], FloatArray]:
+    """Return features (S, A, S·A) that tell pairs apart and nothing else: a table, as a linear model that takes totals.
+
+    >>> pairs = {"features": pair_features(states=2, actions=1), "shared": True, "dimension": 2}
+    >>> oracle = LinearRewards(states=2, actions=1, horizon=2, **pairs)
+    >>> for _ in range(2000):
+    ...     oracle.update_total("any", states=[0, 0], actions=[0, 0], total=0.4)
+    ...     oracle.update_total("any", states=[0, 1], actions=[0, 0], total=1.1)
+    >>> oracle.predict("any").round(2).tolist()
+    [[0.2], [0.9]]
+    """
+    pairs = positive_integer("states", states), positive_integer("actions", actions)
+    table = np.eye(math.prod(pairs)).reshape(*pairs, -1)
+    return lambda context: table

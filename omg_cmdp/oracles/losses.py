@@ -5,7 +5,9 @@ A loss ℓ is η-mixable if for all forecasts f_1..f_N and weights w there is on
     ℓ(f̂, y) <= -(1/η)·log Σ w_i·exp(-η·ℓ(f_i, y))     for every outcome y.
 
 Square loss on [0, 1] is 2-mixable, by Vovk's substitution f̂ = ½ + (g(0) - g(1))/2, g(y) the right side above; log loss
-is 1-mixable, by the mean (Vovk 1990, 1998).
+is 1-mixable, by the mean (Vovk 1990, 1998). Log loss is -log(P + ε) here, with ε = 1e-150: finite where a forecast is
+zero, and mixable all the same, because exp(-ℓ) = P + ε is affine in P. Cut off, -log max(P, ε), it is not: the maximum
+of the mean is below the mean of the maxima (docs/oracles.md, *What a forecast excludes*).
 """
 
 from __future__ import annotations
@@ -26,11 +28,11 @@ IntArray = NDArray[np.int64]
 _INTEGERS, _REALS = np.dtype(np.int64), np.dtype(np.float64)
 
 SMALLEST_PROBABILITY = 1e-150
-"""Log loss is cut off here, at 345: a transition that a forecast excludes costs much, but not everything."""
+"""The ε of log loss: a transition that a forecast excludes costs 345, and above 1e-134 no double holds P + ε ≠ P."""
 
 
 class Episode(NamedTuple):
-    """One checked episode of H examples."""
+    """One checked episode of L examples, 1 <= L <= H."""
 
     states: IntArray
     actions: IntArray
@@ -92,7 +94,7 @@ class SquareLoss:
     ) -> Episode:
         """Return the episode, checked against a table of `shape`, with rewards in [0, 1]."""
         visited, taken, earned = _vectors(horizon, states=states, actions=actions, rewards=outcomes)
-        pairs = np.empty(horizon, dtype=_INTEGERS)
+        pairs = np.empty(len(visited), dtype=_INTEGERS)
         if not kernels.read_rewards(visited, taken, earned, *_sizes(shape, horizon), pairs):
             _refuse("states", visited, shape[-2])
             _refuse("actions", taken, shape[-1])
@@ -102,7 +104,7 @@ class SquareLoss:
 
 
 class LogLoss:
-    """ℓ(P, s') = -log P(s'), cut off at `SMALLEST_PROBABILITY`. It has the methods of `SquareLoss`."""
+    """ℓ(P, s') = -log(P(s') + ε), ε = `SMALLEST_PROBABILITY`. It has the methods of `SquareLoss`."""
 
     rate = 1.0
     judges = DynamicsOracle
@@ -116,7 +118,7 @@ class LogLoss:
         return aggregate
 
     def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Episode) -> float:
-        """Charge -Σ log P."""
+        """Charge -Σ log(P + ε)."""
         tables = np.ascontiguousarray(forecasts)
         own: float = kernels.charge_log(losses, rate, tables, episode.cells, SMALLEST_PROBABILITY)
         return own
@@ -146,7 +148,7 @@ class LogLoss:
     ) -> Episode:
         """Return the episode, checked against a table of `shape`, with next states."""
         visited, taken, reached = _vectors(horizon, states=states, actions=actions, next_states=outcomes)
-        pairs, cells = np.empty(horizon, dtype=_INTEGERS), np.empty(horizon, dtype=_INTEGERS)
+        pairs, cells = np.empty(len(visited), dtype=_INTEGERS), np.empty(len(visited), dtype=_INTEGERS)
         if not kernels.read_transitions(visited, taken, reached, *_sizes(shape[:-1], horizon), pairs, cells):
             _refuse("states", visited, shape[-3])
             _refuse("actions", taken, shape[-2])
@@ -189,26 +191,29 @@ def _refuse(name: str, values: IntArray, count: int) -> None:
             raise ValueError(f"`{name}` must lie in 0..{count - 1}, got {value}")
 
 
-def _vectors(length: int, **named: ArrayLike) -> list[NDArray[Any]]:
+def _vectors(horizon: int, **named: ArrayLike) -> list[NDArray[Any]]:
     """Return checked copies, real numbers for rewards and else integers: nothing refers to the caller's arrays."""
     found = []
     for name, values in named.items():
         dtype = _REALS if name == "rewards" else _INTEGERS
-        fits = type(values) is np.ndarray and values.dtype == dtype and values.shape == (length,)
-        found.append(values.copy() if fits else _vector(name, values, length, dtype))  # type: ignore[union-attr]
+        fits = type(values) is np.ndarray and values.dtype == dtype and values.ndim == 1
+        found.append(values.copy() if fits else _vector(name, values, dtype))  # type: ignore[union-attr]
+    if not len(found[0]) == len(found[1]) == len(found[2]) or not 1 <= len(found[0]) <= horizon:
+        names, got = " and ".join(f"`{name}`" for name in named), [len(values) for values in found]
+        raise ValueError(f"{names} must have one entry each per step of the episode, 1 to {horizon}, got {got}")
     return found
 
 
-def _vector(name: str, values: ArrayLike, length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _vector(name: str, values: ArrayLike, dtype: np.dtype[Any]) -> NDArray[Any]:
     try:
         array = np.array(values)
-    except ValueError:
+    except Exception:  # whatever a foreign object raises
         raise ValueError(f"`{name}` must be a vector, got {values!r:.60}") from None
-    if array.shape != (length,):
-        raise ValueError(f"`{name}` must have shape ({length},), one entry per step of the episode, got {array.shape}")
+    if array.ndim != 1:
+        raise ValueError(f"`{name}` must be a vector, one entry per step of the episode, got shape {array.shape}")
     if array.dtype == dtype:
         return array
     kinds, rule = ("iu", "integers") if dtype == _INTEGERS else ("biuf", "real numbers")
-    if array.dtype.kind not in kinds:
+    if array.dtype.kind not in kinds and array.size:
         raise ValueError(f"`{name}` must be {rule}, got dtype {array.dtype}")
     return array.astype(dtype)

@@ -3,9 +3,9 @@
 Both predict something linear in unknown points of simplices, under log loss; each has two forecasters.
 
 *Proven*: follow the regularised leader with the log barrier (docs/oracles.md, Theorem 5). With r the gradient of the
-episode's log likelihood divided by H, w maximises Σ⟨r, w⟩ + (1/η)·Σ log w, no matter how small the probabilities. With
-D coordinates for each of G groups, m <= 1 the share of an episode's steps that fall into a group, M = Σm², and
-η = min(½, √(D/(1 + M))) the regret is at most, L = log(T + 1):
+episode's log likelihood, Σ log(P + ε), divided by H, w maximises Σ⟨r, w⟩ + (1/η)·Σ log w, no matter how small the
+probabilities. With D coordinates for each of G groups, m <= 1 the share of an episode's steps that fall into a group,
+M = Σm², and η = min(½, √(D/(1 + M))) the regret is at most, L = log(T + 1):
 
     H·G·[2DL + L·√(D(1 + T/G)) + 1.6·√(D·T/G)] + H
 
@@ -23,10 +23,10 @@ from numpy.typing import ArrayLike
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.oracles.draws import draw_dirichlet
-from omg_cmdp.oracles.features import FeatureMap, SimplexFeatures
+from omg_cmdp.oracles.features import FeatureFunction, SimplexFeatures
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_transitions
-from omg_cmdp.oracles.losses import LOG, Episode, IntArray
+from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, Episode, IntArray
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import (
     barrier_bound,
@@ -76,7 +76,7 @@ class _Mixture(Forecasters):
         if self.account.episodes == 0:
             return np.full(count, 1.0 / count)
         weights = simplex_least_squares(self.information + np.eye(count), self.scores + 1.0 / count)
-        examples = self.account.episodes * self.horizon
+        examples = self.account.examples
         return np.asarray((examples * weights + 0.5) / (examples + 0.5 * count))
 
     def learn(self, functions: Functions, episode: Episode) -> None:
@@ -88,8 +88,7 @@ class _Mixture(Forecasters):
         scaled = rows / np.maximum(np.tensordot(fitted, rows, axes=1), RAREST)
         information = np.tensordot(scaled, rows, axes=([1, 2], [1, 2]))
         scores = (seen / np.maximum(fitted @ seen, RAREST)).sum(axis=1)
-        likelihoods = leader @ seen
-        gains = np.divide(seen, likelihoods, out=np.zeros_like(seen), where=likelihoods > 0.0).mean(axis=1)
+        gains = (seen / (leader @ seen + SMALLEST_PROBABILITY)).sum(axis=1) / self.horizon
         first = not len(self.gains)
         self.gains = gains if first else self.gains + gains
         self.information = information if first else self.information + information
@@ -138,11 +137,12 @@ class _Basis(Forecasters):
 
     learned = ("gains", "shares", "information", "scores")
     rate: Rate
+    features: SimplexFeatures
 
     def __init__(self, support: BoolArray, features: SimplexFeatures, rate: Rate) -> None:
         super().__init__(rate.horizon, rate)
         self.shape, self.bases = support.shape, features.shape[0]
-        self._features = features
+        self.features = features
         self._support = support.reshape(-1, self.shape[2])
         self._uniform = self._support / self._support.sum(axis=-1, keepdims=True)
         self.settings = (f"support {fingerprint(support)}",)
@@ -157,7 +157,7 @@ class _Basis(Forecasters):
         self._solve(np.arange(groups, dtype=np.int64))
 
     def prepare(self, context: Context) -> FloatArray:
-        return np.asarray(self._features(context)[0])
+        return np.asarray(self.features(context)[0])
 
     def forecasts(self, weights: FloatArray) -> FloatArray:
         tables = self.rate.choose(self._fitted(weights), self._leading(weights))
@@ -183,7 +183,7 @@ class _Basis(Forecasters):
         possible = self._support[episode.pairs, episode.outcomes]
         seen, outcomes = episode.pairs[possible], episode.outcomes[possible]
         pairs, visits = np.unique(seen, return_counts=True)
-        gains = 1.0 / (self.horizon * self._leading(weights)[seen, outcomes])
+        gains = 1.0 / (self.horizon * (self._leading(weights)[seen, outcomes] + SMALLEST_PROBABILITY))
         for pair, outcome, gain in zip(seen, outcomes, gains, strict=True):
             self.gains[pair, :, outcome] += gain * weights
             self.scores[pair, :, outcome] += weights
@@ -265,7 +265,7 @@ class BasisDynamics(Frame[_Basis], DynamicsOracle):
         actions: int,
         bases: int,
         horizon: int,
-        features: FeatureMap | None = None,
+        features: FeatureFunction | None = None,
         rate: str = "guarded",
         support: ArrayLike | None = None,
     ) -> None:

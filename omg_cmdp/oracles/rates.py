@@ -16,7 +16,7 @@ from typing import TypeVar, final
 
 import numpy as np
 
-from omg_cmdp.validation import positive_integer
+from omg_cmdp.validation import one_of, positive_integer
 
 RATES = ("guarded", "proven", "realizable")
 
@@ -35,8 +35,7 @@ class Rate:
     """
 
     def __init__(self, name: str, horizon: int, *, tempered: bool = False) -> None:
-        if name not in RATES:
-            raise ValueError(f"`rate` must be one of {', '.join(RATES)}, got {name!r}")
+        one_of("rate", name, RATES)
         self.name = name
         self.horizon = positive_integer("horizon", horizon)
         self._is_one = tempered and self.horizon == 1

@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.oracles.losses import Episode
+from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Episode
 from omg_cmdp.persistence import fingerprint
-from omg_cmdp.validation import BoolArray, FloatArray
+from omg_cmdp.validation import BoolArray, FloatArray, real_number
 
 
 def support_mask(support: ArrayLike | None, states: int, actions: int) -> BoolArray:
@@ -18,7 +18,7 @@ def support_mask(support: ArrayLike | None, states: int, actions: int) -> BoolAr
         return np.ones((states, actions, states), dtype=np.bool_)
     try:
         mask = np.array(support)
-    except ValueError:
+    except Exception:  # whatever a foreign object raises
         raise ValueError(f"`support` must be a boolean table, got {support!r:.60}") from None
     if mask.dtype != np.bool_ or mask.shape != (states, actions, states):
         wanted = f"boolean of shape {(states, actions, states)}"
@@ -33,15 +33,15 @@ class Smoothing:
     """P → (1-ν)·P + ν·uniform over the support: no transition that can happen has probability zero."""
 
     def __init__(self, amount: float, support: ArrayLike | None) -> None:
-        number = amount if isinstance(amount, (int, float)) else math.nan
+        number = real_number(amount)
         if not 0.0 <= number < 1.0:
-            raise ValueError(f"`smoothing` must be a number in [0, 1), got {amount!r}")
+            raise ValueError(f"`smoothing` must be a number in [0, 1), got {amount!r:.60}")
         self.amount = float(number)
         self._uniform: FloatArray | None = None
         if support is not None:
             try:
                 states, actions, _ = np.shape(support)
-            except ValueError:
+            except Exception:  # whatever a foreign object raises
                 raise ValueError(f"`support` must have shape (S, A, S), got {support!r:.60}") from None
             mask = support_mask(support, states, actions)
             self._uniform = mask / mask.sum(axis=-1, keepdims=True)
@@ -53,11 +53,11 @@ class Smoothing:
         return (1.0 - self.amount) * tables + self.amount * self._target(tables.shape[-3:])
 
     def examples(self, shape: tuple[int, ...], episode: Episode) -> tuple[float, FloatArray]:
-        """Return k and b such that the transitions seen have probability k·P + b after smoothing."""
+        """Return k and b such that the log loss of a smoothed kernel in the transitions seen is -log(k·P + b)."""
         if self.amount == 0.0:
-            return 1.0, np.zeros(len(episode.cells))
+            return 1.0, np.full(len(episode.cells), SMALLEST_PROBABILITY)
         seen = self._target(shape[-3:])[episode.states, episode.actions, episode.outcomes]
-        return 1.0 - self.amount, self.amount * seen
+        return 1.0 - self.amount, self.amount * seen + SMALLEST_PROBABILITY
 
     def __str__(self) -> str:
         support = "" if self._uniform is None else f" over {fingerprint(self._uniform)}"

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.base import DynamicsOracle
-from omg_cmdp.oracles.features import FeatureMap, Features
+from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_transitions
 from omg_cmdp.oracles.losses import LOG, Episode, IntArray
 from omg_cmdp.oracles.rates import Rate
@@ -39,6 +39,7 @@ class _Softmax(Forecasters):
 
     learned = ("weights", "covariances", "step_weights", "step_inverses")
     rate: Rate
+    features: Features
 
     def __init__(self, base: FloatArray, features: Features, ridge: float, weight_norm: float, rate: Rate) -> None:
         super().__init__(rate.horizon, rate)
@@ -161,7 +162,7 @@ class SoftmaxDynamics(Frame[_Softmax], DynamicsOracle):
         actions: int,
         dimension: int,
         horizon: int,
-        features: FeatureMap | None = None,
+        features: FeatureFunction | None = None,
         base: ArrayLike | None = None,
         rate: str = "guarded",
         ridge: float = 1.0,

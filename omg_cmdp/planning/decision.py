@@ -8,7 +8,7 @@ import numpy as np
 
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.sampling import draw_index
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, instance_of
 
 
 class Mixture(NamedTuple):
@@ -21,6 +21,7 @@ class Mixture(NamedTuple):
 
     def draw(self, generator: np.random.Generator) -> FloatArray:
         """Return one of the policies."""
+        instance_of("generator", generator, np.random.Generator)
         return np.array(self.policies[draw_index(self.probabilities, generator.random())])
 
 
@@ -41,3 +42,5 @@ class Decision(NamedTuple):
     """The dual values V of the plan, (H, S)."""
     certificate: float = float("nan")
     iterations: int = 0
+    regulariser: str = "log"
+    """What the plan was regularised by: "log", the barrier, or something else, of which an audit expects nothing."""

@@ -60,6 +60,7 @@ def plan(
     >>> plan(mdp, gamma=1.0).policy.round(3)  # inverse gap weighting: 1/(λ + γ·gap)
     array([[[0.618, 0.382]]])
     """
+    validation.instance_of("mdp", mdp, TabularMDP)
     roots, barrier, scale = regulariser(mdp, gamma, weights, uncertainty, floor)
     tolerance = validation.positive_number("tolerance", tolerance)
     earlier = _NO_POLICY if start is None else _earlier_policy(mdp, start)
@@ -105,7 +106,8 @@ def plan_many(
 
     `weights` and `uncertainty` are one table for all MDPs, or lists with a table for each; `starts` is such a list.
     """
-    batch = list(mdps)
+    batch = validation.listed("mdps", mdps)
+    threads = (os.cpu_count() or 1) if workers is None else validation.positive_integer("workers", workers)
     one = functools.partial(plan, gamma=gamma, tolerance=tolerance)
     jobs = [
         functools.partial(one, mdp, weights=w, uncertainty=u, start=s)
@@ -117,20 +119,19 @@ def plan_many(
             strict=True,
         )
     ]
-    workers = min(len(batch), workers or os.cpu_count() or 1)
-    if workers <= 1:
+    threads = min(len(batch), threads)
+    if threads <= 1:
         return [job() for job in jobs]
     # Compiled code releases the GIL. Chunks, because a small plan takes less time than handing it to a thread.
-    size = max(1, min(32, len(batch) // (4 * workers)))
+    size = max(1, min(32, len(batch) // (4 * threads)))
     chunks = [jobs[i : i + size] for i in range(0, len(jobs), size)]
-    with one_thread(), concurrent.futures.ThreadPoolExecutor(workers) as pool:
+    with one_thread(), concurrent.futures.ThreadPoolExecutor(threads) as pool:
         done = pool.map(lambda chunk: [job() for job in chunk], chunks)
         return [solution for chunk in done for solution in chunk]
 
 
 def _earlier_policy(mdp: TabularMDP, start: Solution) -> FloatArray:
-    if not isinstance(start, Solution):
-        raise ValueError(f"`start` must be a Solution, got {type(start).__name__}")
+    validation.instance_of("start", start, Solution)
     policy = validation.float_table("start.policy", start.policy)
     validation.one_of_shapes("start.policy", policy, (mdp.horizon, mdp.states, mdp.actions))
     return policy

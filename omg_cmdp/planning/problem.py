@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.persistence import read_arrays, write_arrays
 from omg_cmdp.planning.plan import plan
+from omg_cmdp.planning.regularisers import regulariser
 from omg_cmdp.planning.solution import Solution
+from omg_cmdp.validation import file_path, instance_of, positive_number
 
-_KIND, _VERSION = "planning problem", 2
+_KIND, _VERSION = "planning problem", 3
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,6 +33,11 @@ class Problem:
     uncertainty: ArrayLike | None = None
     floor: float = 0.0
     tolerance: float = 1e-9
+
+    def __post_init__(self) -> None:
+        instance_of("mdp", self.mdp, TabularMDP)
+        regulariser(self.mdp, self.gamma, self.weights, self.uncertainty, self.floor)
+        positive_number("tolerance", self.tolerance)
 
     def plan(self, start: Solution | None = None) -> Solution:
         """Solve it."""
@@ -50,12 +57,12 @@ class Problem:
         arrays = {name: np.asarray(value, dtype=np.float64) for name, value in optional.items() if value is not None}
         mdp = {name: getattr(self.mdp, name) for name in ("transitions", "rewards", "horizon", "start", "admissible")}
         numbers = {"tolerance": self.tolerance, "floor": self.floor}
-        write_arrays(path, {**mdp, **numbers, **arrays}, kind=_KIND, version=_VERSION)
+        write_arrays(file_path(path), {**mdp, **numbers, **arrays}, kind=_KIND, version=_VERSION)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Problem:
         """Read a problem written by `save`."""
-        arrays = read_arrays(path, kind=_KIND, version=_VERSION)
+        arrays = read_arrays(file_path(path), kind=_KIND, version=_VERSION)
         try:
             mdp = TabularMDP(
                 transitions=arrays["transitions"],
@@ -64,9 +71,13 @@ class Problem:
                 start=arrays["start"],
                 admissible=arrays["admissible"],
             )
-            gamma = arrays["gamma"].item() if "gamma" in arrays else None
-            tolerance, floor = arrays["tolerance"].item(), arrays["floor"].item()
+            return cls(
+                mdp=mdp,
+                gamma=arrays["gamma"].item() if "gamma" in arrays else None,
+                weights=arrays.get("weights"),
+                uncertainty=arrays.get("uncertainty"),
+                floor=arrays["floor"].item(),
+                tolerance=arrays["tolerance"].item(),
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"`path` must be a {_KIND} of format {_VERSION}, got {os.fspath(path)}") from error
-        weights, uncertainty = arrays.get("weights"), arrays.get("uncertainty")
-        return cls(mdp=mdp, gamma=gamma, weights=weights, uncertainty=uncertainty, floor=floor, tolerance=tolerance)

@@ -26,6 +26,7 @@ def regulariser(
     if (gamma is None) == (uncertainty is None):
         given = "both" if gamma is not None else "neither"
         raise ValueError(f"one of `gamma` and `uncertainty` must be given, got {given}")
+    floor = validation.at_least_zero("floor", floor)
     other = np.zeros((1, *mdp.admissible.shape))
     if uncertainty is not None:
         if weights is not None:

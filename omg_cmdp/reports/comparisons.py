@@ -196,6 +196,8 @@ def compare_runs(runs: pandas.DataFrame, *, against: str | None = None) -> list[
 
     `runs` has a row for each run, as in `Results`. Only seeds that all agents have finished count.
     """
+    if runs.empty:
+        raise ValueError("`runs` must hold a finished run, got none")
     records = []
     for (world, adversary), group in runs.groupby(["world", "adversary"], sort=False):
         regrets = group.pivot_table(index="seed", columns="agent", values="regret", sort=False).dropna()

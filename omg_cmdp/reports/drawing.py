@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from omg_cmdp.persistence import whole_file
 from omg_cmdp.reports.formats import power
 from omg_cmdp.validation import FloatArray
 
@@ -81,8 +82,8 @@ class Figure:
     def save(self, directory: Path) -> Path:
         """Write the picture as PDF, and return its path."""
         path = directory / f"{self.name}.pdf"
-        with _style(self.name):
-            self.canvas.savefig(path, format="pdf", metadata={"CreationDate": None, "Title": self.title})
+        with _style(self.name), whole_file(path) as temporary:
+            self.canvas.savefig(temporary, format="pdf", metadata={"CreationDate": None, "Title": self.title})
         return path
 
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from omg_cmdp.persistence import whole_file
 from omg_cmdp.reports.agent_figures import agent_figures
 from omg_cmdp.reports.comparisons import Verdict, compare_all, enough_seeds
 from omg_cmdp.reports.drawing import Figure
@@ -53,7 +54,7 @@ decides which context comes next.</p>
 
 def write_report(results: Results, directory: str | os.PathLike[str]) -> Path:
     """Write the report of `results` into `directory`, and return the path of its page."""
-    folder, found = Path(directory), scenarios(results)
+    folder, found = Path(directory), scenarios(results) if len(results.runs) else []
     if not found:
         raise ValueError("`results` must hold a seed that all agents of a scenario have finished, got none")
     for name in ("figures", "tables"):
@@ -79,7 +80,8 @@ def write_report(results: Results, directory: str | os.PathLike[str]) -> Path:
         body="\n".join(parts),
         footer=_footer(results),
     )
-    path.write_text(text, encoding="utf-8")
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
     return path
 
 
@@ -234,9 +236,11 @@ def _footer(results: Results) -> str:
     """Return what is needed to run the study again, and what went wrong."""
     configuration = results.configuration
     planned = len(played_worlds(configuration)) * math.prod(len(configuration[t]) for t in SINGULAR if t != "worlds")
-    made = ", ".join(f"{name} {results.provenance[name]}" for name in ("version", "commit", "date"))
+    begun = ", ".join(f"{name} {results.provenance[name]}" for name in ("version", "commit", "date"))
+    made = Counter(results.runs["made_with"])
+    versions = "".join(f"<li>{plural(many, 'run')}: {html.escape(text)}</li>" for text, many in made.items())
     parts = [
-        f"<p>Made with omg-cmdp: {html.escape(made)}.</p>",
+        f"<p>Begun with omg-cmdp: {html.escape(begun)}. Played with:</p><ul>{versions}</ul>",
         f"<p>{count(len(results.runs))} of {count(planned)} runs are finished. A scenario is shown with the seeds that "
         "all its agents have finished.</p>",
     ]

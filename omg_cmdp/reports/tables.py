@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from omg_cmdp.persistence import whole_file
 from omg_cmdp.reports.comparisons import compare_all
 from omg_cmdp.reports.formats import chance, number
 from omg_cmdp.reports.scenarios import regret_interval
+from omg_cmdp.studies.export import cell
 
 if TYPE_CHECKING:
     import pandas
@@ -22,6 +24,7 @@ SIGNIFICANT = 0.05
 _TEX = {
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
     **{letter: f"\\{letter}" for letter in "&%#_${}"},
+    **{letter: f"{{{letter}}}" for letter in "[]*"},  # behind the end of a row they would be its options
     **{"−": "$-$", "×": r"$\times$", "·": r"$\cdot$", "–": "--", "\N{NARROW NO-BREAK SPACE}": r"\,"},
 }
 _EXPONENT = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
@@ -64,16 +67,19 @@ class Table:
             r"\bottomrule",
             r"\end{tabular}",
         ]
-        return "\n".join([f"% {self.caption}", *rules]) + "\n"
+        return "\n".join([f"% {' '.join(self.caption.split())}", *rules]) + "\n"
 
     def save(self, directory: Path) -> list[Path]:
         """Write the table as CSV and LaTeX, and return the paths."""
         paths = [directory / f"{self.name}.{kind}" for kind in ("csv", "tex")]
-        with paths[0].open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, fieldnames=list(self.raw[0]))
-            writer.writeheader()
-            writer.writerows(self.raw)
-        paths[1].write_text(self.latex(), encoding="utf-8")
+        with whole_file(paths[0]) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(self.raw[0])
+            writer.writerows(
+                [cell(each) if isinstance(each, str) else each for each in row.values()] for row in self.raw
+            )
+        with whole_file(paths[1]) as temporary:
+            temporary.write_text(self.latex(), encoding="utf-8")
         return paths
 
 

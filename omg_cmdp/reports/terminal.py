@@ -15,13 +15,15 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from omg_cmdp.reports.scenarios import played_worlds
+from omg_cmdp.studies.document import plain
 from omg_cmdp.studies.plan import TABLES, Plan, Task
 from omg_cmdp.studies.results import Audited, Results
-from omg_cmdp.studies.runner import Event, Failed, Finished, Lost
+from omg_cmdp.studies.runner import Event, Failed, Finished, Lost, Waiting
 from omg_cmdp.studies.runner import Progress as RunProgress
 from omg_cmdp.theory.audit import combine
 
 LOST = "{}: its worker died; a new one continues from the last checkpoint"
+BUSY = "{}: another process is playing it; waiting for that one (Ctrl-C stops waiting)"
 MOST_LINES = 24
 """With more runs than this, finished ones disappear from the display."""
 
@@ -46,6 +48,7 @@ class Live:
         total = sum(self._episodes.values())
         self._all = self._progress.add_task("all runs", total=total, regret="", rate="")
         self._done = dict.fromkeys(self._episodes, 0)
+        self._waiting: set[str] = set()
 
     def __enter__(self) -> Live:
         self._progress.start()
@@ -59,8 +62,13 @@ class Live:
         if isinstance(event, Lost):
             self._progress.console.print(LOST.format(event.run))
             self._began.pop(event.run, None)
+        elif isinstance(event, Waiting):
+            if event.run not in self._waiting:
+                self._progress.console.print(BUSY.format(event.run))
+            self._waiting.add(event.run)
         elif isinstance(event, Failed):
-            self._progress.console.print(f"[bold red]{event.run} failed[/]: {escape(event.error)}", highlight=False)
+            error = escape(plain(event.error))
+            self._progress.console.print(f"[bold red]{event.run} failed[/]: {error}", highlight=False)
             self._move(event.run, self._episodes[event.run], None)
         elif isinstance(event, Finished):
             self._move(event.run, self._episodes[event.run], event.result["regret"])
@@ -88,6 +96,7 @@ class Plain:
 
     def __init__(self, console: Console, tasks: Sequence[Task]) -> None:
         self._console, self._left, self._count = console, len(tasks), len(tasks)
+        self._waiting: set[str] = set()
 
     def __call__(self, event: Event) -> None:
         """Print a line."""
@@ -95,6 +104,11 @@ class Plain:
             return
         if isinstance(event, Lost):
             self._line(LOST.format(event.run))
+            return
+        if isinstance(event, Waiting):
+            if event.run not in self._waiting:
+                self._line(BUSY.format(event.run))
+            self._waiting.add(event.run)
             return
         self._left -= 1
         place = f"{self._count - self._left}/{self._count} {event.run}"
@@ -104,7 +118,7 @@ class Plain:
             self._line(f"{place}: regret {event.result['regret']:.1f}, {event.result['seconds']:.1f} s")
 
     def _line(self, text: str) -> None:
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(plain(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def closing_table(results: Results) -> tuple[list[str], list[list[str]]]:
@@ -132,16 +146,23 @@ def closing_table(results: Results) -> tuple[list[str], list[list[str]]]:
 
 def audit_table(audited: Sequence[Audited]) -> tuple[list[str], list[list[str]]]:
     """Return the heads and rows of a table: each statement, over all runs."""
-    heads = ["statement", "runs", "violated", "allowed rate", "smallest slack"]
+    heads = ["kind", "statement", "runs", "violated", "not proven", "vacuous", "allowed rate", "smallest slack"]
     summaries = combine([each.rows for each in audited]) if audited else []
     return heads, [
-        [s.name, str(s.runs), str(s.violated), f"{s.allowed:g}", f"{s.smallest_slack:.2g}"] for s in summaries
+        [
+            s.kind,
+            s.name,
+            *map(str, (s.runs, s.violated, s.unproven, s.vacuous)),
+            f"{s.allowed:g}",
+            f"{s.smallest_slack:.2g}",
+        ]
+        for s in summaries
     ]
 
 
 def print_plan(console: Console, plan: Plan, seconds: float, workers: int) -> None:
     """Print what a plan would run, and how long it would take."""
-    console.print(f"{plan.name}: {plan.description}", markup=False, highlight=False)
+    console.print(plain(f"{plan.name}: {plan.description}"), markup=False, highlight=False)
     for table in TABLES:
         parts = plan.sized_worlds() if table == "worlds" else getattr(plan, table)
         rows = [[p.name, p.kind, ", ".join(f"{k} = {v}" for k, v in p.options.items())] for p in parts]
@@ -165,13 +186,13 @@ def _duration(seconds: float) -> str:
 def print_table(console: Console, heads: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "") -> None:
     """Print a table, with a frame on a terminal."""
     if title:
-        console.print(title, markup=False, highlight=False, soft_wrap=True)
+        console.print(plain(title), markup=False, highlight=False, soft_wrap=True)
     table = Table(box=box.ROUNDED if console.is_terminal else None)
     for place, head in enumerate(heads):
         numeric = bool(rows) and all(_is_number(row[place]) for row in rows)
         table.add_column(head, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        table.add_row(*map(escape, row))
+        table.add_row(*(escape(plain(text)) for text in row))
     console.print(table)
 
 

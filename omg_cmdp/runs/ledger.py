@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, context_from_json, context_to_json
-from omg_cmdp.persistence import State
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.persistence import State, read_state
+from omg_cmdp.validation import FloatArray, instance_of, one_of
 
 if TYPE_CHECKING:
     import pandas
@@ -72,13 +72,13 @@ class Ledger:
 
     def add(self, context: Context, row: Row) -> None:
         """Append one episode."""
+        instance_of("row", row, Row)
         self._rows.append(row)
         self.contexts.append(context)
 
     def column(self, name: str) -> FloatArray:
         """Return one column, (T,)."""
-        if name not in COLUMNS:
-            raise ValueError(f"`name` must be one of {', '.join(COLUMNS)}, got {name!r}")
+        one_of("name", name, COLUMNS)
         place = COLUMNS.index(name)
         return np.array([row[place] for row in self._rows], dtype=np.float64)
 
@@ -105,7 +105,11 @@ class Ledger:
 
     def load_state(self, state: State) -> None:
         """Load what `state` returned."""
-        rows = [Row(*row) for row in state["rows"].tolist()]
-        contexts = [context_from_json(text) for text in state["contexts"].tolist()]
-        self._forgotten = int(state["forgotten"])
-        self._rows, self.contexts = rows, contexts
+        arrays = read_state(state)
+        try:
+            rows = [Row(*row) for row in arrays["rows"].tolist()]
+            contexts = [context_from_json(text) for text in arrays["contexts"].tolist()]
+            forgotten = int(arrays["forgotten"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"`state` must be that of a ledger, got {error!r}") from error
+        self._rows, self.contexts, self._forgotten = rows, contexts, forgotten

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,8 @@ from omg_cmdp.environments.gymnasium.worlds import SampledWorld, TableWorld
 from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.writers import FORMS
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import seed_number
+from omg_cmdp.records import context_rows
+from omg_cmdp.validation import file_path, instance_of, seed_number
 
 if TYPE_CHECKING:
     import gymnasium
@@ -30,6 +31,8 @@ def play(
     seed: int = 0,
 ) -> Log:
     """Play one episode for each of `contexts`, and return the log, with the propensity of every action.
+
+    A pandas DataFrame is a list of its rows, dictionaries by column.
 
     `env` is an environment with discrete observations and actions whose `reset` takes the context in its options, or a
     world of `environments.from_gymnasium`, which has checked that contexts reach the environment. The agent's space has
@@ -51,14 +54,14 @@ def play(
     >>> len(log), agent.episodes_seen, sorted(log.table()["context"].unique().tolist())
     (3, 3, [0.5, 0.9])
     """
-    if not isinstance(agent, Agent):
-        raise ValueError(f"`agent` must be an Agent, got {type(agent).__name__}")
+    instance_of("agent", agent, Agent)
     player = EnvironmentPlayer(_contextual(env), agent.space, getattr(agent, "reward_range", (0.0, 1.0)))
     seed = seed_number(seed)
+    asked = _iterator(contexts)
     kept, file = _opened(log, player.space, player.reward_range)
     known = [*kept.contexts[:1], *(env.contexts[:1] if isinstance(env, (TableWorld, SampledWorld)) else [])]
     try:
-        for context in contexts:
+        for context in asked:
             for first in known:
                 check_same_kind("contexts", context, first)
             episode = player.play(context, agent.policy(context), (seed, len(kept)))
@@ -69,6 +72,14 @@ def play(
         if file is not None:
             kept.write(file)
     return kept
+
+
+def _iterator(contexts: Iterable[Context]) -> Iterator[Context]:
+    """Return an iterator: contexts may arrive one by one."""
+    try:
+        return iter(context_rows("contexts", contexts))
+    except TypeError:
+        raise ValueError(f"`contexts` must be a list of contexts, got {type(contexts).__name__}") from None
 
 
 def _opened(
@@ -84,7 +95,7 @@ def _opened(
     made = Log(space, reward_range=reward_range)
     if log is None:
         return made, None
-    file = Path(log)
+    file = file_path(log, "log")
     if file.suffix not in FORMS or not file.parent.is_dir() or file.exists():
         rule = f"be a Log, or a new file in a folder that exists, with a name that ends in {', '.join(FORMS)}"
         raise ValueError(f"`log` must {rule}, got {os.fspath(file)!r}")

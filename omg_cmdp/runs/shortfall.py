@@ -20,7 +20,7 @@ import numpy as np
 from omg_cmdp.contexts import Context, alike
 from omg_cmdp.environments.gymnasium.worlds import SampledWorld
 from omg_cmdp.logs.log import Log
-from omg_cmdp.validation import FloatArray, positive_integer, probability, seed_number
+from omg_cmdp.validation import FloatArray, function, instance_of, positive_integer, probability, seed_number
 
 if TYPE_CHECKING:
     import pandas
@@ -47,8 +47,14 @@ def shortfall(
     if not isinstance(world, SampledWorld):
         advice = "where there are tables, `omg_cmdp.simulate` has the exact regret"
         raise ValueError(f"`world` must be a SampledWorld, got {type(world).__name__}: {advice}")
+    instance_of("log", log, Log)
+    if not isinstance(policies, Mapping):
+        raise ValueError(f"`policies` must be a mapping of names to functions, got {type(policies).__name__}")
+    for policy in policies.values():
+        function("policies", policy)
     if not policies or not len(log):
-        raise ValueError("`policies` and `log` must hold at least one policy and one episode")
+        got = f"{len(policies)} and {len(log)}"
+        raise ValueError(f"`policies` and `log` must hold at least one policy and one episode, got {got}")
     half = positive_integer("rollouts", rollouts) // 2
     if half < 2:
         raise ValueError(f"`rollouts` must be at least 4, got {rollouts}")

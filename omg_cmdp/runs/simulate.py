@@ -30,9 +30,9 @@ from omg_cmdp.persistence import (
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.runs.ledger import Ledger, Row
 from omg_cmdp.theory.rounds import Round, account
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.validation import FloatArray, file_path, function, positive_integer, seed_number
 
-_KIND, _VERSION = "saved run", 2
+_KIND, _VERSION = "saved run", 3
 
 
 def simulate(
@@ -46,7 +46,7 @@ def simulate(
 ) -> Ledger:
     """Play `episodes` episodes and return the ledger. `observe` is called with the `Round` of each."""
     run = Run(environment, adversary, agent, seed=seed, observe=observe)
-    run.advance(positive_integer("episodes", episodes))
+    run.advance(episodes)
     return run.ledger
 
 
@@ -74,14 +74,16 @@ class Run:
             if not isinstance(value, kind):
                 advice = ": without tables no regret; use `omg_cmdp.play`" if isinstance(value, SampledWorld) else ""
                 raise ValueError(f"`{name}` must be a {kind.__name__}, got {type(value).__name__}{advice}")
+        if observe is not None:
+            function("observe", observe)
         self.environment, self.adversary, self.agent = environment, adversary, agent
         self.ledger = Ledger()
         self._observe = observe
         self._asked: dict[Hashable | None, Decision] = {}
-        self._oracles = tuple(getattr(agent, name, None) for name in ("reward_oracle", "dynamics_oracle"))
-        noise, choice = np.random.SeedSequence(seed).spawn(2)
+        self._oracles = getattr(agent, "reward_oracle", None), getattr(agent, "dynamics_oracle", None)
+        noise, choice = np.random.SeedSequence(seed_number(seed)).spawn(2)
         self._noise, self._choice = np.random.default_rng(noise), np.random.default_rng(choice)
-        self._check_sizes()
+        self._check_agent()
 
     # What an adversary may look at (adversaries.base.View).
 
@@ -103,7 +105,7 @@ class Run:
 
     def advance(self, episodes: int) -> None:
         """Play some more episodes."""
-        for _ in range(episodes):
+        for _ in range(positive_integer("episodes", episodes)):
             self._episode()
 
     def _episode(self) -> None:
@@ -115,16 +117,18 @@ class Run:
         decided = time.perf_counter()
         episode = self.environment.sample(context, decision.policy, self._noise)
         played = time.perf_counter()
+        truth = self.environment.truth(context)
+        this = account(number, truth, decision, episode)  # before the agent learns, and perhaps reuses its arrays
+        accounted = time.perf_counter()
         losses = self._losses()
         self.agent.update(episode)
         self._asked.clear()
         learned = time.perf_counter()
 
-        truth = self.environment.truth(context)
-        this = account(number, truth, decision, episode)
         optimum_error, plan_gap, policy_error = this.differences
         reward_error, dynamics_error = this.errors
-        charged = self._losses()
+        total = self._losses()
+        charged = total[0] - losses[0], total[1] - losses[1]
         row = Row(
             regret=this.regret,
             value=this.value,
@@ -139,33 +143,31 @@ class Run:
             policy_error=policy_error,
             reward_error=reward_error,
             dynamics_error=dynamics_error,
-            reward_loss=charged[0] - losses[0],
-            dynamics_loss=charged[1] - losses[1],
+            reward_loss=charged[0],
+            dynamics_loss=charged[1],
             seconds_deciding=decided - began,
             seconds_playing=played - decided,
-            seconds_learning=learned - played,
-            seconds_accounting=time.perf_counter() - learned,
+            seconds_learning=learned - accounted,
+            seconds_accounting=accounted - played,
         )
         self.ledger.add(context, row)
         if self._observe is not None:
-            self._observe(this)
+            self._observe(this._replace(oracles=self._oracles, charged=charged))
 
     def _losses(self) -> tuple[float, float]:
         """Return the losses of the agent's oracles so far; nan for an agent without oracles."""
         rewards, dynamics = self._oracles
         return getattr(rewards, "loss", np.nan), getattr(dynamics, "loss", np.nan)
 
-    def _check_sizes(self) -> None:
-        ours, theirs = self.environment.space, self.agent.space
-        if (ours.states, ours.actions, ours.horizon) != (theirs.states, theirs.actions, theirs.horizon):
-            sizes = f"{ours.states} states, {ours.actions} actions, horizon {ours.horizon}"
-            got = f"{theirs.states}, {theirs.actions}, {theirs.horizon}"
-            raise ValueError(f"`agent` must be made for the environment's {sizes}, got {got}")
-        for name in ("start", "admissible"):
-            if not np.array_equal(getattr(ours, name), getattr(theirs, name)):
-                raise ValueError(f"`agent` must be made for the environment's `{name}`, got a different one")
-        if getattr(self.agent, "reward_range", (0.0, 1.0)) != (0.0, 1.0):
-            raise ValueError("`agent` must have reward_range (0, 1), the range of every world's rewards")
+    def _check_agent(self) -> None:
+        difference = self.environment.space.difference(self.agent.space)
+        if difference is not None:
+            wanted, got = difference
+            raise ValueError(f"`agent` must be made for the environment's {wanted}, got {got}")
+        reward_range = getattr(self.agent, "reward_range", (0.0, 1.0))
+        if reward_range != (0.0, 1.0):
+            rule = "have reward_range (0, 1), the range of every world's rewards"
+            raise ValueError(f"`agent` must {rule}, got {reward_range}")
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything needed to continue: agent, adversary, streams and ledger."""
@@ -178,11 +180,11 @@ class Run:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `state()` to `path`, whole or not at all."""
-        write_arrays(path, self.state(), kind=_KIND, version=_VERSION)
+        write_arrays(file_path(path), self.state(), kind=_KIND, version=_VERSION)
 
     def restore(self, path: str | os.PathLike[str]) -> None:
         """Continue a run with the same settings."""
-        arrays = read_arrays(path, kind=_KIND, version=_VERSION)
+        arrays = read_arrays(file_path(path), kind=_KIND, version=_VERSION)
         try:
             self.load_state(arrays)
         except ValueError as error:
@@ -195,7 +197,7 @@ class Run:
             noise, choice = _stream(state["noise"]), _stream(state["choice"])
             load_parts(state, self._parts())
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"`state` must come from a run with the same settings: {error}") from error
+            raise ValueError(f"`state` must come from a run with the same settings, got {error!r}") from error
         self._noise, self._choice = noise, choice
         self._asked.clear()
 

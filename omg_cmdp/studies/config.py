@@ -29,7 +29,7 @@ import numpy as np
 
 from omg_cmdp.studies.agents import SHARED
 from omg_cmdp.studies.catalogue import KINDS, Part, build_adversary, build_agent, nearest
-from omg_cmdp.studies.document import Document, Override, Place, StudyError
+from omg_cmdp.studies.document import Document, Override, Place, StudyError, plain
 from omg_cmdp.studies.options import REQUIRED
 from omg_cmdp.studies.plan import TABLES, Plan, slug
 from omg_cmdp.studies.variations import SIZES, option_of
@@ -39,7 +39,13 @@ SUPPLIED = ("seed", "episodes")
 """Options that a run supplies unless they are given."""
 
 MOST_RUNS = 100_000
+LARGEST = 10**15
+"""Of seeds and numbers of episodes: what JSON, Parquet and arrays all hold exactly."""
 LONGEST_NAME = 60
+LONGEST_FILE_NAME = 190
+"""Of a run without its seed, in bytes; its files have up to 60 more, and file systems take 255."""
+MOST_PARTS = 10**6
+"""Of a log: their numbers have six digits."""
 FEWEST_BETWEEN_CHECKPOINTS, MOST_CHECKPOINTS = 1000, 100
 
 
@@ -99,8 +105,9 @@ def unchecked_plan(content: Mapping[str, Any]) -> Plan:
         raise StudyError("`episodes` must be given")
     episodes = _integer(content, "episodes", least=1)
     checkpoint = max(FEWEST_BETWEEN_CHECKPOINTS, -(-episodes // MOST_CHECKPOINTS))
+    _check_name(_checked(content, "name", str, "text", "study"), ("name",))
     plan = Plan(
-        name=_checked(content, "name", str, "text", ""),
+        name=content.get("name", "study"),
         description=_checked(content, "description", str, "text", ""),
         episodes=episodes,
         seed=_integer(content, "seed", 0, least=0),
@@ -128,8 +135,9 @@ def _checked(content: Mapping[str, Any], key: str, kind: type, rule: str, defaul
 
 def _integer(content: Mapping[str, Any], key: str, default: Any = None, *, least: int, within: Place = ()) -> int:
     value: int = content.get(key, default)
-    if type(value) is not int or value < least:
-        raise StudyError(f"`{key}` must be an integer of at least {least}, got {value!r:.60}", (*within, key))
+    if type(value) is not int or not least <= value < LARGEST:
+        rule = f"at least {least}" if type(value) is not int or value < least else f"less than {LARGEST}"
+        raise StudyError(f"`{key}` must be an integer of {rule}, got {value!r:.60}", (*within, key))
     return value
 
 
@@ -137,10 +145,10 @@ def _seeds(value: Any) -> tuple[int, ...]:
     if type(value) is int and 0 < value <= MOST_RUNS:
         return tuple(range(value))
     listed = value if isinstance(value, list) else []
-    if not listed or any(type(each) is not int or each < 0 for each in listed) or len(set(listed)) < len(listed):
-        raise StudyError(
-            f"`seeds` must be a number of seeds, or a list of different numbers, got {value!r:.60}", ("seeds",)
-        )
+    fine = all(type(each) is int and 0 <= each < LARGEST for each in listed)
+    if not listed or not fine or len(set(listed)) < len(listed):
+        rule = f"a number of seeds, or a list of different numbers below {LARGEST}"
+        raise StudyError(f"`seeds` must be {rule}, got {value!r:.60}", ("seeds",))
     return tuple(listed)
 
 
@@ -163,6 +171,13 @@ def _check_sizes(plan: Plan) -> None:
     names = [slug(world.name) for world in plan.sized_worlds()]
     if len(set(names)) < len(names):
         raise StudyError("two worlds would have the same file name", ("vary",))
+    for world in plan.sized_worlds():
+        if world.options.get("episodes", plan.episodes) > MOST_PARTS * plan.checkpoint:
+            raise StudyError(f"`checkpoint` must leave at most {MOST_PARTS} checkpoints, got {plan.checkpoint}")
+    parts = (plan.sized_worlds(), plan.adversaries, plan.agents)
+    longest = "--".join(max((slug(part.name) for part in each), key=lambda name: len(name.encode())) for each in parts)
+    if len(longest.encode()) > LONGEST_FILE_NAME:
+        raise StudyError(f"names must be shorter: {longest}, in a file name, has more than {LONGEST_FILE_NAME} bytes")
 
 
 def _parts(content: Mapping[str, Any], table: str) -> tuple[Part, ...]:
@@ -173,13 +188,19 @@ def _parts(content: Mapping[str, Any], table: str) -> tuple[Part, ...]:
     parts = tuple(_part(table, name, entry) for name, entry in entries.items())
     places: dict[str, str] = {}
     for part in parts:
-        if not slug(part.name) or len(part.name) > LONGEST_NAME:
-            raise StudyError(f"a name must have 1 to {LONGEST_NAME} letters or digits", (table, part.name))
+        _check_name(part.name, (table, part.name))
         if places.setdefault(slug(part.name), part.name) != part.name:
             raise StudyError(
                 f"{part.name!r} and {places[slug(part.name)]!r} would have the same file name", (table, part.name)
             )
     return parts
+
+
+def _check_name(name: str, place: Place) -> None:
+    """Refuse a name that is no name of a file or folder, or that a terminal would obey."""
+    if not slug(name) or len(name) > LONGEST_NAME or set(name) & set("/\\\n\t") or plain(name) != name:
+        rule = f"1 to {LONGEST_NAME} characters, a letter or digit among them, and no slash or control character"
+        raise StudyError(f"a name must have {rule}, got {name!r:.80}", place)
 
 
 def _part(table: str, name: str, entry: Any) -> Part:

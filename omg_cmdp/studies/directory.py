@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import platform
-import subprocess
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from omg_cmdp.provenance import provenance
+from omg_cmdp.studies.config import unchecked_plan
 from omg_cmdp.studies.document import StudyError
 from omg_cmdp.studies.plan import TABLES, Plan
 from omg_cmdp.studies.runner import now
 from omg_cmdp.studies.store import Store
-
-LIBRARIES = ("numpy", "scipy", "numba", "pandas", "pyarrow")
 
 
 def open_study(plan: Plan, directory: str | os.PathLike[str]) -> Store:
@@ -26,14 +23,14 @@ def open_study(plan: Plan, directory: str | os.PathLike[str]) -> Store:
     if importlib.util.find_spec("fcntl") is None:
         raise StudyError("studies need the file locks of Linux or macOS; on Windows use its Subsystem for Linux")
     store = Store(directory)
-    found = store.study()
-    configuration = plan.configuration()
-    if found is None:
-        found = _provenance()
-    else:
-        configuration = _merged(found["configuration"], configuration, store.directory)
     store.create()
-    store.write_study({**found, "configuration": configuration})
+    with store.owned("study"):  # of two processes that add to a study, neither may undo what the other adds
+        found, configuration = store.study(), plan.configuration()
+        if found is None:
+            found = {**provenance(), "date": now()}
+        else:
+            configuration = _merged(found["configuration"], configuration, store.directory)
+        store.write_study({**found, "configuration": configuration})
     return store
 
 
@@ -47,20 +44,9 @@ def _merged(old: dict[str, Any], new: dict[str, Any], directory: Path) -> dict[s
             if old[table][name] != new[table][name]:
                 raise StudyError(f"{directory} holds a study with other options of {table}.{name}")
     tables = {table: {**old[table], **new[table]} for table in TABLES}
-    return {**new, "seeds": sorted({*old["seeds"], *new["seeds"]}), **tables}
-
-
-def _provenance() -> dict[str, Any]:
-    """Return the version, commit, date and libraries by which a study was begun."""
-    versions = {"python": platform.python_version(), **{name: metadata.version(name) for name in LIBRARIES}}
-    return {"version": metadata.version("omg-cmdp"), "commit": _commit(), "date": now(), "versions": versions}
-
-
-def _commit() -> str:
-    """Return the commit of the source, "(changed)" behind it if it was; "unknown" where there is no repository."""
+    both = {**new, "seeds": sorted({*old["seeds"], *new["seeds"]}), **tables}
     try:
-        folder = Path(__file__).parent
-        git = ["git", "-C", str(folder), "describe", "--always", "--abbrev=40", "--dirty= (changed)", "--exclude=*"]
-        return subprocess.run(git, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return "unknown"
+        unchecked_plan(both)
+    except StudyError as error:
+        raise StudyError(f"{directory} holds a study to which this one cannot be added: {error}") from None
+    return both

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -16,6 +17,19 @@ class StudyError(ValueError):
     def __init__(self, message: str, place: Place = ()) -> None:
         super().__init__(f"{'.'.join(place)}: {message}" if place else message)
         self.message, self.place = message, place
+
+
+class UnwritableError(StudyError):
+    """The files of a study cannot be written, so that no run of it can go on."""
+
+
+def plain(text: str) -> str:
+    r"""Return a text without what a terminal would obey, or could not show: control characters become escapes.
+
+    >>> plain("\x1b[2J é")
+    '\\x1b[2J é'
+    """
+    return re.sub(r"(?![\n\t])[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]", lambda found: ascii(found[0])[1:-1], text)
 
 
 class Override(NamedTuple):

@@ -18,8 +18,9 @@ from collections.abc import Iterator, Sequence
 from multiprocessing import connection, get_context, resource_tracker
 from typing import TYPE_CHECKING, Any, final
 
+from omg_cmdp.studies.document import StudyError
 from omg_cmdp.studies.plan import Task
-from omg_cmdp.studies.runner import Event, Failed, Lost, Progress, Report, play, record_failure
+from omg_cmdp.studies.runner import Event, Failed, Lost, Progress, Report, Waiting, give_up, play
 from omg_cmdp.studies.store import Store
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ class Local(Engine):
                 for pipe in connection.wait(list(busy)):
                     worker = busy[pipe]
                     event = worker.receive()
+                    if isinstance(event, StudyError):
+                        raise event
                     if event is None:
                         del busy[pipe]
                         worker.kill()
@@ -82,8 +85,8 @@ class Local(Engine):
                         if isinstance(event, Lost):
                             waiting.appendleft(worker.task)
                         else:
-                            record_failure(worker.task, store, event.error)
-                    elif not isinstance(event, Progress):
+                            give_up(worker.task, store, event.error)
+                    elif not isinstance(event, (Progress, Waiting)):
                         idle.append(busy.pop(pipe))
                     report(event)
         finally:
@@ -128,10 +131,10 @@ class _Worker:
         with contextlib.suppress(OSError):  # it has died: `receive` will say so
             self.pipe.send(task)
 
-    def receive(self) -> Event | None:
-        """Return its next event; None if it has died."""
+    def receive(self) -> Event | StudyError | None:
+        """Return its next event, or the error about the study's files that ends it; None if it has died."""
         try:
-            event: Event = self.pipe.recv()
+            event: Event | StudyError = self.pipe.recv()
         except (EOFError, OSError):
             return None
         return event
@@ -146,7 +149,7 @@ class _Worker:
 def _work(pipe: connection.Connection, directory: os.PathLike[str]) -> None:
     """Play the tasks that come through the pipe, until its other end is closed."""
 
-    def report(event: Event) -> None:
+    def report(event: Event | StudyError) -> None:
         try:
             pipe.send(event)
         except OSError:
@@ -158,7 +161,10 @@ def _work(pipe: connection.Connection, directory: os.PathLike[str]) -> None:
                 task: Task = pipe.recv()
             except (EOFError, OSError):
                 return
-            play(task, Store(directory), report)
+            try:
+                play(task, Store(directory), report)
+            except StudyError as error:
+                report(error)
 
 
 @final
@@ -181,10 +187,12 @@ class Ray(Engine):
                 for each in ray.wait(list(pending), num_returns=1, timeout=1.0)[0]:
                     task = pending.pop(each)
                     try:
-                        event: Event = ray.get(each)
+                        event: Event | StudyError = ray.get(each)
                     except ray.exceptions.RayError as error:
-                        record_failure(task, store, str(error))
+                        give_up(task, store, str(error))
                         event = Failed(task.name, f"{type(error).__name__}: its worker was lost")
+                    if isinstance(event, StudyError):
+                        raise event
                     report(event)
                 for task in pending.values():
                     if parts := len(store.parts(task.name)):
@@ -195,12 +203,20 @@ class Ray(Engine):
             ray.shutdown()
 
 
-def _play_alone(task: Task, directory: str) -> Event:
-    """Play a run, and return its last event."""
+def _play_alone(task: Task, directory: str) -> Event | StudyError:
+    """Play a run, and return its last event, or the error about the study's files that ended it."""
     events: collections.deque[Event] = collections.deque(maxlen=1)
-    with one_thread():
-        play(task, Store(directory), events.append)
+    try:
+        with one_thread():
+            play(task, Store(directory), events.append)
+    except StudyError as error:
+        return error
     return events[0]
+
+
+def cores() -> int:
+    """Return how many cores this process may use; where the system does not say, how many there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextlib.contextmanager

@@ -11,8 +11,11 @@ sampling and its like, PC-IGW) play a deterministic one, and have 1.
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +23,13 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import context_from_json
 from omg_cmdp.environments.world import World
 from omg_cmdp.logs.writers import Decisions, write_obp, write_vw
+from omg_cmdp.persistence import whole_file
+from omg_cmdp.studies.journal import TEXTS
 from omg_cmdp.studies.plan import Task
 from omg_cmdp.studies.results import Results
-from omg_cmdp.studies.store import Store
+
+if TYPE_CHECKING:
+    import pyarrow
 
 FORMATS = ("csv", "parquet", "obp", "vw")
 LISTS = ("states", "actions", "rewards", "propensities")
@@ -34,40 +41,42 @@ def export(results: Results, form: str, target: Path) -> list[Path]:
         raise ValueError(f"`form` must be one of {', '.join(FORMATS)}, got {form!r}")
     if form in ("obp", "vw") and not results.configuration["propensities"]:
         raise ValueError("`results` must hold propensities; run the study with propensities = true")
+    if results.runs.empty:
+        raise ValueError("`results` must hold a finished run, got none; `omg-cmdp run` plays them")
     target.mkdir(parents=True, exist_ok=True)
-    if form == "csv":
-        return [_csv(results, target / "log.csv")]
-    if form == "parquet":
-        return [_parquet(results, target / "log.parquet")]
+    if form in ("csv", "parquet"):
+        path = target / f"log.{form}"
+        with whole_file(path) as file:
+            (_write_csv if form == "csv" else _write_parquet)(results.tables(*sorted(results.runs["run"])), file)
+        return [path]
     return [_decisions(results, task, form, target) for task in results.tasks()]
 
 
-def _parts(results: Results) -> list[Path]:
-    store = Store(results.directory)
-    return [path for run in sorted(results.runs["run"]) for path in store.parts(run)]
-
-
-def _csv(results: Results, path: Path) -> Path:
-    import pandas
-
-    for number, part in enumerate(_parts(results)):
-        table = pandas.read_parquet(part)
+def _write_csv(tables: Iterator[pyarrow.Table], path: Path) -> None:
+    for number, part in enumerate(tables):
+        table = part.to_pandas()
         lists = {name: [json.dumps(entry.tolist()) for entry in table[name]] for name in LISTS if name in table}
+        texts = {name: table[name].map(cell) for name in TEXTS}
         first = number == 0
-        table.assign(**lists).to_csv(path, mode="w" if first else "a", header=first, index=False)
-    return path
+        table.assign(**lists, **texts).to_csv(path, mode="w" if first else "a", header=first, index=False)
 
 
-def _parquet(results: Results, path: Path) -> Path:
+def _write_parquet(tables: Iterator[pyarrow.Table], path: Path) -> None:
     from pyarrow import parquet
 
-    tables = (parquet.read_table(part, partitioning=None) for part in _parts(results))
     first = next(tables)
     with parquet.ParquetWriter(path, first.schema, compression="zstd") as writer:
-        writer.write_table(first)
-        for table in tables:
+        for table in itertools.chain([first], tables):
             writer.write_table(table)
-    return path
+
+
+def cell(text: str) -> str:
+    """Return a text for a cell of a CSV file, which no spreadsheet takes for a formula.
+
+    >>> cell("=1+1"), cell("a=1")
+    ("'=1+1", 'a=1')
+    """
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 def _decisions(results: Results, task: Task, form: str, target: Path) -> Path:
@@ -84,9 +93,10 @@ def _decisions(results: Results, task: Task, form: str, target: Path) -> Path:
         rewards=rewards.reshape(-1),
         propensities=propensities.reshape(-1),
     )
-    if form == "vw":
-        return write_vw(target / f"{task.name}.vw", decisions)
-    return write_obp(target / f"{task.name}.npz", decisions, world.space)
+    path = target / f"{task.name}.{'vw' if form == 'vw' else 'npz'}"
+    with whole_file(path) as file:
+        write_vw(file, decisions) if form == "vw" else write_obp(file, decisions, world.space)
+    return path
 
 
 def _places(texts: list[str], world: World) -> NDArray[np.int64]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from omg_cmdp.persistence import digest_of
 from omg_cmdp.runs.simulate import Run
 from omg_cmdp.studies.agents import SHARED, Setting
 from omg_cmdp.studies.catalogue import Part, build_adversary, build_agent, build_world
@@ -44,6 +45,12 @@ class Task:
     def name(self) -> str:
         """For its files."""
         return "--".join(slug(str(label)) for label in self.labels.values())
+
+    @property
+    def settings(self) -> str:
+        """A digest of all that decides its numbers; checkpoints may be anywhere."""
+        parts = [part.resolved() for part in (self.world, self.adversary, self.agent)]
+        return digest_of([self.labels, parts, self.root, self.episodes, self.propensities])
 
     @property
     def labels(self) -> dict[str, str | int]:

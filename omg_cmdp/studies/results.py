@@ -12,8 +12,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from omg_cmdp.studies.config import checked_plan
-from omg_cmdp.studies.journal import SUMMED, kept
+import numpy as np
+
+from omg_cmdp.studies.config import checked_plan, unchecked_plan
+from omg_cmdp.studies.document import StudyError
+from omg_cmdp.studies.journal import LOGGED_TOTALS, SUMMED, kept
 from omg_cmdp.studies.plan import Task
 from omg_cmdp.studies.runner import BOUNDS
 from omg_cmdp.studies.store import Store
@@ -21,6 +24,7 @@ from omg_cmdp.theory.audit import Audit, Row
 
 if TYPE_CHECKING:
     import pandas
+    import pyarrow
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,6 +40,8 @@ class Results:
     """One row each: labels, episodes, sizes, the oracles' regret bounds, total regret and other totals, seconds."""
     failed: pandas.DataFrame
     """The runs that failed, with their errors."""
+    parts: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
+    """A digest of each part of the log of every finished run."""
 
     @functools.cached_property
     def log(self) -> pandas.DataFrame:
@@ -45,14 +51,22 @@ class Results:
     def log_of(self, *runs: str, columns: Sequence[str] | None = None) -> pandas.DataFrame:
         """Return the log of some runs; only `columns`, if they are given."""
         import pandas
-        from pyarrow import concat_tables, parquet
+        from pyarrow import concat_tables
 
-        store, wanted = Store(self.directory), None if columns is None else list(columns)
-        parts = [part for run in runs for part in store.parts(run)]
-        if not parts:
+        wanted = None if columns is None else list(columns)
+        tables = list(self.tables(*runs, columns=wanted))
+        if not tables:
             return pandas.DataFrame(columns=wanted)
-        tables = [parquet.read_table(part, columns=wanted, partitioning=None) for part in parts]
         return concat_tables(tables, promote_options="default").to_pandas()
+
+    def tables(self, *runs: str, columns: Sequence[str] | None = None) -> Iterator[pyarrow.Table]:
+        """Yield the parts of the log of some runs, each checked to be the one that was written."""
+        from pyarrow import BufferReader, parquet
+
+        store = Store(self.directory)
+        for run in runs:
+            for number, digest in enumerate(self.parts[run]):
+                yield parquet.read_table(BufferReader(store.read_part(run, number, digest)), columns=columns)
 
     def tasks(self) -> list[Task]:
         """Return the finished runs as tasks, which can be played again."""
@@ -71,22 +85,48 @@ def load(directory: str | os.PathLike[str]) -> Results:
     study = store.study()
     if study is None:
         raise FileNotFoundError(f"`directory` must hold a study, got {os.fspath(directory)}")
-    results = list(store.results())
+    results = _checked(store, study["configuration"])
     ended = {status: [each for each in results if each["status"] == status] for status in ("finished", "failed")}
     finished = pandas.DataFrame(ended["finished"], columns=None if ended["finished"] else ["run", *_KEY])
     return Results(
         directory=Path(directory),
         configuration=study["configuration"],
         provenance={name: value for name, value in study.items() if name != "configuration"},
-        runs=finished.drop(columns=["status", "error"], errors="ignore").astype(_numbers(finished)),
+        runs=finished.drop(columns=["status", "error", "settings", "parts"], errors="ignore").astype(_types(finished)),
         failed=pandas.DataFrame(ended["failed"], columns=["run", *_KEY, "error"]),
+        parts={each["run"]: each["parts"] for each in ended["finished"]},
     )
+
+
+def _checked(store: Store, configuration: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the results of a study, each of a run of this configuration, with all the parts of its log in place."""
+    try:
+        tasks = {task.name: task for task in unchecked_plan(configuration).tasks()}
+    except StudyError as error:
+        raise StudyError(f"{store.directory / 'study.json'}: {error}") from None
+    results, logged = list(store.results()), {path.name for path in store.log.glob("*.parquet")}
+    for result in results:
+        run = result["run"]
+        if run not in tasks or result["settings"] != tasks[run].settings:
+            raise StudyError(
+                f"{store.runs / run}.json: it is of a run with other settings than in study.json; delete it"
+            )
+        for number, digest in enumerate(result.get("parts", ())):
+            if store.part(run, number).name not in logged:
+                store.read_part(run, number, digest)  # says what to do
+        result["made_with"] = "; then ".join(map(_made_with, result["made_with"]))
+    return results
+
+
+def _made_with(made: Mapping[str, Any]) -> str:
+    libraries = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
+    return f"omg-cmdp {made['version']}, commit {made['commit']}, {libraries}"
 
 
 _KEY = ("world", "adversary", "agent", "seed", "episodes")
 
 
-def _numbers(runs: pandas.DataFrame) -> dict[str, str]:
+def _types(runs: pandas.DataFrame) -> dict[str, str]:
     """Return the types of columns in which every value may be missing."""
     return {name: "float64" for name in (*SUMMED, *BOUNDS) if name in runs}
 
@@ -97,12 +137,19 @@ class Audited(NamedTuple):
     task: Task
     rows: list[Row]
     as_logged: bool
-    """Whether its regret was that of the log, bit for bit."""
+    """Whether its regret was that of the log, bit for bit, and the totals of its result are those of the log."""
 
     @property
     def sound(self) -> bool:
-        """Whether nothing is wrong with it. A statement that may fail with some probability may fail in a run."""
-        return self.as_logged and all(row.holds or row.failure > 0.0 for row in self.rows)
+        """Whether nothing is wrong with it.
+
+        A statement that may fail with some probability may fail in a run, an assumption may be false of a world, and an
+        oracle may have nothing to prove.
+        """
+        return self.as_logged and all(
+            row.holds or row.kind in ("probable", "assumption") or (row.kind == "oracle" and not row.violations)
+            for row in self.rows
+        )
 
 
 def audits(results: Results, *, episodes: int, choose: Callable[[str], bool]) -> Iterator[Audited]:
@@ -112,7 +159,10 @@ def audits(results: Results, *, episodes: int, choose: Callable[[str], bool]) ->
         run = task.start(observe=audit)
         run.advance(min(episodes, task.episodes))
         regret = run.ledger.table()["regret"]
-        log = results.log_of(task.name, columns=["episode", "regret"])
+        totals = [f"cumulative_{name}" for name in LOGGED_TOTALS]
+        log = results.log_of(task.name, columns=["episode", "regret", *totals])
+        result = results.runs.set_index("run").loc[task.name, list(LOGGED_TOTALS)]
+        summed = np.array_equal(log[totals].iloc[-1], result.astype(float), equal_nan=True)
         logged = log[log["episode"] <= len(regret)]["regret"]
         rows = [episode for episode in regret.index if kept(episode, task.episodes)]
-        yield Audited(task, audit.rows(), bool(logged.to_list() == regret[rows].to_list()))
+        yield Audited(task, audit.rows(), summed and logged.to_list() == regret[rows].to_list())

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import io
 import itertools
+import json
 import math
 import time
 import traceback
@@ -13,8 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent
-from omg_cmdp.persistence import joint_state, part_of
+from omg_cmdp.persistence import check_settings, joint_state, part_of
+from omg_cmdp.provenance import provenance
 from omg_cmdp.runs.simulate import Run
+from omg_cmdp.studies.document import StudyError, UnwritableError
 from omg_cmdp.studies.journal import SUMMED, TEXTS, Journal
 from omg_cmdp.studies.plan import Plan, Task
 from omg_cmdp.studies.store import Store
@@ -55,31 +60,45 @@ class Lost(NamedTuple):
     attempt: int
 
 
-Event = Progress | Finished | Failed | Lost
+class Waiting(NamedTuple):
+    """Another process is playing this run; its result will be this one's."""
+
+    run: str
+
+
+Event = Progress | Finished | Failed | Lost | Waiting
 Report = Callable[[Event], None]
 
 
 def play(task: Task, store: Store, report: Report) -> None:
-    """Play a run to its end, and store its result. Errors of the run are stored, not raised."""
-    with store.owned(task.name):
+    """Play a run to its end, and store its result. Errors of the run are stored, not raised.
+
+    If another process plays it, wait for that one.
+    """
+    with store.owned(task.name, lambda: report(Waiting(task.name))):
         done = store.result(task.name)
         if done is not None and done["status"] == "finished":
             report(Finished(task.name, done))
             return
         try:
             result = _play(task, store, report)
+            store.write_result(task.name, result)
+        except UnwritableError:
+            raise
+        except StudyError as error:
+            record_failure(task, store, str(error))
+            report(Failed(task.name, str(error)))
         except Exception as error:  # of any kind: it is stored, and the other runs go on
             record_failure(task, store, "".join(traceback.format_exception(error)))
             report(Failed(task.name, f"{type(error).__name__}: {error}"))
-            return
-        store.write_result(task.name, result)
-        report(Finished(task.name, result))
+        else:
+            report(Finished(task.name, result))
 
 
 def _play(task: Task, store: Store, report: Report) -> dict[str, Any]:
     journal = Journal(task.labels, episodes=task.episodes, trajectories=task.propensities)
     run = task.start(observe=journal.observe if task.propensities else None)
-    part = _resume(task, store, run, journal)
+    kept = _resume(task, store, run, journal)
     report(Progress(task.name, run.ledger.episodes, journal.total("regret")))
     pace = 1
     while (played := run.ledger.episodes) < task.episodes:
@@ -88,10 +107,21 @@ def _play(task: Task, store: Store, report: Report) -> dict[str, Any]:
         run.advance(steps)
         journal.add(run.ledger.drain())
         if run.ledger.episodes == until:
-            part += _save(task, store, run, journal, part)
+            _save(task, store, run, journal, kept)
         pace = _next_pace(steps, time.perf_counter() - began)
         report(Progress(task.name, run.ledger.episodes, journal.total("regret")))
-    return _result(task, run, journal)
+    return {**_result(task, run, journal), **kept._asdict()}
+
+
+class _Kept(NamedTuple):
+    """What a checkpoint says beside the state."""
+
+    settings: str
+    """Of the run."""
+    parts: list[str]
+    """A digest of each part of the log."""
+    made_with: list[dict[str, Any]]
+    """The versions that have played it, one after another."""
 
 
 def _next_pace(played: int, seconds: float) -> int:
@@ -99,30 +129,40 @@ def _next_pace(played: int, seconds: float) -> int:
     return max(1, min(2 * played, int(played * SECONDS_BETWEEN_REPORTS / max(seconds, 1e-9))))
 
 
-def _resume(task: Task, store: Store, run: Run, journal: Journal) -> int:
-    """Continue from the checkpoint, if there is one; return the number of log parts it counts."""
-    saved = store.checkpoint(task.name)
-    parts = 0 if saved is None else int(saved["parts"])
-    if saved is not None:
-        run.load_state(part_of(saved, "run"))
-        journal.load_state(part_of(saved, "journal"))
-    store.forget_after(task.name, parts)
-    return parts
+def _resume(task: Task, store: Store, run: Run, journal: Journal) -> _Kept:
+    """Continue from the checkpoint, if there is one."""
+    kept = _Kept(task.settings, [], [])
+    with store.checkpoint(task.name) as saved:
+        if saved is not None:
+            check_settings(saved, task.settings)
+            kept.parts.extend(saved["parts"].tolist())
+            kept.made_with.extend(json.loads(str(saved["made_with"])))
+            run.load_state(part_of(saved, "run"))
+            journal.load_state(part_of(saved, "journal"))
+    for number, digest in enumerate(kept.parts):
+        store.read_part(task.name, number, digest)
+    store.forget_after(task.name, len(kept.parts))
+    if provenance() not in kept.made_with[-1:]:
+        kept.made_with.append(provenance())
+    return kept
 
 
-def _save(task: Task, store: Store, run: Run, journal: Journal, part: int) -> int:
-    """Write a part of the log, then the checkpoint that counts it; return 1, or 0 if there were no rows."""
+def _save(task: Task, store: Store, run: Run, journal: Journal, kept: _Kept) -> None:
+    """Write a part of the log, unless there are no rows, then the checkpoint that counts it."""
     from pyarrow import parquet
 
     table = journal.table()
     if table is not None:
-        form = {"compression": "zstd", "use_dictionary": list(TEXTS)}
-        store.write_part(task.name, part, lambda name: parquet.write_table(table, name, **form))
-    written = int(table is not None)
-    arrays = {**joint_state({"run": run, "journal": journal}), "parts": np.array(part + written)}
-    store.write_checkpoint(task.name, arrays)
+        file = io.BytesIO()
+        parquet.write_table(table, file, compression="zstd", use_dictionary=list(TEXTS))
+        kept.parts.append(store.write_part(task.name, len(kept.parts), file.getvalue()))
+    notes = {
+        "settings": np.array(kept.settings),
+        "parts": np.array(kept.parts, dtype=np.str_),
+        "made_with": np.array(json.dumps(kept.made_with)),
+    }
+    store.write_checkpoint(task.name, {**joint_state({"run": run, "journal": journal}), **notes})
     journal.clear()
-    return written
 
 
 def _result(task: Task, run: Run, journal: Journal) -> dict[str, Any]:
@@ -131,7 +171,6 @@ def _result(task: Task, run: Run, journal: Journal) -> dict[str, Any]:
     seconds = [total for name, total in totals.items() if name.startswith("seconds_")]
     space = run.environment.space
     return {
-        "run": task.name,
         **task.labels,
         "status": "finished",
         "episodes": task.episodes,
@@ -157,10 +196,24 @@ def _regret_bounds(run: Run, episodes: int) -> dict[str, float]:
     return dict(zip(BOUNDS, (oracle.regret_bound(episodes, horizon) for oracle in oracles), strict=True))
 
 
+def give_up(task: Task, store: Store, error: str) -> None:
+    """Store why a run has lost its workers, unless another process has finished it, or is playing it."""
+
+    class BusyError(Exception):
+        pass
+
+    def busy() -> None:
+        raise BusyError
+
+    with contextlib.suppress(BusyError), store.owned(task.name, busy):
+        if not store.is_finished(task.name):
+            record_failure(task, store, error)
+
+
 def record_failure(task: Task, store: Store, error: str) -> None:
     """Store the error of a run; the next start of the study tries it again."""
-    result = {"run": task.name, **task.labels, "status": "failed", "episodes": task.episodes, "error": error}
-    store.write_result(task.name, {**result, "ended": now()})
+    result = {**task.labels, "status": "failed", "episodes": task.episodes, "error": error, "settings": task.settings}
+    store.write_result(task.name, {**result, "made_with": [provenance()], "ended": now()})
 
 
 def now() -> str:

@@ -19,7 +19,15 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.theory.constants import APPROXIMATE, EXACT, Assumptions, tight_gamma
 from omg_cmdp.theory.errors import iterates_bound
-from omg_cmdp.validation import positive_number
+from omg_cmdp.validation import (
+    FloatArray,
+    at_least_zero,
+    float_table,
+    in_range,
+    instance_of,
+    positive_integer,
+    positive_number,
+)
 
 
 def as_printed(given: Assumptions, *, gamma: float | None = None, exact: bool = True) -> float:
@@ -31,6 +39,8 @@ def as_printed(given: Assumptions, *, gamma: float | None = None, exact: bool = 
     paper's γ the first two terms are 2·H^2.5·√(c·TSA·(...)). The last term lacks a factor H (E4); the theorem holds
     nevertheless, because its main term is far from tight.
     """
+    instance_of("given", given, Assumptions)
+    instance_of("exact", exact, bool)
     pairs, horizon, episodes = given.states * given.actions, given.horizon, given.episodes
     constant = EXACT if exact else APPROXIMATE
     if gamma is None:
@@ -52,10 +62,11 @@ def corrected(given: Assumptions, *, gamma: float | Sequence[float] | None = Non
     Without `gamma` it is √(nT/C), and the first two terms are 2·√(nTC) for exact plans. τ = c + √(c² + 2c) for plans
     whose `certificate` γ·ε is c: about 0.35/√T at the paper's 1/(16T), where the paper pays a factor of √2.
     """
-    gammas = np.asarray(tight_gamma(given) if gamma is None else gamma, dtype=np.float64)
+    instance_of("given", given, Assumptions)
+    gammas = float_table("gamma", tight_gamma(given) if gamma is None else gamma)
     if gammas.shape not in ((), (given.episodes,)):
         raise ValueError(f"`gamma` must be a number or have one entry per episode, got shape {gammas.shape}")
-    if not gammas.min() > 0.0:
+    if not (gammas > 0.0).all():  # nor if one is no number
         raise ValueError(f"`gamma` must be positive, got {gammas.min()}")
     stretch = iterates_bound(certificate)
     if stretch >= 1.0:
@@ -66,6 +77,7 @@ def corrected(given: Assumptions, *, gamma: float | Sequence[float] | None = Non
 
 def anytime(given: Assumptions) -> float:
     """Return 3·√(nCT) + √(TH·Ē_sq) + H·√(TH·Ē_hel), the bound for γ_t = √(nt/C_t) with C_t/t not increasing."""
+    instance_of("given", given, Assumptions)
     return 3.0 * math.sqrt(given.n * given.estimation * given.episodes) + given.value_error
 
 
@@ -77,7 +89,8 @@ def known_dynamics_round(*, tuples: int, horizon: int, gamma: float, squared_err
     >>> known_dynamics_round(tuples=3, horizon=1, gamma=10.0, squared_error=0.04)
     0.30000000000000004
     """
-    return (tuples - horizon) / gamma + 0.25 * gamma * squared_error
+    gamma, error = positive_number("gamma", gamma), at_least_zero("squared_error", squared_error)
+    return _choices(tuples, horizon) / gamma + 0.25 * gamma * error
 
 
 def known_dynamics(*, tuples: int, horizon: int, episodes: int, reward_error: float) -> float:
@@ -86,7 +99,16 @@ def known_dynamics(*, tuples: int, horizon: int, episodes: int, reward_error: fl
     >>> known_dynamics(tuples=5, horizon=1, episodes=100, reward_error=4.0)
     40.0
     """
-    return math.sqrt((tuples - horizon) * episodes * reward_error)
+    episodes, error = positive_integer("episodes", episodes, most=math.inf), at_least_zero("reward_error", reward_error)
+    return math.sqrt(_choices(tuples, horizon) * episodes * error)
+
+
+def _choices(tuples: int, horizon: int) -> int:
+    """Return n - H, which is not negative: every step has a tuple."""
+    choices = positive_integer("tuples", tuples) - positive_integer("horizon", horizon)
+    if choices < 0:
+        raise ValueError(f"`tuples` must be at least the horizon {horizon}, got {tuples}")
+    return choices
 
 
 def weighted_round(weights: ArrayLike, occupancy: ArrayLike, squared_errors: ArrayLike) -> float:
@@ -98,11 +120,8 @@ def weighted_round(weights: ArrayLike, occupancy: ArrayLike, squared_errors: Arr
     >>> weighted_round([0.1, 0.1], [0.5, 0.5], [0.04, 0.04])
     0.4
     """
-    q = np.asarray(occupancy, dtype=np.float64)
-    held = q > 0.0
-    m = np.broadcast_to(np.asarray(weights, dtype=np.float64), q.shape)[held]
-    squares = np.broadcast_to(np.asarray(squared_errors, dtype=np.float64), q.shape)[held]
-    return float((m * (1.0 + q[held]) + 0.25 * q[held] * squares / m).sum())
+    m, q, squares = _held(weights, occupancy, squared_errors=squared_errors)
+    return float((m * (1.0 + q) + 0.25 * q * squares / m).sum())
 
 
 def gain_round(weights: ArrayLike, occupancy: ArrayLike, gains: ArrayLike) -> float:
@@ -115,10 +134,23 @@ def gain_round(weights: ArrayLike, occupancy: ArrayLike, gains: ArrayLike) -> fl
     >>> gain_round([0.1, 0.1], [0.5, 0.5], [0.08, 0.08])  # m = ½·√(q̂v): Σ √(q̂v)
     0.4
     """
-    q = np.asarray(occupancy, dtype=np.float64)
-    held = q > 0.0
-    m, v = (np.broadcast_to(np.asarray(table, dtype=np.float64), q.shape)[held] for table in (weights, gains))
-    return float((m + 0.25 * q[held] * v / m).sum())
+    m, q, v = _held(weights, occupancy, gains=gains)
+    return float((m + 0.25 * q * v / m).sum())
+
+
+def _held(weights: ArrayLike, occupancy: ArrayLike, **errors: ArrayLike) -> list[FloatArray]:
+    """Return the tables where the occupancy is positive; raise unless they fit it, and the weights there are."""
+    q = float_table("occupancy", occupancy)
+    found = []
+    for name, value in {"weights": weights, "occupancy": q, **errors}.items():
+        table = float_table(name, value)
+        try:
+            here = np.broadcast_to(table, q.shape)[q > 0.0]
+        except ValueError:
+            raise ValueError(f"`{name}` must fit the shape {q.shape} of `occupancy`, got {table.shape}") from None
+        in_range(name, here, np.nextafter(0.0, 1.0) if name == "weights" else 0.0, np.inf)
+        found.append(here)
+    return found
 
 
 def with_floor(*, tuples: int, episodes: int, floor: float, estimation: float) -> float:
@@ -130,5 +162,6 @@ def with_floor(*, tuples: int, episodes: int, floor: float, estimation: float) -
     >>> with_floor(tuples=4, episodes=25, floor=1.0, estimation=4.0)
     60.0
     """
-    floor = positive_number("floor", floor)
+    floor, estimation = positive_number("floor", floor), at_least_zero("estimation", estimation)
+    tuples, episodes = positive_integer("tuples", tuples), positive_integer("episodes", episodes, most=math.inf)
     return math.sqrt(tuples * episodes) * (2.0 * floor + estimation / floor)

@@ -15,8 +15,7 @@ import math
 
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.theory import errors
-from omg_cmdp.theory.errors import checked_regret
-from omg_cmdp.validation import positive_integer, probability
+from omg_cmdp.validation import at_least_zero, positive_integer, probability
 
 EXACT, APPROXIMATE = 31.0, 62.0
 """The paper's constants: for exact plans, and for plans with γ·ε <= 1/(16T)."""
@@ -42,10 +41,14 @@ class Assumptions:
     """A bound on n, if there is a better one than that of `states`, `actions` and `horizon`."""
 
     def __post_init__(self) -> None:
-        positive_integer("episodes", self.episodes)
+        for name in ("states", "actions", "horizon"):
+            positive_integer(name, getattr(self, name))
+        positive_integer("episodes", self.episodes, most=math.inf)
+        if self.tuples is not None:
+            positive_integer("tuples", self.tuples)
         probability("delta", self.delta)
-        checked_regret("reward_regret", self.reward_regret)
-        checked_regret("dynamics_regret", self.dynamics_regret)
+        at_least_zero("reward_regret", self.reward_regret)
+        at_least_zero("dynamics_regret", self.dynamics_regret)
 
     @property
     def n(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from omg_cmdp.validation import probability
+from omg_cmdp.validation import at_least_zero, number, positive_integer, probability
 
 
 def reward_error(*, horizon: int, delta: float, reward_regret: float) -> float:
@@ -16,9 +16,8 @@ def reward_error(*, horizon: int, delta: float, reward_regret: float) -> float:
     >>> round(reward_error(horizon=5, delta=0.05, reward_regret=10.0), 1)
     315.1
     """
-    return 2.0 * checked_regret("reward_regret", reward_regret) + 16.0 * horizon * math.log(
-        2.0 / probability("delta", delta)
-    )
+    deviation = 16.0 * positive_integer("horizon", horizon) * math.log(2.0 / probability("delta", delta))
+    return 2.0 * number("reward_regret", reward_regret) + deviation
 
 
 def dynamics_error(*, horizon: int, delta: float, dynamics_regret: float) -> float:
@@ -29,9 +28,8 @@ def dynamics_error(*, horizon: int, delta: float, dynamics_regret: float) -> flo
     >>> round(dynamics_error(horizon=5, delta=0.05, dynamics_regret=10.0), 1)
     63.0
     """
-    return checked_regret("dynamics_regret", dynamics_regret) + 2.0 * horizon * math.log(
-        2.0 * horizon / probability("delta", delta)
-    )
+    twice = 2.0 * positive_integer("horizon", horizon)
+    return number("dynamics_regret", dynamics_regret) + twice * math.log(twice / probability("delta", delta))
 
 
 def estimation(*, horizon: int, reward_error: float, dynamics_error: float) -> float:
@@ -40,7 +38,9 @@ def estimation(*, horizon: int, reward_error: float, dynamics_error: float) -> f
     >>> estimation(horizon=1, reward_error=1.0, dynamics_error=0.0)
     1.36
     """
-    return 1.36 * reward_error + (4.42 * horizon**2 + 6.12 * horizon**4) * dynamics_error
+    horizon = positive_integer("horizon", horizon)
+    squares, divergences = at_least_zero("reward_error", reward_error), at_least_zero("dynamics_error", dynamics_error)
+    return 1.36 * squares + (4.42 * horizon**2 + 6.12 * horizon**4) * divergences
 
 
 def value_error(*, horizon: int, episodes: int, reward_error: float, dynamics_error: float) -> float:
@@ -49,8 +49,9 @@ def value_error(*, horizon: int, episodes: int, reward_error: float, dynamics_er
     >>> value_error(horizon=4, episodes=25, reward_error=1.0, dynamics_error=1.0)
     50.0
     """
-    steps = episodes * horizon
-    return math.sqrt(steps * reward_error) + horizon * math.sqrt(steps * dynamics_error)
+    steps = positive_integer("episodes", episodes, most=math.inf) * positive_integer("horizon", horizon)
+    squares, divergences = at_least_zero("reward_error", reward_error), at_least_zero("dynamics_error", dynamics_error)
+    return math.sqrt(steps * squares) + horizon * math.sqrt(steps * divergences)
 
 
 def iterates_bound(certificate: float) -> float:
@@ -61,13 +62,5 @@ def iterates_bound(certificate: float) -> float:
     >>> iterates_bound(0.0), iterates_bound(0.5)
     (0.0, 1.618033988749895)
     """
-    if not certificate >= 0.0:
-        raise ValueError(f"`certificate` must be at least 0, got {certificate!r}")
+    certificate = at_least_zero("certificate", certificate)
     return certificate + math.sqrt(certificate * certificate + 2.0 * certificate)
-
-
-def checked_regret(name: str, value: float) -> float:
-    """Return `value`, at least 0."""
-    if not value >= 0.0:
-        raise ValueError(f"`{name}` must be at least 0, got {value!r}")
-    return value

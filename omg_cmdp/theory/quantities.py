@@ -12,13 +12,12 @@ from omg_cmdp.mdp.bellman import optimal_policy, policy_values
 from omg_cmdp.mdp.divergence import squared_hellinger
 from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.planning.decision import Decision
-from omg_cmdp.theory.rounds import Round
+from omg_cmdp.theory.rounds import Round, mixed_policies
 from omg_cmdp.validation import BoolArray, FloatArray
 
 
 class Comparison:
-    """The true MDP beside the model, for the optimal policy π* and the policy π that was played.
+    """The true MDP beside the model, for the optimal policy π* and the policy π that was played, or a mixture.
 
     Tables are (H, S, A) unless they say otherwise; a first axis of length 1 stands for all steps.
     """
@@ -27,7 +26,7 @@ class Comparison:
         self.truth, self.model = this.truth.mdp, model
         self.horizon = model.horizon
         self.best_policy, self.best = this.truth.best
-        self.policy = this.decision.policy
+        self.policies, self.probabilities = mixed_policies(this.decision)
         self.value = this.value
         self.occupancy = this.occupancy
         """q: of π, in the truth."""
@@ -36,17 +35,19 @@ class Comparison:
         self.hellinger: FloatArray = squared_hellinger(self.truth.kernel, model.kernel)
         self.best_values = values(self.truth, self.best_policy)
         """V* (H+1, S), in the truth."""
-        self.policy_values = values(self.truth, self.policy)
-        """V^π (H+1, S), in the truth."""
         self.believed_best, _ = flow(model, self.best_policy)
         """d: of π*, in the model."""
-        self.believed, _ = flow(model, self.policy)
+        self.believed = self.mean(*(flow(model, policy)[0] for policy in self.policies))
         """q̂: of π, in the model."""
         self.reward_squares: FloatArray = self.reward_gap**2
         self.reward_error = dot(self.occupancy, self.reward_squares)
         """Σ q·(f̂ - f*)²."""
         self.dynamics_error = dot(self.occupancy, self.hellinger)
         """Σ q·D²(P̂, P*)."""
+
+    def mean(self, *tables: FloatArray) -> FloatArray:
+        """Return the mean over the mixture of one table for each of its policies."""
+        return tables[0] if len(tables) == 1 else np.tensordot(self.probabilities, tables, axes=1)
 
     @functools.cached_property
     def optimum_error(self) -> float:
@@ -69,9 +70,16 @@ class Comparison:
         return self.reward_gap + ahead(self.kernel_gap, self.best_values)
 
     @functools.cached_property
-    def believed_values(self) -> FloatArray:
-        """V̂^π (H+1, S), in the model."""
-        return values(self.model, self.policy)
+    def distances(self) -> FloatArray:
+        """‖P* - P̂‖₁."""
+        return np.asarray(np.abs(self.kernel_gap).sum(axis=-1))
+
+    @functools.cached_property
+    def surprise(self) -> float:
+        """Σ q·((f̂ - f*) + (P̂ - P*)·V̂^π_{h+1})."""
+        gaps = (-self.reward_gap - ahead(self.kernel_gap, values(self.model, policy)) for policy in self.policies)
+        tables = zip((flow(self.truth, policy)[0] for policy in self.policies), gaps, strict=True)
+        return float(self.probabilities @ [dot(occupancy, gap) for occupancy, gap in tables])
 
     @functools.cached_property
     def believed_optimum(self) -> float:
@@ -81,7 +89,26 @@ class Comparison:
     @functools.cached_property
     def third_term(self) -> float:
         """Σ q̂·(P* - P̂)·(V* - V^π)_{h+1}: what unknown dynamics add to Theorem A."""
-        return dot(self.believed, ahead(self.kernel_gap, self.best_values - self.policy_values))
+        losses = (self.best_values - values(self.truth, policy) for policy in self.policies)
+        tables = zip((flow(self.model, policy)[0] for policy in self.policies), losses, strict=True)
+        return float(self.probabilities @ [dot(q, ahead(self.kernel_gap, loss)) for q, loss in tables])
+
+    @functools.cached_property
+    def variance(self) -> float:
+        """The largest variance, over rewards in [0, 1] of mean f*, of the excess Σ_h (f̂ - r)² - (f* - r)².
+
+        With D = f̂ - f* a step has the mean D² and the second moment D²·(D² + 4·Var r), Var r <= f*·(1 - f*). The
+        second moment of the sum follows backwards, because rewards do not depend on the next state.
+        """
+        squares, means = self.reward_squares, self.truth.reward_steps
+        start, moments = self.truth.start, []
+        for policy in self.policies:
+            first, after = policy_values(self.truth, policy, squares)
+            rest = after - squares  # P·(what comes)
+            steps = squares * (squares + 4.0 * means * (1.0 - means)) + 2.0 * squares * rest
+            moments.append([start @ first[0], start @ policy_values(self.truth, policy, steps)[0][0]])
+        mean, second = self.probabilities @ np.array(moments)
+        return float(second - mean * mean)
 
     def estimate(self, occupancy: FloatArray) -> float:
         """Return ⟨q, f̂⟩."""
@@ -96,12 +123,16 @@ class Barrier:
     plain: bool
     """Whether w = 1, as in the paper."""
     held: BoolArray
-    """Which tuples count, (H, S, A)."""
+    """Z: which tuples count, (H, S, A)."""
     w: FloatArray
-    m: FloatArray
     q: FloatArray
     d: FloatArray
     certificate: float
+
+    @functools.cached_property
+    def m(self) -> FloatArray:
+        """w/γ."""
+        return np.asarray(self.w / self.gamma)
 
     @functools.cached_property
     def defect(self) -> float:
@@ -120,28 +151,6 @@ class Barrier:
         # x + log(1 - x) is the larger of the two signs.
         conjugate = -size - scale * np.log1p(-size / scale)
         return (scale * self.certificate + float((self.w * conjugate).sum())) / self.gamma
-
-
-def barrier(decision: Decision, comparison: Comparison) -> Barrier | None:
-    """Return the barrier of a decision; None if it has none, or if the optimal policy leaves the tuples it counts."""
-    gamma, q = decision.gamma, decision.occupancy
-    if q is None or not 0.0 < gamma < math.inf:
-        return None
-    held = q > 0.0
-    d = comparison.believed_best
-    if d.sum() - d[held].sum() > 1e-12:
-        return None
-    w = np.ones(int(held.sum())) if decision.weights is None else np.broadcast_to(decision.weights, q.shape)[held]
-    return Barrier(
-        gamma=gamma,
-        plain=decision.weights is None,
-        held=held,
-        w=w,
-        m=w / gamma,
-        q=q[held],
-        d=d[held],
-        certificate=decision.certificate if decision.certificate >= 0.0 else math.inf,  # nan: nothing is proven
-    )
 
 
 def values(mdp: TabularMDP, policy: FloatArray) -> FloatArray:

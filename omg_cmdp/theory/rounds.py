@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,6 +40,10 @@ class Round(NamedTuple):
     """
     errors: tuple[float, float] = _UNKNOWN[:2]
     """Σ q·(f̂ - f*)² and Σ q·D²(P̂, P*), q the occupancy above; nan without a model."""
+    oracles: tuple[Any, ...] = (None, None)
+    """The agent's oracles of rewards and of dynamics; None for one that has none."""
+    charged: tuple[float, float] = _UNKNOWN[:2]
+    """The losses of its oracles in this episode; nan where they keep none."""
 
     @property
     def context(self) -> Context:
@@ -57,7 +61,7 @@ def account(episode: int, truth: Truth, decision: Decision, played: Episode) -> 
     kernel, rewards, start, _ = truth.mdp.raw
     guess, means, first, _ = (decision.model or truth.mdp).raw
     best_policy, best = truth.best
-    mixture, probabilities = decision.mixture or (decision.policy[None], _SURELY)
+    mixture, probabilities = mixed_policies(decision)
     policies, occupancy = np.ascontiguousarray(mixture, dtype=np.float64), np.empty(best_policy.shape)
     if policies.shape != (len(probabilities), *occupancy.shape) or guess.shape[1:] != kernel.shape[1:]:
         wanted, got = f"{occupancy.shape} and {kernel.shape[1:]}", f"{policies.shape[1:]} and {guess.shape[1:]}"
@@ -69,3 +73,8 @@ def account(episode: int, truth: Truth, decision: Decision, played: Episode) -> 
         return Round(episode, truth, decision, played, occupancy, value)
     differences = best - believed_best, believed_best - believed, believed - value
     return Round(episode, truth, decision, played, occupancy, value, differences, (squares, hellinger))
+
+
+def mixed_policies(decision: Decision) -> tuple[FloatArray, FloatArray]:
+    """Return the policies (K, H, S, A) of which one was drawn, and their probabilities (K,)."""
+    return decision.mixture or (decision.policy[None], _SURELY)

@@ -211,7 +211,7 @@ def test_never_twice_refuses_when_exhausted(make, count):
         (lambda: NeverTwice([]), "`make` must hold at least one context"),
         (lambda: NeverTwice("abca"), "`make` must hold no context twice, got 'a' again at index 3"),
         (lambda: NeverTwice(np.zeros((2, 2))), "`make` must hold no context twice, .* at index 1"),
-        (lambda: NeverTwice([{}]), r"`make` must return vectors or labels, got {}"),
+        (lambda: NeverTwice([object()]), r"`make` must return vectors or labels, got <object"),
         (lambda: shown(NeverTwice(lambda generator: None), 1), "`make` must return vectors or labels, got None"),
     ],
 )

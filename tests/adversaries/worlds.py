@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from omg_cmdp.environments.base import ContextualMDP
-from tests.random_mdps import random_mdp, random_policy
+from tests.random_mdps import random_mdp, random_mdps, random_policy
 
 LABELS = ["a", "b", "c", "d", "e", "f"]
 
@@ -41,7 +41,10 @@ class TabledView:
 
 def random_world(rng, labels=LABELS, **fixed):
     sizes = {"states": 4, "actions": 3, "horizon": 5} | fixed
-    return Tabled({label: random_mdp(rng, **sizes) for label in labels})
+    space = random_mdp(rng, **sizes).space
+    mdps = random_mdps(rng, len(labels), **{**sizes, "masked": False})
+    tables = ({"transitions": mdp.transitions, "rewards": mdp.rewards} for mdp in mdps)
+    return Tabled({label: space.mdp(**each) for label, each in zip(labels, tables, strict=True)})
 
 
 def random_view(rng, world, with_models=False):

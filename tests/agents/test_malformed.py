@@ -109,7 +109,8 @@ def malformed_trajectories(data):
     name = data.draw(st.sampled_from(["states", "actions", "rewards"]))
     good = fields[name]
     place = data.draw(st.integers(0, len(good) - 1))
-    never = st.one_of(st.none(), st.text(max_size=2), st.sampled_from([math.nan, math.inf, -math.inf]), st.just(1j))
+    never = st.one_of(st.text(max_size=2), st.sampled_from([math.nan, math.inf, -math.inf]), st.just(1j))
+    nothing = [] if name == "rewards" else [None, [*good[:place], None, *good[place + 1 :]]]  # not known yet
     spoilt = data.draw(
         st.sampled_from(
             [
@@ -120,7 +121,7 @@ def malformed_trajectories(data):
                 [good],
                 good[0],
                 np.array(good)[:, None],
-                None,
+                *nothing,
                 data.draw(st.text(max_size=4)),
                 {0: good},
                 [*good[:place], [good[place]], *good[place + 1 :]],
@@ -138,11 +139,8 @@ def malformed_episodes(data):
     fields = episode(data, low, high)
     place = data.draw(st.integers(0, H - 1))
     outside = st.integers(-(2**62), 2**62)
-    how = data.draw(st.sampled_from(["short", "long", "state", "action", "inadmissible", "reward", "not one"]))
-    if how == "short":
-        keep = data.draw(st.integers(1, H - 1))
-        fields = {"states": fields["states"][: keep + 1], **{n: fields[n][:keep] for n in ("actions", "rewards")}}
-    elif how == "long":
+    how = data.draw(st.sampled_from(["long", "state", "action", "inadmissible", "reward", "not one"]))
+    if how == "long":
         more = data.draw(st.integers(1, 4))
         fields = {name: [*values, *[values[-1]] * more] for name, values in fields.items()}
     elif how == "state":

@@ -1,8 +1,12 @@
-"""A small share of every attack."""
+"""A small share of every attack; and many kills of one study."""
+
+import random
 
 import pytest
 
 from tests.attack.__main__ import ATTACKS, run
+from tests.studies.examples import SMALL, content, run_study
+from tests.studies.processes import killed_again_and_again
 
 EFFORT = 0.01
 
@@ -12,3 +16,15 @@ def test_nothing_breaks(name, seed):
     outcome = run(name, EFFORT, seed)
     assert outcome.tried > 0
     assert not outcome.broken, "\n".join(outcome.broken[:10])
+
+
+@pytest.mark.slow
+def test_fifty_kills_change_nothing(tmp_path, seed):
+    text = SMALL.replace("episodes = 60", "episodes = 4000").replace("seeds = 2", "seeds = 4")
+    (tmp_path / "study.toml").write_text(text)
+    run_study(text, tmp_path / "whole")
+    draw, out = random.Random(seed), tmp_path / "out"
+    interrupted, error = killed_again_and_again(50, tmp_path / "study.toml", out, workers=2, draw=draw)
+    assert not error
+    assert interrupted > 0
+    assert content(out) == content(tmp_path / "whole")

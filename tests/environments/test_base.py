@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from omg_cmdp import ContextualMDP, Space, TabularMDP, optimal_policy
+from omg_cmdp.mdp.truth import Truth
 from tests.random_mdps import random_mdp, random_policy
 
 RARE = 1e-6
@@ -32,10 +33,11 @@ class Fixed(ContextualMDP):
         return self._mdp
 
 
-class Scripted:
+class Scripted(np.random.Generator):
     """A generator that always says the same."""
 
     def __init__(self, uniform):
+        super().__init__(np.random.PCG64(0))
         self.uniform = uniform
 
     def random(self, count):
@@ -83,9 +85,14 @@ def test_a_world_without_an_mdp_cannot_be_made():
         (Space(states=3, actions=2, horizon=3), "3 states, 2 actions and horizon 3, as `space` says, got 2, 2 and 3"),
         (Space(states=2, actions=5, horizon=3), "2 states, 5 actions"),
         (Space(states=2, actions=2, horizon=4), "horizon 4"),
+        (Space(states=2, actions=2, horizon=3, start=1), r"`start` 0\.0 at index \(0,\), as `space` says, got 1\.0"),
+        (
+            Space(states=2, actions=2, horizon=3, admissible=[[True, True], [True, False]]),
+            r"`admissible` False at index \(1, 1\), as `space` says, got True",
+        ),
     ],
 )
-def test_sizes_other_than_the_space_says_are_refused_by_name(space, rule):
+def test_anything_other_than_the_space_says_is_refused_by_name(space, rule):
     world = Coins()
     world.space = space
     with pytest.raises(ValueError, match=f"`mdp` must return an MDP with .*{rule}"):
@@ -192,7 +199,8 @@ def test_worlds_share_no_memory():
 
 def test_the_truth_of_contexts_used_longest_ago_is_dropped():
     world = Coins()
-    world.kept_truths = 3
+    world.kept_bytes = 3 * Truth(world.mdp("a")).nbytes
+    world.asked = 0
     for context in ("a", "b", "c", "a", "d"):  # b is the oldest
         world.truth(context)
     assert world.asked == 4
@@ -202,9 +210,27 @@ def test_the_truth_of_contexts_used_longest_ago_is_dropped():
     assert world.asked == 5
 
 
+def test_the_truths_kept_take_no_more_memory_than_they_may():
+    """50 states, 5 actions and 20 steps: 140 KiB for each context, and 4 096 of them would take 560 MiB."""
+
+    class Large(ContextualMDP):
+        space = Space(states=50, actions=5, horizon=20)
+        kept_bytes = 2**20
+
+        def mdp(self, context):
+            return self.space.mdp(transitions=np.full((50, 5, 50), 0.02), rewards=np.full((50, 5), context))
+
+    world = Large()
+    for context in np.linspace(0.0, 1.0, 20):
+        assert world.truth(context).best[1] == pytest.approx(20 * context)
+    kept = world._truths._kept.values()
+    held = [truth.mdp.transitions.nbytes + truth.mdp.rewards.nbytes + truth.best[0].nbytes for truth in kept]
+    assert 2**20 / 2 < sum(held) <= 2**20
+
+
 def test_contexts_that_may_change_in_place_are_not_remembered():
     world = Coins()
-    for context in ({"age": 40}, {"age": 40}, object(), np.array([{}], dtype=object)):
+    for context in ({"age": {40}}, {"age": {40}}, object(), np.array([{}], dtype=object)):
         world.truth(context)
     assert world.asked == 4
     context = np.array([0.5])

@@ -84,6 +84,7 @@ def same(log, other):
     return (
         all(map(np.array_equal, log.contexts, other.contexts))
         and len(log) == len(other)
-        and all(np.array_equal(getattr(log, n), getattr(other, n)) for n in ("states", "actions", "rewards"))
-        and np.array_equal(log.propensities, other.propensities)
+        and all(np.array_equal(getattr(log, n), getattr(other, n)) for n in ("states", "actions"))
+        and np.array_equal(log.rewards, other.rewards, equal_nan=True)
+        and np.array_equal(log.propensities, other.propensities, equal_nan=True)
     )

@@ -41,7 +41,7 @@ def test_formats_with_propensities_need_them(rng, form, tmp_path):
 
 def test_what_is_not_an_episode_of_the_space_is_refused(rng):
     log, other = random_log(rng), Space(states=2, actions=2, horizon=2)
-    with pytest.raises(ValueError, match="`actions` must have the horizon's length 2, got 3"):
+    with pytest.raises(ValueError, match="`actions` must have at most the horizon's length 2, got 3"):
         Log(other, log.episodes)
     with pytest.raises(ValueError, match=r"`rewards` must lie in \[5, 6\]"):
         Log(SPACE, log.episodes, reward_range=(5.0, 6.0))

@@ -157,11 +157,34 @@ def test_a_step_comes_once(table):
         read_frame(table.drop(index=3), SPACE, context=VECTOR)
 
 
-def test_a_truncated_episode_is_refused_with_advice(table):
-    cut = table.drop(index=5)
-    with pytest.raises(ValueError, match=r"'step' must reach 2 .*absorbing state.*leave it out.* got 1 in row 4"):
+def test_a_truncated_episode_has_the_steps_that_were_seen(log, table):
+    read = read_frame(table.drop(index=5), SPACE, context=VECTOR)
+    assert read.steps.tolist() == [3, 2, 3, 3, 3, 3]
+    assert read.episodes[1].states.tolist() == log.episodes[1].states[:3].tolist()
+    assert same(read_frame(read.table(), SPACE), read)
+    assert len(read.whole()) == 5
+
+
+def test_a_terminated_episode_is_continued_in_the_last_state(table):
+    cut = table.drop(index=5).assign(terminated=False)
+    cut.loc[4, "terminated"] = True
+    ended = read_frame(cut, SPACE, context=VECTOR).episodes[1]
+    assert ended.states[2:].tolist() == [1, 1]
+    assert ended.rewards[2] == 0.0
+    assert ended.propensities[2] == 1.0
+    assert ended.length == 2
+    cut.loc[3, "terminated"] = True
+    with pytest.raises(ValueError, match="column 'terminated' must be true in the last step of an episode only"):
         read_frame(cut, SPACE, context=VECTOR)
-    assert len(read_frame(cut[cut["episode"] != "patient 1"], SPACE, context=VECTOR)) == 5
+
+
+def test_a_missing_reward_is_not_known_yet(table):
+    table["reward"] = table["reward"].where(table.index != 4)
+    read = read_frame(table, SPACE, context=VECTOR)
+    assert np.isnan(read.rewards).sum() == 1
+    assert len(read.whole()) == 5
+    with pytest.raises(ValueError, match="`log` must hold all rewards of its episodes"):
+        importance_sampling(read, lambda context: np.full((3, 2, 2), 0.5))
 
 
 def test_an_inadmissible_action_is_refused(table):

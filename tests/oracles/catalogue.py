@@ -16,6 +16,10 @@ SIMPLEX = tuple(np.array(v) for v in ([1.0, 0.0, 0.0], [0.2, 0.5, 0.3], [0.0, 0.
 _generator = np.random.default_rng(0)
 REWARDS = {label: _generator.random((FUNCTIONS, STATES, ACTIONS)) for label in LABELS}
 KERNELS = {label: _generator.dirichlet(np.ones(STATES), (FUNCTIONS, STATES, ACTIONS)) for label in LABELS}
+ORDER = {label: kernels.argsort(axis=-1).argsort(axis=-1) for label, kernels in KERNELS.items()}
+SPARSE = {  # eight kernels that are certain, and eight that exclude one next state
+    label: np.concatenate([(order[:8] == 2).astype(float), (order[8:] > 0) / 2.0]) for label, order in ORDER.items()
+}
 SIZE = {"states": STATES, "actions": ACTIONS}
 SUPPORT = np.ones((STATES, ACTIONS, STATES), dtype=bool)
 SUPPORT[0, 0, 1] = SUPPORT[2, 1, 0] = False
@@ -30,6 +34,7 @@ def shared_features(context):
 RATED = {
     "finite rewards": (LABELS, lambda h, r: oracles.FiniteRewards(REWARDS, horizon=h, rate=r)),
     "finite dynamics": (LABELS, lambda h, r: oracles.FiniteDynamics(KERNELS, horizon=h, rate=r)),
+    "sparse dynamics": (LABELS, lambda h, r: oracles.FiniteDynamics(SPARSE, horizon=h, rate=r)),
     "smoothed dynamics": (
         LABELS,
         lambda h, r: oracles.FiniteDynamics(KERNELS, horizon=h, rate=r, smoothing=0.01, support=SUPPORT),
@@ -65,6 +70,7 @@ RATED = {
         ),
     ),
     "mixture": (LABELS, lambda h, r: oracles.MixtureDynamics(KERNELS, horizon=h, rate=r)),
+    "sparse mixture": (LABELS, lambda h, r: oracles.MixtureDynamics(SPARSE, horizon=h, rate=r)),
     "basis": (SIMPLEX, lambda h, r: oracles.BasisDynamics(**SIZE, bases=DIMENSION, horizon=h, rate=r)),
 }
 
@@ -77,6 +83,12 @@ def _aggregate_rewards(horizon):
 def _aggregate_dynamics(horizon):
     experts = [RATED[name][1](horizon, "guarded") for name in ("finite dynamics", "transition counts", "mixture")]
     return oracles.AggregateDynamics(experts, horizon=horizon)
+
+
+def _rival_simulators(horizon):
+    tables = [{label: kernels[i] for label, kernels in SPARSE.items()} for i in (0, 1, 8)]
+    known = [oracles.KnownDynamics(each, horizon=horizon) for each in tables]
+    return oracles.AggregateDynamics(known, horizon=horizon)
 
 
 def known_rewards(horizon):
@@ -92,6 +104,7 @@ COMBINED = {
     "known dynamics": (LABELS, known_dynamics),
     "aggregate rewards": (LABELS, _aggregate_rewards),
     "aggregate dynamics": (LABELS, _aggregate_dynamics),
+    "aggregate of known dynamics": (LABELS, _rival_simulators),
     "stepwise rewards": (
         LABELS,
         lambda h: oracles.StepwiseRewards([oracles.FiniteRewards(REWARDS, horizon=1) for _ in range(h)]),
@@ -99,6 +112,10 @@ COMBINED = {
     "stepwise dynamics": (
         LABELS,
         lambda h: oracles.StepwiseDynamics([oracles.CountDynamics(**SIZE, horizon=1) for _ in range(h)]),
+    ),
+    "stepwise sparse dynamics": (
+        LABELS,
+        lambda h: oracles.StepwiseDynamics([oracles.FiniteDynamics(SPARSE, horizon=1) for _ in range(h)]),
     ),
     "log-loss finite rewards": (LABELS, lambda h: oracles.LogLossRewards(REWARDS, horizon=h)),
     "step-dependent finite rewards": (

@@ -15,7 +15,7 @@ from omg_cmdp.oracles import (
     StepwiseRewards,
 )
 from omg_cmdp.oracles.kernels import losses as compiled
-from omg_cmdp.oracles.losses import LOG, SQUARE, exponential_weights, loss_of
+from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, exponential_weights, loss_of
 
 STATES, ACTIONS, HORIZON = 3, 2, 3
 CONTEXT = np.array([0.6, -0.3])
@@ -76,7 +76,7 @@ def test_charges_against_numpy(count, rng):
     before, rate = 5.0 * rng.random(count), rng.uniform(0.1, 2.0)
     weights, cells = weights_in_numpy(before, rate), rng.integers(12, size=8)
     forecasts, rewards = rng.random((count, 12)), rng.random(8)
-    forecasts[:, 5] = 0.0  # excluded by all: cut off
+    forecasts[:, 5] = 0.0  # excluded by all
     cells[3] = 5
     seen = forecasts[:, cells]
 
@@ -88,8 +88,8 @@ def test_charges_against_numpy(count, rng):
 
     losses = before.copy()
     own = compiled.charge_log(losses, rate, forecasts, cells, 1e-300)
-    np.testing.assert_allclose(losses, before - np.log(np.maximum(seen, 1e-300)).sum(axis=1), rtol=1e-12)
-    assert own == pytest.approx(-np.log(np.maximum(weights @ seen, 1e-300)).sum(), rel=1e-12)
+    np.testing.assert_allclose(losses, before - np.log(seen + 1e-300).sum(axis=1), rtol=1e-12)
+    assert own == pytest.approx(-np.log(weights @ seen + 1e-300).sum(), rel=1e-12)
 
 
 @pytest.mark.parametrize("steps", [1, 6])
@@ -161,6 +161,20 @@ def test_the_mean_mixes_log_loss_at_rate_one(rng):
         weights = weights_in_numpy(losses, 1.0)
         mixed = -np.log(weights @ np.exp(-1.0 * -np.log(table)))
         np.testing.assert_allclose(-np.log(LOG.aggregate(losses, 1.0, table[:, None, None])[0, 0]), mixed, atol=1e-13)
+
+
+def test_the_mean_mixes_log_loss_where_forecasts_are_zero(rng):
+    """Also if all of them are, and if the weight of the only one that is not is as small as ε.
+
+    With max(P, ε) in the place of P + ε the last is wrong by log 2.
+    """
+    for _ in range(300):
+        before = np.array([0.0, 345.0, 345.4, 690.0]) + rng.random(4)
+        certain = np.eye(3)[rng.integers(3, size=4)].reshape(4, 1, 1, 3)
+        losses, episode = before.copy(), Episode(*np.zeros((4, 1), dtype=np.int64), rng.integers(3, size=1))
+        own = LOG.charge(losses, 1.0, certain, episode)
+        mixed = np.log(np.exp(-before).sum()) - np.log(np.exp(-losses).sum())
+        assert own == pytest.approx(mixed, abs=1e-10)
 
 
 def trained(oracle):

@@ -7,7 +7,8 @@ import pytest
 from scipy.optimize import minimize
 
 from omg_cmdp.checks import OUTCOMES, VISITS, challenge
-from omg_cmdp.oracles import FiniteDynamics, FiniteRewards
+from omg_cmdp.oracles import AggregateDynamics, FiniteDynamics, FiniteRewards, KnownDynamics, StepwiseDynamics
+from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY
 from tests.oracles.catalogue import COMBINED, DIMENSION, RATED, STATES
 
 # horizon -> episodes: roughly, the longer the one, the fewer of the other.
@@ -66,13 +67,13 @@ def test_regret_of_combinations_is_within_the_bound(name, horizon, outcomes, rng
 @each_outcome
 @pytest.mark.parametrize("horizon", [1, 5, 50])
 @pytest.mark.parametrize("rate", ["guarded", "proven"])
-@pytest.mark.parametrize("name", ["mixture", "basis", "softmax", "tilted softmax"])
+@pytest.mark.parametrize("name", ["mixture", "sparse mixture", "basis", "softmax", "tilted softmax"])
 def test_regret_against_a_comparator_found_by_optimisation(name, rate, horizon, outcomes, rng):
     """Classes whose best function has no closed form: any function of the class is a comparator, a good one is best."""
     contexts, build = RATED[name]
     oracle = build(horizon, rate)
     record = challenged(oracle, contexts, horizon, outcomes, "one pair", rng)
-    comparator = {"mixture": best_mixture, "basis": best_basis}.get(name, best_softmax)
+    comparator = {"mixture": best_mixture, "sparse mixture": best_mixture, "basis": best_basis}.get(name, best_softmax)
     check(oracle, record, comparator(oracle, record))
 
 
@@ -85,6 +86,7 @@ def best_mixture(oracle, record):
         ],
         axis=1,
     )
+    seen = seen + SMALLEST_PROBABILITY
     weights = np.full(len(seen), 1.0 / len(seen))
     for _ in range(500):
         weights *= (seen / (weights @ seen)).mean(axis=1)
@@ -108,7 +110,9 @@ def best_softmax(oracle, record):
     """The best weights in the ball at the one pair visited, by a penalty that is exact inside the ball."""
     features, outcomes = np.repeat(record.contexts, oracle.horizon, axis=0), np.concatenate(record.outcomes)
     possible = np.flatnonzero(oracle.forecasters.possible[0])
-    labels = np.searchsorted(possible, outcomes)
+    can_happen = np.isin(outcomes, possible)
+    features, labels = features[can_happen], np.searchsorted(possible, outcomes[can_happen])
+    excluded = -math.log(SMALLEST_PROBABILITY) * (~can_happen).sum()
 
     def loss(flat):
         weights = flat.reshape(len(possible), DIMENSION)
@@ -119,7 +123,35 @@ def best_softmax(oracle, record):
         return (np.log(np.exp(logits - top).sum(axis=1)) + top[:, 0] - logits[np.arange(len(labels)), labels]).sum()
 
     start = np.zeros(len(possible) * DIMENSION) + 1e-3
-    return min(minimize(loss, start, method="L-BFGS-B").fun, loss(0 * start))
+    return excluded + min(minimize(loss, start, method="L-BFGS-B").fun, loss(0 * start))
+
+
+@pytest.mark.parametrize("horizon", [1, 3])
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda kernels, h: FiniteDynamics(lambda _: kernels, horizon=h),
+        lambda kernels, h: FiniteDynamics(lambda _: kernels, horizon=h, rate="proven"),
+        lambda kernels, h: AggregateDynamics([KnownDynamics(kernel, horizon=h) for kernel in kernels], horizon=h),
+        lambda kernels, h: StepwiseDynamics([FiniteDynamics(lambda _: kernels, horizon=1) for _ in range(h)]),
+    ],
+    ids=["guarded", "proven", "aggregate", "stepwise"],
+)
+def test_two_certain_kernels_that_are_right_in_turn(build, horizon):
+    """Each excludes what the other says, and in every third episode what happens is excluded by both.
+
+    With losses cut off, -log max(P, ε), the regret is T·H·log(2)/2: 208 for H = 3, T = 200, without the third.
+    """
+    kernels = np.stack([np.broadcast_to(row, (3, 1, 3)) for row in np.eye(3)[:2]])
+    for turns in ([0, 1], [0, 1, 2]):
+        oracle = build(kernels, horizon)
+        for t in range(200):
+            oracle.predict(0)
+            oracle.update(0, [0] * horizon, [0] * horizon, [turns[t % len(turns)]] * horizon)
+            regret = oracle.loss - oracle.best_loss()
+            assert regret <= oracle.regret_bound(t + 1, horizon) + 1e-12 * oracle.loss
+        assert (oracle.predict(0)[..., 2] == 0.0).all()  # what all exclude stays excluded
+        assert all(np.isfinite(array).all() for array in oracle.state().values() if array.dtype.kind == "f")
 
 
 @pytest.mark.parametrize("rate", ["realizable", "proven", "guarded"])

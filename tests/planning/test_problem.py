@@ -1,5 +1,7 @@
 """A saved problem is read back the same, and no other file is taken for one."""
 
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -18,12 +20,18 @@ def test_a_saved_problem_replays_bit_for_bit(make, rng, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["problem.npz"]
 
 
-def test_a_failed_save_leaves_the_old_file(rng, tmp_path):
+def test_a_failed_save_leaves_the_old_file(rng, tmp_path, monkeypatch):
     path = tmp_path / "problem.npz"
     barrier_problem(rng).save(path)
     before = path.read_bytes()
-    with pytest.raises(ValueError, match="could not convert"):
-        Problem(mdp=barrier_problem(rng).mdp, gamma=1.0, weights="heavy").save(path)
+
+    def torn(file, name, content):
+        file.fp.write(b"half of it")
+        raise OSError("no space left")
+
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", torn)
+    with pytest.raises(OSError, match="no space left"):
+        barrier_problem(rng).save(path)
     assert path.read_bytes() == before
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -32,7 +40,7 @@ def test_a_failed_save_leaves_the_old_file(rng, tmp_path):
 def test_another_file_is_refused(content, tmp_path):
     path = tmp_path / "other.npz"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"`path` must be a planning problem of format 2"):
+    with pytest.raises(ValueError, match=r"`path` must be a planning problem of format 3"):
         Problem.load(path)
 
 
@@ -40,7 +48,7 @@ def test_another_file_is_refused(content, tmp_path):
     "arrays",
     [
         {"x": np.ones(3)},
-        {"format": "planning problem 2"},
+        {"format": "planning problem 3"},
         {"format": "planning problem 1"},
         {"format": np.ones(3)},
         {"format": "planning problem 1", "transitions": "north"},
@@ -49,5 +57,5 @@ def test_another_file_is_refused(content, tmp_path):
 )
 def test_an_archive_of_something_else_is_refused(arrays, tmp_path):
     np.savez(tmp_path / "other.npz", **arrays)
-    with pytest.raises(ValueError, match=r"`path` must be a planning problem of format 2"):
+    with pytest.raises(ValueError, match=r"`path` must be a planning problem of format 3"):
         Problem.load(tmp_path / "other.npz")

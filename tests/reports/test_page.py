@@ -5,6 +5,7 @@ import html.parser
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -212,6 +213,43 @@ def test_latex_escapes_what_latex_reads():
     table = Table(name="x", caption="100 % of it", raw=[{"a": 1}], shown={"a_b": ["50 % & #1"], "× c": ["−3·10⁻⁷"]})
     assert r"50 \% \& \#1 & $-$3$\cdot$10$^{-7}$ \\" in table.latex()
     assert r"a\_b & $\times$ c \\" in table.latex()
+
+
+def test_names_are_never_live_in_latex_or_a_spreadsheet(tmp_path):
+    """`\\\\[...]` and `\\\\*` are commands in LaTeX, though a line lies between; a caption is a comment."""
+    hostile = ["=1+1", "[9cm]", "*", "+a", "-a", "@a", "\\input{x}", "a=b"]
+    raw = [{"name": name, "regret": -1.5} for name in hostile]
+    table = Table(name="x", caption="a\n\\input{x}", raw=raw, shown={"a": hostile, "b": ["1"] * len(hostile)})
+    lines = table.latex().splitlines()
+    assert lines[0] == "% a \\input{x}"
+    assert [line.rpartition(" & ")[0] for line in lines if line.endswith("& 1 \\\\")][1:3] == ["{[}9cm{]}", "{*}"]
+    assert not any("\\input" in line for line in lines[1:])
+    with table.save(tmp_path)[0].open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["name"] for row in rows] == ["'=1+1", "[9cm]", "*", "'+a", "'-a", "'@a", "\\input{x}", "a=b"]
+    assert {row["regret"] for row in rows} == {"-1.5"}
+
+
+def test_a_page_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
+    results = results_of()
+    (tmp_path / "report.html").write_text("the old one")
+
+    def full(path, target):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_report(results, tmp_path)
+    assert (tmp_path / "report.html").read_text() == "the old one"
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["report.html"]
+
+
+def test_runs_of_several_versions_are_told_apart(tmp_path):
+    results = results_of()
+    runs = results.runs.assign(made_with=["omg-cmdp 1", *["omg-cmdp 2"] * (len(results.runs) - 1)])
+    text = write_report(changed(results, runs=runs), tmp_path).read_text(encoding="utf-8")
+    assert "<li>1 run: omg-cmdp 1</li>" in text
+    assert f"<li>{len(runs) - 1} runs: omg-cmdp 2</li>" in text
 
 
 MEASURE = """<script>addEventListener("load", () => {

@@ -86,3 +86,13 @@ def test_simulated_and_played_agents_learn_the_same_numbers():
         rewards = (path.rewards - low) / (high - low)
         rescaled.update(omg.Trajectory(context=path.context, states=path.states, actions=path.actions, rewards=rewards))
     np.testing.assert_allclose(played.model(True).rewards, rescaled.model(True).rewards, atol=1e-12)
+
+
+def test_a_truncated_episode_is_learned_and_logged_as_far_as_it_was_seen(tmp_path):
+    env, agent = Corridor(), make_agent(kind=omg.OMG)
+    env.fault = "truncated"
+    log = omg.play(env, agent, [np.array([0.1, 0.5])] * 5, log=tmp_path / "log.csv")
+    assert agent.episodes_seen == 5
+    assert set(log.steps.tolist()) == {3}
+    assert len(pandas.read_csv(tmp_path / "log.csv")) == 15
+    assert len(log.whole()) == 0

@@ -262,7 +262,7 @@ def test_decisions_about_another_size_are_refused(part):
 
 @pytest.mark.parametrize(
     ("change", "named"),
-    [({"states": 4}, "4, 2, 3"), ({"actions": 5}, "3, 5, 3"), ({"horizon": 2}, "3, 2, 2")],
+    [({"states": 4}, "4, 2 and 3"), ({"actions": 5}, "3, 5 and 3"), ({"horizon": 2}, "3, 2 and 2")],
 )
 def test_sizes_that_do_not_match_are_refused_by_name(change, named):
     sizes = {**SIZE, **change}

@@ -93,7 +93,7 @@ def content(directory):
     log = log[[name for name in log if not name.startswith("seconds_")]]
     columns = {name: [str(value) if hasattr(value, "__len__") else value for value in log[name]] for name in log}
     results = [
-        {name: value for name, value in result.items() if "seconds" not in name and name != "ended"}
+        {name: value for name, value in result.items() if "seconds" not in name and name not in ("ended", "parts")}
         for result in Store(directory).results()
     ]
     bits = {

@@ -170,6 +170,44 @@ def test_other_errors_are_named(text, said):
     assert said in refused(text)
 
 
+BARE = "episodes = 3\n[worlds.linear]\n[agents.omg]"
+
+
+@pytest.mark.parametrize("name", ["", " ", "/abs", "../x", "..", "a/b", "a\\b", "\x1b[2J", "a\nb", "\u2028a", "x" * 61])
+def test_names_that_are_no_names_are_refused(name):
+    """A study's name is that of its folder, and all names are shown on terminals."""
+    assert "a name must have" in refused(f"name = {json.dumps(name)}\n{BARE}")
+    assert "a name must have" in refused(f'{BARE}\n[agents.{json.dumps(name)}]\nkind = "greedy"')
+
+
+@pytest.mark.parametrize("name", ["=1+1", "-slow", "@home", "ω, κ = 0.1", "日本語", "50 %", "a.b"])
+def test_names_of_people_are_not(name):
+    assert read_plan(f'{BARE}\n[agents.{json.dumps(name, ensure_ascii=False)}]\nkind = "greedy"').agents[1].name == name
+
+
+def test_names_too_long_for_a_file_are_refused():
+    long = json.dumps("字" * 50, ensure_ascii=False)
+    assert read_plan(BARE.replace("agents.omg", f"agents.{long}") + '\nkind = "omg"').agents[0].name == "字" * 50
+    both = f'episodes = 3\n[worlds.{long}]\nkind = "linear"\n[agents.{long}]\nkind = "omg"'
+    assert "names must be shorter" in refused(both)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (f"seeds = [{2**64}]", "`seeds` must be a number of seeds, or a list of different numbers below"),
+        (f"seed = {2**64}", "`seed` must be an integer of less than"),
+        (f"episodes = {10**20}", "`episodes` must be an integer of less than"),
+        ("episodes = 1e20", "`episodes` must be an integer of at least 1"),
+        (f"checkpoint = {10**20}", "`checkpoint` must be an integer of less than"),
+        ("episodes = 3000000\ncheckpoint = 1", "`checkpoint` must leave at most 1000000 checkpoints, got 1"),
+    ],
+)
+def test_numbers_that_no_file_holds_are_refused(change, said):
+    text = BARE.replace("episodes = 3\n", "") if "episodes" in change else BARE
+    assert said in refused(f"{change}\n{text}")
+
+
 def test_overrides_come_after_the_file():
     plan = read_plan(
         VALID,

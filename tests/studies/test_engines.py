@@ -4,6 +4,7 @@ import contextlib
 import importlib.util
 import os
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 
 import omg_cmdp
 from omg_cmdp.studies.catalogue import Part
+from omg_cmdp.studies.document import UnwritableError
 from omg_cmdp.studies.engines import MOST_LOSSES, THREADS, Local, Ray, Serial
 from omg_cmdp.studies.results import load
 from omg_cmdp.studies.runner import Failed, Finished, Lost, Progress
@@ -95,6 +97,18 @@ def test_a_run_that_raises_fails_alone(tmp_path):
     events = run(Local(2), small_plan(seeds=(0,), agents=(broken, *plan.agents)), tmp_path)
     assert [event.run for event in events if isinstance(event, Failed)] == ["decoy--bursts--broken--0"]
     assert len(load(tmp_path).runs) == 4
+
+
+def test_an_error_about_files_of_a_worker_ends_the_engine(tmp_path):
+    """No other run could be stored either; and none is recorded as failed."""
+
+    def no_log(event):
+        shutil.rmtree(tmp_path / "log", ignore_errors=True)
+
+    with pytest.raises(UnwritableError, match=r"log/decoy--bursts--.*parquet cannot be written"):
+        run(Local(1), small_plan(seeds=(0,)), tmp_path, no_log)
+    assert list((tmp_path / "runs").iterdir()) == []
+    assert children() == []
 
 
 def test_no_worker_outlives_the_engine(tmp_path):

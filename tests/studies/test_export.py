@@ -1,10 +1,12 @@
 """What is exported says what the log says, in the words of other programs."""
 
+import itertools
 import json
 
 import numpy as np
 import pandas
 import pytest
+from pyarrow import parquet
 
 from omg_cmdp.contexts import context_from_json
 from omg_cmdp.studies.config import read_plan
@@ -35,6 +37,26 @@ def test_a_csv_holds_every_row(results, tmp_path):
     assert list(table) == list(results.log)
     np.testing.assert_allclose(table["cumulative_regret"], results.log["cumulative_regret"], rtol=1e-15)
     assert json.loads(table["propensities"][7]) == results.log["propensities"][7].tolist()
+
+
+def test_no_name_is_a_formula_in_a_csv(tmp_path):
+    text = 'episodes = 2\n[worlds.decoy]\ncontext_count = 2\n[agents."=1+1"]\nkind = "uniform"'
+    [path] = export(run_study(text, tmp_path / "study"), "csv", tmp_path)
+    assert set(pandas.read_csv(path)["agent"]) == {"'=1+1"}
+
+
+def test_an_export_is_replaced_whole_or_not_at_all(results, tmp_path, monkeypatch):
+    """It fails at the third part of the log."""
+    original = parquet.read_table
+    for form, name in (("csv", "log.csv"), ("parquet", "log.parquet")):
+        (tmp_path / name).write_text("the old one")
+        calls = itertools.count()
+        with monkeypatch.context() as patch:
+            patch.setattr(parquet, "read_table", lambda *a, n=calls, **b: original(*a, **b) if next(n) < 2 else 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                export(results, form, tmp_path)
+        assert (tmp_path / name).read_text() == "the old one"
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_a_parquet_is_the_log_in_one_file(results, tmp_path):

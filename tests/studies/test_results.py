@@ -1,9 +1,11 @@
 """Results are read from a directory, as much of them as is asked for."""
 
+import numpy as np
 import pandas
 import pytest
 
-from omg_cmdp.studies.results import load
+from omg_cmdp.studies.results import Audited, load
+from omg_cmdp.theory.rows import Check
 from tests.studies.examples import SMALL, run_study
 
 
@@ -36,3 +38,22 @@ def test_the_log_is_read_only_when_asked_for_and_by_column(whole):
 def test_a_directory_without_a_study_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="`directory`"):
         load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "left", "right", "sound"),
+    [
+        ("certificate", 0.0, 1.0, True),
+        ("certificate", 2.0, 1.0, False),
+        ("certificate", 2.0, np.inf, False),  # not proven
+        ("oracle regret, rewards", 0.0, np.inf, True),  # an oracle may have nothing to prove
+        ("oracle regret, rewards", 2.0, 1.0, False),
+        ("realizability, rewards", 0.3, 0.0, True),  # of the world
+        ("square loss", 2.0, 1.0, True),  # may happen
+    ],
+)
+def test_a_run_is_sound_if_nothing_that_must_hold_fails(name, left, right, sound):
+    check = Check()
+    check.note(1, left, right, np.inf)
+    assert Audited(None, [check.row(name)], as_logged=True).sound is sound
+    assert not Audited(None, [check.row(name)], as_logged=False).sound

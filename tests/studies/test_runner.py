@@ -97,9 +97,10 @@ def test_a_stop_at_any_write_changes_nothing(where, before, whole, tmp_path, mon
         number = next(writes)
         if before and number % 2 == 0:
             raise Stopped
-        original(self, *arguments)
+        written = original(self, *arguments)
         if not before and number % 2 == 0:
             raise Stopped
+        return written
 
     monkeypatch.setattr(Store, where, stopping)
     stops = 0

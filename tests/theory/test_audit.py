@@ -13,6 +13,7 @@ from omg_cmdp.agents.exploration import Anytime, Schedule, UncertaintyWeighted
 from omg_cmdp.environments import CombinationLock, SoftmaxWorld
 from omg_cmdp.theory import Audit, Summary, bounds, combine, errors
 from omg_cmdp.theory.constants import most_tuples
+from omg_cmdp.theory.rows import Check
 from omg_cmdp.theory.statements import STATEMENTS
 
 EPISODES = 40
@@ -78,10 +79,14 @@ def test_no_statement_fails_on_a_run(world, agent, seed):
 @pytest.mark.parametrize(
     ("agent", "applies", "spared"),
     [
-        ("uniform", {"optimum"}, set(STATEMENTS) - {"optimum"}),
+        ("uniform", {"optimum", "played"}, set(STATEMENTS) - {"optimum", "played"}),
         ("greedy", {"decomposition", "measure, rewards", "square loss"}, {"optimality", "theorem, corrected"}),
-        ("adaptive", {"Theorem B", "certificate", "theorem, corrected"}, {"cost for π*", "theorem, printed"}),
-        ("fixed", {"Theorem B", "iterates", "approximate plan", "theorem, printed"}, set()),
+        (
+            "adaptive",
+            {"Theorem B", "certificate", "theorem, corrected"},
+            {"cost for π*", "theorem, exact", "theorem, printed"},
+        ),
+        ("fixed", set(STATEMENTS) - {"Theorem A", "known dynamics"}, {"Theorem A", "known dynamics"}),
         ("growing", {"Theorem B", "theorem, corrected"}, {"theorem, printed"}),
     ],
 )
@@ -185,16 +190,51 @@ def test_failures_are_counted_against_delta(seed):
 
 
 def test_surprise_is_the_tail_of_the_binomial_distribution():
-    rare = Summary(name="log loss", runs=20, violated=5, allowed=0.05, smallest_slack=-1.0)
+    counts = {"runs": 20, "violated": 5, "unproven": 0, "vacuous": 0}
+    rare = Summary(name="log loss", kind="probable", **counts, allowed=0.05, smallest_slack=-1.0)
     assert rare.surprise == pytest.approx(binom.sf(4, 20, 0.05))
     never = dataclasses.replace(rare, allowed=0.0)
     assert never.surprise == 0.0
     assert dataclasses.replace(never, violated=0).surprise == 1.0
 
 
-def test_a_negative_regret_counts_as_none(seed):
+def test_a_negative_regret_is_not_cut_off(seed):
     audit, _, _ = audited("softmax", "fixed", seed)
-    assert audit.rows(reward_regret=-5.0, dynamics_regret=-5.0) == audit.rows(reward_regret=0.0, dynamics_regret=0.0)
+    rows = {row.name: row for row in audit.rows(reward_regret=-1e3, dynamics_regret=-1e3)}
+    assert {name for name, row in rows.items() if not row.holds} == {"square loss", "log loss"}
+    assert rows["square loss"].right == pytest.approx(-2e3 + 16.0 * 5 * np.log(2.0 / 0.05))
+
+
+def test_verdicts():
+    def row(*sides, most=np.inf):
+        check = Check()
+        for left, right in sides:
+            check.note(1, left, right, most)
+        return check.row("Theorem B")
+
+    assert row((0.0, 1.0)).verdict == row((0.0, 1.0), (0.0, 9.0), most=2.0).verdict == "holds"
+    assert row((0.0, 3.0), (0.0, 9.0), most=2.0).verdict == "vacuous"
+    assert row((2.0, 1.0), (0.0, np.nan)).verdict == row((np.inf, 1.0)).verdict == "violated"
+    for sides in ((np.nan, 1.0), (0.0, np.nan), (0.0, np.inf), (np.inf, np.inf), (np.nan, np.nan)):
+        assert row((0.0, 1.0), sides).verdict == row(sides, (0.0, 1.0)).verdict == "not proven"
+        assert not row(sides).holds
+    assert row((0.0, 3.0), most=2.0).holds
+    assert row((0.0, np.nan), (0.5, 1.0), (0.0, 3.0)).slack == 0.5
+    # In JSON there is neither inf nor nan.
+    assert {row((np.nan, np.inf)).record()[name] for name in ("left", "right", "most", "binds_from")} == {None, 1.0}
+
+
+def test_a_vacuous_theorem_says_from_which_t_on_it_binds(seed):
+    rows = {row.name: row for row in audited("softmax", "fixed", seed)[0].rows()}
+    for name in ("theorem, corrected", "theorem, exact", "theorem, printed", "corollary"):
+        row = rows[name]
+        assert row.verdict == "vacuous"
+        assert row.right > EPISODES * 5
+        assert EPISODES < row.binds_from < np.inf
+        assert f"T < {row.binds_from:.2g}" in row.remark
+    # The theorem's own γ is so small that exploration costs more than H in every episode.
+    small = {row.name: row for row in audited("softmax", "theory", seed)[0].rows()}
+    assert small["theorem, corrected"].remark == "vacuous here, for any T"
 
 
 def test_an_audit_of_nothing_is_empty():
@@ -207,8 +247,10 @@ def test_the_table_is_plain_text(seed):
     lines = audit.table().splitlines()
     rows = audit.rows()
     assert len(lines) == len(rows) + 1
-    assert lines[0].split()[:2] == ["statement", "claim"]
+    assert lines[0].split()[:3] == ["kind", "statement", "verdict"]
     for line, row in zip(lines[1:], rows, strict=True):
-        assert line.startswith(row.name)
+        assert line.startswith(row.kind)
+        assert row.name in line
+        assert row.remark in line
         assert row.claim in line
         assert str(row.checks) in line

@@ -14,7 +14,7 @@ from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.finite.known import KnownDynamics, KnownRewards
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, function, instance_of
 
 
 @final
@@ -32,8 +32,8 @@ class Informed(ModelAgent):
         reward_range: tuple[float, float] = (0.0, 1.0),
         return_range: tuple[float, float] | None = None,
     ) -> None:
-        if not callable(mdp):
-            raise ValueError(f"`mdp` must be a function of the context, got {type(mdp).__name__}")
+        instance_of("space", space, Space)
+        function("mdp", mdp)
         super().__init__(
             space,
             KnownRewards(lambda context: mdp(context).rewards, horizon=space.horizon),

@@ -18,7 +18,7 @@ from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.plan import plan
 from omg_cmdp.planning.solution import Solution
 from omg_cmdp.theory.constants import Assumptions
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, float_table, in_range, one_of_shapes, positive_number
 
 kernels = Lazy("omg_cmdp.agents.kernels.weights")
 
@@ -51,6 +51,11 @@ class Situation(NamedTuple):
         certificate is relative to their mean, 1/γ. Where it falls short, the barrier of these weights is solved on,
         from there: weights may be any numbers, but a plan must be that of its weights.
         """
+        floor, shape = positive_number("floor", floor), (self.model.horizon, self.model.states, self.model.actions)
+        if not (type(u) is np.ndarray and u.dtype == np.float64 and u.shape == shape and u.flags.carray):
+            u = float_table("u", u)
+            one_of_shapes("u", u, shape)
+            in_range("u", u, 0.0, math.inf)
         tolerance = self.tolerance * kernels.likely_weight(u, floor)
         solution, weights = plan(self.model, uncertainty=u, floor=floor, tolerance=tolerance), np.empty(u.shape)
         gamma = kernels.own_weights(solution.occupancy, u, floor, weights)
@@ -61,7 +66,7 @@ class Situation(NamedTuple):
 
     def least_weight(self, floor: float) -> float:
         """Return floor/√(n·t): over T episodes it costs at most 2·floor·√(nT)."""
-        return floor / math.sqrt(self.tuples * self.episode)
+        return positive_number("floor", floor) / math.sqrt(self.tuples * self.episode)
 
     def _decision(self, solution: Solution, gamma: float, weights: FloatArray | None, certificate: float) -> Decision:
         return Decision(

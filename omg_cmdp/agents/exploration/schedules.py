@@ -9,7 +9,7 @@ from typing import final
 
 from omg_cmdp.agents.exploration.base import ExplorationRule, Situation, setting
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import positive_number
+from omg_cmdp.validation import instance_of, positive_number
 
 Tuned = float | Callable[[int], float]
 """A positive number, or a function of the episode t = 1, 2, ..."""
@@ -24,6 +24,7 @@ class Schedule(ExplorationRule):
     """
 
     def __init__(self, given: Tuned, name: str = "gamma") -> None:
+        instance_of("name", name, str)
         self.name = name
         self.given = given if callable(given) else positive_number(name, given)
 

@@ -7,7 +7,7 @@ from typing import final
 from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.theory.constants import printed_gamma, tight_gamma
-from omg_cmdp.validation import positive_integer, probability
+from omg_cmdp.validation import instance_of, positive_integer, probability
 
 
 @final
@@ -20,6 +20,7 @@ class Theory(ExplorationRule):
     def __init__(self, episodes: int | None, delta: float, *, exact: bool = False) -> None:
         self.episodes = positive_integer("episodes", episodes)
         self.delta = probability("delta", delta)
+        instance_of("exact", exact, bool)
         self.exact = exact
 
     def decide(self, situation: Situation) -> Decision:

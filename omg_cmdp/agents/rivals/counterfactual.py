@@ -14,7 +14,7 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.contexts import Context, context_key
+from omg_cmdp.contexts import Context, table_label
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import ValueBounds
 from omg_cmdp.mdp.space import Space
@@ -22,6 +22,7 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.epochs import epoch_starts
 from omg_cmdp.oracles.offline.fits import Offline
 from omg_cmdp.persistence import State, fingerprint, numbers
+from omg_cmdp.records import context_rows
 from omg_cmdp.validation import FloatArray
 
 kernels = Lazy("omg_cmdp.agents.kernels.counterfactual")
@@ -186,7 +187,7 @@ class ListedContexts(History):
 
     def _here(self, context: Context) -> slice:
         try:
-            place = self._places[_key(context)]
+            place = self._places[table_label(context)]
         except (KeyError, TypeError):
             rule = f"must be one of the {len(self._places)} in `contexts`"
             raise ValueError(f"`context` {rule}, got {context!r:.80}") from None
@@ -285,13 +286,9 @@ def _by_step(table: FloatArray, tail: tuple[int, ...]) -> FloatArray:
 def _listed(contexts: Iterable[Context]) -> dict[Hashable, Context]:
     """Return copies of the different `contexts` by what tells them apart."""
     try:
-        listed = {_key(context): copy.deepcopy(context) for context in contexts}
+        listed = {table_label(context): copy.deepcopy(context) for context in context_rows("contexts", contexts)}
     except TypeError:
         raise ValueError(f"`contexts` must be a list of vectors or hashable labels, got {contexts!r:.60}") from None
     if not listed:
         raise ValueError("`contexts` must list at least one context, got none")
     return listed
-
-
-def _key(context: Context) -> Hashable:
-    return context_key(context) if isinstance(context, np.ndarray) else context

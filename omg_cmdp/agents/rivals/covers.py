@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import abc
 import copy
-import math
 from collections.abc import Callable, Iterable
 from typing import Any, final
 
@@ -20,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context, context_from_json, context_to_json
-from omg_cmdp.persistence import State, fingerprint, numbers
-from omg_cmdp.validation import FloatArray, float_table, positive_integer
+from omg_cmdp.persistence import State, fingerprint, numbers, read_state
+from omg_cmdp.validation import FloatArray, at_least_zero, float_table, listed, positive_integer
 
 Metric = Callable[[Any, Any], float]
 """The distance of two contexts."""
@@ -105,7 +104,7 @@ class Growing(Cover):
         fresh = copy.copy(self)
         fresh._clear()
         try:
-            for text in state["centres"].tolist():
+            for text in read_state(state)["centres"].tolist():
                 fresh.open(context_from_json(text))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"`state` must hold contexts under 'centres', got {error!r}") from error
@@ -166,11 +165,9 @@ class PerBall(Growing):
     """
 
     def __init__(self, radius: float, metric: str | Metric = "euclidean") -> None:
-        number = float(radius) if isinstance(radius, (int, float)) else math.nan
-        if not number >= 0.0:
-            raise ValueError(f"`radius` must be a number of at least 0, got {radius!r}")
-        if not callable(metric) and metric != "euclidean":
-            raise ValueError(f"`metric` must be 'euclidean' or a function of two contexts, got {metric!r}")
+        number = at_least_zero("radius", radius)
+        if not callable(metric) and not (isinstance(metric, str) and metric == "euclidean"):
+            raise ValueError(f"`metric` must be 'euclidean' or a function of two contexts, got {metric!r:.60}")
         self.radius = number
         self.metric = metric
         super().__init__()
@@ -222,7 +219,7 @@ class Clusters(Cover):
 
         It starts from the first of the sample and points far from each other (Gonzalez, 1985). Nothing is random.
         """
-        sample = _points("contexts", list(contexts))
+        sample = _points("contexts", listed("contexts", contexts))
         if not positive_integer("count", count) <= len(np.unique(sample, axis=0)):
             raise ValueError(f"`count` must be at most the number of different contexts, got {count}")
         centres = sample[:1]
@@ -253,7 +250,7 @@ class Clusters(Cover):
 
     def load_state(self, state: State) -> None:
         """Load the centres."""
-        self.centres = numbers("centres", state, self.centres.shape)
+        self.centres = numbers("centres", read_state(state), self.centres.shape)
 
 
 def _points(name: str, values: ArrayLike) -> FloatArray:

@@ -16,13 +16,14 @@ context, O(N·M·H·S²·A), half a millisecond for 32 × 32 pairs at (H, S, A) 
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Unpack, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.agents.base import ModelAgent, Ranges
-from omg_cmdp.contexts import Context, ContextCache
+from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache
 from omg_cmdp.mdp.bellman import ValueBounds, optimal_policy, value_bounds
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
@@ -31,9 +32,6 @@ from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, seed_number
-
-KEPT_CONTEXTS = 1024
-"""The number of contexts, those used last, whose optimal values are kept."""
 
 
 @final
@@ -68,7 +66,7 @@ class FeelGoodThompson(ModelAgent):
         self.seed, self.optimism = seed_number(seed), float(optimism)
         self._rewards, self._dynamics = reward_oracle, dynamics_oracle
         self._value_sums = np.zeros((0, 0))  # Σ_i V*_{f,P}(c_i), (N, M) from the first episode on
-        self._kept: ContextCache[FloatArray] = ContextCache(KEPT_CONTEXTS)
+        self._kept: ContextCache[FloatArray] = ContextCache(KEPT_BYTES, size=operator.attrgetter("nbytes"))
 
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy, optimal in the pair drawn."""

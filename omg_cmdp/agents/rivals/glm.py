@@ -55,10 +55,10 @@ from omg_cmdp.mdp.bellman import ValueBounds, best_response, value_bounds
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.oracles.features import FeatureMap, Features
+from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, positive_integer, positive_number, probability, seed_number
+from omg_cmdp.validation import FloatArray, one_of, positive_integer, positive_number, probability, seed_number
 
 glm_kernels = Lazy("omg_cmdp.agents.kernels.glm")
 kernels = Lazy("omg_cmdp.oracles.kernels.linear")
@@ -84,7 +84,7 @@ class GLMAgent(Learner):
 
     settings: ClassVar[tuple[str, ...]] = (
         *("link", "scale", "delta", "ridge", "feature_norm", "weight_norm"),
-        *("strong_convexity", "smoothness", "constants"),
+        *("strong_convexity", "smoothness", "constants", "feature_map"),
     )
 
     def __init__(
@@ -93,7 +93,7 @@ class GLMAgent(Learner):
         *,
         dimension: int,
         link: str = "logit",
-        features: FeatureMap | None = None,
+        features: FeatureFunction | None = None,
         scale: float = 1.0,
         delta: float = 0.05,
         ridge: float = 1.0,
@@ -105,12 +105,11 @@ class GLMAgent(Learner):
         **ranges: Unpack[Ranges],
     ) -> None:
         super().__init__(space, **ranges)
-        if link not in ("logit", "linear"):
-            raise ValueError(f"`link` must be 'logit' or 'linear', got {link!r}")
+        one_of("link", link, ("logit", "linear"))
         self.link = link
         self.dimension = positive_integer("dimension", dimension)
         self._features = Features(features, (self.dimension,), feature_norm)
-        self.feature_norm = self._features.norm
+        self.feature_norm, self.feature_map = self._features.norm, self._features.settings
         self.scale = positive_number("scale", scale)
         self.delta = probability("delta", delta)
         self.ridge = positive_number("ridge", ridge)

@@ -56,7 +56,14 @@ class OccupancyEntropy(ModelAgent):
         gamma = self.gamma(self.episodes_seen + 1)
         model = self.model(context)
         policy, certificate, iterations = entropy_plan(model, gamma)
-        return Decision(policy=policy, model=model, gamma=gamma, certificate=certificate, iterations=iterations)
+        return Decision(
+            policy=policy,
+            model=model,
+            gamma=gamma,
+            certificate=certificate,
+            regulariser="entropy",
+            iterations=iterations,
+        )
 
 
 def entropy_plan(mdp: TabularMDP, gamma: float) -> tuple[FloatArray, float, int]:

@@ -47,7 +47,7 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.theory.constants import most_tuples
-from omg_cmdp.validation import FloatArray, float_table, positive_integer, positive_number
+from omg_cmdp.validation import FloatArray, float_table, one_of, positive_integer, positive_number
 
 COUNTS = ("occupancy", "policy")
 
@@ -83,8 +83,7 @@ class UC3RL(ModelAgent):
         super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
         self.scales = _scales(scale)
         self.episodes = None if episodes is None else positive_integer("episodes", episodes)
-        if counts not in COUNTS:
-            raise ValueError(f"`counts` must be one of {', '.join(COUNTS)}, got {counts!r}")
+        one_of("counts", counts, COUNTS)
         self.counts = counts
         self.reachability = positive_number("reachability", reachability)
         if self.reachability > 1.0 or (self.reachability < 1.0 and counts == "occupancy"):

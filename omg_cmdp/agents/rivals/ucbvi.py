@@ -33,7 +33,7 @@ from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, positive_number, probability
+from omg_cmdp.validation import FloatArray, float_table, in_range, positive_number, probability
 
 
 class Tally(NamedTuple):
@@ -80,6 +80,8 @@ class UCBVI(Learner):
 
     def bonus(self, visits: FloatArray) -> FloatArray:
         """Return c·H·√(L/N) for N = `visits`; where N = 0, more than any tried pair can be worth."""
+        visits = float_table("visits", visits)
+        in_range("visits", visits, 0.0, np.inf)
         states, actions, horizon = self.space.states, self.space.actions, self.space.horizon
         logarithm = math.log(5.0 * states * actions * horizon * (self.episodes_seen + 1) / self.delta)
         widest = self.scale * self.value_bounds.span * math.sqrt(logarithm)

@@ -47,7 +47,7 @@ from omg_cmdp.environments.data.multinomial import fit
 from omg_cmdp.environments.data.packaged import packaged_file
 from omg_cmdp.environments.world import World, softmax, vector
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, frozen, positive_integer
+from omg_cmdp.validation import FloatArray, frozen, positive_integer, seed_number
 
 if TYPE_CHECKING:
     import pandas
@@ -134,7 +134,7 @@ class ACTG175(World):
         contexts = tuple(map(frozen, covariates(self.patients)))
         super().__init__(space=space, contexts=contexts, misspecification=0.0)
 
-        generator = np.random.default_rng(seed)
+        generator = np.random.default_rng(seed_number(seed))
         size = positive_integer("transition_class_size", transition_class_size)
         self.transition_index = int(generator.integers(size))
         counts = generator.multinomial(len(contexts), np.full(len(contexts), 1.0 / len(contexts)), size=size)

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, context_key
-from omg_cmdp.environments.world import World, vector
+from omg_cmdp.environments.world import World, streams, vector
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, frozen, positive_integer
 
@@ -80,7 +80,7 @@ class Classification(World):
         )
 
         self.dataset = dataset
-        for_rewards, outside = np.random.default_rng(seed).spawn(2)
+        for_rewards, outside = streams(seed, 2)
         self.reward_index = int(for_rewards.integers(size))
         self._numberings = for_rewards.permuted(np.tile(np.arange(actions), (size, 1)), axis=1)
         self._numberings[self.reward_index] = np.arange(actions)

@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.environments.data.packaged import packaged_file
-from omg_cmdp.environments.world import World, vector
+from omg_cmdp.environments.world import World, streams, vector
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import BoolArray, FloatArray, frozen, positive_integer, positive_number
 
@@ -99,7 +99,7 @@ class ICUSepsis(World):
     """
 
     package = "icu-sepsis"
-    kept_truths = 16
+    kept_bytes = 2**31  # twenty patients
     return_range = (0.0, 1.0)
 
     def __init__(
@@ -119,7 +119,7 @@ class ICUSepsis(World):
         states, actions = admissible.shape
         space = Space(states=states, actions=actions, horizon=horizon, start=published.start, admissible=admissible)
         hypotheses = positive_integer("transition_class_size", transition_class_size)
-        for_contexts, for_transitions = np.random.default_rng(seed).spawn(2)
+        for_contexts, for_transitions = streams(seed, 2)
         drawn = for_contexts.uniform(-1.0, 1.0, size=(positive_integer("patients", patients), len(FEATURES)))
         super().__init__(space=space, contexts=tuple(map(frozen, drawn)), misspecification=misspecification)
 

@@ -23,6 +23,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from omg_cmdp.contexts import KEPT_BYTES
 from omg_cmdp.environments.data.icu_sepsis import DEATH, FEATURES, ICUSepsis, Tables, tables
 from omg_cmdp.validation import FloatArray
 
@@ -41,7 +42,7 @@ class ReducedSepsis(ICUSepsis):
     (33, 4)
     """
 
-    kept_truths = 256
+    kept_bytes = KEPT_BYTES
 
     def __init__(self, *, transition_class_size: int = 8, **options: Any) -> None:
         super().__init__(transition_class_size=transition_class_size, **options)

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.environments.encoders.steps import IntArray, Steps, matrix
 from omg_cmdp.persistence import AGENT_FILE, State, check_settings, part_of, read_arrays, read_state
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, file_path, instance_of
 
 
 class Encoder(abc.ABC):
@@ -50,8 +50,7 @@ class Encoder(abc.ABC):
     @final
     def fit(self, steps: Steps) -> Self:
         """Make the cells from `steps`, in the place of those it had; return the encoder itself."""
-        if not isinstance(steps, Steps):
-            raise ValueError(f"`steps` must be Steps, got {type(steps).__name__}")
+        instance_of("steps", steps, Steps)
         self._use(dict(self._fit(steps)), steps.observations.shape[1])
         return self
 
@@ -86,7 +85,7 @@ class Encoder(abc.ABC):
     @final
     def restore(self, path: str | os.PathLike[str]) -> Self:
         """Load the cells from the file of a saved agent that played in them; return the encoder itself."""
-        self.load_state(part_of(read_arrays(path, **AGENT_FILE), "encoder"))
+        self.load_state(part_of(read_arrays(file_path(path), **AGENT_FILE), "encoder"))
         return self
 
     def _use(self, arrays: dict[str, NDArray[Any]], dimension: int) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from omg_cmdp.contexts import Context, ContextCache
 from omg_cmdp.environments.encoders.base import Encoder
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import positive_integer
+from omg_cmdp.validation import float_table, positive_integer
 
 if TYPE_CHECKING:
     import gymnasium
@@ -62,7 +62,10 @@ class ContextualEnv:
         elif isinstance(self._arguments, str):
             env = self._make(**{self._arguments: _copied(context)})
         else:
-            env = self._make(**self._arguments(_copied(context)))
+            found = self._arguments(_copied(context))
+            if not isinstance(found, Mapping):
+                raise ValueError(f"`arguments` must return a mapping, got {type(found).__name__}")
+            env = self._make(**found)
         if not is_env(env):
             raise ValueError(f"`make` must return a gymnasium.Env, got {type(env).__name__}")
         return env
@@ -88,6 +91,10 @@ def _maker(make: Any) -> Callable[..., Any]:
     if isinstance(make, str):
         import gymnasium
 
+        try:
+            gymnasium.spec(make)
+        except gymnasium.error.Error as error:
+            raise ValueError(f"`make` must be the id of an environment, got {make!r:.60}: {error}") from error
         return functools.partial(gymnasium.make, make)
     if not callable(make):
         raise ValueError(f"`make` must be the id of an environment or a function that makes one, got {make!r:.60}")
@@ -181,17 +188,21 @@ def gymnasium_space(env: gymnasium.Env[Any, Any], *, horizon: int | None = None,
     >>> space.states, space.actions, space.horizon
     (17, 4, 100)
     """
+    if not is_env(env):
+        raise ValueError(f"`env` must be a gymnasium.Env, got {type(env).__name__}")
     states = Numbering("observation", env.observation_space).size
     actions = Numbering("action", env.action_space).size
     admissible = np.ones((states + 1, actions), dtype=np.bool_)
     admissible[-1, 1:] = False
     encoder = env.get_wrapper_attr("encoder") if env.has_wrapper_attr("encoder") else None
-    first = np.append(start, 0.0) if np.ndim(start) == 1 and len(start) == states else start
+    if not np.isscalar(start):
+        start = float_table("start", start)
+        start = np.append(start, 0.0) if start.shape == (states,) else start
     return Space(
         states=states + 1,
         actions=actions,
         horizon=checked_horizon(env, horizon),
-        start=first,
+        start=start,
         admissible=admissible,
         encoder=encoder.state() if isinstance(encoder, Encoder) else None,
     )

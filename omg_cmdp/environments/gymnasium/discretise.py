@@ -12,7 +12,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.environments.encoders.base import Encoder
 from omg_cmdp.environments.encoders.steps import Steps
 from omg_cmdp.environments.gymnasium.contextual_env import ContextualEnv, Numbering
-from omg_cmdp.validation import positive_integer, positive_number, seed_number
+from omg_cmdp.validation import instance_of, positive_integer, positive_number, seed_number
 
 try:
     import gymnasium
@@ -33,9 +33,9 @@ class Discretised(gymnasium.ObservationWrapper[np.int64, Any, Any]):
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], encoder: Encoder) -> None:
+        instance_of("env", env, gymnasium.Env)
+        instance_of("encoder", encoder, Encoder)
         super().__init__(env)
-        if not isinstance(encoder, Encoder):
-            raise ValueError(f"`encoder` must be an Encoder, got {type(encoder).__name__}")
         self.encoder = copy.deepcopy(encoder)
         """As it is now: if yours is fitted again, its cells mean something else."""
         self.observation(env.observation_space.sample())  # raises now rather than in the first episode
@@ -55,6 +55,7 @@ def random_steps(
     a few that are typical. A random action is held for `hold` steps on average: pushing for a while gets farther than
     trembling. Observations are flattened.
     """
+    instance_of("env", env, gymnasium.Env)
     count, hold = positive_integer("count", count), positive_number("hold", hold)
     if hold < 1.0:
         raise ValueError(f"`hold` must be at least 1, got {hold}")

@@ -24,9 +24,11 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.environments.gymnasium.grids import Grid, read_tables, within_one_cell
 from omg_cmdp.mdp.episode import Episode
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, one_of
 
 NAME, RATES = "FrozenLake-v1", (0.4, 0.9)
+MAPS = ("4x4", "8x8")
+"""Those that Gymnasium has."""
 
 
 @final
@@ -50,6 +52,7 @@ class FrozenLake(Grid):
         misspecification: float = 0.0,
         seed: int = 0,
     ) -> None:
+        one_of("map_name", map_name, MAPS)
         always, never = (read_tables(NAME, map_name=map_name, success_rate=rate) for rate in (1.0, 0.0))
         super().__init__(
             tables=(always, never),

@@ -9,7 +9,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.environments.gymnasium.tables import Outcomes
-from omg_cmdp.environments.world import World
+from omg_cmdp.environments.world import World, streams
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import BoolArray, FloatArray, positive_integer
 
@@ -86,7 +86,7 @@ class Grid(World):
         contexts = tuple(np.linspace(*shares, count).round(6).tolist())
         super().__init__(space=space, contexts=contexts, misspecification=misspecification)
 
-        for_names, outside = np.random.default_rng(seed).spawn(2)
+        for_names, outside = streams(seed, 2)
         self.reward_index = self.transition_index = int(for_names.integers(size))
         self._names = for_names.permuted(np.tile(np.arange(actions), (size, 1)), axis=1)
         self._names[self.transition_index] = np.arange(actions)

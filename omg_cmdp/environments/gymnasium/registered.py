@@ -25,7 +25,7 @@ from omg_cmdp import environments
 from omg_cmdp.contexts import Context
 from omg_cmdp.environments.world import World
 from omg_cmdp.sampling import draw_index
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, instance_of, seed_number
 
 try:
     import gymnasium
@@ -49,7 +49,15 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
     metadata = {"render_modes": []}  # noqa: RUF012
 
     def __init__(self, world: str | World, *, render_mode: str | None = None, **options: Any) -> None:
-        self.world: World = getattr(environments, world)(**options) if isinstance(world, str) else world
+        if isinstance(world, str):
+            kind = getattr(environments, world, None) if world in environments.__all__ else None
+            if not (isinstance(kind, type) and issubclass(kind, World)):
+                raise ValueError(f"`world` must be a World, or the name of its class, got {world!r:.60}")
+            world = kind(**options)
+        instance_of("world", world, World)
+        self.world: World = world
+        if render_mode is not None:
+            instance_of("render_mode", render_mode, str)
         self.render_mode = render_mode
         self.return_range: tuple[float, float] | None = getattr(self.world, "return_range", None)
         """What an episode can earn, if the world says so; rewards lie in [0, 1]."""
@@ -67,7 +75,9 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Begin an episode of `options["context"]`, or of one of the world's contexts, drawn uniformly."""
-        super().reset(seed=seed)
+        if options is not None:
+            instance_of("options", options, dict)
+        super().reset(seed=None if seed is None else seed_number(seed))
         drawn = self.np_random.integers(len(self.world.contexts))
         context = (options or {}).get("context", self.world.contexts[drawn])
         self._truth = self.world.truth(context)
@@ -80,7 +90,7 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
         if not self.action_space.contains(action):
             raise ValueError(f"`action` must be in {self.action_space}, got {action!r:.60}")
         mdp, admissible = self._truth.mdp, self.world.space.admissible[self._state]
-        place = (self._state, int(action) if admissible[action] else int(admissible.argmax()))
+        place = (self._state, int(action) if admissible[int(action)] else int(admissible.argmax()))
         mean = mdp.reward_steps[self._step % len(mdp.reward_steps)][place]
         reward = self.world.draw_reward(float(mean), self.np_random.random())
         self._state = self._drawn(mdp.kernel[self._step % len(mdp.kernel)][place])

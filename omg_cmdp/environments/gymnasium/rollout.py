@@ -1,8 +1,8 @@
 """Episodes of a policy in a Gymnasium environment, step by step, with the probability of every action.
 
 An episode has H steps. One that terminates earlier stays in one more state, S, for the rest of them and earns nothing
-there: a finite-horizon problem with the same returns. One that is *truncated* earlier is refused, because what would
-have followed is unknown. One that would last longer is left after H steps.
+there: a finite-horizon problem with the same returns. One that is *truncated* earlier has the steps that were seen, and
+no more: what would have followed is unknown. One that would last longer is left after H steps.
 """
 
 from __future__ import annotations
@@ -57,11 +57,10 @@ class EnvironmentPlayer:
             if terminated:
                 break
             states[h + 1] = self._observations.number(observation)
-            if truncated and h + 1 < horizon:
-                raise ValueError(
-                    f"`env` must run for {horizon} steps or terminate, got one truncated after {h + 1}: make agent and "
-                    f"space for horizon {h + 1}, or let the environment run longer; {_UNHARMED}"
-                )
+            if truncated:
+                states, actions, rewards = states[: h + 2].copy(), actions[: h + 1].copy(), rewards[: h + 1].copy()
+                propensities = propensities[: h + 1].copy()
+                break
         return Episode.of_arrays(context, states, actions, rewards, propensities, h + 1)
 
     def _number(self, env: gymnasium.Env[Any, Any]) -> None:

@@ -13,6 +13,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from omg_cmdp.contexts import OWN_BYTES
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.validation import FloatArray
 
@@ -46,6 +47,11 @@ class Outcomes:
         self.cells: IntArray = np.asarray(np.ravel_multi_index(tuple(columns[:, :3].astype(np.int64).T), self.shape))
         self.probabilities, self.rewards = np.ascontiguousarray(columns[:, 3]), np.ascontiguousarray(columns[:, 4])
         self._cumulative = np.concatenate([[0.0], self.probabilities.cumsum()])
+
+    @property
+    def nbytes(self) -> int:
+        """About the memory that it takes."""
+        return OWN_BYTES + 4 * self.cells.nbytes
 
     def same_as(self, other: Outcomes) -> bool:
         """Return whether both are the same tables."""

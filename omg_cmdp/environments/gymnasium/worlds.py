@@ -17,13 +17,15 @@ shortfall against the best policy known (`omg_cmdp.shortfall`), which is not reg
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Iterable
 from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.contexts import Context, ContextCache, alike, check_same_kind
+from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, alike, check_same_kind
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.environments.gymnasium.contextual_env import (
     Arguments,
@@ -39,7 +41,16 @@ from omg_cmdp.mdp.bellman import scaled_returns
 from omg_cmdp.mdp.episode import ROUNDING, Episode
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.validation import FloatArray, positive_integer, return_interval, seed_number
+from omg_cmdp.records import context_rows
+from omg_cmdp.validation import (
+    FloatArray,
+    instance_of,
+    listed,
+    positive_integer,
+    real_number,
+    return_interval,
+    seed_number,
+)
 
 RESETS = 200
 """How many episodes are begun to see where they start, unless tables say so."""
@@ -60,46 +71,47 @@ def from_gymnasium(
 
     `make` is an id, or a function that makes the environment. A context goes in by `reset(options={"context": …})`, or
     by `arguments` of the constructor: the name of one, or a function context -> arguments. `contexts` lists at least
-    two, so that it can be proven that they matter. `horizon` is the environment's time limit by default.
-    `reward_range` must hold all rewards and 0; by default it is read off the tables. `return_range` must hold what an
-    episode earns in all; by default it is the horizon times that. Both are in the environment's units, and for agents
-    to be told. `start` is a state or a distribution over the states, the same for all contexts. By default it is read
-    off the tables, or counted in 200 resets with the contexts in turn; since counts are not exact, tables then need a
-    single start state.
+    two, or is a table of as many rows, so that it can be proven that they matter. `horizon` is the environment's time
+    limit by default. `reward_range` must hold all rewards and 0; by default it is read off the tables. `return_range`
+    must hold what an episode earns in all; by default it is the horizon times that. Both are in the environment's
+    units, and for agents to be told. `start` is a state or a distribution over the states, the same for all contexts.
+    By default it is read off the tables, or counted in 200 resets with the contexts in turn; since counts are not
+    exact, tables then need a single start state.
     With `tables` False, episodes are sampled even where there are tables.
 
     >>> lake = from_gymnasium("FrozenLake-v1", [0.4, 0.9], arguments="success_rate", horizon=30)
     >>> [round(lake.optimal_value(rate), 3) for rate in lake.contexts]
     [0.354, 0.916]
     """
-    listed = tuple(contexts)
-    if len(alike(listed)) < 2:
-        raise ValueError(f"`contexts` must list at least two, to prove that they matter, got {listed!r:.60}")
-    for context in listed:
-        check_same_kind("contexts", context, listed[0])
+    known = tuple(listed("contexts", context_rows("contexts", contexts)))
+    if len(alike(known)) < 2:
+        raise ValueError(f"`contexts` must list at least two, to prove that they matter, got {known!r:.60}")
+    for context in known:
+        check_same_kind("contexts", context, known[0])
+    instance_of("tables", tables, bool)
     contextual, other = ContextualEnv(make, arguments), ContextualEnv(make, arguments)
-    env, _, _ = contextual.reset(listed[0], 0)
+    env, _, _ = contextual.reset(known[0], 0)
     gymnasium_space(env, horizon=horizon)  # raises if a space is not discrete, or there is no horizon
     exact = tables and hasattr(env.unwrapped, "P")
     if exact:
-        start = _common_start(contextual, listed) if start is None else start
-        read = [_read(contextual, context) for context in listed]
-        prove_tables(read, _read(other, listed[0]))
+        start = _common_start(contextual, known) if start is None else start
+        read = [_read(contextual, context) for context in known]
+        prove_tables(read, _read(other, known[0]))
         reward_range = _range_of(read) if reward_range is None else reward_range
     elif reward_range is None:
         raise ValueError("`reward_range` must be given for an environment without tables, got None")
     interval = checked_range(reward_range)
     if start is None:
-        start = _frequent_starts(contextual, listed)
+        start = _frequent_starts(contextual, known)
         if exact and start.max() < 1.0:
             raise ValueError("`start` must be given for tables without `initial_state_distrib`, got None")
     space = gymnasium_space(env, horizon=horizon, start=start)
     returns = return_interval(return_range, space.horizon, interval)
     if exact:
-        world = TableWorld(contextual, listed, space, interval, returns)
+        world = TableWorld(contextual, known, space, interval, returns)
         prove_played(world)
         return world
-    sampled = SampledWorld(contextual, listed, space, interval, returns)
+    sampled = SampledWorld(contextual, known, space, interval, returns)
     prove_episodes(sampled, other)
     return sampled
 
@@ -125,7 +137,7 @@ class TableWorld(ContextualMDP):
         self.reward_range, self.return_range = reward_range, return_range
         self.scaled_returns = scaled_returns(return_range, space.horizon, reward_range)
         """`return_range` for rewards rescaled to [0, 1], as `simulate` pays them."""
-        self._outcomes: ContextCache[Outcomes] = ContextCache()
+        self._outcomes: ContextCache[Outcomes] = ContextCache(KEPT_BYTES, size=operator.attrgetter("nbytes"))
 
     def outcomes(self, context: Context) -> Outcomes:
         """Return the tables of `context` in the environment's units; those of recent contexts are kept."""
@@ -166,7 +178,10 @@ class TableWorld(ContextualMDP):
         -13.0
         """
         low, high = self.reward_range
-        return low * self.space.horizon + (high - low) * value
+        number = real_number(value)
+        if not math.isfinite(number):
+            raise ValueError(f"`value` must be a finite number, got {value!r:.60}")
+        return low * self.space.horizon + (high - low) * number
 
     def _rescaled(self, rewards: FloatArray) -> FloatArray:
         low, high = self.reward_range
@@ -196,6 +211,9 @@ class SampledWorld:
         played = [player.play(context, policy, (seed, k)) for k in range(count)]
         for episode in played:
             episode.check(self.space, self.reward_range, self.return_range)
+            if len(episode.actions) < self.space.horizon:
+                got = f"one truncated after {len(episode.actions)}"
+                raise ValueError(f"`env` must run for {self.space.horizon} steps or terminate, got {got}")
         return np.array([episode.rewards.sum() for episode in played])
 
 

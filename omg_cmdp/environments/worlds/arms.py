@@ -19,7 +19,7 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.environments.world import World, label, shuffled
+from omg_cmdp.environments.world import World, label, shuffled, streams
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer
 
@@ -49,7 +49,7 @@ class Arms(World):
         space = Space(states=1, actions=actions, horizon=1)
         super().__init__(space=space, contexts=tuple(range(count)), misspecification=misspecification)
 
-        for_rewards, outside = np.random.default_rng(seed).spawn(2)
+        for_rewards, outside = streams(seed, 2)
         self.reward_index = int(for_rewards.integers(size))
         self._best = shuffled(for_rewards, for_rewards.permutation(actions)[np.arange(size) % actions], (count,))
         # Labels have different arms as long as there are enough, so that the context matters.

@@ -15,7 +15,7 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.environments.world import Waves, World, unit_vectors, vector
+from omg_cmdp.environments.world import Waves, World, streams, unit_vectors, vector
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer
 
@@ -42,7 +42,7 @@ class ContextualBandit(World):
         space = Space(states=1, actions=actions, horizon=1)
         self.dimension = positive_integer("dimension", dimension)
         size = positive_integer("reward_class_size", reward_class_size)
-        for_contexts, for_rewards, outside = np.random.default_rng(seed).spawn(3)
+        for_contexts, for_rewards, outside = streams(seed, 3)
         contexts = unit_vectors(for_contexts, positive_integer("context_count", context_count), dimension)
         super().__init__(space=space, contexts=contexts, misspecification=misspecification)
 

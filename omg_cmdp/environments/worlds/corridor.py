@@ -23,7 +23,7 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.environments.world import World, fraction, label, shuffled
+from omg_cmdp.environments.world import World, fraction, label, shuffled, streams
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer
 
@@ -58,7 +58,7 @@ class Corridor(World):
         space = Space(states=length + 2, actions=actions, horizon=horizon, admissible=admissible)
         super().__init__(space=space, contexts=tuple(range(count)), misspecification=misspecification)
 
-        for_transitions, outside = np.random.default_rng(seed).spawn(2)
+        for_transitions, outside = streams(seed, 2)
         self.transition_index = int(for_transitions.integers(books))
         self._right = shuffled(for_transitions, np.arange(books) % actions, (count, length))
         low, high = sorted((self.slip, 1.0 - self.slip))

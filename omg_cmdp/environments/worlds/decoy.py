@@ -23,7 +23,7 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.environments.world import World, fraction, label, shuffled
+from omg_cmdp.environments.world import World, fraction, label, shuffled, streams
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer
 
@@ -57,7 +57,7 @@ class Decoy(World):
         space = Space(states=states, actions=1 + arms, horizon=horizon)
         super().__init__(space=space, contexts=tuple(range(count)), misspecification=misspecification)
 
-        for_rewards, for_transitions, outside = np.random.default_rng(seed).spawn(3)
+        for_rewards, for_transitions, outside = streams(seed, 3)
         self.reward_index = int(for_rewards.integers(size))
         good = np.arange(size) < math.ceil(size * fraction("good_share", good_share))
         cells = (count, states, arms)

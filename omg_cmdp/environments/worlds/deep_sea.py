@@ -26,7 +26,7 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.environments.world import World, fraction, label, shuffled
+from omg_cmdp.environments.world import World, fraction, label, shuffled, streams
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer
 
@@ -59,7 +59,7 @@ class DeepSea(World):
         space = Space(states=size, actions=2, horizon=size)
         super().__init__(space=space, contexts=tuple(range(count)), misspecification=misspecification)
 
-        for_names, outside = np.random.default_rng(seed).spawn(2)
+        for_names, outside = streams(seed, 2)
         self.reward_index = self.transition_index = int(for_names.integers(books))
         dives = shuffled(for_names, np.arange(books) % 2, (count, size))
         self._dives = dives[..., None] == np.arange(2)

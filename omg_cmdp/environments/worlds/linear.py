@@ -20,7 +20,7 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.environments.world import Waves, World, vector
+from omg_cmdp.environments.world import Waves, World, streams, vector
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, distributions, frozen, positive_integer
 
@@ -54,7 +54,7 @@ class LinearWorld(World):
         self.dimension = positive_integer("dimension", dimension)
         functions = positive_integer("reward_class_size", reward_class_size)
         kernels = positive_integer("transition_class_size", transition_class_size)
-        for_contexts, for_rewards, for_transitions, outside = np.random.default_rng(seed).spawn(4)
+        for_contexts, for_rewards, for_transitions, outside = streams(seed, 4)
         count = positive_integer("context_count", context_count)
         drawn = for_contexts.dirichlet([CONTEXT_CONCENTRATION] * dimension, size=count)
         super().__init__(space=space, contexts=tuple(map(frozen, drawn)), misspecification=misspecification)

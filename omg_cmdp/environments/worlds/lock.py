@@ -27,7 +27,7 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.environments.world import World, fraction, label, shuffled
+from omg_cmdp.environments.world import World, fraction, label, shuffled, streams
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer
 
@@ -60,7 +60,7 @@ class CombinationLock(World):
         space = Space(states=positions + 2, actions=keys + 1, horizon=positions + 1)
         super().__init__(space=space, contexts=tuple(range(count)), misspecification=misspecification)
 
-        for_transitions, outside = np.random.default_rng(seed).spawn(2)
+        for_transitions, outside = streams(seed, 2)
         self.transition_index = int(for_transitions.integers(books))
         self._codes = shuffled(for_transitions, np.arange(books) % keys, (count, positions))
         self._worn = outside.uniform(min(slip, 1.0 - slip), max(slip, 1.0 - slip), size=(count, positions, keys))

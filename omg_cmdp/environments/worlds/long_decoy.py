@@ -22,7 +22,7 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.environments.world import World, label, shuffled
+from omg_cmdp.environments.world import World, label, shuffled, streams
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer
 
@@ -52,7 +52,7 @@ class LongDecoy(World):
         space = Space(states=1, actions=2, horizon=horizon)
         super().__init__(space=space, contexts=tuple(range(count)), misspecification=misspecification)
 
-        for_rewards, outside = np.random.default_rng(seed).spawn(2)
+        for_rewards, outside = streams(seed, 2)
         self.reward_index = int(for_rewards.integers(size))
         hypotheses = shuffled(for_rewards, np.arange(size) % 2 == 0, (count,))
         hypotheses[self.reward_index] = self.good = for_rewards.permutation(np.arange(count) % 2 == 0)

@@ -25,7 +25,7 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.environments.world import World, label
+from omg_cmdp.environments.world import World, label, streams
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer
 
@@ -61,7 +61,7 @@ class LowerBound(World):
 
         plays = positive_integer("episodes", episodes) * (horizon - 1)
         self.gap = min(0.25, 0.5 * math.sqrt(actions * count * (states - 1) / plays))
-        for_rewards, outside = np.random.default_rng(seed).spawn(2)
+        for_rewards, outside = streams(seed, 2)
         self.good_actions = for_rewards.integers(actions, size=(count, states))
         self._outside = outside.random(size=(count, states, actions))
 

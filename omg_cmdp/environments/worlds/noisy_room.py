@@ -25,7 +25,7 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.environments.world import World, fraction, label, shuffled
+from omg_cmdp.environments.world import World, fraction, label, shuffled, streams
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer
 
@@ -61,7 +61,7 @@ class NoisyRoom(World):
         space = Space(states=1 + size, actions=3, horizon=horizon)
         super().__init__(space=space, contexts=tuple(range(count)), misspecification=misspecification)
 
-        for_rewards, for_transitions, outside = np.random.default_rng(seed).spawn(3)
+        for_rewards, for_transitions, outside = streams(seed, 3)
         self.reward_index = int(for_rewards.integers(functions))
         self.transition_index = int(for_transitions.integers(kernels))
         good = shuffled(for_rewards, np.arange(functions) % 2, (count,))

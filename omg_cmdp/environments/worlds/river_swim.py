@@ -23,7 +23,7 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.environments.world import World, label
+from omg_cmdp.environments.world import World, label, streams
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer
 
@@ -59,7 +59,7 @@ class RiverSwim(World):
         size = positive_integer("transition_class_size", transition_class_size)
         super().__init__(space=space, contexts=tuple(range(count)), misspecification=misspecification)
 
-        for_names, for_transitions, outside = np.random.default_rng(seed).spawn(3)
+        for_names, for_transitions, outside = streams(seed, 3)
         self.swim = for_names.permutation(np.arange(count) % 2)
         self.transition_index = int(for_transitions.integers(size))
         self._currents = for_transitions.uniform(*CURRENTS, size=(size, count, 1))

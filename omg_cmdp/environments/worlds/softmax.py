@@ -19,7 +19,7 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.environments.world import Waves, World, sigmoid, softmax, unit_vectors, vector
+from omg_cmdp.environments.world import Waves, World, sigmoid, softmax, streams, unit_vectors, vector
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number
 
@@ -52,7 +52,7 @@ class SoftmaxWorld(World):
         norm = positive_number("weight_norm", weight_norm)
         functions = positive_integer("reward_class_size", reward_class_size)
         kernels = positive_integer("transition_class_size", transition_class_size)
-        for_contexts, for_rewards, for_transitions, outside = np.random.default_rng(seed).spawn(4)
+        for_contexts, for_rewards, for_transitions, outside = streams(seed, 4)
         contexts = unit_vectors(for_contexts, positive_integer("context_count", context_count), dimension)
         super().__init__(space=space, contexts=contexts, misspecification=misspecification)
 

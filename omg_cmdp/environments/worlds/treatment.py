@@ -27,7 +27,7 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.environments.world import World, sigmoid, vector
+from omg_cmdp.environments.world import World, sigmoid, streams, vector
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, frozen, in_range, positive_integer
 
@@ -71,7 +71,7 @@ class TreatmentTrial(World):
         )
         functions = positive_integer("reward_class_size", reward_class_size)
         kernels = positive_integer("transition_class_size", transition_class_size)
-        for_contexts, for_rewards, for_transitions, outside = np.random.default_rng(seed).spawn(4)
+        for_contexts, for_rewards, for_transitions, outside = streams(seed, 4)
         drawn = for_contexts.uniform(-1.0, 1.0, size=(positive_integer("patients", patients), len(FEATURES)))
         super().__init__(space=space, contexts=tuple(map(frozen, drawn)), misspecification=misspecification)
 

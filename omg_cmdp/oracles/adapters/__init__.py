@@ -1,4 +1,4 @@
-"""Oracles made of other packages' online learners; each package is imported with the first use of its adapters."""
+"""Oracles made of other packages' learners; each package is imported with the first use of its adapters."""
 
 from __future__ import annotations
 
@@ -6,11 +6,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omg_cmdp.oracles.adapters.refitted import RefittedDynamics, RefittedRewards
     from omg_cmdp.oracles.adapters.river import RiverDynamics, RiverRewards
     from omg_cmdp.oracles.adapters.sklearn import SklearnDynamics, SklearnRewards
     from omg_cmdp.oracles.adapters.torch import TorchDynamics, TorchRewards
 
-__all__ = ["RiverDynamics", "RiverRewards", "SklearnDynamics", "SklearnRewards", "TorchDynamics", "TorchRewards"]
+__all__ = [
+    "RefittedDynamics",
+    "RefittedRewards",
+    "RiverDynamics",
+    "RiverRewards",
+    "SklearnDynamics",
+    "SklearnRewards",
+    "TorchDynamics",
+    "TorchRewards",
+]
 
 
 def __getattr__(name: str) -> Any:

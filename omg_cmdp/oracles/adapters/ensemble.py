@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import abc
 import copy
+import itertools
 import math
 import re
 from collections.abc import Callable
@@ -68,8 +69,8 @@ class Options(TypedDict):
     actions: int
     horizon: int
     features: NotRequired[InputMap | None]
-    """context -> (S, A, d), the input of each pair; without it contexts are vectors, and pairs one-hot. The dimension
-    is fixed by the first episode."""
+    """context -> (S, A, d), the input of each pair; or (d,), as without it for contexts that are vectors, to which
+    state and action are added one-hot. The dimension is fixed by the first episode."""
     admissible: NotRequired[ArrayLike | None]
     """(S, A). Other pairs have no reward, no uncertainty and a uniform row; the model is not asked about them, and
     episodes must not visit them."""
@@ -100,7 +101,8 @@ class Ensemble(Forecasters):
     price of saving any model to the bit without a pickle.
     """
 
-    learned = ("visits", "dimension")
+    learned: ClassVar[tuple[str, ...]] = ("visits", "dimension")
+    features: Inputs
 
     def __init__(
         self,
@@ -125,27 +127,32 @@ class Ensemble(Forecasters):
             raise ValueError(f"`model` must have {needs}, got {model!r:.80} without {missing[0]}")
         self.admissible = admissible_mask(admissible, *shape)
         self.tables = tables(self.admissible, **cuts)
-        self._inputs = Inputs(features, self.admissible)
+        self.features = Inputs(features, self.admissible)
         self.visits, self.dimension = np.zeros(shape), np.zeros(())
         self._template = self.learner.template(model)
         description = re.sub(r" at 0x[0-9A-Fa-f]+", "", self.learner.describe(self._template))  # addresses change
         self.settings = f"members {self.members}", f"model {description}"
         self.copies = self.fresh()
-        self._log = np.zeros((0, 1))  # (n, 1 + d): outcomes and inputs; rows beyond the examples seen are spare
+        # (n, 2 + d): 1 where an episode begins, outcomes, inputs; rows beyond the examples seen are spare.
+        self._log = np.zeros((0, 2))
 
     def fresh(self) -> list[Any]:
         """Return copies that have learned nothing."""
         return [self.learner.fresh(self._template) for _ in range(self.members)]
 
     def seen(self) -> int:
-        """Return the number of examples learned from."""
-        return self.account.episodes * self.horizon
+        """Return the number of examples that have come."""
+        return self.account.examples
+
+    def taught(self) -> int:
+        """Return how many of them the copies have learned."""
+        return self.seen()
 
     def prepare(self, context: Context) -> Asked:
         """Ask all copies that have learned something: after two examples, all of them."""
-        inputs = self._inputs(context, int(self.dimension) or None)
+        inputs = self.features(context, int(self.dimension) or None)
         tables = np.stack([self.tables.prior] * self.members)
-        for m in np.flatnonzero(lessons(0, min(self.seen(), 2), self.members).any(axis=1)):
+        for m in np.flatnonzero(lessons(0, min(self.taught(), 2), self.members).any(axis=1)):
             answers = np.asarray(self.learner.ask(self.copies[m], inputs[self.admissible]), dtype=np.float64)
             wanted = tables[m, self.admissible].shape
             if answers.size != math.prod(wanted) or not np.isfinite(answers).all():
@@ -188,21 +195,34 @@ class Ensemble(Forecasters):
         if not (allowed := self.admissible[pairs]).all():
             state, action = (int(index[~allowed][0]) for index in pairs)
             raise ValueError(f"`actions` must be admissible, got {action} in state {state}")
-        inputs, memory = asked.inputs[pairs], self.memory()
-        try:
-            self._teach(self.copies, self.seen(), inputs, episode.outcomes)
-        except BaseException:
-            self.revive(memory)  # a foreign model may give up midway, as scikit-learn's do when they overflow
-            raise
-        self.remember(np.column_stack([episode.outcomes, inputs]))
+        inputs = asked.inputs[pairs]
+        self.take_in(inputs, episode.outcomes)
         np.add.at(self.visits, pairs, 1.0)
         self.dimension = np.array(float(inputs.shape[1]))
 
-    def _teach(self, copies: list[Any], seen: int, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
-        """Let each of `copies` learn its part of an episode, which begins after `seen` examples."""
+    def take_in(self, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
+        """Learn and remember the examples of an episode, or raise and change nothing."""
+        memory = self.memory()
+        try:
+            self.teach(self.copies, self.seen(), inputs, outcomes)
+        except BaseException:
+            self.revive(memory)  # a foreign model may give up midway, as scikit-learn's do when they overflow
+            raise
+        self.remember(self.written(inputs, outcomes))
+
+    def teach(self, copies: list[Any], seen: int, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
+        """Let each of `copies` learn its part of the examples, which begin after `seen` others."""
         for pupil, lesson in zip(copies, lessons(seen, len(outcomes), self.members), strict=True):
             if lesson.any():
                 self.learner.fit(pupil, inputs[lesson], outcomes[lesson], seen)
+
+    def written(self, inputs: FloatArray, outcomes: NDArray[Any]) -> FloatArray:
+        """Return the examples of an episode as rows of the log."""
+        return np.column_stack([np.eye(1, len(inputs))[0], outcomes, inputs])
+
+    def read(self, rows: FloatArray) -> tuple[FloatArray, NDArray[Any]]:
+        """Return the inputs and outcomes of rows of the log."""
+        return rows[:, 2:], rows[:, 1].astype(self.tables.outcome_type)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what was learned, and from what the copies can be made again."""
@@ -232,12 +252,15 @@ class Ensemble(Forecasters):
 
     def revive(self, memory: State) -> None:
         """Make the copies again, to the bit; or raise and change nothing."""
-        log = numbers("log", memory, (self.seen(), 1 + int(self.dimension)))
-        copies = self.fresh()
-        for first in range(0, len(log), self.horizon):
-            outcomes, inputs = log[first : first + self.horizon, 0], log[first : first + self.horizon, 1:]
-            self._teach(copies, first, inputs, outcomes.astype(self.tables.outcome_type))
-        self.copies, self._log = copies, log
+        log = numbers("log", memory, (self.seen(), 2 + int(self.dimension)))
+        self.copies, self._log = self.relearned(log), log
+
+    def relearned(self, log: FloatArray) -> list[Any]:
+        """Return copies that have learned the log, episode by episode."""
+        copies, begins = self.fresh(), np.flatnonzero(log[:, 0]).tolist()
+        for first, end in itertools.pairwise([*begins, len(log)]):
+            self.teach(copies, first, *self.read(log[first:end]))
+        return copies
 
 
 def lessons(first: int, count: int, members: int) -> BoolArray:

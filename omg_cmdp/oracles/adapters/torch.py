@@ -70,6 +70,10 @@ class _Modules(Ensemble):
     def memory(self) -> dict[str, NDArray[Any]]:
         return arrays_of(self.copies)
 
+    def reads(self, name: str) -> bool:
+        """Optimisers have tensors after their first step only."""
+        return name.startswith("member")
+
     def revive(self, memory: State) -> None:
         self.copies = load_arrays(self.fresh(), memory)
 

@@ -18,14 +18,14 @@ from omg_cmdp.oracles.combined.composite import Composite
 from omg_cmdp.oracles.draws import draws_of_parts, resample
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
 from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss, exponential_weights
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, listed
 
 
 class _Aggregate(Composite):
     """Forecasters that are whole oracles."""
 
     def __init__(self, oracles: Sequence[Any], loss: Loss, horizon: int) -> None:
-        experts = list(oracles)
+        experts = listed("oracles", oracles)
         super().__init__(experts, loss, horizon=horizon, count=len(experts))
 
     def forecasts(self, context: Context) -> FloatArray:

@@ -13,7 +13,7 @@ from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.frame import Forecasters
 from omg_cmdp.oracles.losses import Loss
 from omg_cmdp.persistence import State, all_or_nothing, joint_state, part_of
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, listed
 
 
 class Composite(Forecasters):
@@ -55,7 +55,7 @@ class Composite(Forecasters):
 
 def _checked(oracles: Sequence[Any], kind: type[Oracle], horizon: int) -> list[Any]:
     """Return the list of `oracles`: at least one, all of `kind`, none twice, all for episodes of `horizon` steps."""
-    found = list(oracles)
+    found = listed("oracles", oracles)
     if not found or not all(isinstance(oracle, kind) for oracle in found):
         names = [type(oracle).__name__ for oracle in found]
         raise ValueError(f"`oracles` must be at least one {kind.__name__}, got {names}")

@@ -17,7 +17,7 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.composite import Composite
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
 from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.validation import BoolArray, FloatArray, positive_integer
 
 
 def epoch_starts(episodes: int) -> list[int]:
@@ -58,6 +58,10 @@ class _Epochs(Composite):
     def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
         """Return draws from the posterior with which the epoch began."""
         return np.asarray(self._speaker.draws(context, count, generator))
+
+    def distances(self, context: Context, truth: FloatArray, used: BoolArray) -> FloatArray | None:
+        found: FloatArray | None = self._learner.distances(context, truth, used)
+        return found
 
     def best_loss(self) -> float:
         return float(self._learner.best_loss())

@@ -16,14 +16,14 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.composite import Composite
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
 from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, listed
 
 
 class _Stepwise(Composite):
     """One forecaster, made of H oracles with horizon 1."""
 
     def __init__(self, oracles: Sequence[Any], loss: Loss) -> None:
-        steps = list(oracles)
+        steps = listed("oracles", oracles)
         super().__init__(steps, loss, horizon=max(1, len(steps)), part_horizon=1)
 
     def forecasts(self, context: Context) -> FloatArray:
@@ -33,7 +33,7 @@ class _Stepwise(Composite):
         return tables[None]
 
     def learn(self, context: Context, episode: Episode) -> None:
-        for step, oracle in enumerate(self.oracles):
+        for step, oracle in enumerate(self.oracles[: len(episode.outcomes)]):
             here = slice(step, step + 1)
             oracle.update(context, episode.states[here], episode.actions[here], episode.outcomes[here])
 

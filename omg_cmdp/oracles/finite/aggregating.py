@@ -24,10 +24,10 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.draws import resample
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards, learn_transitions
-from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, SQUARE, Episode
+from omg_cmdp.oracles.losses import LOG, SQUARE, Episode
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import Smoothing
-from omg_cmdp.validation import FloatArray, frozen
+from omg_cmdp.validation import BoolArray, FloatArray, frozen
 
 kernels = Lazy("omg_cmdp.oracles.kernels.finite")
 
@@ -80,6 +80,10 @@ class Finite(Forecasters):
         """Return the smallest loss of the class."""
         return float(self.class_losses.min(initial=np.inf)) if len(self.class_losses) else 0.0
 
+    def distances(self, functions: Functions, truth: FloatArray, used: BoolArray) -> FloatArray:
+        """Return the largest |f - f*| of each function, (N,)."""
+        return np.asarray(functions.gaps(truth, used).max(axis=(1, 2)))
+
     def log_size(self) -> float:
         """Return log N; inf before the first context, when N is not known yet."""
         size = len(self.class_losses) or self.functions.size
@@ -96,9 +100,9 @@ def charge_squares(losses: FloatArray, functions: Functions, episode: Episode) -
 
 
 def charge_logs(smoothing: Smoothing, losses: FloatArray, functions: Functions, episode: Episode) -> None:
-    """Charge -Σ log P, P smoothed."""
+    """Charge -Σ log(P + ε), P smoothed."""
     kept, added = smoothing.examples(functions.shape, episode)
-    kernels.charge_class_log(losses, functions.columns, episode.cells, kept, added, SMALLEST_PROBABILITY)
+    kernels.charge_class_log(losses, functions.columns, episode.cells, kept, added)
 
 
 class _Means(Finite):

@@ -1,9 +1,10 @@
 """A finite class of rewards judged by log loss: each function as the probability of a coin, not as a mean.
 
-For a reward r in [0, 1] and a forecast f the loss is -r·log f - (1-r)·log(1-f). f^r·(1-f)^(1-r) is concave in f, so the
-mean of the class, weighted by exp(-loss), has a log loss at most log N above that of the best function, whatever the
-rewards; frozen for H steps, weights exp(-loss/H) and H·log N (as in docs/oracles.md, Theorem 1). Log loss punishes an
-error near 0 and 1 more than in the middle, as first-order regret bounds such as FastCB's require.
+For a reward r in [0, 1] and a forecast f the loss is -r·log(f + ε) - (1-r)·log(1 - f + ε), with the ε of all log
+losses. exp(-loss) = (f + ε)^r·(1 - f + ε)^(1-r) is concave in f, so the mean of the class, weighted by exp(-loss), has
+a log loss at most log N above that of the best function, whatever the rewards; frozen for H steps, weights exp(-loss/H)
+and H·log N (as in docs/oracles.md, Theorem 1). Log loss punishes an error near 0 and 1 more than in the middle, as
+first-order regret bounds such as FastCB's require.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ class _Coins(Finite):
 
 
 def charge_coins(losses: FloatArray, functions: Functions, episode: Episode) -> None:
-    """Charge -Σ [r·log f + (1-r)·log(1-f)]."""
+    """Charge -Σ [r·log(f + ε) + (1-r)·log(1 - f + ε)]."""
     said, rewards = functions.columns[episode.cells].T, episode.outcomes  # (N, H) and (H,)
-    successes, failures = (np.log(np.maximum(part, SMALLEST_PROBABILITY)) for part in (said, 1.0 - said))
+    successes, failures = (np.log(part + SMALLEST_PROBABILITY) for part in (said, 1.0 - said))
     losses -= successes @ rewards + failures @ (1.0 - rewards)
 
 

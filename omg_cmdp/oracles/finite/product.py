@@ -21,7 +21,7 @@ from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Pre
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards
 from omg_cmdp.oracles.losses import SQUARE, Episode
 from omg_cmdp.oracles.rates import Rate
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.validation import BoolArray, FloatArray, positive_integer
 
 
 class _Product(Forecasters):
@@ -83,6 +83,10 @@ class _Product(Forecasters):
         (posterior,) = self._posteriors(index, np.array([SQUARE.rate]))
         drawn = resample(posterior, count, generator)
         return np.asarray(functions.tables[drawn.T, np.arange(len(drawn))])
+
+    def distances(self, prepared: tuple[int, Functions], truth: FloatArray, used: BoolArray) -> FloatArray:
+        """Return the largest distance of a state from its nearest function, (1,)."""
+        return np.asarray(prepared[1].gaps(truth, used).max(axis=2).min(axis=0).max(keepdims=True))
 
     def best_loss(self) -> float:
         """Return the sum of the smallest losses of all (context, state)."""

@@ -4,20 +4,17 @@ import math
 
 import numpy as np
 
-from omg_cmdp.jit import compiled, reduction
+from omg_cmdp.jit import compiled
 from omg_cmdp.oracles.kernels.losses import exponential_weights
+from omg_cmdp.oracles.kernels.sums import dot
 
 
-@reduction
+@compiled
 def mix(weights, columns, mixed):
-    """Fill the product of `weights` (K, N), K <= 2, and `columns` (cells, N), in one pass over memory."""
-    first, last = weights[0], weights[-1]
+    """Fill the product of `weights` (K, N) and `columns` (cells, N), in one pass over memory."""
     for cell in range(len(columns)):
-        one = two = 0.0
-        for n in range(columns.shape[1]):
-            one += first[n] * columns[cell, n]
-            two += last[n] * columns[cell, n]
-        mixed[0, cell], mixed[-1, cell] = one, two
+        for k in range(len(weights)):
+            mixed[k, cell] = dot(weights[k], columns[cell])
 
 
 @compiled
@@ -41,14 +38,14 @@ def substitute_class(losses, rates, exponentials, forecasts):
             tables[k, cell] = min(max(forecast, 0.0), 1.0)
 
 
-@reduction
+@compiled
 def mean_square(weights, columns, centres, means):
     """Fill Σ w·(f - centre)² of every row f of `columns` (cells, N)."""
+    squares = np.empty(len(weights))
     for cell in range(len(columns)):
-        total = 0.0
         for n in range(len(weights)):
-            total += weights[n] * (columns[cell, n] - centres[cell]) ** 2
-        means[cell] = total
+            squares[n] = (columns[cell, n] - centres[cell]) ** 2
+        means[cell] = dot(weights, squares)
 
 
 @compiled
@@ -81,15 +78,15 @@ def charge_class_square(losses, columns, cells, rewards):
 
 
 @compiled
-def charge_class_log(losses, columns, cells, kept, added, smallest):
-    """Add to each function's loss its log loss at `cells`, of kept·P + added.
+def charge_class_log(losses, columns, cells, kept, added):
+    """Add to each function's loss -log(kept·P + added) at `cells`.
 
-    Logarithms of products, not sums of logarithms; no product can underflow, since `smallest` is above 1e-151.
+    Logarithms of products, not sums of logarithms; no product can underflow, since `added` is above 1e-151.
     """
     for n in range(len(losses)):
         product = 1.0
         for h in range(len(cells)):
-            product *= max(kept * columns[cells[h], n] + added[h], smallest)
+            product *= kept * columns[cells[h], n] + added[h]
             if product < 1e-150:
                 losses[n] -= math.log(product)
                 product = 1.0

@@ -77,14 +77,14 @@ def charge_square(losses, rate, forecasts, cells, rewards):
 
 @compiled
 def charge_log(losses, rate, forecasts, cells, smallest):
-    """Add the log loss of each of `forecasts` (K, ...) at `cells` to `losses`; return that of their aggregate."""
+    """Add -log(P + smallest) of each of `forecasts` (K, ...) at `cells` to `losses`; return that of their aggregate."""
     weights, tables = np.empty(len(losses)), forecasts.reshape(len(losses), -1)
     exponential_weights(losses, rate, weights)
     own = 0.0
     for h in range(len(cells)):
-        own -= math.log(max(mean(weights, tables, cells[h]), smallest))
+        own -= math.log(mean(weights, tables, cells[h]) + smallest)
         for i in range(len(losses)):
-            losses[i] -= math.log(max(tables[i, cells[h]], smallest))
+            losses[i] -= math.log(tables[i, cells[h]] + smallest)
     return own
 
 

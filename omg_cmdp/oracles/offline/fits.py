@@ -13,7 +13,8 @@ all past (c, s, a),
 
 Proof. For every f, g = f - f* and ε = r - f*, exp(2Σεg - ½Σg²) is a supermartingale (ε has range 1), so that by Ville's
 inequality 2Σεg <= ½Σg² + log(N/δ) for all f and t at once; and Σg² <= 2Σεg for the minimiser. For every P,
-exp(½Σ log P/P* + ½Σ D²) is one, because E√(P/P*) = 1 - ½D² <= exp(-½D²); and Σ log P̂/P* >= 0. ∎
+exp(½Σ log P/P* + ½Σ D²) is one, because E√(P/P*) = 1 - ½D² <= exp(-½D²); and Σ log P̂/P* >= 0. ∎ (The 1e-150 of log
+loss adds 2e-75·√S for each example: docs/oracles.md, *What a forecast excludes*.)
 
 The fits are refitted after every episode, incrementally:
 
@@ -42,7 +43,7 @@ from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
 from omg_cmdp.oracles.linear import LinearRewards
 from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss
 from omg_cmdp.oracles.simplex import Smoothing
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, float_table, in_range, one_of_shapes
 
 
 @runtime_checkable
@@ -211,7 +212,8 @@ class OfflineLinearRewards(Frame[_LeastSquares], RewardOracle):
 
 
 def checked_fit(parameters: FloatArray, shape: tuple[int, ...]) -> FloatArray:
-    """Return `parameters`, if they are a fit of `shape`."""
-    if np.shape(parameters) != shape:
-        raise ValueError(f"`parameters` must have shape {shape}, got {np.shape(parameters)}")
-    return parameters
+    """Return `parameters`, if they are a fit of `shape`: finite numbers."""
+    table = float_table("parameters", parameters)
+    one_of_shapes("parameters", table, shape)
+    in_range("parameters", table, -np.inf, np.inf)
+    return table

@@ -4,10 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 from numba import float64, uint8
+from numba.extending import intrinsic
 
-from omg_cmdp.jit import compiled_for, table
+from omg_cmdp.jit import compiled_for, leaf, table
 from omg_cmdp.mdp.thresholds import NEGLIGIBLE
+from omg_cmdp.planning.rounding import OF_TERM, TINY
+from omg_cmdp.planning.rounding import of_occupancy as occupancy_error
+from omg_cmdp.planning.rounding import of_slack as slack_error
+from omg_cmdp.planning.rounding import of_sum as sum_error
 from omg_cmdp.planning.solver.terms import gap_term
+
+of_slack, of_occupancy, of_sum = leaf(slack_error), leaf(occupancy_error), leaf(sum_error)
+
+
+@intrinsic
+def fused(context, a, b, c):
+    """Return a·b + c, rounded once."""
+    return float64(float64, float64, float64), lambda context, builder, signature, given: builder.fma(*given)
+
+
+@leaf
+def difference(a, b):
+    """Return a - b, rounded, and what rounding took from it (Knuth)."""
+    rounded = a - b
+    part = rounded - a
+    return rounded, (a - (rounded - part)) - (b + part)
 
 
 @compiled_for(
@@ -25,17 +46,25 @@ def certify(kernel, rewards, start, admissible, reached, roots, barrier, policy,
     """Return the occupancy measure (H, S, A) of `policy` and the duality gap that it and `values` prove.
 
     Nothing but the pair and the set of reachable states (H, S) comes from the solver: occupancy and slacks are computed
-    here from the tables. Without positive slacks, or if the policy is likely in a state that counts as unreachable,
-    nothing is proven, and the gap is inf.
+    here from the tables, with a bound on what rounding does to them (see `rounding`). Without positive
+    slacks, or if the policy is likely in a state that counts as unreachable, nothing is proven, and the gap is inf.
     """
     horizon, states, actions = policy.shape
     occupancy = np.zeros((horizon, states, actions))
     marginal, after = start.copy(), np.empty(states)
-    gap = 0.0
+    from_slack, from_step = of_slack(states), of_occupancy(states, actions)
+    gap = error = 0.0
     for h in range(horizon):
         k = h % kernel.shape[0]
-        for j in range(states):
-            after[j] = 0.0
+        drift = 0.0
+        for s in range(states):
+            after[s] = 0.0
+            if reached[h, s]:
+                total = 0.0
+                for a in range(actions):
+                    total += policy[h, s, a]
+                drift = max(drift, abs(total - 1.0))
+        error += from_step + drift
         for s in range(states):
             if not reached[h, s]:
                 if marginal[s] <= NEGLIGIBLE:
@@ -45,17 +74,22 @@ def certify(kernel, rewards, start, admissible, reached, roots, barrier, policy,
             for a in range(actions):
                 if admissible[s, a]:
                     q = marginal[s] * policy[h, s, a]
-                    expected = 0.0
+                    slack, lost = difference(values[h, s], rewards[h % rewards.shape[0], s, a])
                     if h + 1 < horizon:
                         for j in range(states):
-                            after[j] += q * kernel[k, s, a, j]
-                            expected += kernel[k, s, a, j] * values[h + 1, j]
-                    slack = values[h, s] - rewards[h % rewards.shape[0], s, a] - expected
+                            p = kernel[k, s, a, j]
+                            if p > 0.0:
+                                after[j] += q * p
+                                product = p * values[h + 1, j]
+                                slack, more = difference(slack, product)
+                                lost += more - fused(p, values[h + 1, j], -product)
+                    slack += lost
                     occupancy[h, s, a] = q
                     if reached[h, s] and q > 0.0 and slack > 0.0:
                         u, m = roots[h % roots.shape[0], s, a], barrier[h % barrier.shape[0], s, a]
-                        gap += gap_term(u, m, q, slack)
+                        lost = (from_slack * values[h, s] + TINY) / slack
+                        gap += gap_term(u, m, q, slack, 2.0 * error + lost + OF_TERM)
                     else:
                         gap = np.inf
         marginal, after = after, marginal
-    return occupancy, gap
+    return occupancy, of_sum(occupancy.size) * gap

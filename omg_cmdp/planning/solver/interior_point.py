@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from omg_cmdp.jit import fused, leaf
+from omg_cmdp.jit import compiled, leaf
 from omg_cmdp.planning.solver import blocks
 from omg_cmdp.planning.solver.blocks import Factor
 from omg_cmdp.planning.solver.program import copy_pair, make_occupancy, make_slacks
@@ -44,7 +44,7 @@ class Newton(NamedTuple):
     dvalues: np.ndarray  # (H, S)
 
 
-@fused
+@compiled
 def new_newton(program):
     n = program.rewards.size
     return Newton(
@@ -117,16 +117,18 @@ def aim(program, pair, floor, newton):
         product = pair.q[i] * pair.z[i]
         if not (pair.q[i] > 0.0 and pair.z[i] > 0.0):
             return np.inf, np.inf, np.inf
-        root = root_part(program.roots[i], pair.q[i])
-        # From q·z - ½√(u·q) = constant, linearised; between the plain condition (1) and the root's own (2).
-        power = 1.0 / (1.0 - 0.5 * min(1.0, root / product))
-        newton.wanted[i] = root + program.barrier[i] + floor
+        root, inverse, power = root_part(program.roots[i], pair.q[i]), 1.0 / pair.z[i], 1.0
+        if root > 0.0:
+            # From q·z - ½√(u·q) = constant, linearised; between the plain condition (1) and the root's own (2).
+            power = 1.0 / (1.0 - 0.5 * min(1.0, root / product))
+        wanted = root + program.barrier[i] + floor
+        newton.wanted[i] = wanted
         newton.power[i] = power
-        newton.weights[i] = power * pair.q[i] / pair.z[i]
-        newton.residual[i] = power * (newton.wanted[i] / pair.z[i] - pair.q[i])
+        newton.weights[i] = power * pair.q[i] * inverse
+        newton.residual[i] = power * (wanted * inverse - pair.q[i])
         gap += gap_bound(root, program.barrier[i], product)
-        excess += max(product - newton.wanted[i], 0.0)
-        distance = max(distance, abs(newton.wanted[i] / product - 1.0))
+        excess += max(product - wanted, 0.0)
+        distance = max(distance, abs(wanted / product - 1.0))
     return gap, excess / n, distance
 
 
@@ -163,7 +165,8 @@ def refine(program, pair, newton):
     """
     for i in range(pair.q.size):
         goal = newton.wanted[i] - newton.dq[i] * newton.dz[i]
-        goal -= 0.125 * root_part(program.roots[i], pair.q[i]) * (newton.dq[i] / pair.q[i]) ** 2
+        if program.roots[i] > 0.0:
+            goal -= 0.125 * root_part(program.roots[i], pair.q[i]) * (newton.dq[i] / pair.q[i]) ** 2
         newton.residual[i] = newton.power[i] * (goal / pair.z[i] - pair.q[i])
     return direction(program, pair, newton)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import float64, int64, uint8
 
-from omg_cmdp.jit import compiled_for, fused, table
+from omg_cmdp.jit import compiled, compiled_for, table
 from omg_cmdp.mdp.thresholds import UNREACHABLE_BELOW
 from omg_cmdp.planning.solver.interior_point import LOST, SOLVED, STALLED, interior_point, new_newton, product_floor
 from omg_cmdp.planning.solver.program import Program, copy_pair, duality_gap, new_pair
@@ -23,7 +23,7 @@ STAGES = 15
 """How often the safety net lowers θ, by a factor of ten each time, before it gives up."""
 
 
-@fused
+@compiled
 def optimise(program, earlier, tolerance, pair):
     """Solve the program into `pair`, from an `earlier` policy if that is a better start; return the iterations."""
     newton, work = new_newton(program), new_pair(program)
@@ -39,7 +39,7 @@ def optimise(program, earlier, tolerance, pair):
     return iterations + centring
 
 
-@fused
+@compiled
 def with_safety_net(program, floor, tolerance, pair, newton, work):
     """Centre by the dual alone, try the loop from there, lower θ until it works; `pair` ends as the best found."""
     best, centred = new_pair(program), new_pair(program)
@@ -65,7 +65,7 @@ def with_safety_net(program, floor, tolerance, pair, newton, work):
     return iterations
 
 
-@fused
+@compiled
 def keep_slacks(program, pair):
     """Raise values by a few units in the last place where a slack, summed in another order, might not be positive."""
     tuples, values = program.tuples, pair.values
@@ -80,7 +80,7 @@ def keep_slacks(program, pair):
             values[h, tuples.state[node]] = max(values[h, tuples.state[node]], needed)
 
 
-@fused
+@compiled
 def expand(program, admissible, pair):
     """Return the policy (H, S, A), uniform where a state is not reached, and the reached states (H, S)."""
     tuples = program.tuples

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import float64, uint8
 
-from omg_cmdp.jit import compiled_for, fused, table
+from omg_cmdp.jit import compiled, compiled_for, table
 
 
-@fused
+@compiled
 def _equal_rows(dense, k, s, a, b):
     for j in range(dense.shape[3]):
         if dense[k, s, a, j] != dense[k, s, b, j]:

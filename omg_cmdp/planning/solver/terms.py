@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from omg_cmdp.jit import leaf
+from omg_cmdp.planning.rounding import KNOWN_WITHIN
 
 
 @leaf
@@ -36,21 +37,31 @@ def gap_bound(root, m, product):
     distance = product - wanted
     if m == 0.0:  # also where u is 0, and with it t
         return distance * distance / product
-    return distance * distance * (root / product + 0.5 * m / min(wanted, product)) / wanted
+    share = 0.5 * m / min(wanted, product)
+    if root > 0.0:
+        share += root / product
+    return distance * distance * share / wanted
 
 
 @leaf
-def gap_term(u, m, q, z):
-    """Return the tuple's share of the duality gap: ≥ 0, and 0 exactly at complementarity; NaN unless q and z are > 0.
+def gap_term(u, m, q, z, error):
+    """Return the tuple's share of the duality gap: ≥ 0, and 0 exactly at complementarity; inf if nothing is proven.
 
     ½·√(u·q)·(x - 1)²/x + m·(x - 1 - ln x), x = q·z/t, t = ½·√(u·q) + m; without a barrier (√(z·q) - ½·√(u/z))².
     The two terms are the exact gaps of the root and of the barrier, each with its part of the slack, z·½√(u·q)/t and
     z·m/t: together they bound the gap of the sum. Because x - 1 - ln x <= (x - 1)²/x they also bound the gap of the
-    barrier with weights t.
+    barrier with weights t. They are bounds for all x within the relative `error`, too; `rounding` has the proof.
     """
+    if not error <= KNOWN_WITHIN:
+        return np.inf
+    product, root = q * z, root_part(u, q)
     if m == 0.0:
-        distance = np.sqrt(z * q) - 0.5 * np.sqrt(u / z)
-        return distance * distance
-    root = root_part(u, q)
-    excess = q * z / (root + m) - 1.0
-    return root * excess * excess / (1.0 + excess) + m * (excess - np.log1p(excess))
+        distance = abs(product - root) + error * (product + root)
+        return distance * (distance / (product * (1.0 - error)))
+    x = product / (root + m)
+    excess = x - 1.0
+    distance = abs(excess) + error * x
+    total = m * (excess - np.log1p(excess) + error * (abs(excess) + error))
+    if root > 0.0:
+        total += root * distance * (distance / (x * (1.0 - error)))
+    return total

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from omg_cmdp.jit import fused, leaf
+from omg_cmdp.jit import compiled, leaf
 from omg_cmdp.planning.solver import blas
 
 BLAS_FROM = 16
@@ -41,7 +41,7 @@ class Kernel(NamedTuple):
     data: np.ndarray
 
 
-@fused
+@compiled
 def outer_products(dense):
     """Return the lower triangles of p·pᵀ for all rows: with few states, sums of these are the quickest moments."""
     steps, states, actions = dense.shape[:3]
@@ -59,7 +59,7 @@ def outer_products(dense):
     return outer
 
 
-@fused
+@compiled
 def reachable_tuples(kernel, start, admissible, horizon, threshold):
     """Return the tuples whose state has at least `threshold` probability under the uniform policy."""
     states, actions = admissible.shape
@@ -92,7 +92,7 @@ def reachable_tuples(kernel, start, admissible, horizon, threshold):
     return Tuples(layer, state[:nodes], first[: nodes + 1], action[:count])
 
 
-@fused
+@compiled
 def gather(tuples, array):
     """Return the entries of `array` (K, S, A) for every tuple."""
     out = np.empty(tuples.action.size)
@@ -175,7 +175,7 @@ def second_moments(kernel, tuples, h, weights, scratch, sizes, mean, gram):
         _blas_moments(kernel, tuples, h, weights, scratch, sizes, mean, gram)
 
 
-@fused
+@compiled
 def scratch_size(kernel, tuples):
     """Return how many floats `second_moments` needs to work in."""
     states = kernel.dense.shape[3]

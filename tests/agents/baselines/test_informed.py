@@ -28,5 +28,5 @@ def test_the_informed_may_be_restricted_and_start_anywhere(rng):
 
 def test_the_informed_need_a_function():
     mdp = Decoy().mdp(0)
-    with pytest.raises(ValueError, match="`mdp` must be a function of the context, got TabularMDP"):
+    with pytest.raises(ValueError, match="`mdp` must be a function, got TabularMDP"):
         Informed(mdp.space, mdp)

@@ -153,7 +153,7 @@ def test_sums_of_values_are_saved(rng, tmp_path):
 
 
 def test_contexts_that_were_forgotten_are_computed_again(rng, monkeypatch):
-    monkeypatch.setattr("omg_cmdp.agents.rivals.feel_good.KEPT_CONTEXTS", 1)
+    monkeypatch.setattr("omg_cmdp.agents.rivals.feel_good.KEPT_BYTES", 1)
     forgetful = trained(agent_on(), np.random.default_rng(0))
     monkeypatch.undo()
     np.testing.assert_array_equal(forgetful.weights("a"), trained(agent_on(), np.random.default_rng(0)).weights("a"))

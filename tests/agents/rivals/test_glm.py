@@ -255,7 +255,7 @@ def test_labels_need_features():
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"link": "probit"}, "`link` must be 'logit' or 'linear', got 'probit'"),
+        ({"link": "probit"}, "`link` must be one of logit, linear, got 'probit'"),
         ({"dimension": 0}, "`dimension` must be an integer of at least 1"),
         ({"scale": 0.0}, "`scale` must be a positive"),
         ({"delta": 1.0}, "`delta` must lie in"),

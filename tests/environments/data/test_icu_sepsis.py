@@ -164,7 +164,7 @@ def test_the_dial_moves_the_truth_by_no_more_than_it_says(world):
 
 
 def test_the_truth_is_kept_for_a_few_contexts_only(world, monkeypatch):
-    monkeypatch.setattr(world, "kept_truths", 1)
+    monkeypatch.setattr(world, "kept_bytes", 1)
     world.__dict__.pop("_truths", None)
     for context in world.contexts:
         world.truth(context)

@@ -140,7 +140,7 @@ def test_leaves_look_ahead():
         (lambda: Clusters(2.5), "`most` must be an integer, got 2.5"),
         (lambda: Leaves(-1), "`most` must be an integer of at least 1, got -1"),
         (lambda: Leaves(3, seed=-1), "`seed` must"),
-        (lambda: Bins(3).fit(SEEN.observations), "`steps` must be Steps, got ndarray"),
+        (lambda: Bins(3).fit(SEEN.observations), "`steps` must be a Steps, got ndarray"),
         (lambda: Clusters(3).encode([[0.0, 1.0]]), r"`encoder` must be fitted, got Clusters\(3, seed=0\)"),
         (lambda: Clusters(3).state(), "`encoder` must be fitted"),
         (lambda: Bins(3).fit(SEEN).encode([0.0, 1.0]), r"`observations` must have shape \(n, d\), got \(2,\)"),

@@ -42,7 +42,15 @@ def torch_oracle(kind, optimizer=None, dropout=0.0, **options):
     return getattr(adapters, f"Torch{kind}")(model, optimizer=optimizer, **options)
 
 
-MAKERS = {"sklearn": sklearn_oracle, "river": river_oracle, "torch": torch_oracle}
+def refitted_oracle(kind, **options):
+    pytest.importorskip("sklearn")
+    from sklearn.linear_model import LinearRegression, LogisticRegression
+
+    model = LinearRegression() if kind == "Rewards" else LogisticRegression(C=100.0, tol=0.01, solver="newton-cholesky")
+    return getattr(adapters, f"Refitted{kind}")(model, **{"every": 0.5, "members": 3, **options})
+
+
+MAKERS = {"sklearn": sklearn_oracle, "river": river_oracle, "torch": torch_oracle, "refitted": refitted_oracle}
 every_adapter = pytest.mark.parametrize(
     ("package", "kind"),
     [

@@ -174,7 +174,11 @@ def test_bad_arguments_are_refused_by_name(package, kind):
 
 @every_adapter
 def test_bad_features_are_refused_by_name(package, kind):
-    answers = {"flat": np.zeros(3), "small": np.zeros((STATES, 1, 2)), "empty": np.zeros((STATES, ACTIONS, 0))}
+    answers = {
+        "flat": np.zeros((STATES, ACTIONS)),
+        "small": np.zeros((STATES, 1, 2)),
+        "empty": np.zeros((STATES, ACTIONS, 0)),
+    }
     answers |= {"nan": np.full((STATES, ACTIONS, 2), np.nan), "text": "text"}
     oracle = build(package, kind, features=answers.get)
     for context in answers:

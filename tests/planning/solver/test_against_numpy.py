@@ -138,20 +138,20 @@ PARTS = {"barrier": (0.0, 1.0), "root": (1.0, 0.0), "both": (1.0, 1.0)}
 def test_the_gap_of_a_tuple_is_zero_at_complementarity_and_below_its_bound(parts, rng):
     for u, m, q, z in 10.0 ** rng.uniform(-6, 2, (200, 4)) * [*parts, 1.0, 1.0]:
         wanted = root_part(u, q) + m
-        assert 0.0 <= gap_term(u, m, q, z) <= gap_bound(root_part(u, q), m, q * z) * (1 + 1e-9) + 1e-15
-        assert gap_term(u, m, q, wanted / q) == pytest.approx(0.0, abs=1e-12 * wanted)
+        assert 0.0 <= gap_term(u, m, q, z, 0.0) <= gap_bound(root_part(u, q), m, q * z) * (1 + 1e-9) + 1e-15
+        assert gap_term(u, m, q, wanted / q, 0.0) == pytest.approx(0.0, abs=1e-12 * wanted)
 
 
 @pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)
 def test_the_gap_of_a_tuple_bounds_those_of_the_program_and_of_the_barrier_with_its_weights(parts, rng):
     """The first is φ*(z) + z·q - φ(q), φ* from the best response; it is attained unless both parts are there."""
     for u, m, q, z in 10.0 ** rng.uniform(-4, 1, (200, 4)) * [*parts, 1.0, 1.0]:
-        term, weight = gap_term(u, m, q, z), root_part(u, q) + m
+        term, weight = gap_term(u, m, q, z, 0.0), root_part(u, q) + m
         exact = safety_net.best_response(u, m, 0.0, z)[1] + z * q - np.sqrt(u * q) - m * np.log(q)
         rounding = 1e-10 * (1.0 + z * q + abs(exact))
         assert exact <= term + rounding
         assert all(parts) or exact == pytest.approx(term, rel=1e-6, abs=rounding)
-        assert gap_term(0.0, weight, q, z) <= term + rounding
+        assert gap_term(0.0, weight, q, z, 0.0) <= term + rounding
 
 
 @pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)

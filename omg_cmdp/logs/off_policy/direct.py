@@ -1,0 +1,95 @@
+"""Direct methods: no weights, only what a fit or a model says of the policy.
+
+Fitted Q evaluation goes backwards from the last step,
+
+    Q̂_h(c, s, a) = E[r + V̂_{h+1}(c, s') | c, s, a],   V̂_h(c, s) = Σ_a π_h(a|c, s)·Q̂_h(c, s, a),   v = mean V̂_0(c, s_0),
+
+with means over the log by context, state and action: the value of the policy in the empirical model. It needs no
+propensities. Assumed:
+
+- the next state and reward depend on the context, the state and the action, and (`stationary`) not on the step;
+- contexts come again, or Q is linear in `features` of the context for every state and action, which a contextual MDP
+  whose transitions depend on the context is only approximately;
+- episodes that were cut off were so for reasons that do not depend on what came next, given context and state.
+
+Where the policy does what no logged episode did, the mean of all is taken; `mean_weights` is the share of the policy
+that has an example. The estimate is a weighted sum of logged rewards, and the effective sample size is that of its
+weights.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from omg_cmdp.logs.log import Log
+from omg_cmdp.logs.off_policy.estimate import Estimate, Support, estimated
+from omg_cmdp.logs.off_policy.regression import Features, Places, Regression
+from omg_cmdp.logs.off_policy.steps import Model, Policy, Steps
+from omg_cmdp.validation import function, instance_of
+
+
+def fitted_q(log: Log, policy: Policy, *, features: Features | None = None, stationary: bool = True) -> Estimate:
+    """Return the estimate of the value of `policy` by fitted Q evaluation."""
+    instance_of("stationary", stationary, bool)
+    return fitted(Steps.of(log, policy), features, stationary=stationary)
+
+
+def model_value(log: Log, policy: Policy, model: Model) -> Estimate:
+    """Return what `model` says of `policy`, for the contexts and first states of `log`.
+
+    The log does not support it, so that its interval is everything; `marginal_doubly_robust` corrects it by the log.
+    """
+    function("model", model)
+    return modelled(Steps.of(log, policy, model))
+
+
+def modelled(steps: Steps) -> Estimate:
+    """Return the mean of V̂_0(s_0)."""
+    return Estimate(
+        value=float(steps.first.mean()),
+        contributions=steps.first,
+        effective_sample_size=float("nan"),
+        mean_weights=np.full(steps.space.horizon, np.nan),
+        support=Support.NONE,
+        return_range=steps.return_range,
+    )
+
+
+def fitted(steps: Steps, features: Features | None, *, stationary: bool) -> Estimate:
+    """Return the mean of V̂_0(s_0), fitted backwards; its weights follow forwards."""
+    (count, horizon), actions, places = steps.actions.shape, steps.space.actions, Places(steps, features)
+    episodes, when = np.nonzero(steps.seen)
+    here, there = steps.places[:, :-1][steps.seen], steps.places[:, 1:][steps.seen]
+    rewards, step_cells = steps.rewards[steps.seen], places.count * actions
+    # Every place with every action is a query; an example is one of them.
+    queries = (places.cells[:, None] * actions + np.arange(actions)).reshape(-1)
+    query_features = np.repeat(places.features, actions, axis=0)
+    offset = 0 if stationary else step_cells
+    regression = Regression(
+        places.cells[here] * actions + steps.actions[steps.seen] + offset * when,
+        places.features[here],
+        episodes,
+        step_cells * (1 if stationary else horizon),
+    )
+
+    low, high = steps.reward_range
+    values, errors = np.zeros(len(places.cells)), np.empty((horizon, len(rewards)))
+    for h in reversed(range(horizon)):
+        targets = rewards + values[there]
+        fit = regression.fit(targets)
+        errors[h] = (targets - regression.predict(fit, regression.cells, places.features[here])) * regression.left_out
+        found = regression.predict(fit, queries + offset * h, query_features)
+        found = np.clip(found, (horizon - h) * low, (horizon - h) * high)
+        values = (steps.policy[h] * found.reshape(-1, actions)).sum(axis=1)
+
+    first = values[steps.places[:, 0]]
+    reached, contributions = np.bincount(steps.places[:, 0], minlength=len(values)) / count, first.copy()
+    masses = np.empty((count, horizon))
+    for h in range(horizon):
+        wanted = (reached[:, None] * steps.policy[h]).reshape(-1)
+        weights = regression.pull_back(queries + offset * h, query_features, wanted)
+        masses[:, h] = count * np.bincount(episodes, weights, minlength=count)
+        contributions += count * np.bincount(episodes, weights * errors[h], minlength=count)
+        reached = np.bincount(there, weights, minlength=len(values))
+    unseen = 1.0 - float(masses.mean(axis=0).min())
+    return estimated(first.mean(), contributions, masses, steps.return_range, unseen=unseen)

@@ -1,0 +1,139 @@
+"""An estimate, what supports it, and its interval.
+
+Each estimator is, to first order, a mean over the episodes of a log: v ≈ (1/n)·Σ_i ψ_i with contributions ψ_i. Their
+deviation over √n is the standard error. The interval takes at each end the farther of two:
+
+- Student's, with 2n/(κ - 1) degrees of freedom, κ the kurtosis of the ψ_i: n if they are Gaussian, few if the
+  deviation itself rests on few episodes (Satterthwaite, 1946);
+- the studentised bootstrap over episodes, which follows their skewness (Efron and Tibshirani, 1993, chapter 12).
+
+Episodes are treated as independent and contexts as drawn: for fixed contexts intervals are too wide. Where the log does
+not support an estimate the interval is everything that an episode can earn: large weights are rare, and mostly missing
+from a small sample, so that no formula sees how wrong it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import math
+
+import numpy as np
+
+from omg_cmdp.validation import FloatArray, probability, seed_number
+
+FEWEST_EPISODES = 30
+"""The smallest effective sample size at which an estimate counts as supported."""
+
+MOST_UNSEEN = 0.05
+"""The largest share of a policy's steps that may go where no logged episode was."""
+
+STANDARD_ERRORS = 3.0
+"""By how many standard errors a mean weight may differ from 1."""
+
+RESAMPLES = 1000
+CHUNK = 2_000_000
+"""Numbers drawn at a time by the bootstrap."""
+
+
+class Support(enum.Enum):
+    """What a log says for an estimate; the value is the sentence for the user."""
+
+    GOOD = "The log supports it."
+    FEW = f"Fewer than {FEWEST_EPISODES} episodes count: the log hardly ever does what the policy does."
+    UNSEEN = f"More than {MOST_UNSEEN:.0%} of the policy's steps go where no logged episode was."
+    UNBALANCED = "The weights are not 1 on average: propensities are wrong, or the policy does what the log never did."
+    NONE = "It is the model's own word, which the log has not checked."
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Estimate:
+    """An estimate of the mean of V^π(c) over the contexts of a log."""
+
+    value: float
+    contributions: FloatArray
+    """What each episode adds to `value`, to first order, (n,); their mean is `value`."""
+    effective_sample_size: float
+    """As good as that many episodes of the policy's own, at the step where they are fewest; nan for a model's word."""
+    mean_weights: FloatArray
+    """The mean weight of the episodes, (H,). Far from 1, the policy does what the log never did, or propensities are
+    wrong."""
+    support: Support
+    return_range: tuple[float, float]
+    """What an episode can earn."""
+
+    @property
+    def standard_error(self) -> float:
+        """Of `value`; nan for a single episode, and if no episode does what the policy may do."""
+        count = len(self.contributions)
+        if count < 2 or not self.mean_weights.all():
+            return math.nan
+        return float(self.contributions.std(ddof=1) / math.sqrt(count))
+
+    def interval(self, level: float = 0.95, *, seed: int = 0) -> tuple[float, float]:
+        """Return an interval that holds the policy's value in about `level` of all logs.
+
+        It is `return_range` unless the log supports the estimate. `seed` is that of the bootstrap.
+        """
+        level, generator = probability("level", level), np.random.default_rng(seed_number(seed))
+        least, most = self.return_range
+        if self.support is not Support.GOOD:
+            return least, most
+        below, above = _deviations(self.contributions, level, generator)
+        error = self.standard_error
+        return (
+            float(np.clip(self.value - above * error, least, most)),
+            float(np.clip(self.value + below * error, least, most)),
+        )
+
+
+def estimated(
+    value: float,
+    contributions: FloatArray,
+    masses: FloatArray,
+    return_range: tuple[float, float],
+    *,
+    unseen: float | None = None,
+) -> Estimate:
+    """Return the estimate whose episodes have these contributions, (n,), and weights or parts of weights, (n, H).
+
+    The effective sample size of a step is (Σ m)²/Σ m². `unseen` is the share of the policy's steps without example;
+    None if means of weights tell.
+    """
+    count, means, squares = len(masses), masses.mean(axis=0), (masses**2).sum(axis=0)
+    sizes = np.divide(masses.sum(axis=0) ** 2, squares, out=np.zeros(len(squares)), where=squares > 0.0)
+    size, support = float(sizes.min()), Support.GOOD
+    if size < FEWEST_EPISODES:
+        support = Support.FEW
+    elif unseen is not None:
+        support = Support.UNSEEN if unseen > MOST_UNSEEN else Support.GOOD
+    elif (np.abs(means - 1.0) > STANDARD_ERRORS * masses.std(axis=0) / math.sqrt(count) + 1e-9).any():
+        support = Support.UNBALANCED
+    return Estimate(
+        value=float(value),
+        contributions=contributions - contributions.mean() + value,
+        effective_sample_size=size,
+        mean_weights=means,
+        support=support,
+        return_range=return_range,
+    )
+
+
+def _deviations(contributions: FloatArray, level: float, generator: np.random.Generator) -> tuple[float, float]:
+    """Return how many standard errors the value may be above and below the estimate."""
+    from scipy.special import stdtrit
+
+    count, centred = len(contributions), contributions - contributions.mean()
+    variance, rounding = float((centred**2).mean()), 1e-12 * float(np.abs(contributions).max())
+    if variance <= rounding**2:
+        return 0.0, 0.0
+    kurtosis = float((centred**4).mean()) / variance**2  # at least 1
+    freedom = max(min(2.0 * count / max(kurtosis - 1.0, 1e-9), count - 1.0), 1.0)
+    student, draws = float(stdtrit(freedom, 0.5 + 0.5 * level)), []
+    for rows in np.array_split(np.arange(RESAMPLES), max(1, RESAMPLES * count // CHUNK)):
+        drawn = centred[generator.integers(count, size=(len(rows), count))]
+        deviations = drawn.std(axis=1, ddof=1)
+        varied = deviations > rounding
+        draws.append(drawn.mean(axis=1)[varied] / deviations[varied] * math.sqrt(count))
+    low, high = np.quantile(np.concatenate(draws), [0.5 - 0.5 * level, 0.5 + 0.5 * level])
+    return max(student, -float(low)), max(student, float(high))

@@ -1,0 +1,80 @@
+"""Marginalised importance sampling: weights of states, which do not multiply with every step.
+
+The weight w_h(c, s) = d^π_h(s|c)/d^log_h(s|c) is how much more often the policy is in state s at step h than the log.
+It obeys a recursion, and the value is a mean under it (Xie, Ma and Wang, 2019):
+
+    w_0 = 1,   w_{h+1}(c, s') = E[w_h(c, s_h)·ρ_h | c, s_{h+1} = s'],   v = Σ_h E[w_h·ρ_h·r_h].
+
+The expectations are means over the log, by context and state: then it is their recursion on the marginals
+d̂_{h+1}(s') = Σ_s d̂_h(s)·P̂^π_h(s'|s), context by context. The doubly robust version has r_h + V̂_{h+1}(s_{h+1}) -
+Q̂_h(s_h, a_h) in the place of r_h, and V̂_0(s_0) before the sum (Kallus and Uehara, 2020): its error is of the order of
+the product of those of weights and model. In both, the weights of each step are divided by their mean.
+
+Assumed, besides what importance sampling assumes:
+
+- the next state and reward depend on the context, the state and the action, and not on how the state was reached;
+- contexts come again. One that came once has the weights of `importance_sampling(..., weighted=True)`: never wrong, and
+  no gain. Contexts must not be pooled, not even under one policy: a state tells something about the context, and it
+  tells something else under another policy. With `features` w_h(c, s) is fitted as a linear function of them in every
+  state, which is an approximation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from omg_cmdp.logs.log import Log
+from omg_cmdp.logs.off_policy.estimate import Estimate, estimated
+from omg_cmdp.logs.off_policy.regression import Features, Places, Regression
+from omg_cmdp.logs.off_policy.steps import Model, Policy, Steps, UnfitLogError
+from omg_cmdp.validation import function
+
+
+def marginal_sampling(log: Log, policy: Policy, *, features: Features | None = None) -> Estimate:
+    """Return the marginalised importance sampling estimate of the value of `policy`."""
+    return marginal(Steps.of(log, policy), features)
+
+
+def marginal_doubly_robust(log: Log, policy: Policy, model: Model, *, features: Features | None = None) -> Estimate:
+    """Return the marginalised doubly robust estimate of the value of `policy`, with `model` as the control variate."""
+    function("model", model)
+    return marginal(Steps.of(log, policy, model), features)
+
+
+def marginal(steps: Steps, features: Features | None) -> Estimate:
+    """Return the mean of first + Σ_h w_h·ρ_h·gains_h.
+
+    Its contributions are those of the recursion: with g the gains less their means,
+
+        U_h(s) = E[ρ_h·(g_h + U_{h+1}(s_{h+1})) | s_h = s],
+        ψ = U_0(s_0) + Σ_h w_h·[ρ_h·(g_h + U_{h+1}(s_{h+1})) - U_h(s_h)].
+    """
+    ratios, places = steps.ratios(), Places(steps, features)
+    count, horizon = ratios.shape
+    fits = [
+        Regression(places.cells[here], places.features[here], np.arange(count), places.count) for here in steps.places.T
+    ]
+    before, weights = np.ones((count, horizon)), np.empty((count, horizon))
+    for h in range(horizon):
+        weights[:, h] = before[:, h] * ratios[:, h]
+        if h + 1 < horizon:
+            before[:, h + 1] = np.maximum(fits[h + 1].smooth(weights[:, h]), 0.0)
+    means = weights.mean(axis=0)
+    if not means.all():
+        rule = "`log` must hold an episode that does what `policy` may do"
+        raise UnfitLogError(f"{rule}, got none at step {int(np.argmin(means))}")
+    totals = (weights * steps.gains).mean(axis=0) / means
+
+    # Column 0 carries the value, column k + 1 the mean weight of step k.
+    ahead, contributions = np.zeros((count, horizon + 1)), np.zeros((count, horizon + 1))
+    for h in reversed(range(horizon)):
+        ahead[:, 0] += (steps.gains[:, h] - totals[h]) / means[h]
+        ahead[:, h + 1] = 1.0
+        for column in (0, *range(h + 1, horizon + 1)):
+            target = ratios[:, h] * ahead[:, column]
+            ahead[:, column] = fits[h].smooth(target)
+            contributions[:, column] += before[:, h] * fits[h].left_out * (target - ahead[:, column])
+    contributions += ahead
+    return estimated(
+        steps.first.mean() + totals.sum(), steps.first + contributions[:, 0], contributions[:, 1:], steps.return_range
+    )

@@ -1,0 +1,169 @@
+"""The steps of a log as arrays, beside what a policy would do there and what a model expects of it.
+
+An episode that *ended* is continued to its full length in an absorbing state, with reward 0 and propensity 1. One that
+was *cut off* has fewer than H steps, and what came later is unknown. Weights of whole episodes then do not exist:
+estimators with weights refuse such a log. `fitted_q` takes what was seen, and `model_value` the first state.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.contexts import Context, alike
+from omg_cmdp.logs.log import Log
+from omg_cmdp.mdp.bellman import policy_values
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.validation import ROW_SUM_TOLERANCE, BoolArray, FloatArray, first_index, function, instance_of
+
+Policy = Callable[[Any], FloatArray]
+"""context -> (H, S, A), such as `agent.policy`."""
+
+Model = Callable[[Any], TabularMDP | None]
+"""context -> MDP with rewards in [0, 1], such as `agent.model`."""
+
+IntArray = NDArray[np.int64]
+
+
+class UnfitLogError(ValueError):
+    """A log that one estimator cannot use; another one may."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Steps:
+    """The n episodes of a log, and what a policy would do in the M places where they were.
+
+    A place is a context with a state.
+    """
+
+    space: Space
+    reward_range: tuple[float, float]
+    contexts: list[Context]
+    """The distinct ones."""
+    states: IntArray
+    """(n, H + 1); the last one again where an episode was cut off."""
+    actions: IntArray
+    rewards: FloatArray
+    propensities: FloatArray | None
+    seen: BoolArray
+    """Which steps were seen, (n, H)."""
+    places: IntArray
+    """Where each episode was, (n, H + 1)."""
+    owners: IntArray
+    """The context of each place, (M,)."""
+    policy: FloatArray
+    """π_h(·|place), (H, M, A)."""
+    first: FloatArray
+    """V̂_0(s_0) of the policy in the model, (n,); 0 without one."""
+    gains: FloatArray
+    """r_h + V̂_{h+1}(s_{h+1}) - Q̂_h(s_h, a_h), (n, H): observed less expected; the rewards without a model."""
+
+    @classmethod
+    def of(cls, log: Log, policy: Policy, model: Model | None = None) -> Steps:
+        """Return the steps of `log`; call `policy` and `model` once for each distinct context."""
+        instance_of("log", log, Log)
+        function("policy", policy)
+        if model is not None:
+            function("model", model)
+        if not len(log):
+            raise ValueError("`log` must hold at least one episode, got none")
+        space, steps = log.space, np.arange(log.space.horizon)
+        states, actions, rewards, propensities, seen = _arrays(log)
+        if (unknown := np.isnan(rewards)).any():
+            got = "an unknown one at step {1} of episode {0}".format(*first_index(unknown))
+            raise ValueError(
+                f"`log` must hold all rewards of its episodes (`log.whole()` leaves others out), got {got}"
+            )
+        contexts, groups = log.contexts, np.empty(len(log), dtype=np.int64)
+        alike_ones = alike(contexts)
+        for group, members in enumerate(alike_ones):
+            groups[members] = group
+        keys, places = np.unique(groups[:, None] * space.states + states, return_inverse=True)
+        owners, place_states = keys // space.states, keys % space.states
+        chances = np.empty((space.horizon, len(keys), space.actions))
+        first, gains, (low, high) = np.zeros(len(log)), rewards.copy(), log.reward_range
+        for group, members in enumerate(alike_ones):
+            context = contexts[members[0]]
+            table = space.checked_policy(policy(context))
+            here = slice(*np.searchsorted(owners, [group, group + 1]))
+            chances[:, here] = table[:, place_states[here]]
+            if model is not None:
+                believed = _checked_model(space, model(context))
+                values, action_values = policy_values(believed, table, low + (high - low) * believed.reward_steps)
+                visited = states[members]
+                first[members] = values[0, visited[:, 0]]
+                gains[members] += values[steps + 1, visited[:, 1:]]
+                gains[members] -= action_values[steps, visited[:, :-1], actions[members]]
+        return cls(
+            space=space,
+            reward_range=log.reward_range,
+            contexts=[contexts[members[0]] for members in alike_ones],
+            states=states,
+            actions=actions,
+            rewards=rewards,
+            propensities=propensities,
+            seen=seen,
+            places=places.reshape(states.shape),
+            owners=owners,
+            policy=chances,
+            first=first,
+            gains=gains,
+        )
+
+    @property
+    def return_range(self) -> tuple[float, float]:
+        """What an episode can earn."""
+        low, high = self.reward_range
+        return self.space.horizon * low, self.space.horizon * high
+
+    def ratios(self) -> FloatArray:
+        """Return ρ_h = π_h(a_h|s_h)/p_h, (n, H); raise where the log could not do what the policy may do."""
+        if not self.seen.all():
+            episode, step = first_index(~self.seen)
+            got = f"episode {episode} cut off after {step} of {self.space.horizon} steps"
+            raise UnfitLogError(
+                f"`log` must hold whole episodes to weight them, got {got}: `fitted_q` takes such a log"
+            )
+        if self.propensities is None:
+            rule = "`log` must hold propensities, the probabilities with which its actions were taken"
+            raise UnfitLogError(f"{rule}, got none")
+        chosen = self.policy[np.arange(self.space.horizon), self.places[:, :-1], self.actions]
+        followed = np.logical_and.accumulate(chosen > 0.0, axis=1)
+        followed = np.hstack([np.ones_like(followed[:, :1]), followed[:, :-1]])  # before the step
+        nearly = 1.0 - ROW_SUM_TOLERANCE
+        lacking = followed & (self.propensities > nearly) & (chosen < nearly)
+        if lacking.any():
+            episode, step = first_index(lacking)
+            got = f"an action of probability {chosen[episode, step]:g} that the log took with probability 1"
+            raise UnfitLogError(
+                f"`policy` must do only what had a chance in the log, got {got} at step {step} of episode {episode}"
+            )
+        return np.asarray(chosen / self.propensities)
+
+
+def _arrays(log: Log) -> tuple[IntArray, IntArray, FloatArray, FloatArray | None, BoolArray]:
+    """Return states, actions, rewards, propensities and which steps were seen, episodes cut off filled up."""
+    seen: BoolArray = np.arange(log.space.horizon) < log.steps[:, None]
+    states, propensities = log.states, log.propensities
+    last = states[np.arange(len(log)), log.steps]
+    return (
+        np.where(states < 0, last[:, None], states),
+        np.where(seen, log.actions, 0),
+        np.where(seen, log.rewards, 0.0),
+        None if propensities is None else np.where(seen, propensities, 1.0),
+        seen,
+    )
+
+
+def _checked_model(space: Space, model: TabularMDP | None) -> TabularMDP:
+    if not isinstance(model, TabularMDP):
+        raise ValueError(f"`model` must return a TabularMDP, got {type(model).__name__}")
+    sizes, got = ((each.states, each.actions, each.horizon) for each in (space, model))
+    if sizes != got:
+        raise ValueError(f"`model` must return an MDP of the log's states, actions and horizon {sizes}, got {got}")
+    return model

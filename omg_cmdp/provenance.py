@@ -1,0 +1,61 @@
+"""By what something was made: this package, its commit, and the libraries below it."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import platform
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+LIBRARIES = ("numpy", "scipy", "numba", "pandas", "pyarrow")
+
+
+@functools.cache
+def provenance() -> dict[str, Any]:
+    """Return the version and commit of the package that is running, and the versions of its libraries."""
+    versions = {"python": platform.python_version(), **{name: metadata.version(name) for name in LIBRARIES}}
+    return {
+        "version": sys.modules[__package__].__version__,
+        "commit": commit(Path(__file__).parent),
+        "versions": versions,
+    }
+
+
+def commit(package: Path) -> str:
+    """Return the commit of the sources in the folder `package`, with "(changed)" if they differ; else "unknown".
+
+    Only a repository of the package itself counts, and not one around the place where it is installed.
+    """
+    # In a hook of git these variables would point to the repository of whoever called it.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+
+    def git(*arguments: str) -> str:
+        # It only looks: a lock on the index would stay in the repository if a study is killed here.
+        command = ["git", "--no-optional-locks", "-C", str(package), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10, env=environment)
+        return done.stdout.strip()
+
+    try:
+        if Path(git("rev-parse", "--show-toplevel")).resolve() == package.parent.resolve():
+            git("ls-files", "--error-unmatch", "__init__.py")
+            changed = git("status", "--porcelain", "--untracked-files=no")
+            return git("rev-parse", "HEAD") + (" (changed)" if changed else "")
+    except (OSError, subprocess.SubprocessError):
+        pass
+    return _installed_commit(package)
+
+
+def _installed_commit(package: Path) -> str:
+    """Return the commit from which pip installed the package, if that is what it did."""
+    try:
+        installed = metadata.distribution("omg-cmdp")
+        if Path(str(installed.locate_file(package.name))).resolve() != package.resolve():
+            return "unknown"  # an installation that is not the one that is running
+        return str(json.loads(installed.read_text("direct_url.json") or "{}")["vcs_info"]["commit_id"])
+    except (KeyError, TypeError, ValueError, metadata.PackageNotFoundError):
+        return "unknown"

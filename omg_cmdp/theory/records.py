@@ -1,0 +1,78 @@
+"""What the oracles say of themselves: their charges, their regrets, and whether their classes hold the truth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY
+from omg_cmdp.theory.rounds import Round
+from omg_cmdp.theory.statements import Sides
+from omg_cmdp.validation import FloatArray
+
+NAMES = ("rewards", "dynamics")
+
+
+def losses(mdp: TabularMDP, this: Round) -> tuple[float, float]:
+    """Return the square loss and the log loss of the tables of `mdp` on the episode played, as oracles are charged."""
+    path = this.played
+    steps = np.arange(len(path.actions))
+    pairs = path.states[:-1], path.actions
+    means = mdp.reward_steps[steps % len(mdp.reward_steps), *pairs]
+    chances = mdp.kernel[steps % len(mdp.kernel), *pairs, path.states[1:]]
+    logs = -float(np.log(chances + SMALLEST_PROBABILITY).sum())
+    return float(((means - path.rewards) ** 2).sum()), logs
+
+
+def of_the_charges(this: Round, model: TabularMDP) -> Iterator[Sides]:
+    """Yield whether the oracles were charged the loss of the model."""
+    for oracle, name, own, charged in zip(this.oracles, NAMES, losses(model, this), this.charged, strict=True):
+        if oracle is not None:
+            yield f"charge, {name}", abs(own - charged), 0.0
+
+
+class Records:
+    """The oracles of one run, beside the truth."""
+
+    def __init__(self) -> None:
+        self.oracles: tuple[Any, ...] = (None, None)
+        self.horizon = 0
+        self.worst: list[FloatArray | None] = [None, None]
+        """The largest distance of each function of a class from the truth; None: it is not known."""
+        self._met = False
+
+    def add(self, this: Round) -> None:
+        """Note how far the classes of the oracles are from the truth in one episode."""
+        self.oracles, self.horizon = this.oracles, this.truth.mdp.horizon
+        for k, oracle in enumerate(this.oracles):
+            if oracle is not None:
+                self._note(k, this)
+        self._met = True
+
+    def _note(self, k: int, this: Round) -> None:
+        """Note the distance of each function of class `k` from the truth in this context."""
+        if self._met and self.worst[k] is None:
+            return
+        ask, mdp, before = getattr(this.oracles[k], "distances", None), this.truth.mdp, self.worst[k]
+        found = None if ask is None else ask(this.context, (mdp.reward_steps, mdp.kernel)[k], mdp.admissible)
+        self.worst[k] = found if before is None or found is None else np.maximum(before, found)
+
+    def proven(self, episodes: int) -> list[float]:
+        """Return what the oracles prove of their regrets after a run of `episodes`, or all that they learned from."""
+        return [
+            math.inf if oracle is None else oracle.regret_bound(getattr(oracle, "episodes", episodes), self.horizon)
+            for oracle in self.oracles
+        ]
+
+    def sides(self, episodes: int) -> Iterator[Sides]:
+        """Yield the regrets of the oracles, and the distances of their classes from the truth."""
+        for oracle, name, bound, worst in zip(self.oracles, NAMES, self.proven(episodes), self.worst, strict=True):
+            if oracle is None:
+                continue
+            regret = oracle.loss - oracle.best_loss()
+            yield f"oracle regret, {name}", regret, bound
+            yield f"realizability, {name}", math.nan if worst is None else float(worst.min()), 0.0

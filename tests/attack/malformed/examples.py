@@ -1,0 +1,405 @@
+"""A valid call of every public function and constructor: name -> a fresh dictionary of arguments."""
+
+import math
+import pathlib
+
+import numpy as np
+
+import omg_cmdp as omg
+from omg_cmdp import adversaries, agents, environments, oracles, theory
+from omg_cmdp.mdp.bellman import value_bounds
+from omg_cmdp.runs.ledger import Row
+
+S, A, H, D = 3, 2, 2, 3
+SIZES = {"states": S, "actions": A, "horizon": H}
+LABELS = ("a", "b")
+RECORDS = {"age": [20, 40, None], "ward": ["a", "b", "a"]}
+VECTORS = (np.array([1.0, 0.0, 0.0]), np.array([0.2, 0.5, 0.3]))
+_rng = np.random.default_rng(0)
+REWARDS = {label: _rng.random((4, S, A)) for label in LABELS}
+KERNELS = {label: _rng.dirichlet(np.ones(S), (4, S, A)) for label in LABELS}
+SPACE, ONE_STEP = omg.Space(**SIZES), omg.Space(states=S, actions=A, horizon=1)
+MDP = SPACE.mdp(transitions=KERNELS["a"][0], rewards=REWARDS["a"][0])
+UNIFORM = np.full((H, S, A), 1.0 / A)
+GIVEN = {**SIZES, "episodes": 100, "delta": 0.1, "reward_regret": 3.0, "dynamics_regret": 5.0}
+STEPS = {"context": "a", "states": [0, 1, 2], "actions": [0, 1], "rewards": [0.5, 1.0]}
+RANGES = {"reward_range": (0.0, 1.0), "return_range": (0.0, 1.5)}
+
+
+class Small(omg.ContextualMDP):
+    space = SPACE
+
+    def mdp(self, context):
+        if not isinstance(context, str) or context not in LABELS:
+            raise ValueError(f"`context` must be one of {LABELS}, got {context!r:.60}")
+        return SPACE.mdp(transitions=KERNELS[context][0], rewards=REWARDS[context][0])
+
+
+WORLD = Small()
+
+
+def pair():
+    return {"reward_oracle": oracles.CountRewards(**SIZES), "dynamics_oracle": oracles.CountDynamics(**SIZES)}
+
+
+def finite():
+    rewards, dynamics = oracles.FiniteRewards(REWARDS, horizon=H), oracles.FiniteDynamics(KERNELS, horizon=H)
+    return {"reward_oracle": rewards, "dynamics_oracle": dynamics}
+
+
+def model_agent(make=pair, **more):
+    return lambda: {"space": SPACE, **make(), **RANGES, **more}
+
+
+def bandit(rewards):
+    return lambda: {
+        "space": ONE_STEP,
+        "reward_oracle": rewards(),
+        "dynamics_oracle": one_step_dynamics(),
+        "gamma": 20.0,
+    }
+
+
+def one_step_rewards():
+    return oracles.FiniteRewards(REWARDS, horizon=1)
+
+
+def one_step_dynamics():
+    return oracles.CountDynamics(states=S, actions=A, horizon=1)
+
+
+def a_log(*, count=3):
+    episode = omg.Episode(**STEPS, propensities=[0.5, 0.5])
+    return omg.Log(SPACE, [episode] * count)
+
+
+def an_agent():
+    return agents.Greedy(SPACE, **pair())
+
+
+def lake(tables=True):
+    arguments = {"arguments": "success_rate", "horizon": 4, "reward_range": (0.0, 1.0)}
+    return environments.from_gymnasium("FrozenLake-v1", [0.5, 0.9], tables=tables, **arguments)
+
+
+def lake_agent():
+    sizes = {"states": 17, "actions": 4, "horizon": 4}
+    return agents.Greedy(omg.Space(**sizes), oracles.CountRewards(**sizes), oracles.CountDynamics(**sizes))
+
+
+def an_export():
+    import pandas
+
+    row = {"context": '"a"', "states": "[0, 1, 2]", "actions": "[0, 1]", "rewards": "[0.5, 1.0]"}
+    return pandas.DataFrame([row])
+
+
+def pole():
+    import gymnasium
+
+    return gymnasium.make("CartPole-v1")
+
+
+class Halves:
+    """A clusterer of two cells."""
+
+    n_clusters = 2
+
+    def predict(self, rows):
+        return (rows[:, 0] > 0.0).astype(int)
+
+
+def sklearn_model(name):
+    def build():
+        from sklearn import linear_model
+
+        made = linear_model.SGDRegressor() if name == "Rewards" else linear_model.SGDClassifier(loss="log_loss")
+        return {"model": made, **SIZES, "members": 2, "features": None, "admissible": None}
+
+    return build
+
+
+def refitted_model(name):
+    def build():
+        from sklearn import linear_model
+
+        made = linear_model.LinearRegression() if name == "Rewards" else linear_model.LogisticRegression()
+        return {"model": made, **SIZES, "every": 0.5, "members": 2, "features": None, "admissible": None}
+
+    return build
+
+
+def river_model(name):
+    def build():
+        from river import linear_model
+
+        made = linear_model.LinearRegression() if name == "Rewards" else linear_model.SoftmaxRegression()
+        return {"model": made, **SIZES, "members": 2, "features": None, "admissible": None}
+
+    return build
+
+
+def some_rows():
+    audit = theory.Audit()
+    omg.simulate(WORLD, adversaries.IID(LABELS), agents.Greedy(SPACE, **pair()), 2, observe=audit)
+    return [audit.rows()]
+
+
+CONTEXTS = {"contexts": list(LABELS)}
+MADE = {"predictions": REWARDS, "horizon": H}
+KERNEL_CLASS = {"predictions": KERNELS, "horizon": H}
+LINEAR = {**SIZES, "dimension": D}
+GLM = {"space": SPACE, "dimension": D, "link": "logit", "scale": 1.0, "delta": 0.1, "ridge": 1.0, **RANGES}
+ERRORS = {"reward_error": 2.0, "dynamics_error": 3.0}
+TABLES = {"weights": [0.1, 0.2], "occupancy": [0.5, 0.5]}
+WORLD_OPTIONS = {"context_count": 3, "misspecification": 0.1, "seed": 1}
+
+EXAMPLES = {
+    "mdp.Episode": lambda: {**STEPS, "propensities": [0.5, 0.5], "length": 2},
+    "mdp.Trajectory": lambda: dict(STEPS),
+    "mdp.Space": lambda: {**SIZES, "start": [0.5, 0.5, 0.0], "admissible": np.ones((S, A), dtype=bool)},
+    "mdp.TabularMDP": lambda: {"transitions": KERNELS["a"][0], "rewards": REWARDS["a"][0], "horizon": H, "start": 0},
+    "mdp.occupancy_measure": lambda: {"mdp": MDP, "policy": UNIFORM},
+    "mdp.optimal_policy": lambda: {"mdp": MDP, "bounds": value_bounds(H)},
+    "mdp.policy_value": lambda: {"mdp": MDP, "policy": UNIFORM},
+    "mdp.reachable_states": lambda: {"mdp": MDP},
+    "mdp.squared_hellinger": lambda: {"p": [0.5, 0.5], "q": np.array([[0.1, 0.9], [1.0, 0.0]])},
+    "planning.Problem": lambda: {"mdp": MDP, "gamma": 10.0, "weights": np.ones((S, A)), "tolerance": 1e-6},
+    "planning.certificate": lambda: {"mdp": MDP, "policy": UNIFORM, "values": np.ones((H, S)) * [[9], [4]], "gamma": 3},
+    "planning.plan": lambda: {"mdp": MDP, "gamma": 10.0, "weights": np.ones((S, A)), "start": omg.plan(MDP, 9.0)},
+    "planning.plan_many": lambda: {"mdps": [MDP, MDP], "gamma": 10.0, "tolerance": 1e-6, "workers": 1},
+    "oracles.AggregateDynamics": lambda: {"oracles": [pair()["dynamics_oracle"] for _ in range(2)], "horizon": H},
+    "oracles.AggregateRewards": lambda: {"oracles": [pair()["reward_oracle"] for _ in range(2)], "horizon": H},
+    "oracles.BasisDynamics": lambda: {**SIZES, "bases": D, "features": None, "rate": "guarded", "support": None},
+    "oracles.CountDynamics": lambda: {**SIZES, "contexts": LABELS, "rate": "proven", "prior": 0.5, "support": None},
+    "oracles.CountRewards": lambda: {**SIZES, "contexts": LABELS, "rate": "guarded"},
+    "oracles.EpochDynamics": lambda: {"oracle": pair()["dynamics_oracle"]},
+    "oracles.EpochRewards": lambda: {"oracle": oracles.OfflineFiniteRewards(REWARDS, horizon=H)},
+    "oracles.FeatureMap": lambda: {
+        "columns": oracles.FeatureMap.fit(RECORDS).columns,
+        "crosses": [("age", "ward")],
+    },
+    "oracles.FiniteDynamics": lambda: {**KERNEL_CLASS, "rate": "guarded", "smoothing": 0.01, "support": None},
+    "oracles.FiniteRewards": lambda: {**MADE, "rate": "guarded"},
+    "oracles.KnownDynamics": lambda: {"function": KERNELS["a"][0], "horizon": H},
+    "oracles.KnownRewards": lambda: {"function": REWARDS["a"][0], "horizon": H},
+    "oracles.LinearRewards": lambda: {
+        **{**SIZES, "dimension": S * A, "features": oracles.pair_features(S, A), "shared": True},
+        **{"rate": "guarded", "ridge": 1.0, "feature_norm": 1.0},
+    },
+    "oracles.LogLossRewards": lambda: dict(MADE),
+    "oracles.MixtureDynamics": lambda: {**KERNEL_CLASS, "rate": "guarded"},
+    "oracles.OfflineFiniteDynamics": lambda: {**KERNEL_CLASS, "smoothing": 0.01, "support": None},
+    "oracles.OfflineFiniteRewards": lambda: dict(MADE),
+    "oracles.OfflineLinearRewards": lambda: {**LINEAR, "shared": False, "ridge": 1.0},
+    "oracles.OfflineSoftmaxDynamics": lambda: {**LINEAR, "features": None},
+    "oracles.ProductRewards": lambda: {**MADE, **CONTEXTS, "states": S, "functions": 4, "rate": "guarded"},
+    "oracles.SoftmaxDynamics": lambda: {**LINEAR, "features": None, "rate": "guarded"},
+    "oracles.StepwiseDynamics": lambda: {"oracles": [one_step_dynamics() for _ in range(H)]},
+    "oracles.StepwiseRewards": lambda: {"oracles": [one_step_rewards() for _ in range(H)]},
+    "oracles.pair_features": lambda: {"states": S, "actions": A},
+    "oracles.adapters.RefittedDynamics": refitted_model("Dynamics"),
+    "oracles.adapters.RefittedRewards": refitted_model("Rewards"),
+    "oracles.adapters.RiverDynamics": river_model("Dynamics"),
+    "oracles.adapters.RiverRewards": river_model("Rewards"),
+    "oracles.adapters.SklearnDynamics": sklearn_model("Dynamics"),
+    "oracles.adapters.SklearnRewards": sklearn_model("Rewards"),
+    "agents.FALCON": bandit(lambda: oracles.OfflineFiniteRewards(REWARDS, horizon=1)),
+    "agents.FastCB": bandit(lambda: oracles.LogLossRewards(REWARDS, horizon=1)),
+    "agents.NormalisedIGW": bandit(one_step_rewards),
+    "agents.SquareCB": bandit(one_step_rewards),
+    "agents.GLMORL": lambda: dict(GLM),
+    "agents.GLMRLSVI": lambda: {**GLM, "seed": 1},
+    "agents.OMG": model_agent(finite, gamma="adaptive", episodes=100, delta=0.1, seed=1),
+    "agents.PCIGW": model_agent(gamma=20.0, seed=1),
+    "agents.UC3RL": model_agent(contexts=LABELS, scale=0.1, episodes=100, counts="occupancy"),
+    "agents.UCBVI": lambda: {"space": SPACE, "cover": agents.PerContext(), "scale": 1.0, "delta": 0.1, **RANGES},
+    "agents.Anytime": lambda: {"delta": 0.1},
+    "agents.Boltzmann": model_agent(gamma=2.0),
+    "agents.Clusters": lambda: {"centres": np.eye(D)},
+    "agents.EpochGamma": lambda: {"scale": 2.0},
+    "agents.EpsilonGreedy": model_agent(epsilon=0.1),
+    "agents.FeelGoodThompson": model_agent(finite, optimism=0.1, seed=1),
+    "agents.GainWeighted": lambda: {"draws": 4, "floor": 0.01, "seed": 1},
+    "agents.Greedy": model_agent(),
+    "agents.Informed": lambda: {"space": SPACE, "mdp": WORLD.mdp, **RANGES},
+    "agents.LocalIGW": model_agent(gamma=2.0),
+    "agents.OccupancyEntropy": model_agent(gamma=2.0),
+    "agents.PerBall": lambda: {"radius": 0.5, "metric": "euclidean"},
+    "agents.PosteriorSampling": model_agent(seed=1),
+    "agents.Power": lambda: {"scale": 2.0, "exponent": 0.5},
+    "agents.Schedule": lambda: {"given": 2.0, "name": "gamma"},
+    "agents.Theory": lambda: {"episodes": 100, "delta": 0.1, "exact": False},
+    "agents.UncertaintyWeighted": lambda: {"kappa": 0.1, "floor": 0.01},
+    "agents.Uniform": model_agent(),
+    "agents.epoch_omg": model_agent(finite, scale=10.0, episodes=100),
+    "agents.epoch_pc_igw": model_agent(finite, scale=10.0, seed=1),
+    "environments.Arms": lambda: {"actions": 3, "reward_class_size": 4, **WORLD_OPTIONS},
+    "environments.CliffWalking": lambda: {"horizon": 8, "class_size": 2, **WORLD_OPTIONS},
+    "environments.CombinationLock": lambda: {"positions": 2, "keys": 2, "slip": 0.1, **WORLD_OPTIONS},
+    "environments.ContextualBandit": lambda: {"actions": 3, "dimension": D, "reward_class_size": 4, **WORLD_OPTIONS},
+    "environments.Corridor": lambda: {"length": 3, "actions": 2, "horizon": 4, "slip": 0.1, **WORLD_OPTIONS},
+    "environments.Decoy": lambda: {"states": 3, "risky_arms": 2, "horizon": 3, "good_share": 0.5, **WORLD_OPTIONS},
+    "environments.DeepSea": lambda: {"size": 3, "slip": 0.1, "class_size": 4, **WORLD_OPTIONS},
+    "environments.FrozenLake": lambda: {"map_name": "4x4", "horizon": 4, "class_size": 2, **WORLD_OPTIONS},
+    "environments.LinearWorld": lambda: {**LINEAR, "reward_class_size": 4, "transition_class_size": 4, **WORLD_OPTIONS},
+    "environments.LongDecoy": lambda: {"horizon": 4, "reward_class_size": 4, **WORLD_OPTIONS},
+    "environments.LowerBound": lambda: {**SIZES, "episodes": 100, **WORLD_OPTIONS},
+    "environments.NoisyRoom": lambda: {"room_states": 3, "horizon": 3, "exit": 0.1, **WORLD_OPTIONS},
+    "environments.RiverSwim": lambda: {"states": 4, "horizon": 4, "transition_class_size": 4, **WORLD_OPTIONS},
+    "environments.SoftmaxWorld": lambda: {**LINEAR, "weight_norm": 2.0, "reward_class_size": 4, **WORLD_OPTIONS},
+    "environments.TreatmentTrial": lambda: {"visits": 2, "patients": 3, "misspecification": 0.1, "seed": 1},
+    "environments.Discretised": lambda: {"env": pole(), "transformer": Halves(), "states": None},
+    "environments.WorldEnv": lambda: {"world": environments.CombinationLock(positions=2), "render_mode": None},
+    "environments.distance_to_class": lambda: {"world": environments.Arms(actions=2, reward_class_size=2)},
+    "environments.from_gymnasium": lambda: {
+        "make": "FrozenLake-v1",
+        "contexts": [0.5, 0.9],
+        "arguments": "success_rate",
+        "horizon": 4,
+        "reward_range": (0.0, 1.0),
+        "tables": True,
+    },
+    "environments.gymnasium_space": lambda: {"env": lake().env.open(0.5), "horizon": 4, "start": 0},
+    "environments.random_observations": lambda: {"env": pole(), "steps": 3, "seed": 0},
+    "adversaries.IID": lambda: dict(CONTEXTS),
+    "adversaries.Bursts": lambda: {**CONTEXTS, "length": 2, "absence": 1},
+    "adversaries.Drifting": lambda: {**CONTEXTS, "period": 2, "window": 1},
+    "adversaries.LargestDisagreement": lambda: {**CONTEXTS, "look": 1},
+    "adversaries.NeverTwice": lambda: {"make": lambda generator: int(generator.integers(10**9))},
+    "adversaries.Sequence": lambda: dict(CONTEXTS),
+    "adversaries.Sorted": lambda: {**CONTEXTS, "episodes": 10},
+    "adversaries.WorstRegret": lambda: {**CONTEXTS, "look": 1},
+    "runs.Run": lambda: {
+        "environment": WORLD,
+        "adversary": adversaries.IID(LABELS),
+        "agent": an_agent(),
+        "seed": 1,
+        "observe": None,
+    },
+    "runs.simulate": lambda: {**EXAMPLES["runs.Run"](), "episodes": 2},
+    "runs.play": lambda: {"env": lake(), "agent": lake_agent(), "contexts": [0.5, 0.9], "log": None, "seed": 1},
+    "runs.shortfall": lambda: {
+        "world": (world := lake(tables=False)),
+        "log": omg.play(world, lake_agent(), [0.5, 0.9]),
+        "policies": {"greedy": lake_agent().policy},
+        "rollouts": 4,
+        "confidence": 0.9,
+        "seed": 1,
+    },
+    "logs.Log": lambda: {"space": SPACE, "episodes": a_log().episodes, "reward_range": (0.0, 1.0)},
+    "logs.doubly_robust": lambda: {
+        "log": a_log(),
+        "policy": lambda _: UNIFORM,
+        "model": WORLD.mdp,
+        "weighted": False,
+    },
+    "logs.evaluate": lambda: {
+        **{"log": a_log(), "policy": lambda _: UNIFORM, "model": WORLD.mdp},
+        **{"features": lambda _: np.ones(1), "level": 0.9, "seed": 1},
+    },
+    "logs.fitted_q": lambda: {"log": a_log(), "policy": lambda _: UNIFORM, "features": None, "stationary": False},
+    "logs.marginal_doubly_robust": lambda: {"log": a_log(), "policy": lambda _: UNIFORM, "model": WORLD.mdp},
+    "logs.marginal_sampling": lambda: {"log": a_log(), "policy": lambda _: UNIFORM, "features": None},
+    "logs.model_value": lambda: {"log": a_log(), "policy": lambda _: UNIFORM, "model": WORLD.mdp},
+    "logs.importance_sampling": lambda: {"log": a_log(), "policy": lambda _: UNIFORM, "weighted": True},
+    "logs.read_export": lambda: {"frame": an_export(), "space": SPACE},
+    "logs.read_frame": lambda: {
+        "frame": a_log().table(),
+        "space": SPACE,
+        "context": "context",
+        "columns": {"state": "state"},
+        "reward_range": (0.0, 1.0),
+    },
+    "logs.warm_start": lambda: {"agent": an_agent(), "log": a_log()},
+    "theory.Assumptions": lambda: {**GIVEN, "tuples": 12},
+    "theory.Audit": lambda: {"replan": True},
+    "theory.combine": lambda: {"runs": some_rows(), "delta": 0.1},
+    "theory.bounds.as_printed": lambda: {"given": theory.Assumptions(**GIVEN), "gamma": 2.0, "exact": True},
+    "theory.bounds.corrected": lambda: {"given": theory.Assumptions(**GIVEN), "gamma": 2.0, "certificate": 0.01},
+    "theory.bounds.anytime": lambda: {"given": theory.Assumptions(**GIVEN)},
+    "theory.bounds.known_dynamics_round": lambda: {"tuples": 9, "horizon": 2, "gamma": 2.0, "squared_error": 0.1},
+    "theory.bounds.known_dynamics": lambda: {"tuples": 9, "horizon": 2, "episodes": 10, "reward_error": 0.1},
+    "theory.bounds.weighted_round": lambda: {**TABLES, "squared_errors": [0.1, 0.2]},
+    "theory.bounds.gain_round": lambda: {**TABLES, "gains": [0.1, 0.2]},
+    "theory.bounds.with_floor": lambda: {"tuples": 9, "episodes": 10, "floor": 1.0, "estimation": 4.0},
+    "theory.errors.reward_error": lambda: {"horizon": 2, "delta": 0.1, "reward_regret": 1.0},
+    "theory.errors.dynamics_error": lambda: {"horizon": 2, "delta": 0.1, "dynamics_regret": 1.0},
+    "theory.errors.estimation": lambda: {"horizon": 2, **ERRORS},
+    "theory.errors.value_error": lambda: {"horizon": 2, "episodes": 10, **ERRORS},
+    "theory.errors.iterates_bound": lambda: {"certificate": 0.5},
+    "checks.challenge": lambda: {
+        "oracle": pair()["reward_oracle"],
+        "contexts": ["a"],
+        "episodes": 2,
+        "horizon": H,
+        "outcomes": "against",
+        "visits": "one pair",
+        "generator": np.random.default_rng(0),
+    },
+    "checks.check_agent": lambda: {"agent": an_agent(), **CONTEXTS},
+    "checks.check_oracle": lambda: {"oracle": pair()["reward_oracle"], **CONTEXTS, "horizon": H},
+}
+
+REASONS = {
+    "environments.ACTG175": "a package's table, slow to read, behind integers that are checked as in every world",
+    "environments.Classification": "the same",
+    "environments.ICUSepsis": "the same: 716 states",
+    "environments.ReducedSepsis": "the same",
+    "environments.TableWorld": "made by `from_gymnasium`; its methods are called",
+    "environments.SampledWorld": "the same",
+    "oracles.adapters.TorchDynamics": "the frame of the other adapters; PyTorch takes seconds to import",
+    "oracles.adapters.TorchRewards": "the same",
+    "planning.Solution": "a record that `plan` makes, and that checks nothing",
+    "logs.Estimate": "a record that estimators make, and that checks nothing; its methods are called",
+    "theory.Statement": "a record of the catalogue, and that checks nothing",
+    "theory.Row": "a record that an audit makes, and that checks nothing",
+    "theory.Summary": "a record that `combine` makes, and that checks nothing",
+    "checks.Challenge": "a record that `challenge` makes, and that checks nothing",
+    "runs.Ledger": "made by a run, without arguments; its methods are called",
+    "agents.Blind": "made without arguments; its methods are called",
+    "agents.PerContext": "the same",
+}
+"""Why a name has no example here."""
+
+INSTANCES = {
+    "environments.TableWorld": lake,
+    "environments.SampledWorld": lambda: lake(tables=False),
+    "runs.Ledger": lambda: omg.simulate(WORLD, adversaries.IID(LABELS), an_agent(), 2),
+    "agents.Blind": agents.Blind,
+    "agents.PerContext": agents.PerContext,
+    "logs.Estimate": lambda: omg.logs.importance_sampling(a_log(count=40), lambda _: UNIFORM),
+    "agents.Mixture": lambda: agents.Mixture(np.stack([UNIFORM] * 2), np.array([0.5, 0.5])),
+    "agents.Situation": lambda: a_situation(),
+}
+"""How objects are made whose constructor has no example."""
+
+
+def a_situation():
+    return agents.Situation(
+        episode=3,
+        context="a",
+        model=MDP,
+        **_told(finite()),
+        tuples=8,
+        tolerance=1e-6,
+        bounds=value_bounds(H),
+    )
+
+
+def _told(oracles_):
+    """Return the oracles after they were asked: a finite class is of unknown size before, and its bound inf."""
+    for oracle in oracles_.values():
+        oracle.predict("a")
+    return oracles_
+
+
+def a_row():
+    return Row(*[math.nan] * len(Row._fields))
+
+
+def a_file(instance):
+    """Return the path of a file that `instance` has saved."""
+    path = pathlib.Path("saved.npz").resolve()
+    instance.save(path)
+    return path

@@ -1,0 +1,136 @@
+"""A valid call of every public method: its name, with or without that of the class -> arguments for an instance."""
+
+import pathlib
+
+import numpy as np
+
+import omg_cmdp as omg
+from omg_cmdp.environments.world import World
+from tests.attack.malformed import examples
+from tests.attack.malformed.examples import LABELS, SPACE, STEPS, VECTORS, H, S
+
+OF_VECTORS = ("Linear", "Softmax", "Basis", "GLM", "PerBall", "Clusters", "Refitted", "River", "Sklearn")
+
+
+def context(instance):
+    """Return a context that `instance` accepts."""
+    if isinstance(instance, World) or type(instance).__name__ in ("TableWorld", "SampledWorld"):
+        return instance.contexts[0]
+    return VECTORS[0].copy() if any(word in type(instance).__name__ for word in OF_VECTORS) else LABELS[0]
+
+
+def of_context(instance):
+    return {"context": context(instance)}
+
+
+def of_path(instance):
+    return {"path": pathlib.Path("written.npz").resolve()}
+
+
+def uniform(space):
+    rows = space.admissible / space.admissible.sum(axis=1, keepdims=True)
+    return np.repeat(rows[None], space.horizon, axis=0)
+
+
+def pairs_of(instance):
+    """Return a context and the pairs of an episode, for an oracle."""
+    return {"context": context(instance), "states": np.arange(H) % S, "actions": np.zeros(H, dtype=int)}
+
+
+def learning(instance):
+    """Return the arguments of an oracle's or an agent's `update`."""
+    if isinstance(instance, omg.Agent):
+        horizon = instance.space.horizon
+        steps = {"states": [0] * (horizon + 1), "actions": [0] * horizon, "rewards": [0.5] * horizon}
+        return {"trajectory": omg.Trajectory(context=context(instance), **steps)}
+    is_reward = isinstance(instance, omg.RewardOracle)
+    return {
+        **pairs_of(instance),
+        **({"rewards": np.full(H, 0.5)} if is_reward else {"next_states": np.ones(H, dtype=int)}),
+    }
+
+
+def playing(instance):
+    return {**of_context(instance), "policy": uniform(instance.space), "generator": np.random.default_rng(0)}
+
+
+METHODS = {
+    **dict.fromkeys(
+        (
+            *("predict", "uncertainty", "functions", "posterior", "policy", "model", "best_policy", "decide", "bonus"),
+            *("visits", "widths", "weights", "tally", "cell", "open", "truth", "optimal_value", "mdp", "outcomes"),
+            *("reward_functions", "transition_functions", "features"),
+        ),
+        of_context,
+    ),
+    "draws": lambda i: {**of_context(i), "count": 3, "generator": np.random.default_rng(0)},
+    "regret_bound": lambda i: {"episodes": 10, "horizon": H},
+    "update": learning,
+    "update_rewards": learning,
+    **{
+        f"agents.{name}.update_rewards": None  # refused, whatever comes
+        for name, kind in vars(omg.agents).items()
+        if not getattr(kind, "waits_for_rewards", True)
+    },
+    "distances": None,  # only an audit calls it, with what was checked
+    "load_state": lambda i: {"state": i.state()},
+    "save": of_path,
+    "restore": lambda i: {"path": examples.a_file(i)},
+    "sample": playing,
+    # Hooks: a user writes them, and only we call them, with what was checked.
+    **dict.fromkeys(("draw_reward", "context", "harm")),
+    **dict.fromkeys(
+        [f"agents.{name}.decide" for name in ("Anytime", "GainWeighted", "Schedule", "Theory", "UncertaintyWeighted")],
+    ),
+    "agents.GainWeighted.gains": None,
+    "predict_with": lambda i: {"parameters": i.parameters(), **of_context(i)},
+    "check": lambda i: {"space": SPACE, "reward_range": (0.0, 1.0), "return_range": (0.0, 2.0)},
+    "mdp.Episode.of_arrays": None,  # documented: nothing is checked
+    "mdp.Space.mdp": lambda i: {
+        "transitions": examples.KERNELS["a"][0],
+        "rewards": examples.REWARDS["a"][0],
+    },
+    "mdp.Space.difference": lambda i: {"other": SPACE},
+    "mdp.Space.checked_policy": lambda i: {"policy": examples.UNIFORM},
+    "mdp.TabularMDP.of_space": lambda i: {"space": SPACE, **METHODS["mdp.Space.mdp"](i)},
+    "oracles.FeatureMap.fit": lambda i: {
+        **{"table": examples.RECORDS, "numbers": ["age"], "categories": ["ward"], "crosses": [("age", "ward")]},
+        **{"outside": 0.1, "most": 3},
+    },
+    "oracles.FeatureMap.from_json": lambda i: {"text": i.to_json()},
+    "oracles.LinearRewards.update_total": lambda i: {**pairs_of(i), "total": 1.0},
+    "planning.Problem.load": lambda i: {"path": examples.a_file(i)},
+    "planning.Problem.plan": lambda i: {"start": omg.plan(examples.MDP, 9.0)},
+    "agents.UCBVI.bonus": lambda i: {"visits": np.ones((S, SPACE.actions))},
+    "agents.Clusters.by_means": lambda i: {"contexts": list(VECTORS), "count": 2},
+    "agents.Mixture.draw": lambda i: {"generator": np.random.default_rng(0)},
+    "agents.Situation.plan": lambda i: {"gamma": 3.0, "weights": np.ones((H, S, SPACE.actions)), "start": None},
+    "agents.Situation.plan_roots": lambda i: {"u": np.ones((H, S, SPACE.actions)), "floor": 0.1},
+    "agents.Situation.least_weight": lambda i: {"floor": 0.1},
+    "agents.Situation.assumptions": lambda i: {"episodes": 10, "delta": 0.1},
+    "environments.TableWorld.original_value": lambda i: {"value": 0.5},
+    "environments.SampledWorld.returns": lambda i: {
+        **of_context(i),
+        "policy": uniform(i.space),
+        "episodes": 2,
+        "seed": 1,
+    },
+    "environments.Discretised.observation": lambda i: {"observation": np.zeros(4, dtype=np.float32)},
+    "environments.WorldEnv.reset": lambda i: {"seed": 1, "options": {"context": 1}},
+    "environments.WorldEnv.step": lambda i: (i.reset(seed=1), {"action": 0})[1],
+    "runs.Run.advance": lambda i: {"episodes": 1},
+    "runs.Ledger.add": lambda i: {"context": "a", "row": examples.a_row()},
+    "runs.Ledger.column": lambda i: {"name": "regret"},
+    "logs.Log.add": lambda i: {"episode": omg.Episode(**STEPS)},
+    "logs.Estimate.interval": lambda i: {"level": 0.9, "seed": 1},
+    "logs.Log.write": lambda i: {"path": pathlib.Path("log.csv").resolve()},
+    **dict.fromkeys(
+        ("theory.Audit.rows", "theory.Audit.table"),
+        lambda i: {"reward_regret": 1.0, "dynamics_regret": 1.0, "delta": 0.1},
+    ),
+}
+
+
+def arguments(name):
+    """Return how to call the method `name` (room.Class.method); None if it is left out; KeyError if it is unknown."""
+    return METHODS[name] if name in METHODS else METHODS[name.rsplit(".", 1)[1]]
