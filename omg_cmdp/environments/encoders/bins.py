@@ -11,7 +11,7 @@ import numpy as np
 from omg_cmdp.environments.encoders.base import Encoder
 from omg_cmdp.environments.encoders.steps import IntArray, Steps
 from omg_cmdp.persistence import State, numbers
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.validation import FloatArray, one_of, positive_integer
 
 _STRATEGIES = ("quantile", "uniform")
 
@@ -33,8 +33,7 @@ class Bins(Encoder):
     """
 
     def __init__(self, bins: int | Sequence[int], *, strategy: str = "quantile") -> None:
-        if strategy not in _STRATEGIES:
-            raise ValueError(f"`strategy` must be one of {', '.join(_STRATEGIES)}, got {strategy!r}")
+        one_of("strategy", strategy, _STRATEGIES)
         several = isinstance(bins, (Sequence, np.ndarray)) and not isinstance(bins, str)
         self.bins = tuple(positive_integer("bins", each) for each in (bins if several else [bins]))  # type: ignore[union-attr]
         if not self.bins:

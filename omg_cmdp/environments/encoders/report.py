@@ -20,6 +20,7 @@ counts, and a p-value. It is rarely zero for cells of continuous observations. C
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, final
@@ -28,7 +29,7 @@ import numpy as np
 
 from omg_cmdp.environments.encoders.base import Encoder
 from omg_cmdp.environments.encoders.steps import IntArray, Steps
-from omg_cmdp.validation import BoolArray, FloatArray, seed_number
+from omg_cmdp.validation import BoolArray, FloatArray, instance_of, listed, seed_number
 
 if TYPE_CHECKING:
     import pandas
@@ -65,26 +66,25 @@ class EncodingReport:
 def encoding_report(encoders: Iterable[Encoder], steps: Steps, *, seed: int = 0) -> EncodingReport:
     """Return what the `encoders` tell about what follows in `steps`, and which of them to use.
 
-    They are fitted to all steps at the end. Compare numbers of cells of one kind: an encoder of another kind may tell
+    Copies of them are fitted, the chosen one to all steps at the end. Compare numbers of cells of one kind: an encoder of another kind may tell
     more about what has no bearing on the rewards.
     """
     import pandas
 
-    listed = list(encoders)
-    for encoder in listed:
-        if not isinstance(encoder, Encoder):
-            raise ValueError(f"`encoders` must be Encoders, got {type(encoder).__name__}")
-    if not listed:
+    given = listed("encoders", encoders)
+    for encoder in given:
+        instance_of("encoders", encoder, Encoder)
+    if not given:
         raise ValueError("`encoders` must hold at least one, got none")
-    if not isinstance(steps, Steps):
-        raise ValueError(f"`steps` must be Steps, got {type(steps).__name__}")
+    instance_of("steps", steps, Steps)
+    candidates = copy.deepcopy(given)
     episodes = np.unique(steps.episodes, return_inverse=True)[1]
     if episodes.max() + 1 < 2 * FOLDS:
         raise ValueError(f"`steps` must hold at least {2 * FOLDS} episodes, got {episodes.max() + 1}")
     generator, levels = np.random.default_rng(seed_number(seed)), _levels(steps.rewards)
     folds = generator.permutation(np.arange(episodes.max() + 1) % FOLDS)[episodes]  # drawn: contexts may come in turn
     rows, told = [], []
-    for encoder in listed:
+    for encoder in candidates:
         losses = np.zeros((4, len(steps)))
         for fold in range(FOLDS):
             held = folds == fold
@@ -106,16 +106,16 @@ def encoding_report(encoders: Iterable[Encoder], steps: Steps, *, seed: int = 0)
                 "p_value": p_value,
             }
         )
-    best = max(range(len(listed)), key=lambda k: float(told[k].mean()))
+    best = max(range(len(candidates)), key=lambda k: float(told[k].mean()))
     lost = [_mean_and_error(told[best] - each, episodes) for each in told]
     as_good = [k for k, (mean, error) in enumerate(lost) if mean <= error]
     chosen = min(as_good, key=lambda k: (rows[k]["cells"], k))
     table = pandas.DataFrame(rows).assign(
         below_best=[mean for mean, _ in lost],
         error=[error for _, error in lost],
-        chosen=[k == chosen for k in range(len(listed))],
+        chosen=[k == chosen for k in range(len(candidates))],
     )
-    return EncodingReport(table=table, choice=listed[chosen])
+    return EncodingReport(table=table, choice=candidates[chosen])
 
 
 def _cells(encoder: Encoder, steps: Steps) -> tuple[IntArray, IntArray]:

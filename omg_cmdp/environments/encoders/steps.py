@@ -45,12 +45,13 @@ class Steps:
         rewards = float_table("rewards", self.rewards)
         one_of_shapes("rewards", rewards, count)
         in_range("rewards", rewards, -np.inf, np.inf)
-        terminated = np.array(self.terminated)
-        one_of_shapes("terminated", terminated, count)
-        if terminated.dtype != np.bool_:
-            raise ValueError(f"`terminated` must be boolean, got dtype {terminated.dtype}")
+        terminated = _column("terminated", self.terminated, count, "b", "boolean")
         self._set(observations=observations, next_observations=following, rewards=rewards, terminated=terminated)
-        self._set(**{name: self._numbers(name) for name in ("actions", "episodes", "contexts")})
+        for name in ("actions", "episodes", "contexts"):
+            given = _column(name, getattr(self, name), count, "iu", "integers")
+            if given.min() < 0:
+                raise ValueError(f"`{name}` must be integers of at least 0, got {given.min()}")
+            self._set(**{name: given.astype(np.int64)})
         if (np.diff(self.episodes) < 0).any():
             where = int(np.argmax(np.diff(self.episodes) < 0)) + 1
             raise ValueError(f"`episodes` must not decrease, got {self.episodes[where]} at index {where}")
@@ -58,20 +59,26 @@ class Steps:
     def __len__(self) -> int:
         return len(self.actions)
 
-    def _numbers(self, name: str) -> IntArray:
-        given = np.array(getattr(self, name))
-        one_of_shapes(name, given, self.rewards.shape)
-        if given.dtype.kind not in "iu" or given.min() < 0:
-            raise ValueError(f"`{name}` must be integers of at least 0, got {given!r:.60}")
-        return given.astype(np.int64)
-
     def _set(self, **arrays: NDArray[Any]) -> None:
         self.__dict__.update({name: frozen(array) for name, array in arrays.items()})
 
     def where(self, chosen: BoolArray) -> Steps:
         """Return the steps for which `chosen` (n,) is true."""
+        chosen = _column("chosen", chosen, self.rewards.shape, "b", "boolean")
         names = [field.name for field in dataclasses.fields(self)]
         return Steps(**{name: getattr(self, name)[chosen] for name in names})
+
+
+def _column(name: str, value: ArrayLike, shape: tuple[int, ...], kinds: str, rule: str) -> NDArray[Any]:
+    """Return `value` as an array of this shape, of these kinds of numbers."""
+    try:
+        column = np.array(value)
+    except Exception:  # whatever a foreign object raises
+        raise ValueError(f"`{name}` must be {rule}, got {type(value).__name__}") from None
+    if column.dtype.kind not in kinds:
+        raise ValueError(f"`{name}` must be {rule}, got dtype {column.dtype}")
+    one_of_shapes(name, column, shape)
+    return column
 
 
 def matrix(name: str, value: ArrayLike) -> FloatArray:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from omg_cmdp.validation import positive_number
+from omg_cmdp.validation import instance_of, positive_number
 
 try:
     import gymnasium
@@ -35,6 +35,7 @@ def cart_pole(*, cart: bool = False) -> Env:
     >>> env.reset(seed=0, options={"context": 2.0})[0].shape, env.unwrapped.length
     ((2,), 1.0)
     """
+    instance_of("cart", cart, bool)
     env = _Adjusted(gymnasium.make("CartPole-v1"), _lengthen)
     return env if cart else TransformObservation(env, lambda seen: seen[2:], Box(-np.inf, np.inf, (2,)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, final
 
 import numpy as np
@@ -12,7 +12,8 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.environments.encoders.base import Encoder
 from omg_cmdp.environments.encoders.steps import Steps
 from omg_cmdp.environments.gymnasium.contextual_env import ContextualEnv, Numbering
-from omg_cmdp.validation import instance_of, positive_integer, positive_number, seed_number
+from omg_cmdp.records import context_rows
+from omg_cmdp.validation import instance_of, listed, positive_integer, positive_number, seed_number
 
 try:
     import gymnasium
@@ -47,7 +48,7 @@ class Discretised(gymnasium.ObservationWrapper[np.int64, Any, Any]):
 
 
 def random_steps(
-    env: gymnasium.Env[Any, Any], count: int, *, contexts: Sequence[Context] = (), hold: float = 1.0, seed: int = 0
+    env: gymnasium.Env[Any, Any], count: int, *, contexts: Iterable[Context] = (), hold: float = 1.0, seed: int = 0
 ) -> Steps:
     """Return `count` steps of random actions, to fit an encoder to; `env` has discrete actions.
 
@@ -59,6 +60,7 @@ def random_steps(
     count, hold = positive_integer("count", count), positive_number("hold", hold)
     if hold < 1.0:
         raise ValueError(f"`hold` must be at least 1, got {hold}")
+    contexts = listed("contexts", context_rows("contexts", contexts))
     generator, actions = np.random.default_rng(seed_number(seed)), Numbering("action", env.action_space)
     contextual, rows, episode = ContextualEnv(env), [], -1
     over = True
@@ -79,4 +81,8 @@ def random_steps(
 
 
 def _flat(env: gymnasium.Env[Any, Any], observation: Any) -> Any:
-    return np.asarray(flatten(env.observation_space, observation), dtype=np.float64)
+    try:
+        return np.asarray(flatten(env.observation_space, observation), dtype=np.float64)
+    except Exception as error:  # whatever a foreign object raises
+        rule = f"be one of {env.observation_space}"
+        raise ValueError(f"`observation` must {rule}, got {observation!r:.60}") from error

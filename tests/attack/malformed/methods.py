@@ -115,6 +115,13 @@ METHODS = {
         "episodes": 2,
         "seed": 1,
     },
+    "fit": lambda i: {"steps": omg.environments.Steps(**examples.some_steps())},
+    "encode": lambda i: {"observations": np.zeros((3, 2))},
+    "where": lambda i: {"chosen": np.arange(40) < 9},
+    **{
+        f"environments.{name}.restore": lambda i: {"path": examples.agent_file(i)}
+        for name in ("Bins", "Clusters", "Leaves")
+    },
     "environments.Discretised.observation": lambda i: {"observation": np.zeros(4, dtype=np.float32)},
     "environments.WorldEnv.reset": lambda i: {"seed": 1, "options": {"context": 1}},
     "environments.WorldEnv.step": lambda i: (i.reset(seed=1), {"action": 0})[1],

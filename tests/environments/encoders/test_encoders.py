@@ -154,6 +154,7 @@ def test_leaves_look_ahead():
         (lambda: noise(9, actions=np.zeros(8, dtype=int)), r"`actions` must have shape \(9,\), got \(8,\)"),
         (lambda: noise(9, contexts=-np.ones(9, dtype=int)), "`contexts` must be integers of at least 0"),
         (lambda: noise(9, terminated=np.zeros(9)), "`terminated` must be boolean, got dtype float64"),
+        (lambda: noise(9).where(np.arange(8) > 3), "`chosen` must have shape .9,., got .8,."),
         (lambda: noise(9, episodes=np.arange(9)[::-1]), "`episodes` must not decrease, got 7 at index 1"),
         (lambda: noise(9, rewards=np.full(9, np.inf)), "`rewards` must .* got inf"),
     ],

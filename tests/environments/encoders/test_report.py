@@ -108,6 +108,14 @@ def test_the_choice_is_fitted_to_all_steps_and_the_report_to_a_seed():
     np.testing.assert_array_equal(report.choice.state()["edges"], fitted.state()["edges"])
 
 
+def test_the_encoders_that_are_given_do_not_change():
+    fitted, fresh = Bins(2).fit(noise(50)), Bins(3)
+    before = fitted.state()["edges"]
+    encoding_report([fitted, fresh], noise(300))
+    np.testing.assert_array_equal(fitted.state()["edges"], before)
+    assert fresh.dimension is None
+
+
 def test_no_encoder_sees_the_steps_that_judge_it():
     """This one makes cells of the rewards it was fitted to, which are noise."""
     generator = np.random.default_rng(0)
@@ -136,9 +144,9 @@ class Memoriser(Encoder):
     ("encoders", "seen", "message"),
     [
         ([], noise(100), "`encoders` must hold at least one"),
-        (["bins"], noise(100), "`encoders` must be Encoders, got str"),
+        (["bins"], noise(100), "`encoders` must be an Encoder, got str"),
         ([Bins(2)], noise(50), "`steps` must hold at least 6 episodes, got 5"),
-        ([Bins(2)], "steps", "`steps` must be Steps, got str"),
+        ([Bins(2)], "steps", "`steps` must be a Steps, got str"),
     ],
 )
 def test_wrong_calls_are_refused(encoders, seen, message):
