@@ -13,15 +13,19 @@ from __future__ import annotations
 
 import abc
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from omg_cmdp.contexts import Context
 from omg_cmdp.environments.encoders.steps import IntArray, Steps, matrix
+from omg_cmdp.mdp.episode import Episode
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.persistence import AGENT_FILE, State, check_settings, part_of, read_arrays, read_state
-from omg_cmdp.validation import FloatArray, file_path, instance_of
+from omg_cmdp.records import context_rows
+from omg_cmdp.validation import FloatArray, file_path, instance_of, listed
 
 
 class Encoder(abc.ABC):
@@ -63,6 +67,32 @@ class Encoder(abc.ABC):
         if table.shape[1] != self.dimension:
             raise ValueError(f"`observations` must have shape (n, {self.dimension}), got {table.shape}")
         return self._encode(table).astype(np.int64, copy=False)
+
+    @final
+    def episodes(self, steps: Steps, space: Space, contexts: Iterable[Context]) -> list[Episode]:
+        """Return `steps` as episodes in these cells: what cells are made of, an agent can learn from as well.
+
+        `space` is the agent's, with a state for each cell and one for episodes that have ended. `contexts` are those
+        that `random_steps` was given. An episode is left after H steps.
+        """
+        instance_of("steps", steps, Steps)
+        instance_of("space", space, Space)
+        before, after = self.encode(steps.observations), self.encode(steps.next_observations)
+        actions, numbers = int(steps.actions.max()) + 1, int(steps.contexts.max()) + 1
+        if space.states != self.cells + 1 or space.actions < actions:
+            wanted, got = f"{self.cells} + 1 states and {actions} actions", f"{space.states} and {space.actions}"
+            raise ValueError(f"`space` must have {wanted}, got {got}: `gymnasium_space` makes such a space")
+        known = listed("contexts", context_rows("contexts", contexts))
+        if len(known) < numbers:
+            raise ValueError(f"`contexts` must hold the {numbers} of the steps, got {len(known)}")
+        made = []
+        for episode in np.unique(steps.episodes):
+            seen = np.flatnonzero(steps.episodes == episode)[: space.horizon]
+            end = seen[-1]
+            last = None if steps.terminated[end] else int(after[end])
+            played = before[seen], steps.actions[seen], steps.rewards[seen]
+            made.append(Episode.of_steps(space, known[steps.contexts[end]], *played, last=last))
+        return made
 
     @final
     def state(self) -> dict[str, NDArray[Any]]:

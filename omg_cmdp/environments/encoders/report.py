@@ -66,8 +66,8 @@ class EncodingReport:
 def encoding_report(encoders: Iterable[Encoder], steps: Steps, *, seed: int = 0) -> EncodingReport:
     """Return what the `encoders` tell about what follows in `steps`, and which of them to use.
 
-    Copies of them are fitted, the chosen one to all steps at the end. Compare numbers of cells of one kind: an encoder of another kind may tell
-    more about what has no bearing on the rewards.
+    Copies of them are fitted, the chosen one to all steps at the end. Compare numbers of cells of one kind: an encoder
+    of another kind may tell more about what has no bearing on the rewards.
     """
     import pandas
 

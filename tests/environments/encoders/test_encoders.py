@@ -43,6 +43,22 @@ def test_cells_do_not_depend_on_units(make):
     np.testing.assert_array_equal(cells, make().fit(SEEN).encode(SEEN.observations))
 
 
+def test_steps_are_episodes_in_the_cells():
+    """One that terminated, one of which no more is known, and one that lasts longer than the horizon."""
+    seen = noise(40, episodes=np.repeat([3, 4, 7], [10, 10, 20]), terminated=np.arange(40) == 9, rewards=np.ones(40))
+    bins = Bins(2).fit(seen)
+    space = omg.Space(states=5, actions=2, horizon=12)
+    ended, truncated, cut = bins.episodes(seen, space, ["a"])
+    before, after = bins.encode(seen.observations), bins.encode(seen.next_observations)
+    np.testing.assert_array_equal(ended.states, [*before[:10], 4, 4, 4])
+    np.testing.assert_array_equal(ended.rewards, [1.0] * 10 + [0.0] * 2)
+    np.testing.assert_array_equal(truncated.states, [*before[10:20], after[19]])
+    np.testing.assert_array_equal(cut.states, [*before[20:32], after[31]])
+    for episode in (ended, truncated, cut):
+        episode.check(space)
+        assert episode.context == "a"
+
+
 @each_kind
 def test_a_state_is_plain_arrays_and_gives_the_same_cells(make):
     encoder, other = make().fit(SEEN), make()
@@ -156,6 +172,14 @@ def test_leaves_look_ahead():
         (lambda: noise(9, terminated=np.zeros(9)), "`terminated` must be boolean, got dtype float64"),
         (lambda: noise(9).where(np.arange(8) > 3), "`chosen` must have shape .9,., got .8,."),
         (lambda: noise(9, episodes=np.arange(9)[::-1]), "`episodes` must not decrease, got 7 at index 1"),
+        (
+            lambda: Bins(2).fit(SEEN).episodes(SEEN, omg.Space(states=4, actions=2, horizon=9), ["a"]),
+            "`space` must have 4 . 1 states and 2 actions, got 4 and 2",
+        ),
+        (
+            lambda: Bins(2).fit(SEEN).episodes(SEEN, omg.Space(states=5, actions=2, horizon=9), []),
+            "`contexts` must hold the 1 of the steps, got 0",
+        ),
         (lambda: noise(9, rewards=np.full(9, np.inf)), "`rewards` must .* got inf"),
     ],
 )
