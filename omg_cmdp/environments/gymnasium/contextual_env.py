@@ -13,6 +13,7 @@ import numpy as np
 from omg_cmdp.contexts import Context, ContextCache
 from omg_cmdp.environments.encoders.base import Encoder
 from omg_cmdp.mdp.space import Space
+from omg_cmdp.persistence import State
 from omg_cmdp.validation import float_table, positive_integer
 
 if TYPE_CHECKING:
@@ -176,6 +177,12 @@ def checked_horizon(env: gymnasium.Env[Any, Any], horizon: int | None) -> int:
     return steps
 
 
+def encoder_state(env: gymnasium.Env[Any, Any]) -> State | None:
+    """Return the state of the encoder whose cells `env` plays in; None if there is none."""
+    encoder = env.get_wrapper_attr("encoder") if env.has_wrapper_attr("encoder") else None
+    return encoder.state() if isinstance(encoder, Encoder) else None
+
+
 def gymnasium_space(env: gymnasium.Env[Any, Any], *, horizon: int | None = None, start: Any = 0) -> Space:
     """Return the `Space` of an agent for `env`: its states, one more for episodes that have ended, and its actions.
 
@@ -194,7 +201,6 @@ def gymnasium_space(env: gymnasium.Env[Any, Any], *, horizon: int | None = None,
     actions = Numbering("action", env.action_space).size
     admissible = np.ones((states + 1, actions), dtype=np.bool_)
     admissible[-1, 1:] = False
-    encoder = env.get_wrapper_attr("encoder") if env.has_wrapper_attr("encoder") else None
     if not np.isscalar(start):
         start = float_table("start", start)
         start = np.append(start, 0.0) if start.shape == (states,) else start
@@ -204,5 +210,5 @@ def gymnasium_space(env: gymnasium.Env[Any, Any], *, horizon: int | None = None,
         horizon=checked_horizon(env, horizon),
         start=start,
         admissible=admissible,
-        encoder=encoder.state() if isinstance(encoder, Encoder) else None,
+        encoder=encoder_state(env),
     )

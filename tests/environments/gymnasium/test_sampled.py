@@ -296,8 +296,12 @@ def test_an_agent_plays_what_was_continuous(tmp_path):
     world, agent = player(Bins((3, 2)).fit(seen()))
     assert len(omg.play(world, agent, [0.0, 1.0] * 3)) == 6
     agent.save(tmp_path / "agent.npz")
+    elsewhere, other = player(Bins((3, 2)).fit(seen(seed=1)))
     with pytest.raises(ValueError, match="`state` must come from"):
-        player(Bins((3, 2)).fit(seen(seed=1)))[1].restore(tmp_path / "agent.npz")
+        other.restore(tmp_path / "agent.npz")
+    with pytest.raises(ValueError, match="`env` must play in the cells that the agent was made for"):
+        omg.play(elsewhere, agent, [0.0])
+    assert agent.episodes_seen == 6
     _, restored = player(Bins((3, 2)).restore(tmp_path / "agent.npz"))
     restored.restore(tmp_path / "agent.npz")
     np.testing.assert_array_equal(restored.policy(1.0), agent.policy(1.0))
