@@ -3,7 +3,9 @@
 import importlib.util
 
 OPTIONAL = {
-    "gymnasium": ("omg_cmdp/environments/gymnasium/discretise.py", "omg_cmdp/environments/gymnasium/registered.py"),
+    "gymnasium": tuple(
+        f"omg_cmdp/environments/gymnasium/{name}.py" for name in ("control", "discretise", "registered")
+    ),
     "river": ("omg_cmdp/oracles/adapters/river.py",),
     "sklearn": ("omg_cmdp/oracles/adapters/sklearn.py",),
     "torch": ("omg_cmdp/oracles/adapters/tensors.py", "omg_cmdp/oracles/adapters/torch.py"),

@@ -34,7 +34,7 @@ LAYERS = {
 INNER_ROOMS = {
     "oracles": ("combined", "offline", "adapters"),
     "agents": ("baselines", "rivals"),
-    "environments": ("worlds", "data", "gymnasium"),
+    "environments": ("worlds", "data", "encoders", "gymnasium"),
     "logs": ("off_policy",),
 }
 # Rooms that the outer one calls, and what of it they may import besides themselves.

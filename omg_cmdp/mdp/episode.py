@@ -202,6 +202,33 @@ class Episode(Trajectory):
         made.__dict__.update(propensities=None if propensities is None else frozen(propensities), length=length)
         return made
 
+    @classmethod
+    def of_steps(
+        cls,
+        space: Space,
+        context: Context,
+        states: NDArray[np.int64],
+        actions: NDArray[np.int64],
+        rewards: FloatArray,
+        propensities: FloatArray | None = None,
+        *,
+        last: int | None,
+    ) -> Episode:
+        """Return the episode of these L steps, with the state `last` after them; nothing is checked.
+
+        None: the episode terminated, and is continued to its H steps in the last state of the space.
+        """
+        steps = len(actions)
+        length = space.horizon if last is None else steps
+        visited, taken = np.full(length + 1, space.states - 1), np.full(length, int(space.admissible[-1].argmax()))
+        earned, known = np.zeros(length), np.ones(length)
+        visited[:steps], taken[:steps], earned[:steps] = states, actions, rewards
+        if last is not None:
+            visited[steps] = last
+        if propensities is not None:
+            known[:steps] = propensities
+        return cls.of_arrays(context, visited, taken, earned, None if propensities is None else known, steps)
+
 
 def _integers(name: str, values: ArrayLike) -> NDArray[Any]:
     try:

@@ -85,7 +85,7 @@ METHODS = {
     "agents.GainWeighted.gains": None,
     "predict_with": lambda i: {"parameters": i.parameters(), **of_context(i)},
     "check": lambda i: {"space": SPACE, "reward_range": (0.0, 1.0), "return_range": (0.0, 2.0)},
-    "mdp.Episode.of_arrays": None,  # documented: nothing is checked
+    **dict.fromkeys(("mdp.Episode.of_arrays", "mdp.Episode.of_steps")),  # documented: nothing is checked
     "mdp.Space.mdp": lambda i: {
         "transitions": examples.KERNELS["a"][0],
         "rewards": examples.REWARDS["a"][0],
@@ -115,6 +115,18 @@ METHODS = {
         "policy": uniform(i.space),
         "episodes": 2,
         "seed": 1,
+    },
+    "fit": lambda i: {"steps": omg.environments.Steps(**examples.some_steps())},
+    "episodes": lambda i: {
+        "steps": omg.environments.Steps(**examples.some_steps()),
+        "space": omg.Space(states=i.cells + 1, actions=2, horizon=H),
+        "contexts": LABELS,
+    },
+    "encode": lambda i: {"observations": np.zeros((3, 2))},
+    "where": lambda i: {"chosen": np.arange(40) < 9},
+    **{
+        f"environments.{name}.restore": lambda i: {"path": examples.agent_file(i)}
+        for name in ("Bins", "Clusters", "Leaves")
     },
     "environments.Discretised.observation": lambda i: {"observation": np.zeros(4, dtype=np.float32)},
     "environments.WorldEnv.reset": lambda i: {"seed": 1, "options": {"context": 1}},
