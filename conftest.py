@@ -4,7 +4,9 @@ import importlib.util
 
 OPTIONAL = {
     "fastapi": ("omg_cmdp/live/web",),
-    "gymnasium": ("omg_cmdp/environments/gymnasium/discretise.py", "omg_cmdp/environments/gymnasium/registered.py"),
+    "gymnasium": tuple(
+        f"omg_cmdp/environments/gymnasium/{name}.py" for name in ("control", "discretise", "registered")
+    ),
     "httpx": ("omg_cmdp/live/client",),
     "river": ("omg_cmdp/oracles/adapters/river.py",),
     "sklearn": ("omg_cmdp/oracles/adapters/sklearn.py",),

@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Callable
 
 from benchmarks.agents import whole_episodes
+from benchmarks.control import control
 from benchmarks.digits import digits
 from benchmarks.icu import icu_sepsis
 from benchmarks.iteration import iteration_cost
@@ -36,6 +37,7 @@ PARTS: dict[str, Callable[..., Report]] = {
     "digits": digits,
     "runs": runs,
     "lake": lake,
+    "control": control,
 }
 
 

@@ -63,7 +63,8 @@ class League(NamedTuple):
 def example(league: str, cell: str) -> World:
     """Return a world of a cell, to ask which agents can play there."""
     options = LEAGUES[league].cells[cell].world
-    return build_world(options["kind"], options, seed=0, episodes=LEAGUES[league].episodes)
+    world: World = build_world(options["kind"], options, seed=0, episodes=LEAGUES[league].episodes)
+    return world
 
 
 ALL = ("iid", "sorted", "adaptive")

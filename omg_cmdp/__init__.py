@@ -2,6 +2,7 @@
 
 from omg_cmdp import adversaries, agents, checks, environments, logs, oracles, theory
 from omg_cmdp.agents import OMG, Agent
+from omg_cmdp.comparison import Comparison, compare
 from omg_cmdp.environments import ContextualMDP
 from omg_cmdp.logs import Log
 from omg_cmdp.mdp import (
@@ -16,13 +17,14 @@ from omg_cmdp.mdp import (
 )
 from omg_cmdp.oracles import DynamicsOracle, RewardOracle
 from omg_cmdp.planning import Problem, Solution, Status, certificate, plan, plan_many
-from omg_cmdp.runs import Ledger, Run, play, shortfall, simulate
+from omg_cmdp.runs import Ledger, Run, advise, play, shortfall, simulate
 
 __version__ = "0.1.0"
 
 __all__ = [
     "OMG",
     "Agent",
+    "Comparison",
     "ContextualMDP",
     "DynamicsOracle",
     "Episode",
@@ -37,9 +39,11 @@ __all__ = [
     "TabularMDP",
     "Trajectory",
     "adversaries",
+    "advise",
     "agents",
     "certificate",
     "checks",
+    "compare",
     "environments",
     "logs",
     "occupancy_measure",

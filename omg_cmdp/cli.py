@@ -9,11 +9,10 @@ import contextlib
 import importlib.util
 import json
 import os
-import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -21,23 +20,22 @@ from rich.markup import escape
 
 from omg_cmdp.live import commands as trials
 from omg_cmdp.reports.comparisons import compare_runs
+from omg_cmdp.reports.listing import print_kind, print_kinds
 from omg_cmdp.reports.rates import rate_table, sweeps
 from omg_cmdp.reports.terminal import (
     Live,
     Plain,
     audit_table,
-    closing_table,
+    closing_tables,
     print_plan,
     print_table,
-    size_of,
 )
 from omg_cmdp.studies import engines
-from omg_cmdp.studies.catalogue import KINDS, nearest
-from omg_cmdp.studies.config import load_plan, presets, unchecked_plan
+from omg_cmdp.studies.config import load_plan
 from omg_cmdp.studies.directory import open_study
-from omg_cmdp.studies.document import Override, StudyError, plain
+from omg_cmdp.studies.document import StudyError, overrides, plain
 from omg_cmdp.studies.export import FORMATS, export
-from omg_cmdp.studies.options import REQUIRED
+from omg_cmdp.studies.outside.starter import write_starter
 from omg_cmdp.studies.plan import Plan, Task
 from omg_cmdp.studies.results import Results, audits, load
 from omg_cmdp.studies.runner import Report, estimate
@@ -58,6 +56,10 @@ app = typer.Typer(
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a study.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors.")]
+Study = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE.toml", help="The study file, if it names modules or files of yours."),
+]
 Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Where results go; by default studies/NAME.")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes; by default one for each core.")]
 
@@ -68,7 +70,7 @@ def demo(out: Out = None, workers: Workers = None, as_json: Json = False, quiet:
     with _refusing():
         plan = load_plan("demo")
         directory = out or Path("studies") / plan.name
-        results = _execute(plan, directory, _engine("local", workers, None), as_json=as_json, quiet=quiet)
+        results = _execute(plan, directory, engines.named("local", workers, None), as_json=as_json, quiet=quiet)
         if not results.runs.empty:
             path = _write_report(results)
             if not (as_json or quiet):
@@ -98,8 +100,8 @@ def run(
 ) -> None:
     """Run a study, or continue it: finished runs are not played again."""
     with _refusing():
-        plan = load_plan(source, _overrides(episodes, seeds, changes or ()), vary=vary or ())
-        chosen = _engine(engine, workers, address)
+        plan = load_plan(source, overrides(episodes, seeds, changes or ()), vary=vary or ())
+        chosen = engines.named(engine, workers, address)
         if engine == "ray" and not dry_run and importlib.util.find_spec("ray") is None:
             raise StudyError("--engine ray: needs the package ray; pip install 'omg-cmdp[ray]'")
         if dry_run:
@@ -119,26 +121,8 @@ def list_kinds(
     name: Annotated[str | None, typer.Argument(help="A preset or a kind.")] = None,
 ) -> None:
     """List presets, and the kinds of worlds, adversaries and agents; or the options of one of them."""
-    console, known = _console(), presets()
-    if name in known:
-        console.print(known[name], markup=False, highlight=False, soft_wrap=True)
-        return
-    if name is not None:
-        found = [kinds[name] for kinds in KINDS.values() if name in kinds]
-        everything = [*known, *(each for kinds in KINDS.values() for each in kinds)]
-        with _refusing():
-            if not found:
-                raise StudyError(f"there is no preset or kind {name!r}; {nearest(name, everything)}")
-        for kind in found:
-            rows = [[option, _default(default)] for option, default in kind.options.items()]
-            print_table(console, ["option", "default"], rows, title=f"{kind.name}: {kind.description}")
-        return
-    plans = {each: unchecked_plan({"name": each, **tomllib.loads(text)}) for each, text in known.items()}
-    rows = [[each, size_of(plan), plan.description] for each, plan in plans.items()]
-    print_table(console, ["preset", "size", ""], rows)
-    for title, kinds in KINDS.items():
-        console.print()
-        print_table(console, [title, ""], [[kind.name, kind.description] for kind in kinds.values()])
+    with _refusing():
+        print_kinds(_console()) if name is None else print_kind(_console(), name)
 
 
 @app.command()
@@ -146,12 +130,14 @@ def audit(
     directory: Directory,
     episodes: Annotated[int, typer.Option(min=1, help="How many episodes of each run are played again.")] = 300,
     runs: Annotated[str, typer.Option(metavar="TEXT", help="Only runs whose name contains this.")] = "",
+    study: Study = None,
     as_json: Json = False,
 ) -> None:
     """Play finished runs again, and check every statement of the analysis on them."""
     console, done = _console(), []
     with _refusing():
-        for each in audits(load(directory), episodes=episodes, choose=lambda name: runs in name):
+        plan, chosen = _named(study), lambda name: runs in name
+        for each in audits(load(directory), episodes=episodes, choose=chosen, study=plan):
             done.append(each)
             if not as_json:
                 text = f"{each.task.name}: played again, {SAME if each.as_logged else OTHER}"
@@ -198,13 +184,30 @@ def export_results(
     source: Annotated[str, typer.Argument(metavar="DIR|DATABASE", help="Of a study, or of a trial.")],
     to: Annotated[str, typer.Option(metavar="|".join(FORMATS), help="The format, for a study.")] = "",
     out: Annotated[Path | None, typer.Option(metavar="DIR|FILE", help="DIR/export; of a trial .csv, .parquet")] = None,
+    study: Study = None,
 ) -> None:
     """Write the finished runs of a study in a format of other programs, or the decisions of a trial as a table."""
     with _refusing():
-        of_trial = trials.is_database(source)
-        folder = out or Path(source) / "export"
-        for path in trials.export_decisions(source, out) if of_trial else export(load(Path(source)), to, folder):
+        if trials.is_database(source):
+            paths = trials.export_decisions(source, out)
+        else:
+            paths = export(load(Path(source)), to, out or Path(source) / "export", _named(study))
+        for path in paths:
             typer.echo(path)
+
+
+@app.command()
+def new(directory: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")]) -> None:
+    """Write a study to start from: study.toml, a world of its own, its test, and a README."""
+    with _refusing():
+        for path in write_starter(directory):
+            typer.echo(path)
+    typer.echo(f"\nNext: omg-cmdp run {directory / 'study.toml'}")
+
+
+def _named(study: Path | None) -> Plan | None:
+    """Return the plan of the study file that was named, if one was."""
+    return None if study is None else load_plan(str(study))
 
 
 @contextlib.contextmanager
@@ -227,30 +230,6 @@ for _command in (trials.serve, trials.token, trials.check, trials.replay):
     app.command()(_refusing()(_command))
 
 
-def _overrides(episodes: str | None, seeds: str | None, changes: Sequence[str]) -> list[Override]:
-    found = [
-        Override(key, value, f"--{key} {value}")
-        for key, value in (("episodes", episodes), ("seeds", seeds))
-        if value is not None
-    ]
-    for change in changes:
-        key, equals, value = change.partition("=")
-        if not equals:
-            raise StudyError(f"--set {change}: must be KEY=VALUE")
-        found.append(Override(key.strip(), value.strip(), f"--set {change}"))
-    return found
-
-
-def _engine(name: str, workers: int | None, address: str | None) -> engines.Engine:
-    if name == "ray":
-        return engines.Ray(address)
-    if name != "local" or address is not None:
-        wrong = f"--engine {name}" if name != "local" else f"--address {address}"
-        raise StudyError(f"{wrong}: must be --engine local, or --engine ray, with or without --address")
-    count = workers or engines.cores()
-    return engines.Serial() if count == 1 else engines.Local(count)
-
-
 def _execute(plan: Plan, directory: Path, engine: engines.Engine, *, as_json: bool, quiet: bool) -> Results:
     """Play the missing runs, and show them."""
     store = open_study(plan, directory)
@@ -270,7 +249,8 @@ def _execute(plan: Plan, directory: Path, engine: engines.Engine, *, as_json: bo
         typer.echo(json.dumps(document))
     elif not quiet:
         if not results.runs.empty:
-            print_table(console, *closing_table(results), title=plan.description)
+            for number, (heads, rows) in enumerate(closing_tables(results)):
+                print_table(console, heads, rows, title="" if number else plan.description)
             for table in map(rate_table, sweeps(results)):
                 rows = [list(row) for row in zip(*table.shown.values(), strict=True)]
                 print_table(console, list(table.shown), rows, title=f"\n{table.caption}")
@@ -288,10 +268,6 @@ def _display(console: Console, tasks: Sequence[Task], *, silent: bool) -> Abstra
 
 def _folder(plan: Plan) -> str:
     return "-".join([plan.name, *(["vary", *plan.vary] if plan.vary else [])])
-
-
-def _default(value: Any) -> str:
-    return "(required)" if value is REQUIRED else "(chosen automatically)" if value is None else str(value)
 
 
 def _write_report(results: Results) -> Path:

@@ -30,6 +30,10 @@ State = Mapping[str, NDArray[Any]]
 """Arrays of numbers and text by name."""
 
 
+AGENT_FILE: dict[str, Any] = {"kind": "saved agent", "version": 2}
+"""What is written at the head of an agent's file."""
+
+
 class Stateful(Protocol):
     """Whatever has a state."""
 

@@ -6,6 +6,8 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -17,12 +19,12 @@ from typer.testing import CliRunner
 import omg_cmdp
 from omg_cmdp.cli import app
 from omg_cmdp.reports.terminal import Live
-from omg_cmdp.studies.config import presets, read_plan
+from omg_cmdp.studies.config import load_plan, presets, read_plan
 from omg_cmdp.studies.directory import open_study
 from omg_cmdp.studies.results import load
 from omg_cmdp.studies.runner import Failed, Finished, Lost, Progress
 from tests.studies.examples import SMALL, content
-from tests.studies.processes import command, wait_for
+from tests.studies.processes import ROOT, command, wait_for
 
 
 def called(*arguments):
@@ -272,6 +274,28 @@ def test_results_are_exported(done, tmp_path):
     assert called("export", done, "--to", "csv", "--out", tmp_path).exit_code == 0
     assert len(pandas.read_csv(tmp_path / "log.csv")) == 8 * 60
     assert called("export", done, "--to", "xml", "--out", tmp_path).exit_code == 2
+
+
+def test_a_new_study_runs_at_once_and_its_test_passes(tmp_path):
+    assert called("new", tmp_path / "mine").exit_code == 0
+    ran = called("run", tmp_path / "mine" / "study.toml", "--out", tmp_path / "out", "--episodes", 3, "--workers", 1)
+    assert ran.exit_code == 0, ran.output
+    assert set(load(tmp_path / "out").runs["world"]) == {"ward"}
+    folder = {"cwd": tmp_path / "mine", "env": {**os.environ, "PYTHONPATH": str(ROOT)}}
+    tested = subprocess.run([sys.executable, "-m", "pytest", "-q"], capture_output=True, text=True, **folder)
+    assert "3 passed" in tested.stdout, tested.stdout
+    refused = called("new", tmp_path / "mine")
+    assert refused.exit_code == 2
+    assert "must be a new or empty folder" in refused.output
+
+
+def test_the_comments_of_a_new_study_are_valid_too(tmp_path):
+    called("new", tmp_path)
+    text = (tmp_path / "study.toml").read_text()
+    (tmp_path / "study.toml").write_text(re.sub(r"^#(?=\S)", "", text, flags=re.MULTILINE))
+    (tmp_path / "people.csv").write_text("grip\n0.4\n0.6\n0.9\n")
+    plan = load_plan(str(tmp_path / "study.toml"))
+    assert {part.name for part in (*plan.worlds, *plan.adversaries, *plan.agents)} >= {"lake", "hard", "careful"}
 
 
 def test_without_its_libraries_the_command_says_what_to_install(tmp_path):

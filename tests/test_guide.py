@@ -3,6 +3,7 @@
     python    doctests where there is >>>, else executed; all blocks of a page share one namespace
     text      straight after a python block that was executed: what it prints
     toml      a plan, or a trial, which must be valid; with `# NAME.toml` in its first line, a file for the page
+              (python with `# NAME.py` alike)
     sh        `omg-cmdp` is called, for fewer episodes and seeds; what `make`, `pip` and `python` are given must exist,
               and `ray` must understand it
 
@@ -30,6 +31,7 @@ from typer.testing import CliRunner
 from omg_cmdp import cli
 from omg_cmdp.live.trial import Trial
 from omg_cmdp.studies.config import read_plan
+from omg_cmdp.studies.outside.folder import Folder
 from omg_cmdp.theory.statements import STATEMENTS
 
 ROOT = Path(__file__).parent.parent
@@ -94,14 +96,16 @@ def run_page(text, name, directory, monkeypatch):
     monkeypatch.chdir(directory)
     monkeypatch.setattr(cli, "load_plan", functools.partial(small_plan, cli.load_plan))
     found, namespace = blocks(text), {"__name__": "__main__"}
-    for block in found:
-        if block.language == "toml":  # first: a page may explain a file after the command that reads it
-            check_plan(block)
+    for block in found:  # first: a page may explain a file after the command that reads it
+        write_file(block)
     for block in found:
         if block.language == "sh" and block.runs:
             run_commands(block)
         elif block.language == "python" and block.runs:
             run_python(block, name, namespace)
+    for block in found:
+        if block.language == "toml":  # last: its modules and tables are there now
+            check_plan(block)
 
 
 def small_plan(load_plan, *arguments, **options):
@@ -112,10 +116,22 @@ def small_plan(load_plan, *arguments, **options):
     return dataclasses.replace(plan, episodes=EPISODES, seeds=plan.seeds[:SEEDS], vary=vary, **first)
 
 
+def file_of(block):
+    found = re.match(r"# ([\w-]+\.(?:toml|py))\b", block.code) if block.language in ("toml", "python") else None
+    return found and Path(found[1])
+
+
+def write_file(block):
+    if path := file_of(block):
+        path.write_text(block.code, encoding="utf-8")
+
+
 def check_plan(block):
-    Trial.parse(block.code) if "[study]" in block.code else read_plan(block.code)
-    if name := re.match(r"# ([\w-]+\.toml)\b", block.code):
-        Path(name[1]).write_text(block.code, encoding="utf-8")
+    if "[study]" in block.code:
+        Trial.parse(block.code)
+        return
+    path = file_of(block)
+    read_plan(block.code, folder=Folder.of(path) if path else None)
 
 
 def run_python(block, name, namespace):

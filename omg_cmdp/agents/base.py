@@ -18,6 +18,7 @@ from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import (
+    AGENT_FILE,
     State,
     Stateful,
     check_settings,
@@ -31,8 +32,6 @@ from omg_cmdp.persistence import (
 )
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, file_path, instance_of, interval, return_interval
-
-_KIND, _VERSION = "saved agent", 2
 
 
 class Agent(abc.ABC):
@@ -73,11 +72,11 @@ class Agent(abc.ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `state()` to a file, whole or not at all."""
-        write_arrays(file_path(path), self.state(), kind=_KIND, version=_VERSION)
+        write_arrays(file_path(path), self.state(), **AGENT_FILE)
 
     def restore(self, path: str | os.PathLike[str]) -> None:
         """Load a file saved by an agent with the same settings."""
-        self.load_state(read_arrays(file_path(path), kind=_KIND, version=_VERSION))
+        self.load_state(read_arrays(file_path(path), **AGENT_FILE))
 
 
 class Ranges(TypedDict, total=False):
@@ -184,13 +183,16 @@ class Learner(Agent):
         parts = [f"{name} {getattr(self, name)}" for name in ("reward_range", "return_range", *self.settings)]
         sizes = f"{self.space.states} states, {self.space.actions} actions, horizon {self.space.horizon}"
         tables = f"start {fingerprint(self.space.start)}, admissible {fingerprint(self.space.admissible)}"
+        if self.space.encoder is not None:
+            parts += [f"encoder's {name} {fingerprint(array)}" for name, array in sorted(self.space.encoder.items())]
         return ", ".join([type(self).__name__, sizes, tables, *parts])
 
     @final
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return what was learned, the settings and the number of episodes."""
+        """Return what was learned, the settings, the number of episodes, and the encoder of the space if it has one."""
         account = {"settings": np.array(self._settings()), "episodes_seen": np.array(float(self.episodes_seen))}
-        return {**account, **self._learned()}
+        encoder = {f"encoder/{name}": array for name, array in (self.space.encoder or {}).items()}
+        return {**account, **encoder, **self._learned()}
 
     @final
     def load_state(self, state: State) -> None:

@@ -10,6 +10,12 @@ from omg_cmdp.environments.data.actg175 import ACTG175
 from omg_cmdp.environments.data.classification import Classification
 from omg_cmdp.environments.data.icu_sepsis import ICUSepsis
 from omg_cmdp.environments.data.reduced_sepsis import ReducedSepsis
+from omg_cmdp.environments.encoders.base import Encoder
+from omg_cmdp.environments.encoders.bins import Bins
+from omg_cmdp.environments.encoders.clusters import Clusters
+from omg_cmdp.environments.encoders.leaves import Leaves
+from omg_cmdp.environments.encoders.report import EncodingReport, encoding_report
+from omg_cmdp.environments.encoders.steps import Steps
 from omg_cmdp.environments.gymnasium.cliff_walking import CliffWalking
 from omg_cmdp.environments.gymnasium.contextual_env import gymnasium_space
 from omg_cmdp.environments.gymnasium.frozen_lake import FrozenLake
@@ -31,14 +37,17 @@ from omg_cmdp.environments.worlds.softmax import SoftmaxWorld
 from omg_cmdp.environments.worlds.treatment import TreatmentTrial
 
 if TYPE_CHECKING:
-    from omg_cmdp.environments.gymnasium.discretise import Discretised, random_observations
+    from omg_cmdp.environments.gymnasium.control import cart_pole, mountain_car
+    from omg_cmdp.environments.gymnasium.discretise import Discretised, random_steps
     from omg_cmdp.environments.gymnasium.registered import WorldEnv, register_gymnasium
 
 __all__ = [
     "ACTG175",
     "Arms",
+    "Bins",
     "Classification",
     "CliffWalking",
+    "Clusters",
     "CombinationLock",
     "ContextualBandit",
     "ContextualMDP",
@@ -47,8 +56,11 @@ __all__ = [
     "DeepSea",
     "Discretised",
     "Distance",
+    "Encoder",
+    "EncodingReport",
     "FrozenLake",
     "ICUSepsis",
+    "Leaves",
     "LinearWorld",
     "LongDecoy",
     "LowerBound",
@@ -57,21 +69,27 @@ __all__ = [
     "RiverSwim",
     "SampledWorld",
     "SoftmaxWorld",
+    "Steps",
     "TableWorld",
     "TreatmentTrial",
     "World",
     "WorldEnv",
+    "cart_pole",
     "distance_to_class",
+    "encoding_report",
     "from_gymnasium",
     "gymnasium_space",
-    "random_observations",
+    "mountain_car",
+    "random_steps",
     "register_gymnasium",
 ]
 
 LATE = {
     "Discretised": "gymnasium.discretise",
     "WorldEnv": "gymnasium.registered",
-    "random_observations": "gymnasium.discretise",
+    "cart_pole": "gymnasium.control",
+    "mountain_car": "gymnasium.control",
+    "random_steps": "gymnasium.discretise",
     "register_gymnasium": "gymnasium.registered",
 }
 """What needs Gymnasium, and is imported when it is first used."""

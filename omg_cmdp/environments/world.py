@@ -47,6 +47,15 @@ class World(ContextualMDP):
     return_range: tuple[float, float] | None = None
     """What an episode can earn in all, (low, high), whatever is done and drawn; None: anything in [0, H]."""
 
+    state_names: tuple[str, ...] = ()
+    """What the states are called, for readers of a report; () if they have only numbers."""
+
+    action_names: tuple[str, ...] = ()
+    """What the actions are called."""
+
+    feature_names: tuple[str, ...] = ()
+    """What the entries of a context are called, if it is a vector."""
+
     package: str | None = None
     """The package that must be installed beside ours, by the name that pip knows; None: there is none."""
 

@@ -70,23 +70,17 @@ def read_frame(
     table.refuse("action", ~space.admissible[states, actions], "be admissible in its state")
     broken = np.append(next_states[:-1] != states[1:], False) & ~table.ends
     table.refuse("next_state", broken, "be the state of the next step")
-    chances = np.ones(len(frame))
+    chances = None
     if table.names["propensity"] in frame:
         chances = table.numbers("propensity")
         table.refuse("propensity", ~((chances > 0.0) & (chances <= 1.0)), "lie in (0, 1]")
     over, contexts = table.terminated(), table.contexts(_usual(frame) if context is None else context)
     log = Log(space, reward_range=reward_range)
     for label, first, end in zip(contexts, *table.spans(), strict=True):
-        steps, seen = end - first, slice(first, end)
-        length = space.horizon if over[end - 1] else steps
-        visited, taken = np.full(length + 1, space.states - 1), np.full(length, int(space.admissible[-1].argmax()))
-        visited[:steps], taken[:steps] = states[seen], actions[seen]
-        if length == steps:
-            visited[steps] = next_states[end - 1]
-        earned, known = np.zeros(length), np.ones(length)
-        earned[:steps], known[:steps] = rewards[seen], chances[seen]
-        propensities = known if table.names["propensity"] in frame else None
-        log.episodes.append(Episode.of_arrays(label, visited, taken, earned, propensities, steps))
+        seen, last = slice(first, end), None if over[end - 1] else int(next_states[end - 1])
+        known = None if chances is None else chances[seen]
+        steps = states[seen], actions[seen], rewards[seen], known
+        log.episodes.append(Episode.of_steps(space, label, *steps, last=last))
     return log
 
 

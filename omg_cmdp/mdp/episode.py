@@ -171,6 +171,21 @@ class Episode(Trajectory):
         chances = None if propensities is None else _propensities(propensities, steps)
         self.__dict__.update(propensities=chances, length=decided)
 
+    def first(self, steps: int) -> Episode:
+        """Return its first steps, all if there are no more: what is seen of somebody who drops out after so many.
+
+        >>> Episode(context="c", states=[0, 1, 1], actions=[0, 2], rewards=[0.0, 1.0]).first(1).states
+        array([0, 1])
+        """
+        steps = positive_integer("steps", steps)
+        if steps >= len(self.actions):
+            return self
+        if self.total is not None:
+            raise ValueError(f"`steps` must be all {len(self.actions)} of an episode with a total, got {steps}")
+        chances = None if self.propensities is None else self.propensities[:steps].copy()
+        arrays = self.states[: steps + 1].copy(), self.actions[:steps].copy(), self.rewards[:steps].copy()
+        return Episode.of_arrays(self.context, *arrays, chances, min(self.length, steps))
+
     @classmethod
     def of_arrays(
         cls,
@@ -186,6 +201,33 @@ class Episode(Trajectory):
         made._hold(context, states, actions, rewards)
         made.__dict__.update(propensities=None if propensities is None else frozen(propensities), length=length)
         return made
+
+    @classmethod
+    def of_steps(
+        cls,
+        space: Space,
+        context: Context,
+        states: NDArray[np.int64],
+        actions: NDArray[np.int64],
+        rewards: FloatArray,
+        propensities: FloatArray | None = None,
+        *,
+        last: int | None,
+    ) -> Episode:
+        """Return the episode of these L steps, with the state `last` after them; nothing is checked.
+
+        None: the episode terminated, and is continued to its H steps in the last state of the space.
+        """
+        steps = len(actions)
+        length = space.horizon if last is None else steps
+        visited, taken = np.full(length + 1, space.states - 1), np.full(length, int(space.admissible[-1].argmax()))
+        earned, known = np.zeros(length), np.ones(length)
+        visited[:steps], taken[:steps], earned[:steps] = states, actions, rewards
+        if last is not None:
+            visited[steps] = last
+        if propensities is not None:
+            known[:steps] = propensities
+        return cls.of_arrays(context, visited, taken, earned, None if propensities is None else known, steps)
 
 
 def _integers(name: str, values: ArrayLike) -> NDArray[Any]:

@@ -172,13 +172,17 @@ def model_errors(occupancy, rewards, other_rewards, kernel, other_kernel):
 
 
 @compiled
-def account(kernel, rewards, start, guess, means, first, best, policies, probabilities, occupancy):
+def account(kernel, rewards, start, guess, means, first, admissible, best, policies, probabilities, occupancy):
     """Fill the mean occupancy (H, S, A) of `policies` (K, H, S, A) in the truth `kernel`, `rewards`, `start`.
 
-    Return their mean value there; in the model `guess`, `means`, `first` the value of `best` and their mean value; and
-    the `model_errors` under the occupancy.
+    Return their mean value there; in the model `guess`, `means`, `first` the value of `best` and their mean value; the
+    value of the model's optimum in the truth and in the model; and the `model_errors` under the occupancy.
     """
-    one = np.empty_like(occupancy)
+    one, own = np.empty_like(occupancy), np.empty_like(occupancy)
+    horizon, states, _ = occupancy.shape
+    no_bound = np.full(horizon + 1, np.inf)
+    best_response(guess, means, admissible, -no_bound, no_bound, own, np.empty((horizon + 1, states)))
+    own_value, own_believed = flow(kernel, rewards, start, own, one), flow(guess, means, first, own, one)
     believed_best = flow(guess, means, first, best, one)
     value = believed = 0.0
     occupancy[:] = 0.0
@@ -187,7 +191,7 @@ def account(kernel, rewards, start, guess, means, first, best, policies, probabi
         value += probabilities[k] * flow(kernel, rewards, start, policies[k], one)
         occupancy += probabilities[k] * one
     squares, hellinger = model_errors(occupancy, rewards, means, kernel, guess)
-    return value, believed_best, believed, squares, hellinger
+    return value, believed_best, believed, own_value, own_believed, squares, hellinger
 
 
 @compiled

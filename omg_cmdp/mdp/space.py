@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp import validation
 from omg_cmdp.jit import Lazy
+from omg_cmdp.persistence import State, read_state
 from omg_cmdp.validation import BoolArray, FloatArray, instance_of
 
 if TYPE_CHECKING:
@@ -24,7 +26,8 @@ class Space:
     """What is known before the first episode: sizes, horizon, where episodes start, which actions are allowed.
 
     `start` is a state or a distribution (S,), kept as a distribution; `admissible` is None or a boolean mask
-    (S, A) with an action in every state, kept as a mask.
+    (S, A) with an action in every state, kept as a mask. If states are cells of continuous observations, `encoder` is
+    the state of what encodes them: agents save it, and refuse to continue with other cells.
 
     >>> Space(states=3, actions=2, horizon=4).start
     array([1., 0., 0.])
@@ -35,15 +38,26 @@ class Space:
     horizon: int
     start: FloatArray
     admissible: BoolArray
+    encoder: State | None
 
     def __init__(
-        self, *, states: int, actions: int, horizon: int, start: ArrayLike = 0, admissible: ArrayLike | None = None
+        self,
+        *,
+        states: int,
+        actions: int,
+        horizon: int,
+        start: ArrayLike = 0,
+        admissible: ArrayLike | None = None,
+        encoder: State | None = None,
     ) -> None:
         states = validation.positive_integer("states", states)
         actions = validation.positive_integer("actions", actions)
         horizon = validation.positive_integer("horizon", horizon)
         distribution = validation.start_distribution(start, states)
         mask = validation.admissible_mask(admissible, states, actions)
+        if encoder is not None and not isinstance(encoder, Mapping):
+            rule = "be the state of an encoder, arrays by name, or None"
+            raise ValueError(f"`encoder` must {rule}, got {type(encoder).__name__}")
         pairs, steps = (states, actions), (horizon, states, actions)
         self.__dict__.update(
             states=states,
@@ -51,6 +65,7 @@ class Space:
             horizon=horizon,
             start=validation.frozen(distribution.view()),
             admissible=validation.frozen(mask.view()),
+            encoder=None if encoder is None else read_state(encoder),
             _raw=(distribution, mask.view(np.uint8)),
             _shapes=(((*pairs, states), (*steps, states)), (pairs, steps)),
         )

@@ -193,6 +193,9 @@ class CountRewards(Frame[_Means], RewardOracle):
 class CountDynamics(Frame[_Frequencies], DynamicsOracle):
     """Transition frequencies with `prior` pseudo-counts each, ½ by default (Krichevsky and Trofimov, 1981).
 
+    Where a pair leads to few of many states, 1/S learns faster: one pseudo-count in all, where ½ makes S/2. It has no
+    regret bound; the aggregate of both (`AggregateDynamics`) has one, H·log 2 above the better one.
+
     `support` (S, A, S) says which transitions can happen. `contexts` lists labels, or vectors, with a table each.
 
     >>> oracle = CountDynamics(states=2, actions=1, horizon=2, rate="realizable")

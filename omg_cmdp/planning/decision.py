@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
+from omg_cmdp.mdp.bellman import optimal_policy
+from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import FloatArray, instance_of
@@ -44,3 +47,25 @@ class Decision(NamedTuple):
     iterations: int = 0
     regulariser: str = "log"
     """What the plan was regularised by: "log", the barrier, or something else, of which an audit expects nothing."""
+
+    @property
+    def exploration(self) -> float:
+        """V̂* - V̂^π >= 0: how far below the best policy of the model this one is, to explore; nan without a model."""
+        if self.model is None:
+            return math.nan
+        policies, probabilities = self.mixture or (self.policy[None], np.ones(1))
+        best, *values = (flow(self.model, each)[1] for each in (optimal_policy(self.model)[0], *policies))
+        return best - float(np.dot(probabilities, values))
+
+
+def state_policy(mdp: TabularMDP, decision: Decision) -> FloatArray:
+    """Return the policy that does in `mdp`, state by state, what was decided.
+
+    A mixture is as good there as the policy π_h(a|s) = q_h(s, a)/Σ_a q_h(s, a) of its mean occupancy q.
+    """
+    if decision.mixture is None:
+        return decision.policy
+    policies, probabilities = decision.mixture
+    occupancy = np.tensordot(probabilities, [flow(mdp, policy)[0] for policy in policies], axes=1)
+    marginal = occupancy.sum(axis=2, keepdims=True)
+    return np.where(marginal > 0.0, occupancy / np.where(marginal > 0.0, marginal, 1.0), decision.policy)

@@ -40,7 +40,7 @@ def agent_figures(scenario: Scenario) -> list[Figure]:
 def bound(scenario: Scenario) -> Figure | None:
     """Draw its regret, the theorem's bound, corrected and as printed, and the most that can be lost."""
     theory, focus = scenario.theory, scenario.focus
-    if theory is None:
+    if theory is None or theory.is_vacuous(scenario.episodes):
         return None
     episodes, values = scenario.curves(focus, "cumulative_regret")
     shown = thinned(len(episodes), geometric=True)
@@ -59,14 +59,8 @@ def bound(scenario: Scenario) -> Figure | None:
     caption = (
         f"After {count(scenario.episodes)} episodes {focus} has lost {number(mean[-1])}. The theorem allows "
         f"{number(corrected[-1])} with the constants that its proof supports, and {number(printed[-1])} as printed. "
-        "This is so far above the curve that the axes must be logarithmic"
-    )
-    useless = corrected[-1] > most[-1]
-    caption += (
-        f", and above {number(most[-1])}, the most that any agent can lose in so few episodes. " if useless else ". "
-    )
-    caption += (
-        "What the theorem promises is the rate √t, in whatever order contexts come. Its bound is drawn at confidence "
+        f"The most that any agent can lose is {number(most[-1])}. What the theorem promises is the rate √t, in "
+        "whatever order contexts come. Its bound is drawn at confidence "
         f"{100.0 * (1.0 - DELTA):.0f} %, and for the γ that the theorem would choose."
     )
     return Figure(name=f"{scenario.name}-bound", title="Regret and the theorem's bound", caption=caption, canvas=drawn)
@@ -99,7 +93,7 @@ def terms(scenario: Scenario) -> Figure | None:
     caption = (
         f"The regret of {focus}, {number(optimum + gap + policy)}, is the sum of three differences: how much its "
         f"model underrates the best policy ({number(optimum)}, optimum error); how much the best policy beats the one "
-        f"played, in the model, which is the price of exploring ({number(gap)}, plan gap); and how much the model "
+        f"played, in the model, as that explores ({number(gap)}, plan gap); and how much the model "
         f"overrates the policy played ({number(policy)}, policy error)."
     )
     if min(optimum, gap, policy) < 0.0:
@@ -176,7 +170,7 @@ def model_errors(scenario: Scenario) -> Figure | None:
         axes[-1].set_xlabel("episode")
         legend(drawn, axes[0])
     caption = (
-        f"{focus} learns a model through two regression oracles. Where its policies lead, the errors of all episodes "
+        f"Through two regression oracles {focus} learns a model. Where its policies lead, the errors of all episodes "
         f"add up to {listing(text)}. A flat curve means that the model is now right wherever the agent goes."
     )
     caption += "".join(f" The {ERRORS[name][0]} of this world are known." for name in sums if name not in wrong)

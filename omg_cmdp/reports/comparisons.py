@@ -194,11 +194,13 @@ def log_capital(differences: FloatArray) -> FloatArray:
 def compare_runs(runs: pandas.DataFrame, *, against: str | None = None) -> list[dict[str, Any]]:
     """Return a record for each world, adversary and pair of agents: `compare_all` and `enough_seeds` on their regrets.
 
-    `runs` has a row for each run, as in `Results`. Only seeds that all agents have finished count.
+    `runs` has a row for each run, as in `Results`. Only seeds that all agents have finished count. In a world whose
+    truth is unknown, minus the return takes the place of regret: the same differences, but for noise.
     """
     if runs.empty:
         raise ValueError("`runs` must hold a finished run, got none")
     records = []
+    runs = runs.assign(regret=runs["regret"].fillna(-runs["return"]))
     for (world, adversary), group in runs.groupby(["world", "adversary"], sort=False):
         regrets = group.pivot_table(index="seed", columns="agent", values="regret", sort=False).dropna()
         pairs = compare_all({str(agent): regrets[agent] for agent in regrets}, against=against)

@@ -6,6 +6,7 @@ All show the exact regret of the policies played: V* - V^π, computed in the tru
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,11 @@ from omg_cmdp.validation import FloatArray
 REFERENCE = {"color": INK, "linewidth": 0.9, "linestyle": (0, (1, 2))}
 CROWDED = 5.0
 """A curve that ends this many times as high as that of the agent in focus is cut off, to leave room for the others."""
+BANDS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("facecolor", {"alpha": 0.22, "linewidth": 0.0}),
+    ("edgecolor", {"alpha": 0.7, "linewidth": 0.6, "facecolor": "none", "hatch": "////"}),
+)
+"""How the bands of two agents are filled: more could not be told apart."""
 SPREAD = 20.0
 """Totals that differ by more than this factor are drawn on a logarithmic axis."""
 
@@ -47,9 +53,9 @@ def totals(scenario: Scenario) -> Figure:
         if wide:
             logarithmic(axes.xaxis)
     best, worst = regret_interval(ends[agents[0]]), ends[agents[-1]].mean()
-    caption = f"{agents[0]} lost least: {estimate(*best)}."
+    caption = f"Least was lost by {agents[0]}: {estimate(*best)}."
     if len(agents) > 1 and best.mean > 0.0:
-        caption += f" {agents[-1]} lost most: {number(worst)}, {number(worst / best.mean)} times as much."
+        caption += f" Most was lost by {agents[-1]}: {number(worst)}, {number(worst / best.mean)} times as much."
     caption += " Each stroke is a seed, the marker is their mean, the bar its 95 % interval."
     if wide:
         caption += " The axis is logarithmic."
@@ -61,26 +67,31 @@ def regret(scenario: Scenario) -> Figure:
     focus, styles, ends = scenario.focus, looks(scenario.everyone), scenario.finals.mean()
     out = [agent for agent in scenario.agents if ends[agent] > CROWDED * ends[focus]]
     bands = {agent: _band(scenario, agent) for agent in scenario.agents}
+    banded = [agent for agent in (focus, *scenario.rivals[:1]) if agent not in out]
     episodes, band = bands[focus]
     quarter = int(np.searchsorted(episodes, scenario.episodes / 4.0))
     grown = band.mean[quarter] * np.sqrt(episodes / episodes[quarter])
     with canvas() as (drawn, (axes,)):
+        for agent, (paint, fill) in zip(banded, BANDS, strict=False):
+            at, each = bands[agent]
+            axes.fill_between(at, each.low, each.high, **{paint: styles[agent].color}, **fill)
         for agent, (at, each) in bands.items():
-            if agent not in out:
-                axes.fill_between(at, each.low, each.high, color=styles[agent].color, alpha=0.18, linewidth=0)
             axes.plot(at, each.mean, label=agent, **styles[agent].line(len(at)))
         axes.plot(episodes, grown, label="√t growth", **REFERENCE)
         axes.set(xlabel="episode", ylabel="cumulative regret", xlim=(0, None), ylim=(0, None))
         if out and ends[focus] > 0.0:
-            tops = [np.nanmax([each.mean, each.high]) for agent, (_, each) in bands.items() if agent not in out]
+            edges = {agent: [band.mean, band.high][: 1 + (agent in banded)] for agent, (_, band) in bands.items()}
+            tops = [np.nanmax(edges[agent]) for agent in bands if agent not in out]
             axes.set_ylim(0, 1.05 * max(2.0 * ends[focus], *tops))
         legend(drawn, axes)
     caption = f"{_apart(scenario, bands)} {_late(focus, *scenario.curves(focus, 'cumulative_regret'))}"
     if out:
         left = listing([f"{agent} ({number(ends[agent])})" for agent in out])
-        caption += f" {left} {'is' if len(out) == 1 else 'are'} cut off at the top."
+        caption += f" Cut off at the top: {left}."
     caption += f" Lines are means over {plural(len(scenario.finals), 'seed')}"
-    caption += "; each band holds the whole true curve with 95 % confidence." if len(scenario.finals) > 1 else "."
+    if len(scenario.finals) > 1:
+        named = [f"{agent} ({how})" for agent, how in zip(banded, ("shaded", "hatched"), strict=False)]
+        caption += f"; a band, of {listing(named)}, holds the whole true curve with 95 % confidence."
     return Figure(name=f"{scenario.name}-regret", title="Cumulative regret", caption=caption, canvas=drawn)
 
 
@@ -93,7 +104,7 @@ def _band(scenario: Scenario, agent: str) -> tuple[FloatArray, Band]:
 def _apart(scenario: Scenario, bands: dict[str, tuple[FloatArray, Band]]) -> str:
     """Return whether the bands of the agent in focus and of its best rival separate, and when."""
     if not scenario.rivals:
-        return f"{scenario.focus} played alone."
+        return f"Only {scenario.focus} played."
     focus, rival = scenario.focus, scenario.rivals[0]
     (episodes, own), (_, its) = bands[focus], bands[rival]
     below, above = own.high < its.low, own.low > its.high
@@ -114,10 +125,10 @@ def _late(focus: str, episodes: FloatArray, values: FloatArray) -> str:
     """Return how much of the total was lost in the last half."""
     mean = values.mean(axis=0)
     if mean[-1] <= NO_REGRET:
-        return f"{focus} lost nothing."
+        return f"Nothing was lost by {focus}."
     late = 1.0 - mean[np.searchsorted(episodes, episodes[-1] / 2.0)] / mean[-1]
     return (
-        f"{focus} lost {late:.0%} of its total in the last half of the episodes. With √t growth (dotted, through its "
+        f"In the last half of the episodes {focus} lost {late:.0%} of its total. With √t growth (dotted, through its "
         f"value after a quarter of them) it would be {1.0 - math.sqrt(0.5):.0%}; an agent that never learns loses 50%."
     ).replace("%", " %")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -74,6 +75,15 @@ def exponent(slope: float, low: float, high: float) -> str:
     ('0.50 (0.25 to 0.75)', '0.50')
     """
     return hundredths(slope) + ("" if math.isnan(low) else f" ({hundredths(low)} to {hundredths(high)})")
+
+
+def unbroken(text: str) -> str:
+    r"""Return text whose lines are not broken before a per cent sign, or within "p = 0.5".
+
+    >>> unbroken("95 % (p = 0.5)")
+    '95\xa0% (p\xa0=\xa00.5)'
+    """
+    return re.sub(r"(?<=\d) (?=%)|(?<=\(p) (?=[=<])|(?<=\(p [=<]) (?=\d)", "\N{NO-BREAK SPACE}", text)
 
 
 def chance(p: float) -> str:

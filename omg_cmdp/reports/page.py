@@ -7,35 +7,33 @@ tables/NAME.csv, .tex  each table
 
 from __future__ import annotations
 
-import functools
 import html
 import json
 import math
-import operator
 import os
 import string
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from omg_cmdp.persistence import whole_file
 from omg_cmdp.reports.agent_figures import agent_figures
-from omg_cmdp.reports.comparisons import Verdict, compare_all, enough_seeds
 from omg_cmdp.reports.drawing import Figure
 from omg_cmdp.reports.figures import comparing_figures
-from omg_cmdp.reports.formats import chance, count, estimate, listing, number, plural
+from omg_cmdp.reports.formats import count, listing, plural, unbroken
+from omg_cmdp.reports.policies import shown_policies
 from omg_cmdp.reports.rates import Sweep, rate_figure, rate_sentence, rate_table, sweeps
-from omg_cmdp.reports.scenarios import Scenario, played_worlds, regret_interval, scenarios
-from omg_cmdp.reports.tables import SIGNIFICANT, Table, agents_table, comparisons_table
-from omg_cmdp.studies.catalogue import KINDS
-from omg_cmdp.studies.results import Results
-
-if TYPE_CHECKING:
-    import pandas
+from omg_cmdp.reports.returns import Earnings, earnings, earnings_figure, earnings_table
+from omg_cmdp.reports.returns import headline as earned_headline
+from omg_cmdp.reports.scenarios import Scenario, played_worlds, scenarios
+from omg_cmdp.reports.sentences import agent_sentences, chance_or_not, headline, sentences, title, totals
+from omg_cmdp.reports.tables import Table, agents_table, comparisons_table
+from omg_cmdp.studies.catalogue import KINDS, Part
+from omg_cmdp.studies.results import Policies, Results
 
 SINGULAR = {"worlds": "world", "adversaries": "adversary", "agents": "agent", "seeds": "seed"}
 READING = """
@@ -55,7 +53,8 @@ decides which context comes next.</p>
 def write_report(results: Results, directory: str | os.PathLike[str]) -> Path:
     """Write the report of `results` into `directory`, and return the path of its page."""
     folder, found = Path(directory), scenarios(results) if len(results.runs) else []
-    if not found:
+    earned = earnings(results) if len(results.runs) else []
+    if not found and not earned:
         raise ValueError("`results` must hold a seed that all agents of a scenario have finished, got none")
     for name in ("figures", "tables"):
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -65,19 +64,17 @@ def write_report(results: Results, directory: str | os.PathLike[str]) -> Path:
         parts.append(_rates(varied, found, folder))
     if len(found) > 1:
         parts.append(_overview(found, folder))
-    parts.extend(_scenario(scenario, folder, alone=len(found) == 1) for scenario in found)
+    policies = {} if varied else results.policies
+    parts.extend(_scenario(scenario, folder, policies, alone=len(found) == 1) for scenario in found)
+    parts.extend(_earnings(each, folder, policies) for each in earned)
     configuration = results.configuration
     page = string.Template(resources.files("omg_cmdp.reports").joinpath("templates/report.html").read_text("utf-8"))
     path = folder / "report.html"
     text = page.substitute(
-        title=html.escape(configuration["name"]),
+        title=html.escape(title(configuration)),
         subtitle=html.escape(_subtitle(results)),
-        headline=html.escape(
-            " ".join(rate_sentence(sweep) for sweep in varied)
-            if varied
-            else f"Compared with always playing the best policy, {headline(totals(found), found[0].focus, len(found))}"
-        ),
-        body="\n".join(parts),
+        headline=unbroken(html.escape(_headline(varied, found, earned))),
+        body=unbroken("\n".join(parts)),
         footer=_footer(results),
     )
     with whole_file(path) as temporary:
@@ -85,39 +82,12 @@ def write_report(results: Results, directory: str | os.PathLike[str]) -> Path:
     return path
 
 
-def totals(found: Sequence[Scenario]) -> pandas.DataFrame:
-    """Return the regret summed over scenarios: a row per seed, a column for every agent in all of them, best first."""
-    table = functools.reduce(operator.add, (scenario.finals for scenario in found))
-    table = table.dropna(axis="columns", how="all").dropna()
-    return table[table.mean().sort_values(kind="stable").index]
-
-
-def headline(finals: pandas.DataFrame, focus: str, scenario_count: int = 1) -> str:
-    """Return the result in words; `finals` has a row per seed, a column per agent, best first."""
-    own, rivals = regret_interval(finals[focus]), [agent for agent in finals.columns if agent != focus]
-    where = "" if scenario_count == 1 else f" over {scenario_count} scenarios"
-    if not rivals:
-        return f"{focus} lost {estimate(*own)} in total{where}."
-    rival, best = rivals[0], regret_interval(finals[rivals[0]])
-    if own.mean <= best.mean:
-        share = f", {100.0 * own.mean / best.mean:.0f} % of what the runner-up lost" if best.mean > 0.0 else ""
-        words = f"{focus} lost least: {estimate(*own)} in total{where}{share} ({rival}, {number(best.mean)})."
-    else:
-        ratio = own.mean / best.mean if best.mean > 0.0 else math.nan
-        times = "" if math.isnan(ratio) else ", about as much" if ratio < 1.05 else f", {number(ratio)} times as much"
-        words = f"{rival} lost least: {estimate(*best)} in total{where}. {focus} lost {estimate(*own)}{times}."
-    pairs = compare_all({agent: finals[agent].to_numpy() for agent in (focus, *rivals)})
-    p = pairs[0].adjusted  # the focus and its best rival
-    if p <= SIGNIFICANT:
-        words += (
-            f" The difference is more than chance (p = {chance(p)}, corrected for {plural(len(pairs), 'comparison')})."
-        )
-    else:
-        words += f" With {plural(len(finals), 'seed')}, the difference may be chance (p = {chance(p)}, corrected)."
-    worst = finals.columns[-1]
-    if worst not in (focus, rival):
-        words += f" {worst} lost most, {number(finals[worst].mean())}."
-    return words
+def _headline(varied: Sequence[Sweep], found: Sequence[Scenario], earned: Sequence[Earnings]) -> str:
+    if varied:
+        return " ".join(rate_sentence(sweep) for sweep in varied)
+    if not found:
+        return " ".join(earned_headline(each) for each in earned)
+    return headline(totals(found), found[0].focus, len(found))
 
 
 def _subtitle(results: Results) -> str:
@@ -126,8 +96,8 @@ def _subtitle(results: Results) -> str:
     grid = " × ".join(f"{many} {table if many > 1 else SINGULAR[table]}" for many, table in sizes)
     vary, episodes = list(configuration["vary"]), count(configuration["episodes"])
     text = f"{grid}, in several sizes {listing(vary)}" if vary else f"{grid}, {episodes} episodes each"
-    described = configuration["description"].strip().rstrip(".")
-    return f"{described[:1].upper()}{described[1:]}. {text}." if described else f"{text}."
+    rest = sentences(configuration["description"])[1]
+    return f"{rest} {configuration['name']}: {text}.".strip()
 
 
 def _what_was_run(results: Results) -> str:
@@ -136,8 +106,9 @@ def _what_was_run(results: Results) -> str:
     for table, kinds in KINDS.items():
         entries = []
         for name, resolved in results.configuration[table].items():
-            options = {key: value for key, value in resolved.items() if key != "kind"}
-            text = kinds[resolved["kind"]].description + (f" ({_options(options)})" if options else "")
+            part = Part.of(name, resolved)
+            about = kinds[part.kind].description if part.kind in kinds else part.kind
+            text = about + (f" ({_options(part.options)})" if part.options else "")
             entries.append(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>")
         columns.append(f"<div><h3>{table.capitalize()}</h3><dl>{''.join(entries)}</dl></div>")
     return f'<h2 id="ran">What was run</h2><div class="parts">{"".join(columns)}</div>'
@@ -160,6 +131,7 @@ def _rates(varied: Sequence[Sweep], found: Sequence[Scenario], folder: Path) -> 
 def _overview(found: Sequence[Scenario], folder: Path) -> str:
     """Return the section about all scenarios together, with links to them."""
     finals = totals(found)
+    explored = {agent: sum(scenario.exploring(agent) for scenario in found) for agent in finals.columns}
     spent = {agent: float(np.mean([scenario.milliseconds(agent) for scenario in found])) for agent in finals.columns}
     won = Counter(scenario.agents[0] for scenario in found)
     text = listing([f"{agent} in {many}" for agent, many in won.most_common()])
@@ -167,52 +139,56 @@ def _overview(found: Sequence[Scenario], folder: Path) -> str:
     return (
         f'<h2 id="overview">The {len(found)} scenarios together</h2>'
         f"<p>A scenario is one world under one adversary. Least regret: {html.escape(text)}.</p>"
-        f"{_tables(folder, agents_table('overview', finals, spent))}<nav><p>The scenarios:</p><ul>{links}</ul></nav>"
+        f"{_tables(folder, agents_table('overview', finals, explored, spent))}"
+        f"<nav><p>The scenarios:</p><ul>{links}</ul></nav>"
     )
 
 
-def _scenario(scenario: Scenario, folder: Path, *, alone: bool) -> str:
+def _scenario(scenario: Scenario, folder: Path, policies: Mapping[str, Policies], *, alone: bool) -> str:
     """Return the section about one scenario; if it is the only one, the headline of the page has its result."""
     finals, focus = scenario.finals, scenario.focus
     spent = {agent: scenario.milliseconds(agent) for agent in scenario.agents}
+    explored = {agent: scenario.exploring(agent) for agent in scenario.agents}
     own_figures = agent_figures(scenario)
     parts = [
         f'<h2 id="{scenario.name}">{html.escape(scenario.title)}</h2>',
         "" if alone else f"<p>{html.escape(headline(finals, focus))}</p>",
-        _tables(folder, agents_table(scenario.name, finals, spent)),
+        _tables(folder, agents_table(scenario.name, finals, explored, spent)),
         _figures(folder, comparing_figures(scenario)),
     ]
     comparisons = comparisons_table(scenario.name, finals, focus)
     if comparisons is not None:
-        parts += ["<h3>Chance or not</h3>", f"<p>{html.escape(_chance(scenario))}</p>", _tables(folder, comparisons)]
+        parts += [
+            "<h3>Chance or not</h3>",
+            f"<p>{html.escape(chance_or_not(scenario))}</p>",
+            _tables(folder, comparisons),
+        ]
     if own_figures:
-        parts += [f"<h3>Inside {html.escape(focus)}</h3>", _figures(folder, own_figures)]
+        told = "".join(f"<p>{html.escape(text)}</p>" for text in agent_sentences(scenario))
+        parts += [f"<h3>Inside {html.escape(focus)}</h3>", told, _figures(folder, own_figures)]
+    parts.append(_advice(scenario, folder, policies))
     return f"<section>{''.join(parts)}</section>"
 
 
-def _chance(scenario: Scenario) -> str:
-    """Return how to read the comparisons, and whether more seeds are needed."""
-    seeds, focus, rival = len(scenario.finals), scenario.focus, scenario.rivals[0]
-    least, pairs = 2.0 ** (1 - seeds), math.comb(len(scenario.agents), 2)
-    words = (
-        "All agents met the same seeds, and are compared seed by seed. p is the chance of a difference this large if "
-        f"both agents were equally good, corrected for {plural(pairs, 'comparison')}; if it is at most {SIGNIFICANT}, "
-        "the difference counts as more than chance. "
-    )
-    if least > SIGNIFICANT:
-        words += f"With {plural(seeds, 'seed')}, p cannot be below {number(least)}: at least 6 seeds are needed. "
-    level = 1.0 - SIGNIFICANT / len(scenario.rivals)  # the rival is the best of these
-    watched = enough_seeds((scenario.finals[focus] - scenario.finals[rival]).sort_index(), level)
-    if watched.verdict is Verdict.UNDECIDED:
-        return words + (
-            f"A second test, which may be repeated after every seed, has not yet decided whether {focus} or {rival} is "
-            f"better; about {plural(watched.more, 'more seed')} may be enough."
-        )
-    better, worse = (focus, rival) if watched.verdict is Verdict.FIRST else (rival, focus)
-    return words + (
-        f"A second test, which may be repeated after every seed, found {better} better than {worse} after "
-        f"{plural(watched.seeds, 'seed')}."
-    )
+def _advice(scenario: Scenario | Earnings, folder: Path, policies: Mapping[str, Policies]) -> str:
+    """Return what the agent in focus would do now, if that was kept."""
+    pictures, decisions, reading = shown_policies(scenario, policies) if policies else ([], [], "")
+    if not pictures:
+        return ""
+    heading = f"<h3>What {html.escape(scenario.focus)} would do now</h3><p>{html.escape(reading)}</p>"
+    return f"{heading}{_figures(folder, pictures)}{_tables(folder, *decisions)}"
+
+
+def _earnings(earned: Earnings, folder: Path, policies: Mapping[str, Policies]) -> str:
+    """Return the section about a world whose truth is unknown."""
+    parts = [
+        f'<h2 id="{earned.name}">{html.escape(earned.title)}</h2>',
+        f"<p>{html.escape(earned_headline(earned))}</p>",
+        _tables(folder, earnings_table(earned)),
+        _figures(folder, [earnings_figure(earned)]),
+        _advice(earned, folder, policies),
+    ]
+    return f"<section>{''.join(parts)}</section>"
 
 
 def _figures(folder: Path, figures: Iterable[Figure]) -> str:
@@ -222,7 +198,8 @@ def _figures(folder: Path, figures: Iterable[Figure]) -> str:
         figure.save(folder / "figures")
         title, caption = html.escape(figure.title), html.escape(figure.caption)
         shown.append(f"<figure><h4>{title}</h4>{figure.svg()}<figcaption>{caption}</figcaption></figure>")
-    return f'<div class="figures">{"".join(shown)}</div>'
+    full = " ".join(f"by-{columns}" for columns in (2, 3) if shown and len(shown) % columns == 0)
+    return f'<div class="figures {full}">{"".join(shown)}</div>'
 
 
 def _tables(folder: Path, *tables: Table) -> str:

@@ -54,6 +54,10 @@ class Theory:
         given = functools.partial(Assumptions, **dataclasses.asdict(self), delta=DELTA)
         return np.array([bound(given(episodes=int(t))) for t in episodes])
 
+    def is_vacuous(self, episodes: int) -> bool:
+        """Return whether the bound is above everything that can be lost in this many episodes."""
+        return float(self.corrected(np.array([episodes]))[0]) > self.horizon * episodes
+
     @property
     def reward_error(self) -> float:
         """What Σ q·(f̂ - f*)² over all episodes exceeds with probability at most δ/2."""
@@ -137,6 +141,15 @@ class Scenario:
         rows = self._logs[agent]
         return 1e3 * float((rows["seconds_deciding"] + rows["seconds_learning"]).median())
 
+    def exploring(self, agent: str) -> float:
+        """Return how much of the mean total regret is the price of exploring; nan for an agent without a model.
+
+        The rest is what the optimum of its model would have lost: what it did not know yet.
+        """
+        regret, unknown = (self.curves(agent, f"cumulative_{name}")[1] for name in ("regret", "best_policy_regret"))
+        price = float((regret[:, -1] - unknown[:, -1]).mean())
+        return 0.0 if abs(price) <= NO_REGRET else price
+
     @functools.cached_property
     def theory(self) -> Theory | None:
         """The theorem's numbers for the agent in focus; None if its oracles have no proven bound."""
@@ -174,9 +187,9 @@ def _worlds(configuration: Mapping[str, Any]) -> list[Part]:
 
 
 def scenarios(results: Results) -> list[Scenario]:
-    """Return the scenarios of a study, in the order of its configuration; only finished runs count."""
+    """Return the scenarios of a study, in the order of its configuration; only finished runs with regret count."""
     configuration, key = results.configuration, ["world", "adversary", "agent", "seed"]
-    log = results.log.merge(results.runs[key], on=key)
+    log = results.log.merge(results.runs.loc[results.runs["regret"].notna(), key], on=key)
     found = []
     for world, adversary in itertools.product(played_worlds(configuration), configuration["adversaries"]):
         runs, rows = (

@@ -83,8 +83,13 @@ class Table:
         return paths
 
 
-def agents_table(name: str, finals: pandas.DataFrame, milliseconds: Mapping[str, float]) -> Table:
-    """Return the final regret of every agent: `finals` has a row per seed and a column per agent, best first."""
+def agents_table(
+    name: str, finals: pandas.DataFrame, exploring: Mapping[str, float], milliseconds: Mapping[str, float]
+) -> Table:
+    """Return the final regret of every agent: `finals` has a row per seed and a column per agent, best first.
+
+    `exploring` is the part of it that is the price of exploring; nan for an agent without a model.
+    """
     rows = []
     least = float(finals.mean().iloc[0])
     for agent in finals.columns:
@@ -96,6 +101,7 @@ def agents_table(name: str, finals: pandas.DataFrame, milliseconds: Mapping[str,
                 "regret": mean,
                 "low": low,
                 "high": high,
+                "exploring": exploring[agent],
                 "ratio_to_best": ratio,
                 "milliseconds_per_episode": milliseconds[agent],
                 "seeds": len(finals),
@@ -110,6 +116,7 @@ def agents_table(name: str, finals: pandas.DataFrame, milliseconds: Mapping[str,
             "agent": [row["agent"] for row in rows],
             "regret": [number(row["regret"]) for row in rows],
             "95 % interval": intervals,
+            "of it for exploring": [number(row["exploring"]) for row in rows],
             "× best": [number(row["ratio_to_best"]) for row in rows],
             "ms per episode": [number(row["milliseconds_per_episode"]) for row in rows],
         },
@@ -129,7 +136,7 @@ def comparisons_table(name: str, finals: pandas.DataFrame, focus: str) -> Table 
     ]
     return Table(
         name=f"{name}-comparisons",
-        caption=f"{focus} against each of the others",
+        caption=f"The regret of {focus} minus that of each of the others",
         raw=[each._asdict() for each in every],
         shown={
             f"{focus} against": [each.second for each in own],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, final
 
 from rich import box
@@ -28,6 +28,9 @@ MOST_LINES = 24
 """With more runs than this, finished ones disappear from the display."""
 
 
+_UNKNOWN: dict[str, Any] = {"measured": "", "rate": ""}
+
+
 @final
 class Live:
     """A line for each run: episodes, regret, rate, time left; and one for all runs."""
@@ -37,7 +40,7 @@ class Live:
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
             TextColumn("{task.completed:>7.0f}/{task.total:.0f}"),
-            TextColumn("regret {task.fields[regret]:>9}"),
+            TextColumn("{task.fields[measured]:>16}"),
             TextColumn("{task.fields[rate]:>10}"),
             TimeRemainingColumn(),
             console=console,
@@ -46,7 +49,7 @@ class Live:
         self._lines: dict[str, Any] = {}
         self._began: dict[str, tuple[float, int]] = {}
         total = sum(self._episodes.values())
-        self._all = self._progress.add_task("all runs", total=total, regret="", rate="")
+        self._all = self._progress.add_task("all runs", total=total, **_UNKNOWN)
         self._done = dict.fromkeys(self._episodes, 0)
         self._waiting: set[str] = set()
 
@@ -69,23 +72,22 @@ class Live:
         elif isinstance(event, Failed):
             error = escape(plain(event.error))
             self._progress.console.print(f"[bold red]{event.run} failed[/]: {error}", highlight=False)
-            self._move(event.run, self._episodes[event.run], None)
+            self._move(event.run, self._episodes[event.run], "")
         elif isinstance(event, Finished):
-            self._move(event.run, self._episodes[event.run], event.result["regret"])
+            self._move(event.run, self._episodes[event.run], _measured(event.result))
             if len(self._episodes) > MOST_LINES:
                 self._progress.update(self._lines[event.run], visible=False)
         else:
-            self._move(event.run, event.episode, event.regret)
+            self._move(event.run, event.episode, "" if math.isnan(event.regret) else f"regret {event.regret:9.1f}")
 
-    def _move(self, run: str, episode: int, regret: float | None) -> None:
+    def _move(self, run: str, episode: int, measured: str) -> None:
         if run not in self._lines:
-            self._lines[run] = self._progress.add_task(run, total=self._episodes[run], regret="", rate="")
+            self._lines[run] = self._progress.add_task(run, total=self._episodes[run], **_UNKNOWN)
         began, first = self._began.setdefault(run, (time.monotonic(), episode))
         seconds = time.monotonic() - began
         rate = f"{(episode - first) / seconds:.0f}/s" if seconds > 0.1 and episode > first else ""
-        shown: dict[str, Any] = {"regret": "" if regret is None or math.isnan(regret) else f"{regret:.1f}"}
-        shown |= {"rate": rate} if rate else {}
-        self._progress.update(self._lines[run], completed=episode, **shown)
+        shown: dict[str, Any] = {"rate": rate} if rate else {}
+        self._progress.update(self._lines[run], completed=episode, measured=measured, **shown)
         self._done[run] = episode
         self._progress.update(self._all, completed=sum(self._done.values()))
 
@@ -115,33 +117,60 @@ class Plain:
         if isinstance(event, Failed):
             self._line(f"{place} failed: {event.error}")
         else:
-            self._line(f"{place}: regret {event.result['regret']:.1f}, {event.result['seconds']:.1f} s")
+            self._line(f"{place}: {_measured(event.result)}, {event.result['seconds']:.1f} s")
 
     def _line(self, text: str) -> None:
         self._console.print(plain(text), markup=False, highlight=False, soft_wrap=True)
 
 
-def closing_table(results: Results) -> tuple[list[str], list[list[str]]]:
-    """Return the heads and rows of a table: the agents of each world and adversary, best first.
+def _measured(result: Mapping[str, Any]) -> str:
+    """Return the total regret of a run; where the truth is unknown, what was earned."""
+    regret = result["regret"]
+    known = regret is not None and not math.isnan(regret)
+    return f"regret {regret:.1f}" if known else f"return {result['return']:.1f}"
 
-    An agent's own time is the median over episodes, so that compilation in the first one does not count.
+
+def closing_tables(results: Results) -> Iterator[tuple[list[str], list[list[str]]]]:
+    """Yield the heads and rows of tables: the agents of each world and adversary, best first.
+
+    Worlds whose truth is known have regret; others have what was earned, in a table of their own. An agent's own time
+    is the median over episodes, so that compilation in the first one does not count.
     """
-    runs, key, own = results.runs, ["world", "adversary", "agent"], ["seconds_deciding", "seconds_learning"]
-    log = results.log_of(*runs["run"], columns=[*key, *own])
-    times = 1e3 * log[own].sum(axis=1).groupby([log[name] for name in key]).median()
-    heads = ["world", "adversary", "agent", "seeds", "mean regret", "± s.e.", "in the last half", "ms/episode"]
-    rows = []
+    log, runs = results.log_of(*results.runs["run"], columns=[*_KEY, *_OWN, "episode", "return"]), results.runs
+    for exact in (True, False):
+        chosen = runs[runs["regret"].notna() == exact]
+        rows = [row for place in _places(results) for row in _rows(*place, chosen, log, exact)]
+        measure = "mean regret" if exact else "return per episode"
+        if rows:
+            yield [*_KEY, "seeds", measure, "± s.e.", "in the last half", "ms/episode"], rows
+
+
+_KEY, _OWN = ("world", "adversary", "agent"), ("seconds_deciding", "seconds_learning")
+
+
+def _places(results: Results) -> list[tuple[str, str]]:
     configuration = results.configuration
-    for world, adversary in itertools.product(played_worlds(configuration), configuration["adversaries"]):
-        agents = runs[(runs["world"] == world) & (runs["adversary"] == adversary)].groupby("agent")
-        means = agents["regret"].mean().sort_values()
-        for agent, mean in means.items():
-            mine = agents.get_group(agent)
-            error = mine["regret"].sem() if len(mine) > 1 else float("nan")
-            share = mine["regret_last_half"].sum() / max(mine["regret"].sum(), 1e-12)
-            numbers = [f"{mean:.1f}", f"{error:.1f}", f"{share:z.0%}", f"{times[world, adversary, agent]:.2f}"]
-            rows.append([str(world), str(adversary), str(agent), str(len(mine)), *numbers])
-    return heads, rows
+    return list(itertools.product(played_worlds(configuration), configuration["adversaries"]))
+
+
+def _rows(world: str, adversary: str, runs: Any, log: Any, exact: bool) -> list[list[str]]:
+    """Return a row for each agent that played in one world under one adversary."""
+    agents = runs[(runs["world"] == world) & (runs["adversary"] == adversary)].groupby("agent")
+    here = log[(log["world"] == world) & (log["adversary"] == adversary)]
+    rows = []
+    for agent, mine in agents:
+        played = here[here["agent"] == agent]
+        values = mine["regret"] if exact else mine["return"] / mine["episodes"]
+        error = values.sem() if len(mine) > 1 else float("nan")
+        if exact:
+            late = f"{mine['regret_last_half'].sum() / max(mine['regret'].sum(), 1e-12):z.0%}"
+        else:
+            late = f"{played.loc[played['episode'] > mine['episodes'].iloc[0] // 2, 'return'].mean():.2f}"
+        time = 1e3 * played[list(_OWN)].sum(axis=1).median()
+        digits = 1 if exact else 2
+        numbers = [f"{values.mean():.{digits}f}", f"{error:.{digits}f}", late, f"{time:.2f}"]
+        rows.append((float(values.mean()), [world, adversary, str(agent), str(len(mine)), *numbers]))
+    return [row for _, row in sorted(rows, key=lambda each: each[0] if exact else -each[0])]
 
 
 def audit_table(audited: Sequence[Audited]) -> tuple[list[str], list[list[str]]]:

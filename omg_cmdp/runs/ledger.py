@@ -30,6 +30,8 @@ class Row(NamedTuple):
     optimum_error: float
     plan_gap: float
     policy_error: float
+    exploration: float
+    best_policy_regret: float
     reward_error: float
     dynamics_error: float
     reward_loss: float
@@ -48,6 +50,14 @@ class Ledger:
 
     `optimum_error`, `plan_gap` and `policy_error` are the three value differences that sum to the regret;
     `reward_error` and `dynamics_error` are Σ q·(f̂ - f*)² and Σ q·D²(P̂, P*) under the true occupancy q.
+
+    Is it time to stop exploring? With π̂ the optimum of the agent's model (`Agent.best_policy`), V̂ values in that model:
+
+        exploration         V̂^π̂ - V̂^π >= 0  how far below its own model's best the agent plays
+        best_policy_regret  V* - V^π̂ >= 0   what π̂ would lose: what is not known yet
+
+    The rest of the regret, V^π̂ - V^π, is the price of exploring; negative if the model errs in favour of π̂. `print`
+    says this of a ledger in words.
     """
 
     def __init__(self) -> None:
@@ -86,6 +96,23 @@ class Ledger:
     def regret(self) -> FloatArray:
         """The exact regret of every episode, (T,)."""
         return self.column("regret")
+
+    def __str__(self) -> str:
+        """Return what was lost, how much of it for exploring, and how far below its model's best the agent plays."""
+        if not self._rows:
+            return "no episodes"
+        # Rounded, so that sums of differences that are zero are shown as zero.
+        regret, unknown = (round(self.column(name).sum(), 9) for name in ("regret", "best_policy_regret"))
+        text = f"{len(self)} episodes lost {regret:.3g}"
+        if unknown != unknown:
+            return f"{text}; the agent has no model"
+        last = -(-len(self) // 10)
+        below = round(self.column("exploration")[-last:].mean(), 9)
+        return (
+            f"{text}: {unknown:.3g} for what is not known yet, which `best_policy` would have lost too, and "
+            f"{regret - unknown:.3g} for exploring. In the last {last} the agent played {below:.2g} an episode below "
+            "the best policy of its own model."
+        )
 
     def table(self) -> pandas.DataFrame:
         """Return a data frame with a row per episode, indexed by the episode, counted from 1."""

@@ -16,7 +16,7 @@ from omg_cmdp.agents.base import Agent
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.environments.gymnasium.worlds import SampledWorld
-from omg_cmdp.mdp.occupancy import flow
+from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.persistence import (
     State,
@@ -27,12 +27,12 @@ from omg_cmdp.persistence import (
     read_state,
     write_arrays,
 )
-from omg_cmdp.planning.decision import Decision
+from omg_cmdp.planning.decision import Decision, state_policy
 from omg_cmdp.runs.ledger import Ledger, Row
 from omg_cmdp.theory.rounds import Round, account
 from omg_cmdp.validation import FloatArray, file_path, function, positive_integer, seed_number
 
-_KIND, _VERSION = "saved run", 3
+_KIND, _VERSION = "saved run", 4
 
 
 def simulate(
@@ -57,6 +57,8 @@ class Run:
     seeds of their own for their structure, and agents for their draws.)
     """
 
+    _plays: type = ContextualMDP
+
     def __init__(
         self,
         environment: ContextualMDP,
@@ -67,7 +69,7 @@ class Run:
         observe: Callable[[Round], None] | None = None,
     ) -> None:
         for name, value, kind in (
-            ("environment", environment, ContextualMDP),
+            ("environment", environment, self._plays),
             ("adversary", adversary, Adversary),
             ("agent", agent, Agent),
         ):
@@ -92,7 +94,7 @@ class Run:
         decision, key = self._decide(context), context_key(context)
         if key is not None:
             self._asked[key] = decision
-        return _state_policy(self.environment.truth(context).mdp, decision)
+        return state_policy(self.environment.truth(context).mdp, decision)
 
     def model(self, context: Context) -> TabularMDP | None:
         """Return what the agent believes now."""
@@ -117,8 +119,7 @@ class Run:
         decided = time.perf_counter()
         episode = self.environment.sample(context, decision.policy, self._noise)
         played = time.perf_counter()
-        truth = self.environment.truth(context)
-        this = account(number, truth, decision, episode)  # before the agent learns, and perhaps reuses its arrays
+        this = self._account(number, decision, episode)  # before the agent learns, and perhaps reuses its arrays
         accounted = time.perf_counter()
         losses = self._losses()
         self.agent.update(episode)
@@ -132,7 +133,7 @@ class Run:
         row = Row(
             regret=this.regret,
             value=this.value,
-            optimal_value=truth.best[1],
+            optimal_value=this.optimal_value,
             return_=sum(episode.rewards.tolist()),
             gamma=decision.gamma,
             tuples=np.nan if decision.occupancy is None else float(np.count_nonzero(decision.occupancy)),
@@ -141,6 +142,8 @@ class Run:
             optimum_error=optimum_error,
             plan_gap=plan_gap,
             policy_error=policy_error,
+            exploration=this.exploration,
+            best_policy_regret=this.best_policy_regret,
             reward_error=reward_error,
             dynamics_error=dynamics_error,
             reward_loss=charged[0],
@@ -154,6 +157,10 @@ class Run:
         if self._observe is not None:
             self._observe(this._replace(oracles=self._oracles, charged=charged))
 
+    def _account(self, number: int, decision: Decision, episode: Episode) -> Any:
+        """Return the round: what is known of an episode."""
+        return account(number, self.environment.truth(episode.context), decision, episode)
+
     def _losses(self) -> tuple[float, float]:
         """Return the losses of the agent's oracles so far; nan for an agent without oracles."""
         rewards, dynamics = self._oracles
@@ -164,10 +171,13 @@ class Run:
         if difference is not None:
             wanted, got = difference
             raise ValueError(f"`agent` must be made for the environment's {wanted}, got {got}")
-        reward_range = getattr(self.agent, "reward_range", (0.0, 1.0))
-        if reward_range != (0.0, 1.0):
-            rule = "have reward_range (0, 1), the range of every world's rewards"
-            raise ValueError(f"`agent` must {rule}, got {reward_range}")
+        rule, paid = self._rewards_of_environment()
+        reward_range = getattr(self.agent, "reward_range", paid)
+        if reward_range != paid:
+            raise ValueError(f"`agent` must have reward_range {rule}, got {reward_range}")
+
+    def _rewards_of_environment(self) -> tuple[str, tuple[float, float]]:
+        return "(0, 1), the range of every world's rewards", (0.0, 1.0)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything needed to continue: agent, adversary, streams and ledger."""
@@ -207,16 +217,3 @@ def _stream(text: NDArray[Any]) -> np.random.Generator:
     generator = np.random.default_rng(0)
     generator.bit_generator.state = json.loads(str(text))
     return generator
-
-
-def _state_policy(mdp: TabularMDP, decision: Decision) -> FloatArray:
-    """Return the policy that does in `mdp`, state by state, what was decided.
-
-    A mixture is as good there as the policy π_h(a|s) = q_h(s, a)/Σ_a q_h(s, a) of its mean occupancy q.
-    """
-    if decision.mixture is None:
-        return decision.policy
-    policies, probabilities = decision.mixture
-    occupancy = np.tensordot(probabilities, [flow(mdp, policy)[0] for policy in policies], axes=1)
-    marginal = occupancy.sum(axis=2, keepdims=True)
-    return np.where(marginal > 0.0, occupancy / np.where(marginal > 0.0, marginal, 1.0), decision.policy)

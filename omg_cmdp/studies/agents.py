@@ -11,7 +11,7 @@ A number that may change with the episode t is given as such, or as a table {sca
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,10 @@ import numpy as np
 from omg_cmdp import agents
 from omg_cmdp.agents.base import Agent
 from omg_cmdp.contexts import Context, context_vectors
-from omg_cmdp.environments.world import World
+from omg_cmdp.environments import SampledWorld
 from omg_cmdp.studies.options import Options, arguments_of, options_of
-from omg_cmdp.studies.oracles import OF_CLASSES, SETTINGS, oracle_names, oracle_pair
+from omg_cmdp.studies.oracles import OF_CLASSES, SETTINGS, has_class, oracle_names, oracle_pair, usual_oracles
+from omg_cmdp.studies.outside.folder import Outside
 from omg_cmdp.validation import FloatArray
 
 USUAL_ORACLES = {
@@ -50,10 +51,13 @@ UNKNOWN = "unknown"
 class Setting:
     """What adversaries and agents are built for."""
 
-    world: World
+    world: Any
+    """A `ContextualMDP` or a `SampledWorld`, with `contexts`."""
     seed: int
     """Of the agent's draws."""
     episodes: int
+    folder: Outside | None = None
+    """Where names outside the package are found; None: nowhere."""
     shared: Options = dataclasses.field(default_factory=dict)
     """What the world's table says of all agents; `SHARED` lists the names."""
 
@@ -61,7 +65,7 @@ class Setting:
 def agent_options(kind: str, make: Callable[..., Any]) -> Options:
     """Return the options of a kind of agent, with their defaults."""
     options, arguments = dict(options_of(make)), arguments_of(make)
-    if "reward_oracle" in arguments:
+    if "reward_oracle" in arguments or "dynamics_oracle" in arguments:
         options |= {"oracles": USUAL_ORACLES.get(kind, "finite"), **SETTINGS}
     if "cover" in arguments:
         options |= COVER_OPTIONS
@@ -77,26 +81,38 @@ def make_agent(kind: str, make: Callable[..., Any], options: dict[str, Any], set
     world, arguments = setting.world, arguments_of(make)
     known = agent_options(kind, make)
     options = {name: value for name, value in setting.shared.items() if name in known} | options
-    supplied: dict[str, Any] = {"space": world.space, "mdp": world.mdp, "contexts": world.contexts}
+    supplied: dict[str, Any] = {"space": world.space, "world": world, "contexts": world.contexts}
     supplied |= {"seed": setting.seed, "episodes": setting.episodes}
-    if "reward_oracle" in arguments:
-        named = options.pop("oracles", known["oracles"])
-        pair = oracle_pair(world, named, {each: options.pop(each) for each in SETTINGS if each in options})
+    if isinstance(world, SampledWorld):
+        supplied["reward_range"] = world.reward_range
+    if "mdp" in arguments:
+        supplied["mdp"] = _truth(world)
+    if "oracles" in known:
+        named = options.pop("oracles", known["oracles"] if has_class(world) else usual_oracles(world))
+        settings = {each: options.pop(each) for each in SETTINGS if each in options}
+        pair = oracle_pair(world, named, settings, setting.folder)
         supplied |= dict(zip(("reward_oracle", "dynamics_oracle"), pair, strict=True))
     if "cover" in arguments:
         supplied["cover"] = _cover(world, **{name: options.pop(name, None) for name in COVER_OPTIONS})
     if "features" in arguments:
         supplied |= _features(world)
     if options.get("return_range") == "world":
-        options["return_range"] = getattr(world, "return_range", None)
+        options["return_range"] = getattr(world, "scaled_returns", getattr(world, "return_range", None))
     if make is agents.OMG:
         options |= _exploration(options, options.get("seed", setting.seed))
     if make is agents.UC3RL:
-        options["scale"] = _bonus_scales(world, oracle_names(named), options.get("scale", arguments["scale"]))
+        kinds = [each["kind"] if isinstance(each, dict) else each for each in oracle_names(named)]
+        options["scale"] = _bonus_scales(world, kinds, options.get("scale", arguments["scale"]))
     given = {name: value for name, value in supplied.items() if name in arguments}
     given |= {name: _power(name, value) if isinstance(value, dict) else value for name, value in options.items()}
     agent: Agent = make(**given | ({"episodes": None} if given.get("episodes") == UNKNOWN else {}))
     return agent
+
+
+def _truth(world: Any) -> Callable[[Context], Any]:
+    if isinstance(world, SampledWorld):
+        raise ValueError("the agent plays the optimum, which nobody knows where there are no tables")
+    return world.mdp  # type: ignore[no-any-return]
 
 
 def _power(name: str, table: dict[str, Any]) -> agents.Power:
@@ -119,18 +135,18 @@ def _exploration(options: dict[str, Any], seed: Any) -> dict[str, Any]:
     return {"gamma": rule(**given | ({"seed": seed} if "seed" in mine else {}))}
 
 
-def _bonus_scales(world: World, names: tuple[str, str], scale: Any) -> tuple[Any, ...]:
+def _bonus_scales(world: Any, names: Sequence[str], scale: Any) -> tuple[Any, ...]:
     """Return the scales of both bonuses. What is known needs none: the truth, or a class of one function."""
     if isinstance(scale, list):
         return tuple(scale)
-    classes = (world.reward_functions, world.transition_functions)
+    classes = ("reward_functions", "transition_functions")
     return tuple(
-        scale * (name != "known" and not (name in OF_CLASSES and len(functions(world.contexts[0])) == 1))
-        for name, functions in zip(names, classes, strict=True)
+        scale * (name != "known" and not (name in OF_CLASSES and len(getattr(world, member)(world.contexts[0])) == 1))
+        for name, member in zip(names, classes, strict=True)
     )
 
 
-def _features(world: World) -> dict[str, Any]:
+def _features(world: Any) -> dict[str, Any]:
     """Return the features of contexts for generalised linear models: in the unit ball, or one for each label."""
     vectors = context_vectors(world.contexts)
 
@@ -143,7 +159,7 @@ def _features(world: World) -> dict[str, Any]:
     return {"strong_convexity": 1.0 / world.space.states, "dimension": vectors.shape[1], "features": features}
 
 
-def _cover(world: World, cover: Any, radius: Any, clusters: Any) -> agents.Cover:
+def _cover(world: Any, cover: Any, radius: Any, clusters: Any) -> agents.Cover:
     name = COVER_OPTIONS["cover"] if cover is None else cover
     for option, value, owner in (("clusters", clusters, "clusters"), ("radius", radius, "per_ball")):
         if value is not None and name != owner:

@@ -1,30 +1,39 @@
-"""The worlds, adversaries and agents that a study file may name, found among the public classes of the package.
+"""The worlds, adversaries and agents that a study file may name: the public classes of the package, and the user's.
 
 A kind is called like its file, or like its class where a file holds several: `worlds/lock.py` is "lock", `FastCB` of
 `rivals/bandits.py` is "fast_cb". Its description is the first clause of its docstring. Its options are the arguments
 of its constructor, except for what a run supplies: the space, oracles, contexts, and, unless they are set, the seed and
 the number of episodes. A world made of the tables of another package is there if that package is installed; it is not
 imported before the world is built.
+
+What is not of the package, `module:Name` or a name that an installed package brings, comes from the `Folder` of the
+study file; without one it is refused.
 """
 
 from __future__ import annotations
 
 import collections
 import dataclasses
-import difflib
+import functools
 import importlib.metadata
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
 from omg_cmdp import adversaries, agents, environments
+from omg_cmdp.adversaries.adaptive import Worst
 from omg_cmdp.adversaries.base import Adversary
 from omg_cmdp.agents.base import Agent
+from omg_cmdp.environments import ContextualMDP, SampledWorld
 from omg_cmdp.environments.world import World
+from omg_cmdp.records import context_rows
 from omg_cmdp.studies.agents import Setting, agent_options, make_agent
-from omg_cmdp.studies.options import Options, options_of
+from omg_cmdp.studies.document import StudyError, nearest
+from omg_cmdp.studies.options import Options, arguments_of, options_of
+from omg_cmdp.studies.outside.environments import gymnasium_world
+from omg_cmdp.studies.outside.folder import Outside, is_outside, packaged
 
 LARGEST_TABLE = 10**8
 """The most numbers in a table of a world; larger ones are refused before they are made."""
@@ -49,15 +58,36 @@ class Part:
     name: str
     kind: str
     options: Options
+    digest: str = ""
+    """Of the modules and files outside the package that it names; empty if it names none."""
 
     def resolved(self) -> dict[str, Any]:
         """Return what a configuration says of it."""
-        return {"kind": self.kind, **self.options}
+        return {"kind": self.kind, **self.options, **({DIGEST: self.digest} if self.digest else {})}
 
     @classmethod
     def of(cls, name: str, resolved: Options) -> Part:
         """Return the part of which a configuration says this."""
-        return cls(name=name, kind=resolved["kind"], options={k: v for k, v in resolved.items() if k != "kind"})
+        options = {key: value for key, value in resolved.items() if key not in ("kind", DIGEST)}
+        return cls(name=name, kind=resolved["kind"], options=options, digest=resolved.get(DIGEST, ""))
+
+    def named_outside(self, table: str) -> tuple[list[tuple[str, str]], list[str]]:
+        """Return the names outside the package that it uses, each with its group; and the files of contexts."""
+        names = [] if self.kind in KINDS[table] else [(table, self.kind)]
+        names += [("oracles", text) for text in _texts(self.options.get("oracles")) if is_outside("oracles", text)]
+        file = self.options.get("contexts")
+        return names, [file] if table == "worlds" and isinstance(file, str) else []
+
+    def found_in(self, folder: Outside, table: str) -> str:
+        """Return the digest of what it names outside the package, as that is now; empty if it names nothing."""
+        names, files = self.named_outside(table)
+        for group, name in names:
+            folder.find(group, name)
+        return folder.digest(names, files) if names or files else ""
+
+
+DIGEST = "digest of sources"
+"""In a configuration, beside the options of a part; none of them can have this name."""
 
 
 def _found(room: ModuleType, base: type, options: Callable[[str, Callable[..., Any]], Options]) -> dict[str, Kind]:
@@ -100,48 +130,89 @@ def _first_clause(made: Callable[..., Any]) -> str:
 
 
 WORLDS = _found(environments, World, lambda name, made: options_of(made))
-"""All public worlds whose packages are installed; what `from_gymnasium` makes needs more than a file can say."""
+"""All public worlds whose packages are installed, and Gymnasium's environments."""
+if _installed("gymnasium"):
+    WORLDS["gymnasium"] = Kind(
+        name="gymnasium",
+        description=_first_clause(gymnasium_world),
+        make=gymnasium_world,
+        options=arguments_of(gymnasium_world),
+    )
+    WORLDS = dict(sorted(WORLDS.items()))
 ADVERSARIES = _found(adversaries, Adversary, lambda name, made: options_of(made))
 AGENTS = _found(agents, Agent, agent_options)
 KINDS: dict[str, Mapping[str, Kind]] = {"worlds": WORLDS, "adversaries": ADVERSARIES, "agents": AGENTS}
 
 
-def build_world(kind: str, options: Options, *, seed: int, episodes: int) -> World:
+def find_kind(table: str, name: Any, folder: Outside | None) -> Kind:
+    """Return a kind of the package, or one from outside, which is imported."""
+    if isinstance(name, str) and name in KINDS[table]:
+        return KINDS[table][name]
+    if folder is None or not is_outside(table, name):
+        near = nearest(str(name), [*KINDS[table], *packaged(table)])
+        raise StudyError(f"[{table}] has no kind {name!r:.60}; {near}")
+    make = folder.find(table, name)
+    about = _first_clause(make) or name
+    if table == "worlds" and _is_env(make):
+        options = {key: default for key, default in WORLDS["gymnasium"].options.items() if key != "id"}
+        make = functools.partial(gymnasium_world, make)
+    elif table == "worlds":
+        options = dict(arguments_of(make))
+    else:
+        options = dict(agent_options(name, make) if table == "agents" else options_of(make))
+    return Kind(name=name, description=about, make=make, options=options)
+
+
+def _is_env(make: Any) -> bool:
+    """Return whether this is a class of Gymnasium's environments, without importing Gymnasium."""
+    bases = inspect.getmro(make) if inspect.isclass(make) else ()
+    return any((base.__module__, base.__name__) == ("gymnasium.core", "Env") for base in bases)
+
+
+def _texts(value: Any) -> list[str]:
+    """Return all texts in nested tables and lists."""
+    if isinstance(value, str):
+        return [value]
+    inner = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list) else []
+    return [text for each in inner for text in _texts(each)]
+
+
+def build_world(kind: str, options: Options, *, seed: int, episodes: int, folder: Outside | None = None) -> Any:
     """Return a world; its structure is drawn by `seed` unless the options hold another."""
-    chosen = WORLDS[kind]
+    chosen = find_kind("worlds", kind, folder)
     usual = {**chosen.options, "seed": seed, "episodes": episodes, **options}
     given = {name: usual[name] for name in chosen.options}
+    if folder is not None and isinstance(given.get("contexts"), str):
+        given["contexts"] = folder.contexts(given["contexts"])
     _check_size(given)
-    world: World = chosen.make(**given)
+    world: Any = chosen.make(**given)
+    if not issubclass(type(world), (ContextualMDP, SampledWorld)):
+        raise ValueError(f"a world must be a ContextualMDP or a Gymnasium environment, got {type(world).__name__}")
+    if not len(getattr(world, "contexts", ())):
+        raise ValueError(f"a world must have `contexts`, a list of them, got {type(world).__name__} without")
+    if not isinstance(world.contexts, (list, tuple)):
+        world.contexts = tuple(context_rows("contexts", world.contexts))
     return world
 
 
 def build_adversary(kind: str, options: Options, setting: Setting) -> Adversary:
     """Return an adversary over the contexts of the world."""
-    chosen, contexts = ADVERSARIES[kind], setting.world.contexts
+    chosen, contexts = find_kind("adversaries", kind, setting.folder), setting.world.contexts
     supplied = {"episodes": setting.episodes} if "episodes" in chosen.options else {}
     adversary: Adversary = chosen.make(contexts, **supplied | dict(options))
     if isinstance(adversary, adversaries.NeverTwice) and setting.episodes > len(contexts):
         raise ValueError(f"`episodes` must be at most the number of contexts {len(contexts)}, got {setting.episodes}")
+    if isinstance(adversary, Worst) and isinstance(setting.world, SampledWorld):
+        raise ValueError(f"it looks at the truth, which {type(setting.world).__name__} does not know")
     return adversary
 
 
 def build_agent(kind: str, options: Options, setting: Setting) -> Agent:
     """Return an agent for the world."""
-    return make_agent(kind, AGENTS[kind].make, dict(options), setting)
-
-
-def nearest(name: str, valid: Iterable[str]) -> str:
-    """Return what to say about a name that does not exist: the nearest one, or all if none is near.
-
-    >>> nearest("gredy", ["greedy", "omg"])
-    "did you mean 'greedy'?"
-    >>> nearest("x", ["greedy", "omg"])
-    'there are greedy, omg'
-    """
-    names = list(valid)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names) or 'none'}"
+    agent = make_agent(kind, find_kind("agents", kind, setting.folder).make, dict(options), setting)
+    if not isinstance(agent, Agent):
+        raise ValueError(f"an agent must be an Agent, got {type(agent).__name__}")
+    return agent
 
 
 def _check_size(options: Options) -> None:

@@ -11,14 +11,16 @@
     [vary]                   for rates: every world in other sizes, one size at a time
     H = [2, 4, 8]            T, S, A or H, and its values; [] stands for values around each world's own
 
-A world may have its own `episodes`, and say which `oracles` and `return_range` all agents have in it. Before a plan is
-returned, every world, adversary and agent is built once, and every agent answers one context: what cannot run is
-refused before anything runs.
+A world may have its own `episodes`, say which `oracles` and `return_range` all agents have in it, and which contexts a
+report is to `show` policies for. Before a plan is returned, every world, adversary and agent is built once, and every
+agent answers a context and those to show: what cannot run is refused before anything runs. A kind may be `module:Name`;
+it is imported because a file says so that the user has named, and never because stored results do.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
@@ -27,10 +29,12 @@ from typing import Any
 
 import numpy as np
 
+from omg_cmdp.runs.shown import names_of
 from omg_cmdp.studies.agents import SHARED
-from omg_cmdp.studies.catalogue import KINDS, Part, build_adversary, build_agent, nearest
-from omg_cmdp.studies.document import Document, Override, Place, StudyError, plain
+from omg_cmdp.studies.catalogue import DIGEST, Part, build_adversary, build_agent, find_kind
+from omg_cmdp.studies.document import Document, Override, Place, StudyError, nearest, plain
 from omg_cmdp.studies.options import REQUIRED
+from omg_cmdp.studies.outside.folder import Folder, Outside, told
 from omg_cmdp.studies.plan import TABLES, Plan, slug
 from omg_cmdp.studies.variations import SIZES, option_of
 
@@ -68,7 +72,7 @@ def load_plan(source: str, overrides: Sequence[Override] = (), *, vary: Sequence
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise StudyError(f"{source}: {error}") from None
-    return read_plan(text, overrides, name=path.stem, file=source, vary=vary)
+    return read_plan(text, overrides, name=path.stem, file=source, vary=vary, folder=Folder.of(path))
 
 
 def read_plan(
@@ -78,26 +82,30 @@ def read_plan(
     name: str = "study",
     file: str = "",
     vary: Sequence[str] = (),
+    folder: Outside | None = None,
 ) -> Plan:
     """Return the plan that `text` describes, checked. If `vary` is given, only these sizes are varied."""
     document = Document(text, overrides, file or name)
     if vary:
         document.vary_only(vary)
     try:
-        return checked_plan({"name": name, **document.content})
+        return checked_plan({"name": name, **document.content}, folder)
     except StudyError as error:
         raise document.located(error) from None
 
 
-def checked_plan(content: Mapping[str, Any]) -> Plan:
+def checked_plan(content: Mapping[str, Any], folder: Outside | None = None) -> Plan:
     """Return the plan of a parsed configuration, after building everything in it once."""
-    plan = unchecked_plan(content)
-    _build_everything_once(plan)
+    plan = unchecked_plan(content, folder)
+    build_everything_once(plan)
     return plan
 
 
-def unchecked_plan(content: Mapping[str, Any]) -> Plan:
-    """Return the plan of a parsed configuration, without trying whether its runs can be built."""
+def unchecked_plan(content: Mapping[str, Any], folder: Outside | None = None) -> Plan:
+    """Return the plan of a parsed configuration, without trying whether its runs can be built.
+
+    Without a `folder` it is one of stored results: what it names outside the package is not looked at.
+    """
     for key in content:
         if key not in KEYS:
             raise StudyError(f"unknown key {key!r}; {nearest(key, KEYS)}", (key,))
@@ -114,10 +122,11 @@ def unchecked_plan(content: Mapping[str, Any]) -> Plan:
         seeds=_seeds(content.get("seeds", 1)),
         checkpoint=_integer(content, "checkpoint", checkpoint, least=1),
         propensities=_checked(content, "propensities", bool, "true or false", False),
-        worlds=_parts(content, "worlds"),
-        adversaries=_parts({"adversaries": {"iid": {}}} | dict(content), "adversaries"),
-        agents=_parts(content, "agents"),
+        worlds=_parts(content, "worlds", folder),
+        adversaries=_parts({"adversaries": {"iid": {}}} | dict(content), "adversaries", folder),
+        agents=_parts(content, "agents", folder),
         vary=_vary(_checked(content, "vary", dict, "a table", {})),
+        folder=folder,
     )
     _check_sizes(plan)
     runs = len(plan.seeds) * len(plan.sized_worlds()) * len(plan.adversaries) * len(plan.agents)
@@ -166,7 +175,7 @@ def _vary(table: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
 def _check_sizes(plan: Plan) -> None:
     """Refuse sizes that a world does not have, and worlds that would have the same file names."""
     for world, size in itertools.product(plan.worlds, plan.vary):
-        if option_of(world.kind, size) is None:
+        if option_of(world, size) is None:
             raise StudyError(f"the world {world.name!r} has no size {size} that can be varied", ("vary", size))
     names = [slug(world.name) for world in plan.sized_worlds()]
     if len(set(names)) < len(names):
@@ -180,12 +189,12 @@ def _check_sizes(plan: Plan) -> None:
         raise StudyError(f"names must be shorter: {longest}, in a file name, has more than {LONGEST_FILE_NAME} bytes")
 
 
-def _parts(content: Mapping[str, Any], table: str) -> tuple[Part, ...]:
+def _parts(content: Mapping[str, Any], table: str, folder: Outside | None) -> tuple[Part, ...]:
     entries = content.get(table)
     if not isinstance(entries, dict) or not entries:
         path = (table,) if table in content else ()
         raise StudyError(f"there must be at least one table [{table}.NAME], got {entries!r:.60}", path)
-    parts = tuple(_part(table, name, entry) for name, entry in entries.items())
+    parts = tuple(_part(table, name, entry, folder) for name, entry in entries.items())
     places: dict[str, str] = {}
     for part in parts:
         _check_name(part.name, (table, part.name))
@@ -203,15 +212,19 @@ def _check_name(name: str, place: Place) -> None:
         raise StudyError(f"a name must have {rule}, got {name!r:.80}", place)
 
 
-def _part(table: str, name: str, entry: Any) -> Part:
+def _part(table: str, name: str, entry: Any, folder: Outside | None) -> Part:
     if not isinstance(entry, dict):
         raise StudyError(f"there must be a table [{table}.{name}], got {entry!r:.60}", (table, name))
+    if folder is None and isinstance(entry.get(DIGEST), str):
+        return Part.of(name, entry)  # of stored results, which were checked when they were made
     options = dict(entry)
     named = options.pop("kind", name)
-    if not isinstance(named, str) or named not in KINDS[table]:
-        place = (table, name, "kind") if "kind" in entry else (table, name)
-        raise StudyError(f"[{table}] has no kind {named!r:.60}; {nearest(str(named), KINDS[table])}", place)
-    known = {**KINDS[table][named].options, **(dict.fromkeys(("episodes", *SHARED)) if table == "worlds" else {})}
+    place = (table, name, "kind") if "kind" in entry else (table, name)
+    try:
+        kind = find_kind(table, named, folder)
+    except (TypeError, ValueError) as error:
+        raise StudyError(str(error), place) from None
+    known = {**kind.options, **(dict.fromkeys(("episodes", "show", *SHARED)) if table == "worlds" else {})}
     if table == "worlds" and "episodes" in options:
         _integer(options, "episodes", least=1, within=(table, name))
     for option in options:
@@ -220,21 +233,30 @@ def _part(table: str, name: str, entry: Any) -> Part:
     for option, default in known.items():
         if default is REQUIRED and option not in options and option not in SUPPLIED:
             raise StudyError(f"{named!r} needs the option {option!r}", (table, name))
-    return Part(name=name, kind=named, options=options)
+    part = Part(name=name, kind=named, options=options)
+    if folder is None:
+        return part
+    with _blamed(table, part):
+        return dataclasses.replace(part, digest=part.found_in(folder, table))
 
 
-def _build_everything_once(plan: Plan) -> None:
+def build_everything_once(plan: Plan) -> None:
     """Build every world, every adversary and agent for every world, and let each agent answer a context."""
     first = plan.tasks()[0]
     for world in plan.sized_worlds():
         with _blamed("worlds", world):
-            setting = plan.task(world, first.adversary, first.agent, first.seed).setting()
+            task = plan.task(world, first.adversary, first.agent, first.seed)
+            setting = task.setting()
+            names_of(setting.world)
+            shown = task.chosen(setting.world)
         for adversary in plan.adversaries:
             with _blamed("adversaries", adversary, world):
                 build_adversary(adversary.kind, adversary.options, setting)
         for agent in plan.agents:
             with _blamed("agents", agent, world):
-                build_agent(agent.kind, agent.options, setting).decide(setting.world.contexts[0])
+                built = build_agent(agent.kind, agent.options, setting)
+                for context in (setting.world.contexts[0], *shown):
+                    built.decide(context)
 
 
 @contextlib.contextmanager
@@ -243,8 +265,8 @@ def _blamed(table: str, part: Part, world: Part | None = None) -> Iterator[None]
     try:
         with np.errstate(all="ignore"):
             yield
-    except (ArithmeticError, LookupError, MemoryError, NotImplementedError, TypeError, ValueError) as error:
+    except Exception as error:  # of any kind: part of what is built may be the user's
         option = next((name for name in part.options if f"`{name}`" in str(error)), None)
         place = (table, part.name) if option is None else (table, part.name, option)
         where = "" if world is None else f" in the world {world.name!r}"
-        raise StudyError(f"{part.name!r}{where}: {error}", place) from None
+        raise StudyError(f"{part.name!r}{where}: {told(error)}", place) from None

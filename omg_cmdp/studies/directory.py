@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from omg_cmdp.provenance import provenance
+from omg_cmdp.studies.catalogue import DIGEST
 from omg_cmdp.studies.config import unchecked_plan
 from omg_cmdp.studies.document import StudyError
 from omg_cmdp.studies.plan import TABLES, Plan
@@ -41,8 +42,11 @@ def _merged(old: dict[str, Any], new: dict[str, Any], directory: Path) -> dict[s
             raise StudyError(f"{directory} holds a study with {key} = {old[key]}, not {new[key]}")
     for table in TABLES:
         for name in old[table].keys() & new[table].keys():
-            if old[table][name] != new[table][name]:
-                raise StudyError(f"{directory} holds a study with other options of {table}.{name}")
+            ours, theirs = old[table][name], new[table][name]
+            if ours != theirs:
+                only_sources = {**ours, DIGEST: None} == {**theirs, DIGEST: None}
+                what = "other sources or files" if only_sources else "other options"
+                raise StudyError(f"{directory} holds a study with {what} of {table}.{name}; choose another with --out")
     tables = {table: {**old[table], **new[table]} for table in TABLES}
     both = {**new, "seeds": sorted({*old["seeds"], *new["seeds"]}), **tables}
     try:

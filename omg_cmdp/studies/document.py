@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 Place = tuple[str, ...]
@@ -32,6 +33,19 @@ def plain(text: str) -> str:
     return re.sub(r"(?![\n\t])[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]", lambda found: ascii(found[0])[1:-1], text)
 
 
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """Return what to say about a name that does not exist: the nearest one, or all if none is near.
+
+    >>> nearest("gredy", ["greedy", "omg"])
+    "did you mean 'greedy'?"
+    >>> nearest("x", ["greedy", "omg"])
+    'there are greedy, omg'
+    """
+    names = list(valid)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names) or 'none'}"
+
+
 class Override(NamedTuple):
     """A value that replaces one of the file, such as `--set agents.omg.floor=0.1` on the command line."""
 
@@ -41,6 +55,21 @@ class Override(NamedTuple):
     """TOML, or a plain text."""
     source: str
     """What to name in an error message."""
+
+
+def overrides(episodes: str | None, seeds: str | None, changes: Sequence[str]) -> list[Override]:
+    """Return what the command line sets: `--episodes`, `--seeds`, and every `--set KEY=VALUE`."""
+    found = [
+        Override(key, value, f"--{key} {value}")
+        for key, value in (("episodes", episodes), ("seeds", seeds))
+        if value is not None
+    ]
+    for change in changes:
+        key, equals, value = change.partition("=")
+        if not equals:
+            raise StudyError(f"--set {change}: must be KEY=VALUE")
+        found.append(Override(key.strip(), value.strip(), f"--set {change}"))
+    return found
 
 
 class Document:

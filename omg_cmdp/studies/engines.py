@@ -214,6 +214,17 @@ def _play_alone(task: Task, directory: str) -> Event | StudyError:
     return events[0]
 
 
+def named(name: str, workers: int | None, address: str | None) -> Engine:
+    """Return the engine of the command line."""
+    if name == "ray":
+        return Ray(address)
+    if name != "local" or address is not None:
+        wrong = f"--engine {name}" if name != "local" else f"--address {address}"
+        raise StudyError(f"{wrong}: must be --engine local, or --engine ray, with or without --address")
+    count = workers or cores()
+    return Serial() if count == 1 else Local(count)
+
+
 def cores() -> int:
     """Return how many cores this process may use; where the system does not say, how many there are."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

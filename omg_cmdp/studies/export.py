@@ -15,17 +15,16 @@ import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.contexts import context_from_json
-from omg_cmdp.environments.world import World
 from omg_cmdp.logs.writers import Decisions, write_obp, write_vw
 from omg_cmdp.persistence import whole_file
 from omg_cmdp.studies.journal import TEXTS
-from omg_cmdp.studies.plan import Task
+from omg_cmdp.studies.plan import Plan, Task
 from omg_cmdp.studies.results import Results
 
 if TYPE_CHECKING:
@@ -35,8 +34,8 @@ FORMATS = ("csv", "parquet", "obp", "vw")
 LISTS = ("states", "actions", "rewards", "propensities")
 
 
-def export(results: Results, form: str, target: Path) -> list[Path]:
-    """Write the finished runs into the folder `target`, and return the files."""
+def export(results: Results, form: str, target: Path, study: Plan | None = None) -> list[Path]:
+    """Write the finished runs into the folder `target`, and return the files; `study` is as in `Results.tasks`."""
     if form not in FORMATS:
         raise ValueError(f"`form` must be one of {', '.join(FORMATS)}, got {form!r}")
     if form in ("obp", "vw") and not results.configuration["propensities"]:
@@ -49,7 +48,7 @@ def export(results: Results, form: str, target: Path) -> list[Path]:
         with whole_file(path) as file:
             (_write_csv if form == "csv" else _write_parquet)(results.tables(*sorted(results.runs["run"])), file)
         return [path]
-    return [_decisions(results, task, form, target) for task in results.tasks()]
+    return [_decisions(results, task, form, target) for task in results.tasks(study)]
 
 
 def _write_csv(tables: Iterator[pyarrow.Table], path: Path) -> None:
@@ -82,16 +81,14 @@ def cell(text: str) -> str:
 def _decisions(results: Results, task: Task, form: str, target: Path) -> Path:
     world = task.setting().world
     log = results.log_of(task.name, columns=["context", *LISTS])
-    states, actions, rewards, propensities = (np.stack(log[name].to_list()) for name in LISTS)
-    episodes, horizon = actions.shape
+    states = [each[:-1] for each in log["states"]]
+    lengths = [len(each) for each in states]  # an episode may have been cut off
     decisions = Decisions(
         contexts=world.contexts,
-        places=np.repeat(_places(log["context"].to_list(), world), horizon),
-        steps=np.tile(np.arange(horizon), episodes),
-        states=states[:, :-1].reshape(-1),
-        actions=actions.reshape(-1),
-        rewards=rewards.reshape(-1),
-        propensities=propensities.reshape(-1),
+        places=np.repeat(_places(log["context"].to_list(), world), lengths),
+        steps=np.concatenate([np.arange(length) for length in lengths]),
+        states=np.concatenate(states),
+        **{name: np.concatenate(log[name].to_list()) for name in LISTS[1:]},
     )
     path = target / f"{task.name}.{'vw' if form == 'vw' else 'npz'}"
     with whole_file(path) as file:
@@ -99,7 +96,7 @@ def _decisions(results: Results, task: Task, form: str, target: Path) -> Path:
     return path
 
 
-def _places(texts: list[str], world: World) -> NDArray[np.int64]:
+def _places(texts: list[str], world: Any) -> NDArray[np.int64]:
     """Return the place of every context in the world's list."""
     known = {str(np.asarray(context).tolist()): place for place, context in enumerate(world.contexts)}
     found = {text: known[str(np.asarray(context_from_json(text)).tolist())] for text in set(texts)}

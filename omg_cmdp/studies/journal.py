@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SUMMED = (
     *("regret", "reward_loss", "dynamics_loss", "reward_error", "dynamics_error"),
-    *("optimum_error", "plan_gap", "policy_error", "return", "optimal_value"),
+    *("optimum_error", "plan_gap", "policy_error", "exploration", "best_policy_regret", "return", "optimal_value"),
     *("seconds_deciding", "seconds_playing", "seconds_learning", "seconds_accounting"),
 )
 """The columns that are summed."""
@@ -32,7 +32,7 @@ SUMMED = (
 TEXTS = ("world", "adversary", "agent", "context")
 """The columns of text."""
 
-LOGGED_TOTALS = SUMMED[:8]
+LOGGED_TOTALS = SUMMED[:10]
 """Those that the log has as `cumulative_...`."""
 
 _PLACES = [COLUMNS.index(name) for name in SUMMED]

@@ -10,7 +10,7 @@ REQUIRED = inspect.Parameter.empty
 """Stands for the default of an option that must be given."""
 
 SUPPLIED = frozenset(
-    {"space", "contexts", "make", "mdp", "features", "reward_oracle", "dynamics_oracle", "reward_range"}
+    {"space", "contexts", "make", "mdp", "features", "reward_oracle", "dynamics_oracle", "reward_range", "world"}
 )
 """Arguments that the world decides, and no study file."""
 
@@ -20,8 +20,9 @@ Options = Mapping[str, Any]
 def arguments_of(make: Callable[..., Any]) -> dict[str, Any]:
     """Return the arguments of a class or function with their defaults; what **settings passes on counts too."""
     listed = inspect.signature(make).parameters.values()
-    named = {each.name: each.default for each in listed if each.kind is not each.VAR_KEYWORD}
-    if len(named) < len(listed) and isinstance(make, type):
+    rest = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    named = {each.name: each.default for each in listed if each.kind not in rest}
+    if isinstance(make, type) and any(each.kind is inspect.Parameter.VAR_KEYWORD for each in listed):
         return {**arguments_of(make.__bases__[0]), **named}
     return named
 

@@ -11,10 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from omg_cmdp.contexts import Context
+from omg_cmdp.environments import SampledWorld
 from omg_cmdp.persistence import digest_of
+from omg_cmdp.runs.sampled import SampledRun
+from omg_cmdp.runs.shown import shown_contexts
 from omg_cmdp.runs.simulate import Run
 from omg_cmdp.studies.agents import SHARED, Setting
 from omg_cmdp.studies.catalogue import Part, build_adversary, build_agent, build_world
+from omg_cmdp.studies.document import StudyError
+from omg_cmdp.studies.outside.folder import Outside
 from omg_cmdp.studies.variations import sized_worlds
 from omg_cmdp.theory.rounds import Round
 
@@ -40,6 +46,8 @@ class Task:
     """Episodes between checkpoints."""
     propensities: bool
     """Whether states, actions, rewards and propensities are logged."""
+    folder: Outside | None = dataclasses.field(default=None, compare=False)
+    """Of the study file that the user has named; without it nothing outside the package is imported."""
 
     @property
     def name(self) -> str:
@@ -59,20 +67,48 @@ class Task:
 
     def setting(self) -> Setting:
         """Return the world, with the seed and number of episodes that its adversary and agent are built for."""
-        options = self.world.options
+        self._check_sources()
+        options, folder = self.world.options, self.folder
         return Setting(
-            world=build_world(self.world.kind, options, seed=self._seed(), episodes=self.episodes),
+            world=build_world(self.world.kind, options, seed=self._seed(), episodes=self.episodes, folder=folder),
+            folder=folder,
             seed=self._seed(self.adversary.name, "agent"),
             episodes=self.episodes,
             shared={name: options[name] for name in SHARED if name in options},
         )
+
+    def shown(self, world: Any) -> list[Context]:
+        """Return the contexts for which the policy at the end is kept: the world's option `show`, or some of all."""
+        return shown_contexts(world.contexts, self.world.options.get("show"))
+
+    def chosen(self, world: Any) -> list[Context]:
+        """Return the contexts that `show` lists, each of which the world must know; none if it is left out."""
+        listed = self.shown(world) if "show" in self.world.options else []
+        for context in listed:
+            try:
+                world.truth(context)
+            except (LookupError, TypeError, ValueError) as error:
+                raise ValueError(f"`show` must list contexts of the world, got {context!r:.60}: {error}") from None
+        return listed
 
     def start(self, observe: Callable[[Round], None] | None = None) -> Run:
         """Return the run at its beginning."""
         setting, noise = self.setting(), self._seed(self.adversary.name, "noise")
         adversary = build_adversary(self.adversary.kind, self.adversary.options, setting)
         agent = build_agent(self.agent.kind, self.agent.options, setting)
-        return Run(setting.world, adversary, agent, seed=noise, observe=observe)
+        play = SampledRun if isinstance(setting.world, SampledWorld) else Run
+        return play(setting.world, adversary, agent, seed=noise, observe=observe)
+
+    def _check_sources(self) -> None:
+        """Refuse what is outside the package unless it is what it was when the study was planned."""
+        for table, part in zip(TABLES, (self.world, self.adversary, self.agent), strict=True):
+            if part.digest and self.folder is None:
+                rule = (
+                    "is not imported, nor read, because stored results name it; name the study file too: --study FILE"
+                )
+                raise StudyError(f"{part.name!r}: what it names outside this package {rule}", (table, part.name))
+            if self.folder is not None and part.digest and part.found_in(self.folder, table) != part.digest:
+                raise StudyError(f"{part.name!r}: its sources have changed since; run into another folder with --out")
 
     def _seed(self, *owner: str) -> int:
         parts = (str(self.root), str(self.seed), self.world.name, *owner)
@@ -96,6 +132,8 @@ class Plan:
     agents: tuple[Part, ...]
     vary: Mapping[str, tuple[int, ...]]
     """The sizes that are varied, T, S, A or H, and their values; () stands for values around each world's own."""
+    folder: Outside | None = dataclasses.field(default=None, compare=False)
+    """Of the study file that the user has named."""
 
     def sized_worlds(self) -> tuple[Part, ...]:
         """Return the worlds in which runs are played: those of the file, or each in several sizes."""
@@ -117,11 +155,12 @@ class Plan:
             episodes=world.options.get("episodes", self.episodes),
             checkpoint=self.checkpoint,
             propensities=self.propensities,
+            folder=self.folder,
         )
 
     def configuration(self) -> dict[str, Any]:
         """Return the configuration with all kinds and defaults resolved, as plain data in the form of the file."""
-        plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.compare}
         parts = {table: {part.name: part.resolved() for part in plain[table]} for table in TABLES}
         vary = {size: list(values) for size, values in self.vary.items()}
         return {**plain, "seeds": list(self.seeds), "vary": vary, **parts}

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from omg_cmdp.studies.config import checked_plan, unchecked_plan
+from omg_cmdp.runs.advice import Advice
+from omg_cmdp.runs.shown import Names
+from omg_cmdp.studies.config import build_everything_once, unchecked_plan
 from omg_cmdp.studies.document import StudyError
 from omg_cmdp.studies.journal import LOGGED_TOTALS, SUMMED, kept
-from omg_cmdp.studies.plan import Task
+from omg_cmdp.studies.plan import TABLES, Plan, Task
 from omg_cmdp.studies.runner import BOUNDS
 from omg_cmdp.studies.store import Store
 from omg_cmdp.theory.audit import Audit, Row
@@ -25,6 +27,13 @@ from omg_cmdp.theory.audit import Audit, Row
 if TYPE_CHECKING:
     import pandas
     import pyarrow
+
+
+class Policies(NamedTuple):
+    """What an agent would do for some contexts."""
+
+    advice: list[Advice]
+    names: Names
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,6 +51,9 @@ class Results:
     """The runs that failed, with their errors."""
     parts: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
     """A digest of each part of the log of every finished run."""
+
+    policies: Mapping[str, Policies] = dataclasses.field(default_factory=dict)
+    """What the agent of every finished run would do at its end."""
 
     @functools.cached_property
     def log(self) -> pandas.DataFrame:
@@ -68,10 +80,21 @@ class Results:
             for number, digest in enumerate(self.parts[run]):
                 yield parquet.read_table(BufferReader(store.read_part(run, number, digest)), columns=columns)
 
-    def tasks(self) -> list[Task]:
-        """Return the finished runs as tasks, which can be played again."""
-        finished = set(self.runs["run"])
-        return [task for task in checked_plan(self.configuration).tasks() if task.name in finished]
+    def tasks(self, study: Plan | None = None) -> list[Task]:
+        """Return the finished runs as tasks, which can be played again.
+
+        What they name outside the package comes from `study`, the plan of a file that the user has named.
+        """
+        finished, stored = set(self.runs["run"]), unchecked_plan(self.configuration)
+        for table in TABLES:
+            named = {part.name: part for part in (getattr(study, table) if study else ())}
+            for part in getattr(stored, table):
+                if (part.digest or any(part.named_outside(table))) and named.get(part.name) != part:
+                    rule = "must be in the study file as it was when it was run" if study else "needs --study FILE"
+                    raise StudyError(f"{table}.{part.name}, which names what is not of this package, {rule}")
+        plan = dataclasses.replace(stored, folder=study.folder if study else None)
+        build_everything_once(plan)
+        return [task for task in plan.tasks() if task.name in finished]
 
 
 def load(directory: str | os.PathLike[str]) -> Results:
@@ -87,14 +110,15 @@ def load(directory: str | os.PathLike[str]) -> Results:
         raise FileNotFoundError(f"`directory` must hold a study, got {os.fspath(directory)}")
     results = _checked(store, study["configuration"])
     ended = {status: [each for each in results if each["status"] == status] for status in ("finished", "failed")}
-    finished = pandas.DataFrame(ended["finished"], columns=None if ended["finished"] else ["run", *_KEY])
+    finished = pandas.DataFrame(ended["finished"], columns=None if ended["finished"] else ["run", *_KEY, "regret"])
     return Results(
         directory=Path(directory),
         configuration=study["configuration"],
         provenance={name: value for name, value in study.items() if name != "configuration"},
-        runs=finished.drop(columns=["status", "error", "settings", "parts"], errors="ignore").astype(_types(finished)),
+        runs=finished.drop(columns=_ELSEWHERE, errors="ignore").astype(_types(finished)),
         failed=pandas.DataFrame(ended["failed"], columns=["run", *_KEY, "error"]),
         parts={each["run"]: each["parts"] for each in ended["finished"]},
+        policies={each["run"]: _policies(each) for each in ended["finished"]},
     )
 
 
@@ -123,6 +147,13 @@ def _made_with(made: Mapping[str, Any]) -> str:
     return f"omg-cmdp {made['version']}, commit {made['commit']}, {libraries}"
 
 
+def _policies(result: Mapping[str, Any]) -> Policies:
+    names = Names(**{kind: tuple(names) for kind, names in result["names"].items()})
+    return Policies([Advice.of_record(record) for record in result["policies"]], names)
+
+
+_ELSEWHERE = ["status", "error", "settings", "parts", "policies", "names"]
+"""What a result says that is no column of `Results.runs`."""
 _KEY = ("world", "adversary", "agent", "seed", "episodes")
 
 
@@ -152,9 +183,15 @@ class Audited(NamedTuple):
         )
 
 
-def audits(results: Results, *, episodes: int, choose: Callable[[str], bool]) -> Iterator[Audited]:
-    """Play the first `episodes` of the finished runs of chosen names again, and check the analysis on each of them."""
-    for task in filter(lambda task: choose(task.name), results.tasks()):
+def audits(
+    results: Results, *, episodes: int, choose: Callable[[str], bool], study: Plan | None = None
+) -> Iterator[Audited]:
+    """Play the first `episodes` of the finished runs of chosen names again, and check the analysis on each of them.
+
+    Runs in worlds whose truth is unknown are left out: there is nothing to check.
+    """
+    exact = set(results.runs.loc[results.runs["regret"].notna(), "run"])
+    for task in filter(lambda task: choose(task.name) and task.name in exact, results.tasks(study)):
         audit = Audit()
         run = task.start(observe=audit)
         run.advance(min(episodes, task.episodes))

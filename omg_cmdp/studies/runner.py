@@ -18,6 +18,9 @@ import numpy as np
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.persistence import check_settings, joint_state, part_of
 from omg_cmdp.provenance import provenance
+from omg_cmdp.runs.advice import advise
+from omg_cmdp.runs.sampled import SampledRun
+from omg_cmdp.runs.shown import names_of, shown_cells
 from omg_cmdp.runs.simulate import Run
 from omg_cmdp.studies.document import StudyError, UnwritableError
 from omg_cmdp.studies.journal import SUMMED, TEXTS, Journal
@@ -182,9 +185,20 @@ def _result(task: Task, run: Run, journal: Journal) -> dict[str, Any]:
         "regret_last_half": totals["regret"] - journal.half,
         **totals,
         "seconds": sum(seconds),
+        **_policies(task, run),
         "error": None,
         "ended": now(),
     }
+
+
+def _policies(task: Task, run: Run) -> dict[str, Any]:
+    """Return what the agent would do at the end for some contexts, and what states, actions and features are called."""
+    world: Any = run.environment
+    contexts = task.shown(world)
+    truths = [] if isinstance(run, SampledRun) else [world.truth(context) for context in contexts]
+    steps, states = shown_cells(world.space, truths)
+    told = [advise(run.agent, each, steps=steps, states=states) for each in contexts if len(states)]
+    return {"policies": [advice.record() for advice in told], "names": names_of(world)._asdict()}
 
 
 def _regret_bounds(run: Run, episodes: int) -> dict[str, float]:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from omg_cmdp.persistence import read_arrays, read_json, whole_file, write_arrays, write_json
 from omg_cmdp.studies.document import StudyError, UnwritableError
 
-FORMAT = 2
+FORMAT = 3
 """Of a study's directory; a study of another format is refused."""
 
 STUDY, RESULT, CHECKPOINT = "study", "result of a run", "checkpoint of a run"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -49,22 +50,27 @@ def sized_worlds(worlds: Sequence[Part], vary: Mapping[str, Sequence[int]], epis
     return tuple(variant.world for variant in variants(worlds, vary, episodes)) or tuple(worlds)
 
 
-def option_of(kind: str, size: str) -> str | None:
-    """Return the option of a kind of world that is its size; None if it has no such size."""
-    known = {*WORLDS[kind].options, "episodes"}
+def option_of(world: Part, size: str) -> str | None:
+    """Return the option of a world that is its size; None if it has no such size.
+
+    Of one that is not of this package, only what the file sets is known.
+    """
+    known = {*(WORLDS[world.kind].options if world.kind in WORLDS else world.options), "episodes"}
     return next((name for name in SIZES[size] if name in known), None)
 
 
 def _resized(world: Part, size: str, value: int) -> Part:
-    option = option_of(world.kind, size)
+    option = option_of(world, size)
     if option is None:
         raise ValueError(f"`vary` must name a size of every world; {world.name!r} has no {size}")
-    return Part(name=f"{world.name}, {size} = {value}", kind=world.kind, options={**world.options, option: value})
+    changed = {**world.options, option: value}
+    return dataclasses.replace(world, name=f"{world.name}, {size} = {value}", options=changed)
 
 
 def _around(world: Part, size: str, episodes: int) -> list[int]:
-    option = option_of(world.kind, size) or ""
-    own = world.options.get(option, episodes if size == "T" else WORLDS[world.kind].options.get(option))
+    option = option_of(world, size) or ""
+    usual = WORLDS[world.kind].options.get(option) if world.kind in WORLDS else None
+    own = world.options.get(option, episodes if size == "T" else usual)
     if not isinstance(own, int):
         return [0]  # refused when the plan is checked
     return sorted({max(2, math.ceil(factor * own)) for factor in FACTORS.get(size, AROUND)})

@@ -38,6 +38,11 @@ class Round(NamedTuple):
     V* - V̂^{π*} (the optimal policy's value, true minus estimated), V̂^{π*} - V̂^π (what the plan gives up in its own
     model), V̂^π - V^π (the played policy's value, estimated minus true).
     """
+    exploration: float = math.nan
+    """V̂* - V̂^π >= 0: how far the policy played is below the best one in the agent's own model; nan without a model."""
+    best_policy_regret: float = math.nan
+    """V* - V^π̂ of the model's optimum π̂, `Agent.best_policy`: what is not known yet; the rest of the regret is the
+    price of exploring."""
     errors: tuple[float, float] = _UNKNOWN[:2]
     """Σ q·(f̂ - f*)² and Σ q·D²(P̂, P*), q the occupancy above; nan without a model."""
     oracles: tuple[Any, ...] = (None, None)
@@ -51,28 +56,34 @@ class Round(NamedTuple):
         return self.played.context
 
     @property
+    def optimal_value(self) -> float:
+        """V*."""
+        return self.truth.best[1]
+
+    @property
     def regret(self) -> float:
         """V* - V^π."""
-        return self.truth.best[1] - self.value
+        return self.optimal_value - self.value
 
 
 def account(episode: int, truth: Truth, decision: Decision, played: Episode) -> Round:
     """Return the round, with the exact value of the policy that was played."""
     kernel, rewards, start, _ = truth.mdp.raw
-    guess, means, first, _ = (decision.model or truth.mdp).raw
+    guess, means, first, admissible = (decision.model or truth.mdp).raw
     best_policy, best = truth.best
     mixture, probabilities = mixed_policies(decision)
     policies, occupancy = np.ascontiguousarray(mixture, dtype=np.float64), np.empty(best_policy.shape)
     if policies.shape != (len(probabilities), *occupancy.shape) or guess.shape[1:] != kernel.shape[1:]:
         wanted, got = f"{occupancy.shape} and {kernel.shape[1:]}", f"{policies.shape[1:]} and {guess.shape[1:]}"
         raise ValueError(f"`decide` must return policies and a kernel of shapes {wanted}, got {got}")
-    value, believed_best, believed, squares, hellinger = kernels.account(
-        kernel, rewards, start, guess, means, first, best_policy, policies, probabilities, occupancy
+    value, believed_best, believed, own_value, own_believed, squares, hellinger = kernels.account(
+        kernel, rewards, start, guess, means, first, admissible, best_policy, policies, probabilities, occupancy
     )
     if decision.model is None:
         return Round(episode, truth, decision, played, occupancy, value)
     differences = best - believed_best, believed_best - believed, believed - value
-    return Round(episode, truth, decision, played, occupancy, value, differences, (squares, hellinger))
+    own = own_believed - believed, best - own_value
+    return Round(episode, truth, decision, played, occupancy, value, differences, *own, (squares, hellinger))
 
 
 def mixed_policies(decision: Decision) -> tuple[FloatArray, FloatArray]:

@@ -23,7 +23,8 @@ EACH = 5
 RARELY = dict.fromkeys(
     (
         *("checks.check_agent", "checks.check_oracle", "runs.play", "runs.shortfall", "runs.simulate"),
-        *("environments.from_gymnasium", "environments.gymnasium_space", "theory.combine"),
+        *("environments.from_gymnasium", "environments.gymnasium_space", "theory.combine", "comparison.compare"),
+        *("comparison.Comparison.report", "environments.SampledWorld.sample"),
     ),
     0.2,
 )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from omg_cmdp import Space, occupancy_measure, squared_hellinger, validation
+from omg_cmdp import Space, occupancy_measure, optimal_policy, policy_value, squared_hellinger, validation
 from omg_cmdp.mdp import kernels
 from tests.random_mdps import by_step, random_mdp, random_mdps, random_policy, with_tables
 
@@ -88,8 +88,8 @@ def test_the_account_of_an_episode_by_its_definitions(count, rng):
         probabilities = rng.dirichlet(np.ones(count))
         policies = np.array([random_policy(rng, truth) for _ in range(count)])
         best, occupancy = random_policy(rng, truth), np.empty((4, 3, 2))
-        tables = *truth.raw[:3], *model.raw[:3]
-        value, believed_best, believed, squares, hellinger = kernels.account(
+        tables = *truth.raw[:3], *model.raw
+        value, believed_best, believed, own_value, own_believed, squares, hellinger = kernels.account(
             *tables, best, policies, probabilities, occupancy
         )
         (kernel, rewards), (guess, means) = by_step(truth), by_step(model)
@@ -101,6 +101,9 @@ def test_the_account_of_an_episode_by_its_definitions(count, rng):
         assert value == pytest.approx((q * rewards).sum(), abs=1e-13)
         assert believed == pytest.approx((q_hat * means).sum(), abs=1e-13)
         assert believed_best == pytest.approx((occupancy_measure(model, best) * means).sum(), abs=1e-13)
+        own, top = optimal_policy(model)
+        assert own_believed == pytest.approx(top, abs=1e-13)
+        assert own_value == pytest.approx(policy_value(truth, own), abs=1e-13)
         assert squares == pytest.approx((q * (rewards - means) ** 2).sum(), abs=1e-13)
         assert hellinger == pytest.approx((q * squared_hellinger(kernel, guess)).sum(), abs=1e-13)
 

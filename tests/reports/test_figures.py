@@ -11,6 +11,7 @@ from omg_cmdp.reports import agent_figures, figures
 from omg_cmdp.reports.drawing import POINTS, looks, stacked, thinned
 from omg_cmdp.reports.formats import number
 from omg_cmdp.reports.scenarios import Theory, scenarios
+from omg_cmdp.reports.sentences import agent_sentences
 from omg_cmdp.theory import bounds
 from omg_cmdp.theory.constants import Assumptions, most_tuples
 from tests.studies.examples import changed, results_of
@@ -57,7 +58,7 @@ def test_every_figure_has_a_title_a_caption_and_the_focus_in_it(world):
     drawn = drawn_once(world)
     assert [figure.name.rpartition("-")[2] for figure in drawn] == [
         *("totals", "regret", "rates"),
-        *("bound", "terms", "exploration", "errors"),
+        *("terms", "exploration", "errors"),
     ]
     assert all(figure.title and ("omg" in figure.caption) for figure in drawn[1:])
 
@@ -95,8 +96,8 @@ def test_totals_name_the_best_and_the_worst_agent():
     each = scenario("decoy")
     ends = each.finals.mean()
     caption = figures.totals(each).caption
-    assert caption.startswith(f"{ends.idxmin()} lost least: {number(ends.min())}")
-    assert f"{ends.idxmax()} lost most: {number(ends.max())}" in caption
+    assert caption.startswith(f"Least was lost by {ends.idxmin()}: {number(ends.min())}")
+    assert f"Most was lost by {ends.idxmax()}: {number(ends.max())}" in caption
 
 
 @pytest.mark.parametrize(("slope", "side"), [(3.0, "below"), (0.1, "above")])
@@ -139,24 +140,57 @@ def test_the_three_terms_sum_to_the_regret_that_the_caption_tells():
     assert ("drawn downwards" in caption) == (min(parts) < 0.0)
 
 
-def test_the_bound_is_the_theorem_s():
+def test_the_bound_is_the_theorem_s_and_a_figure_only_if_it_says_something(monkeypatch):
     theory = scenario().theory
     regrets = {"reward_regret": theory.reward_regret, "dynamics_regret": theory.dynamics_regret}
     space = TreatmentTrial().space  # with several start states, and actions that are not admissible
     sizes = {"states": 5, "actions": 3, "horizon": 6, "tuples": most_tuples(space)}
     assert theory == Theory(**sizes, **regrets)
     sizes |= {"episodes": 300, "delta": 0.05}
-    caption = drawn_once("treatment")[3].caption
-    assert number(bounds.corrected(Assumptions(**sizes, **regrets))) in caption
-    assert number(bounds.as_printed(Assumptions(**sizes, **regrets))) in caption
-    assert f"above {number(6 * 300)}, the most that any agent can lose" in caption
+    told = agent_sentences(scenario())[-1]
+    assert agent_figures.bound(scenario()) is None
+    monkeypatch.setattr(Theory, "is_vacuous", lambda self, episodes: False)
+    assert len(agent_sentences(scenario())) == 1
+    for text in (told, agent_figures.bound(scenario()).caption):
+        assert number(bounds.corrected(Assumptions(**sizes, **regrets))) in text
+        assert number(bounds.as_printed(Assumptions(**sizes, **regrets))) in text
+        assert number(6 * 300) in text  # the most that can be lost
+
+
+@pytest.mark.parametrize(("episodes", "vacuous"), [(1000, True), (10**6, False)])
+def test_a_bound_is_vacuous_if_it_is_above_all_that_can_be_lost(episodes, vacuous):
+    theory = Theory(states=1, actions=2, horizon=1, tuples=2, reward_regret=0.0, dynamics_regret=0.0)
+    assert theory.is_vacuous(episodes) == vacuous
+    assert (theory.corrected(np.array([episodes]))[0] > episodes) == vacuous
+
+
+def test_the_regret_in_words_is_what_was_not_known_and_the_price_of_exploring():
+    each = scenario("decoy")
+    lost = each.finals["omg"].mean()
+    unknown = each.curves("omg", "cumulative_best_policy_regret")[1][:, -1].mean()
+    assert each.exploring("omg") == pytest.approx(lost - unknown)
+    assert each.exploring("greedy") == 0.0
+    told = agent_sentences(each)[0]
+    assert told.startswith(f"In total omg lost {number(lost)}: {number(unknown)} for what it did not know yet")
+    assert f"{number(lost - unknown)} for exploring" in told
+    late = each.curves("omg", "exploration")[1][:, 270:].mean()
+    assert f"played {number(late)} an episode below" in told
+
+
+@pytest.mark.parametrize("world", ["treatment", "decoy"])
+def test_no_more_than_two_bands_are_drawn_and_they_differ_in_more_than_colour(world):
+    drawn = figures.regret(scenario(world))
+    bands = drawn.canvas.axes[0].collections
+    assert 1 <= len(bands) <= 2
+    assert len({band.get_hatch() for band in bands}) == len(bands)
+    assert ("hatched" in drawn.caption) == (len(bands) == 2)
 
 
 def test_errors_stay_under_what_the_oracles_bounds_allow_and_known_dynamics_have_none():
     each = scenario()
     for name in agent_figures.ERRORS:
         assert each.curves("omg", f"cumulative_{name}")[1].max() <= getattr(each.theory, name)
-    assert "The transitions of this world are known" in drawn_once("decoy")[6].caption
+    assert "The transitions of this world are known" in drawn_once("decoy")[5].caption
 
 
 def test_an_agent_without_a_model_has_no_figures_about_it():

@@ -11,8 +11,9 @@ import numpy as np
 import pandas
 import pytest
 
-from omg_cmdp.reports.page import headline, totals, write_report
+from omg_cmdp.reports.page import write_report
 from omg_cmdp.reports.scenarios import scenarios
+from omg_cmdp.reports.sentences import headline, title, totals
 from omg_cmdp.reports.tables import Table, agents_table, comparisons_table
 from tests.studies.examples import changed, results_of, run_study
 
@@ -74,7 +75,7 @@ def test_the_page_stands_alone(page):
 
 def test_every_figure_has_a_heading_a_picture_with_a_title_and_a_caption(page):
     figures = re.findall(r"<figure>.*?</figure>", page, flags=re.DOTALL)
-    assert len(figures) == 14
+    assert len(figures) == 18
     for figure in figures:
         assert re.search(
             r'<h4>.+</h4><svg [^>]*role="img" aria-labelledby="([^"]+)"><title id="\1">.+?</title>', figure
@@ -82,13 +83,55 @@ def test_every_figure_has_a_heading_a_picture_with_a_title_and_a_caption(page):
         assert re.search(r"<figcaption>.{60,}</figcaption>", figure)
 
 
+def words(page):
+    """Return the sentences of a page: paragraphs, captions and the headline."""
+    told = re.findall(r"<(p|figcaption|caption)(?: [^>]*)?>(.*?)</\1>", page, flags=re.DOTALL)
+    return [sentence for _, text in told for sentence in re.split(r"(?<=[.!?])\s+", re.sub(r"<[^>]*>", "", text))]
+
+
+def test_no_sentence_begins_with_the_name_of_an_agent_or_a_small_letter(page):
+    sentences = words(page)
+    assert len(sentences) > 50
+    assert [each for each in sentences if each[0].islower() and not each.startswith("small study: ")] == []
+
+
+def test_no_line_is_broken_before_a_per_cent_sign(page):
+    shown = re.sub(r"<(pre|style|svg)\b.*?</\1>", "", page, flags=re.DOTALL)
+    assert "95\N{NO-BREAK SPACE}% interval" in shown
+    assert not re.search(r"\d\s+%", shown.replace("\N{NO-BREAK SPACE}", ""))
+    assert not re.search(r"\(p [=<]", shown)
+
+
+@pytest.mark.parametrize(
+    ("description", "shown"),
+    [
+        ("a trial. Of two drugs.", "A trial"),
+        ("", "small study"),
+        ("  two\n lines ", "Two lines"),
+        ("version 1.5 of it", "Version 1.5 of it"),
+    ],
+)
+def test_the_title_is_what_the_study_says_of_itself(description, shown):
+    assert title({"name": "small study", "description": description}) == shown
+
+
+def test_rows_of_figures_are_full_wherever_they_are_set_side_by_side(page):
+    rows = re.findall(r'<div class="figures ([^"]*)">(.*?)</figure></div>', page, flags=re.DOTALL)
+    assert len(rows) == 6
+    for classes, figures in rows:
+        count = figures.count("<figure>")
+        assert {f"by-{columns}" for columns in (2, 3) if count % columns == 0} == set(classes.split())
+
+
 def test_each_figure_is_there_as_pdf_and_each_table_as_csv_and_latex(folder):
     figures = {path.name for path in (folder / "figures").iterdir()}
-    parts = ("totals", "regret", "rates", "bound", "terms", "exploration", "errors")
+    parts = ("totals", "regret", "rates", "terms", "exploration", "errors", *(f"policy-{x}" for x in "abc"))
     assert figures == {f"{world}--iid-{part}.pdf" for world in ("treatment", "decoy") for part in parts}
     tables = {path.name for path in (folder / "tables").iterdir()}
     names = ["overview-agents"]
-    names += [f"{world}--iid-{part}" for world in ("treatment", "decoy") for part in ("agents", "comparisons")]
+    names += [
+        f"{world}--iid-{part}" for world in ("treatment", "decoy") for part in ("agents", "comparisons", "policies")
+    ]
     assert tables == {f"{name}.{kind}" for name in names for kind in ("csv", "tex")}
 
 
@@ -112,12 +155,13 @@ def test_csv_holds_the_exact_numbers(folder):
 def test_names_descriptions_and_errors_are_text_and_never_markup(tmp_path):
     results = results_of()
     alone = results.runs[(results.runs["agent"] == "uniform") & (results.runs["world"] == "decoy")]
-    hostile = {**results.configuration, "name": "<b>&$x", "description": "<script>alert(1)</script> ${body}"}
+    hostile = {**results.configuration, "name": "<i>", "description": "<b>&$x. <script>alert(1)</script> ${body}"}
     failed = pandas.DataFrame({"run": ["a", "b"], "error": ["Traceback\nValueError: <odd>\n"] * 2})
     path = write_report(changed(results, configuration=hostile, runs=alone, failed=failed), tmp_path)
     text = path.read_text(encoding="utf-8")
     assert "<script" not in text
     assert "<h1>&lt;b&gt;&amp;$x</h1>" in text
+    assert "&lt;/script&gt; ${body} &lt;i&gt;: 2 worlds" in text
     assert "2 runs: <code>ValueError: &lt;odd&gt;</code>" in text
 
 
@@ -153,6 +197,9 @@ def test_a_report_is_made_of_a_directory(tmp_path):
     assert (tmp_path / "figures" / "decoy--iid-regret.pdf").exists()
 
 
+BOTH = {"informed": 0.1, "omg": 0.2}
+
+
 def finals(**means):
     """Return eight seeds around each mean, the agents ordered by it."""
     noise = np.linspace(-0.1, 0.1, 8)
@@ -161,12 +208,12 @@ def finals(**means):
 
 def test_the_headline_says_who_won_whoever_it_was():
     won = headline(finals(omg=3.0, greedy=4.0, uniform=9.0), "omg")
-    assert won.startswith("omg lost least: 3.00 (95 % interval")
-    assert "75 % of what the runner-up lost (greedy, 4.00)" in won
+    assert won.startswith("Against the best policy for each context, omg lost least: 3.00 (95 % interval")
+    assert "75 % of the 4.00 of the runner-up, greedy." in won
     assert "more than chance (p = 0.008, corrected for 3 comparisons)" in won
-    assert "uniform lost most, 9.00" in won
+    assert "Most was lost by uniform: 9.00" in won
     lost = headline(finals(omg=6.0, greedy=4.0), "omg")
-    assert lost.startswith("greedy lost least: 4.00")
+    assert "greedy lost least: 4.00" in lost
     assert "omg lost 6.00" in lost
     assert "1.50 times as much" in lost
 
@@ -198,13 +245,14 @@ def test_a_table_shows_comparisons_with_the_focus_and_keeps_all():
 
 
 def test_an_agent_without_regret_has_a_table_too():
-    table = agents_table("x", finals(informed=0.0, omg=1.0) * [0.0, 1.0], {"informed": 0.1, "omg": 0.2})
+    table = agents_table("x", finals(informed=0.0, omg=1.0) * [0.0, 1.0], {"informed": 0.0, "omg": np.nan}, BOTH)
     assert table.shown["regret"][0] == "0"
+    assert table.shown["of it for exploring"] == ["0", "–"]
     assert table.shown["× best"] == ["–", "–"]
 
 
 def test_no_interval_of_a_regret_is_below_zero():
-    table = agents_table("x", pandas.DataFrame({"omg": [0.0, 0.0, 9.0]}), {"omg": 0.1})
+    table = agents_table("x", pandas.DataFrame({"omg": [0.0, 0.0, 9.0]}), BOTH, BOTH)
     assert table.raw[0]["low"] == 0.0
     assert table.shown["95 % interval"] == ["0 to 15.9"]
 

@@ -66,6 +66,51 @@ def test_three_terms_sum_to_the_regret_and_are_what_they_say(case):
         assert row.optimum_error + row.plan_gap + row.policy_error == pytest.approx(row.regret, abs=1e-12)
 
 
+def test_regret_is_what_is_not_known_yet_and_the_price_of_exploring(case):
+    run, rounds = case
+    for row, this in zip(run.ledger.table().itertuples(), rounds, strict=True):
+        truth, model, policy = run.environment.mdp(this.context), this.decision.model, this.decision.policy
+        own, top = omg.optimal_policy(model)
+        assert row.exploration == pytest.approx(top - omg.policy_value(model, policy), abs=1e-12)
+        assert row.exploration == pytest.approx(this.decision.exploration, abs=1e-12)
+        assert row.best_policy_regret == pytest.approx(row.optimal_value - omg.policy_value(truth, own), abs=1e-12)
+        price = omg.policy_value(truth, own) - omg.policy_value(truth, policy)
+        assert row.best_policy_regret + price == pytest.approx(row.regret, abs=1e-12)
+        assert row.best_policy_regret >= -1e-12
+        assert row.exploration >= max(-1e-12, row.plan_gap - 1e-12)  # π* is one of the policies of the model
+
+
+def test_a_greedy_agent_does_not_explore_and_a_barrier_explores_no_more_than_its_theorem():
+    greedy = played("greedy, linear")[0].ledger
+    assert not greedy.column("exploration").any()
+    np.testing.assert_allclose(greedy.column("best_policy_regret"), greedy.regret, atol=1e-12)
+    assert "and 0 for exploring. In the last 3 the agent played 0 an" in str(greedy)
+    fixed = played("fixed, counts")[0].ledger
+    limit = (fixed.column("tuples") - HORIZON + fixed.column("certificate")) / 30.0  # V̂* - V̂^π <= (n - H)/γ
+    assert fixed.column("exploration").max() > 0.05
+    assert (fixed.column("exploration") <= limit).all()
+
+
+def test_best_policy_is_what_the_ledger_judges():
+    run = make_run("adaptive, linear")
+    for _ in range(10):
+        asked = []
+        run._observe = asked.append
+        before = {str(c): run.agent.best_policy(c) for c in AGENTS["adaptive, linear"][0]}
+        run.advance(1)
+        (this,) = asked
+        assert this.best_policy_regret == pytest.approx(this.truth.regret(before[str(this.context)]), abs=1e-12)
+
+
+def test_a_ledger_says_in_words_what_was_lost_and_for_what():
+    ledger = played("fixed, counts")[0].ledger
+    lost, unknown = ledger.regret.sum(), ledger.column("best_policy_regret").sum()
+    below = ledger.column("exploration")[-3:].mean()  # a tenth of 25 episodes, rounded up
+    assert str(ledger).startswith(f"25 episodes lost {lost:.3g}: {unknown:.3g} for what is not known yet")
+    assert f"{lost - unknown:.3g} for exploring. In the last 3 the agent played {below:.2g} an episode" in str(ledger)
+    assert str(omg.runs.Ledger()) == "no episodes"
+
+
 def test_errors_by_brute_force(case):
     run, rounds = case
     for row, this in zip(run.ledger.table().itertuples(), rounds, strict=True):
@@ -236,6 +281,8 @@ def test_regret_of_a_mixture_is_that_of_the_mixture():
         truth = world.truth(context).mdp
         values = [omg.policy_value(truth, policy) for policy in mixture.policies]
         assert value == pytest.approx(mixture.probabilities @ values, abs=1e-12)
+        best = Decision(policy=mixture.policies[0], mixture=mixture, model=truth).exploration
+        assert best == pytest.approx(world.optimal_value(context) - value, abs=1e-12)
         # What an adversary sees is not the draw, but as good as the mixture.
         assert omg.policy_value(truth, run.policy(context)) == pytest.approx(value, abs=1e-12)
 

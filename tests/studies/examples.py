@@ -77,7 +77,7 @@ def results_of(text=TWO_WORLDS, *, episodes=300, seeds=4):
     """Return the results of a study, in the form of `Results`, with a provenance that is always the same."""
     with tempfile.TemporaryDirectory() as directory:
         results = run_study(text.format(episodes=episodes, seeds=seeds), directory)
-        parts = {name: getattr(results, name) for name in ("configuration", "runs", "failed", "log")}
+        parts = {name: getattr(results, name) for name in ("configuration", "runs", "failed", "log", "policies")}
     provenance = {"version": "0.0", "commit": "unknown", "date": "2024-02-29"}
     return SimpleNamespace(**parts, provenance=provenance)
 

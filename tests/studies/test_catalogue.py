@@ -29,6 +29,7 @@ from omg_cmdp.studies.options import REQUIRED, arguments_of
 EPISODES = 20
 BANDITS = {"falcon", "fast_cb", "normalised_igw", "square_cb"}
 NEEDED = {"bursts": {"length": 3}, "drifting": {"period": 4}}
+BY_NAME = sorted(WORLDS.keys() - {"icu_sepsis", "gymnasium"})  # that one takes minutes, and this one arguments
 
 
 def setting(world="linear", **options):
@@ -58,7 +59,7 @@ def installed(kind):
         return False
 
 
-@pytest.mark.parametrize("kind", sorted(WORLDS.keys() - {"icu_sepsis"}))  # that one takes minutes
+@pytest.mark.parametrize("kind", BY_NAME)
 def test_every_world_is_played_by_its_name_alone(kind):
     made = setting(kind)
     assert len(play(build_agent("omg", {}, made), build_adversary("iid", {}, made), made.world)) == EPISODES
@@ -78,7 +79,8 @@ def test_every_public_world_adversary_and_agent_is_found():
             each for each in found if inspect.isclass(each) and issubclass(each, base) and not inspect.isabstract(each)
         }
 
-    assert {kind.make for kind in WORLDS.values()} == {each for each in classes(environments, World) if installed(each)}
+    worlds = {kind.make for name, kind in WORLDS.items() if name != "gymnasium"}
+    assert worlds == {each for each in classes(environments, World) if installed(each)}
     assert {kind.make for kind in ADVERSARIES.values()} == classes(adversaries, Adversary)
     made = {kind.make for kind in AGENTS.values()}
     assert {each for each in made if inspect.isclass(each)} == classes(agents, Agent)
@@ -93,7 +95,7 @@ def test_a_world_is_there_if_its_package_is_installed_and_only_then(monkeypatch)
 
     monkeypatch.setattr(importlib.metadata, "version", without)
     found = catalogue._found(environments, World, lambda name, made: {})
-    assert found.keys() == WORLDS.keys() - {"cliff_walking", "frozen_lake"}
+    assert found.keys() == WORLDS.keys() - {"cliff_walking", "frozen_lake", "gymnasium"}
 
 
 def test_the_packages_of_worlds_are_not_imported_to_list_them():
@@ -130,7 +132,7 @@ def test_kinds_are_in_order_and_described_in_one_line(table):
         assert 10 < len(kind.description) < 120
 
 
-@pytest.mark.parametrize("kind", sorted(WORLDS.keys() - {"icu_sepsis"}))
+@pytest.mark.parametrize("kind", BY_NAME)
 def test_every_option_of_a_world_is_taken_at_its_default(kind):
     options = {name: default for name, default in WORLDS[kind].options.items() if name != "seed"}
     ours, theirs = build_world(kind, options, seed=5, episodes=3000), build_world(kind, {}, seed=5, episodes=3000)

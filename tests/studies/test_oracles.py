@@ -1,17 +1,30 @@
 """Oracles by name: what they know of the world, what they must learn, and which names are refused."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import omg_cmdp as omg
-from omg_cmdp.environments import CombinationLock, Decoy, LinearWorld, SoftmaxWorld, TreatmentTrial
+from omg_cmdp.environments import CombinationLock, Decoy, LinearWorld, LowerBound, SoftmaxWorld, TreatmentTrial
 from omg_cmdp.studies.agents import Setting
 from omg_cmdp.studies.catalogue import AGENTS, build_adversary, build_agent
 from omg_cmdp.studies.config import checked_plan
 from omg_cmdp.studies.document import StudyError
-from omg_cmdp.studies.oracles import DYNAMICS, PAIRS, PARTS, REWARDS, oracle_pair, world_features, world_mixture
+from omg_cmdp.studies.oracles import (
+    DYNAMICS,
+    FURTHER,
+    PAIRS,
+    PARTS,
+    REWARDS,
+    has_class,
+    oracle_pair,
+    usual_oracles,
+    world_features,
+    world_mixture,
+)
+from omg_cmdp.studies.outside.folder import Folder
 
 EPISODES = 20
 WORLDS = {"vectors": SoftmaxWorld(seed=1), "labels": Decoy(seed=1), "mixtures": LinearWorld(seed=1)}
@@ -172,3 +185,115 @@ def test_only_what_must_be_learned_gets_a_bonus():
     ):
         made = Setting(world=world, seed=2, episodes=EPISODES)
         assert build_agent("uc3rl", {"scale": 0.1, "oracles": named}, made).scales == scales
+
+
+FURTHER_EXAMPLES = {
+    "aggregate": {"oracles": ["counts", {"kind": "finite", "rate": "proven"}]},
+    "epochs": {"oracle": "offline"},
+    "stepwise": {"oracles": [{"kind": "counts", "horizon": 1}] * WORLDS["mixtures"].space.horizon},
+    "refitted": {"every": 4, "model": {"rewards": "sklearn.tree:DecisionTreeRegressor", "dynamics": "CLASSIFIER"}},
+    "sklearn": {"model": {"rewards": "sklearn.linear_model:SGDRegressor", "dynamics": "PARTIAL"}},
+    "offline_linear": {"ridge": 2.0},
+    "offline_softmax": {"ridge": 2.0},
+    "product": {},
+    "mixture": {},
+}
+MODELS = {
+    "CLASSIFIER": {"kind": "sklearn.tree:DecisionTreeClassifier", "max_depth": 2},
+    "PARTIAL": {"kind": "sklearn.naive_bayes:BernoulliNB"},
+}
+
+
+def spec_of(part, name):
+    """Return the table of an oracle with arguments, as a study file would have it."""
+    spec = {"kind": name, **FURTHER_EXAMPLES[name]}
+    if "model" in spec:
+        model = spec["model"][part]
+        spec["model"] = MODELS.get(model, {"kind": model})
+    return spec
+
+
+@pytest.mark.parametrize(
+    ("part", "name"),
+    [(part, name) for part, names in FURTHER.items() for name in names if name not in ("river", "torch")],
+)
+def test_oracles_with_arguments_are_made_and_asked(part, name):
+    if name in ("refitted", "sklearn"):
+        pytest.importorskip("sklearn")
+    world = LinearWorld(seed=1) if name != "product" else LowerBound()
+    named = {"rewards": "known", "dynamics": "known", part: spec_of(part, name)}
+    oracle = oracle_pair(world, named, {}, Folder(Path.cwd()))[part == "dynamics"]
+    context = world.contexts[0]
+    before = oracle.predict(context)
+    teach(oracle, world, context, episodes=8)
+    assert before.shape == oracle.predict(context).shape
+    assert not np.array_equal(before, oracle.predict(context)) or name == "mixture"
+
+
+def test_arguments_reach_the_constructor():
+    world = LinearWorld(seed=1)
+    made = oracle_pair(world, {"rewards": {"kind": "linear", "ridge": 7.0}, "dynamics": "counts"}, {})[0]
+    assert made.forecasters.ridge == 7.0
+    made = pair(world, {"kind": "finite", "rate": "proven"}, "finite", rate="guarded")
+    assert [each.rate for each in made] == ["proven", "guarded"]  # the oracle's own table comes first
+
+
+@pytest.mark.parametrize(
+    ("spec", "rule"),
+    [
+        ({"kind": "linear", "rigde": 1.0}, "did you mean 'ridge'"),
+        ({"ridge": 1.0}, "a table with such a `kind`"),
+        ({"kind": "linear", "ridge": -1.0}, "ridge"),
+        ({"kind": "aggregate"}, "missing"),
+        ({"kind": "aggregate", "oracles": ["lineal"]}, "must be one of"),
+        ({"kind": "epochs", "oracle": {"kind": "counts", "prior": 1}}, "no argument 'prior'"),
+        ({"kind": "refitted", "model": {"kind": "sklearn.tree:DecisionTreeRegressor"}}, "named by a study file"),
+        ("module:Class", "must be one of"),
+    ],
+)
+def test_wrong_tables_of_oracles_are_refused_and_nothing_is_imported_without_a_file(spec, rule):
+    with pytest.raises(ValueError, match=rule):
+        pair(LinearWorld(seed=1), spec)
+
+
+def test_what_needs_a_class_or_the_truth_is_refused_where_there_is_none():
+    class Alone(omg.ContextualMDP):
+        space, contexts = WORLDS["labels"].space, ("a", "b")
+
+        def mdp(self, context):
+            return WORLDS["labels"].mdp(0)
+
+    assert type(pair(Alone(), "known", "counts")[0]) is REWARDS["known"]
+    for name in ("finite", "offline", "log_loss"):
+        with pytest.raises(ValueError, match="`oracles` must not be of a class of functions"):
+            pair(Alone(), name)
+    with pytest.raises(ValueError, match="`oracles` must not be 'known'"):
+        pair(Unknown())
+
+
+class Unknown:
+    """A world that can only be played."""
+
+    space, contexts = WORLDS["labels"].space, ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("contexts", "usual"),
+    [(("a", "b"), "counts"), ((0.1, 0.2), "counts"), ((np.ones(2),), "linear"), (({"age": 3},), "linear")],
+)
+def test_without_a_class_contexts_decide_what_is_usual(contexts, usual):
+    world = Unknown()
+    world.contexts = contexts
+    assert usual_oracles(world) == usual
+    assert not has_class(world)
+    assert has_class(WORLDS["labels"])
+
+
+def test_records_have_the_features_of_a_feature_map():
+    world = Unknown()
+    world.contexts = ({"age": 20, "ward": "a"}, {"age": 60, "ward": "b"})
+    features, vectors = world_features(world)
+    fitted = omg.oracles.FeatureMap.fit(list(world.contexts))
+    np.testing.assert_array_equal(vectors, [fitted(context) for context in world.contexts])
+    np.testing.assert_array_equal(features({"age": 40, "ward": "c"}), fitted({"age": 40, "ward": "c"}))
+    assert np.linalg.norm(vectors, axis=1).max() <= 1.0 + 1e-12

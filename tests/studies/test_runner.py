@@ -76,6 +76,19 @@ def test_a_result_holds_what_a_report_needs_of_world_and_agent(whole):
         assert bounds.to_list() == [oracle.regret_bound(task.episodes, sizes[-1]) for oracle in oracles]
 
 
+def test_a_result_keeps_what_the_agent_would_do_at_its_end(whole):
+    for task in small_plan().tasks():
+        if task.agent.name == "pc_igw":  # of its mixture, the draw is not kept
+            continue
+        kept, run = Store(whole).result(task.name)["policies"], task.start()
+        run.advance(task.episodes)
+        contexts = run.environment.contexts
+        assert len(kept) == len(contexts) == 4  # all, as they are few
+        for record, context in zip(kept, contexts, strict=True):
+            played = run.agent.policy(context)[np.ix_(record["steps"], record["states"])]
+            np.testing.assert_allclose(record["policy"], played, atol=5e-7)
+
+
 def test_propensities_are_those_of_the_actions_taken(whole):
     log = load(whole).log
     for row in log[log["agent"] == "omg"].head(20).itertuples():

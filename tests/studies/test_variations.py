@@ -5,9 +5,10 @@ import itertools
 import pytest
 
 from omg_cmdp.studies.catalogue import Part
-from omg_cmdp.studies.config import read_plan
+from omg_cmdp.studies.config import load_plan, read_plan
 from omg_cmdp.studies.document import StudyError
 from omg_cmdp.studies.variations import SIZES, option_of, variants
+from tests.studies import own
 from tests.studies.examples import VARIED
 
 
@@ -58,7 +59,15 @@ def test_bad_sizes_are_refused_with_their_line(line, said):
 
 
 def test_a_size_that_a_world_does_not_have_is_refused():
-    assert option_of("lock", "H") is None
+    assert option_of(Part(name="lock", kind="lock", options={}), "H") is None
     text = VARIED.format(episodes=40, seeds=3) + "[worlds.lock]\n"
     with pytest.raises(StudyError, match="line 13: the world 'lock' has no size H that can be varied"):
         read_plan(text)
+
+
+def test_of_a_world_of_the_user_what_the_file_sets_can_be_varied(tmp_path):
+    path = own.write(tmp_path, own.LADDER + "horizon = 2\n", agents="[agents.omg]\n[vary]\nH = [2, 4]\n")
+    assert [task.setting().world.space.horizon for task in load_plan(str(path)).tasks()] == [2, 4]
+    path.write_text(path.read_text().replace("H = ", "S = "))
+    with pytest.raises(StudyError, match="has no size S"):
+        load_plan(str(path))

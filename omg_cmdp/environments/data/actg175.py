@@ -123,6 +123,12 @@ class ACTG175(World):
 
     package = "lifelines"
     return_range = (0.0, 2.0)
+    state_names = (
+        "enrolled",
+        *(f"week {week}, CD4 {stratum}" for week in (20, 96) for stratum in ("< 200", "< 350", "< 500", "≥ 500")),
+        "lost",
+    )
+    action_names, feature_names = ARMS, COVARIATES
 
     def __init__(self, *, transition_class_size: int = 8, seed: int = 0) -> None:
         import threadpoolctl

@@ -41,6 +41,8 @@ class CliffWalking(Grid):
     -13.0
     """
 
+    action_names, feature_names = ("up", "right", "down", "left"), ("wind",)
+
     def __init__(
         self,
         *,

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeGuard, Union
 import numpy as np
 
 from omg_cmdp.contexts import Context, ContextCache
+from omg_cmdp.environments.encoders.base import Encoder
 from omg_cmdp.mdp.space import Space
+from omg_cmdp.persistence import State
 from omg_cmdp.validation import float_table, positive_integer
 
 if TYPE_CHECKING:
@@ -145,7 +147,7 @@ class Numbering:
 
 
 _ADVICE = {
-    "observation": "wrap it, for example `environments.Discretised(env, KBinsDiscretizer(...))` for continuous "
+    "observation": "wrap it, for example `environments.Discretised(env, encoder)` for continuous "
     "observations, or `gymnasium.wrappers.TransformObservation` to pick a part",
     "action": "wrap it with `gymnasium.wrappers.TransformAction`, which turns a number into one of its actions",
 }
@@ -175,12 +177,18 @@ def checked_horizon(env: gymnasium.Env[Any, Any], horizon: int | None) -> int:
     return steps
 
 
+def encoder_state(env: gymnasium.Env[Any, Any]) -> State | None:
+    """Return the state of the encoder whose cells `env` plays in; None if there is none."""
+    encoder = env.get_wrapper_attr("encoder") if env.has_wrapper_attr("encoder") else None
+    return encoder.state() if isinstance(encoder, Encoder) else None
+
+
 def gymnasium_space(env: gymnasium.Env[Any, Any], *, horizon: int | None = None, start: Any = 0) -> Space:
     """Return the `Space` of an agent for `env`: its states, one more for episodes that have ended, and its actions.
 
     `horizon` is the environment's time limit by default. In the last state, where ended episodes stay, only action 0 is
     admissible. `start` is a state, or a distribution over the states of `env`, positive wherever an episode can begin:
-    agents plan from it.
+    agents plan from it. The space of a `Discretised` environment has its encoder.
 
     >>> import gymnasium
     >>> space = gymnasium_space(gymnasium.make("FrozenLake-v1"))
@@ -202,4 +210,5 @@ def gymnasium_space(env: gymnasium.Env[Any, Any], *, horizon: int | None = None,
         horizon=checked_horizon(env, horizon),
         start=start,
         admissible=admissible,
+        encoder=encoder_state(env),
     )

@@ -41,6 +41,7 @@ class FrozenLake(Grid):
     """
 
     return_range = (0.0, 1.0)
+    action_names, feature_names = ("left", "down", "right", "up"), ("success rate",)
 
     def __init__(
         self,

@@ -202,13 +202,21 @@ class SampledWorld:
     ) -> None:
         self.env, self.contexts, self.space = env, contexts, space
         self.reward_range, self.return_range = reward_range, return_range
+        self._player = EnvironmentPlayer(env, space, reward_range)
+
+    def sample(self, context: Context, policy: FloatArray, generator: np.random.Generator) -> Episode:
+        """Play `policy` (H, S + 1, A) for one episode, rewards in the environment's units."""
+        check_same_kind("context", context, self.contexts[0])
+        instance_of("generator", generator, np.random.Generator)
+        episode = self._player.play(context, policy, (int(generator.integers(2**63)),))
+        episode.check(self.space, self.reward_range, self.return_range)
+        return episode
 
     def returns(self, context: Context, policy: FloatArray, episodes: int, *, seed: int = 0) -> FloatArray:
         """Return the returns (n,) of `policy` (H, S + 1, A) in n `episodes`, in the environment's units."""
         check_same_kind("context", context, self.contexts[0])
-        player = EnvironmentPlayer(self.env, self.space, self.reward_range)
         count, seed = positive_integer("episodes", episodes), seed_number(seed)
-        played = [player.play(context, policy, (seed, k)) for k in range(count)]
+        played = [self._player.play(context, policy, (seed, k)) for k in range(count)]
         for episode in played:
             episode.check(self.space, self.reward_range, self.return_range)
             if len(episode.actions) < self.space.horizon:

@@ -54,6 +54,8 @@ class TreatmentTrial(World):
     array([1, 3, 3, 3, 1])
     """
 
+    state_names, action_names, feature_names = STAGES, TREATMENTS, FEATURES
+
     def __init__(
         self,
         *,

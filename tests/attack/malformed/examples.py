@@ -100,13 +100,16 @@ def pole():
     return gymnasium.make("CartPole-v1")
 
 
-class Halves:
-    """A clusterer of two cells."""
+def some_steps(dimension=2):
+    seen, none = np.random.default_rng(0).random((41, dimension)), np.zeros(40, dtype=int)
+    return {
+        **{"observations": seen[:-1], "actions": np.arange(40) % 2, "rewards": seen[1:, 0]},
+        **{"next_observations": seen[1:], "terminated": none > 0, "episodes": np.arange(40) // 5, "contexts": none},
+    }
 
-    n_clusters = 2
 
-    def predict(self, rows):
-        return (rows[:, 0] > 0.0).astype(int)
+def fitted(encoder, dimension=2):
+    return encoder.fit(environments.Steps(**some_steps(dimension)))
 
 
 def sklearn_model(name):
@@ -157,7 +160,12 @@ WORLD_OPTIONS = {"context_count": 3, "misspecification": 0.1, "seed": 1}
 EXAMPLES = {
     "mdp.Episode": lambda: {**STEPS, "propensities": [0.5, 0.5], "length": 2},
     "mdp.Trajectory": lambda: dict(STEPS),
-    "mdp.Space": lambda: {**SIZES, "start": [0.5, 0.5, 0.0], "admissible": np.ones((S, A), dtype=bool)},
+    "mdp.Space": lambda: {
+        **SIZES,
+        "start": [0.5, 0.5, 0.0],
+        "admissible": np.ones((S, A), dtype=bool),
+        "encoder": fitted(environments.Bins(2)).state(),
+    },
     "mdp.TabularMDP": lambda: {"transitions": KERNELS["a"][0], "rewards": REWARDS["a"][0], "horizon": H, "start": 0},
     "mdp.occupancy_measure": lambda: {"mdp": MDP, "policy": UNIFORM},
     "mdp.optimal_policy": lambda: {"mdp": MDP, "bounds": value_bounds(H)},
@@ -249,7 +257,17 @@ EXAMPLES = {
     "environments.RiverSwim": lambda: {"states": 4, "horizon": 4, "transition_class_size": 4, **WORLD_OPTIONS},
     "environments.SoftmaxWorld": lambda: {**LINEAR, "weight_norm": 2.0, "reward_class_size": 4, **WORLD_OPTIONS},
     "environments.TreatmentTrial": lambda: {"visits": 2, "patients": 3, "misspecification": 0.1, "seed": 1},
-    "environments.Discretised": lambda: {"env": pole(), "transformer": Halves(), "states": None},
+    "environments.Bins": lambda: {"bins": 2, "strategy": "uniform"},
+    "environments.Clusters": lambda: {"most": 3, "seed": 1},
+    "environments.Leaves": lambda: {"most": 3, "seed": 1},
+    "environments.Steps": some_steps,
+    "environments.encoding_report": lambda: {
+        "encoders": [environments.Bins(2), environments.Bins(3)],
+        "steps": environments.Steps(**some_steps()),
+        "seed": 1,
+    },
+    "environments.cart_pole": lambda: {"cart": True},
+    "environments.Discretised": lambda: {"env": pole(), "encoder": fitted(environments.Bins(2), 4)},
     "environments.WorldEnv": lambda: {"world": environments.CombinationLock(positions=2), "render_mode": None},
     "environments.distance_to_class": lambda: {"world": environments.Arms(actions=2, reward_class_size=2)},
     "environments.from_gymnasium": lambda: {
@@ -261,7 +279,7 @@ EXAMPLES = {
         "tables": True,
     },
     "environments.gymnasium_space": lambda: {"env": lake().env.open(0.5), "horizon": 4, "start": 0},
-    "environments.random_observations": lambda: {"env": pole(), "steps": 3, "seed": 0},
+    "environments.random_steps": lambda: {"env": pole(), "count": 3, "contexts": [1.0], "hold": 2.0, "seed": 0},
     "adversaries.IID": lambda: dict(CONTEXTS),
     "adversaries.Bursts": lambda: {**CONTEXTS, "length": 2, "absence": 1},
     "adversaries.Drifting": lambda: {**CONTEXTS, "period": 2, "window": 1},
@@ -278,6 +296,7 @@ EXAMPLES = {
         "observe": None,
     },
     "runs.simulate": lambda: {**EXAMPLES["runs.Run"](), "episodes": 2},
+    "runs.advise": lambda: {"agent": an_agent(), "context": "a", "steps": [0], "states": [0, 1], "seed": 1},
     "runs.play": lambda: {"env": lake(), "agent": lake_agent(), "contexts": [0.5, 0.9], "log": None, "seed": 1},
     "runs.shortfall": lambda: {
         "world": (world := lake(tables=False)),
@@ -286,6 +305,10 @@ EXAMPLES = {
         "rollouts": 4,
         "confidence": 0.9,
         "seed": 1,
+    },
+    "comparison.compare": lambda: {
+        **{"environment": WORLD, "contexts": LABELS, "agents": {"a": "greedy", "b": omg.OMG}},
+        **{"episodes": 2, "seeds": 1, "adversary": "iid"},
     },
     "logs.Log": lambda: {"space": SPACE, "episodes": a_log().episodes, "reward_range": (0.0, 1.0)},
     "logs.doubly_robust": lambda: {
@@ -346,10 +369,12 @@ REASONS = {
     "environments.Classification": "the same",
     "environments.ICUSepsis": "the same: 716 states",
     "environments.ReducedSepsis": "the same",
+    "environments.EncodingReport": "a record that `encoding_report` makes, and that checks nothing",
     "environments.TableWorld": "made by `from_gymnasium`; its methods are called",
     "environments.SampledWorld": "the same",
     "oracles.adapters.TorchDynamics": "the frame of the other adapters; PyTorch takes seconds to import",
     "oracles.adapters.TorchRewards": "the same",
+    "comparison.Comparison": "made by `compare`; its methods are called",
     "planning.Solution": "a record that `plan` makes, and that checks nothing",
     "logs.Estimate": "a record that estimators make, and that checks nothing; its methods are called",
     "theory.Statement": "a record of the catalogue, and that checks nothing",
@@ -357,22 +382,28 @@ REASONS = {
     "theory.Summary": "a record that `combine` makes, and that checks nothing",
     "checks.Challenge": "a record that `challenge` makes, and that checks nothing",
     "runs.Ledger": "made by a run, without arguments; its methods are called",
+    "runs.Advice": "a record that `advise` makes, and that checks nothing; its methods are called",
     "agents.Blind": "made without arguments; its methods are called",
     "agents.PerContext": "the same",
 }
 """Why a name has no example here."""
 
 INSTANCES = {
+    "environments.Bins": lambda: fitted(environments.Bins(2)),
+    "environments.Clusters": lambda: fitted(environments.Clusters(3)),
+    "environments.Leaves": lambda: fitted(environments.Leaves(3)),
     "environments.TableWorld": lake,
     "environments.SampledWorld": lambda: lake(tables=False),
+    "comparison.Comparison": lambda: omg.compare(WORLD, LABELS, ["greedy"], episodes=2, seeds=1),
     "runs.Ledger": lambda: omg.simulate(WORLD, adversaries.IID(LABELS), an_agent(), 2),
+    "runs.Advice": lambda: omg.advise(an_agent(), "a"),
     "agents.Blind": agents.Blind,
     "agents.PerContext": agents.PerContext,
     "logs.Estimate": lambda: omg.logs.importance_sampling(a_log(count=40), lambda _: UNIFORM),
     "agents.Mixture": lambda: agents.Mixture(np.stack([UNIFORM] * 2), np.array([0.5, 0.5])),
     "agents.Situation": lambda: a_situation(),
 }
-"""How objects are made whose constructor has no example."""
+"""How objects are made whose constructor has no example, or does not make what methods need."""
 
 
 def a_situation():
@@ -392,6 +423,12 @@ def _told(oracles_):
     for oracle in oracles_.values():
         oracle.predict("a")
     return oracles_
+
+
+def agent_file(encoder):
+    """Return the path of an agent that plays in the cells of `encoder`."""
+    space = omg.Space(**SIZES, encoder=encoder.state())
+    return a_file(agents.Greedy(space, **pair()))
 
 
 def a_row():

@@ -85,7 +85,7 @@ METHODS = {
     "agents.GainWeighted.gains": None,
     "predict_with": lambda i: {"parameters": i.parameters(), **of_context(i)},
     "check": lambda i: {"space": SPACE, "reward_range": (0.0, 1.0), "return_range": (0.0, 2.0)},
-    "mdp.Episode.of_arrays": None,  # documented: nothing is checked
+    **dict.fromkeys(("mdp.Episode.of_arrays", "mdp.Episode.of_steps")),  # documented: nothing is checked
     "mdp.Space.mdp": lambda i: {
         "transitions": examples.KERNELS["a"][0],
         "rewards": examples.REWARDS["a"][0],
@@ -109,15 +109,30 @@ METHODS = {
     "agents.Situation.least_weight": lambda i: {"floor": 0.1},
     "agents.Situation.assumptions": lambda i: {"episodes": 10, "delta": 0.1},
     "environments.TableWorld.original_value": lambda i: {"value": 0.5},
+    "comparison.Comparison.report": lambda _: {"directory": pathlib.Path("report").resolve()},
     "environments.SampledWorld.returns": lambda i: {
         **of_context(i),
         "policy": uniform(i.space),
         "episodes": 2,
         "seed": 1,
     },
+    "fit": lambda i: {"steps": omg.environments.Steps(**examples.some_steps())},
+    "episodes": lambda i: {
+        "steps": omg.environments.Steps(**examples.some_steps()),
+        "space": omg.Space(states=i.cells + 1, actions=2, horizon=H),
+        "contexts": LABELS,
+    },
+    "encode": lambda i: {"observations": np.zeros((3, 2))},
+    "where": lambda i: {"chosen": np.arange(40) < 9},
+    **{
+        f"environments.{name}.restore": lambda i: {"path": examples.agent_file(i)}
+        for name in ("Bins", "Clusters", "Leaves")
+    },
     "environments.Discretised.observation": lambda i: {"observation": np.zeros(4, dtype=np.float32)},
     "environments.WorldEnv.reset": lambda i: {"seed": 1, "options": {"context": 1}},
     "environments.WorldEnv.step": lambda i: (i.reset(seed=1), {"action": 0})[1],
+    "runs.Advice.table": lambda i: {"state_names": list("xyz"), "action_names": list("uv")},
+    "runs.Advice.of_record": lambda i: {"record": i.record()},
     "runs.Run.advance": lambda i: {"episodes": 1},
     "runs.Ledger.add": lambda i: {"context": "a", "row": examples.a_row()},
     "runs.Ledger.column": lambda i: {"name": "regret"},

@@ -7,7 +7,7 @@ import types
 
 ROOMS = (
     *("mdp", "planning", "oracles", "oracles.adapters", "agents", "environments", "adversaries", "runs", "logs"),
-    *("theory", "theory.bounds", "theory.errors", "checks"),
+    *("theory", "theory.bounds", "theory.errors", "checks", "comparison"),
 )
 """Where public names live; `reports`, `studies` and `cli` are behind the command line, and have none.
 

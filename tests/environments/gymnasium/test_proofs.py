@@ -187,7 +187,7 @@ def test_without_gymnasium_one_is_told_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     with pytest.raises(ImportError, match=r"pip install 'omg-cmdp\[gymnasium\]'"):
         from_gymnasium("FrozenLake-v1", [0.4, 0.9], arguments="success_rate")
-    for name, module in (("Discretised", "discretise"), ("register_gymnasium", "registered")):
+    for name, module in (("Discretised", "discretise"), ("cart_pole", "control"), ("register_gymnasium", "registered")):
         monkeypatch.delitem(sys.modules, f"omg_cmdp.environments.gymnasium.{module}", raising=False)
         with pytest.raises(ImportError, match=r"pip install 'omg-cmdp\[gymnasium\]'"):
             getattr(omg.environments, name)

@@ -4,12 +4,19 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
-from sklearn.cluster import KMeans
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
 import omg_cmdp as omg
-from omg_cmdp.environments import Discretised, SampledWorld, from_gymnasium, gymnasium_space, random_observations
+from omg_cmdp.environments import (
+    Bins,
+    Clusters,
+    Discretised,
+    SampledWorld,
+    cart_pole,
+    from_gymnasium,
+    gymnasium_space,
+    mountain_car,
+    random_steps,
+)
 from omg_cmdp.oracles import CountDynamics, CountRewards
 
 
@@ -233,87 +240,114 @@ class Wind(gymnasium.Env):
         return self._place.astype(np.float32), float(abs(self._place[0]) < 1.0), False, False, {}
 
 
-def observed():
-    return random_observations(gymnasium.wrappers.TimeLimit(Wind(), 20), 300)
+def seen(env=None, count=300, **options):
+    return random_steps(env or gymnasium.wrappers.TimeLimit(Wind(), 20), count, **options)
 
 
-def bins(**options):
-    settings = {"n_bins": [3, 2], "encode": "ordinal", "strategy": "uniform"} | options
-    return KBinsDiscretizer(**settings).fit(observed())
+def test_random_steps_are_those_of_the_environment():
+    steps = seen(contexts=[0.0, 2.0])
+    assert steps.observations.shape == (300, 2)
+    np.testing.assert_array_equal(steps.episodes, np.arange(300) // 20)
+    np.testing.assert_array_equal(steps.contexts, steps.episodes % 2)
+    assert not steps.terminated.any()
+    same = np.diff(steps.episodes) == 0
+    np.testing.assert_array_equal(steps.next_observations[:-1][same], steps.observations[1:][same])
+    np.testing.assert_array_equal(steps.observations, seen(contexts=[0.0, 2.0]).observations)
+    assert not np.array_equal(steps.observations, seen(contexts=[0.0, 2.0], seed=1).observations)
+    calm, storm = (steps.observations[steps.contexts == k, 0].mean() for k in (0, 1))
+    assert storm > calm + 1.0  # contexts arrive
 
 
-def test_random_observations_are_those_of_the_environment():
-    seen = observed()
-    assert seen.shape == (300, 2)
-    np.testing.assert_array_equal(seen, observed())
-    assert not np.array_equal(seen, random_observations(gymnasium.wrappers.TimeLimit(Wind(), 20), 300, seed=1))
+def test_actions_are_held():
+    def switches(hold):
+        steps = seen(count=2000, hold=hold)
+        return (np.diff(steps.actions) != 0)[np.diff(steps.episodes) == 0].mean()
+
+    assert switches(1.0) == pytest.approx(0.5, abs=0.04)
+    assert switches(10.0) == pytest.approx(0.05, abs=0.02)
 
 
-@pytest.mark.parametrize(
-    ("transformer", "options", "states"),
-    [
-        (lambda: bins(), {}, 6),
-        (lambda: KMeans(4, n_init=1, random_state=0).fit(observed()), {}, 4),
-        (lambda: bins().set_output(transform="pandas"), {}, 6),
-        (lambda: make_pipeline(StandardScaler(), KMeans(5, n_init=1, random_state=0)).fit(observed()), {}, 5),
-        (lambda: KMeans(4, n_init=1, random_state=0).fit(observed()), {"states": 7}, 7),
-    ],
-)
-def test_cells_are_states(transformer, options, states):
-    fitted = transformer()
-    env = Discretised(Wind(), fitted, **options)
-    assert env.observation_space == Discrete(states)
-    rows = observed()[:20]
-    cells = [env.observation(row.astype(np.float32)) for row in rows]
-    assert all(cell in env.observation_space for cell in cells)
-    codes = fitted.predict(rows) if hasattr(fitted, "predict") else np.asarray(fitted.transform(rows))
-    for i in range(20):  # one cell, one code: the same state for the same code, and no other
-        assert [cell == cells[i] for cell in cells] == [np.array_equal(code, codes[i]) for code in codes]
+def test_a_fallen_pole_has_terminated():
+    steps = seen(cart_pole(), 300, contexts=[1.0, 2.0])
+    last = np.append(np.diff(steps.episodes) > 0, False)
+    np.testing.assert_array_equal(steps.terminated[:-1], last[:-1])
+    assert (np.abs(steps.next_observations[steps.terminated, 0]) > 0.2).all()
 
 
-def test_an_agent_plays_what_was_continuous():
-    world = from_gymnasium(
-        lambda: gymnasium.wrappers.TimeLimit(Discretised(Wind(), bins()), 5), [0.0, 1.0], reward_range=(0, 1)
-    )
-    sizes = {"states": 7, "actions": 2, "horizon": 5}
-    agent = omg.OMG(world.space, CountRewards(**sizes), CountDynamics(**sizes))
+def test_cells_are_states():
+    steps = seen()
+    encoder = Clusters(4).fit(steps)
+    env = Discretised(Wind(), encoder)
+    assert env.observation_space == Discrete(4)
+    cells = [env.observation(row.astype(np.float32)) for row in steps.observations[:20]]
+    np.testing.assert_array_equal(cells, encoder.encode(steps.observations[:20]))
+    encoder.fit(seen(seed=1))  # changes other cells than those of the environment
+    assert cells == [env.observation(row.astype(np.float32)) for row in steps.observations[:20]]
+
+
+def test_an_agent_plays_what_was_continuous(tmp_path):
+    def player(encoder):
+        world = from_gymnasium(
+            lambda: gymnasium.wrappers.TimeLimit(Discretised(Wind(), encoder), 5), [0.0, 1.0], reward_range=(0, 1)
+        )
+        sizes = {"states": 7, "actions": 2, "horizon": 5}
+        return world, omg.OMG(world.space, CountRewards(**sizes), CountDynamics(**sizes))
+
+    world, agent = player(Bins((3, 2)).fit(seen()))
     assert len(omg.play(world, agent, [0.0, 1.0] * 3)) == 6
+    agent.save(tmp_path / "agent.npz")
+    elsewhere, other = player(Bins((3, 2)).fit(seen(seed=1)))
+    with pytest.raises(ValueError, match="`state` must come from"):
+        other.restore(tmp_path / "agent.npz")
+    with pytest.raises(ValueError, match="`env` must play in the cells that the agent was made for"):
+        omg.play(elsewhere, agent, [0.0])
+    assert agent.episodes_seen == 6
+    _, restored = player(Bins((3, 2)).restore(tmp_path / "agent.npz"))
+    restored.restore(tmp_path / "agent.npz")
+    np.testing.assert_array_equal(restored.policy(1.0), agent.policy(1.0))
 
 
-def test_cart_pole_is_discretised():
-    pole = gymnasium.make("CartPole-v1")
-    fitted = KBinsDiscretizer(3, encode="ordinal", strategy="uniform").fit(random_observations(pole, 200))
-    space = gymnasium_space(Discretised(pole, fitted), horizon=50)
-    assert (space.states, space.actions, space.horizon) == (82, 2, 50)
+def test_an_environment_may_have_an_encoder_of_its_own():
+    class Dial(Dice):
+        encoder = "of something else"
+
+    assert gymnasium_space(Dial(), horizon=1).encoder is None
 
 
 @pytest.mark.parametrize(
-    ("transformer", "options", "message"),
+    ("call", "message"),
     [
-        (lambda: KBinsDiscretizer(3, encode="ordinal"), {}, "`transformer` must be fitted, and have `n_bins_`"),
-        (lambda: StandardScaler().fit(observed()), {}, "else give `states`, the number of cells"),
-        (lambda: StandardScaler().fit(observed()), {"states": 4}, "`transformer` must give 1 integers"),
-        (lambda: KMeans(3), {}, "`transformer` must be fitted to observations.*random_observations"),
-        (lambda: bins(encode="onehot-dense"), {}, "needs encode='ordinal'"),
-        (lambda: bins(encode="onehot"), {}, "needs encode='ordinal'"),
-        (lambda: KMeans(3, n_init=1).fit(np.zeros((9, 5)) + np.arange(9)[:, None]), {}, "like those of `env`"),
-        (lambda: KMeans(3, n_init=1).fit(observed().astype(np.float32)), {}, "flattened, in float64, got Buffer dtype"),
-        (lambda: "bins", {}, "`transformer` must have a method"),
-        (lambda: bins(), {"states": 0}, "`states` must be an integer"),
+        (lambda: Discretised(Wind(), "bins"), "`encoder` must be an Encoder, got str"),
+        (lambda: Discretised(Wind(), Bins(3)), r"`encoder` must be fitted, got Bins\(3, strategy='quantile'\)"),
+        (
+            lambda: Discretised(gymnasium.make("CartPole-v1"), Bins(3).fit(seen())),
+            r"`observations` must have shape \(n, 2",
+        ),
+        (lambda: seen(count=0), "`count` must be an integer of at least 1, got 0"),
+        (lambda: seen(hold=0.5), "`hold` must be at least 1, got 0.5"),
+        (lambda: seen(seed=-1), "`seed` must"),
+        (lambda: seen(gymnasium.make("Pendulum-v1")), "`env` must have discrete actions"),
+        (lambda: seen(cart_pole(), contexts=[0.0]), "`context` must be a positive, finite number, got 0.0"),
     ],
 )
-def test_what_cannot_make_states_is_refused(transformer, options, message):
+def test_what_cannot_make_states_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
-        Discretised(Wind(), transformer(), **options)
+        call()
 
 
-def test_observations_can_be_those_of_a_context():
-    class Insists(Wind):
-        def reset(self, *, seed=None, options=None):
-            return super().reset(seed=seed, options={"context": options["context"]})
+def test_contexts_change_the_physics():
+    """A longer pole falls more slowly, a stronger motor drives faster; 1 is Gymnasium's own."""
 
-    env = gymnasium.wrappers.TimeLimit(Insists(), 20)
-    calm, storm = (random_observations(env, 200, context=wind)[:, 0].mean() for wind in (0.0, 2.0))
-    assert storm > calm + 1.0
-    with pytest.raises(TypeError):
-        random_observations(env, 200)
+    def after(make, context, action, steps=4):
+        env = make()
+        env.reset(seed=0, options={"context": context})
+        return [env.step(action)[0] for _ in range(steps)][-1]
+
+    falls = [abs(after(cart_pole, length, 1)[1]) for length in (0.5, 1.0, 2.0)]
+    assert falls[0] > falls[1] > falls[2]
+    speeds = [after(mountain_car, strength, 2)[1] for strength in (0.5, 1.0, 2.0)]
+    assert speeds[0] < speeds[1] < speeds[2]
+    own = gymnasium.make("CartPole-v1")
+    own.reset(seed=0)
+    np.testing.assert_array_equal(after(cart_pole, 1.0, 1), [own.step(1)[0] for _ in range(4)][-1][2:])
+    assert cart_pole(cart=True).reset(seed=0)[0].shape == (4,)

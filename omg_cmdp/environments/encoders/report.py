@@ -1,0 +1,176 @@
+"""How many cells, and are they enough? Answered from steps alone, before any agent has played.
+
+*Information*. Each encoder is fitted to the episodes of all folds but one, and so are counts for each context, cell and
+action, with ½ added as in `CountDynamics`; on the fold left out,
+
+    information = mean log P̂(next cell | context, cell, action)/P̂(next cell), and the same for the reward,
+
+in nats per step: the held-out log loss, in comparison with what is known without looking. A cell is a function of the
+observation, so that no encoder can expect more than the observation tells (the data-processing inequality), which makes
+encoders with different cells comparable. (The log loss itself is not: it grows with the number of cells, whatever they
+are.) Too few cells tell little; too many cannot be learned from so many steps. So give about as many steps, for each
+context, as the agent will have. What is chosen is the encoder with the fewest cells within one standard error of the
+best, a standard error of the difference, over episodes.
+
+*Memory*. If cells were Markov, then the step before would tell nothing more about the next cell, given context, cell
+and action. Memory is the conditional mutual information of the two, less what remains of it if the steps before are
+shuffled among equal contexts, cells and actions, which makes the two independent: an estimate without the bias of small
+counts, and a p-value. It is rarely zero for cells of continuous observations. Compare it with the information.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from omg_cmdp.environments.encoders.base import Encoder
+from omg_cmdp.environments.encoders.steps import IntArray, Steps
+from omg_cmdp.validation import BoolArray, FloatArray, instance_of, listed, seed_number
+
+if TYPE_CHECKING:
+    import pandas
+
+FOLDS, SHUFFLES = 3, 39
+REWARD_LEVELS = 10
+"""Rewards of more values are counted by deciles."""
+
+
+@final
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class EncodingReport:
+    """What `encoding_report` found."""
+
+    table: pandas.DataFrame
+    """A row for each encoder: cells, held-out log losses, information, its distance to the best, memory."""
+    choice: Encoder
+    """The encoder with the fewest cells that is as good as the best, fitted to all steps."""
+
+    def __str__(self) -> str:
+        rows = self.table.round(3).to_string(index=False)
+        chosen = self.table[self.table["chosen"]].iloc[0]
+        memory = (
+            "the cells are not Markov: the step before still tells"
+            if chosen["p_value"] <= 0.05
+            else ("no memory was found: the step before tells")
+        )
+        return (
+            f"{rows}\nChosen: {chosen['encoder']}. It tells {chosen['information']:.2f} nats of next cell and reward; "
+            f"{memory} {max(chosen['memory'], 0.0):.2f} more (p = {chosen['p_value']:.3f})."
+        )
+
+
+def encoding_report(encoders: Iterable[Encoder], steps: Steps, *, seed: int = 0) -> EncodingReport:
+    """Return what the `encoders` tell about what follows in `steps`, and which of them to use.
+
+    Copies of them are fitted, the chosen one to all steps at the end. Compare numbers of cells of one kind: an encoder
+    of another kind may tell more about what has no bearing on the rewards.
+    """
+    import pandas
+
+    given = listed("encoders", encoders)
+    for encoder in given:
+        instance_of("encoders", encoder, Encoder)
+    if not given:
+        raise ValueError("`encoders` must hold at least one, got none")
+    instance_of("steps", steps, Steps)
+    candidates = copy.deepcopy(given)
+    episodes = np.unique(steps.episodes, return_inverse=True)[1]
+    if episodes.max() + 1 < 2 * FOLDS:
+        raise ValueError(f"`steps` must hold at least {2 * FOLDS} episodes, got {episodes.max() + 1}")
+    generator, levels = np.random.default_rng(seed_number(seed)), _levels(steps.rewards)
+    folds = generator.permutation(np.arange(episodes.max() + 1) % FOLDS)[episodes]  # drawn: contexts may come in turn
+    rows, told = [], []
+    for encoder in candidates:
+        losses = np.zeros((4, len(steps)))
+        for fold in range(FOLDS):
+            held = folds == fold
+            encoder.fit(steps.where(~held))
+            before, following = _cells(encoder, steps)
+            losses[:2, held] = _log_losses(before, following, held)
+            losses[2:, held] = _log_losses(before, levels, held)
+        before, following = _cells(encoder.fit(steps), steps)
+        memory, p_value = _memory(before, following, steps, generator)
+        told.append(losses[1] - losses[0] + losses[3] - losses[2])
+        rows.append(
+            {
+                "encoder": repr(encoder),
+                "cells": encoder.cells,
+                "next_cell_loss": losses[0].mean(),
+                "reward_loss": losses[2].mean(),
+                "information": told[-1].mean(),
+                "memory": memory,
+                "p_value": p_value,
+            }
+        )
+    best = max(range(len(candidates)), key=lambda k: float(told[k].mean()))
+    lost = [_mean_and_error(told[best] - each, episodes) for each in told]
+    as_good = [k for k, (mean, error) in enumerate(lost) if mean <= error]
+    chosen = min(as_good, key=lambda k: (rows[k]["cells"], k))
+    table = pandas.DataFrame(rows).assign(
+        below_best=[mean for mean, _ in lost],
+        error=[error for _, error in lost],
+        chosen=[k == chosen for k in range(len(candidates))],
+    )
+    return EncodingReport(table=table, choice=candidates[chosen])
+
+
+def _cells(encoder: Encoder, steps: Steps) -> tuple[IntArray, IntArray]:
+    """Return the number of context, cell and action of each step, and the cell that follows, the last for the end."""
+    sizes = int(steps.contexts.max()) + 1, encoder.cells, int(steps.actions.max()) + 1
+    before = np.ravel_multi_index((steps.contexts, encoder.encode(steps.observations), steps.actions), sizes)
+    following = np.where(steps.terminated, encoder.cells, encoder.encode(steps.next_observations))
+    return np.asarray(before), following
+
+
+def _levels(rewards: FloatArray) -> IntArray:
+    values, codes = np.unique(rewards, return_inverse=True)
+    if len(values) <= REWARD_LEVELS:
+        return np.asarray(codes)
+    return np.searchsorted(np.quantile(rewards, np.arange(1, REWARD_LEVELS) / REWARD_LEVELS), rewards, side="right")
+
+
+def _log_losses(before: IntArray, outcome: IntArray, held: BoolArray) -> FloatArray:
+    """Return the log losses (2, n) of the held steps: of counts for each `before`, and of counts for all together."""
+    outcomes = int(outcome.max()) + 1
+    counts = np.full((int(before.max()) + 1, outcomes), 0.5)
+    np.add.at(counts, (before[~held], outcome[~held]), 1.0)
+    known = counts[before[held], outcome[held]] / counts.sum(axis=1)[before[held]]
+    without = np.bincount(outcome[~held], minlength=outcomes) + 0.5
+    return -np.log([known, (without / without.sum())[outcome[held]]])
+
+
+def _mean_and_error(values: FloatArray, episodes: IntArray) -> tuple[float, float]:
+    """Return the mean over steps and its standard error, where episodes are independent."""
+    mean = float(values.mean())
+    sums = np.bincount(episodes, values - mean)
+    return mean, float(np.sqrt((sums**2).sum()) / len(values))
+
+
+def _memory(before: IntArray, following: IntArray, steps: Steps, generator: np.random.Generator) -> tuple[float, float]:
+    """Return the information of the step before about the next cell, given this step, and its p-value.
+
+    Of I(before; next | now) = H(before, now) + H(next, now) - H(before, next, now) - H(now), a shuffle changes only the
+    joint entropy.
+    """
+    later = np.flatnonzero(np.diff(steps.episodes) == 0) + 1
+    if not len(later):
+        return 0.0, 1.0
+    earlier, now, following = before[later - 1], before[later], following[later]
+    order = np.argsort(now, kind="stable")
+    shuffled, null = np.empty_like(earlier), np.zeros(SHUFFLES)
+    for k in range(SHUFFLES):
+        shuffled[order] = earlier[np.lexsort((generator.random(len(now)), now))]
+        null[k] = _entropy(shuffled, following, now)
+    observed = _entropy(earlier, following, now)
+    # Rounding must not make equal things differ.
+    return float(null.mean()) - observed, (1 + int((null <= observed + 1e-12).sum())) / (1 + SHUFFLES)
+
+
+def _entropy(*codes: IntArray) -> float:
+    joint = np.ravel_multi_index(codes, [int(each.max()) + 1 for each in codes])
+    shares = np.unique(joint, return_counts=True)[1] / len(joint)
+    return float(-(shares * np.log(shares)).sum())

@@ -1,0 +1,91 @@
+"""What encoders are fitted to: steps that were seen in an environment."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from omg_cmdp.validation import BoolArray, FloatArray, float_table, frozen, in_range, one_of_shapes
+
+IntArray = NDArray[np.int64]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Steps:
+    """n steps in the order in which they were taken; steps of one episode follow each other.
+
+    Fitting needs some hundreds of them or more, of actions that differ: see `environments.random_steps`.
+    """
+
+    observations: FloatArray
+    """(n, d)"""
+    actions: IntArray
+    """(n,)"""
+    rewards: FloatArray
+    """(n,)"""
+    next_observations: FloatArray
+    """(n, d)"""
+    terminated: BoolArray
+    """(n,): whether the episode terminated with this step, so that no cell follows."""
+    episodes: IntArray
+    """(n,): the number of the episode."""
+    contexts: IntArray
+    """(n,): the number of the context."""
+
+    def __post_init__(self) -> None:
+        observations = matrix("observations", self.observations)
+        count = (len(observations),)
+        if count == (0,):
+            raise ValueError("`observations` must have at least one row, got none")
+        following = matrix("next_observations", self.next_observations)
+        one_of_shapes("next_observations", following, observations.shape)
+        rewards = float_table("rewards", self.rewards)
+        one_of_shapes("rewards", rewards, count)
+        in_range("rewards", rewards, -np.inf, np.inf)
+        terminated = _column("terminated", self.terminated, count, "b", "boolean")
+        self._set(observations=observations, next_observations=following, rewards=rewards, terminated=terminated)
+        for name in ("actions", "episodes", "contexts"):
+            given = _column(name, getattr(self, name), count, "iu", "integers")
+            if given.min() < 0:
+                raise ValueError(f"`{name}` must be integers of at least 0, got {given.min()}")
+            self._set(**{name: given.astype(np.int64)})
+        if (np.diff(self.episodes) < 0).any():
+            where = int(np.argmax(np.diff(self.episodes) < 0)) + 1
+            raise ValueError(f"`episodes` must not decrease, got {self.episodes[where]} at index {where}")
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+    def _set(self, **arrays: NDArray[Any]) -> None:
+        self.__dict__.update({name: frozen(array) for name, array in arrays.items()})
+
+    def where(self, chosen: BoolArray) -> Steps:
+        """Return the steps for which `chosen` (n,) is true."""
+        chosen = _column("chosen", chosen, self.rewards.shape, "b", "boolean")
+        names = [field.name for field in dataclasses.fields(self)]
+        return Steps(**{name: getattr(self, name)[chosen] for name in names})
+
+
+def _column(name: str, value: ArrayLike, shape: tuple[int, ...], kinds: str, rule: str) -> NDArray[Any]:
+    """Return `value` as an array of this shape, of these kinds of numbers."""
+    try:
+        column = np.array(value)
+    except Exception:  # whatever a foreign object raises
+        raise ValueError(f"`{name}` must be {rule}, got {type(value).__name__}") from None
+    if column.dtype.kind not in kinds:
+        raise ValueError(f"`{name}` must be {rule}, got dtype {column.dtype}")
+    one_of_shapes(name, column, shape)
+    return column
+
+
+def matrix(name: str, value: ArrayLike) -> FloatArray:
+    """Return `value` as finite numbers (n, d)."""
+    table = float_table(name, value)
+    if table.ndim != 2 or table.shape[1] == 0:
+        raise ValueError(f"`{name}` must have shape (n, d), got {table.shape}")
+    if table.size:
+        in_range(name, table, -np.inf, np.inf)
+    return table

@@ -1,0 +1,80 @@
+"""What a report shows of a world's policies: which contexts, which steps and states, and what these are called.
+
+All agents meet the same world, and are shown in the same places for all contexts: those that the best policies and the
+uniform one visit most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.agents.baselines.uniform import uniform_policy
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.truth import Truth
+from omg_cmdp.runs.advice import choices
+
+MOST_CHOSEN = 3
+"""Contexts that a study file may choose."""
+CANDIDATES = 6
+"""Contexts that are kept if it chooses none: a report chooses among them."""
+MOST_STEPS, MOST_STATES = 6, 6
+_KINDS = ("state", "action", "feature")
+
+
+class Names(NamedTuple):
+    """What states, actions and the features of contexts are called; () if they have only numbers."""
+
+    states: tuple[str, ...] = ()
+    actions: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+
+
+def names_of(world: Any) -> Names:
+    """Return the `state_names`, `action_names` and `feature_names` of a world, where it has some."""
+    found = [tuple(getattr(world, f"{kind}_names", ())) for kind in _KINDS]
+    sizes = (world.space.states, world.space.actions, np.size(world.contexts[0]))
+    for kind, names, size in zip(_KINDS, found, sizes, strict=True):
+        if names and (len(names) != size or not all(isinstance(name, str) for name in names)):
+            raise ValueError(f"`{kind}_names` must be {size} texts, got {names!r:.80}")
+    return Names(*found)
+
+
+def shown_contexts(contexts: Sequence[Context], chosen: Any = None) -> list[Context]:
+    """Return up to six of `contexts`, evenly spread; or those `chosen`: numbers in the list, or contexts themselves."""
+    if chosen is None:
+        places = np.linspace(0, len(contexts) - 1, min(CANDIDATES, len(contexts)))
+        return [contexts[place] for place in places.round().astype(int)]
+    if not isinstance(chosen, list) or not 1 <= len(chosen) <= MOST_CHOSEN:
+        raise ValueError(f"`show` must list 1 to {MOST_CHOSEN} contexts, got {chosen!r:.60}")
+    return [_context(contexts, each) for each in chosen]
+
+
+def _context(contexts: Sequence[Context], chosen: Any) -> Context:
+    if isinstance(chosen, list):
+        return np.array(chosen, dtype=np.float64) if isinstance(contexts[0], np.ndarray) else tuple(chosen)
+    if isinstance(chosen, (str, Mapping)):
+        return chosen
+    if type(chosen) is not int or not 0 <= chosen < len(contexts):
+        rule = f"a context, or the number of one, below {len(contexts)}"
+        raise ValueError(f"`show` must list contexts, each {rule}, got {chosen!r:.60}")
+    return contexts[chosen]
+
+
+def shown_cells(space: Space, truths: Iterable[Truth]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the steps, evenly spread, and the states, those visited most, in which policies are shown.
+
+    Where the truth is not known, these are the first states.
+    """
+    steps = np.unique(np.linspace(0, space.horizon - 1, min(MOST_STEPS, space.horizon)).round().astype(np.int64))
+    visits = np.zeros(space.states)
+    for truth in truths:
+        for policy in (truth.best[0], uniform_policy(space)):
+            visits += truth.occupancy(policy).sum(axis=(0, 2))
+    states = choices(space)
+    most = states[np.argsort(-visits[states], kind="stable")][:MOST_STATES]
+    return steps, np.sort(most)
