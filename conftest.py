@@ -10,7 +10,7 @@ OPTIONAL = {
     "httpx": ("omg_cmdp/live/client",),
     "river": ("omg_cmdp/oracles/adapters/river.py",),
     "sklearn": ("omg_cmdp/oracles/adapters/sklearn.py",),
-    "sqlalchemy": ("omg_cmdp/live/database.py", "tests/live"),
+    "sqlalchemy": ("omg_cmdp/live/log/database.py", "tests/live"),
     "torch": ("omg_cmdp/oracles/adapters/tensors.py", "omg_cmdp/oracles/adapters/torch.py"),
     "typer": ("omg_cmdp/cli.py", "omg_cmdp/live/commands", "omg_cmdp/reports/terminal.py"),
 }

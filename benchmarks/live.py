@@ -52,11 +52,11 @@ def serve(kind: str, database: str) -> None:
 
 
 def _ours(database: str) -> Any:
-    from omg_cmdp.live.database import Database
     from omg_cmdp.live.desk import Desk
+    from omg_cmdp.live.log.database import Database
     from omg_cmdp.live.service import Service
+    from omg_cmdp.live.study.trial import Trial
     from omg_cmdp.live.tokens import Tokens
-    from omg_cmdp.live.trial import Trial
     from omg_cmdp.live.web import app
 
     app.CALLS_PER_SECOND = 1e9
@@ -200,10 +200,10 @@ def _ready() -> str:
 
 def million(events: int) -> None:
     """Print how long a long log takes."""
-    from omg_cmdp.live.database import Database
     from omg_cmdp.live.desk import Desk
+    from omg_cmdp.live.log.database import Database
     from omg_cmdp.live.replay import replay
-    from omg_cmdp.live.trial import Trial
+    from omg_cmdp.live.study.trial import Trial
 
     trial = Trial.parse(STUDY)
     generator = np.random.default_rng(0)

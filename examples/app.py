@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 
 from omg_cmdp.live.client import Client
+from omg_cmdp.live.study.trial import Trial
 from omg_cmdp.live.tokens import Tokens
-from omg_cmdp.live.trial import Trial
 from omg_cmdp.live.web.server import serving
 
 STUDY = Path(__file__).with_name("adherence.toml")

@@ -40,7 +40,12 @@ INNER_ROOMS = {
     "live": ("web", "client", "export", "commands"),
 }
 # Rooms that the outer one calls, and what of it they may import besides themselves.
-CALLED_ROOMS = {"agents.exploration": ("agents.kernels",), "studies.outside": ("studies.document",)}
+CALLED_ROOMS = {
+    "agents.exploration": ("agents.kernels",),
+    "studies.outside": ("studies.document",),
+    "live.log": (),
+    "live.study": ("live.log",),
+}
 MOST_MODULES = 15
 MOST_ANCESTORS = 3
 

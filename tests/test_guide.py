@@ -29,7 +29,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from omg_cmdp import cli
-from omg_cmdp.live.trial import Trial
+from omg_cmdp.live.study.trial import Trial
 from omg_cmdp.studies.config import read_plan
 from omg_cmdp.studies.outside.folder import Folder
 from omg_cmdp.theory.statements import STATEMENTS

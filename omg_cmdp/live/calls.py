@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from omg_cmdp.contexts import context_to_json
-from omg_cmdp.live.trial import Trial
+from omg_cmdp.live.study.trial import Trial
 
 LONGEST_NAME = 100
 PERSON = r"[A-Za-z0-9][A-Za-z0-9._:@+-]{0,99}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 
-from omg_cmdp.live.events import canonical
+from omg_cmdp.live.log.events import canonical
 
 
 def uniform(secret: str, person: str, episode: int, step: int) -> float:

@@ -10,8 +10,9 @@ import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.contexts import context_from_json
-from omg_cmdp.live.state import Dataset, Learning
-from omg_cmdp.live.trial import Trial
+from omg_cmdp.live.episodes import Dataset
+from omg_cmdp.live.study.trial import Trial
+from omg_cmdp.live.versions import Learning
 from omg_cmdp.persistence import State as Arrays
 
 TRIED = 5

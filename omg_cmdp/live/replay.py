@@ -9,12 +9,12 @@ import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.live.chance import uniform
-from omg_cmdp.live.desk import planned
-from omg_cmdp.live.events import Event, verified
+from omg_cmdp.live.deciding import planned
 from omg_cmdp.live.learning import Trainer
+from omg_cmdp.live.log.events import Event, verified
 from omg_cmdp.live.rules import moment, ruled
 from omg_cmdp.live.state import State
-from omg_cmdp.live.trial import Trial
+from omg_cmdp.live.study.trial import Trial
 from omg_cmdp.sampling import draw_index
 
 SHOWN = 20
@@ -68,7 +68,7 @@ class _Replayer:
             last = self.state.last_plan(body["context"])
             again = np.empty(0) if last is None else last.policy
         else:
-            again = planned(self.trial, self.agent, body["context"])[0]
+            again = planned(self.trial, self.agent, body["context"]).policy
             self.counts["opened"] += 1
         if again.tolist() != body["policy"]:
             self._differ(event, f"another policy ({body['rung']})")
@@ -84,11 +84,9 @@ class _Replayer:
             self._differ(event, "the step was decided before")
         policy = record.policy
         if self.trial.replan:
-            policy = planned(self.trial, self.agent, record.context)[0] if body["rung"] == "plan" else None
+            policy = planned(self.trial, self.agent, record.context).policy if body["rung"] == "plan" else None
         if policy is not None:
-            numbers = self.state.of_person[record.person]
-            earlier = [choice for number in numbers for choice in self.state.episodes[number].choices.values()]
-            row = policy[body["step"], body["state"]]
+            row, earlier = policy[body["step"], body["state"]], self.state.choices_of(record.person)
             again = ruled(self.trial, row, body["state"], moment(event.time), earlier).probabilities
             if again.tolist() != body["probabilities"]:
                 self._differ(event, "other probabilities")

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from omg_cmdp.live.state import Choice
-from omg_cmdp.live.trial import Trial
+from omg_cmdp.live.episodes import Choice
+from omg_cmdp.live.study.trial import Trial
 from omg_cmdp.validation import FloatArray
 
 

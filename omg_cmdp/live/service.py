@@ -14,8 +14,8 @@ from typing import Any
 
 from omg_cmdp.live.calls import Refusal
 from omg_cmdp.live.desk import Answer, Asked, Desk
-from omg_cmdp.live.state import Learning
-from omg_cmdp.live.store import StoreError
+from omg_cmdp.live.log.store import StoreError
+from omg_cmdp.live.versions import Learning
 from omg_cmdp.live.watching.incidents import tick
 from omg_cmdp.live.watching.process import Process
 

@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.agents.base import ModelAgent
-from omg_cmdp.live.events import canonical
+from omg_cmdp.live.episodes import Choice, Example, Outcome, Plan, Record
 from omg_cmdp.live.learning import model_digest
-from omg_cmdp.live.state import Change, Choice, Example, Incident, Outcome, Plan, Record, State, Version
-from omg_cmdp.live.store import Snapshot, Store
-from omg_cmdp.live.trial import Trial
+from omg_cmdp.live.log.events import canonical
+from omg_cmdp.live.log.store import Snapshot, Store
+from omg_cmdp.live.state import Incident, State
+from omg_cmdp.live.study.trial import Trial
+from omg_cmdp.live.versions import Change, Version
 
 FORMAT = 1
 _TEXT = "state.json"

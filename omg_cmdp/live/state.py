@@ -3,173 +3,18 @@
 from __future__ import annotations
 
 import bisect
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from omg_cmdp.contexts import context_from_json
-from omg_cmdp.live.events import FIRST_HASH, Event, digest
-from omg_cmdp.mdp.episode import Trajectory
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.live.episodes import Choice, Dataset, Example, Outcome, Plan, Record
+from omg_cmdp.live.log.events import FIRST_HASH, Event, digest
+from omg_cmdp.live.versions import Change, Learning, Version
 
 KEPT_VERSIONS = 20
 """So many published versions can be rolled back to."""
 KEPT_CHANGES = 200
-
-
-class Choice(NamedTuple):
-    """What was decided for one step."""
-
-    state: int
-    action: int
-    probability: float | None
-    """None if something else was done than what was drawn: whoever chose that did not say how likely it was."""
-    version: int
-    time: str
-    rung: str
-    cause: str | None
-    """Why no higher rung."""
-    rules: tuple[str, ...]
-    """Those that have changed the probabilities."""
-
-
-class Outcome(NamedTuple):
-    """What came of a step, as far as it is known; of several reports of a value the highest revision counts."""
-
-    reward: float | None = None
-    next_state: int | None = None
-    revisions: tuple[int, int] = (-1, -1)
-    """Of the reward, and of the next state."""
-
-    def revised(self, reward: float | None, next_state: int | None, revision: int) -> Outcome:
-        """Return what is known after one more report, in whatever order reports come."""
-        of_reward, of_state = self.revisions
-        known = self
-        if reward is not None and revision > of_reward:
-            known, of_reward = known._replace(reward=reward), revision
-        if next_state is not None and revision > of_state:
-            known, of_state = known._replace(next_state=next_state), revision
-        return known._replace(revisions=(of_reward, of_state))
-
-    def contradicts(self, reward: float | None, next_state: int | None, revision: int) -> bool:
-        """Return whether a report of the same revision has said something else."""
-        pairs = zip((self.reward, self.next_state), (reward, next_state), self.revisions, strict=True)
-        return any(value is not None and value != known and revision == own for known, value, own in pairs)
-
-
-class Example(NamedTuple):
-    """What is learned from an episode: plain numbers, the same whenever and wherever they are put together."""
-
-    episode: int
-    person: str
-    context: str
-    """As JSON."""
-    states: tuple[int, ...]
-    actions: tuple[int, ...]
-    rewards: tuple[float | None, ...]
-
-    def trajectory(self) -> Trajectory:
-        """Return it as agents want it."""
-        context = context_from_json(self.context)
-        return Trajectory(context=context, states=self.states, actions=self.actions, rewards=self.rewards)
-
-
-Dataset = tuple[Example, ...]
-
-
-@dataclasses.dataclass
-class Record:
-    """An episode: what is known of it."""
-
-    number: int
-    """That of the event with which it was opened; also its name."""
-    person: str
-    context: str
-    opened: str
-    version: int
-    rung: str
-    certificate: float | None
-    policy: FloatArray | None
-    """(H, S, A), while the episode is open."""
-    choices: dict[int, Choice] = dataclasses.field(default_factory=dict)
-    outcomes: dict[int, Outcome] = dataclasses.field(default_factory=dict)
-    closed: str | None = None
-    """Why, if it is."""
-    touched: str = ""
-    """When something happened in it last."""
-    repeats: int = 0
-    """How often a step was asked for again, under another key."""
-
-    def __post_init__(self) -> None:
-        self.touched = self.touched or self.opened
-
-    def next_state(self, step: int) -> int | None:
-        """Return the state after a step, as reported or as the next decision tells; None if unknown or in doubt."""
-        reported = self.outcomes[step].next_state if step in self.outcomes else None
-        seen = self.choices[step + 1].state if step + 1 in self.choices else None
-        if reported is not None and seen is not None and reported != seen:
-            return None
-        return seen if reported is None else reported
-
-    def example(self, missing_reward: float | None) -> Example | None:
-        """Return what can be learned: steps from the first on, as long as the state after them is known."""
-        states: list[int] = []
-        actions: list[int] = []
-        rewards: list[float | None] = []
-        after: int | None = None
-        for step in range(len(self.choices)):
-            if step not in self.choices or (after := self.next_state(step)) is None:
-                break
-            reward = self.outcomes[step].reward if step in self.outcomes else None
-            states.append(self.choices[step].state)
-            actions.append(self.choices[step].action)
-            rewards.append(missing_reward if reward is None else reward)
-            last = after
-        if not actions:
-            return None
-        return Example(self.number, self.person, self.context, (*states, last), tuple(actions), tuple(rewards))
-
-
-class Learning(NamedTuple):
-    """Learning that has begun: from what."""
-
-    number: int
-    dataset: Dataset
-    settled: int
-    """How many of the first examples are of episodes before which none is open."""
-
-
-class Version(NamedTuple):
-    """A published model: what it was learned from."""
-
-    number: int
-    dataset: Dataset
-    model: str
-    """The digest of the model."""
-    time: str
-
-
-class Change(NamedTuple):
-    """What became of the version in use, and when."""
-
-    time: str
-    version: int
-    episodes: int
-    """How many it was learned from."""
-    verdict: str
-    """published, refused, or rolled back to."""
-    cause: str | None
-    """Why it was refused."""
-
-
-class Plan(NamedTuple):
-    """The last certified plan of a person."""
-
-    episode: int
-    context: str
-    policy: FloatArray
 
 
 class Incident(NamedTuple):
@@ -226,6 +71,10 @@ class State:
         plans = [plan for plan in self.plans.values() if plan.context == context]
         return max(plans, key=lambda plan: plan.episode, default=None)
 
+    def choices_of(self, person: str) -> list[Choice]:
+        """Return what was decided for a person so far."""
+        return [choice for number in self.of_person[person] for choice in self.episodes[number].choices.values()]
+
     def dataset(self) -> tuple[Dataset, int]:
         """Return the examples of closed episodes, in the order in which these were opened, and how many are settled."""
         if not self._sorted:
@@ -236,7 +85,7 @@ class State:
 
     def digest(self) -> str:
         """Return a digest of everything that decides what happens next; not of who has withdrawn, nor of incidents."""
-        records = [_plain(record) for record in self.episodes.values()]
+        records = [record.plain() for record in self.episodes.values()]
         plans = {person: [plan.episode, plan.policy.tolist()] for person, plan in self.plans.items()}
         versions = [[version.number, *version.dataset] for version in self.versions]
         return digest([self.study, records, plans, versions, self.dataset()])
@@ -381,20 +230,3 @@ _KINDS: dict[str, Callable[..., None]] = {
     "rolled back": State._rolled_back,
     "incident": State._incident,
 }
-
-
-def _plain(record: Record) -> list[Any]:
-    """Return a record as JSON has it; its sizes do not depend on when things were reported."""
-    policy = None if record.policy is None else record.policy.tolist()
-    head = [
-        record.number,
-        record.person,
-        record.context,
-        record.opened,
-        record.version,
-        record.rung,
-        record.certificate,
-    ]
-    choices = [[step, *choice] for step, choice in sorted(record.choices.items())]
-    outcomes = [[step, *outcome] for step, outcome in sorted(record.outcomes.items())]
-    return [*head, policy, choices, outcomes, record.closed]

@@ -138,7 +138,7 @@ class _Client:
 
 def _wrong(folder: Path, clients) -> list[str]:
     """Return what is wrong with the log, and with the answers."""
-    from omg_cmdp.live.database import Database
+    from omg_cmdp.live.log.database import Database
     from omg_cmdp.live.replay import replay
     from tests.live.studies import trial
 

@@ -6,8 +6,8 @@ import json
 import numpy as np
 
 from omg_cmdp.live.desk import Desk
-from omg_cmdp.live.store import MemoryStore
-from omg_cmdp.live.trial import Trial
+from omg_cmdp.live.log.store import MemoryStore
+from omg_cmdp.live.study.trial import Trial
 
 TEXT = """
 [study]

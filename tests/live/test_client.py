@@ -7,7 +7,7 @@ import pytest
 
 from omg_cmdp.live.client import Client, OlderLogError, RefusedError, UnreachableError
 from omg_cmdp.live.client.outbox import Outbox
-from omg_cmdp.live.store import MemoryStore
+from omg_cmdp.live.log.store import MemoryStore
 from tests.live.network import ADDRESS, ANSWER_LOST, LOST, wired
 from tests.live.studies import desk, person
 

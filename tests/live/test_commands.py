@@ -17,10 +17,10 @@ from omg_cmdp.cli import app
 from omg_cmdp.live import commands
 from omg_cmdp.live.commands.explain import explained, told
 from omg_cmdp.live.commands.rehearsal import random_context, rehearse
-from omg_cmdp.live.database import Database
 from omg_cmdp.live.desk import Desk
+from omg_cmdp.live.log.database import Database
+from omg_cmdp.live.study.trial import Trial
 from omg_cmdp.live.tokens import Tokens
-from omg_cmdp.live.trial import Trial
 from tests.live.studies import TEXT, Trialist, desk, trial
 
 RULES = TEXT.replace("[context.columns]", "most_per_week = { call = 1 }\n[context.columns]") + (

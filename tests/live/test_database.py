@@ -12,11 +12,11 @@ import pytest
 
 sqlalchemy = pytest.importorskip("sqlalchemy", reason="needs the extra live")
 
-from omg_cmdp.live.database import Database, InUseError  # noqa: E402
 from omg_cmdp.live.desk import Asked, Desk  # noqa: E402
+from omg_cmdp.live.log.database import Database, InUseError  # noqa: E402
+from omg_cmdp.live.log.store import StoreError  # noqa: E402
 from omg_cmdp.live.replay import replay  # noqa: E402
 from omg_cmdp.live.service import Service  # noqa: E402
-from omg_cmdp.live.store import StoreError  # noqa: E402
 from tests.live.studies import Clock, Trialist, person, trial  # noqa: E402
 
 

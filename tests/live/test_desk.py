@@ -9,11 +9,11 @@ import pytest
 from omg_cmdp.live import learning
 from omg_cmdp.live.calls import Refusal
 from omg_cmdp.live.desk import Asked, Desk
-from omg_cmdp.live.events import FIRST_HASH, BrokenChainError, Event
 from omg_cmdp.live.learning import Trainer, model_digest
+from omg_cmdp.live.log.events import FIRST_HASH, BrokenChainError, Event
+from omg_cmdp.live.log.store import MemoryStore, StoreError
 from omg_cmdp.live.replay import replay, without
 from omg_cmdp.live.state import State
-from omg_cmdp.live.store import MemoryStore, StoreError
 from tests.live.studies import TEXT, Clock, Trialist, desk, person, trial
 
 LIMITS = """

@@ -10,12 +10,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from omg_cmdp.live import desk as desks
-from omg_cmdp.live import learning
+from omg_cmdp.live import deciding, learning
 from omg_cmdp.live.calls import Refusal
-from omg_cmdp.live.database import Database
 from omg_cmdp.live.desk import Asked
-from omg_cmdp.live.events import BrokenChainError
+from omg_cmdp.live.log.database import Database
+from omg_cmdp.live.log.events import BrokenChainError
 from omg_cmdp.live.service import MOST_WAITING, Busy, Service
 from tests.live.network import ADDRESS, wired
 from tests.live.studies import TEXT, Clock, Trialist, desk, person
@@ -115,7 +114,7 @@ def test_a_plan_that_runs_out_of_memory_is_replaced_by_the_fixed_policy(monkeypa
         raise MemoryError
 
     at = desk()
-    monkeypatch.setattr(desks, "planned", exhausted)
+    monkeypatch.setattr(deciding, "planned", exhausted)
     answer = opened(at)
     assert (answer["rung"], answer["cause"]) == ("fixed", "no certified plan: MemoryError")
     told = decided(at, answer["episode"])

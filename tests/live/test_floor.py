@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import omg_cmdp as omg
-from omg_cmdp.live.floor import Floor, FlooredDynamics, FlooredRewards
+from omg_cmdp.live.study.floor import Floor, FlooredDynamics, FlooredRewards
 from tests.live.studies import trial
 
 

@@ -12,11 +12,11 @@ from omg_cmdp.cli import app
 from omg_cmdp.contexts import context_from_json
 from omg_cmdp.live import desk as desks
 from omg_cmdp.live.calls import Refusal
-from omg_cmdp.live.database import Database
 from omg_cmdp.live.desk import Asked, Desk
 from omg_cmdp.live.export import live_log
-from omg_cmdp.live.store import StoreError
-from omg_cmdp.live.trial import Trial
+from omg_cmdp.live.log.database import Database
+from omg_cmdp.live.log.store import StoreError
+from omg_cmdp.live.study.trial import Trial
 from tests.live.studies import Clock
 
 STEPS, FRAUD = 2, "p13"

@@ -15,10 +15,10 @@ import threading
 
 from omg_cmdp.live import service as services
 from omg_cmdp.live.calls import Refusal
-from omg_cmdp.live.database import Database
 from omg_cmdp.live.desk import Asked, Desk
+from omg_cmdp.live.log.database import Database
+from omg_cmdp.live.log.store import StoreError
 from omg_cmdp.live.service import Service
-from omg_cmdp.live.store import StoreError
 from tests.live.studies import desk, person, trial
 
 services.SNAPSHOT_EVENTS = 300

@@ -16,8 +16,8 @@ import typer
 from omg_cmdp.studies.document import StudyError
 
 if TYPE_CHECKING:
-    from omg_cmdp.live.events import Event
-    from omg_cmdp.live.trial import Trial
+    from omg_cmdp.live.log.events import Event
+    from omg_cmdp.live.study.trial import Trial
 
 NEEDED = ("fastapi", "sqlalchemy", "uvicorn")
 
@@ -39,7 +39,7 @@ def serve(
 ) -> None:
     """Serve a trial: decisions over HTTP, until it is told to end."""
     with _using_a_store():
-        from omg_cmdp.live.trial import Trial
+        from omg_cmdp.live.study.trial import Trial
         from omg_cmdp.live.web.server import serving
 
         trial = Trial.read(study)
@@ -59,8 +59,8 @@ def token(
     tokens: Tokens = None,
 ) -> None:
     """Make a token, and print it. Only its hash is kept; a line taken from the file takes the token back."""
+    from omg_cmdp.live.study.trial import Trial
     from omg_cmdp.live.tokens import Tokens as Known
-    from omg_cmdp.live.trial import Trial
 
     Trial.read(study)
     typer.echo(Known(tokens or study.with_suffix(".tokens")).add(role, name))
@@ -73,7 +73,7 @@ def check(
     """Explain the study file of a trial in plain sentences, and rehearse it with random people and outcomes."""
     from omg_cmdp.live.commands.explain import explained, told
     from omg_cmdp.live.commands.rehearsal import rehearse
-    from omg_cmdp.live.trial import Trial
+    from omg_cmdp.live.study.trial import Trial
 
     trial = Trial.read(study)
     for line in [*explained(trial), f"\nA rehearsal with {people} people:", *told(rehearse(trial, people=people))]:
@@ -87,9 +87,9 @@ def replay(
     ] = None,
 ) -> None:
     """Fold the log of a trial anew, and compare every probability, action and model with it, bit for bit."""
-    from omg_cmdp.live.events import BrokenChainError
+    from omg_cmdp.live.log.events import BrokenChainError
     from omg_cmdp.live.replay import replay as again
-    from omg_cmdp.live.trial import Trial
+    from omg_cmdp.live.study.trial import Trial
 
     with _using_a_store(), _reading(database) as (trial, events):
         try:
@@ -129,7 +129,7 @@ def _using_a_store() -> Iterator[None]:
     for package in NEEDED:
         if importlib.util.find_spec(package) is None:
             raise StudyError(f"a trial needs the package {package}; pip install 'omg-cmdp[live]'")
-    from omg_cmdp.live.store import StoreError
+    from omg_cmdp.live.log.store import StoreError
 
     try:
         yield
@@ -140,8 +140,8 @@ def _using_a_store() -> Iterator[None]:
 @contextlib.contextmanager
 def _reading(url: str) -> Iterator[tuple[Trial, Iterator[Event]]]:
     """Yield the trial of a database, and its events; also beside a service that writes."""
-    from omg_cmdp.live.database import Database
-    from omg_cmdp.live.trial import Trial
+    from omg_cmdp.live.log.database import Database
+    from omg_cmdp.live.study.trial import Trial
 
     if not is_database(url):
         raise StudyError(f"{url}: there is no such database")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from omg_cmdp.live.commands.rehearsal import Rehearsal
-from omg_cmdp.live.trial import Trial
+from omg_cmdp.live.study.trial import Trial
 from omg_cmdp.oracles.feature_map import Category
 
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from omg_cmdp.live.desk import Desk
-from omg_cmdp.live.store import MemoryStore
-from omg_cmdp.live.trial import Trial
+from omg_cmdp.live.log.store import MemoryStore
+from omg_cmdp.live.study.trial import Trial
 from omg_cmdp.oracles.feature_map import Category
 
 ROUNDS = 2

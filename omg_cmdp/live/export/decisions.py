@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from omg_cmdp.contexts import context_from_json
-from omg_cmdp.live.events import Event, verified
-from omg_cmdp.live.state import Record, State
-from omg_cmdp.live.trial import Trial
+from omg_cmdp.live.episodes import Record
+from omg_cmdp.live.log.events import Event, verified
+from omg_cmdp.live.state import State
+from omg_cmdp.live.study.trial import Trial
 from omg_cmdp.oracles.feature_map import Category, Number
 from omg_cmdp.persistence import whole_file
 from omg_cmdp.studies.export import cell

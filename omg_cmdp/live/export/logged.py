@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from omg_cmdp.contexts import context_from_json
-from omg_cmdp.live.events import Event
+from omg_cmdp.live.episodes import Record
 from omg_cmdp.live.export.decisions import played
-from omg_cmdp.live.state import Record
-from omg_cmdp.live.trial import Trial
+from omg_cmdp.live.log.events import Event
+from omg_cmdp.live.study.trial import Trial
 from omg_cmdp.logs.log import Log
 from omg_cmdp.mdp.episode import Episode
 

@@ -7,9 +7,9 @@ import datetime
 from collections.abc import Mapping
 
 from omg_cmdp.contexts import Context, context_from_json
+from omg_cmdp.live.episodes import Record
 from omg_cmdp.live.rules import moment
-from omg_cmdp.live.state import Record
-from omg_cmdp.live.trial import Trial
+from omg_cmdp.live.study.trial import Trial
 from omg_cmdp.live.watching.verdicts import Verdict, named, yellow_if
 from omg_cmdp.live.watching.view import WEEK, View
 from omg_cmdp.oracles.feature_map import Category

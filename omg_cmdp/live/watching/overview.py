@@ -12,8 +12,8 @@ import numpy as np
 from omg_cmdp.contexts import context_from_json
 from omg_cmdp.live.calls import Refusal
 from omg_cmdp.live.desk import Desk
-from omg_cmdp.live.state import Record
-from omg_cmdp.live.trial import Trial
+from omg_cmdp.live.episodes import Record
+from omg_cmdp.live.study.trial import Trial
 from omg_cmdp.live.watching.checks import findings
 from omg_cmdp.live.watching.value import values
 from omg_cmdp.live.watching.view import Step, View

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from omg_cmdp.live.episodes import Record
 from omg_cmdp.live.export.logged import log_of
-from omg_cmdp.live.state import Record
-from omg_cmdp.live.trial import Trial
+from omg_cmdp.live.study.trial import Trial
 from omg_cmdp.logs.off_policy.estimate import Estimate, Support, estimated
 from omg_cmdp.logs.off_policy.evaluation import evaluate
 

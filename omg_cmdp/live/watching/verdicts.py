@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from omg_cmdp.live.state import Record
+from omg_cmdp.live.episodes import Record
 
 GREEN, YELLOW, RED = SEVERITIES = ("green", "yellow", "red")
 SHOWN = 5

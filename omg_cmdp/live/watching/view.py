@@ -10,9 +10,11 @@ import functools
 import itertools
 from typing import NamedTuple
 
+from omg_cmdp.live.episodes import Choice, Outcome, Record
 from omg_cmdp.live.rules import moment
-from omg_cmdp.live.state import Change, Choice, Incident, Outcome, Record, State
-from omg_cmdp.live.trial import Trial
+from omg_cmdp.live.state import Incident, State
+from omg_cmdp.live.study.trial import Trial
+from omg_cmdp.live.versions import Change
 from omg_cmdp.live.watching.process import Process
 
 MOST_EPISODES = 5000

@@ -15,10 +15,11 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from omg_cmdp.live.calls import OlderLog, Refusal, parse
-from omg_cmdp.live.desk import Asked, Desk, planned
-from omg_cmdp.live.events import canonical
+from omg_cmdp.live.deciding import planned
+from omg_cmdp.live.desk import Asked, Desk
+from omg_cmdp.live.log.events import canonical
+from omg_cmdp.live.log.store import StoreError
 from omg_cmdp.live.service import Service
-from omg_cmdp.live.store import StoreError
 from omg_cmdp.live.tokens import Tokens
 from omg_cmdp.live.web import bodies
 from omg_cmdp.live.web.description import describe
@@ -105,8 +106,9 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
     async def policy(body: bodies.PolicyBody) -> Response:
         def look(desk: Desk) -> dict[str, Any]:
             [_, context] = parse(desk.trial, "open", {"person": "nobody", "context": body.context})  # type: ignore[misc]
-            table, certificate, _ = planned(desk.trial, desk.agent, context)
-            return {"policy": table.tolist(), "certificate": certificate, "version": desk.state.version.number}
+            plan = planned(desk.trial, desk.agent, context)
+            version = desk.state.version.number
+            return {"policy": plan.policy.tolist(), "certificate": plan.certificate, "version": version}
 
         return await view(look)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from omg_cmdp.live.calls import CAUSES
-from omg_cmdp.live.trial import Trial
+from omg_cmdp.live.study.trial import Trial
 from omg_cmdp.oracles.feature_map import Number
 
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 import uvicorn
 
 from omg_cmdp.live.commands.rehearsal import rehearse
-from omg_cmdp.live.database import Database
 from omg_cmdp.live.desk import Desk
+from omg_cmdp.live.log.database import Database
 from omg_cmdp.live.service import Service
+from omg_cmdp.live.study.trial import Trial
 from omg_cmdp.live.tokens import Tokens
-from omg_cmdp.live.trial import Trial
 from omg_cmdp.live.web.app import make_app
 
 PATIENCE = 10

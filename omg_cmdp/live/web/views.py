@@ -12,7 +12,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from omg_cmdp.live.calls import PERSON
 from omg_cmdp.live.desk import Desk
-from omg_cmdp.live.events import canonical
+from omg_cmdp.live.log.events import canonical
 from omg_cmdp.live.service import Service
 from omg_cmdp.live.watching.overview import history, overview
 from omg_cmdp.live.watching.view import View

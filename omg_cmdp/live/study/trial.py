@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import functools
 import json
 import zoneinfo
@@ -16,10 +15,11 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp import oracles
 from omg_cmdp.agents.omg import OMG
-from omg_cmdp.live.events import digest
-from omg_cmdp.live.floor import Floor, FlooredDynamics, FlooredRewards
-from omg_cmdp.live.table import Table
-from omg_cmdp.live.watching.thresholds import Watch, read_watch
+from omg_cmdp.live.log.events import digest
+from omg_cmdp.live.study.floor import Floor, FlooredDynamics, FlooredRewards
+from omg_cmdp.live.study.limits import Limits, Window, read_limits, read_window
+from omg_cmdp.live.study.table import Table
+from omg_cmdp.live.study.thresholds import Watch, read_watch
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.feature_map import Category, FeatureMap, Number
 from omg_cmdp.studies.document import Document, StudyError
@@ -27,31 +27,6 @@ from omg_cmdp.validation import FloatArray, file_path
 
 REWARDS = {"linear": oracles.LinearRewards, "counts": oracles.CountRewards}
 DYNAMICS = {"softmax": oracles.SoftmaxDynamics, "counts": oracles.CountDynamics}
-
-
-@dataclasses.dataclass(frozen=True)
-class Window:
-    """When people may be asked to do something, by their clock; outside of it the action is `outside`, for certain."""
-
-    begin: datetime.time
-    end: datetime.time
-    outside: int
-
-    def holds(self, time: datetime.time) -> bool:
-        """Return whether `time` lies in the window, which may run over midnight."""
-        if self.begin <= self.end:
-            return self.begin <= time < self.end
-        return time >= self.begin or time < self.end
-
-
-@dataclasses.dataclass(frozen=True)
-class Limits:
-    """How often actions are taken, at most and at least, for each person and week."""
-
-    most: Mapping[int, int]
-    least: Mapping[int, int]
-    decisions_per_week: int | None
-    """Needed for `least`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -89,8 +64,8 @@ class Trial:
 
     @functools.cached_property
     def digest(self) -> str:
-        """What tells this study from any other: a database belongs to one."""
-        return digest(self.content)
+        """What tells this study from any other: a database belongs to one. What is watched may change under way."""
+        return digest({name: part for name, part in self.content.items() if name != "watch"})
 
     @classmethod
     def read(cls, path: str | Path) -> Trial:
@@ -199,8 +174,8 @@ def _trial(table: Table) -> Trial:
         learn_after=learning.integer("after_episodes", 1, least=0),
         missing_reward=learning.number("missing_reward", None, low=low, high=high),
         zone=_zone(head),
-        window=_window(table.table("window", optional=True), of_actions, space),
-        limits=_limits(actions, of_actions),
+        window=read_window(table.table("window", optional=True), of_actions, space),
+        limits=read_limits(actions, of_actions),
         watch=read_watch(table.table("watch", optional=True)),
         content=_plain(table.content),
     )
@@ -262,31 +237,3 @@ def _zone(table: Table) -> zoneinfo.ZoneInfo:
         return zoneinfo.ZoneInfo(name)
     except (OSError, ValueError, zoneinfo.ZoneInfoNotFoundError):
         raise table.error("time_zone", f"must be a time zone such as 'Europe/Berlin', got {name!r}") from None
-
-
-def _window(table: Table, actions: tuple[str, ...], space: Space) -> Window | None:
-    if not table.content:
-        return None
-    outside = actions.index(table.choice("outside", actions))
-    if not space.admissible[:, outside].all():
-        raise table.error("outside", f"must be an action that no state forbids, got {actions[outside]!r}")
-    return Window(table.time("begin"), table.time("end"), outside)
-
-
-def _limits(table: Table, actions: tuple[str, ...]) -> Limits:
-    most, least = (table.table(f"{name}_per_week", optional=True) for name in ("most", "least"))
-    limits = Limits(
-        most={place: most.integer(name, least=0) for place, name in enumerate(actions) if name in most.content},
-        least={place: least.integer(name, least=1) for place, name in enumerate(actions) if name in least.content},
-        decisions_per_week=table.integer("decisions_per_week", None, least=1),
-    )
-    if len(limits.most) == len(actions):
-        raise most.error("", "must leave an action without a limit, which is then taken")
-    if limits.least and limits.decisions_per_week is None:
-        raise table.error("decisions_per_week", "must be given if an action has a least number a week")
-    if limits.decisions_per_week is not None and sum(limits.least.values()) > limits.decisions_per_week:
-        raise least.error("", f"must sum to at most `decisions_per_week`, got {sum(limits.least.values())}")
-    for place, number in limits.least.items():
-        if number > limits.most.get(place, number):
-            raise least.error(actions[place], f"must be at most {limits.most[place]}, its most, got {number}")
-    return limits

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from omg_cmdp.live.events import Event
+from omg_cmdp.live.log.events import Event
 
 
 class StoreError(RuntimeError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from omg_cmdp.live.table import Table
+from omg_cmdp.live.study.table import Table
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

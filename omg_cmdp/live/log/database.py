@@ -18,8 +18,8 @@ from typing import Any
 import sqlalchemy as sql
 from sqlalchemy.exc import SQLAlchemyError
 
-from omg_cmdp.live.events import Event, canonical
-from omg_cmdp.live.store import Snapshot, StoreError
+from omg_cmdp.live.log.events import Event, canonical
+from omg_cmdp.live.log.store import Snapshot, StoreError
 
 FETCHED = 1000
 """Rows that are read at a time."""

@@ -1,0 +1,139 @@
+"""An episode as it is known: what was decided, what came of it, and what can be learned from it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, NamedTuple
+
+from omg_cmdp.contexts import context_from_json
+from omg_cmdp.mdp.episode import Trajectory
+from omg_cmdp.validation import FloatArray
+
+
+class Choice(NamedTuple):
+    """What was decided for one step."""
+
+    state: int
+    action: int
+    probability: float | None
+    """None if something else was done than what was drawn: whoever chose that did not say how likely it was."""
+    version: int
+    time: str
+    rung: str
+    cause: str | None
+    """Why no higher rung."""
+    rules: tuple[str, ...]
+    """Those that have changed the probabilities."""
+
+
+class Outcome(NamedTuple):
+    """What came of a step, as far as it is known; of several reports of a value the highest revision counts."""
+
+    reward: float | None = None
+    next_state: int | None = None
+    revisions: tuple[int, int] = (-1, -1)
+    """Of the reward, and of the next state."""
+
+    def revised(self, reward: float | None, next_state: int | None, revision: int) -> Outcome:
+        """Return what is known after one more report, in whatever order reports come."""
+        of_reward, of_state = self.revisions
+        known = self
+        if reward is not None and revision > of_reward:
+            known, of_reward = known._replace(reward=reward), revision
+        if next_state is not None and revision > of_state:
+            known, of_state = known._replace(next_state=next_state), revision
+        return known._replace(revisions=(of_reward, of_state))
+
+    def contradicts(self, reward: float | None, next_state: int | None, revision: int) -> bool:
+        """Return whether a report of the same revision has said something else."""
+        pairs = zip((self.reward, self.next_state), (reward, next_state), self.revisions, strict=True)
+        return any(value is not None and value != known and revision == own for known, value, own in pairs)
+
+
+class Example(NamedTuple):
+    """What is learned from an episode: plain numbers, the same whenever and wherever they are put together."""
+
+    episode: int
+    person: str
+    context: str
+    """As JSON."""
+    states: tuple[int, ...]
+    actions: tuple[int, ...]
+    rewards: tuple[float | None, ...]
+
+    def trajectory(self) -> Trajectory:
+        """Return it as agents want it."""
+        context = context_from_json(self.context)
+        return Trajectory(context=context, states=self.states, actions=self.actions, rewards=self.rewards)
+
+
+Dataset = tuple[Example, ...]
+
+
+@dataclasses.dataclass
+class Record:
+    """An episode: what is known of it."""
+
+    number: int
+    """That of the event with which it was opened; also its name."""
+    person: str
+    context: str
+    opened: str
+    version: int
+    rung: str
+    certificate: float | None
+    policy: FloatArray | None
+    """(H, S, A), while the episode is open."""
+    choices: dict[int, Choice] = dataclasses.field(default_factory=dict)
+    outcomes: dict[int, Outcome] = dataclasses.field(default_factory=dict)
+    closed: str | None = None
+    """Why, if it is."""
+    touched: str = ""
+    """When something happened in it last."""
+    repeats: int = 0
+    """How often a step was asked for again, under another key."""
+
+    def __post_init__(self) -> None:
+        self.touched = self.touched or self.opened
+
+    def next_state(self, step: int) -> int | None:
+        """Return the state after a step, as reported or as the next decision tells; None if unknown or in doubt."""
+        reported = self.outcomes[step].next_state if step in self.outcomes else None
+        seen = self.choices[step + 1].state if step + 1 in self.choices else None
+        if reported is not None and seen is not None and reported != seen:
+            return None
+        return seen if reported is None else reported
+
+    def example(self, missing_reward: float | None) -> Example | None:
+        """Return what can be learned: steps from the first on, as long as the state after them is known."""
+        states: list[int] = []
+        actions: list[int] = []
+        rewards: list[float | None] = []
+        after: int | None = None
+        for step in range(len(self.choices)):
+            if step not in self.choices or (after := self.next_state(step)) is None:
+                break
+            reward = self.outcomes[step].reward if step in self.outcomes else None
+            states.append(self.choices[step].state)
+            actions.append(self.choices[step].action)
+            rewards.append(missing_reward if reward is None else reward)
+            last = after
+        if not actions:
+            return None
+        return Example(self.number, self.person, self.context, (*states, last), tuple(actions), tuple(rewards))
+
+    def plain(self) -> list[Any]:
+        """Return it as JSON has it; its sizes do not depend on when things were reported."""
+        policy = None if self.policy is None else self.policy.tolist()
+        head = [self.number, self.person, self.context, self.opened, self.version, self.rung, self.certificate]
+        choices = [[step, *choice] for step, choice in sorted(self.choices.items())]
+        outcomes = [[step, *outcome] for step, outcome in sorted(self.outcomes.items())]
+        return [*head, policy, choices, outcomes, self.closed]
+
+
+class Plan(NamedTuple):
+    """The last certified plan of a person."""
+
+    episode: int
+    context: str
+    policy: FloatArray

@@ -1,0 +1,1 @@
+"""The log of a trial: events, chained by hashes, and where they are kept."""

@@ -1,0 +1,1 @@
+"""The study file of a trial: what it says, checked."""
