@@ -128,9 +128,9 @@ class Desk:
                 raise Refusal(422, "the key was used for another call: a new call needs a new key")
             assert before.answer is not None
             return Answer(200, before.answer, before.mark)
-        time = self._time()
-        kind, body, answer = happening(Situation(self.trial, self.state, self.agent, moment(time)), call)
-        event = self._happen(kind, body, time=time, key=asked.key, request=request, answer=answer)
+        at = self.situation()
+        kind, body, answer = happening(at, call)
+        event = self._happen(kind, body, now=at.now, key=asked.key, request=request, answer=answer)
         if kind == "rolled back":
             self.agent = self.trainer.train(self.state.version.dataset)
         assert event.answer is not None
@@ -146,15 +146,15 @@ class Desk:
         self,
         kind: str,
         body: dict[str, Any],
-        time: str | None = None,
+        now: datetime.datetime | None = None,
         key: str | None = None,
         request: str | None = None,
         answer: dict[str, Any] | None = None,
     ) -> Event:
         """Let something have happened: an event of the batch, and the state after it."""
-        number = self.state.number + 1
+        number, time = self.state.number + 1, (now or self._now()).isoformat(timespec="microseconds")
         text = None if answer is None else canonical({**answer, "event": number})
-        event = Event(number, time or self._time(), kind, body, key, request, text).chained(self.state.hash)
+        event = Event(number, time, kind, body, key, request, text).chained(self.state.hash)
         self.state.apply(event)
         self._batch.append(event)
         if key is not None:
@@ -188,9 +188,14 @@ class Desk:
         with self._all_or_nothing():
             self._start()
 
-    def _time(self) -> str:
-        """Return the time for the next event: not before that of the last one, whatever the clock says."""
-        return max(self.clock().astimezone(datetime.UTC).isoformat(timespec="microseconds"), self.state.time)
+    def situation(self) -> Situation:
+        """Return what an answer depends on now."""
+        return Situation(self.trial, self.state, self.agent, self._now())
+
+    def _now(self) -> datetime.datetime:
+        """Return the time of the next event: not before that of the last one, whatever the clock says."""
+        now = self.clock().astimezone(datetime.UTC)
+        return max(now, moment(self.state.time)) if self.state.time else now
 
     def learning_due(self) -> bool:
         """Return whether the study wants to learn now."""

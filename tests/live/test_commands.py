@@ -137,6 +137,7 @@ def test_without_the_extra_a_line_says_what_to_install(study, monkeypatch):
     assert "pip install 'omg-cmdp[live]'" in done.output
 
 
+@pytest.mark.slow
 def test_serve_answers_refuses_a_second_instance_and_ends_when_told(study):
     token = Tokens(study.with_suffix(".tokens")).add("app", "me")
     command = [sys.executable, "-m", "omg_cmdp", "serve", str(study), "--port", "0"]

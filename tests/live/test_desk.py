@@ -312,6 +312,37 @@ def test_a_database_belongs_to_one_study():
         Desk(trial("[learning]\nafter_episodes = 7\n"), at.store, clock=Clock())
 
 
+def test_thresholds_may_change_under_way_and_the_log_says_when():
+    at = desk()
+    again = Desk(trial("[watch]\nstreak = 7\n"), at.store, clock=Clock())
+    assert again.state.study == at.trial.digest == again.trial.digest
+    same = Desk(again.trial, at.store, clock=Clock())
+    first, second, third = (event.body["file"] for event in same.store.read() if event.kind == "started")
+    assert first != second == third
+    assert replay(again.trial, same.store.read()).differences == ()
+
+
+class Fast:
+    """A clock that goes on by hours between two looks."""
+
+    def __init__(self):
+        self.hands = Clock()
+
+    def __call__(self):
+        self.hands.forward(hours=5)
+        return self.hands()
+
+
+def test_a_decision_is_of_the_time_that_the_log_says():
+    """Also if a window ends between the call and its event."""
+    at = desk('[window]\nbegin = "08:00"\nend = "20:00"\noutside = "nothing"\n', clock=Fast())
+    episode = opened(at)["episode"]
+    for step in range(4):
+        at.call("decide", {"episode": episode, "step": step, "state": "took it"})
+    assert {choice.rules for choice in at.state.episodes[episode].choices.values()} == {(), ("window",)}
+    assert replay(at.trial, at.store.read()).differences == ()
+
+
 def test_time_never_runs_backwards_in_the_log():
     clock = Clock()
     at = desk(clock=clock)

@@ -81,6 +81,16 @@ def test_every_path_has_its_role(site, path):
         assert (status not in (401, 403)) == (role in (MAY[path], "administrator")), role
 
 
+@pytest.mark.parametrize("rung", ["plan", "fixed"])
+def test_the_policy_of_a_context_is_what_an_episode_would_begin_with(site, monkeypatch, rung):
+    if rung == "fixed":
+        monkeypatch.setattr(type(site.desk.agent), "decide", lambda *_: 1 / 0)
+    shown = site.post("/v1/policy", BODIES["/v1/policy"], role="analyst").json()
+    made = site.post("/v1/episodes", BODIES["/v1/episodes"]).json()
+    assert shown["rung"] == rung
+    assert shown == {key: made[key] for key in shown}
+
+
 def test_a_token_that_was_taken_back_is_refused(site, tmp_path):
     assert site.post("/v1/policy", BODIES["/v1/policy"], role="analyst").status_code == 200
     kept = [line for line in (tmp_path / "tokens").read_text().splitlines(keepends=True) if "analyst" not in line]

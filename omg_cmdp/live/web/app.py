@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from omg_cmdp.live.calls import OlderLog, Refusal, parse
-from omg_cmdp.live.deciding import planned
+from omg_cmdp.live.deciding import highest_rung
 from omg_cmdp.live.desk import Asked, Desk
 from omg_cmdp.live.log.events import canonical
 from omg_cmdp.live.log.store import StoreError
@@ -106,9 +106,9 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
     async def policy(body: bodies.PolicyBody) -> Response:
         def look(desk: Desk) -> dict[str, Any]:
             [_, context] = parse(desk.trial, "open", {"person": "nobody", "context": body.context})  # type: ignore[misc]
-            plan = planned(desk.trial, desk.agent, context)
-            version = desk.state.version.number
-            return {"policy": plan.policy.tolist(), "certificate": plan.certificate, "version": version}
+            name, cause, table, certificate, _ = highest_rung(desk.situation(), context)
+            told = {"policy": table.tolist(), "certificate": certificate, "rung": name, "cause": cause}
+            return {**told, "version": desk.state.version.number}
 
         return await view(look)
 

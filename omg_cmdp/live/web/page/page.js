@@ -175,8 +175,10 @@ async function showPolicy() {
   const rows = told.policy.flatMap((states, step) => states.map((row, state) => el("tr", {},
     el("td", {}, String(step)), el("td", {}, shown.states[state]), ...row.map(chance))));
   const heads = ["Step", "State", ...shown.actions].map((each) => el("th", { scope: "col" }, each));
+  const made = told.rung === "plan" ? `the plan is within ${told.certificate.toPrecision(3)} of the best, by its certificate`
+    : `${told.rung}, as there is ${told.cause}`;
   $("policy-table").replaceChildren(
-    el("p", {}, `Version ${told.version}; the plan is within ${told.certificate.toPrecision(3)} of the best, by its certificate.`),
+    el("p", {}, `Version ${told.version}; ${made}.`),
     el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Policy" },
       el("table", {}, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...rows))));
 }
