@@ -112,6 +112,8 @@ class _Body:
 
 def parse(trial: Trial, name: str, body: Any) -> Call:
     """Return a call by its name, its body checked against the study."""
+    if name not in _READERS:
+        raise Refusal(404, f"`name` must be one of {', '.join(_READERS)}, got {name!r:.60}")
     fields = _Body(body)
     made = _READERS[name](trial, fields)
     fields.finish()

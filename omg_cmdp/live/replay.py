@@ -11,11 +11,12 @@ from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.live.chance import uniform
 from omg_cmdp.live.deciding import planned
 from omg_cmdp.live.learning import Trainer
-from omg_cmdp.live.log.events import Event, verified
+from omg_cmdp.live.log.events import Event, events_in, verified
 from omg_cmdp.live.rules import moment, ruled
 from omg_cmdp.live.state import State
 from omg_cmdp.live.study.trial import Trial
 from omg_cmdp.sampling import draw_index
+from omg_cmdp.validation import instance_of
 
 SHOWN = 20
 
@@ -112,6 +113,7 @@ class _Replayer:
 
 def replay(trial: Trial, events: Iterable[Event]) -> Replay:
     """Return what comes of the log when it is folded anew, and where that differs from what it says."""
+    instance_of("trial", trial, Trial)
     replayer = _Replayer(trial)
     for event in verified(events):
         replayer.follow(event)
@@ -125,8 +127,9 @@ def without(events: Iterable[Event], person: str) -> list[Event]:
 
     Its hashes do not chain; it is there to be folded and compared.
     """
+    instance_of("person", person, str)
     kept, theirs = [], set()
-    for event in events:
+    for event in events_in(events):
         if event.body.get("person") == person:
             theirs.add(event.number)
         elif event.body.get("episode") not in theirs:

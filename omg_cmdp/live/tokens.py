@@ -6,7 +6,8 @@ import hashlib
 import os
 import re
 import secrets
-from pathlib import Path
+
+from omg_cmdp.validation import file_path, instance_of, one_of
 
 ROLES = ("app", "analyst", "administrator")
 _LINE = re.compile(r"(app|analyst|administrator) ([0-9a-f]{64}) (.*)")
@@ -19,20 +20,20 @@ class Tokens:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = file_path(path)
         self._seen: tuple[int, int] | None = None
         self._roles: dict[str, str] = {}
 
     def role(self, token: str) -> str | None:
         """Return the role of a token; None if it has none."""
+        instance_of("token", token, str)
         self._read()
         return self._roles.get(_hashed(token))
 
     def add(self, role: str, name: str) -> str:
         """Return a new token, which is not kept: only its hash is."""
-        if role not in ROLES:
-            raise ValueError(f"`role` must be one of {', '.join(ROLES)}, got {role!r:.60}")
-        if not name.isprintable() or not 0 < len(name) <= 100:
+        one_of("role", role, ROLES)
+        if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= 100:
             raise ValueError(f"`name` must be a text of 1 to 100 printable characters, got {name!r:.60}")
         token = secrets.token_urlsafe(32)
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

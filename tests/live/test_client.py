@@ -127,6 +127,34 @@ def test_where_rules_may_change_decisions_there_is_no_table(tmp_path):
         assert [client.send(), client.refused()] == [0, []]
 
 
+def test_a_close_that_is_refused_leaves_the_episode_under_way(line):
+    wire, _ = line
+    with made(line) as client:
+        opened = client.open("p1", person(1))
+        with pytest.raises(RefusedError, match="`cause` must be one of"):
+            client.close(opened["episode"], "bored")
+        assert client.open("p1", person(1)) == opened
+        wire.faults += [LOST] * 2
+        assert client.decide(opened["episode"], 0, "took it")["event"] is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"episode": "1/../2"}, "`episode` must be an integer"),
+        ({"reward": math.nan}, "`reward` must be finite numbers, texts, lists and objects, got nan"),
+        ({"next_state": ("took it",)}, "`next_state`"),
+    ],
+)
+def test_a_wrong_report_is_refused_at_once_and_never_waits(line, wrong, message):
+    with made(line) as client:
+        good = {"episode": client.open("p1", person(1))["episode"], "step": 0, "next_state": "took it"}
+        with pytest.raises(ValueError, match=message):
+            client.report(**(good | wrong))
+        assert client.send() == 0
+        assert client.refused() == []
+
+
 def test_a_refusal_is_raised_and_one_that_waited_is_set_aside(line, at):
     wire, _ = line
     with made(line) as client:

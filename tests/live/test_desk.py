@@ -106,6 +106,7 @@ def test_the_floor_is_kept_exactly():
         ("close", {"episode": 3, "cause": "bored"}, 422, "`cause` must be one of"),
         ("withdraw", {"person": "nobody"}, 404, "`person` must be in the study"),
         ("roll back", {"version": 7}, 409, "`version` must be one of"),
+        ("dance", {}, 404, "`name` must be one of open, decide"),
     ],
 )
 def test_a_wrong_call_is_refused_and_changes_nothing(name, body, status, message):

@@ -10,12 +10,13 @@ from typing import Any
 import httpx
 
 from omg_cmdp.live.client.outbox import Call, Outbox
-from omg_cmdp.validation import positive_number
+from omg_cmdp.validation import instance_of, positive_integer, positive_number
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 """Seconds between two attempts; each pause is twice the one before it."""
 KEPT_FOR_LATER = (401, 403)
 """Refusals of the client, and not of a call: what waits goes on waiting."""
+INVALID = 422
 
 
 class RefusedError(ValueError):
@@ -54,10 +55,15 @@ class Client:
             raise ValueError(f"`url` must begin with http:// or https://, got {url!r:.60}")
         if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token:
             raise ValueError("`token` must be a text of visible characters, got something else")
+        if transport is not None:
+            instance_of("transport", transport, httpx.BaseTransport)
         self.patience = positive_number("patience", patience)
-        self._http = httpx.Client(
-            base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=self.patience, transport=transport
-        )
+        try:
+            self._http = httpx.Client(
+                base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=self.patience, transport=transport
+            )
+        except httpx.InvalidURL as error:
+            raise ValueError(f"`url` must be an address, got {url!r:.60}: {error}") from None
         self._outbox = Outbox(queue)
         self._lock = threading.RLock()
 
@@ -82,7 +88,7 @@ class Client:
         it is told later, and its `event` is None. If the study's rules may change decisions there is no such table, and
         `UnreachableError` is raised.
         """
-        path, body = f"/v1/episodes/{episode}/decisions", {"step": step, "state": state}
+        path, body = _path(episode, "decisions"), {"step": step, "state": state}
         with self._lock:
             call = self._outbox.call(path, body, waits=False)
             try:
@@ -106,16 +112,23 @@ class Client:
         revision: int = 0,
     ) -> bool:
         """Say what came of a step. Return whether the service knows it; if not, it waits for a network."""
+        instance_of("revision", revision, int)
         body = {"step": step, "reward": reward, "next_state": next_state, "revision": revision}
-        return self._tell(f"/v1/episodes/{episode}/outcomes", body)
+        return self._tell(_path(episode, "outcomes"), body)
 
     def close(self, episode: int, cause: str = "finished") -> bool:
         """End an episode. Return whether the service knows it; if not, it waits for a network."""
+        instance_of("cause", cause, str)
+        path = _path(episode, "close")
         with self._lock:
             try:
-                return self._tell(f"/v1/episodes/{episode}/close", {"cause": cause})
-            finally:
-                self._outbox.forget(episode)
+                known = self._tell(path, {"cause": cause})
+            except RefusedError as refusal:
+                if refusal.status != INVALID:  # the episode has ended, or the call waits
+                    self._outbox.forget(episode)
+                raise
+            self._outbox.forget(episode)
+            return known
 
     def send(self) -> int:
         """Send what waits, in its order, and return how many calls that were.
@@ -161,7 +174,7 @@ class Client:
             except RefusedError as refusal:
                 if refusal.status in KEPT_FOR_LATER or isinstance(refusal, OlderLogError):
                     raise
-                if call == told:
+                if told is not None and call.key == told.key:
                     self._outbox.done(call)
                     raise
                 self._outbox.refuse(call, str(refusal))
@@ -237,6 +250,10 @@ class Client:
             "version": opened["version"],
             "fallback": None if opened["rung"] == "plan" else fallback,
         }
+
+
+def _path(episode: int, what: str) -> str:
+    return f"/v1/episodes/{positive_integer('episode', episode)}/{what}"
 
 
 def _number(mark: str | None) -> int:

@@ -12,8 +12,9 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
+
+from omg_cmdp.validation import file_path
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS calls (
@@ -38,13 +39,16 @@ class Outbox:
     """The calls and episodes of a client. `path` is a file; None keeps them in memory."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
-        if path is not None:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # nobody else's to read
-        name = ":memory:" if path is None else str(Path(path).absolute())
-        self._file = sqlite3.connect(name, isolation_level=None, check_same_thread=False)
-        for pragma in ("secure_delete = ON", "journal_mode = TRUNCATE", "synchronous = FULL"):
-            self._file.execute(f"PRAGMA {pragma}")
-        self._file.executescript(_TABLES)
+        name = ":memory:" if path is None else str(file_path(path, "queue").absolute())
+        try:
+            if path is not None:
+                os.close(os.open(name, os.O_RDWR | os.O_CREAT, 0o600))  # nobody else's to read
+            self._file = sqlite3.connect(name, isolation_level=None, check_same_thread=False)
+            for pragma in ("secure_delete = ON", "journal_mode = TRUNCATE", "synchronous = FULL"):
+                self._file.execute(f"PRAGMA {pragma}")
+            self._file.executescript(_TABLES)
+        except (OSError, sqlite3.Error) as error:
+            raise ValueError(f"`queue` must be a file of a client, or a new one, got {name!r}: {error}") from None
         row = self._file.execute("SELECT mark FROM seen").fetchone()
         self.seen: str | None = None if row is None else row[0]
         """NUMBER:HASH of the last event that the client knows of; kept with what is kept next."""
@@ -58,7 +62,7 @@ class Outbox:
 
         One that `waits` is sent whenever there is a network; others only when they are made again.
         """
-        text = json.dumps(body, sort_keys=True, allow_nan=False)
+        text = _json(body)
         known = "SELECT number, key FROM calls WHERE path = ? AND body = ? AND waits = ? AND refusal IS NULL"
         found = self._file.execute(known, (path, text, waits)).fetchone()
         if found is not None:
@@ -120,3 +124,12 @@ class Outbox:
             self._file.execute("BEGIN IMMEDIATE")
             yield
             self._file.execute("REPLACE INTO seen VALUES (1, ?)", (self.seen,))
+
+
+def _json(body: dict[str, Any]) -> str:
+    for name, value in body.items():
+        try:
+            json.dumps(value, sort_keys=True, allow_nan=False)
+        except (TypeError, ValueError, RecursionError):
+            raise ValueError(f"`{name}` must be finite numbers, texts, lists and objects, got {value!r:.60}") from None
+    return json.dumps(body, sort_keys=True, allow_nan=False)

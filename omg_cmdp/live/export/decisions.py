@@ -15,7 +15,7 @@ from omg_cmdp.live.study.trial import Trial
 from omg_cmdp.oracles.feature_map import Category, Number
 from omg_cmdp.persistence import whole_file
 from omg_cmdp.studies.export import cell
-from omg_cmdp.validation import file_path
+from omg_cmdp.validation import file_path, instance_of
 
 if TYPE_CHECKING:
     import pandas
@@ -34,6 +34,7 @@ class Played(NamedTuple):
 
 def played(trial: Trial, events: Iterable[Event]) -> Played:
     """Fold the log without its withdrawals: what was played stays played."""
+    instance_of("trial", trial, Trial)
     state, drawn, withdrawn = State(trial.missing_reward), {}, set()
     for event in verified(events):
         if event.kind == "withdrawn":
@@ -50,8 +51,9 @@ def decisions(trial: Trial, events: Iterable[Event]) -> pandas.DataFrame:
     """Return a row for every decision, in the order of episodes and steps."""
     import pandas
 
+    rows = list(_rows(trial, played(trial, events)))
     described = columns(trial)
-    frame = pandas.DataFrame(list(_rows(trial, played(trial, events))), columns=list(described))
+    frame = pandas.DataFrame(rows, columns=list(described))
     return frame.astype({name: column.kind for name, column in described.items()})
 
 

@@ -20,6 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from omg_cmdp.live.log.events import Event, canonical
 from omg_cmdp.live.log.store import Snapshot, StoreError
+from omg_cmdp.validation import file_path, instance_of
 
 FETCHED = 1000
 """Rows that are read at a time."""
@@ -62,6 +63,7 @@ class Database:
     """
 
     def __init__(self, url: str | os.PathLike[str], *, writing: bool = True) -> None:
+        instance_of("writing", writing, bool)
         self.url = _url(url)
         self.writing = writing
         file = self.url.database if self.url.get_backend_name() == "sqlite" else None
@@ -190,9 +192,9 @@ class Database:
 
 
 def _url(url: str | os.PathLike[str]) -> sql.URL:
-    text = os.fspath(url)
+    text = url if isinstance(url, str) else str(file_path(url, "url"))
     if "://" not in text:
-        return sql.URL.create("sqlite", database=str(Path(text).absolute()))
+        return sql.URL.create("sqlite", database=str(file_path(text, "url").absolute()))
     try:
         made = sql.make_url(text)
     except SQLAlchemyError:

@@ -12,6 +12,8 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from omg_cmdp.validation import instance_of
+
 FIRST_HASH = "0" * 64
 
 
@@ -60,9 +62,20 @@ def digest(content: Any) -> str:
     return hashlib.sha256(canonical(content).encode()).hexdigest()
 
 
+def events_in(events: Iterable[Event]) -> Iterator[Event]:
+    """Yield the events; raise at the first that is none."""
+    try:
+        found = iter(events)
+    except TypeError:
+        raise ValueError(f"`events` must be those of a log, got {type(events).__name__}") from None
+    for event in found:
+        instance_of("events", event, Event)
+        yield event
+
+
 def verified(events: Iterable[Event], before: str = FIRST_HASH, number: int = 0) -> Iterator[Event]:
     """Yield the events that follow one with this hash and `number`; raise at the first that does not."""
-    for event in events:
+    for event in events_in(events):
         number += 1
         if event.number != number:
             raise BrokenChainError(f"event {number} must follow event {number - 1}, got event {event.number}")

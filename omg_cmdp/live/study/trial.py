@@ -23,7 +23,7 @@ from omg_cmdp.live.study.thresholds import Watch, read_watch
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.feature_map import Category, FeatureMap, Number
 from omg_cmdp.studies.document import Document, StudyError
-from omg_cmdp.validation import FloatArray, file_path
+from omg_cmdp.validation import FloatArray, file_path, instance_of
 
 REWARDS = {"linear": oracles.LinearRewards, "counts": oracles.CountRewards}
 DYNAMICS = {"softmax": oracles.SoftmaxDynamics, "counts": oracles.CountDynamics}
@@ -80,6 +80,8 @@ class Trial:
     @classmethod
     def parse(cls, text: str, name: str = "study.toml") -> Trial:
         """Return what the text of a file says."""
+        instance_of("text", text, str)
+        instance_of("name", name, str)
         document = Document(text, (), name)
         try:
             return _trial(Table(document.content))
@@ -89,6 +91,7 @@ class Trial:
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> Trial:
         """Return the trial whose file has this content, such as the first event of a log holds."""
+        instance_of("content", content, Mapping)
         return _trial(Table(dict(content)))
 
     def agent(self) -> OMG:

@@ -9,6 +9,7 @@ import omg_cmdp as omg
 from omg_cmdp import adversaries, agents, environments, oracles, theory
 from omg_cmdp.mdp.bellman import value_bounds
 from omg_cmdp.runs.ledger import Row
+from tests.attack.malformed import trials
 
 S, A, H, D = 3, 2, 2, 3
 SIZES = {"states": S, "actions": A, "horizon": H}
@@ -362,6 +363,7 @@ EXAMPLES = {
     },
     "checks.check_agent": lambda: {"agent": an_agent(), **CONTEXTS},
     "checks.check_oracle": lambda: {"oracle": pair()["reward_oracle"], **CONTEXTS, "horizon": H},
+    **trials.EXAMPLES,
 }
 
 REASONS = {
@@ -385,6 +387,7 @@ REASONS = {
     "runs.Advice": "a record that `advise` makes, and that checks nothing; its methods are called",
     "agents.Blind": "made without arguments; its methods are called",
     "agents.PerContext": "the same",
+    **trials.REASONS,
 }
 """Why a name has no example here."""
 
@@ -402,6 +405,7 @@ INSTANCES = {
     "logs.Estimate": lambda: omg.logs.importance_sampling(a_log(count=40), lambda _: UNIFORM),
     "agents.Mixture": lambda: agents.Mixture(np.stack([UNIFORM] * 2), np.array([0.5, 0.5])),
     "agents.Situation": lambda: a_situation(),
+    **trials.INSTANCES,
 }
 """How objects are made whose constructor has no example, or does not make what methods need."""
 

@@ -9,19 +9,25 @@ import warnings
 import numpy as np
 
 import omg_cmdp as omg
+from omg_cmdp.live.log.store import StoreError
+from omg_cmdp.studies.document import StudyError
 from tests.attack.malformed.nasty import Junk
 
 LONGEST = 20.0
 """Seconds that a call may take, with what it compiles for a new type."""
 
-SAID = re.compile(r"(`[^`]+`|column '|row ).* must .*\bgot\b", re.DOTALL)
-"""The argument, or the place in a table; the rule; the value."""
+SAID = re.compile(r"(`[^`]+`|column '|row |event \d).* must .*\bgot\b", re.DOTALL)
+"""The argument, or the place in a table or a log; the rule; the value."""
 
 GOES_ON = ("runs.play",)
 """What keeps the episodes before the one that failed, as its documentation says."""
 
-ALLOWED = {"checks.check_agent": AssertionError, "checks.check_oracle": AssertionError}
-"""What these calls say of a subject that breaks the contract."""
+ALLOWED = {
+    **dict.fromkeys(("checks.check_agent", "checks.check_oracle"), AssertionError),
+    **dict.fromkeys((f"live.study.trial.Trial.{name}" for name in ("of", "parse", "read")), StudyError),
+    "live.log.database.Database": StoreError,
+}
+"""What these calls say of a subject that breaks the contract, of a file (its line) and of a database."""
 
 NO_INTEGER = (-3, -3.0, 1.5, "", "abc", "12", b"12", True, 1e300, 1j)
 

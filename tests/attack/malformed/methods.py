@@ -6,7 +6,7 @@ import numpy as np
 
 import omg_cmdp as omg
 from omg_cmdp.environments.world import World
-from tests.attack.malformed import examples
+from tests.attack.malformed import examples, trials
 from tests.attack.malformed.examples import LABELS, SPACE, STEPS, VECTORS, H, S
 
 OF_VECTORS = ("Linear", "Softmax", "Basis", "GLM", "PerBall", "Clusters", "Refitted", "River", "Sklearn")
@@ -143,6 +143,7 @@ METHODS = {
         ("theory.Audit.rows", "theory.Audit.table"),
         lambda i: {"reward_regret": 1.0, "dynamics_regret": 1.0, "delta": 0.1},
     ),
+    **trials.METHODS,
 }
 
 

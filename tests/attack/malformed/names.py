@@ -8,10 +8,12 @@ import types
 ROOMS = (
     *("mdp", "planning", "oracles", "oracles.adapters", "agents", "environments", "adversaries", "runs", "logs"),
     *("theory", "theory.bounds", "theory.errors", "checks", "comparison"),
+    *("live.client", "live.desk", "live.export", "live.log.database", "live.replay", "live.study.trial", "live.tokens"),
+    "live.web.server",
 )
 """Where public names live; `reports`, `studies` and `cli` are behind the command line, and have none.
 
-`live` is behind HTTP: its calls are attacked there, by tests/live.
+Those of `live` are what docs/api/live.md has. Its calls over HTTP are attacked by tests/live/test_web.py.
 """
 
 
