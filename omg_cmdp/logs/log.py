@@ -118,7 +118,8 @@ class Log:
         """Return a data frame with a row for every step that was seen, as `read_frame` takes it.
 
         A label is in the column `context`, a vector in `context_0`, `context_1`, ..., a record with the fields age and
-        ward in `context.age` and `context.ward`. The rows of an episode that has terminated are in the last state, with reward 0 and propensity 1. Unknown propensities have no column.
+        ward in `context.age` and `context.ward`. The rows of an episode that has terminated are in the last state, with
+        reward 0 and propensity 1. Unknown propensities have no column.
         """
         import pandas
 
