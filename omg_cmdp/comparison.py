@@ -68,6 +68,7 @@ def compare(
         tables[name] = given.table(agent)
     content = {
         "name": "comparison",
+        "description": f"Agents compared in {_title(environment)}.",
         "episodes": positive_integer("episodes", episodes),
         "seeds": seeds if isinstance(seeds, int) else listed("seeds", seeds),
         "worlds": {_title(environment): {"kind": "given:world"}},

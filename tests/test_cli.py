@@ -276,6 +276,7 @@ def test_results_are_exported(done, tmp_path):
     assert called("export", done, "--to", "xml", "--out", tmp_path).exit_code == 2
 
 
+@pytest.mark.slow
 def test_a_new_study_runs_at_once_and_its_test_passes(tmp_path):
     assert called("new", tmp_path / "mine").exit_code == 0
     ran = called("run", tmp_path / "mine" / "study.toml", "--out", tmp_path / "out", "--episodes", 3, "--workers", 1)

@@ -117,3 +117,22 @@ def test_an_agent_that_fails_on_the_way_is_an_error_with_its_traceback():
     world = Decoy(context_count=2, reward_class_size=4)
     with pytest.raises(RuntimeError, match="on the way"):
         omg.compare(world, world.contexts, {"a": Broken}, episodes=2, seeds=1)
+
+
+class Stubborn(omg.agents.Agent):
+    """Has a policy and an update, and cannot be saved."""
+
+    def __init__(self, space):
+        self.space = space
+
+    def policy(self, context):
+        return np.full((self.space.horizon, self.space.states, self.space.actions), 1.0 / self.space.actions)
+
+    def update(self, trajectory):
+        pass
+
+
+def test_an_agent_that_cannot_be_saved_is_compared_too():
+    world = Decoy(context_count=3, reward_class_size=4)
+    table = omg.compare(world, world.contexts, {"mine": Stubborn}, episodes=5, seeds=2).table()
+    assert list(table.index) == ["mine"]

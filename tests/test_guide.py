@@ -51,7 +51,15 @@ EPISODES, SEEDS = 20, 2
 
 LARGEST_PICTURE = 60_000
 
+LONG = {"adherence.md", "own-world.md", "regressor.md", "run-a-trial.md", "watch-a-trial.md"}
+"""Pages that take more than five seconds."""
+
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+each_page_run = pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.slow if page.name in LONG else ()) for page in PAGES],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
 
 
 class Block(NamedTuple):
@@ -87,7 +95,7 @@ def blocks(text):
     ]
 
 
-@each_page
+@each_page_run
 def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     run_page(page.read_text(encoding="utf-8"), str(page), tmp_path, monkeypatch)
 

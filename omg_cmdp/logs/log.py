@@ -14,10 +14,15 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.logs.writers import write
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
+from omg_cmdp.records import columns_of
 from omg_cmdp.validation import FloatArray, instance_of, interval, listed
 
 if TYPE_CHECKING:
     import pandas
+
+
+RECORD = "context."
+"""The columns of records in a table begin with this."""
 
 
 @final
@@ -112,19 +117,23 @@ class Log:
     def table(self) -> pandas.DataFrame:
         """Return a data frame with a row for every step that was seen, as `read_frame` takes it.
 
-        A label is in the column `context`, a vector in `context_0`, `context_1`, ... The rows of an episode that has
-        terminated are in the last state, with reward 0 and propensity 1. Unknown propensities have no column.
+        A label is in the column `context`, a vector in `context_0`, `context_1`, ..., a record with the fields age and
+        ward in `context.age` and `context.ward`. The rows of an episode that has terminated are in the last state, with
+        reward 0 and propensity 1. Unknown propensities have no column.
         """
         import pandas
 
         steps, contexts = self.steps, self.contexts
         seen = np.arange(self.space.horizon) < steps[:, None]
         columns: dict[str, Any] = {"episode": np.repeat(np.arange(len(self)), steps), "step": np.nonzero(seen)[1]}
-        if contexts and np.ndim(contexts[0]):
+        if contexts and isinstance(contexts[0], dict):
+            fields = columns_of("contexts", contexts)
+            columns |= {f"{RECORD}{name}": _repeated(values, steps) for name, values in fields.items()}
+        elif contexts and np.ndim(contexts[0]):
             vectors = np.array(contexts).reshape(len(self), -1)
             columns |= {f"context_{place}": np.repeat(each, steps) for place, each in enumerate(vectors.T)}
         else:
-            columns["context"] = [context for context, count in zip(contexts, steps, strict=True) for _ in range(count)]
+            columns["context"] = _repeated(contexts, steps)
         states, propensities = self.states, self.propensities
         tables = {
             "state": states[:, :-1],
@@ -141,3 +150,7 @@ class Log:
         A file of that name is replaced once the new one is whole.
         """
         return write(self, path)
+
+
+def _repeated(values: Iterable[Any], counts: NDArray[np.int64]) -> list[Any]:
+    return [value for value, count in zip(values, counts.tolist(), strict=True) for _ in range(count)]

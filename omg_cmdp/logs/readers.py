@@ -27,9 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, context_from_json
-from omg_cmdp.logs.log import Log
+from omg_cmdp.logs.log import RECORD, Log
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
+from omg_cmdp.records import plain
 from omg_cmdp.validation import FloatArray, first_index, instance_of, interval, listed
 
 if TYPE_CHECKING:
@@ -44,15 +45,15 @@ def read_frame(
     frame: pandas.DataFrame,
     space: Space,
     *,
-    context: str | Sequence[str] | None = None,
+    context: str | Sequence[str] | Mapping[str, str] | None = None,
     columns: Mapping[str, str] | None = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
 ) -> Log:
     """Return the episodes of a table with a row for every step.
 
-    `context` is a list of columns of numbers, which make a vector, or the name of one column of labels. None stands for
-    `context_0`, `context_1`, ..., or `context`, as `Log.table` has them. `columns` gives the names of columns that are
-    called otherwise: {"state": "s_t"}.
+    `context` is a list of columns of numbers, which make a vector; the name of one column of labels; or the fields of a
+    record and their columns, {"age": "age", "ward": "unit"}, whatever they hold. None stands for the columns of
+    `Log.table`. `columns` gives the names of columns that are called otherwise: {"state": "s_t"}.
 
     >>> import pandas
     >>> rows = {"episode": [7, 7], "step": [0, 1], "age": [0.4, 0.4], "state": [0, 1], "action": [1, 0]}
@@ -105,7 +106,10 @@ def read_export(frame: pandas.DataFrame, space: Space) -> Log:
     return log
 
 
-def _usual(frame: pandas.DataFrame) -> str | list[str]:
+def _usual(frame: pandas.DataFrame) -> str | list[str] | dict[str, str]:
+    fields = [name for name in map(str, frame) if name.startswith(RECORD)]
+    if fields:
+        return {name.removeprefix(RECORD): name for name in fields}
     numbered = [name for name in frame if re.fullmatch(r"context_\d+", str(name))]
     return sorted(numbered, key=lambda name: int(name.removeprefix("context_"))) or "context"
 
@@ -155,10 +159,26 @@ class _Steps:
         self.refuse(name, (values != values.round()) | (values < 0) | (values >= count), f"lie in 0..{count - 1}")
         return values.astype(np.int64)
 
-    def contexts(self, context: str | Sequence[str]) -> Iterator[Context]:
-        """Yield the context of every episode: a label, or a vector."""
+    def records(self, fields: Mapping[str, str]) -> Iterator[Context]:
+        """Yield the record of every episode, None for what is missing."""
+        _require(self.frame, fields.values())
+        columns, (begins, ends) = {}, self.spans()
+        for field, name in fields.items():
+            column = [plain(value) for value in self.frame[name].astype(object).to_numpy()[self.rows]]
+            first = [column[begin] for begin in begins]
+            whole = np.repeat(np.arange(len(begins)), np.subtract(ends, begins))
+            changed = [value != first[place] for value, place in zip(column, whole, strict=True)]
+            self.refuse(name, np.array(changed), "be the same in all rows of an episode")
+            columns[field] = first
+        yield from (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+
+    def contexts(self, context: str | Sequence[str] | Mapping[str, str]) -> Iterator[Context]:
+        """Yield the context of every episode: a label, a vector, or a record."""
         import pandas
 
+        if isinstance(context, Mapping) and context:
+            yield from self.records(context)
+            return
         names = [context] if isinstance(context, str) else listed("context", context)
         if not names:
             raise ValueError("`context` must name at least one column, got none")

@@ -107,7 +107,8 @@ def _what_was_run(results: Results) -> str:
         entries = []
         for name, resolved in results.configuration[table].items():
             part = Part.of(name, resolved)
-            about = kinds[part.kind].description if part.kind in kinds else part.kind
+            outside = "given in the call" if part.kind.startswith("given:") else part.kind
+            about = kinds[part.kind].description if part.kind in kinds else outside
             text = about + (f" ({_options(part.options)})" if part.options else "")
             entries.append(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>")
         columns.append(f"<div><h3>{table.capitalize()}</h3><dl>{''.join(entries)}</dl></div>")

@@ -84,7 +84,7 @@ class Task:
     def chosen(self, world: Any) -> list[Context]:
         """Return the contexts that `show` lists, each of which the world must know; none if it is left out."""
         listed = self.shown(world) if "show" in self.world.options else []
-        for context in listed:
+        for context in [] if isinstance(world, SampledWorld) else listed:
             try:
                 world.truth(context)
             except (LookupError, TypeError, ValueError) as error:

@@ -151,7 +151,10 @@ def _resume(task: Task, store: Store, run: Run, journal: Journal) -> _Kept:
 
 
 def _save(task: Task, store: Store, run: Run, journal: Journal, kept: _Kept) -> None:
-    """Write a part of the log, unless there are no rows, then the checkpoint that counts it."""
+    """Write a part of the log, unless there are no rows, then the checkpoint that counts it.
+
+    An agent of the user's own that cannot be saved has none: if its run is stopped, it begins again.
+    """
     from pyarrow import parquet
 
     table = journal.table()
@@ -164,7 +167,8 @@ def _save(task: Task, store: Store, run: Run, journal: Journal, kept: _Kept) -> 
         "parts": np.array(kept.parts, dtype=np.str_),
         "made_with": np.array(json.dumps(kept.made_with)),
     }
-    store.write_checkpoint(task.name, {**joint_state({"run": run, "journal": journal}), **notes})
+    with contextlib.suppress(NotImplementedError):
+        store.write_checkpoint(task.name, {**joint_state({"run": run, "journal": journal}), **notes})
     journal.clear()
 
 

@@ -7,7 +7,7 @@ import pandas
 import pyarrow
 import pytest
 
-from omg_cmdp import Space, environments, play
+from omg_cmdp import Episode, Log, Space, environments, play
 from omg_cmdp.agents import Uniform
 from omg_cmdp.contexts import context_to_json
 from omg_cmdp.environments import TreatmentTrial
@@ -262,3 +262,25 @@ def test_an_export_is_refused_by_its_row(log):
             read_export(broken, SPACE)
     with pytest.raises(ValueError, match="column 'world' must hold one world, got"):
         read_export(table.assign(world=["decoy", "lock"] * 3), SPACE)
+
+
+def test_records_go_through_a_table(tmp_path):
+    """What `Log.table` writes is read back: numbers, texts and what is missing; from a file, too."""
+    space = Space(states=2, actions=2, horizon=2)
+    log = Log(space)
+    steps = {"states": [0, 1, 1], "actions": [0, 1], "rewards": [0.0, 1.0], "propensities": [0.5, 0.5]}
+    for context in ({"age": 3.5, "ward": "a"}, {"age": None, "ward": "b"}):
+        log.add(Episode(context=context, **steps))
+    table = log.table()
+    assert read_frame(table, space).contexts == log.contexts
+    table.to_csv(tmp_path / "log.csv", index=False)
+    assert read_frame(pandas.read_csv(tmp_path / "log.csv"), space).contexts == log.contexts
+    chosen = read_frame(table, space, context={"years": "context.age"})
+    assert chosen.contexts == [{"years": 3.5}, {"years": None}]
+    with pytest.raises(ValueError, match=r"`frame` must have a column 'weight'"):
+        read_frame(table, space, context={"weight": "weight"})
+    table.loc[1, "context.ward"] = "c"
+    with pytest.raises(
+        ValueError, match=r"column 'context.ward' must be the same in all rows of an episode, got c in row 1"
+    ):
+        read_frame(table, space)

@@ -145,6 +145,7 @@ print(*sorted({name for name in sys.modules if name in ("ladder", "sizes", "gard
 """
 
 
+@pytest.mark.slow
 def test_stored_results_import_nothing_and_the_report_tells_what_was_earned(study):
     pytest.importorskip("matplotlib")
     path, results = study

@@ -86,6 +86,7 @@ METHODS = {
     "predict_with": lambda i: {"parameters": i.parameters(), **of_context(i)},
     "check": lambda i: {"space": SPACE, "reward_range": (0.0, 1.0), "return_range": (0.0, 2.0)},
     **dict.fromkeys(("mdp.Episode.of_arrays", "mdp.Episode.of_steps")),  # documented: nothing is checked
+    "mdp.Episode.first": lambda i: {"steps": 1},
     "mdp.Space.mdp": lambda i: {
         "transitions": examples.KERNELS["a"][0],
         "rewards": examples.REWARDS["a"][0],
