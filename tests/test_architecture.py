@@ -62,6 +62,13 @@ OPTIONAL = {
 }
 """Packages without which some modules cannot be imported."""
 
+ONLY_IN = {
+    **dict.fromkeys(("fastapi", "prometheus_client", "pydantic", "starlette", "uvicorn"), "live.web"),
+    "httpx": "live.client",
+    "sqlalchemy": "live.log.database",
+}
+"""The packages of the service, and where each may be imported: its core knows no framework."""
+
 UNSAFE_MODULES = {"pickle", "_pickle", "cPickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 
 
@@ -155,6 +162,12 @@ def test_an_import_against_the_layout_is_found(module, source):
 )
 def test_an_import_along_the_layout_is_allowed(module, source):
     assert forbidden_imports(source, module) == []
+
+
+@each_module
+def test_the_packages_of_the_service_stay_in_their_rooms(path):
+    used = {name.split(".")[0] for name in imported(path.read_text(), name_of(path), path.name == "__init__.py")}
+    assert [name for name in used & ONLY_IN.keys() if not f"{name_of(path)}.".startswith(f"{ONLY_IN[name]}.")] == []
 
 
 def test_every_sub_package_has_its_place_in_the_layout():
