@@ -33,16 +33,13 @@ class Asked(NamedTuple):
     name: str
     body: dict[str, Any]
     key: str | None
-    by: str = "app"
-    """The role of whoever asks."""
     seen: str | None = None
     """The `mark` of the last event that the caller knows of."""
 
 
 class Answer(NamedTuple):
-    """What is answered: the status of HTTP, and a JSON text."""
+    """What is answered: a JSON text."""
 
-    status: int
     text: str
     mark: str
     """Of the event that holds this answer."""
@@ -127,14 +124,14 @@ class Desk:
             if before.request != request:
                 raise Refusal(422, "the key was used for another call: a new call needs a new key")
             assert before.answer is not None
-            return Answer(200, before.answer, before.mark)
+            return Answer(before.answer, before.mark)
         at = self.situation()
         kind, body, answer = happening(at, call)
         event = self._happen(kind, body, now=at.now, key=asked.key, request=request, answer=answer)
         if kind == "rolled back":
             self.agent = self.trainer.train(self.state.version.dataset)
         assert event.answer is not None
-        return Answer(200, event.answer, event.mark)
+        return Answer(event.answer, event.mark)
 
     def _check_seen(self, seen: str | None) -> None:
         """Refuse whoever has seen more than the log has: an older backup was restored, say."""

@@ -9,7 +9,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from omg_cmdp.live.calls import Refusal
@@ -136,17 +136,13 @@ class Service:
     def _learn(self) -> None:
         while (learning := self._lessons.get()) is not None:
             lesson = self.desk.trainer.learn(learning)
-            with contextlib.suppress(Busy):
-                self._put_later(functools.partial(Desk.taught, learning=learning, lesson=lesson))
+            with _logging("what was learned"):
+                self._put_later(functools.partial(Desk.taught, learning=learning, lesson=lesson)).result()
 
     def _watch(self) -> None:
         while not self._ended.wait(TICK_SECONDS):
-            try:
+            with _logging("the checks"):
                 tick(lambda task: self._put_later(task).result(), self.process)
-            except StoreError as error:
-                _log.error("the store failed: %s", error)
-            except Exception as error:
-                _log.error("the checks failed: %s", type(error).__name__)
 
     def _put_later(self, task: Callable[[Desk], Any]) -> concurrent.futures.Future[Any]:
         """Put a task of our own, however many calls wait."""
@@ -158,6 +154,19 @@ class Service:
             except queue.Full:
                 time.sleep(0.01)
         raise Busy("the service is ending")
+
+
+@contextlib.contextmanager
+def _logging(what: str) -> Iterator[None]:
+    """Write to the service's log what goes wrong here; nothing of a person is in it."""
+    try:
+        yield
+    except Busy:
+        pass  # the service is ending
+    except StoreError as error:
+        _log.error("the store failed: %s", error)
+    except Exception as error:
+        _log.error("%s failed: %s", what, type(error).__name__)
 
 
 def _settle(future: concurrent.futures.Future[Any], answer: Any) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from omg_cmdp.reports.comparisons import compare_all
 from omg_cmdp.reports.drawing import Figure, canvas, legend, looks
 from omg_cmdp.reports.formats import chance, count, estimate, number, plural
-from omg_cmdp.reports.scenarios import focus_of, played_worlds
+from omg_cmdp.reports.scenarios import Place, focus_of, played_worlds
 from omg_cmdp.reports.statistics import mean_interval, simultaneous_band
 from omg_cmdp.reports.tables import SIGNIFICANT, Table
 from omg_cmdp.studies.plan import slug
@@ -30,11 +30,9 @@ BLOCKS = 20
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Earnings:
+class Earnings(Place):
     """The finished runs in one world whose truth is unknown, under one adversary."""
 
-    world: str
-    adversary: str
     focus: str
     finals: pandas.DataFrame
     """The mean return of an episode: a row per seed that all agents have finished, a column per agent, best first."""
@@ -45,16 +43,6 @@ class Earnings:
     def episodes(self) -> int:
         """How many each run has."""
         return int(self.runs["episodes"].iloc[0])
-
-    @property
-    def name(self) -> str:
-        """For file names."""
-        return f"{slug(self.world)}--{slug(self.adversary)}"
-
-    @property
-    def title(self) -> str:
-        """For headings."""
-        return f"World {self.world}, adversary {self.adversary}"
 
     @functools.cached_property
     def rivals(self) -> list[str]:

@@ -70,15 +70,11 @@ class Theory:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Scenario:
-    """The finished runs in one world under one adversary."""
+class Place:
+    """A world under an adversary."""
 
     world: str
     adversary: str
-    configuration: Mapping[str, Any]
-    runs: pandas.DataFrame
-    """A row for each run."""
-    log: pandas.DataFrame
 
     @property
     def name(self) -> str:
@@ -89,6 +85,16 @@ class Scenario:
     def title(self) -> str:
         """For headings."""
         return f"World {self.world}, adversary {self.adversary}"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Scenario(Place):
+    """The finished runs in one world under one adversary."""
+
+    configuration: Mapping[str, Any]
+    runs: pandas.DataFrame
+    """A row for each run."""
+    log: pandas.DataFrame
 
     @functools.cached_property
     def finals(self) -> pandas.DataFrame:

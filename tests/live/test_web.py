@@ -3,6 +3,7 @@
 import itertools
 import json
 import logging
+import time
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -184,3 +185,14 @@ def test_the_answers_are_as_documented(site):
             case.validate_response(response, headers=headers, excluded_checks=[positive_data_acceptance])
 
         check()
+
+
+def test_a_failure_to_publish_is_in_the_services_log(site, caplog, monkeypatch):
+    monkeypatch.setattr(type(site.desk), "taught", lambda *_, **__: 1 / 0)
+    episode = site.post("/v1/episodes", BODIES["/v1/episodes"]).json()["episode"]
+    site.post(f"/v1/episodes/{episode}/close", {})
+    for _ in range(500):
+        if "what was learned failed: ZeroDivisionError" in caplog.text:
+            return
+        time.sleep(0.01)
+    pytest.fail("nothing was logged")
