@@ -21,8 +21,8 @@ from omg_cmdp.live.watching.process import Process
 
 MOST_IN_BATCH = 100
 MOST_WAITING = 1000
-SNAPSHOT_EVENTS = 10_000
-"""A snapshot is kept after so many events."""
+SNAPSHOT_EVENTS, SNAPSHOT_SHARE = 10_000, 0.1
+"""A snapshot is kept after so many events, or when the log has grown by this share: what it costs grows with the log."""
 TICK_SECONDS = 60.0
 
 _log = logging.getLogger("omg_cmdp.live")
@@ -127,7 +127,7 @@ class Service:
             if learning is not None and learning.number != self._learning:
                 self._learning = learning.number
                 self._lessons.put(learning)
-            if self.desk.state.number - self._snapshot >= SNAPSHOT_EVENTS:
+            if self.desk.state.number - self._snapshot >= max(SNAPSHOT_EVENTS, SNAPSHOT_SHARE * self._snapshot):
                 self.desk.snapshot()
                 self._snapshot = self.desk.state.number
         except StoreError as error:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,17 +22,21 @@ from omg_cmdp.live.log.store import Snapshot, Store
 from omg_cmdp.live.state import Incident, State
 from omg_cmdp.live.study.trial import Trial
 from omg_cmdp.live.versions import Change, Version
+from omg_cmdp.validation import FloatArray
 
-FORMAT = 1
-_TEXT = "state.json"
+FORMAT = 2
+_TEXT, _POLICIES = "state.json", "policies"
 
 
 def frozen_state(state: State, agent: ModelAgent) -> Snapshot:
     """Return the state, and what its agent has learned, as bytes."""
     file = io.BytesIO()
     learned = {f"model/{name}": array for name, array in agent.state().items()}
-    text = np.frombuffer(zlib.compress(canonical(_packed(state, model_digest(agent))).encode(), 1), dtype=np.uint8)
-    np.savez(file, **{_TEXT: text, **learned})  # type: ignore[arg-type]
+    with _without_collections():
+        packed = canonical(_packed(state, model_digest(agent))).encode()
+    text = np.frombuffer(zlib.compress(packed, 1), dtype=np.uint8)
+    policies = np.array([plan.policy for plan in state.plans.values()])
+    np.savez(file, **{_TEXT: text, _POLICIES: policies, **learned})  # type: ignore[arg-type]
     return Snapshot(state.number, state.hash, file.getvalue())
 
 
@@ -39,10 +46,10 @@ def thawed_state(trial: Trial, store: Store) -> tuple[State, dict[str, NDArray[A
     if snapshot is None:
         return State(trial.missing_reward), None
     try:
-        with np.load(io.BytesIO(snapshot.content), allow_pickle=False) as file:
+        with _without_collections(), np.load(io.BytesIO(snapshot.content), allow_pickle=False) as file:
             content = json.loads(zlib.decompress(file[_TEXT].tobytes()))
             arrays = {name.removeprefix("model/"): file[name] for name in file.files if name.startswith("model/")}
-        state = _unpacked(content, trial.missing_reward)
+            state = _unpacked(content, file[_POLICIES], trial.missing_reward)
         agent = trial.agent()
         agent.load_state(arrays)
         fits = content["format"] == FORMAT and content["model"] == model_digest(agent) and state.study == trial.digest
@@ -71,7 +78,7 @@ def _packed(state: State, model: str) -> dict[str, Any]:
         "study": [state.study, state.secret],
         "records": [_packed_record(record) for record in state.episodes.values()],
         "withdrawn": sorted(state.withdrawn),
-        "plans": [[person, plan.episode, plan.context, plan.policy.tolist()] for person, plan in state.plans.items()],
+        "plans": [[person, plan.episode, plan.context] for person, plan in state.plans.items()],
         "examples": list(examples),
         "versions": versions,
         "latest": state.latest,
@@ -90,7 +97,7 @@ def _packed_record(record: Record) -> dict[str, Any]:
     return fields
 
 
-def _unpacked(content: dict[str, Any], missing_reward: float | None) -> State:
+def _unpacked(content: dict[str, Any], policies: FloatArray, missing_reward: float | None) -> State:
     state = State(missing_reward)
     state.number, state.hash, state.time = content["head"]
     state.study, state.secret = content["study"]
@@ -102,7 +109,8 @@ def _unpacked(content: dict[str, Any], missing_reward: float | None) -> State:
         state.restore(record)
     state.withdrawn = set(content["withdrawn"])
     state.plans = {
-        person: Plan(episode, context, np.array(policy)) for person, episode, context, policy in content["plans"]
+        person: Plan(episode, context, policy)
+        for (person, episode, context), policy in zip(content["plans"], policies, strict=True)
     }
     examples = [
         Example(episode, person, context, tuple(states), tuple(actions), tuple(rewards))
@@ -121,3 +129,15 @@ def _unpacked(content: dict[str, Any], missing_reward: float | None) -> State:
 
 def _choice(fields: list[Any]) -> Choice:
     return Choice._make([*fields[:-1], tuple(fields[-1])])
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Do not look for garbage among millions of objects while they are made."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -354,6 +354,23 @@ def test_time_never_runs_backwards_in_the_log():
     assert times == sorted(times)
 
 
+def test_planning_every_step_is_another_policy_only_after_a_model_is_published():
+    """Until then the decisions are those of the plan that the episode opened with: its bound holds."""
+    at = desk('[learning]\nafter_episodes = 0\nreplan = "step"\n')
+    Trialist(at, seed=1).play(20)
+    episode = opened(at, "late", 1)["episode"]
+    policy = at.state.episodes[episode].policy
+
+    def probabilities(step):
+        at.call("decide", {"episode": episode, "step": step, "state": "took it"})
+        return [event for event in at.store.read() if event.kind == "decided"][-1].body["probabilities"]
+
+    assert [probabilities(step) for step in (0, 1)] == policy[:2, 0].tolist()
+    at.call("learn", {})
+    at.learn_here()
+    assert probabilities(2) != policy[2, 0].tolist()
+
+
 @pytest.mark.parametrize("replan", ["episode", "step"])
 def test_replays_are_equal_to_the_bit_and_a_change_is_found(replan):
     at = desk(f'[learning]\nreplan = "{replan}"\n{LIMITS}')

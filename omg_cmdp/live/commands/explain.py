@@ -63,8 +63,8 @@ def _decisions(trial: Trial) -> Iterator[str]:
     yield f"If there is no plan: {_shares(trial.actions, trial.fallback)}."
     if trial.replan:
         yield (
-            "Every step is planned anew with the newest model: regret bounds, which are about policies that are fixed "
-            "for an episode, do not hold; probabilities are exact all the same."
+            "Every step is planned anew with the newest model: regret bounds are about policies that are fixed for an "
+            "episode, and do not hold for one during which a model is published; probabilities are exact all the same."
         )
     else:
         yield "The policy of an episode is fixed when it opens."
