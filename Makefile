@@ -59,7 +59,8 @@ hooks: $(call have,hooks)
 
 # Compiled code is kept apart: two versions of numba would overwrite each other's.
 lowest: .venv/lowest/done
-	NUMBA_CACHE_DIR=$(CURDIR)/.venv/lowest/compiled .venv/lowest/bin/pytest -q $(QUICK) tests/runs tests/reports tests/test_cli.py
+	NUMBA_CACHE_DIR=$(CURDIR)/.venv/lowest/compiled .venv/lowest/bin/pytest -q $(QUICK) tests/runs tests/reports tests/test_cli.py \
+	  tests/live/test_desk.py tests/live/test_database.py tests/live/test_commands.py tests/live/test_client.py
 
 clean:
 	rm -rf .venv benchmarks/results site
@@ -88,7 +89,7 @@ clean:
 
 .venv/lowest/done: pyproject.toml constraints-lowest.txt
 	$(PYTHON) -m venv .venv/lowest
-	.venv/lowest/bin/pip install --quiet --constraint constraints-lowest.txt --editable '.[studies,gymnasium]' hypothesis pytest
+	.venv/lowest/bin/pip install --quiet --constraint constraints-lowest.txt --editable '.[live,gymnasium]' hypothesis pytest
 	touch $@
 
 .venv/torch: .venv/pip pyproject.toml constraints.txt

@@ -9,6 +9,8 @@ import pytest
 from benchmarks.cells import LEAGUES
 from benchmarks.grid import grid
 from benchmarks.league import ENTRIES, WIDE, Entry, players, tuned
+from benchmarks.league_figures import draw
+from benchmarks.page import page
 from benchmarks.standings import at_the_end, mean_regrets, over_posterior_sampling, ratios_to_the_best, standings
 from omg_cmdp.studies.oracles import oracle_names
 from omg_cmdp.studies.results import Results
@@ -115,3 +117,55 @@ def test_ends_of_grids_are_named():
     assert at_the_end(grids, {"a": 2.0, "b": 2.0}) == "b (largest, 2)"
     assert at_the_end(grids, {"a": 2.0, "b": 1.0}) == "b (smallest, 1)"
     assert at_the_end({"a": grids["a"]}, {"a": 2.0}) == "none"
+
+
+def season(delays=(0, 10), seeds=6):
+    """Return rows as docs/league.csv has them: OMG always loses half of greedy, and a delay d adds d to everybody."""
+    generator = np.random.default_rng(0)
+    size = np.exp(generator.normal(size=(2, 3, seeds)))
+    return pd.DataFrame(
+        [
+            {
+                "league": league,
+                "delay": delay,
+                "world": f"world {world}",
+                "adversary": adversary,
+                "agent": agent,
+                "constant": "",
+                "seed": seed,
+                "regret": factor * 10 * size[number, world, seed] - 1 + delay,
+                "first": 0.5,
+                "horizon": 1 + world,
+                "contexts": 4,
+                "µs": 100.0 * factor,
+                "µs early": 100.0,
+                "µs late": 100.0,
+            }
+            for number, league in enumerate(("finite", "learned"))
+            for delay in delays
+            for world in range(3)
+            for adversary in ("iid", "adaptive")
+            for agent, factor in (("OMG", 1), ("greedy", 2), ("only one decision", 0.5))
+            for seed in range(seeds)
+            if world == 0 or agent != "only one decision"
+        ]
+    )
+
+
+def test_the_page_says_who_wins_by_how_much_and_whether_that_is_chance():
+    text = page(season())
+    assert "**Finite classes**: OMG is first" in text
+    assert "| **0.50** | 1.0 | 1.0 | 6 |" in text, "OMG loses half of greedy, on every seed"
+    assert "If an episode is one decision | only one decision |" in text
+    assert "If episodes have several steps, and tables are learned | OMG | OMG 1.00, greedy 2.00 | 4 |" in text
+    assert "| Finite classes | 10 |" in text and "| 1.00 | world" in text, "10 more, in units of 2·10·0.5"
+    assert "| world 1 | iid | OMG |" in text
+
+
+def test_the_page_has_figures_of_every_league(tmp_path):
+    names = {path.name for path in draw(season(), tmp_path)}
+    made = {f"league-{league}{part}.svg" for league in ("finite", "learned") for part in ("", "-cost")}
+    assert names == {*made, "league-delay.svg"}
+    assert {path.name for path in draw(season(delays=(0,)), tmp_path)} == made
+    for path in tmp_path.iterdir():
+        assert f"figures/{path.name}" in page(season())

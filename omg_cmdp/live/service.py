@@ -22,7 +22,7 @@ from omg_cmdp.live.watching.process import Process
 MOST_IN_BATCH = 100
 MOST_WAITING = 1000
 SNAPSHOT_EVENTS, SNAPSHOT_SHARE = 10_000, 0.1
-"""A snapshot is kept after so many events, or when the log has grown by this share: what it costs grows with the log."""
+"""A snapshot is kept after so many events, or when the log is longer by this share: it costs more, the longer it is."""
 TICK_SECONDS = 60.0
 
 _log = logging.getLogger("omg_cmdp.live")

@@ -1,0 +1,232 @@
+"""`python -m benchmarks.page`: the league as a page of the guide, from the runs that `benchmarks.league` has kept.
+
+Reads docs/league.csv, a row for each run, and writes docs/league.md with its figures. Every number of the page comes
+from that table; `tests/test_league.py` makes the page again and compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.grid import markdown
+from benchmarks.league_figures import draw
+from benchmarks.standings import NEARLY_NOTHING, geometric_mean, mean_regrets, ratios_to_the_best, standings
+from omg_cmdp.reports.comparisons import compare_all, paired_test
+
+DOCS = Path(__file__).parents[1] / "docs"
+TABLE, PAGE = DOCS / "league.csv", DOCS / "league.md"
+OURS = "OMG"
+SURE = 0.05
+FEWEST_CELLS = 0.5
+"""An agent is ranked if it plays at least this share of the cells."""
+NAMES = {"finite": "Finite classes", "learned": "Learned tables"}
+GROUPS: dict[str, str] = {
+    "an episode is one decision": "horizon == 1",
+    "episodes have several steps, and a class that holds the truth is known": "horizon > 1 and league == 'finite'",
+    "episodes have several steps, and tables are learned": "horizon > 1 and league == 'learned'",
+    "there are at most five contexts, and tables are learned": "contexts <= 5 and league == 'learned'",
+    "contexts are independent draws": "adversary == 'iid'",
+    "contexts come in blocks": "adversary == 'sorted'",
+    "contexts may react to what you do": "adversary.str.startswith('adaptive')",
+}
+"""When somebody asks which agent to use: a condition in words, and as a query of the table."""
+
+
+def add(runs: pd.DataFrame, league: str, delay: int) -> None:
+    """Keep the runs of a league, in the place of earlier ones with the same delay."""
+    kept = pd.read_csv(TABLE, keep_default_na=False) if TABLE.exists() else pd.DataFrame(columns=["league", "delay"])
+    others = kept[(kept["league"] != league) | (kept["delay"] != delay)]
+    rows = pd.concat([others, runs.assign(league=league, delay=delay)])
+    rows.sort_values(["league", "delay", "world", "adversary", "agent", "seed"]).to_csv(
+        TABLE, index=False, float_format="%.5g"
+    )
+
+
+def page(rows: pd.DataFrame) -> str:
+    """Return the page."""
+    played = {name: rows[(rows["league"] == name) & (rows["delay"] == 0)] for name in NAMES}
+    played = {name: part for name, part in played.items() if len(part)}
+    parts = [_head(rows, played)]
+    for name, part in played.items():
+        parts += [f"## {NAMES[name]}", *_league(name, part)]
+    parts += ["## Late feedback", *_delays(rows)]
+    parts += ["## Which agent should I use?", *_rules(rows[rows["delay"] == 0])]
+    return "\n\n".join(parts) + "\n"
+
+
+def _head(rows: pd.DataFrame, played: Mapping[str, pd.DataFrame]) -> str:
+    sentences = []
+    for name, part in played.items():
+        ranked = _ranked(part)
+        first, second = ranked.index[:2]
+        sentences.append(
+            f"**{NAMES[name]}**: {first} is first, {ranked.iloc[0, 1]:.2f} times the best regret of a cell in the "
+            f"geometric mean; {second} is second, {ranked.iloc[1, 1]:.2f}."
+        )
+    agents, runs = rows["agent"].nunique(), len(rows)
+    return "\n\n".join(
+        [
+            "# The league",
+            f"{agents} agents, {runs} runs. This page is made by `python -m benchmarks.page` from "
+            "[league.csv](league.csv), which `python -m benchmarks.league` fills; nothing in it is written by hand. "
+            "A cell is a world with an adversary that chooses the contexts. The constant of a rival is chosen from a "
+            "grid on other seeds; OMG has none. Ratios are to the best agent of the cell, one unit of regret added to "
+            "both. What the agents are is in [the rivals](rivals.md).",
+            *sentences,
+        ]
+    )
+
+
+def _ranked(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the standings of agents that play enough cells to be ranked."""
+    table = standings(runs)
+    return table[table["scenarios"] >= FEWEST_CELLS * table["scenarios"].max()]
+
+
+def _league(name: str, runs: pd.DataFrame) -> Iterator[str]:
+    table = standings(runs)
+    greedy = table["µs"].get("greedy", np.nan)
+    chance = _against_ours(runs)
+    shown = pd.DataFrame(
+        {
+            "agent": table.index,
+            "constant": table["constant"].to_numpy(),
+            "geometric mean": table["ratio, geometric mean"].to_numpy(),
+            "worst": table["worst ratio"].to_numpy(),
+            "where": table["where"].to_numpy(),
+            f"{OURS} over it": [chance.get(agent, "") for agent in table.index],
+            "cost": (table["µs"] / greedy).round(1).to_numpy(),
+            "late/early": (table["µs late"] / table["µs early"]).round(2).to_numpy(),
+            "cells": table["scenarios"].to_numpy(),
+        }
+    )
+    yield markdown(shown)
+    yield (
+        f"*{OURS} over it*: ratio of the geometric means on the cells that both play; bold if the sign-flip test over "
+        f"seeds, corrected for all rivals, says that it is more than chance (p ≤ {SURE}). *Cost*: its own time per "
+        "episode, in units of greedy's. *Late/early*: its time in the last tenth of the episodes over that in the "
+        "second."
+    )
+    yield f"![Ratios to the best agent in every cell](figures/league-{name}.svg)"
+    yield f"![Regret against cost](figures/league-{name}-cost.svg)"
+    yield from _winners(runs)
+
+
+def _log_ratios(runs: pd.DataFrame, rival: str) -> pd.Series[float]:
+    """Return log (R of OMG + 1)/(R of a rival + 1), for each seed the mean over the cells that both play."""
+    cells = runs[runs["agent"].isin([OURS, rival])].pivot_table(
+        index=["world", "adversary", "seed"], columns="agent", values="regret"
+    )
+    logs = np.log(cells.dropna() + NEARLY_NOTHING)
+    return (logs[OURS] - logs[rival]).groupby("seed").mean()
+
+
+def _against_ours(runs: pd.DataFrame) -> dict[str, str]:
+    """Return OMG's ratio to every rival, bold if it is more than chance."""
+    rivals = [agent for agent in runs["agent"].unique() if agent != OURS]
+    logs = {rival: _log_ratios(runs, rival) for rival in rivals}
+    logs = {rival: values for rival, values in logs.items() if len(values)}
+    most = max(len(values) for values in logs.values())
+    whole = {rival: values.to_numpy() for rival, values in logs.items() if len(values) == most}
+    tests = compare_all({OURS: np.zeros(most), **{rival: -values for rival, values in whole.items()}}, against=OURS)
+    sure = {test.second for test in tests if test.adjusted <= SURE}
+    ratios = {rival: f"{np.exp(values.mean()):.2f}" for rival, values in logs.items()}
+    return {rival: f"**{text}**" if rival in sure else text for rival, text in ratios.items()}
+
+
+def _winners(runs: pd.DataFrame) -> Iterator[str]:
+    regret = mean_regrets(runs)
+    best = regret.idxmin(axis=1)
+    rows = []
+    for cell, winner in best.items():
+        ours, own = regret.loc[cell, OURS], regret.loc[cell, winner]
+        p = 1.0
+        if winner != OURS:
+            here = runs[(runs["world"] == cell[0]) & (runs["adversary"] == cell[1])]
+            pairs = here.pivot_table(index="seed", columns="agent", values="regret")[[OURS, winner]].dropna()
+            p = paired_test((pairs[OURS] - pairs[winner]).to_numpy()).p
+        sure = "" if winner == OURS else ("yes" if p <= SURE else "no")
+        rows.append([*cell, winner, f"{own:.1f}", f"{ours:.1f}", sure])
+    frame = pd.DataFrame(rows, columns=["world", "adversary", "best", "its regret", f"{OURS}'s", "more than chance"])
+    counts = best.value_counts()
+    yield "Who wins where: " + ", ".join(f"{agent} {count}" for agent, count in counts.items()) + "."
+    yield markdown(frame)
+
+
+def _delays(rows: pd.DataFrame) -> Iterator[str]:
+    late = sorted(set(rows["delay"]) - {0})
+    if not late:
+        yield "Not measured yet."
+        return
+    yield (
+        "Feedback of an episode arrives d episodes later, and the constants are those that were chosen without delay. "
+        f"*Added* is the regret of {OURS} with delay minus that without, over 2d times the regret of its first "
+        "episode, in the worst cell; at most 1 is what one hopes for."
+    )
+    table = []
+    for league in NAMES:
+        for delay in late:
+            runs = rows[(rows["league"] == league) & (rows["delay"] == delay)]
+            if not len(runs):
+                continue
+            ranked, added = _ranked(runs), _added(rows, league, delay)
+            place = list(ranked.index).index(OURS) + 1
+            table.append(
+                [
+                    NAMES[league],
+                    delay,
+                    f"{ranked.loc[OURS, 'ratio, geometric mean']:.2f}",
+                    place,
+                    ranked.index[0] if place > 1 else ranked.index[1],
+                    f"{ranked.loc[OURS, 'worst ratio']:.1f}",
+                    f"{added.max():.2f}",
+                    ", ".join(added.idxmax()),
+                    f"{(added > 1).sum()} of {len(added)}",
+                ]
+            )
+    columns = ["league", "d", f"{OURS}, geometric mean", "place", "best other", "worst", "added", "where", "above 1"]
+    yield markdown(pd.DataFrame(table, columns=columns))
+    yield "![The league with late feedback](figures/league-delay.svg)"
+
+
+def _added(rows: pd.DataFrame, league: str, delay: int) -> pd.Series[float]:
+    """Return by how much a delay adds to the regret of OMG in every cell, in units of 2d first episodes."""
+    own = rows[(rows["league"] == league) & (rows["agent"] == OURS)]
+    cells = ["world", "adversary", "seed"]
+    both = own[own["delay"] == delay].merge(own[own["delay"] == 0], on=cells, suffixes=("", " before"))
+    means = both.groupby(cells[:2], sort=False)[["regret", "regret before", "first"]].mean()
+    return (means["regret"] - means["regret before"]) / (2 * delay * means["first"].clip(lower=1e-9))
+
+
+def _rules(rows: pd.DataFrame) -> Iterator[str]:
+    yield (
+        "By rule, from the tables above: in the cells for which a condition holds, the agents with the smallest "
+        "geometric mean of ratios, among those that play at least half of them. More in [which agent](which-agent.md)."
+    )
+    table = []
+    for words, query in GROUPS.items():
+        runs = rows.query(query, engine="python")
+        if not len(runs):
+            continue
+        regret = mean_regrets(runs.assign(world=runs["league"] + " " + runs["world"]))
+        enough = regret.count() >= FEWEST_CELLS * len(regret)
+        means = geometric_mean(ratios_to_the_best(regret))[enough].sort_values()
+        listed = ", ".join(f"{agent} {value:.2f}" for agent, value in means.head(3).items())
+        table.append([f"If {words}", means.index[0], listed, len(regret)])
+    yield markdown(pd.DataFrame(table, columns=["", "use", "ratios", "cells"]))
+
+
+def main() -> None:
+    """Write the page and its figures."""
+    rows = pd.read_csv(TABLE, keep_default_na=False)
+    PAGE.write_text(page(rows), encoding="utf-8")
+    for path in draw(rows, DOCS / "figures"):
+        print(path)
+
+
+if __name__ == "__main__":
+    main()
