@@ -1,22 +1,27 @@
-"""`python -m benchmarks.league [finite|learned]`: every agent in every cell, its constant tuned on other seeds.
+"""`python -m benchmarks.league [finite] [learned]`: every agent in every cell, its constant tuned on other seeds.
 
 *finite*: all agents have finite classes around the truth at the guarded rate (the product class on the lower-bound
 instance), or offline fits of the same classes. *learned*: counts, regressions and bases of kernels, the same for all
 agents. UCBVI and the GLMs have their own models: tables, and the features of contexts. The cells are in `cells.py`.
 
-Runs are kept in benchmarks/results and not played again. `--summary` only prints the tables. `--quick` plays a tenth of
-the episodes, one seed, and no sorted contexts. `--only OMG greedy` plays these agents.
+Feedback comes at once, or 10 or 100 episodes late; constants are tuned without delay. Runs are kept in
+benchmarks/results and not played again. `--page` makes docs/league.md of them. `--summary` only prints the tables.
+`--quick` plays a tenth of the episodes, one seed, and no sorted contexts. `--only OMG greedy` plays these agents.
 """
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.cells import LEAGUES, example
-from benchmarks.grid import Parts, finished, grid, parser, seeds
+from benchmarks.grid import finished, grid, parser, seeds
+from benchmarks.page import add
+from benchmarks.page import main as make_page
 from benchmarks.standings import NEARLY_NOTHING, at_the_end, summary, table
 from omg_cmdp.agents.exploration import RULES
 from omg_cmdp.environments import World
@@ -24,8 +29,20 @@ from omg_cmdp.studies.plan import Task
 from omg_cmdp.studies.results import Results
 
 TUNING_SEEDS = range(100, 102)
+DELAYS, MOST_LATE_SEEDS = (0, 10, 100), 3
+"""How many episodes later feedback comes, and how many seeds are played if it comes late."""
+KEPT = ["world", "adversary", "agent", "constant", "seed", "regret", "first", "horizon", "contexts"]
+KEPT += ["µs", "µs early", "µs late"]
 QUICK = 0.1
 """The share of the episodes that `--quick` plays."""
+
+
+class Tuning(NamedTuple):
+    """The constants of a league."""
+
+    constants: dict[str, float | None]
+    runs: int
+    minutes: float
 
 
 class Entry(NamedTuple):
@@ -166,51 +183,87 @@ def players(league: str, first_seed: int, adversaries: tuple[str, ...]) -> Calla
     return plays
 
 
+def tune(name: str, entries: dict[str, Entry], share: float, seeds: range, workers: int, *, run: bool) -> Tuning:
+    """Return the constants that are best on the tuning seeds, without delay, and what finding them took."""
+    league, no_constants = LEAGUES[name], dict.fromkeys(entries)
+    agents = dict(_named(each, entry, c) for each, entry in entries.items() for c in entry.constants)
+    if not agents:
+        return Tuning(no_constants, 0, 0.0)
+    content = league.content(league.tuning_share * share)
+    plan = grid(content, agents, seeds=seeds, episodes=content["episodes"])
+    plays = players(name, seeds.start, league.tuning_adversaries)
+    results = finished(plan, f"league-{name}-tuning", workers=workers, plays=plays, run=run)
+    return Tuning(tuned(results, entries), len(results.runs), results.runs["seconds"].sum() / 60.0)
+
+
+def season(
+    name: str, entries: dict[str, Entry], tuning: Tuning, share: float, seeds: range, delay: int, asked: Namespace
+) -> pd.DataFrame:
+    """Return the runs of a league in which feedback comes `delay` episodes late, with what the tables need."""
+    league = LEAGUES[name]
+    agents = {each: _named(each, entry, tuning.constants[each])[1] for each, entry in entries.items()}
+    short = asked.quick or delay
+    adversaries = tuple(each for each in league.adversaries if not (short and each == "sorted"))
+    content = {**league.content(share), **({"delay": delay} if delay else {})}
+    plan = grid(content, agents, seeds=seeds, episodes=content["episodes"])
+    results = finished(
+        plan,
+        f"league-{name}" + (f"-delay-{delay}" if delay else ""),
+        workers=asked.workers,
+        plays=players(name, seeds.start, adversaries),
+        run=not asked.summary,
+    )
+    runs = table(results, tuning.constants)
+    worlds = {world: example(name, world) for world in runs["world"].unique()}
+    sizes = {
+        "horizon": runs["world"].map(lambda world: worlds[world].space.horizon),
+        "contexts": runs["world"].map(lambda world: len(worlds[world].contexts)),
+    }
+    return runs.assign(adversary=runs["adversary"].replace("worst_regret", "adaptive"), **sizes)
+
+
 def main() -> None:
     """Tune, run and summarise."""
     command = parser("league", __doc__, episodes=None)
-    command.add_argument("league", nargs="?", choices=tuple(LEAGUES), default="finite")
+    command.set_defaults(seeds=[6])
+    command.add_argument("league", nargs="*", metavar="finite|learned", help="both, if nothing is named")
     command.add_argument("--quick", action="store_true", help="a tenth of the episodes, one seed, no sorted contexts")
     command.add_argument("--only", nargs="+", metavar="AGENT", help="these agents, with names as in the table")
+    command.add_argument("--delay", type=int, nargs="+", metavar="D", help=f"instead of {DELAYS}")
+    command.add_argument("--page", action="store_true", help="keep the runs in docs/league.csv, and make the page")
     asked = command.parse_args()
-    name, league = asked.league, LEAGUES[asked.league]
-    entries = {each: entry for each, entry in ENTRIES[name].items() if not asked.only or each in asked.only}
-    if unknown := set(asked.only or ()) - set(entries):
-        command.error(f"--only must name agents of the {name} league, got {', '.join(sorted(unknown))}")
+    if unknown := set(asked.league) - set(LEAGUES):
+        command.error(f"leagues are {' and '.join(LEAGUES)}, got {', '.join(sorted(unknown))}")
+    for name in asked.league or LEAGUES:
+        entries = {each: entry for each, entry in ENTRIES[name].items() if not asked.only or each in asked.only}
+        if unknown := set(asked.only or ()) - set(entries):
+            command.error(f"--only must name agents of the {name} league, got {', '.join(sorted(unknown))}")
+        _play(name, entries, asked)
+    if asked.page:
+        make_page()
+
+
+def _play(name: str, entries: dict[str, Entry], asked: Namespace) -> None:
+    league = LEAGUES[name]
     share = QUICK if asked.quick else (asked.episodes or league.episodes) / league.episodes
-    step, to_play = (2, range(1)) if asked.quick else (1, seeds(asked.seeds))
-    folder = "league" if name == "finite" else f"league-{name}"
+    to_play = range(1) if asked.quick else seeds(asked.seeds)
     if missing := league.missing():
         print(f"Left out, because their world is not in the catalogue: {', '.join(missing)}.\n")
-
-    def finish(agents: Parts, chosen: range, share: float, folder: str, adversaries: tuple[str, ...]) -> Results:
-        content, plays = league.content(share), players(name, chosen.start, adversaries)
-        plan = grid(content, agents, seeds=chosen, episodes=content["episodes"])
-        return finished(plan, folder, workers=asked.workers, plays=plays, run=not asked.summary)
-
-    to_tune = dict(_named(each, entry, c) for each, entry in entries.items() for c in entry.constants[::step])
-    few = {each: entry._replace(constants=entry.constants[::step]) for each, entry in entries.items()}
-    constants: dict[str, float | None] = dict.fromkeys(entries)
-    minutes, played = 0.0, 0
-    if to_tune:
-        tuning = finish(
-            to_tune,
-            TUNING_SEEDS[: len(to_play)],
-            league.tuning_share * min(share, 1.0),
-            f"{folder}-tuning",
-            league.tuning_adversaries,
-        )
-        constants = tuned(tuning, few)
-        minutes, played = tuning.runs["seconds"].sum() / 60.0, len(tuning.runs)
-    chosen = {each: _named(each, entry, constants[each])[1] for each, entry in entries.items()}
-    adversaries = tuple(name for name in league.adversaries if not (asked.quick and name == "sorted"))
-    final = finish(chosen, to_play, share, folder, adversaries)
-    minutes, played = minutes + final.runs["seconds"].sum() / 60.0, played + len(final.runs)
-    print(f"{name}: {len(to_play)} seeds; {played} runs, {minutes:.0f} minutes of one core\n")
-    print(summary(table(final, constants)))
-    grids = {each: entry.constants for each, entry in few.items() if entry.constants}
+    if asked.quick:
+        entries = {each: entry._replace(constants=entry.constants[::2]) for each, entry in entries.items()}
+    tuning = tune(name, entries, min(share, 1.0), TUNING_SEEDS[: len(to_play)], asked.workers, run=not asked.summary)
+    print(f"{name}, constants: {tuning.runs} runs, {tuning.minutes:.0f} minutes of one core\n", flush=True)
+    for delay in asked.delay or DELAYS:
+        chosen = to_play[:MOST_LATE_SEEDS] if delay else to_play
+        runs = season(name, entries, tuning, share, chosen, delay, asked)
+        minutes = runs["seconds"].sum() / 60.0
+        print(f"{name}, delay {delay}: {len(chosen)} seeds; {len(runs)} runs, {minutes:.0f} minutes of one core\n")
+        print(summary(runs), flush=True)
+        if asked.page:
+            add(runs[KEPT], name, delay)
+    grids = {each: entry.constants for each, entry in entries.items() if entry.constants}
     if grids and not asked.quick:  # where grids have hardly more than their ends
-        print(f"\nAt the end of their grid: {at_the_end(grids, constants)}.")
+        print(f"\nAt the end of their grid: {at_the_end(grids, tuning.constants)}.", flush=True)
 
 
 if __name__ == "__main__":

@@ -18,15 +18,18 @@ REFERENCE = "posterior sampling"
 
 
 def table(results: Results, constants: Mapping[str, float | None]) -> pd.DataFrame:
-    """Return the runs, with the constant of the agent and its own microseconds: all episodes, early and late ones."""
+    """Return the runs, with the constant of the agent, what it lost in the first episode, and its own microseconds."""
     rows = []
     for run in results.runs.to_dict("records"):
-        own = 1e6 * results.log_of(run["run"], columns=OWN_SECONDS).sum(axis=1).to_numpy()
+        log = results.log_of(run["run"], columns=["regret", *OWN_SECONDS])
+        own = 1e6 * log[OWN_SECONDS].sum(axis=1).to_numpy()
         tenths = np.array_split(own, 10)
         times = zip(("µs", "µs early", "µs late"), (own, tenths[1], tenths[-1]), strict=True)
         constant = constants[run["agent"]]
         medians = {name: float(np.median(part)) for name, part in times if len(part)}
-        rows.append({**run, **medians, "constant": "" if constant is None else f"{constant:g}"})
+        rows.append(
+            {**run, **medians, "first": log["regret"].iloc[0], "constant": "" if constant is None else f"{constant:g}"}
+        )
     return pd.DataFrame(rows)
 
 
