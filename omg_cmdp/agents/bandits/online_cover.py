@@ -1,14 +1,15 @@
 """Online cover: ILTCB's practical form, a few policies that differ where it matters.
 
-Agarwal, Hsu, Kale, Langford, Li and Schapire, ICML 2014, Section 5. n policies vote, and every action has at least ε_t
-= min(1/K, 1/√(K·t)) of the probability. After an episode each action gets a doubly robust reward r̂(a) = f̂(a) + 1{a
-played}·(r - f̂)/p; policy i is the one that is best in total by
+Agarwal, Hsu, Kale, Langford, Li and Schapire, ICML 2014, Section 5. n policies vote, and every action has at least
+ε_t = min(1/K, 1/√(K·t)) of the probability. After an episode each action gets a doubly robust reward
+r̂(a) = f̂(a) + 1{a played}·(r - f̂)/p; policy i is the one that is best in total by
 
     r̂(a) + ψ·ε_t/q_i(a),    q_i the distribution of the votes of the policies before i, mixed with ε_t as above,
 
 the first one by r̂ alone. So the first policy is the leader, and each other one is drawn to actions that those before
 it neglect. This is the form of Bietti, Agarwal and Langford (JMLR 2021, "A contextual bandit bake-off") and of Vowpal
-Wabbit's `--cover n`, whose normalisation of q_i differs a little. Nothing is proven for it, there or here.
+Wabbit's `--cover n`, whose normalisation of q_i differs a little. Nothing is proven for it, there or here. An action
+that all neglect keeps the bonus ψ for good, so that a policy within ψ of the best may vote forever: ψ is to be small.
 
 Policies are the greedy ones of a finite class, all enumerated: an episode costs O(n·N).
 """
@@ -52,7 +53,7 @@ class OnlineCover(ModelAgent):
         dynamics_oracle: DynamicsOracle,
         *,
         size: int = 4,
-        psi: float = 0.1,
+        psi: float = 0.01,
         **ranges: Unpack[Ranges],
     ) -> None:
         super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
