@@ -69,7 +69,7 @@ def test_tables_that_are_learned_are_played_too(name, seed):
     counts = oracles.CountRewards(states=1, actions=3, horizon=1, contexts=world.contexts)
     dynamics = oracles.KnownDynamics(np.ones((1, 3, 1)), horizon=1)
     agent = kind(world.space, counts, dynamics, **given(options, world.contexts))
-    regret = simulate(world, IID(world.contexts), agent, EPISODES, seed=seed).regret
+    regret = simulate(world, IID(world.contexts), agent, 2 * EPISODES, seed=seed).regret
     assert regret[-100:].mean() < 0.5 * uniform_regret(world)
 
 
