@@ -7,15 +7,15 @@ candidate, it is played. Elsewhere, with n candidates and b the best of them by 
     p(a) = 1/(n + λ_m·γ_m·(f̂_m(b) - f̂_m(a))) for the candidates but b,  the rest to b.
 
 With D_m the share of contexts with disagreement, an epoch costs D_m·A/(λγ) for exploration and λγ·err for what it does
-not know: the best λ is √D_m, so that a small region is explored more. D_m is not known; here it is the share among
-the episodes of the epoch before, by F_{m-1}. (The paper estimates λ_m from the contexts of both epochs, in a form that
-is not certain to us, and has a second option by the width of F_m. Its γ_m and β_m are of the order of FALCON's and
+not know: the best λ is √D_m, so that a small region is explored more. D_m is not known; here it is the share among the
+episodes of the epoch before, by F_{m-1}. (The paper estimates λ_m from the contexts of both epochs, in a form that is
+not certain to us, and has a second option by the width of F_m. Its γ_m and β_m are of the order of FALCON's and
 RegCB's; the constants are not certain.)
 
-The paper proves, for i.i.d. contexts and realizable finite classes, regret of order (θ·log|F|·log T)/Δ for a gap Δ of
-the best action and a disagreement coefficient θ of F, and √(A·T·log|F|) at worst. Proven here: if f* is plausible, its
-best action is a candidate, so that the inequality of `eliminating_square_cb.py` holds with γ = λ_m·γ_m; and where
-there is one candidate, regret is zero.
+The paper proves, for i.i.d. contexts and realizable finite classes, regret of order θ·A·log|F|/Δ up to logarithms, for
+a gap Δ of the best action and a disagreement coefficient θ of F, and √(A·T·log|F|) at worst. Proven here: if f* is
+plausible, its best action is a candidate, so that the inequality of `eliminating_square_cb.py` holds with γ = λ_m·γ_m;
+and where there is one candidate, regret is zero.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ With f̂ the regression, b its best action, and d²(a) = ‖z(b) - z(a)‖² in 
     q = α_emp·1{a = b} + α_opt·π + (1 - α_emp - α_opt)/A,    π an optimal design for the features √m(a)·z(a):
 
 how unlikely it is that a is at least as good as b, as a closed form where posterior sampling has a draw. For
-independent actions and noise of variance ¼, β = ½ makes m the Gaussian rate of MED (Honda and Takemura, 2010),
+independent actions and noise of variance ¼, β = ½ makes m the Gaussian rate of MED (Honda and Takemura, 2011),
 exp(-2·gap²/(1/n_a + 1/n_b)). The paper has β_t of order d·log t, from the confidence ellipsoid of OFUL, proves regret
-of order d·√T up to logarithms, and d²·log²T·loglog T/Δ with a gap Δ, and plays α_emp =
-.5, .9 and .99 (α_opt is not certain). The formulas agree with the authors' code.
+of order d·√T up to logarithms, and d²·log²T·loglog T/Δ with a gap Δ, and plays α_emp = .5, .9 and .99 (α_opt is not
+certain). The formulas agree with the authors' code.
 
 `LinearRewards` says what the distances are (`covariance`), also of weights for each pair. For any other oracle, actions
 count as independent, with zᵀA⁻¹z = 4u, u its uncertainty; f̂ is what the oracle predicts. For these nothing is proven.

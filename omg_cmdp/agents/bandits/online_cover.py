@@ -1,8 +1,8 @@
 """Online cover: ILTCB's practical form, a few policies that differ where it matters.
 
-Agarwal, Hsu, Kale, Langford, Li and Schapire, ICML 2014, Section 5. n policies vote, and every action has at least
-ε_t = min(1/K, 1/√(K·t)) of the probability. After an episode each action gets a doubly robust reward
-r̂(a) = f̂(a) + 1{a played}·(r - f̂)/p; policy i is the one that is best in total by
+Agarwal, Hsu, Kale, Langford, Li and Schapire, ICML 2014. n policies vote, and every action has at least ε_t = min(1/K,
+1/√(K·t)) of the probability. After an episode each action gets a doubly robust reward r̂(a) = f̂(a) + 1{a played}·(r -
+f̂)/p; policy i is the one that is best in total by
 
     r̂(a) + ψ·ε_t/q_i(a),    q_i the distribution of the votes of the policies before i, mixed with ε_t as above,
 

@@ -60,6 +60,23 @@ def test_a_large_scale_plays_in_turns_and_a_tiny_one_follows_the_fit(rng):
         assert counts.tolist() == shares
 
 
+@pytest.mark.parametrize("scale", [1e-3, 0.1, 10.0])
+def test_an_adversary_makes_the_regret_linear_whatever_the_bonus(scale):
+    """The fit says the same of both contexts, hence both would play alike; the one where that is wrong is shown.
+
+    A safe arm has .5. The risky one has .1 in "bad"; in "good" one function says .1, and the truth .9.
+    """
+    tables = {"bad": [[[0.5, 0.1]]] * 2, "good": [[[0.5, 0.1]], [[0.5, 0.9]]]}
+    truth = {"bad": np.array([0.5, 0.1]), "good": np.array([0.5, 0.9])}
+    agent = with_class(UCCB, tables, contexts=list(tables), scale=scale, offline=True)
+    for _ in range(200):
+        lost = {c: truth[c].max() - agent.policy(c)[0, 0] @ truth[c] for c in tables}
+        shown = max(lost, key=lost.get)
+        assert lost[shown] == pytest.approx(0.4)
+        action = int(agent.policy(shown)[0, 0].argmax())
+        taught(agent, shown, action, truth[shown][action])
+
+
 def test_a_context_that_is_not_listed_is_refused_and_changes_nothing():
     agent = with_class(UCCB, {c: np.zeros((1, 1, 2)) for c in "ab"}, contexts=["a"])
     with pytest.raises(ValueError, match="`context` must be one of the 1 in `contexts`, got 'b'"):
