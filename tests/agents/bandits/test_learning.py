@@ -73,6 +73,18 @@ def test_tables_that_are_learned_are_played_too(name, seed):
     assert regret[-100:].mean() < 0.5 * uniform_regret(world)
 
 
+@pytest.mark.parametrize("name", ["AdaCB", "eliminating SquareCB", "LinMED", "RegCB"])
+def test_regressions_are_played_too(name, seed):
+    """Those that ask for variances, or for covariances."""
+    world, (kind, options, _) = ContextualBandit(seed=seed), BANDITS[name]
+    sizes = {"states": 1, "actions": 4, "horizon": 1, "dimension": world.dimension}
+    agent = kind(
+        world.space, oracles.LinearRewards(**sizes), oracles.KnownDynamics(np.ones((1, 4, 1)), horizon=1), **options
+    )
+    regret = simulate(world, IID(world.contexts), agent, EPISODES, seed=seed).regret
+    assert regret[-100:].mean() < 0.6 * uniform_regret(world)
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_more_steps_than_one_are_refused(name):
     kind, options, _ = ALL[name]
