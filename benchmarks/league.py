@@ -64,8 +64,16 @@ def _scale(constant: float) -> dict[str, Any]:
     return {"scale": constant}
 
 
+def _radius(constant: float) -> dict[str, Any]:
+    return {"radius": constant}
+
+
 def _is_bandit(world: World) -> bool:
     return world.space.horizon == 1
+
+
+def _is_small_bandit(world: World) -> bool:
+    return _is_bandit(world) and _has_few_contexts(world)
 
 
 def _has_vectors(world: World) -> bool:
@@ -84,6 +92,7 @@ ROOTS = (10.0, 30.0, 100.0, 300.0, 1000.0)
 BONUSES = (0.003, 0.01, 0.03, 0.1, 0.3)
 SMALL_BONUSES = (0.001, 0.003, 0.01, 0.03, 0.1)
 SHARES = (0.03, 0.1, 0.3, 1.0, 3.0)
+RATES = (0.3, 1.0, 3.0, 10.0, 30.0)
 
 BOTH: dict[str, Entry] = {
     "OMG": Entry("omg"),
@@ -112,6 +121,14 @@ BOTH: dict[str, Entry] = {
     "SquareCB": Entry("square_cb", _root, ROOTS, _is_bandit),
     "FALCON": Entry("falcon", _root, ROOTS, _is_bandit),
     "FastCB": Entry("fast_cb", _root, ROOTS, _is_bandit),
+    "SquareCB, elimination": Entry("eliminating_square_cb", _root, ROOTS, _is_bandit),
+    "AdaCB": Entry("ada_cb", _root, ROOTS, _is_bandit),
+    "RegCB": Entry("reg_cb", _radius, SHARES, _is_bandit),
+    "RegCB, elimination": Entry("reg_cb", lambda c: {"radius": c, "optimistic": False}, SHARES, _is_bandit),
+    "Epoch-Greedy": Entry("epoch_greedy", _scale, RATES, _is_bandit),
+    "LinMED": Entry("lin_med", _radius, SHARES, _is_bandit),
+    "UCCB": Entry("uccb", _scale, SMALL_BONUSES, _is_small_bandit),  # an action for each context in an episode
+    "OPO-CMAB": Entry("opo_cmab", lambda c: {"eta": {"scale": c, "exponent": -0.5}}, RATES, _is_small_bandit),
     "uniform": Entry("uniform"),
 }
 # Learned tables ask for other constants in every cell: four, far apart.
@@ -127,6 +144,11 @@ WIDE: dict[str, tuple[float, ...]] = {
     **dict.fromkeys(("UCBVI, blind", "UCBVI per context", "UCBVI by clusters"), (1e-4, 1e-3, 1e-2, 1e-1)),
     "UCBVI per ball": (0.2, 0.6, 2.0, 6.0),
     "ε-greedy": (0.003, 0.03, 0.3, 3.0),
+    **dict.fromkeys(("SquareCB, elimination", "AdaCB"), LARGE),
+    **dict.fromkeys(("RegCB", "RegCB, elimination", "LinMED"), (0.01, 0.1, 1.0, 10.0)),
+    "Epoch-Greedy": (0.3, 1.0, 3.0, 10.0),
+    "UCCB": TINY,
+    "OPO-CMAB": (1.0, 10.0, 100.0, 1000.0),
 }
 ENTRIES: dict[str, dict[str, Entry]] = {
     "finite": {
@@ -137,6 +159,8 @@ ENTRIES: dict[str, dict[str, Entry]] = {
             "feel_good", lambda c: {"optimism": c}, SHARES, lambda world: not world.product_class
         ),
         "greedy, offline": Entry("greedy", lambda c: {"oracles": "offline"}),
+        "ILTCB": Entry("iltcb", lambda c: {"scale": 0.1, "psi": c}, (0.1, 1.0, 10.0, 100.0), _is_small_bandit),
+        "online cover": Entry("online_cover", lambda c: {"psi": c}, (0.001, 0.01, 0.1, 1.0), _is_bandit),
     },
     "learned": {
         **{name: entry._replace(constants=WIDE.get(name, ())) for name, entry in BOTH.items()},

@@ -1,5 +1,15 @@
-"""OMG-CMDP!, its exploration rules, baselines and rivals."""
+"""OMG-CMDP!, its exploration rules, baselines, bandits and rivals."""
 
+from omg_cmdp.agents.bandits.ada_cb import AdaCB
+from omg_cmdp.agents.bandits.eliminating_square_cb import EliminatingSquareCB
+from omg_cmdp.agents.bandits.epoch_greedy import EpochGreedy
+from omg_cmdp.agents.bandits.iltcb import ILTCB
+from omg_cmdp.agents.bandits.inverse_gap import FALCON, FastCB, NormalisedIGW, SquareCB
+from omg_cmdp.agents.bandits.lin_med import LinMED
+from omg_cmdp.agents.bandits.online_cover import OnlineCover
+from omg_cmdp.agents.bandits.opo_cmab import OPOCMAB
+from omg_cmdp.agents.bandits.reg_cb import RegCB
+from omg_cmdp.agents.bandits.uccb import UCCB
 from omg_cmdp.agents.base import Agent
 from omg_cmdp.agents.baselines.boltzmann import Boltzmann
 from omg_cmdp.agents.baselines.epsilon_greedy import EpsilonGreedy
@@ -18,7 +28,6 @@ from omg_cmdp.agents.exploration import (
     UncertaintyWeighted,
 )
 from omg_cmdp.agents.omg import OMG
-from omg_cmdp.agents.rivals.bandits import FALCON, FastCB, NormalisedIGW, SquareCB
 from omg_cmdp.agents.rivals.covers import Blind, Clusters, Cover, PerBall, PerContext
 from omg_cmdp.agents.rivals.epochs import EpochGamma, epoch_omg, epoch_pc_igw
 from omg_cmdp.agents.rivals.feel_good import FeelGoodThompson
@@ -34,10 +43,14 @@ __all__ = [
     "FALCON",
     "GLMORL",
     "GLMRLSVI",
+    "ILTCB",
     "OMG",
+    "OPOCMAB",
     "PCIGW",
     "UC3RL",
     "UCBVI",
+    "UCCB",
+    "AdaCB",
     "Agent",
     "Anytime",
     "Blind",
@@ -45,7 +58,9 @@ __all__ = [
     "Clusters",
     "Cover",
     "Decision",
+    "EliminatingSquareCB",
     "EpochGamma",
+    "EpochGreedy",
     "EpsilonGreedy",
     "ExplorationRule",
     "FastCB",
@@ -53,14 +68,17 @@ __all__ = [
     "GainWeighted",
     "Greedy",
     "Informed",
+    "LinMED",
     "LocalIGW",
     "Mixture",
     "NormalisedIGW",
     "OccupancyEntropy",
+    "OnlineCover",
     "PerBall",
     "PerContext",
     "PosteriorSampling",
     "Power",
+    "RegCB",
     "Schedule",
     "Situation",
     "SquareCB",

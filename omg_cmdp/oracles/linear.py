@@ -130,6 +130,15 @@ class _Linear(Forecasters):
         answers[1] *= self._of_pairs(self._noise(), rows)
         return answers
 
+    def covariance(self, rows: FloatArray) -> FloatArray:
+        """Return zᵀA⁻¹z' of the actions of each state, (S, A, A), the ridge in A; 0 for different weight vectors."""
+        answers = np.empty((2, math.prod(self.pairs)))
+        kernels.regressions(self._of_pairs(self.roots[1], rows), rows, *answers, self._scratch)  # at temper 1
+        if not self.shared:
+            return np.asarray(answers[1].reshape(self.pairs)[..., None] * np.eye(self.pairs[1]))
+        solved = self._scratch[:-1].reshape(-1, *self.pairs)
+        return np.asarray(np.einsum("dsa,dsb->sab", solved, solved))
+
     def _noise(self) -> FloatArray:
         """Return σ² (G,): the mean squared residual, with one pseudo-example of variance ¼, the largest possible."""
         return np.asarray((0.25 + self.roots[1, -1, -1] ** 2) / (1.0 + self.visits))
@@ -211,6 +220,13 @@ class LinearRewards(Frame[_Linear], RewardOracle):
         inputs = Features(features, (*pairs, size) if shared else (size,), feature_norm)
         norms = positive_number("ridge", ridge), positive_number("weight_norm", weight_norm)
         super().__init__(_Linear(pairs, inputs, *norms, chosen))
+
+    def covariance(self, context: Context) -> FloatArray:
+        """Return (S, A, A): zᵀ(λI + Σzzᵀ)⁻¹z' for the actions of each state, 0 for different weight vectors.
+
+        Times σ² it is the posterior covariance of the rewards, for noise of variance σ² and a prior N(0, I·σ²/λ).
+        """
+        return self.forecasters.covariance(self.forecasters.prepare(context))
 
     def update_total(self, context: Context, states: ArrayLike, actions: ArrayLike, total: float) -> None:
         """Learn from an episode of which only the sum of its L rewards is known, in [0, L]; for `shared` features.

@@ -35,7 +35,7 @@ from omg_cmdp.oracles.simplex import (
     simplex_least_squares,
     support_mask,
 )
-from omg_cmdp.persistence import State, fingerprint
+from omg_cmdp.persistence import State, fingerprint, numbers
 from omg_cmdp.validation import BoolArray, FloatArray, positive_integer
 
 RAREST = 1e-6
@@ -126,6 +126,13 @@ class _Mixture(Forecasters):
         """Return the bound of Theorem 5; nothing before the first context, when N is not known yet."""
         count = len(self.gains) or self._functions.size
         return math.inf if count is None else self.rate.frozen_bound(barrier_bound(episodes, 1, count))
+
+    def load_state(self, state: State) -> None:
+        """Load the sums; of an oracle that had learned nothing, none."""
+        if numbers("gains", state, (None,)).size:
+            super().load_state(state)
+        else:
+            self.gains, self.information, self.scores = np.zeros(0), np.zeros((0, 0)), np.zeros(0)
 
     def shape_of(self, name: str) -> tuple[int | None, ...]:
         size = self._functions.size

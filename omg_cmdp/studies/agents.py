@@ -27,6 +27,7 @@ from omg_cmdp.validation import FloatArray
 
 USUAL_ORACLES = {
     **dict.fromkeys(("epoch_omg", "epoch_pc_igw", "falcon", "uc3rl"), "offline"),
+    **dict.fromkeys(("ada_cb", "epoch_greedy", "opo_cmab", "uccb"), "offline"),
     "fast_cb": "log_loss",
 }
 """The oracles that an agent's paper assumes, where these are not "finite"."""

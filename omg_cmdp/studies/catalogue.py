@@ -1,10 +1,10 @@
 """The worlds, adversaries and agents that a study file may name: the public classes of the package, and the user's.
 
 A kind is called like its file, or like its class where a file holds several: `worlds/lock.py` is "lock", `FastCB` of
-`rivals/bandits.py` is "fast_cb". Its description is the first clause of its docstring. Its options are the arguments
-of its constructor, except for what a run supplies: the space, oracles, contexts, and, unless they are set, the seed and
-the number of episodes. A world made of the tables of another package is there if that package is installed; it is not
-imported before the world is built.
+`bandits/inverse_gap.py` is "fast_cb". Its description is the first clause of its docstring. Its options are the
+arguments of its constructor, except for what a run supplies: the space, oracles, contexts, and, unless they are set,
+the seed and the number of episodes. A world made of the tables of another package is there if that package is
+installed; it is not imported before the world is built.
 
 What is not of the package, `module:Name` or a name that an installed package brings, comes from the `Folder` of the
 study file; without one it is refused.

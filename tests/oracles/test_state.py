@@ -64,6 +64,14 @@ def test_a_restored_oracle_continues_to_the_bit(name, seed, tmp_path):
 
 
 @EVERY
+def test_an_oracle_that_was_asked_and_has_learned_nothing_loads_its_own_state(name):
+    contexts, oracle = each_oracle(HORIZON)[name]
+    before = fingerprint(oracle, contexts)
+    oracle.load_state(oracle.state())
+    assert fingerprint(oracle, contexts) == before
+
+
+@EVERY
 def test_a_state_is_a_copy(name, rng):
     contexts, oracle = build(name)
     taught(oracle, contexts, rng)

@@ -52,12 +52,12 @@ def model_agent(make=pair, **more):
     return lambda: {"space": SPACE, **make(), **RANGES, **more}
 
 
-def bandit(rewards):
+def bandit(rewards, **options):
     return lambda: {
         "space": ONE_STEP,
         "reward_oracle": rewards(),
         "dynamics_oracle": one_step_dynamics(),
-        "gamma": 20.0,
+        **(options or {"gamma": 20.0}),
     }
 
 
@@ -215,7 +215,16 @@ EXAMPLES = {
     "oracles.adapters.SklearnRewards": sklearn_model("Rewards"),
     "agents.FALCON": bandit(lambda: oracles.OfflineFiniteRewards(REWARDS, horizon=1)),
     "agents.FastCB": bandit(lambda: oracles.LogLossRewards(REWARDS, horizon=1)),
+    "agents.AdaCB": bandit(lambda: oracles.OfflineFiniteRewards(REWARDS, horizon=1), gamma=20.0, radius=0.5),
+    "agents.EliminatingSquareCB": bandit(one_step_rewards, gamma=20.0, radius=0.5),
+    "agents.EpochGreedy": bandit(one_step_rewards, scale=2.0),
+    "agents.ILTCB": bandit(one_step_rewards, **CONTEXTS, scale=0.1, psi=10.0, delta=0.1),
+    "agents.LinMED": bandit(one_step_rewards, radius=0.5, empirical=0.5, design=0.2),
     "agents.NormalisedIGW": bandit(one_step_rewards),
+    "agents.OnlineCover": bandit(one_step_rewards, size=3, psi=0.1),
+    "agents.OPOCMAB": bandit(one_step_rewards, **CONTEXTS, eta=0.1, scale=0.1),
+    "agents.RegCB": bandit(one_step_rewards, radius=0.5, optimistic=False),
+    "agents.UCCB": bandit(one_step_rewards, **CONTEXTS, scale=0.1),
     "agents.SquareCB": bandit(one_step_rewards),
     "agents.GLMORL": lambda: dict(GLM),
     "agents.GLMRLSVI": lambda: {**GLM, "seed": 1},

@@ -8,7 +8,7 @@ import pytest
 from omg_cmdp import OMG, Space, Trajectory, oracles, simulate
 from omg_cmdp.adversaries import IID, Sorted
 from omg_cmdp.agents import FALCON, FastCB, Greedy, LocalIGW, NormalisedIGW, Power, SquareCB
-from omg_cmdp.agents.rivals.bandits import square_cb
+from omg_cmdp.agents.bandits.inverse_gap import square_cb
 from omg_cmdp.environments import ContextualBandit
 
 GAMMAS = (1e-2, 0.3, 1.0, 10.0, 123.0, 1e3, 1e5)

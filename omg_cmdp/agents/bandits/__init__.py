@@ -1,0 +1,1 @@
+"""Contextual bandits: agents of other papers for episodes of one step."""

@@ -1,0 +1,62 @@
+"""All contexts that may come, and what an oracle predicts for each: for agents that ask what they would have done."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from typing import final
+
+import numpy as np
+
+from omg_cmdp.contexts import Context, table_label
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.oracles.base import RewardOracle
+from omg_cmdp.oracles.offline.fits import Offline
+from omg_cmdp.persistence import fingerprint
+from omg_cmdp.records import context_rows
+from omg_cmdp.validation import FloatArray
+
+
+@final
+class Listed:
+    """C contexts, each with a place."""
+
+    def __init__(self, contexts: Iterable[Context]) -> None:
+        try:
+            kept = {table_label(each): copy.deepcopy(each) for each in context_rows("contexts", contexts)}
+        except TypeError:
+            raise ValueError(f"`contexts` must be a list of vectors or hashable labels, got {contexts!r:.60}") from None
+        if not kept:
+            raise ValueError("`contexts` must list at least one context, got none")
+        self.contexts = list(kept.values())
+        self._places = {label: place for place, label in enumerate(kept)}
+
+    def __len__(self) -> int:
+        return len(self.contexts)
+
+    def __str__(self) -> str:
+        return f"{len(self)} contexts {fingerprint(np.array(repr(list(self._places))))}"
+
+    def place(self, context: Context) -> int:
+        """Return the place of a context, or refuse it."""
+        try:
+            return self._places[table_label(context)]
+        except (KeyError, TypeError):
+            raise ValueError(f"`context` must be one of the {len(self)} in `contexts`, got {context!r:.80}") from None
+
+
+@final
+class Predicted:
+    """What an oracle predicts for each of the contexts; it is asked again only when its fit has changed."""
+
+    def __init__(self, listed: Listed, oracle: RewardOracle, space: Space) -> None:
+        self._contexts, self._oracle, self._shape = listed.contexts, oracle, (space.states, space.actions)
+        self._fit: FloatArray | None = None
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Ask for `tables`, (C, S, A), again, if the fit has changed."""
+        fit = self._oracle.parameters() if isinstance(self._oracle, Offline) else None
+        if fit is None or self._fit is None or not np.array_equal(fit, self._fit):
+            self.tables = np.stack([self._oracle.predict(each).reshape(self._shape) for each in self._contexts])
+        self._fit = fit

@@ -1,0 +1,35 @@
+"""The policies of a finite class: what each of its functions thinks best. For agents that compete with policies."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.contexts import Context
+from omg_cmdp.oracles.base import RewardOracle
+from omg_cmdp.oracles.finite.aggregating import FiniteRewards
+from omg_cmdp.validation import BoolArray, FloatArray
+
+
+def finite_rewards(oracle: RewardOracle) -> FiniteRewards:
+    """Return the oracle, if it has a finite class."""
+    if not isinstance(oracle, FiniteRewards):
+        raise ValueError(f"`reward_oracle` must be a FiniteRewards, got {type(oracle).__name__}")
+    return oracle
+
+
+def greedy_actions(oracle: FiniteRewards, context: Context, admissible: BoolArray) -> NDArray[np.int64]:
+    """Return the best action of every function in every state, (N, S); the lowest of equals."""
+    tables = oracle.functions(context).reshape(-1, *admissible.shape)
+    return np.asarray(np.where(admissible, tables, -np.inf).argmax(axis=2))
+
+
+def smoothed(shares: FloatArray, least: float, admissible: BoolArray) -> FloatArray:
+    """Return (1 - Kμ)·shares + Kμ/k for shares (..., A), k the number of admissible actions there, K the most of them.
+
+    >>> smoothed(np.array([[1.0, 0.0, 0.0]]), 0.1, np.array([[True, True, False]]))
+    array([[0.9, 0.1, 0. ]])
+    """
+    counts = admissible.sum(axis=-1, keepdims=True)
+    spread = least * counts.max()
+    return np.asarray((1.0 - spread) * shares + spread * admissible / counts)
