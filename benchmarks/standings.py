@@ -83,17 +83,12 @@ def over_posterior_sampling(regret: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary(runs: pd.DataFrame) -> str:
-    """Return the league table, the ratios to posterior sampling, and the mean regret of each cell."""
+    """Return the league table, the ratios to posterior sampling if it played, and the mean regret of each cell."""
     league, regret = standings(runs), mean_regrets(runs)
-    return "\n\n".join(
-        [
-            markdown(league.reset_index()),
-            "Over posterior sampling:",
-            markdown(over_posterior_sampling(regret).reset_index()),
-            "Mean regret:",
-            markdown(regret[league.index].round(1).reset_index()),
-        ]
-    )
+    parts = [markdown(league.reset_index())]
+    if REFERENCE in regret:
+        parts += [f"Over {REFERENCE}:", markdown(over_posterior_sampling(regret).reset_index())]
+    return "\n\n".join([*parts, "Mean regret:", markdown(regret[league.index].round(1).reset_index())])
 
 
 def at_the_end(grids: Mapping[str, tuple[float, ...]], constants: Mapping[str, float | None]) -> str:
