@@ -17,6 +17,13 @@ from omg_cmdp.agents.exploration import (
     Theory,
     UncertaintyWeighted,
 )
+from omg_cmdp.agents.information.ensemble import BootstrappedEnsemble
+from omg_cmdp.agents.information.mvp import MVP
+from omg_cmdp.agents.information.regularised_ids import RegularisedIDS
+from omg_cmdp.agents.information.rlsvi import RLSVI
+from omg_cmdp.agents.information.ucbvi_bf import UCBVIBF
+from omg_cmdp.agents.information.uncertainty_bellman import UncertaintyBellman
+from omg_cmdp.agents.information.vids import VIDS
 from omg_cmdp.agents.omg import OMG
 from omg_cmdp.agents.rivals.bandits import FALCON, FastCB, NormalisedIGW, SquareCB
 from omg_cmdp.agents.rivals.covers import Blind, Clusters, Cover, PerBall, PerContext
@@ -34,14 +41,19 @@ __all__ = [
     "FALCON",
     "GLMORL",
     "GLMRLSVI",
+    "MVP",
     "OMG",
     "PCIGW",
+    "RLSVI",
     "UC3RL",
     "UCBVI",
+    "UCBVIBF",
+    "VIDS",
     "Agent",
     "Anytime",
     "Blind",
     "Boltzmann",
+    "BootstrappedEnsemble",
     "Clusters",
     "Cover",
     "Decision",
@@ -61,10 +73,12 @@ __all__ = [
     "PerContext",
     "PosteriorSampling",
     "Power",
+    "RegularisedIDS",
     "Schedule",
     "Situation",
     "SquareCB",
     "Theory",
+    "UncertaintyBellman",
     "UncertaintyWeighted",
     "Uniform",
     "epoch_omg",
