@@ -131,8 +131,8 @@ def least_ratio(regrets: FloatArray, information: FloatArray) -> Choice:
     With a = Δ_j, b = Δ_i - Δ_j, c = v_j, d = v_i - v_j, the derivative of (a + bq)²/(c + dq) is zero at a + bq = 0,
     where nothing is lost, and at q = (ad - 2bc)/(bd). If no candidate teaches anything, the least regret is played.
 
-    >>> least_ratio(np.array([0.1, 1.0]), np.array([0.0, 1.0]))
-    Choice(first=0, second=1, share=0.8888888888888888, ratio=0.36)
+    >>> least_ratio(np.array([1.0, 5.0]), np.array([0.0, 1.0]))
+    Choice(first=0, second=1, share=0.75, ratio=16.0)
     """
     free = int(regrets.argmin())
     if regrets[free] <= 0.0 or information.max() <= 0.0:

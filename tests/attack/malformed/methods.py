@@ -60,6 +60,7 @@ METHODS = {
             *("predict", "uncertainty", "functions", "posterior", "policy", "model", "best_policy", "decide", "bonus"),
             *("visits", "widths", "weights", "tally", "cell", "open", "truth", "optimal_value", "mdp", "outcomes"),
             *("reward_functions", "transition_functions", "features"),
+            *("beliefs", "optimistic_values", "sampled_values", "variances"),
         ),
         of_context,
     ),
