@@ -126,7 +126,7 @@ WIDE: dict[str, tuple[float, ...]] = {
     "RLSVI": (1e-7, 1e-5, 1e-3, 1e-1),
     "uncertainty Bellman": (0.001, 0.01, 0.1, 1.0),
     "ensemble": (0.003, 0.03, 0.3, 3.0),
-    "regularised IDS": (0.003, 0.03, 0.3, 3.0),
+    "regularised IDS": (0.001, 0.01, 0.1, 1.0),
     "ε-greedy": (0.003, 0.03, 0.3, 3.0),
 }
 ENTRIES: dict[str, dict[str, Entry]] = {

@@ -13,6 +13,9 @@ posterior** of that prior, whatever the data, if others gathered them. Likewise 
 Σ(1 - r)) for rewards that are 0 or 1. So the ensemble is `PosteriorSampling` with K draws that last: with K = 1 it is
 greedy for a random prior, and with few members all may agree on something wrong for ever. What members have played,
 they chose by their own weights: about data of the ensemble's own nothing is proven here, or in the papers named.
+
+For models that generalise there is no need of another agent: `PosteriorSampling` draws from the exact posterior of the
+package's oracles, and from an ensemble of copies where these are other people's learners (`oracles/adapters`).
 """
 
 from __future__ import annotations
