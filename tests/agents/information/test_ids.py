@@ -75,7 +75,7 @@ def two_arms_and_a_witness():
     return space, oracles.FiniteRewards(lambda _: rewards, horizon=1), kernel
 
 
-def test_the_mixture_of_an_agent_has_two_policies_at_most():
+def test_an_agent_plays_the_least_ratio_of_its_candidates():
     world = SoftmaxWorld(seed=3, context_count=4)
     agent = learning(world, VIDS, draws=12, seed=5)
     sizes = []
@@ -83,9 +83,16 @@ def test_the_mixture_of_an_agent_has_two_policies_at_most():
         for context in world.contexts:
             decision = agent.decide(context)
             if decision.mixture is not None:
+                generator = np.random.default_rng((5, agent.episodes_seen))
+                candidates, values = agent._candidates(agent.model(context), context, generator)
+                choice = least_ratio(*regrets_and_information(values))
+                own = np.zeros(len(candidates))
+                np.add.at(own, [choice.first, choice.second], [choice.share, 1.0 - choice.share])
                 policies, shares = decision.mixture
                 assert shares.sum() == pytest.approx(1.0)
-                assert (shares > 0.0).all()
+                for policy, share in zip(policies, shares, strict=True):
+                    (number,) = (k for k, each in enumerate(candidates) if (each == policy).all())
+                    assert share == pytest.approx(own[number])
                 assert any((decision.policy == policy).all() for policy in policies)
                 sizes.append(len(shares))
         simulate(world, adversaries.IID(world.contexts), agent, episodes=1)

@@ -7,12 +7,12 @@ import pytest
 
 from omg_cmdp import Space, TabularMDP, Trajectory, optimal_policy
 from omg_cmdp.agents import MVP, UCBVI, UCBVIBF, Blind, PerContext
+from omg_cmdp.agents.information.mvp import PRINTED, PROVEN
 from omg_cmdp.mdp.bellman import best_response
 from tests.agents.models import an_episode, uniform
 
 STATES, ACTIONS, HORIZON = 3, 2, 4
 SPACE = Space(states=STATES, actions=ACTIONS, horizon=HORIZON)
-PROVEN = (3.4, 2.0, 17.0)
 
 
 def a_world(rng):
@@ -138,7 +138,7 @@ def test_values_are_optimistic(made, rng):
 def test_mvps_proof_is_monotone_and_covers_bernstein(rng):
     """Both lemmas of the docstring: g grows with every value, and max(cx, c²y) >= 2x + 14/3·y from c = 3.4 on."""
     horizon = float(HORIZON)
-    for c in (3.4, 460 / 9):
+    for c in (PROVEN[0], PRINTED[0]):
         assert c**2 - 2 * c >= 14 / 3
         for _ in range(300):
             p, share = rng.dirichlet(np.full(5, 0.5)), 10.0 ** rng.uniform(-5, 1)  # ι/n
@@ -150,6 +150,7 @@ def test_mvps_proof_is_monotone_and_covers_bernstein(rng):
                 return p @ v + max(c * spread * math.sqrt(share), c**2 * horizon * share)
 
             assert g(more) >= g(v) - 1e-9
+    assert PROVEN[1] >= 2.0
     assert PROVEN[2] >= PROVEN[0] ** 2 + 14 / 3
 
 
@@ -160,7 +161,7 @@ def test_the_plan_of_mvp_grows_with_values_and_falls_with_visits(rng):
     sums = 0.5 * counts.sum(axis=2)
 
     def values(counts, sums):
-        agent = MVP(SPACE, Blind(), scale=0.01, constants=(3.4, 2.0, 17.0))
+        agent = MVP(SPACE, Blind(), scale=0.01, constants=PROVEN)
         agent.update(an_episode(rng, SPACE, 0, uniform(agent.model(0))))
         state = agent.state()
         state["counts"], state["rewards"] = np.stack([counts] * 2)[None], np.stack([sums] * 2)[None]
