@@ -60,6 +60,11 @@ def _root(constant: float) -> dict[str, Any]:
     return {"gamma": {"scale": constant, "exponent": 0.5}}
 
 
+def _worth(constant: float) -> dict[str, Any]:
+    """Return the schedule λ_t = constant·√t."""
+    return {"worth": {"scale": constant, "exponent": 0.5}}
+
+
 def _scale(constant: float) -> dict[str, Any]:
     return {"scale": constant}
 
@@ -112,6 +117,13 @@ BOTH: dict[str, Entry] = {
         _has_few_vectors,
     ),
     "UCBVI by clusters": Entry("ucbvi", lambda c: {"cover": "clusters", "scale": c}, BONUSES, _has_few_vectors),
+    "UCBVI-BF": Entry("ucbvi_bf", _scale, (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)),
+    "MVP": Entry("mvp", _scale, (1e-5, 3e-5, 1e-4, 3e-4, 1e-3)),
+    "RLSVI": Entry("rlsvi", _scale, (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)),
+    "uncertainty Bellman": Entry("uncertainty_bellman", _scale, BONUSES),
+    "ensemble": Entry("ensemble", lambda c: {"prior": c}, (0.01, 0.03, 0.1, 0.3, 1.0)),
+    "VIDS": Entry("vids"),
+    "regularised IDS": Entry("regularised_ids", _worth, (0.01, 0.03, 0.1, 0.3, 1.0)),
     "posterior sampling": Entry("posterior_sampling"),
     "greedy": Entry("greedy"),
     "ε-greedy": Entry("epsilon_greedy", lambda c: {"epsilon": {"scale": c, "exponent": -1.0 / 3.0}}, SHARES),
@@ -143,6 +155,12 @@ WIDE: dict[str, tuple[float, ...]] = {
     **dict.fromkeys(("UC3RL", "RM-UCDD"), TINY),
     **dict.fromkeys(("UCBVI, blind", "UCBVI per context", "UCBVI by clusters"), (1e-4, 1e-3, 1e-2, 1e-1)),
     "UCBVI per ball": (0.2, 0.6, 2.0, 6.0),
+    "UCBVI-BF": (1e-5, 1e-4, 1e-3, 1e-2),
+    "MVP": (1e-6, 1e-5, 1e-4, 1e-3),
+    "RLSVI": (1e-7, 1e-5, 1e-3, 1e-1),
+    "uncertainty Bellman": (0.001, 0.01, 0.1, 1.0),
+    "ensemble": (0.003, 0.03, 0.3, 3.0),
+    "regularised IDS": (0.001, 0.01, 0.1, 1.0),
     "ε-greedy": (0.003, 0.03, 0.3, 3.0),
     **dict.fromkeys(("SquareCB, elimination", "AdaCB"), LARGE),
     **dict.fromkeys(("RegCB", "RegCB, elimination", "LinMED"), (0.01, 0.1, 1.0, 10.0)),

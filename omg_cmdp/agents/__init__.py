@@ -27,6 +27,13 @@ from omg_cmdp.agents.exploration import (
     Theory,
     UncertaintyWeighted,
 )
+from omg_cmdp.agents.information.ensemble import BootstrappedEnsemble
+from omg_cmdp.agents.information.mvp import MVP
+from omg_cmdp.agents.information.regularised_ids import RegularisedIDS
+from omg_cmdp.agents.information.rlsvi import RLSVI
+from omg_cmdp.agents.information.ucbvi_bf import UCBVIBF
+from omg_cmdp.agents.information.uncertainty_bellman import UncertaintyBellman
+from omg_cmdp.agents.information.vids import VIDS
 from omg_cmdp.agents.omg import OMG
 from omg_cmdp.agents.rivals.covers import Blind, Clusters, Cover, PerBall, PerContext
 from omg_cmdp.agents.rivals.epochs import EpochGamma, epoch_omg, epoch_pc_igw
@@ -44,17 +51,22 @@ __all__ = [
     "GLMORL",
     "GLMRLSVI",
     "ILTCB",
+    "MVP",
     "OMG",
     "OPOCMAB",
     "PCIGW",
+    "RLSVI",
     "UC3RL",
     "UCBVI",
+    "UCBVIBF",
     "UCCB",
+    "VIDS",
     "AdaCB",
     "Agent",
     "Anytime",
     "Blind",
     "Boltzmann",
+    "BootstrappedEnsemble",
     "Clusters",
     "Cover",
     "Decision",
@@ -79,10 +91,12 @@ __all__ = [
     "PosteriorSampling",
     "Power",
     "RegCB",
+    "RegularisedIDS",
     "Schedule",
     "Situation",
     "SquareCB",
     "Theory",
+    "UncertaintyBellman",
     "UncertaintyWeighted",
     "Uniform",
     "epoch_omg",

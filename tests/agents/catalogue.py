@@ -8,14 +8,19 @@ from omg_cmdp.agents import (
     GLMORL,
     GLMRLSVI,
     ILTCB,
+    MVP,
     OPOCMAB,
     PCIGW,
+    RLSVI,
     UC3RL,
     UCBVI,
+    UCBVIBF,
     UCCB,
+    VIDS,
     AdaCB,
     Blind,
     Boltzmann,
+    BootstrappedEnsemble,
     Clusters,
     EliminatingSquareCB,
     EpochGreedy,
@@ -33,8 +38,10 @@ from omg_cmdp.agents import (
     PerContext,
     PosteriorSampling,
     RegCB,
+    RegularisedIDS,
     Schedule,
     SquareCB,
+    UncertaintyBellman,
     UncertaintyWeighted,
     Uniform,
     epoch_omg,
@@ -154,6 +161,8 @@ KINDS = {
     "uniform": line(Uniform),
     "UC³RL": line(UC3RL, contexts=LABELS),
     "RM-UCDD": line(UC3RL, contexts=LABELS, counts="policy"),
+    "VIDS": line(VIDS, draws=6, seed=3),
+    "regularised IDS": line(RegularisedIDS, lambda t: 0.5 * np.sqrt(t), draws=6, seed=3),
     "epoch OMG": line(epoch_omg),
     "epoch PC-IGW": line(epoch_pc_igw, seed=3),
 }
@@ -169,6 +178,12 @@ OWN_STATISTICS = {
     "GLM-ORL": (VECTORS, line(GLMORL, dimension=DIMENSION, scale=0.1)),
     "GLM-ORL, labels": (LABELS, line(GLMORL, dimension=1, features=lambda _: [1.0])),
     "GLM-RLSVI": (VECTORS, line(GLMRLSVI, dimension=DIMENSION, link="linear", seed=3)),
+    "UCBVI-BF": (LABELS, line(UCBVIBF, PerContext(), scale=0.1)),
+    "MVP": (LABELS, line(MVP, PerContext(), scale=0.1)),
+    "MVP, per ball": (VECTORS, line(MVP, PerBall(1.0), scale=0.1)),
+    "RLSVI": (LABELS, line(RLSVI, PerContext(), scale=0.1, seed=3)),
+    "uncertainty Bellman": (LABELS, line(UncertaintyBellman, PerContext(), seed=3)),
+    "ensemble": (LABELS, line(BootstrappedEnsemble, PerContext(), members=4, seed=3)),
     "informed": (LABELS, line(lambda space, **more: Informed(space, _truth(space), **more))),
 }
 """Those without oracles: contexts, and how to build one."""
@@ -215,6 +230,8 @@ def each_agent():
     varied += [(kind, "counts", "restricted", {"reward_range": (-2, 5)}) for kind in ("adaptive", "theory", "greedy")]
     rest = ("PC-IGW", "local IGW", "Boltzmann", "occupancy entropy", "epsilon-greedy", "uniform")
     varied += [(kind, "known by step", "restricted, spread start", {"reward_range": (-2, 5)}) for kind in rest]
+    drawing = ("VIDS", "regularised IDS")
+    varied += [(kind, oracle, "restricted", {}) for kind in drawing for oracle in list(ORACLES)[1:]]
     narrow = {"reward_range": (-2, 5), "return_range": (-7.0, 3.0)}
     bounding = ("adaptive", "posterior sampling", "UC³RL", "epoch OMG", "epoch PC-IGW")
     varied += [(kind, "finite", "restricted", narrow) for kind in bounding]

@@ -26,6 +26,7 @@ import numpy as np
 from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
+from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import ROW_SUM_TOLERANCE, FloatArray, positive_integer, positive_number, seed_number
@@ -63,13 +64,26 @@ class GainWeighted(ExplorationRule):
         """Return v (H, S, A)."""
         model, context = situation.model, situation.context
         generator = np.random.default_rng((self.seed, situation.episode))
-        count = min(self.draws, max(4, LARGEST // model.transitions.size))
-        table = model.admissible.shape
-        rewards = _drawn(situation.reward_oracle, context, count, generator, table)
-        transitions = _drawn(situation.dynamics_oracle, context, count, generator, (*table, model.states))
-        gains = np.empty((model.horizon, *table))
+        oracles = situation.reward_oracle, situation.dynamics_oracle
+        rewards, transitions = drawn_models(model, *oracles, context, self.draws, generator)
+        gains = np.empty((model.horizon, *model.admissible.shape))
         kernels.fill_gains(*model.raw, rewards, transitions, *situation.bounds, gains)
         return gains
+
+
+def drawn_models(
+    model: TabularMDP,
+    reward_oracle: Oracle,
+    dynamics_oracle: Oracle,
+    context: Context,
+    most: int,
+    generator: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:
+    """Return rewards (K, steps, S, A) and transitions (K, steps, S, A, S) of K drawn models, K = `most` if they fit."""
+    count = min(most, max(4, LARGEST // model.transitions.size))
+    table = model.admissible.shape
+    rewards = _drawn(reward_oracle, context, count, generator, table)
+    return rewards, _drawn(dynamics_oracle, context, count, generator, (*table, model.states))
 
 
 def _drawn(

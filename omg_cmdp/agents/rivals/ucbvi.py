@@ -17,36 +17,23 @@ different MDPs has no guarantee: blind UCBVI has linear regret where contexts di
 
 from __future__ import annotations
 
-import copy
 import math
-from typing import Any, NamedTuple, Unpack, final
+from typing import Unpack, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import Learner, Ranges
+from omg_cmdp.agents.base import Ranges
+from omg_cmdp.agents.information.cells import CellLearner
 from omg_cmdp.agents.rivals.covers import Cover
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import best_response
-from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, float_table, in_range, positive_number, probability
 
 
-class Tally(NamedTuple):
-    """The counts of a cell."""
-
-    counts: FloatArray
-    """N(s, a, s')."""
-    rewards: FloatArray
-    """The sums of rewards, (S, A)."""
-
-
 @final
-class UCBVI(Learner):
+class UCBVI(CellLearner):
     """Optimistic value iteration on the counts of a context's cell; `cover` says which contexts share one.
 
     `scale` is c, the constant to tune: 1 is the theory's, smaller ones such as 0.05 do better. `delta` is δ.
@@ -63,13 +50,9 @@ class UCBVI(Learner):
         delta: float = 0.05,
         **ranges: Unpack[Ranges],
     ) -> None:
-        super().__init__(space, **ranges)
-        if not isinstance(cover, Cover):
-            raise ValueError(f"`cover` must be a Cover, got {type(cover).__name__}")
-        self.cover = copy.deepcopy(cover)
+        super().__init__(space, cover, **ranges)
         self.scale = positive_number("scale", scale)
         self.delta = probability("delta", delta)
-        self._tallies: list[Tally] = []
 
     def decide(self, context: Context) -> Decision:
         """Return an optimal policy, deterministic, of the cell's model with bonuses."""
@@ -86,48 +69,3 @@ class UCBVI(Learner):
         logarithm = math.log(5.0 * states * actions * horizon * (self.episodes_seen + 1) / self.delta)
         widest = self.scale * self.value_bounds.span * math.sqrt(logarithm)
         return np.where(visits > 0.0, widest / np.sqrt(np.maximum(visits, 1.0)), horizon + widest)
-
-    def model(self, context: Context) -> TabularMDP:
-        """Return the frequencies and mean rewards of the context's cell; uniform and 0 for untried pairs."""
-        return self._model(self.tally(context))
-
-    def tally(self, context: Context) -> Tally:
-        """Return the counts of the context's cell; zeros if it is not open."""
-        cell = self.cover.cell(context)
-        return self._tallies[cell] if cell < len(self._tallies) else self._empty_tally()
-
-    def _empty_tally(self) -> Tally:
-        pairs = (self.space.states, self.space.actions)
-        return Tally(counts=np.zeros((*pairs, self.space.states)), rewards=np.zeros(pairs))
-
-    def _model(self, tally: Tally) -> TabularMDP:
-        visits = tally.counts.sum(axis=2)
-        tried = np.maximum(visits, 1.0)
-        frequencies = tally.counts / tried[:, :, None]
-        frequencies[visits == 0.0] = 1.0 / self.space.states
-        return self.space.mdp(transitions=frequencies, rewards=tally.rewards / tried)
-
-    def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
-        cell = self.cover.open(trajectory.context)
-        while len(self._tallies) <= cell:
-            self._tallies.append(self._empty_tally())
-        states, actions = trajectory.states[:-1], trajectory.actions
-        np.add.at(self._tallies[cell].counts, (states, actions, trajectory.next_states), 1.0)
-        np.add.at(self._tallies[cell].rewards, (states, actions), rewards)
-
-    def _learned(self) -> dict[str, NDArray[Any]]:
-        empty = self._empty_tally()
-        counts, rewards = (
-            np.array([tally[part] for tally in self._tallies]).reshape(-1, *empty[part].shape) for part in (0, 1)
-        )
-        return {"counts": counts, "rewards": rewards, **self.cover.state()}
-
-    def _load_learned(self, state: State, episodes: int) -> None:
-        empty = self._empty_tally()
-        counts, rewards = (numbers(name, state, (None, *getattr(empty, name).shape)) for name in Tally._fields)
-        cover = copy.deepcopy(self.cover)
-        cover.load_state(state)
-        if not len(counts) == len(rewards) <= len(cover):
-            raise ValueError(f"`state` must hold tables for {len(cover)} cells, got {len(counts)} and {len(rewards)}")
-        self.cover = cover
-        self._tallies = [Tally(*tables) for tables in zip(counts, rewards, strict=True)]

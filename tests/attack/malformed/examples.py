@@ -52,6 +52,10 @@ def model_agent(make=pair, **more):
     return lambda: {"space": SPACE, **make(), **RANGES, **more}
 
 
+def cells(**more):
+    return lambda: {"space": SPACE, "cover": agents.PerContext(), **RANGES, **more}
+
+
 def bandit(rewards, **options):
     return lambda: {
         "space": ONE_STEP,
@@ -228,12 +232,17 @@ EXAMPLES = {
     "agents.SquareCB": bandit(one_step_rewards),
     "agents.GLMORL": lambda: dict(GLM),
     "agents.GLMRLSVI": lambda: {**GLM, "seed": 1},
+    "agents.MVP": cells(scale=0.1, constants=(3.4, 2.0, 17.0), delta=0.1),
     "agents.OMG": model_agent(finite, gamma="adaptive", episodes=100, delta=0.1, seed=1),
     "agents.PCIGW": model_agent(gamma=20.0, seed=1),
+    "agents.RLSVI": cells(scale=0.1, seed=1),
     "agents.UC3RL": model_agent(contexts=LABELS, scale=0.1, episodes=100, counts="occupancy"),
     "agents.UCBVI": lambda: {"space": SPACE, "cover": agents.PerContext(), "scale": 1.0, "delta": 0.1, **RANGES},
+    "agents.UCBVIBF": cells(scale=0.1, constants=(8.0, 4.0, 1e4), delta=0.1),
+    "agents.VIDS": model_agent(draws=4, seed=1),
     "agents.Anytime": lambda: {"delta": 0.1},
     "agents.Boltzmann": model_agent(gamma=2.0),
+    "agents.BootstrappedEnsemble": cells(members=3, prior=0.5, seed=1),
     "agents.Clusters": lambda: {"centres": np.eye(D)},
     "agents.EpochGamma": lambda: {"scale": 2.0},
     "agents.EpsilonGreedy": model_agent(epsilon=0.1),
@@ -246,8 +255,10 @@ EXAMPLES = {
     "agents.PerBall": lambda: {"radius": 0.5, "metric": "euclidean"},
     "agents.PosteriorSampling": model_agent(seed=1),
     "agents.Power": lambda: {"scale": 2.0, "exponent": 0.5},
+    "agents.RegularisedIDS": model_agent(worth=2.0, draws=4, seed=1),
     "agents.Schedule": lambda: {"given": 2.0, "name": "gamma"},
     "agents.Theory": lambda: {"episodes": 100, "delta": 0.1, "exact": False},
+    "agents.UncertaintyBellman": cells(scale=0.1, prior=0.5, seed=1),
     "agents.UncertaintyWeighted": lambda: {"kappa": 0.1, "floor": 0.01},
     "agents.Uniform": model_agent(),
     "agents.epoch_omg": model_agent(finite, scale=10.0, episodes=100),

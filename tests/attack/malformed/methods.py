@@ -61,6 +61,7 @@ METHODS = {
             *("visits", "widths", "weights", "tally", "cell", "open", "truth", "optimal_value", "mdp", "outcomes"),
             *("reward_functions", "transition_functions", "features"),
             *("candidates", "counts", "covariance", "covariances", "votes"),
+            *("beliefs", "optimistic_values", "sampled_values", "variances"),
         ),
         of_context,
     ),
