@@ -18,6 +18,10 @@ from omg_cmdp.agents.exploration import (
     UncertaintyWeighted,
 )
 from omg_cmdp.agents.omg import OMG
+from omg_cmdp.agents.pac.cover_rmax import CoverRmax
+from omg_cmdp.agents.pac.kwik_rmax import KWIKRmax
+from omg_cmdp.agents.pac.olive import OLIVE
+from omg_cmdp.agents.pac.witness import WitnessRank
 from omg_cmdp.agents.rivals.bandits import FALCON, FastCB, NormalisedIGW, SquareCB
 from omg_cmdp.agents.rivals.covers import Blind, Clusters, Cover, PerBall, PerContext
 from omg_cmdp.agents.rivals.epochs import EpochGamma, epoch_omg, epoch_pc_igw
@@ -34,6 +38,7 @@ __all__ = [
     "FALCON",
     "GLMORL",
     "GLMRLSVI",
+    "OLIVE",
     "OMG",
     "PCIGW",
     "UC3RL",
@@ -44,6 +49,7 @@ __all__ = [
     "Boltzmann",
     "Clusters",
     "Cover",
+    "CoverRmax",
     "Decision",
     "EpochGamma",
     "EpsilonGreedy",
@@ -53,6 +59,7 @@ __all__ = [
     "GainWeighted",
     "Greedy",
     "Informed",
+    "KWIKRmax",
     "LocalIGW",
     "Mixture",
     "NormalisedIGW",
@@ -67,6 +74,7 @@ __all__ = [
     "Theory",
     "UncertaintyWeighted",
     "Uniform",
+    "WitnessRank",
     "epoch_omg",
     "epoch_pc_igw",
 ]

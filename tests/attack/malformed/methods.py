@@ -59,7 +59,7 @@ METHODS = {
         (
             *("predict", "uncertainty", "functions", "posterior", "policy", "model", "best_policy", "decide", "bonus"),
             *("visits", "widths", "weights", "tally", "cell", "open", "truth", "optimal_value", "mdp", "outcomes"),
-            *("reward_functions", "transition_functions", "features"),
+            *("reward_functions", "transition_functions", "features", "hypotheses", "known"),
         ),
         of_context,
     ),
@@ -78,7 +78,7 @@ METHODS = {
     "restore": lambda i: {"path": examples.a_file(i)},
     "sample": playing,
     # Hooks: a user writes them, and only we call them, with what was checked.
-    **dict.fromkeys(("draw_reward", "context", "harm")),
+    **dict.fromkeys(("draw_reward", "context", "harm", "misfits")),
     **dict.fromkeys(
         [f"agents.{name}.decide" for name in ("Anytime", "GainWeighted", "Schedule", "Theory", "UncertaintyWeighted")],
     ),
