@@ -303,6 +303,7 @@ EXAMPLES = {
     "runs.simulate": lambda: {**EXAMPLES["runs.Run"](), "episodes": 2},
     "runs.advise": lambda: {"agent": an_agent(), "context": "a", "steps": [0], "states": [0, 1], "seed": 1},
     "runs.play": lambda: {"env": lake(), "agent": lake_agent(), "contexts": [0.5, 0.9], "log": None, "seed": 1},
+    "runs.sample_complexity": lambda: {"ledger": INSTANCES["runs.Ledger"](), "epsilon": 0.1, "window": 2},
     "runs.shortfall": lambda: {
         "world": (world := lake(tables=False)),
         "log": omg.play(world, lake_agent(), [0.5, 0.9]),
@@ -388,6 +389,7 @@ REASONS = {
     "theory.Summary": "a record that `combine` makes, and that checks nothing",
     "checks.Challenge": "a record that `challenge` makes, and that checks nothing",
     "runs.Ledger": "made by a run, without arguments; its methods are called",
+    "runs.SampleComplexity": "a record that `sample_complexity` makes, and that checks nothing",
     "runs.Advice": "a record that `advise` makes, and that checks nothing; its methods are called",
     "agents.Blind": "made without arguments; its methods are called",
     "agents.PerContext": "the same",

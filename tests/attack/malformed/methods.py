@@ -9,7 +9,7 @@ from omg_cmdp.environments.world import World
 from tests.attack.malformed import examples, trials
 from tests.attack.malformed.examples import LABELS, SPACE, STEPS, VECTORS, H, S
 
-OF_VECTORS = ("Linear", "Softmax", "Basis", "GLM", "PerBall", "Clusters", "Refitted", "River", "Sklearn")
+OF_VECTORS = ("Linear", "Softmax", "Basis", "GLM", "KWIK", "PerBall", "Clusters", "Refitted", "River", "Sklearn")
 
 
 def context(instance):
