@@ -10,6 +10,7 @@ the episodes, one seed, and no sorted contexts. `--only OMG greedy` plays these 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -63,10 +64,22 @@ def _has_few_vectors(world: World) -> bool:
     return _has_vectors(world) and len(world.contexts) <= 200
 
 
+def _is_enumerable(world: World) -> bool:
+    return not world.product_class
+
+
+def _has_few_functions(world: World) -> bool:
+    functions = world.reward_functions, world.transition_functions
+    return _is_enumerable(world) and math.prod(len(each(world.contexts[0])) for each in functions) <= 256
+
+
 ROOTS = (10.0, 30.0, 100.0, 300.0, 1000.0)
 BONUSES = (0.003, 0.01, 0.03, 0.1, 0.3)
 SMALL_BONUSES = (0.001, 0.003, 0.01, 0.03, 0.1)
 SHARES = (0.03, 0.1, 0.3, 1.0, 3.0)
+VISITS = (1, 3, 10, 30, 100)
+ALPHAS = (0.03, 0.1, 0.2, 0.3, 0.5)
+MISFITS = (0.03, 0.1, 0.2, 0.4, 0.8)
 
 BOTH: dict[str, Entry] = {
     "OMG": Entry("omg"),
@@ -86,6 +99,10 @@ BOTH: dict[str, Entry] = {
         _has_few_vectors,
     ),
     "UCBVI by clusters": Entry("ucbvi", lambda c: {"cover": "clusters", "scale": c}, BONUSES, _has_few_vectors),
+    "Rmax per context": Entry("cover_rmax", lambda c: {"cover": "per_context", "visits": c}, VISITS),
+    "Cover-Rmax": Entry(
+        "cover_rmax", lambda c: {"cover": "per_ball", "radius": 0.4, "visits": c}, VISITS, _has_few_vectors
+    ),
     "posterior sampling": Entry("posterior_sampling"),
     "greedy": Entry("greedy"),
     "ε-greedy": Entry("epsilon_greedy", lambda c: {"epsilon": {"scale": c, "exponent": -1.0 / 3.0}}, SHARES),
@@ -110,21 +127,24 @@ WIDE: dict[str, tuple[float, ...]] = {
     **dict.fromkeys(("UCBVI, blind", "UCBVI per context", "UCBVI by clusters"), (1e-4, 1e-3, 1e-2, 1e-1)),
     "UCBVI per ball": (0.2, 0.6, 2.0, 6.0),
     "ε-greedy": (0.003, 0.03, 0.3, 3.0),
+    **dict.fromkeys(("Rmax per context", "Cover-Rmax"), (1, 4, 16, 64)),
 }
 ENTRIES: dict[str, dict[str, Entry]] = {
     "finite": {
         **BOTH,
         "GLM-ORL": Entry("glm_orl", _scale, SMALL_BONUSES),
         "GLM-RLSVI": Entry("glm_rlsvi", _scale, (1e-5, 3e-5, 1e-4, 3e-4, 1e-3)),
-        "feel-good sampling": Entry(
-            "feel_good", lambda c: {"optimism": c}, SHARES, lambda world: not world.product_class
-        ),
+        "feel-good sampling": Entry("feel_good", lambda c: {"optimism": c}, SHARES, _is_enumerable),
+        "KWIK-Rmax": Entry("kwik_rmax", lambda c: {"threshold": c}, ALPHAS),
+        "OLIVE": Entry("olive", lambda c: {"threshold": c}, MISFITS, _is_enumerable),
+        "witness rank": Entry("witness", lambda c: {"threshold": c}, MISFITS, _has_few_functions),
         "greedy, offline": Entry("greedy", lambda c: {"oracles": "offline"}),
     },
     "learned": {
         **{name: entry._replace(constants=WIDE.get(name, ())) for name, entry in BOTH.items()},
         "GLM-ORL": Entry("glm_orl", _scale, TINY, _has_vectors),
         "GLM-RLSVI": Entry("glm_rlsvi", _scale, (1e-7, 1e-6, 1e-5, 1e-4), _has_vectors),
+        "KWIK-Rmax": Entry("kwik_rmax", lambda c: {"threshold": c}, ALPHAS[1:], _has_vectors),
     },
 }
 

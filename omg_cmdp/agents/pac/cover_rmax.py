@@ -50,8 +50,8 @@ class CoverRmax(Learner):
         instance_of("cover", cover, Cover)
         self.cover = copy.deepcopy(cover)
         self.visits = positive_integer("visits", visits)
-        pairs = (space.states, space.actions)
-        self._counts, self._sums = np.zeros((0, *pairs, space.states)), np.zeros((0, *pairs))
+        self._empty = np.zeros((space.states, space.actions, space.states + 1))
+        self._tables: list[FloatArray] = []  # counts of next states, and sums of rewards in the last column
 
     def decide(self, context: Context) -> Decision:
         """Return an optimal policy, deterministic, of the induced MDP."""
@@ -60,42 +60,34 @@ class CoverRmax(Learner):
 
     def model(self, context: Context) -> TabularMDP:
         """Return the induced MDP of the context's cell."""
-        counts, sums = self._tables(self.cover.cell(context))
-        tried = np.maximum(counts.sum(axis=2), 1.0)
-        return induced_mdp(self.space, counts / tried[:, :, None], sums / tried, counts.sum(axis=2) >= self.visits)
-
-    def _tables(self, cell: int) -> tuple[FloatArray, FloatArray]:
-        """Return counts and sums of rewards of a cell; zeros if it is not open."""
-        if cell < len(self._counts):
-            return self._counts[cell], self._sums[cell]
-        return np.zeros(self._counts.shape[1:]), np.zeros(self._sums.shape[1:])
+        cell = self.cover.cell(context)
+        table = self._tables[cell] if cell < len(self._tables) else self._empty
+        visits = table[:, :, :-1].sum(axis=2, keepdims=True)
+        means = table / np.maximum(visits, 1.0)
+        return induced_mdp(self.space, means[:, :, :-1], means[:, :, -1], visits[:, :, 0] >= self.visits)
 
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Count the visits of pairs that are not known."""
         cell = self.cover.open(trajectory.context)
-        missing = max(cell + 1 - len(self._counts), 0)
-        self._counts, self._sums = (
-            np.concatenate([tables, np.zeros((missing, *tables.shape[1:]))]) for tables in (self._counts, self._sums)
-        )
+        while len(self._tables) <= cell:
+            self._tables.append(self._empty.copy())
         steps = zip(trajectory.states[:-1], trajectory.actions, trajectory.next_states, rewards, strict=True)
         for state, action, next_state, reward in steps:
-            if self._counts[cell, state, action].sum() < self.visits:
-                self._counts[cell, state, action, next_state] += 1.0
-                self._sums[cell, state, action] += reward
+            row = self._tables[cell][state, action]
+            if row[:-1].sum() < self.visits:
+                row[next_state] += 1.0
+                row[-1] += reward
 
     def _learned(self) -> dict[str, NDArray[Any]]:
-        return {"counts": self._counts.copy(), "sums": self._sums.copy(), **self.cover.state()}
+        return {"tables": np.array(self._tables).reshape(-1, *self._empty.shape), **self.cover.state()}
 
     def _load_learned(self, state: State, episodes: int) -> None:
-        counts, sums = (
-            numbers(name, state, (None, *tables.shape[1:]))
-            for name, tables in (("counts", self._counts), ("sums", self._sums))
-        )
+        tables = numbers("tables", state, (None, *self._empty.shape))
         cover = copy.deepcopy(self.cover)
         cover.load_state(state)
-        if not len(counts) == len(sums) <= len(cover):
-            raise ValueError(f"`state` must hold tables for {len(cover)} cells, got {len(counts)} and {len(sums)}")
-        self.cover, self._counts, self._sums = cover, counts, sums
+        if len(tables) > len(cover):
+            raise ValueError(f"`state` must hold tables for {len(cover)} cells, got {len(tables)}")
+        self.cover, self._tables = cover, list(tables)
 
 
 def published_radius(

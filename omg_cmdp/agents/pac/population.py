@@ -60,7 +60,7 @@ def exact_elimination(
 ) -> Outcome:
     """Return how elimination ends, by `values` (K,), Bellman `errors` (H, K, K) and `misfits` (H, K, K, D)."""
     alive, leaders = np.ones(len(values), dtype=np.bool_), list[tuple[int, int]]()
-    while True:
+    while alive.any():
         leader = int(np.where(alive, values, -np.inf).argmax())
         own = errors[:, leader, leader]
         step = int(own.argmax())
@@ -68,3 +68,5 @@ def exact_elimination(
             return Outcome(leader, alive, tuple(leaders))
         leaders.append((leader, step))
         alive &= np.abs(misfits[step, leader]).max(axis=1) <= rounding
+        alive[leader] = False  # its misfit is at least its error
+    raise ValueError("`misfits` must be zero for one hypothesis, the truth, got none")

@@ -93,6 +93,8 @@ def test_exact_elimination_keeps_the_truth_and_ends_after_as_many_rounds_as_the_
             ended = exact_elimination(values_of(agent), errors, misfits, epsilon=epsilon)
             assert ended.alive[world.true]
             assert len(ended.leaders) <= sum(ranks)
+            seen = np.array([np.abs(misfits[step, leader]).max(axis=1) for leader, step in ended.leaders])
+            np.testing.assert_array_equal(ended.alive, (seen <= 1e-9).all(axis=0))
             output = [agent.hypotheses(c).policy(ended.hypothesis) for c in CONTEXTS]
             lost = [mdp_loss(mdp, policy) for (_, mdp), policy in zip(world.truths(), output, strict=True)]
             assert np.mean(lost) <= epsilon + 1e-9
@@ -100,6 +102,16 @@ def test_exact_elimination_keeps_the_truth_and_ends_after_as_many_rounds_as_the_
         for step in range(HORIZON):
             rows = errors[step][[leader for leader, at in ended.leaders if at == step]]
             assert np.linalg.matrix_rank(rows, tol=1e-9) == len(rows)
+
+
+def test_exact_elimination_without_the_truth_is_refused(rng):
+    world = Classes(rng)
+    agent = world.agent(OLIVE)
+    misfits = exact_misfits(agent, world.truths())
+    wrong = np.delete(np.delete(misfits, world.true, axis=1), world.true, axis=2) + 0.1
+    values = np.delete(values_of(agent), world.true)
+    with pytest.raises(ValueError, match="`misfits` must be zero for one hypothesis, the truth, got none"):
+        exact_elimination(values, wrong[..., 0], wrong, epsilon=0.0)
 
 
 def mdp_loss(mdp, policy):

@@ -102,13 +102,13 @@ def test_a_pair_learns_until_it_is_known_and_then_no_more(rng):
     everything = uniform(guess)
     for _ in range(200):
         agent.update(an_episode(rng, SPACE, "c", everything))
-    state = agent.state()
-    assert (state["counts"].sum(axis=3) == 3.0).all()
+    (table,) = agent.state()["tables"]
+    assert (table[:, :, :-1].sum(axis=2) == 3.0).all()
     agent.update(an_episode(rng, SPACE, "c", everything))
-    assert all(np.array_equal(agent.state()[name], state[name]) for name in ("counts", "sums"))
+    np.testing.assert_array_equal(agent.state()["tables"][0], table)
     model = agent.model("c")
-    np.testing.assert_allclose(model.transitions, state["counts"][0] / 3.0)
-    np.testing.assert_allclose(model.rewards, state["sums"][0] / 3.0)
+    np.testing.assert_allclose(model.transitions, table[:, :, :-1] / 3.0)
+    np.testing.assert_allclose(model.rewards, table[:, :, -1] / 3.0)
 
 
 def test_before_any_visit_everything_is_worth_the_horizon():
@@ -123,7 +123,7 @@ def test_there_are_no_more_balls_than_an_interval_needs(rng):
         for context in rng.random(60):
             agent.update(an_episode(rng, SPACE, float(context), agent.policy(float(context))))
         assert len(agent.cover) <= 1.0 / radius + 1.0
-        assert len(agent.state()["counts"]) == len(agent.cover)
+        assert len(agent.state()["tables"]) == len(agent.cover)
 
 
 def test_contexts_in_a_ball_of_the_published_radius_differ_by_three_eighths_of_epsilon(rng):
@@ -140,6 +140,10 @@ def test_contexts_in_a_ball_of_the_published_radius_differ_by_three_eighths_of_e
 
     for epsilon in (0.5, 2.0):
         radius = published_radius(SPACE, epsilon=epsilon, **slopes)
+        bias = (
+            HORIZON * 2.0 * radius * slopes["reward_smoothness"] + (HORIZON**2) * radius * slopes["dynamics_smoothness"]
+        )
+        assert bias <= 3.0 * epsilon / 8.0 + 1e-12
         inside = np.clip(0.5 + radius * np.array([-1.0, 0.0, 1.0]), 0.0, 1.0)
         policies = [optimal_policy(mdp(context))[0] for context in inside]
         for one, other in itertools.combinations(inside, 2):
