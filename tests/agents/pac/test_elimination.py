@@ -227,6 +227,41 @@ def test_an_episode_that_the_leader_cannot_have_played_is_left_out(rng):
     np.testing.assert_array_equal(agent.state()["misfits"], before)
 
 
+def play(agent, world, episodes, rng):
+    for number in range(episodes):
+        context = CONTEXTS[number % 2]
+        agent.update(world.sample(context, agent.policy(context), rng))
+
+
+@BOTH
+def test_a_round_that_does_not_drop_its_leader_makes_the_next_twice_as_long(kind, rng):
+    world = Classes(rng)
+    for threshold, left in ((100.0, 20), (1e-9, 1)):  # where none would be left, one stays
+        agent = eliminating(world.agent(kind, evaluations=1, rollouts=5, threshold=threshold), 1, leader=3)
+        play(agent, world, 5, rng)
+        assert agent.rounds == 1
+        assert agent.phase is Phase.EVALUATION
+        assert agent.alive.sum() == left
+        assert agent.state()["place"][3] == (10.0 if agent.alive[3] else 5.0)
+
+
+@BOTH
+def test_an_evaluation_measures_what_is_promised_minus_what_is_earned(kind, rng):
+    """ε decides: the most optimistic policy is put out if it may lose so much, and else not."""
+    world = Classes(rng)
+    for context in CONTEXTS:
+        world.rewards[context][0] = 1.0  # the first hypotheses promise all there is
+    earned = np.mean(
+        [policy_value(mdp, np.eye(ACTIONS)[np.zeros((HORIZON, STATES), int)]) for _, mdp in world.truths()]
+    )
+    excess = HORIZON - earned  # where all is worth the same, the first action is played
+    for epsilon, phase in ((3.0 * excess, Phase.OUTPUT), (0.8 * excess, Phase.ELIMINATION)):
+        agent = world.agent(kind, epsilon=epsilon, evaluations=200)
+        play(agent, world, 400, rng)
+        assert agent.phase is phase
+        assert agent.state()["place"][4] < 5  # one of the first
+
+
 def test_a_class_that_is_too_large_is_refused():
     kernels = np.ones((5, 1, 1, 1))
     one = Space(states=1, actions=1, horizon=1)
