@@ -82,7 +82,7 @@ def main() -> None:
     command = argparse.ArgumentParser(prog="python -m benchmarks.pac", description=__doc__)
     command.add_argument("worlds", nargs="*", metavar="WORLD", help=", ".join(WORLDS))
     command.add_argument("--epsilon", type=float, default=0.2)
-    command.add_argument("--episodes", type=int, default=20000)
+    command.add_argument("--episodes", type=int, default=10000)
     command.add_argument("--seeds", type=int, default=3)
     asked = command.parse_args()
     if unknown := set(asked.worlds) - set(WORLDS):

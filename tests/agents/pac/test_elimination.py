@@ -104,6 +104,15 @@ def test_exact_elimination_keeps_the_truth_and_ends_after_as_many_rounds_as_the_
             assert np.linalg.matrix_rank(rows, tol=1e-9) == len(rows)
 
 
+def test_each_leader_refutes_what_its_own_policy_sees():
+    """Four hypotheses, the third true. The first refutes only itself; the second itself and the last."""
+    errors = np.array([[[0.9, 0.0, 0.0, 0.0], [0.0, 0.5, 0.0, 0.4], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.4]]])
+    ended = exact_elimination(np.array([4.0, 3.0, 2.0, 1.0]), errors, errors[..., None], epsilon=0.1)
+    assert ended.leaders == ((0, 0), (1, 0))
+    assert ended.hypothesis == 2
+    assert ended.alive.tolist() == [False, False, True, False]
+
+
 def test_exact_elimination_without_the_truth_is_refused(rng):
     world = Classes(rng)
     agent = world.agent(OLIVE)
