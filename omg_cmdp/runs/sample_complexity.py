@@ -27,7 +27,7 @@ def sample_complexity(ledger: Ledger, epsilon: float, *, window: int = 50) -> Sa
 
     One context may be harder than another, so `played` and `output` average: they are the least n such that every
     `window` consecutive episodes after the first n lose at most ε on average. With window 1 they count until every
-    single episode does.
+    single episode does. A number near the end of the run says little: what comes after it was not seen for long.
     """
     instance_of("ledger", ledger, Ledger)
     wanted, width = positive_number("epsilon", epsilon), positive_integer("window", window)
