@@ -255,6 +255,20 @@ def test_a_round_that_does_not_drop_its_leader_makes_the_next_twice_as_long(kind
 
 
 @BOTH
+@pytest.mark.parametrize("episodes", [3, 9, 17, 40])
+def test_a_saved_agent_continues_bit_for_bit_in_every_phase(kind, episodes, rng):
+    world = Classes(rng)
+    first, second = (world.agent(kind, evaluations=5, rollouts=10, epsilon=1e-6) for _ in range(2))
+    play(first, world, episodes, rng)
+    second.load_state(first.state())
+    for agent in (first, second):
+        play(agent, world, 30, np.random.default_rng(1))
+    assert first.rounds == second.rounds > 0
+    for name, array in first.state().items():
+        np.testing.assert_array_equal(second.state()[name], array)
+
+
+@BOTH
 def test_an_evaluation_measures_what_is_promised_minus_what_is_earned(kind, rng):
     """ε decides: the most optimistic policy is put out if it may lose so much, and else not."""
     world = Classes(rng)
