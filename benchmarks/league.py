@@ -11,6 +11,7 @@ benchmarks/results and not played again. `--page` makes docs/league.md of them. 
 
 from __future__ import annotations
 
+import math
 from argparse import Namespace
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -93,11 +94,23 @@ def _has_few_vectors(world: World) -> bool:
     return _has_vectors(world) and len(world.contexts) <= 200
 
 
+def _is_enumerable(world: World) -> bool:
+    return not world.product_class
+
+
+def _has_few_functions(world: World) -> bool:
+    functions = world.reward_functions, world.transition_functions
+    return _is_enumerable(world) and math.prod(len(each(world.contexts[0])) for each in functions) <= 256
+
+
 ROOTS = (10.0, 30.0, 100.0, 300.0, 1000.0)
 BONUSES = (0.003, 0.01, 0.03, 0.1, 0.3)
 SMALL_BONUSES = (0.001, 0.003, 0.01, 0.03, 0.1)
 SHARES = (0.03, 0.1, 0.3, 1.0, 3.0)
 RATES = (0.3, 1.0, 3.0, 10.0, 30.0)
+VISITS = (1, 3, 10, 30, 100)
+ALPHAS = (0.03, 0.1, 0.2, 0.3, 0.5)
+MISFITS = (0.03, 0.1, 0.2, 0.4, 0.8)
 
 BOTH: dict[str, Entry] = {
     "OMG": Entry("omg"),
@@ -124,6 +137,10 @@ BOTH: dict[str, Entry] = {
     "ensemble": Entry("ensemble", lambda c: {"prior": c}, (0.01, 0.03, 0.1, 0.3, 1.0)),
     "VIDS": Entry("vids"),
     "regularised IDS": Entry("regularised_ids", _worth, (0.01, 0.03, 0.1, 0.3, 1.0)),
+    "Rmax per context": Entry("cover_rmax", lambda c: {"cover": "per_context", "visits": c}, VISITS),
+    "Cover-Rmax": Entry(
+        "cover_rmax", lambda c: {"cover": "per_ball", "radius": 0.4, "visits": c}, VISITS, _has_few_vectors
+    ),
     "posterior sampling": Entry("posterior_sampling"),
     "greedy": Entry("greedy"),
     "ε-greedy": Entry("epsilon_greedy", lambda c: {"epsilon": {"scale": c, "exponent": -1.0 / 3.0}}, SHARES),
@@ -167,15 +184,17 @@ WIDE: dict[str, tuple[float, ...]] = {
     "Epoch-Greedy": (0.3, 1.0, 3.0, 10.0),
     "UCCB": TINY,
     "OPO-CMAB": (1.0, 10.0, 100.0, 1000.0),
+    **dict.fromkeys(("Rmax per context", "Cover-Rmax"), (1, 4, 16, 64)),
 }
 ENTRIES: dict[str, dict[str, Entry]] = {
     "finite": {
         **BOTH,
         "GLM-ORL": Entry("glm_orl", _scale, SMALL_BONUSES),
         "GLM-RLSVI": Entry("glm_rlsvi", _scale, (1e-5, 3e-5, 1e-4, 3e-4, 1e-3)),
-        "feel-good sampling": Entry(
-            "feel_good", lambda c: {"optimism": c}, SHARES, lambda world: not world.product_class
-        ),
+        "feel-good sampling": Entry("feel_good", lambda c: {"optimism": c}, SHARES, _is_enumerable),
+        "KWIK-Rmax": Entry("kwik_rmax", lambda c: {"threshold": c}, ALPHAS),
+        "OLIVE": Entry("olive", lambda c: {"threshold": c}, MISFITS, _is_enumerable),
+        "witness rank": Entry("witness", lambda c: {"threshold": c}, MISFITS, _has_few_functions),
         "greedy, offline": Entry("greedy", lambda c: {"oracles": "offline"}),
         "ILTCB": Entry("iltcb", lambda c: {"scale": 0.1, "psi": c}, (0.1, 1.0, 10.0, 100.0), _is_small_bandit),
         "online cover": Entry("online_cover", lambda c: {"psi": c}, (0.001, 0.01, 0.1, 1.0), _is_bandit),
@@ -184,6 +203,7 @@ ENTRIES: dict[str, dict[str, Entry]] = {
         **{name: entry._replace(constants=WIDE.get(name, ())) for name, entry in BOTH.items()},
         "GLM-ORL": Entry("glm_orl", _scale, TINY, _has_vectors),
         "GLM-RLSVI": Entry("glm_rlsvi", _scale, (1e-7, 1e-6, 1e-5, 1e-4), _has_vectors),
+        "KWIK-Rmax": Entry("kwik_rmax", lambda c: {"threshold": c}, ALPHAS[1:], _has_vectors),
     },
 }
 

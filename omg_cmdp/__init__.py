@@ -17,7 +17,7 @@ from omg_cmdp.mdp import (
 )
 from omg_cmdp.oracles import DynamicsOracle, RewardOracle
 from omg_cmdp.planning import Problem, Solution, Status, certificate, plan, plan_many
-from omg_cmdp.runs import Ledger, Run, advise, play, shortfall, simulate
+from omg_cmdp.runs import Ledger, Run, advise, play, sample_complexity, shortfall, simulate
 
 __version__ = "0.1.0"
 
@@ -53,6 +53,7 @@ __all__ = [
     "plan_many",
     "play",
     "policy_value",
+    "sample_complexity",
     "shortfall",
     "simulate",
     "squared_hellinger",

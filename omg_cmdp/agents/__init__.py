@@ -35,6 +35,10 @@ from omg_cmdp.agents.information.ucbvi_bf import UCBVIBF
 from omg_cmdp.agents.information.uncertainty_bellman import UncertaintyBellman
 from omg_cmdp.agents.information.vids import VIDS
 from omg_cmdp.agents.omg import OMG
+from omg_cmdp.agents.pac.cover_rmax import CoverRmax
+from omg_cmdp.agents.pac.kwik_rmax import KWIKRmax
+from omg_cmdp.agents.pac.olive import OLIVE
+from omg_cmdp.agents.pac.witness import WitnessRank
 from omg_cmdp.agents.rivals.covers import Blind, Clusters, Cover, PerBall, PerContext
 from omg_cmdp.agents.rivals.epochs import EpochGamma, epoch_omg, epoch_pc_igw
 from omg_cmdp.agents.rivals.feel_good import FeelGoodThompson
@@ -52,6 +56,7 @@ __all__ = [
     "GLMRLSVI",
     "ILTCB",
     "MVP",
+    "OLIVE",
     "OMG",
     "OPOCMAB",
     "PCIGW",
@@ -69,6 +74,7 @@ __all__ = [
     "BootstrappedEnsemble",
     "Clusters",
     "Cover",
+    "CoverRmax",
     "Decision",
     "EliminatingSquareCB",
     "EpochGamma",
@@ -80,6 +86,7 @@ __all__ = [
     "GainWeighted",
     "Greedy",
     "Informed",
+    "KWIKRmax",
     "LinMED",
     "LocalIGW",
     "Mixture",
@@ -99,6 +106,7 @@ __all__ = [
     "UncertaintyBellman",
     "UncertaintyWeighted",
     "Uniform",
+    "WitnessRank",
     "epoch_omg",
     "epoch_pc_igw",
 ]

@@ -3,7 +3,18 @@
 from omg_cmdp.runs.advice import Advice, advise
 from omg_cmdp.runs.ledger import Ledger
 from omg_cmdp.runs.play import play
+from omg_cmdp.runs.sample_complexity import SampleComplexity, sample_complexity
 from omg_cmdp.runs.shortfall import shortfall
 from omg_cmdp.runs.simulate import Run, simulate
 
-__all__ = ["Advice", "Ledger", "Run", "advise", "play", "shortfall", "simulate"]
+__all__ = [
+    "Advice",
+    "Ledger",
+    "Run",
+    "SampleComplexity",
+    "advise",
+    "play",
+    "sample_complexity",
+    "shortfall",
+    "simulate",
+]

@@ -9,6 +9,7 @@ from omg_cmdp.agents import (
     GLMRLSVI,
     ILTCB,
     MVP,
+    OLIVE,
     OPOCMAB,
     PCIGW,
     RLSVI,
@@ -22,6 +23,7 @@ from omg_cmdp.agents import (
     Boltzmann,
     BootstrappedEnsemble,
     Clusters,
+    CoverRmax,
     EliminatingSquareCB,
     EpochGreedy,
     EpsilonGreedy,
@@ -29,6 +31,7 @@ from omg_cmdp.agents import (
     FeelGoodThompson,
     Greedy,
     Informed,
+    KWIKRmax,
     LinMED,
     LocalIGW,
     NormalisedIGW,
@@ -44,6 +47,7 @@ from omg_cmdp.agents import (
     UncertaintyBellman,
     UncertaintyWeighted,
     Uniform,
+    WitnessRank,
     epoch_omg,
     epoch_pc_igw,
 )
@@ -165,6 +169,8 @@ KINDS = {
     "regularised IDS": line(RegularisedIDS, lambda t: 0.5 * np.sqrt(t), draws=6, seed=3),
     "epoch OMG": line(epoch_omg),
     "epoch PC-IGW": line(epoch_pc_igw, seed=3),
+    "OLIVE": line(OLIVE, evaluations=2),
+    "witness rank": line(WitnessRank, evaluations=2),
 }
 """Those with two oracles."""
 
@@ -175,6 +181,9 @@ OWN_STATISTICS = {
     "UCBVI, per ball": (VECTORS, line(UCBVI, PerBall(1.0), scale=0.1)),
     "UCBVI, per ball of labels": (LABELS, line(UCBVI, PerBall(0.5, lambda one, other: float(one != other)))),
     "UCBVI, clusters": (VECTORS, line(UCBVI, Clusters(VECTORS[:2]))),
+    "Cover-Rmax, per ball": (VECTORS, line(CoverRmax, PerBall(1.0), visits=2)),
+    "KWIK-Rmax": (VECTORS, line(KWIKRmax, dimension=DIMENSION, threshold=0.5)),
+    "KWIK-Rmax, labels": (LABELS, line(KWIKRmax, dimension=1, features=lambda _: [1.0])),
     "GLM-ORL": (VECTORS, line(GLMORL, dimension=DIMENSION, scale=0.1)),
     "GLM-ORL, labels": (LABELS, line(GLMORL, dimension=1, features=lambda _: [1.0])),
     "GLM-RLSVI": (VECTORS, line(GLMRLSVI, dimension=DIMENSION, link="linear", seed=3)),

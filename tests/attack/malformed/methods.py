@@ -9,7 +9,7 @@ from omg_cmdp.environments.world import World
 from tests.attack.malformed import examples, trials
 from tests.attack.malformed.examples import LABELS, SPACE, STEPS, VECTORS, H, S
 
-OF_VECTORS = ("Linear", "Softmax", "Basis", "GLM", "PerBall", "Clusters", "Refitted", "River", "Sklearn")
+OF_VECTORS = ("Linear", "Softmax", "Basis", "GLM", "KWIK", "PerBall", "Clusters", "Refitted", "River", "Sklearn")
 
 
 def context(instance):
@@ -59,9 +59,9 @@ METHODS = {
         (
             *("predict", "uncertainty", "functions", "posterior", "policy", "model", "best_policy", "decide", "bonus"),
             *("visits", "widths", "weights", "tally", "cell", "open", "truth", "optimal_value", "mdp", "outcomes"),
-            *("reward_functions", "transition_functions", "features"),
             *("candidates", "counts", "covariance", "covariances", "votes"),
             *("beliefs", "optimistic_values", "sampled_values", "variances"),
+            *("reward_functions", "transition_functions", "features", "hypotheses", "known"),
         ),
         of_context,
     ),
@@ -80,7 +80,7 @@ METHODS = {
     "restore": lambda i: {"path": examples.a_file(i)},
     "sample": playing,
     # Hooks: a user writes them, and only we call them, with what was checked.
-    **dict.fromkeys(("draw_reward", "context", "harm")),
+    **dict.fromkeys(("draw_reward", "context", "harm", "misfits")),
     **dict.fromkeys(
         [f"agents.{name}.decide" for name in ("Anytime", "GainWeighted", "Schedule", "Theory", "UncertaintyWeighted")],
     ),

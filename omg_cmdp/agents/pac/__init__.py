@@ -1,0 +1,1 @@
+"""Agents that promise a good policy after some number of episodes, not small regret on the way."""
