@@ -76,7 +76,7 @@ BOTH: dict[str, Entry] = {
     "PC-IGW": Entry("pc_igw", _root, ROOTS),
     "PC-IGW by epochs": Entry("epoch_pc_igw", _scale, ROOTS),
     "UC3RL": Entry("uc3rl", _scale, SMALL_BONUSES, _has_few_contexts),  # a plan for each in an episode
-    "RM-UCDD": Entry("uc3rl", lambda c: {"counts": "policy", "scale": c}, SMALL_BONUSES, _has_few_contexts),
+    "RM-UCDD": Entry("rm_ucdd", _scale, SMALL_BONUSES, _has_few_contexts),
     "UCBVI, blind": Entry("ucbvi", lambda c: {"cover": "blind", "scale": c}, BONUSES),
     "UCBVI per context": Entry("ucbvi", lambda c: {"cover": "per_context", "scale": c}, BONUSES),
     "UCBVI per ball": Entry(

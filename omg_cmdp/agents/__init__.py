@@ -7,6 +7,9 @@ from omg_cmdp.agents.baselines.greedy import Greedy
 from omg_cmdp.agents.baselines.informed import Informed
 from omg_cmdp.agents.baselines.posterior_sampling import PosteriorSampling
 from omg_cmdp.agents.baselines.uniform import Uniform
+from omg_cmdp.agents.counterfactual.opo_cmdp import OPOCMDP
+from omg_cmdp.agents.counterfactual.rm_ucdd import RMUCDD
+from omg_cmdp.agents.counterfactual.uc3rl import UC3RL
 from omg_cmdp.agents.exploration import (
     Anytime,
     ExplorationRule,
@@ -26,7 +29,6 @@ from omg_cmdp.agents.rivals.glm import GLMORL, GLMRLSVI
 from omg_cmdp.agents.rivals.local_igw import LocalIGW
 from omg_cmdp.agents.rivals.occupancy_entropy import OccupancyEntropy
 from omg_cmdp.agents.rivals.pc_igw import PCIGW
-from omg_cmdp.agents.rivals.uc3rl import UC3RL
 from omg_cmdp.agents.rivals.ucbvi import UCBVI
 from omg_cmdp.planning.decision import Decision, Mixture
 
@@ -35,7 +37,9 @@ __all__ = [
     "GLMORL",
     "GLMRLSVI",
     "OMG",
+    "OPOCMDP",
     "PCIGW",
+    "RMUCDD",
     "UC3RL",
     "UCBVI",
     "Agent",

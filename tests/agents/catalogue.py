@@ -7,7 +7,9 @@ from omg_cmdp.agents import (
     FALCON,
     GLMORL,
     GLMRLSVI,
+    OPOCMDP,
     PCIGW,
+    RMUCDD,
     UC3RL,
     UCBVI,
     Blind,
@@ -96,6 +98,20 @@ OFFLINE = {
             oracles.OfflineFiniteDynamics(KERNELS, horizon=HORIZON, smoothing=0.01),
         ),
     ),
+    "offline least squares": (
+        LABELS,
+        lambda: (
+            oracles.OfflineFiniteRewards(REWARDS, horizon=HORIZON),
+            oracles.OfflineLeastSquaresDynamics(KERNELS, horizon=HORIZON),
+        ),
+    ),
+    "offline linear": (
+        VECTORS,
+        lambda: (
+            oracles.OfflineLinearRewards(**SIZE, dimension=DIMENSION),
+            oracles.OfflineLinearDynamics(**SIZE, dimension=DIMENSION),
+        ),
+    ),
     "offline linear and softmax": (
         VECTORS,
         lambda: (
@@ -144,7 +160,8 @@ KINDS = {
     "epsilon-greedy": line(EpsilonGreedy),
     "uniform": line(Uniform),
     "UC³RL": line(UC3RL, contexts=LABELS),
-    "RM-UCDD": line(UC3RL, contexts=LABELS, counts="policy"),
+    "RM-UCDD": line(RMUCDD, contexts=LABELS, reachability=0.5),
+    "OPO-CMDP": line(OPOCMDP, contexts=LABELS, rate=10.0),
     "epoch OMG": line(epoch_omg),
     "epoch PC-IGW": line(epoch_pc_igw, seed=3),
 }
@@ -199,12 +216,13 @@ def each_agent():
     narrow = {"reward_range": (-2, 5), "return_range": (-7.0, 3.0)}
     bounding = ("adaptive", "posterior sampling", "UC³RL", "epoch OMG", "epoch PC-IGW")
     varied += [(kind, "finite", "restricted", narrow) for kind in bounding]
-    counting, general = ("UC³RL", "RM-UCDD"), {"contexts": None, "reachability": 1.0, "episodes": 50}
+    counting, general = ("UC³RL", "RM-UCDD", "OPO-CMDP"), {"contexts": None, "episodes": 50}
     varied += [(kind, "offline finite", space, general) for kind in counting for space in SPACES]
     varied += [(kind, "offline linear and softmax", "restricted", general) for kind in counting]
     varied += [(kind, "offline linear and softmax", "restricted", {"contexts": VECTORS}) for kind in counting]
     varied += [(kind, "known rewards by step, counted dynamics", "restricted", {}) for kind in counting]
     varied += [("epoch OMG", oracle, "restricted", {}) for oracle in OFFLINE]
+    varied += [("RM-UCDD", oracle, "restricted", general) for oracle in ("offline least squares", "offline linear")]
     found = {}
     for kind, oracle, space, more in varied:
         name = ", ".join([kind, oracle, space, *(f"{key} {value}" for key, value in more.items())])

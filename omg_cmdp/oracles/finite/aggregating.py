@@ -27,6 +27,7 @@ from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards, learn_tran
 from omg_cmdp.oracles.losses import LOG, SQUARE, Episode
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import Smoothing
+from omg_cmdp.persistence import State
 from omg_cmdp.validation import BoolArray, FloatArray, frozen
 
 kernels = Lazy("omg_cmdp.oracles.kernels.finite")
@@ -88,6 +89,13 @@ class Finite(Forecasters):
         """Return log N; inf before the first context, when N is not known yet."""
         size = len(self.class_losses) or self.functions.size
         return math.inf if size is None else math.log(size)
+
+    def load_state(self, state: State) -> None:
+        """Load the losses; a state that was saved before the first episode has none."""
+        if np.size(state.get("class_losses", [0.0])) == 0:
+            self.class_losses = np.zeros(0)
+        else:
+            super().load_state(state)
 
     def shape_of(self, name: str) -> tuple[int | None]:
         """Return (N,), or any length before the first context."""
