@@ -24,6 +24,7 @@ from omg_cmdp.agents.omg import OMG
 from omg_cmdp.agents.rivals.bandits import FALCON, FastCB, NormalisedIGW, SquareCB
 from omg_cmdp.agents.rivals.covers import Blind, Clusters, Cover, PerBall, PerContext
 from omg_cmdp.agents.rivals.epochs import EpochGamma, epoch_omg, epoch_pc_igw
+from omg_cmdp.agents.rivals.erm_reduction import ERMReduction
 from omg_cmdp.agents.rivals.feel_good import FeelGoodThompson
 from omg_cmdp.agents.rivals.glm import GLMORL, GLMRLSVI
 from omg_cmdp.agents.rivals.local_igw import LocalIGW
@@ -49,6 +50,7 @@ __all__ = [
     "Clusters",
     "Cover",
     "Decision",
+    "ERMReduction",
     "EpochGamma",
     "EpsilonGreedy",
     "ExplorationRule",
