@@ -22,6 +22,7 @@ from omg_cmdp.agents.exploration import RULES
 from omg_cmdp.environments import World
 from omg_cmdp.studies.plan import Task
 from omg_cmdp.studies.results import Results
+from omg_cmdp.theory.constants import most_tuples
 
 TUNING_SEEDS = range(100, 102)
 QUICK = 0.1
@@ -59,6 +60,10 @@ def _has_few_contexts(world: World) -> bool:
     return len(world.contexts) <= 30
 
 
+def _has_few_tuples(world: World) -> bool:
+    return most_tuples(world.space) <= 500
+
+
 def _has_few_vectors(world: World) -> bool:
     return _has_vectors(world) and len(world.contexts) <= 200
 
@@ -66,6 +71,7 @@ def _has_few_vectors(world: World) -> bool:
 ROOTS = (10.0, 30.0, 100.0, 300.0, 1000.0)
 BONUSES = (0.003, 0.01, 0.03, 0.1, 0.3)
 SMALL_BONUSES = (0.001, 0.003, 0.01, 0.03, 0.1)
+RATES = (1.0, 10.0, 100.0, 1000.0, 10000.0)
 SHARES = (0.03, 0.1, 0.3, 1.0, 3.0)
 
 BOTH: dict[str, Entry] = {
@@ -77,6 +83,8 @@ BOTH: dict[str, Entry] = {
     "PC-IGW by epochs": Entry("epoch_pc_igw", _scale, ROOTS),
     "UC3RL": Entry("uc3rl", _scale, SMALL_BONUSES, _has_few_contexts),  # a plan for each in an episode
     "RM-UCDD": Entry("rm_ucdd", _scale, SMALL_BONUSES, _has_few_contexts),
+    "OPO-CMDP": Entry("opo_cmdp", lambda c: {"rate": c, "scale": 0.001}, RATES, _has_few_contexts),
+    "ERM reduction": Entry("erm_reduction", lambda c: {"samples": c}, (1, 2, 4, 8, 16), _has_few_tuples),
     "UCBVI, blind": Entry("ucbvi", lambda c: {"cover": "blind", "scale": c}, BONUSES),
     "UCBVI per context": Entry("ucbvi", lambda c: {"cover": "per_context", "scale": c}, BONUSES),
     "UCBVI per ball": Entry(
@@ -108,6 +116,8 @@ WIDE: dict[str, tuple[float, ...]] = {
     "local IGW": (10.0, 100.0, 1000.0, 10000.0),
     **dict.fromkeys(("UC3RL", "RM-UCDD"), TINY),
     **dict.fromkeys(("UCBVI, blind", "UCBVI per context", "UCBVI by clusters"), (1e-4, 1e-3, 1e-2, 1e-1)),
+    "OPO-CMDP": (1.0, 10.0, 100.0, 1000.0),
+    "ERM reduction": (1, 3, 10, 30),
     "UCBVI per ball": (0.2, 0.6, 2.0, 6.0),
     "ε-greedy": (0.003, 0.03, 0.3, 3.0),
 }
@@ -119,6 +129,7 @@ ENTRIES: dict[str, dict[str, Entry]] = {
         "feel-good sampling": Entry(
             "feel_good", lambda c: {"optimism": c}, SHARES, lambda world: not world.product_class
         ),
+        "LOLIPOP": Entry("lolipop", _scale, ROOTS, lambda world: not world.product_class),
         "greedy, offline": Entry("greedy", lambda c: {"oracles": "offline"}),
     },
     "learned": {

@@ -28,6 +28,7 @@ from omg_cmdp.agents.rivals.erm_reduction import ERMReduction
 from omg_cmdp.agents.rivals.feel_good import FeelGoodThompson
 from omg_cmdp.agents.rivals.glm import GLMORL, GLMRLSVI
 from omg_cmdp.agents.rivals.local_igw import LocalIGW
+from omg_cmdp.agents.rivals.lolipop import LOLIPOP
 from omg_cmdp.agents.rivals.occupancy_entropy import OccupancyEntropy
 from omg_cmdp.agents.rivals.pc_igw import PCIGW
 from omg_cmdp.agents.rivals.ucbvi import UCBVI
@@ -37,6 +38,7 @@ __all__ = [
     "FALCON",
     "GLMORL",
     "GLMRLSVI",
+    "LOLIPOP",
     "OMG",
     "OPOCMDP",
     "PCIGW",

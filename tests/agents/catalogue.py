@@ -7,6 +7,7 @@ from omg_cmdp.agents import (
     FALCON,
     GLMORL,
     GLMRLSVI,
+    LOLIPOP,
     OPOCMDP,
     PCIGW,
     RMUCDD,
@@ -16,6 +17,7 @@ from omg_cmdp.agents import (
     Boltzmann,
     Clusters,
     EpsilonGreedy,
+    ERMReduction,
     FastCB,
     FeelGoodThompson,
     Greedy,
@@ -162,6 +164,7 @@ KINDS = {
     "UC³RL": line(UC3RL, contexts=LABELS),
     "RM-UCDD": line(RMUCDD, contexts=LABELS, reachability=0.5),
     "OPO-CMDP": line(OPOCMDP, contexts=LABELS, rate=10.0),
+    "reduction to offline regression": line(ERMReduction, samples=1),
     "epoch OMG": line(epoch_omg),
     "epoch PC-IGW": line(epoch_pc_igw, seed=3),
 }
@@ -182,6 +185,11 @@ OWN_STATISTICS = {
 """Those without oracles: contexts, and how to build one."""
 
 ONE_STEP = {**SIZE, "horizon": 1}
+OFFLINE_ONLY = {
+    "LOLIPOP": line(LOLIPOP, scale=10.0, seed=3),
+}
+"""Those with two oracles that must be offline."""
+
 BANDITS = {
     "normalised IGW": (oracles.FiniteRewards, line(NormalisedIGW, 20.0)),
     "SquareCB": (oracles.FiniteRewards, line(SquareCB)),
@@ -198,7 +206,7 @@ def _truth(space):
 def build(kind, oracle="finite", space="plain", **more):
     """Return (contexts, agent)."""
     contexts, make = (ORACLES | OFFLINE)[oracle]
-    return contexts, KINDS[kind](SPACES[space], *make(), **more)
+    return contexts, (KINDS | OFFLINE_ONLY)[kind](SPACES[space], *make(), **more)
 
 
 def each_agent():
@@ -223,6 +231,7 @@ def each_agent():
     varied += [(kind, "known rewards by step, counted dynamics", "restricted", {}) for kind in counting]
     varied += [("epoch OMG", oracle, "restricted", {}) for oracle in OFFLINE]
     varied += [("RM-UCDD", oracle, "restricted", general) for oracle in ("offline least squares", "offline linear")]
+    varied += [("LOLIPOP", oracle, space, {}) for oracle in OFFLINE for space in ("plain", "restricted, spread start")]
     found = {}
     for kind, oracle, space, more in varied:
         name = ", ".join([kind, oracle, space, *(f"{key} {value}" for key, value in more.items())])
@@ -240,5 +249,9 @@ def each_agent():
 
 def builders():
     """Return the classes and functions that the catalogue builds agents with."""
-    lines = [*KINDS.values(), *(make for _, make in (*OWN_STATISTICS.values(), *BANDITS.values()))]
+    lines = [
+        *KINDS.values(),
+        *OFFLINE_ONLY.values(),
+        *(make for _, make in (*OWN_STATISTICS.values(), *BANDITS.values())),
+    ]
     return {each.made for each in lines}

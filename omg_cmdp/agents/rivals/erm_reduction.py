@@ -4,12 +4,12 @@
 (h, s, a) in turn, the steps in order, m episodes are played by the policy that gets to s at step h as often as it can,
 in the fitted model of the context that came, and plays a there. Then the fits of both oracles by empirical risk
 minimisation (least squares, likelihood) are planned with. Used here as explore-then-commit: after n·m episodes, n the
-number of tuples, it plays the plans of its last fits and learns nothing more. The paper proves a polynomial sample
-complexity for i.i.d. contexts, whether dynamics are known, unknown, or depend on the context; its powers and constants
-are not certain to us, so `samples` is an argument.
+number of tuples, it plays the plans of its fits, and explores no more. The paper proves a polynomial sample complexity
+for i.i.d. contexts, whether dynamics depend on the context or not; its powers and constants are not certain to us, so
+that `samples` is an argument.
 
 What is proven here is the case of *known* dynamics. If the rewards lie in [0, 1], their function is one of N, and
-contexts are i.i.d., then with probability 1 - δ the policies π̂ that are committed to satisfy
+contexts are i.i.d., then with probability 1 - δ the policies π̂ satisfy, at the end of exploration and ever after,
 
     E_c[V*(c) - V^π̂(c)] <= √(n·D/m),    D = 2H/(1 - e^(-H/2))·log(N/δ):
 
@@ -22,7 +22,7 @@ and E_c Σ ρ·g² <= D/m, since the episodes of (h, s, a) visit it with probabi
 over all episodes t of E_t G_t, G = Σ_h g², given the past. To bound it for the minimiser, let X = Σ_h [(f - r)² -
 (f* - r)²] for a function f. Hoeffding's lemma, step by step, gives E exp(-X + ½G) <= 1; by Cauchy-Schwarz E exp(-½X)
 <= √(E exp(-½G)) <= exp(-½κ·E G), κ = (1 - e^(-H/2))/H, because e^(-x/2) is convex on [0, H]. By Ville's inequality
-Σ_t (-½X_t + ½κ·E_t G_t) <= log(N/δ) for all f at once, and Σ X <= 0 for f̂. ∎
+Σ_t (-½X_t + ½κ·E_t G_t) <= log(N/δ) for all f and all times at once, and Σ X <= 0 for f̂. ∎
 
 For unknown dynamics the policies reach what the *fitted* dynamics say, which are learned one step after the other.
 """
@@ -37,23 +37,21 @@ import numpy as np
 from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import best_response, optimal_policy
-from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.theory.constants import most_tuples
-from omg_cmdp.validation import FloatArray, instance_of, positive_integer, positive_number, probability
+from omg_cmdp.validation import instance_of, positive_integer, positive_number, probability
 
 
 @final
 class ERMReduction(ModelAgent):
-    """Reach every state as often as possible, `samples` times for each step and action; then commit to the fit.
+    """Reach every state as often as possible, `samples` times for each step and action; then trust the fits.
 
     What the model says cannot be reached is left out: the best policy of the model is played instead.
     """
 
     settings = ("samples",)
-    waits_for_rewards = False
 
     def __init__(
         self,
@@ -76,7 +74,7 @@ class ERMReduction(ModelAgent):
         return self.episodes_seen >= self.samples * len(self._tuples)
 
     def decide(self, context: Context) -> Decision:
-        """Return the policy that visits the present (h, s, a) most, greedy after it; or that of the last fit."""
+        """Return the policy that visits the present (h, s, a) most, greedy after it; or the plan of the fits."""
         model = self.model(context)
         policy, _ = optimal_policy(model)
         if not self.explored:
@@ -87,13 +85,6 @@ class ERMReduction(ModelAgent):
             if self.space.start @ values[0] > 0.0:
                 policy[: step + 1] = way[: step + 1]
         return Decision(policy=policy, model=model)
-
-    def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
-        """Teach both oracles while exploring; later, only look whether the context is one."""
-        if self.explored:
-            self.model(trajectory.context)
-        else:
-            super()._learn(trajectory, rewards)
 
 
 def sample_size(space: Space, *, accuracy: float, functions: int, delta: float = 0.05) -> int:

@@ -65,7 +65,7 @@ def test_the_inequality_of_its_analysis_term_by_term(rate, rng):
     eta, beta = rate * ETA / math.sqrt(rounds), scale * math.sqrt(rounds)
     run, bounds = omg.Run(world, IID(LABELS), agent), agent.value_bounds
     policies = {c: np.full((HORIZON, 3, ACTIONS), 1.0 / ACTIONS) for c in LABELS}
-    earned, gained, short, allowed = ({c: 0.0 for c in LABELS} for _ in range(4))
+    earned, gained, short, allowed = (dict.fromkeys(LABELS, 0.0) for _ in range(4))
     for _ in range(rounds):
         for c in LABELS:
             model, truth, visits = agent.model(c), world.truth(c), agent.visits(c)

@@ -48,6 +48,11 @@ def finite():
     return {"reward_oracle": rewards, "dynamics_oracle": dynamics}
 
 
+def offline():
+    rewards = oracles.OfflineFiniteRewards(REWARDS, horizon=H)
+    return {"reward_oracle": rewards, "dynamics_oracle": oracles.OfflineFiniteDynamics(KERNELS, horizon=H)}
+
+
 def model_agent(make=pair, **more):
     return lambda: {"space": SPACE, **make(), **RANGES, **more}
 
@@ -221,13 +226,17 @@ EXAMPLES = {
     "agents.SquareCB": bandit(one_step_rewards),
     "agents.GLMORL": lambda: dict(GLM),
     "agents.GLMRLSVI": lambda: {**GLM, "seed": 1},
+    "agents.LOLIPOP": model_agent(offline, scale=10.0, trust=1.0, seed=1),
     "agents.OMG": model_agent(finite, gamma="adaptive", episodes=100, delta=0.1, seed=1),
+    "agents.OPOCMDP": model_agent(contexts=LABELS, scale=0.1, rate=2.0, episodes=100),
     "agents.PCIGW": model_agent(gamma=20.0, seed=1),
+    "agents.RMUCDD": model_agent(contexts=LABELS, scale=0.1, episodes=100, reachability=0.5),
     "agents.UC3RL": model_agent(contexts=LABELS, scale=0.1, episodes=100),
     "agents.UCBVI": lambda: {"space": SPACE, "cover": agents.PerContext(), "scale": 1.0, "delta": 0.1, **RANGES},
     "agents.Anytime": lambda: {"delta": 0.1},
     "agents.Boltzmann": model_agent(gamma=2.0),
     "agents.Clusters": lambda: {"centres": np.eye(D)},
+    "agents.ERMReduction": model_agent(samples=2),
     "agents.EpochGamma": lambda: {"scale": 2.0},
     "agents.EpsilonGreedy": model_agent(epsilon=0.1),
     "agents.FeelGoodThompson": model_agent(finite, optimism=0.1, seed=1),
