@@ -4,7 +4,7 @@
 
     finite     the function class of the world, online (the default of most agents, where the world has one)
     offline    fits of that class to all past episodes
-    least_squares  (dynamics) the same, by least squares; as a name for both, the rewards are "offline"
+    least_squares   (dynamics) the same, by least squares; as a name for both, the rewards are "offline"
     log_loss   (rewards) that class, under log loss
     counts     a table for each context of the world, label or vector
     linear     (rewards) linear in features; as a name for both, the dynamics are softmax
