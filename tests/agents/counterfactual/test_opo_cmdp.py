@@ -30,6 +30,10 @@ def action_values(mdp, policy, rewards, bounds):
     return gains, values[:-1]
 
 
+def bonus_of(beta, visits):
+    return np.minimum(1, beta / (2 * visits)) + HORIZON * np.minimum(2, beta / (2 * visits))
+
+
 def stepped(policy, gains, step):
     """Return π·exp(step·Q), normalised."""
     weights = policy * np.exp(step * (gains - gains.max(axis=2, keepdims=True)))
@@ -65,16 +69,19 @@ def test_the_inequality_of_its_analysis_term_by_term(rate, rng):
     eta, beta = rate * ETA / math.sqrt(rounds), scale * math.sqrt(rounds)
     run, bounds = omg.Run(world, IID(LABELS), agent), agent.value_bounds
     policies = {c: np.full((HORIZON, 3, ACTIONS), 1.0 / ACTIONS) for c in LABELS}
+    counted = {c: np.ones((HORIZON, 3, ACTIONS)) for c in LABELS}
     earned, gained, short, allowed = (dict.fromkeys(LABELS, 0.0) for _ in range(4))
     for _ in range(rounds):
         for c in LABELS:
-            model, truth, visits = agent.model(c), world.truth(c), agent.visits(c)
-            bonus = np.minimum(1, beta / (2 * visits)) + HORIZON * np.minimum(2, beta / (2 * visits))
+            model, truth, visits = agent.model(c), world.truth(c), counted[c]
+            np.testing.assert_allclose(agent.visits(c), visits, atol=1e-9)
+            bonus = bonus_of(beta, visits)
             gains, values = action_values(model, policies[c], model.reward_steps + bonus, bounds)
             earned[c] = earned[c] + gains
             gained[c] = gained[c] + values
             policies[c] = stepped(policies[c], gains, eta)
             np.testing.assert_allclose(agent.policy(c), policies[c], atol=1e-9)
+            counted[c] = visits + occupancy_measure(model, policies[c])
             _, better = action_values(model, policies[c], model.reward_steps + bonus, bounds)
             assert (better >= values - 1e-12).all()
             squares = (truth.mdp.reward_steps - model.reward_steps) ** 2
@@ -107,16 +114,20 @@ def test_steps_of_any_size_on_one_model_improve_the_policy_to_the_optimum(rng):
 
 
 def test_without_a_list_an_epoch_is_one_step(rng):
-    """Epochs begin after 0, 1, 2, 4 rounds; the fits are those of the beginning."""
+    """Epochs last 1, 1, 2, 4 rounds; the fits are those of the beginning, and all rounds of an epoch are counted."""
     world = Small(rng, SPACES["restricted"])
     agent = OPOCMDP(world.space, *world.offline(), scale=0.02, rate=5.0, episodes=50)
-    run = omg.Run(world, IID(LABELS), agent)
-    memory = agent._round.nothing()
-    for start, length in ((0, 1), (1, 1), (2, 2), (4, 4)):
-        policies, memory = agent._round.play(agent.history.tables("a"), memory, start, length)
+    run, visits = omg.Run(world, IID(LABELS), agent), np.ones((HORIZON, 3, ACTIONS))
+    policy = np.tile(world.space.admissible / world.space.admissible.sum(axis=1, keepdims=True), (HORIZON, 1, 1))
+    for length in (1, 1, 2, 4):
+        model, eta = agent.model("a"), 5.0 * ETA * length / math.sqrt(50)
+        rewards = model.reward_steps + bonus_of(0.02 * math.sqrt(50), visits)
+        policy = stepped(policy, action_values(model, policy, rewards, agent.value_bounds)[0], eta)
         for _ in range(length):
-            assert np.array_equal(agent.policy("a"), policies[0])
+            np.testing.assert_allclose(agent.visits("a"), visits, atol=1e-9)
+            np.testing.assert_allclose(agent.policy("a"), policy, atol=1e-9)
             run.advance(1)
+        visits = visits + length * occupancy_measure(model, policy)
 
 
 @pytest.mark.parametrize("kind", [LinearWorld, CombinationLock])

@@ -101,7 +101,9 @@ def test_it_is_optimistic_in_expectation(scale, rng):
                 start[0] = world.space.start[:, None] == 0.0
                 counted = p_min * agent.visits(context)
                 assert (np.where(start, 0.0, counted) <= been[context] + 1e-9).all()
-                _, values = best_response(model, model.reward_steps + agent.bonus(context), bounds=agent.value_bounds)
+                optimistic = model.reward_steps + agent.bonus(context)
+                policy, values = best_response(model, optimistic, bounds=agent.value_bounds)
+                assert np.array_equal(agent.policy(context), policy)
                 squares = (truth.mdp.reward_steps - model.reward_steps) ** 2
                 moved = np.abs(truth.mdp.kernel - model.kernel).sum(axis=-1) ** 2
                 errors = (squares + HORIZON * moved) / (2.0 * beta)

@@ -58,7 +58,19 @@ METHODS = {
     **dict.fromkeys(
         (
             *("predict", "uncertainty", "functions", "posterior", "policy", "model", "best_policy", "decide", "bonus"),
-            *("visits", "widths", "weights", "tally", "cell", "open", "truth", "optimal_value", "mdp", "outcomes"),
+            *(
+                "trusted",
+                "visits",
+                "widths",
+                "weights",
+                "tally",
+                "cell",
+                "open",
+                "truth",
+                "optimal_value",
+                "mdp",
+                "outcomes",
+            ),
             *("reward_functions", "transition_functions", "features"),
         ),
         of_context,
