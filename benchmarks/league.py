@@ -83,7 +83,7 @@ BOTH: dict[str, Entry] = {
     "PC-IGW by epochs": Entry("epoch_pc_igw", _scale, ROOTS),
     "UC3RL": Entry("uc3rl", _scale, SMALL_BONUSES, _has_few_contexts),  # a plan for each in an episode
     "RM-UCDD": Entry("rm_ucdd", _scale, SMALL_BONUSES, _has_few_contexts),
-    "OPO-CMDP": Entry("opo_cmdp", lambda c: {"rate": c, "scale": 0.001}, RATES, _has_few_contexts),
+    "OPO-CMDP": Entry("opo_cmdp", lambda c: {"learning_rate": c, "scale": 0.001}, RATES, _has_few_contexts),
     "ERM reduction": Entry("erm_reduction", lambda c: {"samples": c}, (1, 2, 4, 8, 16), _has_few_tuples),
     "UCBVI, blind": Entry("ucbvi", lambda c: {"cover": "blind", "scale": c}, BONUSES),
     "UCBVI per context": Entry("ucbvi", lambda c: {"cover": "per_context", "scale": c}, BONUSES),
@@ -105,6 +105,8 @@ BOTH: dict[str, Entry] = {
     "FastCB": Entry("fast_cb", _root, ROOTS, _is_bandit),
     "uniform": Entry("uniform"),
 }
+LEAST_SQUARES = {"rewards": "offline_linear", "dynamics": "offline_linear"}
+"""The fits of LOLIPOP where there are no finite classes: its oracles must be offline, also where something is known."""
 # Learned tables ask for other constants in every cell: four, far apart.
 LARGE = (30.0, 300.0, 3000.0, 30000.0)
 TINY = (1e-5, 1e-4, 1e-3, 1e-2)
@@ -134,6 +136,7 @@ ENTRIES: dict[str, dict[str, Entry]] = {
     },
     "learned": {
         **{name: entry._replace(constants=WIDE.get(name, ())) for name, entry in BOTH.items()},
+        "LOLIPOP": Entry("lolipop", lambda c: {"scale": c, "oracles": LEAST_SQUARES}, LARGE, _has_few_tuples),
         "GLM-ORL": Entry("glm_orl", _scale, TINY, _has_vectors),
         "GLM-RLSVI": Entry("glm_rlsvi", _scale, (1e-7, 1e-6, 1e-5, 1e-4), _has_vectors),
     },

@@ -163,7 +163,7 @@ KINDS = {
     "uniform": line(Uniform),
     "UC³RL": line(UC3RL, contexts=LABELS),
     "RM-UCDD": line(RMUCDD, contexts=LABELS, reachability=0.5),
-    "OPO-CMDP": line(OPOCMDP, contexts=LABELS, rate=10.0),
+    "OPO-CMDP": line(OPOCMDP, contexts=LABELS, learning_rate=10.0),
     "reduction to offline regression": line(ERMReduction, samples=1),
     "epoch OMG": line(epoch_omg),
     "epoch PC-IGW": line(epoch_pc_igw, seed=3),

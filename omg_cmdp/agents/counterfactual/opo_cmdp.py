@@ -75,11 +75,11 @@ class _Step(Round):
 class OPOCMDP(ModelAgent):
     """Improve a policy by mirror descent in models with a bonus for what would rarely have been visited.
 
-    `rate` is η₀, 1 as in the analysis; it may be much larger. With T = `episodes` unknown, η and β are those of t in
-    round t, and nothing is proven. The other arguments are those of `UC3RL`.
+    `learning_rate` is η₀, 1 as in the analysis; it may be much larger. With T = `episodes` unknown, η and β are those
+    of t in round t, and nothing is proven. The other arguments are those of `UC3RL`.
     """
 
-    settings = ("scales", "rate", "episodes", "history")
+    settings = ("scales", "learning_rate", "episodes", "history")
     decide, model, visits = playing.decide, playing.model, playing.visits
     _learn, _learned, _load_learned = playing.learn, playing.learned, playing.load_learned
 
@@ -91,13 +91,13 @@ class OPOCMDP(ModelAgent):
         *,
         contexts: Iterable[Context] | None = None,
         scale: float | tuple[float, float] = 0.03,
-        rate: float = 1.0,
+        learning_rate: float = 1.0,
         episodes: int | None = None,
         **ranges: Unpack[Ranges],
     ) -> None:
         super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
         bonus = Bonus.of(scale, episodes, self.value_bounds)
         self.scales, self.episodes = bonus.scales, bonus.episodes
-        self.rate = positive_number("rate", rate)
-        self._round = _Step(space, self.value_bounds, bonus, self.rate)
+        self.learning_rate = positive_number("learning_rate", learning_rate)
+        self._round = _Step(space, self.value_bounds, bonus, self.learning_rate)
         self.history = playing.history_of(self, self._round, contexts)

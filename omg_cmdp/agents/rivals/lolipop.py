@@ -153,7 +153,8 @@ class LOLIPOP(Learner):
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Teach both oracles one step; at the end of a segment keep their fits, and let them forget."""
         context, here = trajectory.context, slice(self.segment.step, self.segment.step + 1)
-        self.model(context)
+        for name in self._oracles:  # both answer before either learns: a context that one refuses changes nothing
+            self._tables(name, 0, range(1), context)
         if len(trajectory.actions) > here.start:
             at = context, trajectory.states[:-1][here], trajectory.actions[here]
             self._oracles["reward"].update(*at, rewards[here])

@@ -64,7 +64,7 @@ def test_the_compiled_step_is_mirror_descent_along_action_values(rng):
 def test_the_inequality_of_its_analysis_term_by_term(rate, rng):
     """Exponential weights in every (h, s), no step for the worse, optimism up to in-sample errors; and their sum."""
     world, rounds, scale = Small(rng), 80, 0.02
-    settings = {"contexts": LABELS, "scale": scale, "rate": rate, "episodes": rounds}
+    settings = {"contexts": LABELS, "scale": scale, "learning_rate": rate, "episodes": rounds}
     agent = OPOCMDP(world.space, *world.offline(), **settings)
     eta, beta = rate * ETA / math.sqrt(rounds), scale * math.sqrt(rounds)
     run, bounds = omg.Run(world, IID(LABELS), agent), agent.value_bounds
@@ -116,7 +116,7 @@ def test_steps_of_any_size_on_one_model_improve_the_policy_to_the_optimum(rng):
 def test_without_a_list_an_epoch_is_one_step(rng):
     """Epochs last 1, 1, 2, 4 rounds; the fits are those of the beginning, and all rounds of an epoch are counted."""
     world = Small(rng, SPACES["restricted"])
-    agent = OPOCMDP(world.space, *world.offline(), scale=0.02, rate=5.0, episodes=50)
+    agent = OPOCMDP(world.space, *world.offline(), scale=0.02, learning_rate=5.0, episodes=50)
     run, visits = omg.Run(world, IID(LABELS), agent), np.ones((HORIZON, 3, ACTIONS))
     policy = np.tile(world.space.admissible / world.space.admissible.sum(axis=1, keepdims=True), (HORIZON, 1, 1))
     for length in (1, 1, 2, 4):
@@ -136,14 +136,16 @@ def test_regret_is_sublinear(kind):
     horizon = world.space.horizon
     rewards = OfflineFiniteRewards(world.reward_functions, horizon=horizon)
     dynamics = OfflineFiniteDynamics(world.transition_functions, horizon=horizon)
-    settings = {"contexts": world.contexts, "scale": 0.003, "rate": 100.0, "episodes": 600}
+    settings = {"contexts": world.contexts, "scale": 0.003, "learning_rate": 100.0, "episodes": 600}
     agent = OPOCMDP(world.space, rewards, dynamics, **settings)
     regret = omg.simulate(world, IID(world.contexts), agent, 600).regret
     assert regret[:100].sum() > 1.0
     assert regret[300:].sum() < 0.3 * regret[:300].sum()
 
 
-@pytest.mark.parametrize(("argument", "value"), [("rate", 0.0), ("rate", "fast"), ("scale", -1.0), ("episodes", 0)])
+@pytest.mark.parametrize(
+    ("argument", "value"), [("learning_rate", 0.0), ("learning_rate", "fast"), ("scale", -1.0), ("episodes", 0)]
+)
 def test_bad_arguments_are_refused_by_name(argument, value):
     world = Small(np.random.default_rng(0))
     with pytest.raises(ValueError, match=f"`{argument}`"):

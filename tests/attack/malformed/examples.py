@@ -228,7 +228,7 @@ EXAMPLES = {
     "agents.GLMRLSVI": lambda: {**GLM, "seed": 1},
     "agents.LOLIPOP": model_agent(offline, scale=10.0, trust=1.0, seed=1),
     "agents.OMG": model_agent(finite, gamma="adaptive", episodes=100, delta=0.1, seed=1),
-    "agents.OPOCMDP": model_agent(contexts=LABELS, scale=0.1, rate=2.0, episodes=100),
+    "agents.OPOCMDP": model_agent(contexts=LABELS, scale=0.1, learning_rate=2.0, episodes=100),
     "agents.PCIGW": model_agent(gamma=20.0, seed=1),
     "agents.RMUCDD": model_agent(contexts=LABELS, scale=0.1, episodes=100, reachability=0.5),
     "agents.UC3RL": model_agent(contexts=LABELS, scale=0.1, episodes=100),

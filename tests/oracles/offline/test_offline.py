@@ -51,7 +51,7 @@ def test_a_kept_fit_predicts_what_was_predicted_then(name, rng):
     for episode in random_episodes(rng, oracle, contexts, 30):
         kept.append((oracle.parameters(), [oracle.predict(c) for c in contexts]))
         oracle.update(*episode)
-    assert len({fit.tobytes() for fit, _ in kept}) > 3
+    assert len({fit.tobytes() for fit, _ in kept}) > 1
     for fit, predictions in kept:
         for context, prediction in zip(contexts, predictions, strict=True):
             assert np.array_equal(oracle.predict_with(fit, context), prediction)
