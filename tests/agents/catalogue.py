@@ -222,7 +222,7 @@ def each_agent():
     rest = ("PC-IGW", "local IGW", "Boltzmann", "occupancy entropy", "epsilon-greedy", "uniform")
     varied += [(kind, "known by step", "restricted, spread start", {"reward_range": (-2, 5)}) for kind in rest]
     narrow = {"reward_range": (-2, 5), "return_range": (-7.0, 3.0)}
-    bounding = ("adaptive", "posterior sampling", "UC³RL", "epoch OMG", "epoch PC-IGW")
+    bounding = ("adaptive", "posterior sampling", "UC³RL", "OPO-CMDP", "epoch OMG", "epoch PC-IGW")
     varied += [(kind, "finite", "restricted", narrow) for kind in bounding]
     counting, general = ("UC³RL", "RM-UCDD", "OPO-CMDP"), {"contexts": None, "episodes": 50}
     varied += [(kind, "offline finite", space, general) for kind in counting for space in SPACES]

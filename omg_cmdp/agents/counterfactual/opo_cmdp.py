@@ -8,7 +8,8 @@ optimistic model of that round, the fits with UC³RL's bonus b at the W of that 
     W_h(s, a; c) = 1 + Σ_{i<t} q_h(s, a|π_i^c, P̂_i^c),       η = η₀·√(8·log A/T)/H
 
 The paper (arXiv 2602.13706) proves Õ(H⁴·√(T·S·A·log(|F||P|))) for i.i.d. contexts and offline oracles, without UC³RL's
-Eluder dimension. We know its abstract only: the bonus, the W and the order of the steps are ours, and so are β₀ and η₀.
+Eluder dimension. We know its abstract only. That the step is mirror descent with counterfactual bonuses is said of its
+sister for bandits, OPO-CMAB (arXiv 2602.13700); the bonus, W and the order of the steps are ours, and so are β₀ and η₀.
 
 What is proven here, for one context, any fits, T rounds with one η, and no `return_range`; d* is the occupancy of the
 optimal policy:
@@ -26,8 +27,7 @@ one. Last, π_t is not worse than π_{t-1} in model t: ⟨π_t, Q̃_t⟩ >= ⟨�
 induction is monotone. ∎ At η₀ = 1 the first term is H²·√(T·log A/2).
 
 Without a list of contexts an epoch of L rounds is one step of size η·L: on models that do not change, steps of any size
-improve the policy, by the last sentence of the proof. The paper recomputes all rounds, O(t) evaluations in round t;
-this takes O(log t).
+improve the policy, by the end of the proof. A decision then takes O(log t) evaluations; all rounds anew would take t.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def test_the_loss_of_a_fit_is_at_most_its_errors_where_states_are_reached_most(r
     assert tightest > 0.5
 
 
-@pytest.mark.parametrize(("sizes", "accuracy"), [((1, 2, 1), 0.3), ((2, 1, 2), 0.5)])
+@pytest.mark.parametrize(("sizes", "accuracy"), [((1, 2, 1), 0.3), ((2, 1, 2), 0.7)])
 def test_the_stated_sample_is_enough(sizes, accuracy):
     """A decoy, in which dynamics are known: a fit to the safe arm alone would be .4 and more below the optimum."""
     states, arms, horizon = sizes
