@@ -66,6 +66,39 @@ def test_the_loss_of_a_fit_is_at_most_its_errors_where_states_are_reached_most(r
     assert tightest > 0.5
 
 
+def test_errors_in_expectation_stay_below_the_size_of_the_class(rng):
+    """Σ_t E_t Σ_h (f̂ - f*)² <= D after any number of episodes, whatever the policies."""
+    horizon, functions, labels = 2, 64, range(3)
+    tables = {c: rng.uniform(0.0, 1.0, (functions, 2, 2)) for c in labels}
+    kernel = rng.dirichlet(np.ones(2), (2, 2))
+    space = omg.Space(states=2, actions=2, horizon=horizon)
+    known = oracles.KnownDynamics(kernel, horizon=horizon)
+    agent = ERMReduction(space, oracles.OfflineFiniteRewards(tables, horizon=horizon), known, samples=40)
+    truths = [space.mdp(transitions=kernel, rewards=tables[c][0]) for c in labels]
+    expected, bound, largest = np.zeros(functions), log_bound(horizon, functions / 1e-3), 0.0
+    while not agent.explored:
+        for c in labels:
+            visits = occupancy_measure(truths[c], agent.policy(c)).sum(axis=0)
+            expected += (visits * (tables[c] - tables[c][0]) ** 2).sum(axis=(1, 2)) / len(labels)
+        c = int(rng.integers(len(labels)))
+        states, actions, policy = [0], [], agent.policy(c)
+        for h in range(horizon):
+            actions.append(int(rng.choice(2, p=policy[h, states[-1]])))
+            states.append(int(rng.choice(2, p=kernel[states[-1], actions[-1]])))
+        rewards = rng.random(horizon) < tables[c][0][states[:-1], actions]
+        agent.update(omg.Trajectory(context=c, states=states, actions=actions, rewards=rewards * 1.0))
+        error = expected[int(agent.reward_oracle.parameters()[0])]
+        assert error <= bound
+        largest = max(largest, error)
+    assert largest > 0.0
+    assert expected.max() > bound  # other fits would not do
+
+
+def log_bound(horizon, ratio):
+    """Return D = 2H/(1 - e^(-H/2))·log(N/δ)."""
+    return 2.0 * horizon / (1.0 - np.exp(-horizon / 2.0)) * np.log(ratio)
+
+
 @pytest.mark.parametrize(("sizes", "accuracy"), [((1, 2, 1), 0.3), ((2, 1, 2), 0.7)])
 def test_the_stated_sample_is_enough(sizes, accuracy):
     """A decoy, in which dynamics are known: a fit to the safe arm alone would be .4 and more below the optimum."""
@@ -73,8 +106,10 @@ def test_the_stated_sample_is_enough(sizes, accuracy):
     world = Decoy(states=states, risky_arms=arms, horizon=horizon, context_count=4, reward_class_size=8, seed=3)
     samples = sample_size(world.space, accuracy=accuracy, functions=8, delta=0.1)
     agent = fitting(world, samples=samples)
+    tuples = len(agent._tuples)
+    assert np.sqrt(tuples * log_bound(horizon, 8 / 0.1) / samples) == pytest.approx(accuracy, rel=1e-2)
     assert np.mean([world.truth(c).best[1] - 0.5 * horizon for c in world.contexts]) > 0.1
-    omg.simulate(world, IID(world.contexts), agent, samples * len(agent._tuples))
+    omg.simulate(world, IID(world.contexts), agent, samples * tuples)
     assert loss(world, agent) <= accuracy
 
 
