@@ -13,7 +13,7 @@ from benchmarks.grid import Parts, preset
 from omg_cmdp.environments import World
 from omg_cmdp.studies.catalogue import WORLDS, build_world
 
-SLOW = ("PC-IGW", "PC-IGW by epochs", "UC3RL", "RM-UCDD", "GLM-ORL", "GLM-RLSVI", "entropy")
+SLOW = ("PC-IGW", "PC-IGW by epochs", "UC3RL", "RM-UCDD", "OPO-CMDP", "LOLIPOP", "GLM-ORL", "GLM-RLSVI", "entropy")
 SLOWER = (*SLOW, "OMG, root", "OMG by epochs")
 """Rivals that take more than 20 ms an episode in large cells, and in those of Gymnasium's grids."""
 

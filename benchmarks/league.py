@@ -28,6 +28,7 @@ from omg_cmdp.agents.exploration import RULES
 from omg_cmdp.environments import World
 from omg_cmdp.studies.plan import Task
 from omg_cmdp.studies.results import Results
+from omg_cmdp.theory.constants import most_tuples
 
 TUNING_SEEDS = range(100, 102)
 DELAYS, MOST_LATE_SEEDS = (0, 10, 100), 3
@@ -90,6 +91,10 @@ def _has_few_contexts(world: World) -> bool:
     return len(world.contexts) <= 30
 
 
+def _has_few_tuples(world: World) -> bool:
+    return most_tuples(world.space) <= 500
+
+
 def _has_few_vectors(world: World) -> bool:
     return _has_vectors(world) and len(world.contexts) <= 200
 
@@ -106,6 +111,7 @@ def _has_few_functions(world: World) -> bool:
 ROOTS = (10.0, 30.0, 100.0, 300.0, 1000.0)
 BONUSES = (0.003, 0.01, 0.03, 0.1, 0.3)
 SMALL_BONUSES = (0.001, 0.003, 0.01, 0.03, 0.1)
+LEARNING_RATES = (1.0, 10.0, 100.0, 1000.0, 10000.0)
 SHARES = (0.03, 0.1, 0.3, 1.0, 3.0)
 RATES = (0.3, 1.0, 3.0, 10.0, 30.0)
 VISITS = (1, 3, 10, 30, 100)
@@ -120,7 +126,9 @@ BOTH: dict[str, Entry] = {
     "PC-IGW": Entry("pc_igw", _root, ROOTS),
     "PC-IGW by epochs": Entry("epoch_pc_igw", _scale, ROOTS),
     "UC3RL": Entry("uc3rl", _scale, SMALL_BONUSES, _has_few_contexts),  # a plan for each in an episode
-    "RM-UCDD": Entry("uc3rl", lambda c: {"counts": "policy", "scale": c}, SMALL_BONUSES, _has_few_contexts),
+    "RM-UCDD": Entry("rm_ucdd", _scale, SMALL_BONUSES, _has_few_contexts),
+    "OPO-CMDP": Entry("opo_cmdp", lambda c: {"learning_rate": c, "scale": 0.001}, LEARNING_RATES, _has_few_contexts),
+    "ERM reduction": Entry("erm_reduction", lambda c: {"samples": c}, (1, 2, 4, 8, 16), _has_few_tuples),
     "UCBVI, blind": Entry("ucbvi", lambda c: {"cover": "blind", "scale": c}, BONUSES),
     "UCBVI per context": Entry("ucbvi", lambda c: {"cover": "per_context", "scale": c}, BONUSES),
     "UCBVI per ball": Entry(
@@ -160,6 +168,8 @@ BOTH: dict[str, Entry] = {
     "OPO-CMAB": Entry("opo_cmab", lambda c: {"eta": {"scale": c, "exponent": -0.5}}, RATES, _is_small_bandit),
     "uniform": Entry("uniform"),
 }
+LEAST_SQUARES = {"rewards": "offline_linear", "dynamics": "offline_linear"}
+"""The fits of LOLIPOP where there are no finite classes: its oracles must be offline, also where something is known."""
 # Learned tables ask for other constants in every cell: four, far apart.
 LARGE = (30.0, 300.0, 3000.0, 30000.0)
 TINY = (1e-5, 1e-4, 1e-3, 1e-2)
@@ -171,6 +181,8 @@ WIDE: dict[str, tuple[float, ...]] = {
     "local IGW": (10.0, 100.0, 1000.0, 10000.0),
     **dict.fromkeys(("UC3RL", "RM-UCDD"), TINY),
     **dict.fromkeys(("UCBVI, blind", "UCBVI per context", "UCBVI by clusters"), (1e-4, 1e-3, 1e-2, 1e-1)),
+    "OPO-CMDP": (1.0, 10.0, 100.0, 1000.0),
+    "ERM reduction": (1, 3, 10, 30),
     "UCBVI per ball": (0.2, 0.6, 2.0, 6.0),
     "UCBVI-BF": (1e-5, 1e-4, 1e-3, 1e-2),
     "MVP": (1e-6, 1e-5, 1e-4, 1e-3),
@@ -195,12 +207,14 @@ ENTRIES: dict[str, dict[str, Entry]] = {
         "KWIK-Rmax": Entry("kwik_rmax", lambda c: {"threshold": c}, ALPHAS),
         "OLIVE": Entry("olive", lambda c: {"threshold": c}, MISFITS, _is_enumerable),
         "witness rank": Entry("witness", lambda c: {"threshold": c}, MISFITS, _has_few_functions),
+        "LOLIPOP": Entry("lolipop", _scale, ROOTS, _is_enumerable),
         "greedy, offline": Entry("greedy", lambda c: {"oracles": "offline"}),
         "ILTCB": Entry("iltcb", lambda c: {"scale": 0.1, "psi": c}, (0.1, 1.0, 10.0, 100.0), _is_small_bandit),
         "online cover": Entry("online_cover", lambda c: {"psi": c}, (0.001, 0.01, 0.1, 1.0), _is_bandit),
     },
     "learned": {
         **{name: entry._replace(constants=WIDE.get(name, ())) for name, entry in BOTH.items()},
+        "LOLIPOP": Entry("lolipop", lambda c: {"scale": c, "oracles": LEAST_SQUARES}, LARGE, _has_few_tuples),
         "GLM-ORL": Entry("glm_orl", _scale, TINY, _has_vectors),
         "GLM-RLSVI": Entry("glm_rlsvi", _scale, (1e-7, 1e-6, 1e-5, 1e-4), _has_vectors),
         "KWIK-Rmax": Entry("kwik_rmax", lambda c: {"threshold": c}, ALPHAS[1:], _has_vectors),

@@ -34,7 +34,7 @@ LAYERS = {
 # Rooms inside a room. What lies in the outer one is below them, but for its `__init__`.
 INNER_ROOMS = {
     "oracles": ("combined", "offline", "adapters"),
-    "agents": ("bandits", "baselines", "rivals", "information", "pac"),
+    "agents": ("bandits", "baselines", "rivals", "information", "pac", "counterfactual"),
     "environments": ("worlds", "data", "encoders", "gymnasium"),
     "logs": ("off_policy",),
     "live": ("web", "client", "export", "commands"),

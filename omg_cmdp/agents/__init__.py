@@ -17,6 +17,9 @@ from omg_cmdp.agents.baselines.greedy import Greedy
 from omg_cmdp.agents.baselines.informed import Informed
 from omg_cmdp.agents.baselines.posterior_sampling import PosteriorSampling
 from omg_cmdp.agents.baselines.uniform import Uniform
+from omg_cmdp.agents.counterfactual.opo_cmdp import OPOCMDP
+from omg_cmdp.agents.counterfactual.rm_ucdd import RMUCDD
+from omg_cmdp.agents.counterfactual.uc3rl import UC3RL
 from omg_cmdp.agents.exploration import (
     Anytime,
     ExplorationRule,
@@ -41,12 +44,13 @@ from omg_cmdp.agents.pac.olive import OLIVE
 from omg_cmdp.agents.pac.witness import WitnessRank
 from omg_cmdp.agents.rivals.covers import Blind, Clusters, Cover, PerBall, PerContext
 from omg_cmdp.agents.rivals.epochs import EpochGamma, epoch_omg, epoch_pc_igw
+from omg_cmdp.agents.rivals.erm_reduction import ERMReduction
 from omg_cmdp.agents.rivals.feel_good import FeelGoodThompson
 from omg_cmdp.agents.rivals.glm import GLMORL, GLMRLSVI
 from omg_cmdp.agents.rivals.local_igw import LocalIGW
+from omg_cmdp.agents.rivals.lolipop import LOLIPOP
 from omg_cmdp.agents.rivals.occupancy_entropy import OccupancyEntropy
 from omg_cmdp.agents.rivals.pc_igw import PCIGW
-from omg_cmdp.agents.rivals.uc3rl import UC3RL
 from omg_cmdp.agents.rivals.ucbvi import UCBVI
 from omg_cmdp.planning.decision import Decision, Mixture
 
@@ -55,12 +59,15 @@ __all__ = [
     "GLMORL",
     "GLMRLSVI",
     "ILTCB",
+    "LOLIPOP",
     "MVP",
     "OLIVE",
     "OMG",
     "OPOCMAB",
+    "OPOCMDP",
     "PCIGW",
     "RLSVI",
+    "RMUCDD",
     "UC3RL",
     "UCBVI",
     "UCBVIBF",
@@ -76,6 +83,7 @@ __all__ = [
     "Cover",
     "CoverRmax",
     "Decision",
+    "ERMReduction",
     "EliminatingSquareCB",
     "EpochGamma",
     "EpochGreedy",

@@ -13,6 +13,7 @@ from omg_cmdp.oracles.finite.product import ProductRewards
 from omg_cmdp.oracles.linear import LinearRewards, pair_features
 from omg_cmdp.oracles.mixture import BasisDynamics, MixtureDynamics
 from omg_cmdp.oracles.offline.fits import Offline, OfflineFiniteDynamics, OfflineFiniteRewards, OfflineLinearRewards
+from omg_cmdp.oracles.offline.least_squares import OfflineLeastSquaresDynamics, OfflineLinearDynamics
 from omg_cmdp.oracles.offline.softmax import OfflineSoftmaxDynamics
 from omg_cmdp.oracles.softmax import SoftmaxDynamics
 
@@ -36,6 +37,8 @@ __all__ = [
     "Offline",
     "OfflineFiniteDynamics",
     "OfflineFiniteRewards",
+    "OfflineLeastSquaresDynamics",
+    "OfflineLinearDynamics",
     "OfflineLinearRewards",
     "OfflineSoftmaxDynamics",
     "ProductRewards",

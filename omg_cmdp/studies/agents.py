@@ -26,9 +26,10 @@ from omg_cmdp.studies.outside.folder import Outside
 from omg_cmdp.validation import FloatArray
 
 USUAL_ORACLES = {
-    **dict.fromkeys(("epoch_omg", "epoch_pc_igw", "falcon", "uc3rl"), "offline"),
-    **dict.fromkeys(("ada_cb", "epoch_greedy", "opo_cmab", "uccb"), "offline"),
+    **dict.fromkeys(("epoch_omg", "epoch_pc_igw", "erm_reduction", "lolipop", "opo_cmdp", "uc3rl"), "offline"),
+    **dict.fromkeys(("ada_cb", "epoch_greedy", "falcon", "opo_cmab", "uccb"), "offline"),
     "fast_cb": "log_loss",
+    "rm_ucdd": "least_squares",
 }
 """The oracles that an agent's paper assumes, where these are not "finite"."""
 
@@ -101,7 +102,7 @@ def make_agent(kind: str, make: Callable[..., Any], options: dict[str, Any], set
         options["return_range"] = getattr(world, "scaled_returns", getattr(world, "return_range", None))
     if make is agents.OMG:
         options |= _exploration(options, options.get("seed", setting.seed))
-    if make is agents.UC3RL:
+    if make in (agents.OPOCMDP, agents.RMUCDD, agents.UC3RL):
         kinds = [each["kind"] if isinstance(each, dict) else each for each in oracle_names(named)]
         options["scale"] = _bonus_scales(world, kinds, options.get("scale", arguments["scale"]))
     given = {name: value for name, value in supplied.items() if name in arguments}

@@ -4,6 +4,7 @@
 
     finite     the function class of the world, online (the default of most agents, where the world has one)
     offline    fits of that class to all past episodes
+    least_squares   (dynamics) the same, by least squares; as a name for both, the rewards are "offline"
     log_loss   (rewards) that class, under log loss
     counts     a table for each context of the world, label or vector
     linear     (rewards) linear in features; as a name for both, the dynamics are softmax
@@ -48,6 +49,7 @@ REWARDS: dict[str, type] = {
 DYNAMICS: dict[str, type] = {
     "finite": oracles.FiniteDynamics,
     "offline": oracles.OfflineFiniteDynamics,
+    "least_squares": oracles.OfflineLeastSquaresDynamics,
     "counts": oracles.CountDynamics,
     "softmax": oracles.SoftmaxDynamics,
     "basis": oracles.BasisDynamics,
@@ -57,6 +59,7 @@ PARTS = {"rewards": REWARDS, "dynamics": DYNAMICS}
 PAIRS = {
     "finite": ("finite", "finite"),
     "offline": ("offline", "offline"),
+    "least_squares": ("offline", "least_squares"),
     "log_loss": ("log_loss", "finite"),
     "counts": ("counts", "counts"),
     "linear": ("linear", "softmax"),
@@ -77,6 +80,7 @@ FURTHER: dict[str, dict[str, type | str]] = {
         "epochs": oracles.EpochDynamics,
         "stepwise": oracles.StepwiseDynamics,
         "mixture": oracles.MixtureDynamics,
+        "offline_linear": oracles.OfflineLinearDynamics,
         "offline_softmax": oracles.OfflineSoftmaxDynamics,
         **{name: f"{name.title()}Dynamics" for name in ("refitted", "river", "sklearn", "torch")},
     },
@@ -89,7 +93,7 @@ SAME_ARGUMENTS: dict[type, type] = {
 }
 """Those that pass on what they are given."""
 
-OF_CLASSES = ("finite", "offline", "log_loss")
+OF_CLASSES = ("finite", "offline", "least_squares", "log_loss")
 """Those that know the function class of the world."""
 
 SETTINGS = {name: arguments_of(oracles.FiniteDynamics)[name] for name in ("rate", "smoothing")}

@@ -8,11 +8,14 @@ from omg_cmdp.agents import (
     GLMORL,
     GLMRLSVI,
     ILTCB,
+    LOLIPOP,
     MVP,
     OLIVE,
     OPOCMAB,
+    OPOCMDP,
     PCIGW,
     RLSVI,
+    RMUCDD,
     UC3RL,
     UCBVI,
     UCBVIBF,
@@ -27,6 +30,7 @@ from omg_cmdp.agents import (
     EliminatingSquareCB,
     EpochGreedy,
     EpsilonGreedy,
+    ERMReduction,
     FastCB,
     FeelGoodThompson,
     Greedy,
@@ -116,6 +120,20 @@ OFFLINE = {
             oracles.OfflineFiniteDynamics(KERNELS, horizon=HORIZON, smoothing=0.01),
         ),
     ),
+    "offline least squares": (
+        LABELS,
+        lambda: (
+            oracles.OfflineFiniteRewards(REWARDS, horizon=HORIZON),
+            oracles.OfflineLeastSquaresDynamics(KERNELS, horizon=HORIZON),
+        ),
+    ),
+    "offline linear": (
+        VECTORS,
+        lambda: (
+            oracles.OfflineLinearRewards(**SIZE, dimension=DIMENSION),
+            oracles.OfflineLinearDynamics(**SIZE, dimension=DIMENSION),
+        ),
+    ),
     "offline linear and softmax": (
         VECTORS,
         lambda: (
@@ -164,9 +182,11 @@ KINDS = {
     "epsilon-greedy": line(EpsilonGreedy),
     "uniform": line(Uniform),
     "UC³RL": line(UC3RL, contexts=LABELS),
-    "RM-UCDD": line(UC3RL, contexts=LABELS, counts="policy"),
     "VIDS": line(VIDS, draws=6, seed=3),
     "regularised IDS": line(RegularisedIDS, lambda t: 0.5 * np.sqrt(t), draws=6, seed=3),
+    "RM-UCDD": line(RMUCDD, contexts=LABELS, reachability=0.5),
+    "OPO-CMDP": line(OPOCMDP, contexts=LABELS, learning_rate=10.0),
+    "reduction to offline regression": line(ERMReduction, samples=1),
     "epoch OMG": line(epoch_omg),
     "epoch PC-IGW": line(epoch_pc_igw, seed=3),
     "OLIVE": line(OLIVE, evaluations=2),
@@ -198,6 +218,11 @@ OWN_STATISTICS = {
 """Those without oracles: contexts, and how to build one."""
 
 ONE_STEP = {**SIZE, "horizon": 1}
+OFFLINE_ONLY = {
+    "LOLIPOP": line(LOLIPOP, scale=10.0, seed=3),
+}
+"""Those with two oracles that must be offline."""
+
 BANDITS = {
     "normalised IGW": (oracles.FiniteRewards, line(NormalisedIGW, 20.0)),
     "SquareCB": (oracles.FiniteRewards, line(SquareCB)),
@@ -224,7 +249,7 @@ def _truth(space):
 def build(kind, oracle="finite", space="plain", **more):
     """Return (contexts, agent)."""
     contexts, make = (ORACLES | OFFLINE)[oracle]
-    return contexts, KINDS[kind](SPACES[space], *make(), **more)
+    return contexts, (KINDS | OFFLINE_ONLY)[kind](SPACES[space], *make(), **more)
 
 
 def each_agent():
@@ -242,14 +267,16 @@ def each_agent():
     drawing = ("VIDS", "regularised IDS")
     varied += [(kind, oracle, "restricted", {}) for kind in drawing for oracle in list(ORACLES)[1:]]
     narrow = {"reward_range": (-2, 5), "return_range": (-7.0, 3.0)}
-    bounding = ("adaptive", "posterior sampling", "UC³RL", "epoch OMG", "epoch PC-IGW")
+    bounding = ("adaptive", "posterior sampling", "UC³RL", "OPO-CMDP", "epoch OMG", "epoch PC-IGW")
     varied += [(kind, "finite", "restricted", narrow) for kind in bounding]
-    counting, general = ("UC³RL", "RM-UCDD"), {"contexts": None, "reachability": 1.0, "episodes": 50}
+    counting, general = ("UC³RL", "RM-UCDD", "OPO-CMDP"), {"contexts": None, "episodes": 50}
     varied += [(kind, "offline finite", space, general) for kind in counting for space in SPACES]
     varied += [(kind, "offline linear and softmax", "restricted", general) for kind in counting]
     varied += [(kind, "offline linear and softmax", "restricted", {"contexts": VECTORS}) for kind in counting]
     varied += [(kind, "known rewards by step, counted dynamics", "restricted", {}) for kind in counting]
     varied += [("epoch OMG", oracle, "restricted", {}) for oracle in OFFLINE]
+    varied += [("RM-UCDD", oracle, "restricted", general) for oracle in ("offline least squares", "offline linear")]
+    varied += [("LOLIPOP", oracle, space, {}) for oracle in OFFLINE for space in ("plain", "restricted, spread start")]
     found = {}
     for kind, oracle, space, more in varied:
         name = ", ".join([kind, oracle, space, *(f"{key} {value}" for key, value in more.items())])
@@ -267,5 +294,9 @@ def each_agent():
 
 def builders():
     """Return the classes and functions that the catalogue builds agents with."""
-    lines = [*KINDS.values(), *(make for _, make in (*OWN_STATISTICS.values(), *BANDITS.values()))]
+    lines = [
+        *KINDS.values(),
+        *OFFLINE_ONLY.values(),
+        *(make for _, make in (*OWN_STATISTICS.values(), *BANDITS.values())),
+    ]
     return {each.made for each in lines}

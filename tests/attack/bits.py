@@ -150,6 +150,7 @@ def learner(rng, number):
         "Boltzmann": (LABELS, lambda: agents.Boltzmann(space, *finite(), 20.0)),
         "occupancy entropy": (LABELS, lambda: agents.OccupancyEntropy(space, *finite())),
         "UC³RL": (LABELS, lambda: agents.UC3RL(space, *finite(), contexts=LABELS)),
+        "OPO-CMDP": (LABELS, lambda: agents.OPOCMDP(space, *finite(), contexts=LABELS)),
         "GLM-ORL": (vectors, lambda: agents.GLMORL(space, dimension=dimension, scale=0.1)),
         "GLM-RLSVI": (vectors, lambda: agents.GLMRLSVI(space, dimension=dimension, link="linear", seed=3)),
         "UCBVI": (LABELS, lambda: agents.UCBVI(space, agents.Blind())),

@@ -132,6 +132,11 @@ OFFLINE = {
         LABELS,
         lambda h: oracles.OfflineFiniteDynamics(KERNELS, horizon=h, smoothing=0.01, support=SUPPORT),
     ),
+    "offline least squares dynamics": (LABELS, lambda h: oracles.OfflineLeastSquaresDynamics(KERNELS, horizon=h)),
+    "offline linear dynamics": (
+        VECTORS,
+        lambda h: oracles.OfflineLinearDynamics(**SIZE, dimension=DIMENSION, horizon=h),
+    ),
     "offline linear": (VECTORS, lambda h: oracles.OfflineLinearRewards(**SIZE, dimension=DIMENSION, horizon=h)),
     "offline shared linear": (
         VECTORS,

@@ -195,7 +195,7 @@ def test_what_an_episode_can_earn_is_told_only_if_the_file_says_so(kind):
 
 def test_what_is_known_gets_no_bonus():
     assert build_agent("uc3rl", {"scale": 0.1}, setting("decoy")).scales == (0.1, 0.0)
-    assert build_agent("uc3rl", {"scale": 0.1, "counts": "policy"}, setting("lock")).scales == (0.0, 0.1)
+    assert build_agent("rm_ucdd", {"scale": 0.1}, setting("lock")).scales == (0.0, 0.1)
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,8 @@ def test_only_what_must_be_learned_gets_a_bonus():
         (CombinationLock(), {"rewards": "counts", "dynamics": "known"}, (0.1, 0.0)),
     ):
         made = Setting(world=world, seed=2, episodes=EPISODES)
-        assert build_agent("uc3rl", {"scale": 0.1, "oracles": named}, made).scales == scales
+        for kind in ("opo_cmdp", "rm_ucdd", "uc3rl"):
+            assert build_agent(kind, {"scale": 0.1, "oracles": named}, made).scales == scales
 
 
 FURTHER_EXAMPLES = {

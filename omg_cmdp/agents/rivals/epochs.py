@@ -4,8 +4,8 @@ FALCON (Simchi-Levi and Xu, *Mathematics of Operations Research* 2022) is a cont
 in epoch m, episodes 2^(m-1) < t <= 2^m, its model is the least-squares fit of all data up to 2^(m-1), and it explores
 by inverse gaps with γ_m ∝ √2^(m-1). LOLIPOP (Qian, Hu and Simchi-Levi, NeurIPS 2024) carries the idea to contextual
 MDPs, with a policy cover, layer by layer and with data of its own for each layer, and proves O(√T) for i.i.d. contexts
-with O(H·log T) calls of an offline oracle. Its constants are not certain to us, and it splits its data so often that it
-is weak for small T. In its place are two compositions, for which nothing is proven:
+with O(H·log T) calls of an offline oracle (`lolipop.py`). It splits its data so often that it is weak for small T.
+Beside it are two compositions, for which nothing is proven:
 
     epoch_omg       OMG with fits that change at doubling epochs, and γ_m = γ₀·√2^(m-1)
     epoch_pc_igw    PC-IGW with the same fits and γ_m, which is LOLIPOP without its layers and its trusted transitions

@@ -91,3 +91,14 @@ def charge_class_log(losses, columns, cells, kept, added):
                 losses[n] -= math.log(product)
                 product = 1.0
         losses[n] -= math.log(product)
+
+
+@compiled
+def charge_class_indicators(losses, columns, cells, states):
+    """Add to each kernel's loss Σ_s' (P(s') - 1[s' is the next state])² at `cells`; a row of P has `states` entries."""
+    for n in range(len(losses)):
+        for h in range(len(cells)):
+            row = cells[h] - cells[h] % states
+            losses[n] += 1.0 - 2.0 * columns[cells[h], n]
+            for j in range(row, row + states):
+                losses[n] += columns[j, n] ** 2

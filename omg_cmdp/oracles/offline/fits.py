@@ -37,7 +37,7 @@ from numpy.typing import ArrayLike
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.composite import Composite
-from omg_cmdp.oracles.finite.aggregating import Finite, charge_logs, charge_squares
+from omg_cmdp.oracles.finite.aggregating import Charge, Finite, charge_logs, charge_squares
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
 from omg_cmdp.oracles.linear import LinearRewards
@@ -70,16 +70,18 @@ def predict_with_fit(self: Frame[Any], parameters: FloatArray, context: Context)
     return np.array(self.forecasters.table_of(parameters, self.forecasters.prepare(context)))
 
 
-class _BestFunction(Finite):
-    """The function with the smallest loss so far, the first of equals; the fit is its number, (1,)."""
+class BestFunction(Finite):
+    """The function that was charged least so far, the first of equals; the fit is its number, (1,)."""
 
-    def __init__(self, predictions: Predictions, loss: Loss, smoothing: Smoothing, horizon: int) -> None:
-        charge = charge_squares if loss is SQUARE else functools.partial(charge_logs, smoothing)
+    def __init__(
+        self, predictions: Predictions, loss: Loss, charge: Charge, smoothing: Smoothing, horizon: int
+    ) -> None:
         super().__init__(FunctionClass(predictions, loss), charge, loss.rate, horizon)
         self._loss, self._smoothing, self.settings = loss, smoothing, (str(smoothing),)
 
     @property
     def fit(self) -> FloatArray:
+        """The number of the function."""
         return np.array([float(self.class_losses.argmin()) if len(self.class_losses) else 0.0])
 
     def table_of(self, parameters: FloatArray, functions: Functions) -> FloatArray:
@@ -90,6 +92,7 @@ class _BestFunction(Finite):
         return self._smoothing(functions.tables[int(number)])
 
     def forecasts(self, functions: Functions) -> FloatArray:
+        """Return its table."""
         return self.table_of(self.fit, functions)[None]
 
     def expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
@@ -99,7 +102,7 @@ class _BestFunction(Finite):
 
 
 @final
-class OfflineFiniteRewards(Frame[_BestFunction], RewardOracle):
+class OfflineFiniteRewards(Frame[BestFunction], RewardOracle):
     """Least squares over N functions, `predictions`: context -> (N, S, A) or (N, H, S, A), in [0, 1].
 
     >>> oracle = OfflineFiniteRewards({"c": [[[0.2]], [[0.6]]]}, horizon=1)
@@ -113,11 +116,11 @@ class OfflineFiniteRewards(Frame[_BestFunction], RewardOracle):
     update, parameters, predict_with = learn_rewards, current_fit, predict_with_fit
 
     def __init__(self, predictions: Predictions, *, horizon: int) -> None:
-        super().__init__(_BestFunction(predictions, SQUARE, Smoothing(0.0, None), horizon))
+        super().__init__(BestFunction(predictions, SQUARE, charge_squares, Smoothing(0.0, None), horizon))
 
 
 @final
-class OfflineFiniteDynamics(Frame[_BestFunction], DynamicsOracle):
+class OfflineFiniteDynamics(Frame[BestFunction], DynamicsOracle):
     """Maximum likelihood over N kernels, `predictions`: context -> (N, S, A, S) or (N, H, S, A, S).
 
     `smoothing` and `support` are those of `FiniteDynamics`: each kernel P counts as (1-ν)·P + ν·uniform.
@@ -133,7 +136,9 @@ class OfflineFiniteDynamics(Frame[_BestFunction], DynamicsOracle):
         smoothing: float = 0.0,
         support: ArrayLike | None = None,
     ) -> None:
-        super().__init__(_BestFunction(predictions, LOG, Smoothing(smoothing, support), horizon))
+        smoothed = Smoothing(smoothing, support)
+        charge = functools.partial(charge_logs, smoothed)
+        super().__init__(BestFunction(predictions, LOG, charge, smoothed, horizon))
 
 
 class Fitted(Composite):

@@ -48,6 +48,11 @@ def finite():
     return {"reward_oracle": rewards, "dynamics_oracle": dynamics}
 
 
+def offline():
+    rewards = oracles.OfflineFiniteRewards(REWARDS, horizon=H)
+    return {"reward_oracle": rewards, "dynamics_oracle": oracles.OfflineFiniteDynamics(KERNELS, horizon=H)}
+
+
 def model_agent(make=pair, **more):
     return lambda: {"space": SPACE, **make(), **RANGES, **more}
 
@@ -204,6 +209,8 @@ EXAMPLES = {
     "oracles.MixtureDynamics": lambda: {**KERNEL_CLASS, "rate": "guarded"},
     "oracles.OfflineFiniteDynamics": lambda: {**KERNEL_CLASS, "smoothing": 0.01, "support": None},
     "oracles.OfflineFiniteRewards": lambda: dict(MADE),
+    "oracles.OfflineLeastSquaresDynamics": lambda: dict(KERNEL_CLASS),
+    "oracles.OfflineLinearDynamics": lambda: {**LINEAR, "features": None, "ridge": 1.0, "feature_norm": 1.0},
     "oracles.OfflineLinearRewards": lambda: {**LINEAR, "shared": False, "ridge": 1.0},
     "oracles.OfflineSoftmaxDynamics": lambda: {**LINEAR, "features": None},
     "oracles.ProductRewards": lambda: {**MADE, **CONTEXTS, "states": S, "functions": 4, "rate": "guarded"},
@@ -235,10 +242,13 @@ EXAMPLES = {
     "agents.MVP": cells(scale=0.1, constants=(3.4, 2.0, 17.0), delta=0.1),
     "agents.OLIVE": model_agent(finite, epsilon=0.1, delta=0.1, evaluations=2, rollouts=2, threshold=0.1),
     "agents.WitnessRank": model_agent(finite, epsilon=0.1, delta=0.1, evaluations=2, rollouts=2, threshold=0.1),
+    "agents.LOLIPOP": model_agent(offline, scale=10.0, trust=1.0, seed=1),
     "agents.OMG": model_agent(finite, gamma="adaptive", episodes=100, delta=0.1, seed=1),
+    "agents.OPOCMDP": model_agent(contexts=LABELS, scale=0.1, learning_rate=2.0, episodes=100),
     "agents.PCIGW": model_agent(gamma=20.0, seed=1),
     "agents.RLSVI": cells(scale=0.1, seed=1),
-    "agents.UC3RL": model_agent(contexts=LABELS, scale=0.1, episodes=100, counts="occupancy"),
+    "agents.RMUCDD": model_agent(contexts=LABELS, scale=0.1, episodes=100, reachability=0.5),
+    "agents.UC3RL": model_agent(contexts=LABELS, scale=0.1, episodes=100),
     "agents.UCBVI": lambda: {"space": SPACE, "cover": agents.PerContext(), "scale": 1.0, "delta": 0.1, **RANGES},
     "agents.UCBVIBF": cells(scale=0.1, constants=(8.0, 4.0, 1e4), delta=0.1),
     "agents.VIDS": model_agent(draws=4, seed=1),
@@ -247,6 +257,7 @@ EXAMPLES = {
     "agents.BootstrappedEnsemble": cells(members=3, prior=0.5, seed=1),
     "agents.Clusters": lambda: {"centres": np.eye(D)},
     "agents.CoverRmax": lambda: {"space": SPACE, "cover": agents.PerContext(), "visits": 2, **RANGES},
+    "agents.ERMReduction": model_agent(samples=2),
     "agents.EpochGamma": lambda: {"scale": 2.0},
     "agents.EpsilonGreedy": model_agent(epsilon=0.1),
     "agents.FeelGoodThompson": model_agent(finite, optimism=0.1, seed=1),

@@ -59,7 +59,7 @@ METHODS = {
         (
             *("predict", "uncertainty", "functions", "posterior", "policy", "model", "best_policy", "decide", "bonus"),
             *("visits", "widths", "weights", "tally", "cell", "open", "truth", "optimal_value", "mdp", "outcomes"),
-            *("candidates", "counts", "covariance", "covariances", "votes"),
+            *("trusted", "candidates", "counts", "covariance", "covariances", "votes"),
             *("beliefs", "optimistic_values", "sampled_values", "variances"),
             *("reward_functions", "transition_functions", "features", "hypotheses", "known"),
         ),

@@ -1,4 +1,4 @@
-"""UC³RL: what is kept is what the counterfactual loop of the paper computes; bonuses; RM-UCDD; the boundary."""
+"""UC³RL: what is kept is what the counterfactual loop of the paper computes; bonuses; the boundary."""
 
 import math
 
@@ -12,7 +12,7 @@ from omg_cmdp.agents.kernels import counterfactual as compiled
 from omg_cmdp.mdp import occupancy_measure
 from omg_cmdp.mdp.bellman import best_response, value_bounds
 from omg_cmdp.oracles import FiniteDynamics, FiniteRewards, OfflineLinearRewards, OfflineSoftmaxDynamics
-from tests.agents.small_world import ACTIONS, HORIZON, LABELS, MASK, SPACES, STATES, Small
+from tests.agents.small_world import ACTIONS, HORIZON, LABELS, SPACES, STATES, Small
 from tests.random_mdps import random_mdp
 
 BOUNDS = value_bounds(HORIZON)
@@ -149,59 +149,10 @@ def test_listing_more_contexts_changes_nothing_for_the_others(rng):
     assert np.array_equal(ledgers[0].regret, ledgers[1].regret)
 
 
-def test_rm_ucdd_plays_every_action_once_and_counts_choices(rng):
-    world = Small(rng)
-    agent = UC3RL(world.space, *world.offline(), contexts=LABELS, counts="policy")
-    chosen = {context: np.zeros((HORIZON, STATES, ACTIONS)) for context in LABELS}
-    run = omg.Run(world, IID(LABELS), agent)
-    for round_ in range(25):
-        for context in LABELS:
-            policy = agent.policy(context)
-            if round_ < ACTIONS:
-                assert (policy[..., round_] == 1.0).all()
-            chosen[context] += policy
-        run.advance(1)
-        if round_ + 1 >= ACTIONS:
-            assert all(np.array_equal(agent.visits(context), chosen[context]) for context in LABELS)
-
-
-def test_without_a_list_rm_ucdd_counts_the_rounds_after_the_warm_up(rng):
-    """Epochs begin after 0, 1, 2, 4 and 8 rounds, of which the first three are the warm-up."""
-    world = Small(rng)
-    agent = UC3RL(world.space, *world.offline(), counts="policy")
-    run = omg.Run(world, IID(LABELS), agent)
-    totals = []
-    for _ in range(9):
-        (total,) = set(agent.visits("a").sum(axis=2).flat)
-        totals.append(total)
-        run.advance(1)
-    assert totals == [3, 3, 3, 3, 4, 4, 4, 4, 8]
-
-
-def test_a_warm_up_with_restricted_actions_covers_them_all(rng):
-    world = Small(rng, SPACES["restricted"])
-    agent = UC3RL(world.space, *world.offline(), contexts=LABELS, counts="policy")
-    run, covered = omg.Run(world, IID(LABELS), agent), np.zeros((HORIZON, STATES, ACTIONS))
-    for _ in range(ACTIONS):
-        covered += agent.policy("a")
-        run.advance(1)
-    assert np.array_equal(covered > 0.0, np.broadcast_to(MASK, covered.shape))
-
-
-def test_rare_states_are_explored_more():
-    """p_min stands beside the counts: half of it is twice the bonus."""
-    oracles = Small(np.random.default_rng(0)).offline()
-    settings = {"counts": "policy", "scale": 0.01, "contexts": LABELS}
-    sure, rare = (UC3RL(SPACES["plain"], *oracles, reachability=p, **settings) for p in (1.0, 0.5))
-    np.testing.assert_allclose(rare.bonus("a"), 2.0 * sure.bonus("a"))
-
-
 @pytest.mark.parametrize(
     ("argument", "value"),
     [
         *(("scale", value) for value in (-0.1, math.nan, (0.1, -0.1), (0.1, 0.1, 0.1), "0.1", None)),
-        *(("counts", value) for value in ("visits", None)),
-        *(("reachability", value) for value in (0.0, 1.5, 0.5, "often")),
         *(("contexts", value) for value in ((), 5, [["a"]], ("a", "no such context"))),
         ("episodes", 0),
     ],
@@ -245,7 +196,7 @@ def test_a_context_that_is_not_listed_is_refused_and_teaches_nothing(rng):
     assert all(np.array_equal(array, before[name]) for name, array in agent.state().items())
 
 
-@pytest.mark.parametrize("change", [{"contexts": LABELS[:3]}, {"contexts": None}, {"scale": 0.2}, {"counts": "policy"}])
+@pytest.mark.parametrize("change", [{"contexts": LABELS[:3]}, {"contexts": None}, {"scale": 0.2}])
 def test_states_saved_with_other_settings_are_refused(change, rng):
     world = Small(rng)
     agent = UC3RL(world.space, *world.offline(), contexts=LABELS)

@@ -7,8 +7,8 @@ import pytest
 
 import omg_cmdp as omg
 from omg_cmdp.adversaries import IID, WorstRegret
-from omg_cmdp.agents import UC3RL
-from omg_cmdp.agents.rivals.uc3rl import theoretical_scales
+from omg_cmdp.agents import RMUCDD, UC3RL
+from omg_cmdp.agents.counterfactual.uc3rl import theoretical_scales
 from omg_cmdp.environments import Decoy
 from omg_cmdp.mdp import occupancy_measure
 from omg_cmdp.mdp.bellman import best_response
@@ -64,14 +64,14 @@ def test_the_theoretical_bonus_exceeds_any_reward():
     assert min(1, rewards / (2 * root)) + 5 * min(2, dynamics / (2 * root)) > 1.0
 
 
-@pytest.mark.parametrize("how", [{"counts": "occupancy"}, {"counts": "policy"}])
-def test_regret_is_sublinear_if_contexts_are_drawn(how):
+@pytest.mark.parametrize("kind", [UC3RL, RMUCDD])
+def test_regret_is_sublinear_if_contexts_are_drawn(kind):
     world = Decoy(seed=1)
     oracles = (
         OfflineFiniteRewards(world.reward_functions, horizon=4),
         OfflineFiniteDynamics(world.transition_functions, horizon=4),
     )
-    agent = UC3RL(world.space, *oracles, contexts=world.contexts, scale=(0.1, 0.0), episodes=800, **how)
+    agent = kind(world.space, *oracles, contexts=world.contexts, scale=(0.1, 0.0), episodes=800)
     regret = omg.simulate(world, IID(world.contexts), agent, 800).regret
     assert regret[:200].sum() > 5.0
     assert regret[400:].sum() < 0.2 * regret[:400].sum()
@@ -95,9 +95,9 @@ class Twins(omg.ContextualMDP):
         return rewards(self.rewards, horizon=1), dynamics(lambda context: self.kernel, horizon=1)
 
 
-@pytest.mark.parametrize("counts", ["occupancy", "policy"])
+@pytest.mark.parametrize("kind", [UC3RL, RMUCDD])
 @pytest.mark.parametrize("scale", [0.01, 0.1, 1.0, 10.0])
-def test_an_adversary_makes_the_regret_linear_whatever_the_bonus(scale, counts):
+def test_an_adversary_makes_the_regret_linear_whatever_the_bonus(scale, kind):
     """Why contexts must be drawn: in `Twins` an adversary takes .4 in every round, and teaches nothing.
 
     The first function is the fit until the risky arm is tried on "good". The fit says the same of both contexts, hence
@@ -106,8 +106,7 @@ def test_an_adversary_makes_the_regret_linear_whatever_the_bonus(scale, counts):
     """
     world = Twins()
     offline = world.oracles(OfflineFiniteRewards, OfflineFiniteDynamics)
-    settings = {"contexts": world.contexts, "scale": (scale, 0.0), "counts": counts}
-    agent = UC3RL(world.space, *offline, **settings)
+    agent = kind(world.space, *offline, contexts=world.contexts, scale=(scale, 0.0))
     regret = omg.simulate(world, WorstRegret(world.contexts), agent, 400).regret
     np.testing.assert_allclose(regret, 0.4)
 

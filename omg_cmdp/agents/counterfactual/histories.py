@@ -1,23 +1,20 @@
-"""UC³RL's question: what would have been played on this context in every round so far? One round, and two memories."""
+"""Two memories of the rounds so far: one for each of a list of contexts, or the fits of doubling epochs.
+
+Both can say what an algorithm remembers of any context that may come, as if it had come in every round.
+"""
 
 from __future__ import annotations
 
 import abc
 import copy
-import dataclasses
-import functools
 import itertools
-import math
 from collections.abc import Hashable, Iterable
-from typing import NamedTuple, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from omg_cmdp.agents.counterfactual.rounds import Round, Tables
 from omg_cmdp.contexts import Context, table_label
-from omg_cmdp.jit import Lazy
-from omg_cmdp.mdp.bellman import ValueBounds
-from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.epochs import epoch_starts
 from omg_cmdp.oracles.offline.fits import Offline
@@ -25,68 +22,7 @@ from omg_cmdp.persistence import State, fingerprint, numbers
 from omg_cmdp.records import context_rows
 from omg_cmdp.validation import FloatArray
 
-kernels = Lazy("omg_cmdp.agents.kernels.counterfactual")
-
 Oracles = tuple[RewardOracle, DynamicsOracle]
-
-
-class Tables(NamedTuple):
-    """The predictions of both oracles on C contexts; step h uses entry h mod K."""
-
-    rewards: FloatArray
-    """(C, K, S, A)."""
-    kernels: FloatArray
-    """(C, K, S, A, S)."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Round:
-    """One round for C contexts at once: an optimal policy for rewards with bonuses, and what it adds to the counts."""
-
-    space: Space
-    bounds: ValueBounds
-    scales: tuple[float, float]
-    episodes: int | None
-    by_policy: bool
-    reachability: float
-
-    @functools.cached_property
-    def warm_up(self) -> int:
-        """The number of first rounds that play one action everywhere; they are the 1 that counts begin with."""
-        return int(self.space.admissible.sum(axis=1).max()) if self.by_policy else 0
-
-    def plan(self, tables: Tables, visits: FloatArray, fitted: int) -> tuple[FloatArray, FloatArray]:
-        """Return the policies, and what the round adds to `visits`: all (C, H, S, A)."""
-        optimistic = tables.rewards + self.bonus(visits, fitted)
-        policies, occupancies = np.empty((2, *optimistic.shape))
-        kernels.plan_round(tables.kernels, optimistic, *self._known, *self.bounds, policies, occupancies)
-        return policies, policies if self.by_policy else occupancies
-
-    def bonus(self, visits: FloatArray, fitted: int) -> FloatArray:
-        """Return b = min(1, β_R/2W) + H·min(2, β_P/2W); the models were fitted after `fitted` rounds.
-
-        H is the range of values; a `return_range` makes it smaller.
-        """
-        rewards, dynamics = (scale * math.sqrt(self.episodes or fitted + 1) for scale in self.scales)
-        doubled = 2.0 * self.reachability * visits
-        bonuses = np.minimum(1.0, rewards / doubled), np.minimum(2.0, dynamics / doubled)
-        return np.asarray(bonuses[0] + self.bounds.span * bonuses[1])
-
-    def warm_up_policy(self, number: int) -> FloatArray:
-        """Return the policy (H, S, A) that plays, in every state, its admissible action of this `number`."""
-        policy = np.zeros((self.space.horizon, self.space.states, self.space.actions))
-        for state, allowed in enumerate(self.space.admissible):
-            actions = np.flatnonzero(allowed)
-            policy[:, state, actions[number % len(actions)]] = 1.0
-        return policy
-
-    def counted(self, first: int, last: int) -> int:
-        """Return how many of the rounds after `first` and up to `last` come after the warm-up."""
-        return max(last, self.warm_up) - max(first, self.warm_up)
-
-    @functools.cached_property
-    def _known(self) -> tuple[FloatArray, NDArray[np.uint8]]:
-        return np.array(self.space.start), self.space.admissible.astype(np.uint8)
 
 
 class History(abc.ABC):
@@ -95,8 +31,7 @@ class History(abc.ABC):
     def __init__(self, a_round: Round) -> None:
         self.rounds = 0
         self._round = a_round
-        self._shape = (a_round.space.horizon, a_round.space.states, a_round.space.actions)
-        pair = self._shape[1:]
+        pair = a_round.sizes[1:]
         self._tails = (pair, (*pair, a_round.space.states))
 
     @property
@@ -104,13 +39,18 @@ class History(abc.ABC):
     def fitted(self) -> int:
         """After how many rounds the models of the next one were fitted."""
 
+    @property
+    @abc.abstractmethod
+    def length(self) -> int:
+        """For how many rounds these models are kept."""
+
     @abc.abstractmethod
     def tables(self, context: Context) -> Tables:
         """Return the predictions for the next round on one context, C = 1; refuse a context that cannot come."""
 
     @abc.abstractmethod
-    def visits(self, context: Context) -> FloatArray:
-        """Return W (1, H, S, A)."""
+    def memory(self, context: Context) -> FloatArray:
+        """Return what is remembered of one context, (1, K, H, S, A)."""
 
     @abc.abstractmethod
     def advance(self) -> None:
@@ -140,7 +80,7 @@ class ListedContexts(History):
         known = list(listed.values())
         rewards, dynamics = self._tails
         self._predictions = _Predictions(oracles[0], known, rewards), _Predictions(oracles[1], known, dynamics)
-        self._visits = np.ones((len(listed), *self._shape))
+        self._memory = np.repeat(a_round.nothing(), len(listed), axis=0)
 
     def __str__(self) -> str:
         return f"{len(self._places)} contexts {fingerprint(np.array(repr(list(self._places))))}"
@@ -150,38 +90,43 @@ class ListedContexts(History):
         """After all of them."""
         return self.rounds
 
+    @property
+    def length(self) -> int:
+        """For one."""
+        return 1
+
     def tables(self, context: Context) -> Tables:
         """Return the oracles' predictions."""
         here = self._here(context)
         return Tables(*(each.tables[here] for each in self._predictions))
 
-    def visits(self, context: Context) -> FloatArray:
-        """Return the context's counts."""
-        return self._visits[self._here(context)].copy()
+    def memory(self, context: Context) -> FloatArray:
+        """Return what is kept."""
+        return self._memory[self._here(context)].copy()
 
     def advance(self) -> None:
-        """Add to every context what the round would have visited there, and ask the oracles again."""
+        """Play the round for every context, and ask the oracles again."""
         if self._round.counted(self.rounds, self.rounds + 1):
             tables = Tables(*(each.tables for each in self._predictions))
-            self._visits += self._round.plan(tables, self._visits, self.fitted)[1]
+            self._memory = self._round.play(tables, self._memory, self.fitted, 1)[1]
         self.rounds += 1
         for each in self._predictions:
             each.refresh()
 
     def state(self) -> dict[str, FloatArray]:
-        """Return the counts of all contexts."""
-        return {"visits": self._visits.copy()}
+        """Return what is remembered of all contexts."""
+        return {"memory": self._memory.copy()}
 
     def read(self, state: State, rounds: int) -> list[FloatArray]:
-        """Return the counts."""
-        visits = numbers("visits", state, self._visits.shape)
-        if visits.min() < 1.0:
-            raise ValueError(f"`state` must hold visits of at least 1, got {visits.min()}")
-        return [visits]
+        """Return what is remembered."""
+        memory = numbers("memory", state, self._memory.shape)
+        if memory[:, 0].min() < 1.0:
+            raise ValueError(f"`state` must hold visits of at least 1, got {memory[:, 0].min()}")
+        return [memory]
 
     def resume(self, arrays: list[FloatArray], rounds: int) -> None:
-        """Continue with these counts."""
-        (self._visits,), self.rounds = arrays, rounds
+        """Continue with this memory."""
+        (self._memory,), self.rounds = arrays, rounds
         for each in self._predictions:
             each.refresh()
 
@@ -232,17 +177,22 @@ class EpochFits(History):
         """After the rounds before the present epoch."""
         return epoch_starts(self.rounds)[-1]
 
+    @property
+    def length(self) -> int:
+        """For the present epoch, which doubles the number of rounds."""
+        return max(1, self.fitted)
+
     def tables(self, context: Context) -> Tables:
         """Return the predictions of the last fits."""
         return self._predict(self._fits[-1], context)
 
-    def visits(self, context: Context) -> FloatArray:
-        """Return the counts of one context, epoch by epoch: all rounds of an epoch would have gone alike."""
-        visits = np.ones((1, *self._shape))
+    def memory(self, context: Context) -> FloatArray:
+        """Return what is remembered, epoch by epoch: all rounds of an epoch would have gone alike."""
+        memory = self._round.nothing()
         for fits, (first, last) in zip(self._fits, itertools.pairwise(epoch_starts(self.rounds)), strict=False):
             if counted := self._round.counted(first, last):
-                visits += counted * self._round.plan(self._predict(fits, context), visits, first)[1]
-        return visits
+                memory = self._round.play(self._predict(fits, context), memory, first, counted)[1]
+        return memory
 
     def advance(self) -> None:
         """Keep the fits, if an epoch begins."""
