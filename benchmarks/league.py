@@ -5,7 +5,8 @@ instance), or offline fits of the same classes. *learned*: counts, regressions a
 agents. UCBVI and the GLMs have their own models: tables, and the features of contexts. The cells are in `cells.py`.
 
 Runs are kept in benchmarks/results and not played again. `--summary` only prints the tables. `--quick` plays a tenth of
-the episodes, one seed, and no sorted contexts. `--only OMG greedy` plays these agents.
+the episodes, one seed, and no sorted contexts. `--only OMG greedy` plays these agents. With `--delay D` every agent
+learns from an episode D episodes later; constants are tuned without delay.
 """
 
 from __future__ import annotations
@@ -172,6 +173,7 @@ def main() -> None:
     command.add_argument("league", nargs="?", choices=tuple(LEAGUES), default="finite")
     command.add_argument("--quick", action="store_true", help="a tenth of the episodes, one seed, no sorted contexts")
     command.add_argument("--only", nargs="+", metavar="AGENT", help="these agents, with names as in the table")
+    command.add_argument("--delay", type=int, default=0, metavar="D", help="feedback comes D episodes later")
     asked = command.parse_args()
     name, league = asked.league, LEAGUES[asked.league]
     entries = {each: entry for each, entry in ENTRIES[name].items() if not asked.only or each in asked.only}
@@ -183,8 +185,10 @@ def main() -> None:
     if missing := league.missing():
         print(f"Left out, because their world is not in the catalogue: {', '.join(missing)}.\n")
 
-    def finish(agents: Parts, chosen: range, share: float, folder: str, adversaries: tuple[str, ...]) -> Results:
-        content, plays = league.content(share), players(name, chosen.start, adversaries)
+    def finish(
+        agents: Parts, chosen: range, share: float, folder: str, adversaries: tuple[str, ...], delay: int = 0
+    ) -> Results:
+        content, plays = {**league.content(share), "delay": delay}, players(name, chosen.start, adversaries)
         plan = grid(content, agents, seeds=chosen, episodes=content["episodes"])
         return finished(plan, folder, workers=asked.workers, plays=plays, run=not asked.summary)
 
@@ -204,7 +208,9 @@ def main() -> None:
         minutes, played = tuning.runs["seconds"].sum() / 60.0, len(tuning.runs)
     chosen = {each: _named(each, entry, constants[each])[1] for each, entry in entries.items()}
     adversaries = tuple(name for name in league.adversaries if not (asked.quick and name == "sorted"))
-    final = finish(chosen, to_play, share, folder, adversaries)
+    final = finish(
+        chosen, to_play, share, folder + (f"-delay-{asked.delay}" if asked.delay else ""), adversaries, asked.delay
+    )
     minutes, played = minutes + final.runs["seconds"].sum() / 60.0, played + len(final.runs)
     print(f"{name}: {len(to_play)} seeds; {played} runs, {minutes:.0f} minutes of one core\n")
     print(summary(table(final, constants)))

@@ -16,6 +16,8 @@ import numpy as np
 
 from omg_cmdp.validation import LARGEST_INTEGER, positive_number, whole_number
 
+__all__ = ["Delay", "Fixed", "Geometric", "HeavyTailed", "Reversed", "Uniform"]
+
 
 class Delay(abc.ABC):
     """Says how late feedback is. All its randomness comes from the generator it is given."""
