@@ -29,7 +29,7 @@ LAYERS = {
     "studies": {"mdp", "oracles", "theory", "agents", "environments", "adversaries", "delays", "logs", "runs"},
     "live": {"mdp", "oracles", "agents", "logs", "studies.document", "studies.export"},
     "reports": {"theory", "runs", "studies"},
-    "checks": {"mdp", "planning", "oracles", "environments", "adversaries", "agents", "theory"},
+    "checks": {"mdp", "planning", "oracles", "environments", "adversaries", "delays", "agents", "theory"},
 }
 
 # Rooms inside a room. What lies in the outer one is below them, but for its `__init__`.

@@ -165,7 +165,7 @@ class _Linear(Forecasters):
         return math.fsum(least_squares(root, self.weight_norm)[1] for root in np.moveaxis(self.roots[0], -1, 0))
 
     def bound(self, episodes: int, horizon: int) -> float:
-        """Return the bound of Theorem 2, or of 7 for late outcomes; nothing is proven for single steps once a total was learned."""
+        """Return the bound of Theorem 2, or 8 if outcomes are late; nothing is proven once a total was learned."""
         if self.totals > 0.0:
             return math.inf
         groups, size, norm = self._groups, self.dimension, self.weight_norm
@@ -176,7 +176,7 @@ class _Linear(Forecasters):
         return self.rate.frozen_bound(groups * (self.ridge * (norm * norm) + 0.25 * growth))
 
     def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
-        """Return the bound of Theorem 7."""
+        """Return the bound, which is that of Theorem 8."""
         return self.bound(episodes, horizon) if delay <= self.rate.delay else math.inf
 
 
@@ -187,7 +187,7 @@ class LinearRewards(Frame[_Linear], RewardOracle):
     `features` maps a context to z, of shape (d,), or (S, A, d) if `shared`; without it the context is z itself.
     `ridge` is λ, `feature_norm` X, `weight_norm` B, which only the bound and the comparator use. With `delay` d, at the
     rate "proven" only, θ is the best in the ball of B, and the bound holds also if up to d other updates lie between a
-    prediction and its own (Theorem 7); an update then costs an eigenvalue decomposition for each weight vector.
+    prediction and its own (Theorem 8); an update then costs an eigenvalue decomposition for each weight vector.
 
     >>> oracle = LinearRewards(states=1, actions=2, dimension=2, horizon=1)
     >>> for _ in range(200):

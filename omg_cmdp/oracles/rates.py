@@ -9,7 +9,7 @@ most **H times the textbook's bound for T examples**.
     "guarded"     both, aggregated at rate η/H: the proven bound plus (H/η)·log 2, and nearly the textbook's speed
 
 If outcomes come late, so that up to d other updates lie between a prediction and its own, weights at a rate of
-0.47·η/(H·(d + 1)·(2 + ηM)) are safe, M the largest loss of a step (docs/oracles.md, Theorem 6). Nothing is proven for a
+0.47·η/(H·(d + 1)·(2 + ηM)) are safe, M the largest loss of a step (docs/oracles.md, Theorem 7). Nothing is proven for a
 guard over late outcomes: it charges forecasters what they say on arrival, and not what they said.
 """
 
@@ -71,6 +71,6 @@ class Rate:
     def frozen_bound(self, textbook_bound: float, most: float = 0.0) -> float:
         """Return H times the textbook's bound for T examples (Theorem 1); inf if the proven forecaster is not used.
 
-        For late outcomes it is the temper times that bound (Theorem 6).
+        For late outcomes it is the temper times that bound (Theorem 7).
         """
         return self.temper(most) * textbook_bound if self.is_proven else math.inf

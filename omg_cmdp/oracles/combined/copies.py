@@ -3,7 +3,7 @@
 Of d + 1 copies of an oracle, copy k predicts and learns every (d + 1)th episode only. If outcomes come d episodes late
 and in order, each copy has learned all its own before it predicts again: nothing is late for it (Weinberger and
 Ordentlich 2002; Joulani, György and Szepesvári 2013). The losses and bounds of the copies add up (docs/oracles.md,
-Theorem 5b):
+Theorem 6):
 
     regret <= (d + 1)·R(⌈T/(d + 1)⌉)     if R(T) bounds that of the oracle without delay.
 

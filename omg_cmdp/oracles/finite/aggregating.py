@@ -6,7 +6,7 @@ Regret against the best of N functions, with predictions frozen for H steps (doc
     dynamics   regret <= H·log N           weights ∝ exp(-(1/H)·loss), mean
 
 The textbook's rates are 2 and 1 (Vovk 1990, 1998); "guarded" turns log N into log 2N. For outcomes that come up to d
-updates late (Theorem 6), at the rates of `Rate.weights_at`, with smoothing ν and M = log(S/ν):
+updates late (Theorem 7), at the rates of `Rate.weights_at`, with smoothing ν and M = log(S/ν):
 
     rewards    regret <= 4.3·H·(d+1)·log N     dynamics    regret <= 2.2·H·(d+1)·(2 + M)·log N
 """
