@@ -133,16 +133,16 @@ def test_the_factor_is_needed(horizon, delay):
     assert 3 * (delay + 1) * horizon / 4.0 <= loss <= oracle.delayed_regret_bound(3 * (delay + 1), horizon, delay)
 
 
-def test_weights_in_the_ball_are_the_constrained_least_squares(rng):
-    """Against a brute-force search of the ball in two dimensions."""
-    oracle = oracles.LinearRewards(
-        states=1, actions=1, dimension=2, horizon=1, rate="proven", delay=1, weight_norm=0.3, ridge=0.5
-    )
+@pytest.mark.parametrize("norm", [0.1, 1.0])
+def test_weights_in_the_ball_are_the_constrained_least_squares(norm, rng):
+    """Against a brute-force search of the ball in two dimensions; in the large one the ridge decides."""
+    sizes = {"states": 1, "actions": 1, "dimension": 2, "horizon": 1}
+    oracle = oracles.LinearRewards(**sizes, rate="proven", delay=1, weight_norm=norm, ridge=0.5)
     features, rewards = rng.uniform(-0.7, 0.7, (30, 2)), rng.random(30)
     for z, r in zip(features, rewards, strict=True):
         oracle.update(z, [0], [0], [float(r > 0.5 - 0.4 * z[0])])
     targets = np.array([float(r > 0.5 - 0.4 * z[0]) for z, r in zip(features, rewards, strict=True)])
-    angles, radii = np.meshgrid(np.linspace(0, 2 * np.pi, 721), np.linspace(0, 0.3, 301))
+    angles, radii = np.meshgrid(np.linspace(0, 2 * np.pi, 721), np.linspace(0, norm, 301))
     weights = np.stack([radii * np.cos(angles), radii * np.sin(angles)], axis=-1).reshape(-1, 2)
     losses = ((0.5 + weights @ features.T - targets) ** 2).sum(axis=1) + 2 * 0.5 * (weights**2).sum(axis=1)
     best = weights[losses.argmin()]

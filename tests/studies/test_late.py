@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from omg_cmdp import delays
+from omg_cmdp.persistence import digest_of
 from omg_cmdp.reports import page
 from omg_cmdp.studies.config import read_plan
 from omg_cmdp.studies.directory import open_study
@@ -88,6 +89,8 @@ def test_without_a_delay_settings_are_what_they_were():
     """So that runs that were finished before there were delays stay finished."""
     text = LATE.replace('delay = { kind = "heavy_tailed", exponent = 1.5, scale = 4.0 }\n', "")
     none, zero, three = (read_plan(each).tasks()[0] for each in (text, f"delay = 0\n{text}", f"delay = 3\n{text}"))
+    parts = [part.resolved() for part in (none.world, none.adversary, none.agent)]
+    assert none.settings == digest_of([none.labels, parts, none.root, none.episodes, none.propensities])
     assert none.settings == zero.settings != three.settings
     assert three.start().pending.delay == delays.Fixed(3)
 
