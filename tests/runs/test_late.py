@@ -160,6 +160,31 @@ def test_a_delay_of_d_costs_at_most_2d_first_episodes(world, delay):
     assert 0.0 < late.sum() - at_once.sum() <= 2.0 * delay * first
 
 
+class Bits(omg.ContextualMDP):
+    """In each of k contexts one of two arms pays 1 and the other 0, and no context tells of another."""
+
+    def __init__(self, bits):
+        self.space, self.bits = omg.Space(states=1, actions=2, horizon=1), bits
+
+    def mdp(self, context):
+        return self.space.mdp(transitions=np.ones((1, 2, 1)), rewards=np.eye(2)[self.bits[context]][None])
+
+
+@pytest.mark.parametrize("delay", [0, 1, 4])
+def test_in_the_worst_order_any_agent_pays_for_every_bit(delay):
+    """Each context comes d + 1 times before its bit is known: k·(d + 1)/2 on average over all truths, k = 3."""
+    contexts = np.repeat(np.arange(3), delay + 1).tolist()
+
+    def lost(bits):
+        world = Bits(bits)
+        rewards = oracles.CountRewards(states=1, actions=2, horizon=1, contexts=range(3))
+        agent = omg.OMG(world.space, rewards, oracles.KnownDynamics(np.ones((1, 2, 1)), horizon=1))
+        return omg.simulate(world, adversaries.Sequence(contexts), agent, len(contexts), delay=delay).regret.sum()
+
+    truths = [tuple((i >> k) & 1 for k in range(3)) for i in range(8)]
+    assert np.mean([lost(bits) for bits in truths]) == pytest.approx(1.5 * (delay + 1), abs=1e-9)
+
+
 def test_no_more_is_kept_than_is_under_way():
     run = make_run("fixed, counts", delay=6)
     run.advance(30)
