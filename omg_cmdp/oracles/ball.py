@@ -15,7 +15,7 @@ def least_squares(root: FloatArray, norm: float, ridge: float = 0.0) -> tuple[Fl
     G, b and y are the blocks of RᵀR, R the `root` (d+1, d+1).
 
     >>> root = np.array([[1.0, 2.0], [0.0, 0.0]])  # (u - 2)²
-    >>> [float(least_squares(root, norm)[0][0]) for norm in (1.0, 3.0)], least_squares(root, 1.0)[1]
+    >>> [round(float(least_squares(root, norm)[0][0]), 9) for norm in (1.0, 3.0)], round(least_squares(root, 1.0)[1], 9)
     ([1.0, 2.0], 1.0)
     """
     blocks = root.T @ root

@@ -8,6 +8,7 @@ import pytest
 from omg_cmdp import delays
 from omg_cmdp.persistence import digest_of
 from omg_cmdp.reports import page
+from omg_cmdp.studies import runner
 from omg_cmdp.studies.config import read_plan
 from omg_cmdp.studies.directory import open_study
 from omg_cmdp.studies.document import StudyError
@@ -47,6 +48,26 @@ def test_a_world_may_have_a_delay_of_its_own(made):
     assert (late["soon"] == 3.0).all()
     assert len(np.unique(late["decoy"])) > 2
     assert json.loads((made / "study.json").read_text())["configuration"]["delay"]["kind"] == "heavy_tailed"
+
+
+def test_a_result_has_the_bounds_for_its_delay():
+    """At once, late with oracles that promise nothing of that, and with oracles that do; and in a random order."""
+    slow = 'oracles = { rewards = { kind = "finite", rate = "proven", delay = 3 }, dynamics = "known" }'
+    base = "episodes = 40\n{}\n[worlds.decoy]\nreward_class_size = 4\n{}\n[agents.greedy]"
+    found = []
+    for delay, pair in (
+        ("", ""),
+        ("delay = 3", ""),
+        ("delay = 3", slow),
+        ('delay = {kind = "uniform", most = 3}', slow),
+    ):
+        [task] = read_plan(base.format(delay, pair)).tasks()
+        run = task.start()
+        run.advance(1)
+        found.append(runner._regret_bounds(run, 40)["reward_regret_bound"])
+    at_once, late, promised, random = found
+    assert at_once < promised < np.inf
+    assert late == random == np.inf
 
 
 def test_all_agents_wait_for_the_same_time(made):

@@ -82,7 +82,7 @@ class CopiesRewards(Frame[_Copies], RewardOracle):
     >>> for _ in range(4):
     ...     oracle.update("c", states=[0], actions=[0], rewards=[1.0])
     >>> oracle.predict("c").round(2)  # of the first copy, which has learned twice
-    array([[0.98]])
+    array([[0.97]])
     >>> round(oracle.delayed_regret_bound(episodes=100, horizon=1, delay=2, constant=True), 3)  # 3·½·log 2
     1.04
     """
