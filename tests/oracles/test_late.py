@@ -188,6 +188,24 @@ def test_nothing_is_promised_beyond_what_is_proven():
     assert steps.delayed_regret_bound(100, 1, 3) < math.inf == steps.delayed_regret_bound(100, 1, 4)
 
 
+def test_what_a_support_leaves_out_may_cost_all_that_can_be(rng):
+    """Smoothing over a part of the next states does not bound the losses of the others."""
+    part = np.ones((3, 2, 3), dtype=bool)
+    part[..., 2] = False
+    kernels = np.stack([np.broadcast_to(row, (3, 2, 3)) for row in np.eye(3)])
+    bounds = []
+    for support in (None, part):
+        oracle = oracles.FiniteDynamics(
+            lambda context: kernels, horizon=2, rate="proven", delay=2, smoothing=0.1, support=support
+        )
+        regret, bound = challenged(oracle, [0], 2, rng, outcomes="excluded", episodes=40)
+        assert regret <= bound
+        bounds.append(oracle.delayed_regret_bound(1, 2, 2))
+    scale = 6 * math.log(3) / 0.47
+    most = [math.log(30), 150 * math.log(10)]
+    np.testing.assert_allclose(bounds, [scale * (2 + m) - 2 * math.log(0.9) for m in most])
+
+
 @pytest.mark.parametrize("rate", ["guarded", "realizable"])
 def test_only_the_proven_rate_can_be_late(rate):
     with pytest.raises(ValueError, match=r"`rate` must be 'proven' if `delay` is positive"):
