@@ -1,6 +1,6 @@
 """Regret minimisation in contextual Markov decision processes, after OMG-CMDP! (Levy, Cohen, Cassel, Mansour, 2023)."""
 
-from omg_cmdp import adversaries, agents, checks, environments, logs, oracles, theory
+from omg_cmdp import adversaries, agents, checks, delays, environments, logs, oracles, theory
 from omg_cmdp.agents import OMG, Agent
 from omg_cmdp.comparison import Comparison, compare
 from omg_cmdp.environments import ContextualMDP
@@ -44,6 +44,7 @@ __all__ = [
     "certificate",
     "checks",
     "compare",
+    "delays",
     "environments",
     "logs",
     "occupancy_measure",

@@ -60,16 +60,21 @@ def file_path(path: str | os.PathLike[str], name: str = "path") -> Path:
     return found
 
 
-def positive_integer(name: str, value: Any, most: float = LARGEST_INTEGER) -> int:
+def positive_integer(name: str, value: Any, most: float = LARGEST_INTEGER, *, least: int = 1) -> int:
     """Return `value` as an int of at least 1, and at most 2⁵³, beyond which floats skip some; or at most `most`."""
     try:
-        number = 0 if isinstance(value, (bool, np.bool_)) else operator.index(value)
+        number = least - 1 if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
         raise ValueError(f"`{name}` must be an integer, got {value!r:.60}") from None
-    if not 1 <= number <= most:
-        limit = "at least 1" if number < 1 else "at most 2**53"
+    if not least <= number <= most:
+        limit = f"at least {least}" if number < least else "at most 2**53"
         raise ValueError(f"`{name}` must be an integer of {limit}, got {value!r:.60}")
     return number
+
+
+def whole_number(name: str, value: Any) -> int:
+    """Return `value` as an int of at least 0."""
+    return positive_integer(name, value, least=0)
 
 
 def positive_number(name: str, value: Any) -> float:

@@ -23,12 +23,13 @@ LAYERS = {
     "agents": {"mdp", "planning", "oracles", "theory"},
     "environments": {"mdp"},
     "adversaries": {"mdp", "environments.base"},
+    "delays": set(),
     "logs": {"mdp", "oracles", "agents.base"},
-    "runs": {"mdp", "planning", "theory", "agents", "environments", "adversaries", "logs"},
-    "studies": {"mdp", "oracles", "theory", "agents", "environments", "adversaries", "logs", "runs"},
+    "runs": {"mdp", "planning", "theory", "agents", "environments", "adversaries", "delays", "logs"},
+    "studies": {"mdp", "oracles", "theory", "agents", "environments", "adversaries", "delays", "logs", "runs"},
     "live": {"mdp", "oracles", "agents", "logs", "studies.document", "studies.export"},
     "reports": {"theory", "runs", "studies"},
-    "checks": {"mdp", "planning", "oracles", "environments", "adversaries", "agents", "theory"},
+    "checks": {"mdp", "planning", "oracles", "environments", "adversaries", "delays", "agents", "theory"},
 }
 
 # Rooms inside a room. What lies in the outer one is below them, but for its `__init__`.

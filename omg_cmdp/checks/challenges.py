@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import heapq
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context
+from omg_cmdp.delays import AnyDelay, as_delay
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, SQUARE, Loss, loss_of
 from omg_cmdp.records import context_rows
-from omg_cmdp.validation import FloatArray, instance_of, listed, one_of, positive_integer
+from omg_cmdp.theory.lateness import Lateness
+from omg_cmdp.validation import FloatArray, instance_of, listed, one_of, positive_integer, whole_number
 
 OUTCOMES = ("against", "against in blocks", "correlated", "drifting", "alternating", "noise", "excluded")
 """How outcomes are chosen: see `_reward` and `_next_state`."""
@@ -32,6 +35,8 @@ class Challenge:
     actions: list[NDArray[np.int64]] = dataclasses.field(default_factory=list)
     outcomes: list[NDArray[Any]] = dataclasses.field(default_factory=list)
     loss: float = 0.0
+    late: tuple[int, bool] = (0, True)
+    """How many other updates lay between a prediction and its own at most, and whether always so many."""
 
 
 def challenge(
@@ -43,8 +48,11 @@ def challenge(
     outcomes: str,
     visits: str,
     generator: np.random.Generator,
+    delay: AnyDelay = 0,
 ) -> Challenge:
     """Let `oracle` predict and learn for some episodes, contexts in turn, with outcomes and visits of these kinds.
+
+    With a `delay` it learns late, as an agent in `simulate`; what is under way at the end is learned in its order.
 
     >>> from omg_cmdp.oracles import CountRewards
     >>> oracle = CountRewards(states=2, actions=2, horizon=5)
@@ -60,6 +68,7 @@ def challenge(
     one_of("outcomes", outcomes, OUTCOMES)
     one_of("visits", visits, VISITS)
     choose: Callable[..., Any] = _reward if loss is SQUARE else _next_state
+    lateness, under_way, late = Lateness(), list[tuple[int, int]](), as_delay(delay)
     for t, context in zip(range(episodes), itertools.cycle(contexts), strict=False):
         table = oracle.predict(context)
         stepwise = table if len(loss.pairs(table.shape)) == 3 else table[None]
@@ -72,12 +81,19 @@ def challenge(
         chosen = np.array(
             [choose(outcomes, f, t, t / episodes, coin, u) for f, u in zip(forecasts, noise, strict=True)]
         )
-        oracle.update(context, states, actions, chosen)
         record.contexts.append(context)
         record.states.append(states)
         record.actions.append(actions)
         record.outcomes.append(chosen)
         record.loss += sum(_loss(loss, f, outcome) for f, outcome in zip(forecasts, chosen, strict=True))
+        heapq.heappush(under_way, (t + whole_number("delay", late.late(t + 1, generator)), t))
+        arrived = []
+        while under_way and (under_way[0][0] <= t or t == episodes - 1):
+            _, place = heapq.heappop(under_way)
+            oracle.update(*(each[place] for each in (record.contexts, record.states, record.actions, record.outcomes)))
+            arrived.append(place)
+        lateness.add(t, (0.0, 0.0), tuple(arrived))
+    record.late = lateness.delay()
     return record
 
 

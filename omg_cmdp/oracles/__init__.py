@@ -2,6 +2,7 @@
 
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.aggregate import AggregateDynamics, AggregateRewards
+from omg_cmdp.oracles.combined.copies import CopiesDynamics, CopiesRewards
 from omg_cmdp.oracles.combined.epochs import EpochDynamics, EpochRewards
 from omg_cmdp.oracles.combined.stepwise import StepwiseDynamics, StepwiseRewards
 from omg_cmdp.oracles.counts import CountDynamics, CountRewards
@@ -21,6 +22,8 @@ __all__ = [
     "AggregateDynamics",
     "AggregateRewards",
     "BasisDynamics",
+    "CopiesDynamics",
+    "CopiesRewards",
     "CountDynamics",
     "CountRewards",
     "DynamicsOracle",

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.draws import rewards_around, rows_around
 from omg_cmdp.persistence import State
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, whole_number
 
 
 class Oracle(abc.ABC):
@@ -28,6 +28,14 @@ class Oracle(abc.ABC):
     @abc.abstractmethod
     def regret_bound(self, episodes: int, horizon: int) -> float:
         """Return a bound on the loss minus the best loss, proven for any contexts and outcomes; or `math.inf`."""
+
+    def delayed_regret_bound(self, episodes: int, horizon: int, delay: int, *, constant: bool = False) -> float:
+        """Return a bound on the same if outcomes come late; or `math.inf`.
+
+        The loss is that of the predictions with which episodes were played, and up to `delay` other updates lie between
+        a prediction and its own. `constant`: after the first ones exactly so many, so that outcomes come in order.
+        """
+        return self.regret_bound(episodes, horizon) if whole_number("delay", delay) == 0 else math.inf
 
     @abc.abstractmethod
     def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:

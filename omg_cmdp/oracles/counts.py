@@ -109,6 +109,11 @@ class _Means(_Tables):
         pairs = self.visits.size
         return self.rate.frozen_bound(0.25 * pairs * (1.0 + math.log1p(episodes / pairs)))
 
+    def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
+        """Return H·Σ [½ + 4(d+1)·log(1 + T'/2)] (Theorem 8)."""
+        pairs = self.visits.size
+        return self.rate.frozen_bound(pairs * (0.5 + 4.0 * (delay + 1) * math.log1p(0.5 * episodes / pairs)))
+
 
 class _Frequencies(_Tables):
     """Counts of transitions, and of those that the support excludes."""
@@ -162,6 +167,12 @@ class _Frequencies(_Tables):
             return math.inf
         rise = math.lgamma(visits + total) - math.lgamma(visits + alpha)
         return self.rate.frozen_bound(float(pairs * (rise + math.lgamma(alpha) - math.lgamma(total))))
+
+    def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
+        """Return the bound plus H·(d+1)·Q·log(1 + T/(αQ)), Q the number of (s, a, s') in all tables (Theorem 8)."""
+        cells = len(self.counts) * float(self._support.sum())
+        drift = (delay + 1) * cells * math.log1p(episodes / (self._prior * cells))
+        return self.bound(episodes, horizon) + self.rate.frozen_bound(drift)
 
 
 @final

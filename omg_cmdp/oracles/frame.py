@@ -22,7 +22,7 @@ from omg_cmdp.oracles.features import Described
 from omg_cmdp.oracles.losses import Episode, loss_of
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.persistence import State, check_settings, numbers, read_state
-from omg_cmdp.validation import BoolArray, FloatArray, instance_of, positive_integer
+from omg_cmdp.validation import BoolArray, FloatArray, instance_of, positive_integer, whole_number
 
 
 @dataclasses.dataclass
@@ -70,6 +70,10 @@ class Forecasters(abc.ABC):
 
     def bound(self, episodes: int, horizon: int) -> float:
         """Return a proven bound on the regret of one of the forecasters against the class; inf: nothing is proven."""
+        return math.inf
+
+    def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
+        """Return the same for outcomes that come late, with up to `delay` >= 1 other updates in between."""
         return math.inf
 
     def draws(self, prepared: Any, count: int, generator: np.random.Generator) -> FloatArray | None:
@@ -180,6 +184,17 @@ class Frame(Oracle, Generic[F]):
             return math.inf
         guard = self.horizon / self._loss.rate * math.log(len(self.forecasters.account.losses))
         return guard + self.forecasters.bound(episodes, horizon)
+
+    @final
+    def delayed_regret_bound(self, episodes: int, horizon: int, delay: int, *, constant: bool = False) -> float:
+        """Return the bound of the class for late outcomes; inf for several forecasters, or where nothing is proven."""
+        instance_of("constant", constant, bool)
+        undelayed = self.regret_bound(episodes, horizon)
+        if whole_number("delay", delay) == 0:
+            return undelayed
+        if len(self.forecasters.account.losses) > 1 or horizon > self.horizon:
+            return math.inf
+        return self.forecasters.late_bound(episodes, horizon, delay, constant)
 
     @final
     def state(self) -> dict[str, NDArray[Any]]:

@@ -33,6 +33,7 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
+from omg_cmdp.oracles.ball import least_squares
 from omg_cmdp.oracles.base import RewardOracle
 from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards
@@ -60,7 +61,7 @@ class _Linear(Forecasters):
         self.shared = len(features.shape) == 3
         self.dimension = features.shape[-1]
         self._prior_precision = 4.0 * max(ridge, features.norm**2)
-        self.settings = f"ridge {ridge}", f"shared {self.shared}"
+        self.settings = f"ridge {ridge}", f"shared {self.shared}", *rate.settings
         # Kept in any case: the root without a ridge, and the textbook's, by whose residuals noise is measured.
         kept = np.unique([0.0, 1.0, *rate.tempers])
         self._groups = 1 if self.shared else math.prod(pairs)
@@ -72,17 +73,30 @@ class _Linear(Forecasters):
         self._changed = np.ones(self._groups, dtype=np.bool_)  # since the posterior was computed
         self._scratch = np.empty((self.dimension + 1, math.prod(pairs)))
         self._carried = np.empty(self.dimension + 1)
+        self._late_weights: FloatArray | None = None  # in the ball, since the last update
 
     def prepare(self, context: Context) -> FloatArray:
         return self.features(context)
 
     def forecasts(self, rows: FloatArray) -> FloatArray:
+        if self.rate.delay:
+            return self._in_ball(rows)
         tempers = self.rate.tempers
         forecasts = np.empty((len(tempers), *self.pairs))
         kernels.vaw(self._of_pairs(self.roots, rows), rows, tempers, forecasts.reshape(len(tempers), -1), self._scratch)
         return forecasts
 
+    def _in_ball(self, rows: FloatArray) -> FloatArray:
+        """Return ½ + θ·z, clipped, θ the best weights in the ball with the ridge λH(d + 1), for late outcomes."""
+        if self._late_weights is None:
+            ridge = self.ridge * self.horizon * (self.rate.delay + 1)
+            roots = np.moveaxis(self.roots[0], -1, 0)
+            self._late_weights = np.array([least_squares(root, self.weight_norm, ridge)[0] for root in roots])
+        forecasts = np.clip(0.5 + (rows * self._late_weights).sum(axis=1), 0.0, 1.0)
+        return np.asarray(forecasts.reshape(1, *self.pairs))
+
     def learn(self, rows: FloatArray, episode: Episode) -> None:
+        self._late_weights = None
         rows, groups = (rows[episode.pairs], np.zeros_like(episode.pairs)) if self.shared else (rows, episode.pairs)
         kernels.rotate_in(self.roots, rows, groups, episode.outcomes - 0.5, self._carried)
         np.add.at(self.visits, groups, 1.0)
@@ -90,6 +104,7 @@ class _Linear(Forecasters):
 
     def learn_total(self, rows: FloatArray, episode: Episode, total: float) -> None:
         """Learn that Σ f over the episode is `total`: one example, divided by √L, so that its noise is that of one."""
+        self._late_weights = None
         steps = len(episode.pairs)
         row, target = rows[episode.pairs].sum(axis=0) / math.sqrt(steps), (total - 0.5 * steps) / math.sqrt(steps)
         group = np.zeros(1, dtype=np.int64)
@@ -101,6 +116,7 @@ class _Linear(Forecasters):
         """Load the roots; the posterior will follow from them."""
         super().load_state(state)
         self._changed[:] = True
+        self._late_weights = None
 
     def _of_pairs(self, groups: FloatArray, rows: FloatArray) -> FloatArray:
         """Return what there is for each weight vector, (..., G), for each pair."""
@@ -155,30 +171,22 @@ class _Linear(Forecasters):
 
     def best_loss(self) -> float:
         """Return the loss of the best weights of norm at most `weight_norm`, for each weight vector."""
-        return math.fsum(self._best_group_loss(root) for root in np.moveaxis(self.roots[0], -1, 0))
-
-    def _best_group_loss(self, root: FloatArray) -> float:
-        """Minimise uᵀGu - 2uᵀb + Σ(r-½)² over the ball; G, b and the sum are the blocks of RᵀR."""
-        blocks = root.T @ root
-        gram, moment, total = blocks[:-1, :-1], blocks[-1, :-1], blocks[-1, -1]
-        spectrum, basis = np.linalg.eigh(gram)
-        spectrum, moment = np.maximum(spectrum, 0.0), moment @ basis
-        low, high = 1e-14 * spectrum[-1] + 1e-300, np.linalg.norm(moment) / self.weight_norm
-        # ‖(G + μ)⁻¹b‖ falls in μ: bisect for the ball's surface, unless the minimum lies inside.
-        for _ in range(200 if np.linalg.norm(moment / (spectrum + low)) > self.weight_norm else 0):
-            middle = 0.5 * (low + high)
-            outside = np.linalg.norm(moment / (spectrum + middle)) > self.weight_norm
-            low, high = (middle, high) if outside else (low, middle)
-        weights = moment / (spectrum + low)
-        return float(max(total - 2.0 * weights @ moment + weights**2 @ spectrum, 0.0))
+        return math.fsum(least_squares(root, self.weight_norm)[1] for root in np.moveaxis(self.roots[0], -1, 0))
 
     def bound(self, episodes: int, horizon: int) -> float:
-        """Return the bound of Theorem 2; nothing is proven for single steps once a total was learned."""
+        """Return the bound of Theorem 2, or 8 if outcomes are late; nothing is proven once a total was learned."""
         if self.totals > 0.0:
             return math.inf
         groups, size, norm = self._groups, self.dimension, self.weight_norm
-        growth = math.log1p(episodes * self.features.norm**2 / (self.ridge * size * groups))
-        return self.rate.frozen_bound(groups * (self.ridge * (norm * norm) + 0.25 * size * growth))
+        late, reach = self.rate.delay + 1, self.features.norm
+        growth = size * math.log1p(episodes * reach**2 / (self.ridge * size * groups * late))
+        if self.rate.delay:
+            return self.horizon * late * groups * (self.ridge * norm**2 + 4.0 * (0.5 + norm * reach) * growth)
+        return self.rate.frozen_bound(groups * (self.ridge * (norm * norm) + 0.25 * growth))
+
+    def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
+        """Return the bound, which is that of Theorem 8."""
+        return self.bound(episodes, horizon) if delay <= self.rate.delay else math.inf
 
 
 @final
@@ -186,7 +194,9 @@ class LinearRewards(Frame[_Linear], RewardOracle):
     """f(c, s, a) = ½ + θ(s, a)·z(c), or with `shared` features ½ + θ·z(c, s, a).
 
     `features` maps a context to z, of shape (d,), or (S, A, d) if `shared`; without it the context is z itself.
-    `ridge` is λ, `feature_norm` X, `weight_norm` B, which only the bound and the comparator use.
+    `ridge` is λ, `feature_norm` X, `weight_norm` B, which only the bound and the comparator use. With `delay` d, at the
+    rate "proven" only, θ is the best in the ball of B, and the bound holds also if up to d other updates lie between a
+    prediction and its own (Theorem 8); an update then costs an eigenvalue decomposition for each weight vector.
 
     >>> oracle = LinearRewards(states=1, actions=2, dimension=2, horizon=1)
     >>> for _ in range(200):
@@ -207,6 +217,7 @@ class LinearRewards(Frame[_Linear], RewardOracle):
         features: FeatureFunction | None = None,
         shared: bool = False,
         rate: str = "guarded",
+        delay: int = 0,
         ridge: float = 1.0,
         feature_norm: float = 1.0,
         weight_norm: float = 1.0,
@@ -214,7 +225,7 @@ class LinearRewards(Frame[_Linear], RewardOracle):
         instance_of("shared", shared, bool)
         if shared and features is None:
             raise ValueError("`features` must be given if `shared`, got None")
-        chosen = Rate(rate, horizon, tempered=True)
+        chosen = Rate(rate, horizon, tempered=True, delay=delay)
         pairs = positive_integer("states", states), positive_integer("actions", actions)
         size = positive_integer("dimension", dimension)
         inputs = Features(features, (*pairs, size) if shared else (size,), feature_norm)

@@ -63,6 +63,14 @@ class Smoothing:
         support = "" if self._uniform is None else f" over {fingerprint(self._uniform)}"
         return f"smoothing {self.amount}{support}"
 
+    def most_loss(self, shape: tuple[int, ...]) -> float:
+        """Return the largest difference of log losses in a step, for tables of `shape`, all smoothed.
+
+        Where a support leaves something out, functions may differ by all that ε allows: 345.
+        """
+        least = 1.0 / shape[-1] if self._uniform is None else float(self._uniform.min())
+        return -math.log(self.amount * least + SMALLEST_PROBABILITY)
+
     def price(self, examples: int) -> float:
         """Return the most that smoothing adds to the log loss of a kernel."""
         return -examples * math.log1p(-self.amount)

@@ -136,6 +136,12 @@ class _Softmax(Forecasters):
         growth = math.log1p((kappa * self.weight_norm * self.features.norm / size) ** 2 * episodes / groups)
         return self.rate.frozen_bound(groups * size / kappa * (0.5 + growth))
 
+    def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
+        """Return the bound with the logarithm times 1 + d·(1 + ρ), ρ = 1 + d·(κBX)²/dimension (Theorem 8)."""
+        half = 0.5 * self.horizon * len(self.weights) * self.features.shape[-1] / self.curvature
+        reach = (self.curvature * self.weight_norm * self.features.norm) ** 2 / self.features.shape[-1]
+        return half + (1.0 + delay * (2.0 + delay * reach)) * (self.bound(episodes, horizon) - half)
+
 
 @final
 class SoftmaxDynamics(Frame[_Softmax], DynamicsOracle):

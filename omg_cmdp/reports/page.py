@@ -96,6 +96,8 @@ def _subtitle(results: Results) -> str:
     grid = " × ".join(f"{many} {table if many > 1 else SINGULAR[table]}" for many, table in sizes)
     vary, episodes = list(configuration["vary"]), count(configuration["episodes"])
     text = f"{grid}, in several sizes {listing(vary)}" if vary else f"{grid}, {episodes} episodes each"
+    if late := configuration.get("delay"):
+        text += f", feedback {_late(late)}"
     rest = sentences(configuration["description"])[1]
     return f"{rest} {configuration['name']}: {text}.".strip()
 
@@ -113,6 +115,11 @@ def _what_was_run(results: Results) -> str:
             entries.append(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>")
         columns.append(f"<div><h3>{table.capitalize()}</h3><dl>{''.join(entries)}</dl></div>")
     return f'<h2 id="ran">What was run</h2><div class="parts">{"".join(columns)}</div>'
+
+
+def _late(delay: Any) -> str:
+    """Return how late feedback is, in words."""
+    return f"{count(delay)} episodes late" if isinstance(delay, int) else f"late ({_options(delay)})"
 
 
 def _options(options: Mapping[str, Any]) -> str:

@@ -28,6 +28,7 @@ class Seen(NamedTuple):
     errors: tuple[float, float] = (math.nan, math.nan)
     oracles: tuple[Any, ...] = (None, None)
     charged: tuple[float, float] = (math.nan, math.nan)
+    arrived: tuple[int, ...] = ()
 
 
 @final

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Hashable
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from omg_cmdp.adversaries.base import Adversary
 from omg_cmdp.agents.base import Agent
 from omg_cmdp.contexts import Context, context_key
+from omg_cmdp.delays import AnyDelay, Fixed, as_delay
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.environments.gymnasium.worlds import SampledWorld
 from omg_cmdp.mdp.episode import Episode
@@ -23,16 +23,18 @@ from omg_cmdp.persistence import (
     Stateful,
     joint_state,
     load_parts,
+    part_of,
     read_arrays,
     read_state,
     write_arrays,
 )
 from omg_cmdp.planning.decision import Decision, state_policy
 from omg_cmdp.runs.ledger import Ledger, Row
+from omg_cmdp.runs.pending import Pending, read_stream, stream_text
 from omg_cmdp.theory.rounds import Round, account
 from omg_cmdp.validation import FloatArray, file_path, function, positive_integer, seed_number
 
-_KIND, _VERSION = "saved run", 4
+_KIND, _VERSION = "saved run", 5
 
 
 def simulate(
@@ -42,10 +44,15 @@ def simulate(
     episodes: int,
     *,
     seed: int = 0,
+    delay: AnyDelay = 0,
     observe: Callable[[Round], None] | None = None,
 ) -> Ledger:
-    """Play `episodes` episodes and return the ledger. `observe` is called with the `Round` of each."""
-    run = Run(environment, adversary, agent, seed=seed, observe=observe)
+    """Play `episodes` episodes and return the ledger. `observe` is called with the `Round` of each.
+
+    `delay` says how many episodes later the agent learns from each: a number, a function of the episode, or one of
+    `omg_cmdp.delays`. What is under way at the end is not learned.
+    """
+    run = Run(environment, adversary, agent, seed=seed, delay=delay, observe=observe)
     run.advance(episodes)
     return run.ledger
 
@@ -53,8 +60,8 @@ def simulate(
 class Run:
     """A simulation that can be stopped, saved, and continued bit for bit in another process.
 
-    Randomness has one owner: `seed` spawns one stream for the world's noise and one for the adversary. (Worlds have
-    seeds of their own for their structure, and agents for their draws.)
+    Randomness has one owner: `seed` spawns one stream for the world's noise, one for the adversary and one for the
+    delays. (Worlds have seeds of their own for their structure, and agents for their draws.)
     """
 
     _plays: type = ContextualMDP
@@ -66,6 +73,7 @@ class Run:
         agent: Agent,
         *,
         seed: int = 0,
+        delay: AnyDelay = 0,
         observe: Callable[[Round], None] | None = None,
     ) -> None:
         for name, value, kind in (
@@ -83,8 +91,10 @@ class Run:
         self._observe = observe
         self._asked: dict[Hashable | None, Decision] = {}
         self._oracles = getattr(agent, "reward_oracle", None), getattr(agent, "dynamics_oracle", None)
-        noise, choice = np.random.SeedSequence(seed_number(seed)).spawn(2)
-        self._noise, self._choice = np.random.default_rng(noise), np.random.default_rng(choice)
+        streams = np.random.SeedSequence(seed_number(seed)).spawn(3)
+        self._noise, self._choice, lateness = map(np.random.default_rng, streams)
+        self.pending = Pending(as_delay(delay), lateness)
+        """The episodes whose feedback is under way."""
         self._check_agent()
 
     # What an adversary may look at (adversaries.base.View).
@@ -121,8 +131,12 @@ class Run:
         played = time.perf_counter()
         this = self._account(number, decision, episode)  # before the agent learns, and perhaps reuses its arrays
         accounted = time.perf_counter()
+        late = self.pending.add(number, episode)
         losses = self._losses()
-        self.agent.update(episode)
+        arrived = []
+        for each, feedback in self.pending.arrived(number):
+            self.agent.update(feedback)
+            arrived.append(each)
         self._asked.clear()
         learned = time.perf_counter()
 
@@ -148,6 +162,7 @@ class Run:
             dynamics_error=dynamics_error,
             reward_loss=charged[0],
             dynamics_loss=charged[1],
+            delay=float(late),
             seconds_deciding=decided - began,
             seconds_playing=played - decided,
             seconds_learning=learned - accounted,
@@ -155,7 +170,7 @@ class Run:
         )
         self.ledger.add(context, row)
         if self._observe is not None:
-            self._observe(this._replace(oracles=self._oracles, charged=charged))
+            self._observe(this._replace(oracles=self._oracles, charged=charged, arrived=tuple(arrived)))
 
     def _account(self, number: int, decision: Decision, episode: Episode) -> Any:
         """Return the round: what is known of an episode."""
@@ -180,13 +195,13 @@ class Run:
         return "(0, 1), the range of every world's rewards", (0.0, 1.0)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return everything needed to continue: agent, adversary, streams and ledger."""
-        streams = {"noise": self._noise, "choice": self._choice}
-        texts = {name: np.array(json.dumps(stream.bit_generator.state)) for name, stream in streams.items()}
-        return {**joint_state(self._parts()), **texts}
+        """Return everything needed to continue: agent, adversary, streams, ledger, and what is under way."""
+        streams = {"noise": stream_text(self._noise), "choice": stream_text(self._choice)}
+        return {**joint_state(self._parts()), **streams}
 
     def _parts(self) -> dict[str, Stateful]:
-        return {"agent": self.agent, "adversary": self.adversary, "ledger": self.ledger}
+        parts: dict[str, Stateful] = {"agent": self.agent, "adversary": self.adversary, "ledger": self.ledger}
+        return parts if self.pending.delay == Fixed(0) else {**parts, "pending": self.pending}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `state()` to `path`, whole or not at all."""
@@ -204,16 +219,11 @@ class Run:
         """Load a state saved by a run with the same settings; it continues bit for bit."""
         try:
             state = read_state(state)
-            noise, choice = _stream(state["noise"]), _stream(state["choice"])
+            noise, choice = read_stream(state["noise"]), read_stream(state["choice"])
+            if "pending" not in self._parts() and part_of(state, "pending"):
+                raise ValueError("episodes under way, which a run without delay has not")
             load_parts(state, self._parts())
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"`state` must come from a run with the same settings, got {error!r}") from error
         self._noise, self._choice = noise, choice
         self._asked.clear()
-
-
-def _stream(text: NDArray[Any]) -> np.random.Generator:
-    """Return the generator in the state that `text` tells."""
-    generator = np.random.default_rng(0)
-    generator.bit_generator.state = json.loads(str(text))
-    return generator

@@ -22,18 +22,20 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-from omg_cmdp import adversaries, agents, environments
+from omg_cmdp import adversaries, agents, delays, environments
 from omg_cmdp.adversaries.adaptive import Worst
 from omg_cmdp.adversaries.base import Adversary
 from omg_cmdp.agents.base import Agent
+from omg_cmdp.delays import Delay
 from omg_cmdp.environments import ContextualMDP, SampledWorld
 from omg_cmdp.environments.world import World
 from omg_cmdp.records import context_rows
 from omg_cmdp.studies.agents import Setting, agent_options, make_agent
 from omg_cmdp.studies.document import StudyError, nearest
-from omg_cmdp.studies.options import Options, arguments_of, options_of
+from omg_cmdp.studies.options import REQUIRED, Options, arguments_of, options_of
 from omg_cmdp.studies.outside.environments import gymnasium_world
 from omg_cmdp.studies.outside.folder import Outside, is_outside, packaged
+from omg_cmdp.validation import whole_number
 
 LARGEST_TABLE = 10**8
 """The most numbers in a table of a world; larger ones are refused before they are made."""
@@ -141,6 +143,7 @@ if _installed("gymnasium"):
     WORLDS = dict(sorted(WORLDS.items()))
 ADVERSARIES = _found(adversaries, Adversary, lambda name, made: options_of(made))
 AGENTS = _found(agents, Agent, agent_options)
+DELAYS = _found(delays, Delay, lambda name, made: options_of(made))
 KINDS: dict[str, Mapping[str, Kind]] = {"worlds": WORLDS, "adversaries": ADVERSARIES, "agents": AGENTS}
 
 
@@ -205,6 +208,25 @@ def build_adversary(kind: str, options: Options, setting: Setting) -> Adversary:
     if isinstance(adversary, Worst) and isinstance(setting.world, SampledWorld):
         raise ValueError(f"it looks at the truth, which {type(setting.world).__name__} does not know")
     return adversary
+
+
+def build_delay(given: Any) -> Delay:
+    """Return the delay of a study file: a number of episodes, or a table with a kind and its options."""
+    if not isinstance(given, Mapping):
+        return delays.as_delay(whole_number("delay", given))
+    kind = given.get("kind")
+    if kind not in DELAYS:
+        raise ValueError(f"`delay` must have a kind, {', '.join(DELAYS)}, got {kind!r:.60}")
+    options = {name: value for name, value in given.items() if name != "kind"}
+    for option in options:
+        if option not in DELAYS[kind].options:
+            raise ValueError(
+                f"`delay` of kind {kind!r} has no option {option!r}; {nearest(option, DELAYS[kind].options)}"
+            )
+    if missing := [name for name, usual in DELAYS[kind].options.items() if usual is REQUIRED and name not in options]:
+        raise ValueError(f"`delay` of kind {kind!r} must have {missing[0]!r}, got {dict(given)!r:.60}")
+    made: Delay = DELAYS[kind].make(**options)
+    return made
 
 
 def build_agent(kind: str, options: Options, setting: Setting) -> Agent:

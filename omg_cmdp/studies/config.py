@@ -5,16 +5,17 @@
     seed = 0                 all random streams of all runs follow from it
     checkpoint = 1000        episodes between checkpoints
     propensities = false     whether states, actions, rewards and propensities are logged, for exports
+    delay = 10               episodes until an agent learns from one; or { kind = "geometric", mean = 10.0 }
 
     [worlds.NAME]  [adversaries.NAME]  [agents.NAME]     kind = "..." (by default NAME itself), and its options
 
     [vary]                   for rates: every world in other sizes, one size at a time
     H = [2, 4, 8]            T, S, A or H, and its values; [] stands for values around each world's own
 
-A world may have its own `episodes`, say which `oracles` and `return_range` all agents have in it, and which contexts a
-report is to `show` policies for. Before a plan is returned, every world, adversary and agent is built once, and every
-agent answers a context and those to show: what cannot run is refused before anything runs. A kind may be `module:Name`;
-it is imported because a file says so that the user has named, and never because stored results do.
+A world may have its own `episodes` and `delay`, say which `oracles` and `return_range` all agents have in it, and which
+contexts a report is to `show` policies for. Before a plan is returned, every world, adversary and agent is built once,
+and every agent answers a context and those to show: what cannot run is refused before anything runs. A kind may be
+`module:Name`; it is imported because a file says so that the user has named, and never because stored results do.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ import numpy as np
 
 from omg_cmdp.runs.shown import names_of
 from omg_cmdp.studies.agents import SHARED
-from omg_cmdp.studies.catalogue import DIGEST, Part, build_adversary, build_agent, find_kind
+from omg_cmdp.studies.catalogue import DIGEST, Part, build_adversary, build_agent, build_delay, find_kind
 from omg_cmdp.studies.document import Document, Override, Place, StudyError, nearest, plain
 from omg_cmdp.studies.options import REQUIRED
 from omg_cmdp.studies.outside.folder import Folder, Outside, told
 from omg_cmdp.studies.plan import TABLES, Plan, slug
 from omg_cmdp.studies.variations import SIZES, option_of
 
-KEYS = ("name", "description", "episodes", "seed", "seeds", "checkpoint", "propensities", "vary", *TABLES)
+KEYS = ("name", "description", "episodes", "seed", "seeds", "checkpoint", "propensities", "delay", "vary", *TABLES)
 SUPPLIED = ("seed", "episodes")
 """Options that a run supplies unless they are given."""
 
@@ -125,6 +126,7 @@ def unchecked_plan(content: Mapping[str, Any], folder: Outside | None = None) ->
         worlds=_parts(content, "worlds", folder),
         adversaries=_parts({"adversaries": {"iid": {}}} | dict(content), "adversaries", folder),
         agents=_parts(content, "agents", folder),
+        delay=_delay(content, ()),
         vary=_vary(_checked(content, "vary", dict, "a table", {})),
         folder=folder,
     )
@@ -159,6 +161,15 @@ def _seeds(value: Any) -> tuple[int, ...]:
         rule = f"a number of seeds, or a list of different numbers below {LARGEST}"
         raise StudyError(f"`seeds` must be {rule}, got {value!r:.60}", ("seeds",))
     return tuple(listed)
+
+
+def _delay(content: Mapping[str, Any], within: Place) -> Any:
+    """Return how late feedback is, as the file says it."""
+    try:
+        build_delay(content.get("delay", 0))
+    except (TypeError, ValueError) as error:
+        raise StudyError(str(error), (*within, "delay")) from None
+    return content.get("delay", 0)
 
 
 def _vary(table: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
@@ -224,9 +235,11 @@ def _part(table: str, name: str, entry: Any, folder: Outside | None) -> Part:
         kind = find_kind(table, named, folder)
     except (TypeError, ValueError) as error:
         raise StudyError(str(error), place) from None
-    known = {**kind.options, **(dict.fromkeys(("episodes", "show", *SHARED)) if table == "worlds" else {})}
+    known = {**kind.options, **(dict.fromkeys(("episodes", "delay", "show", *SHARED)) if table == "worlds" else {})}
     if table == "worlds" and "episodes" in options:
         _integer(options, "episodes", least=1, within=(table, name))
+    if table == "worlds":
+        _delay(options, (table, name))
     for option in options:
         if option not in known:
             raise StudyError(f"{named!r} has no option {option!r}; {nearest(option, known)}", (table, name, option))

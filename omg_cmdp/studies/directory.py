@@ -37,7 +37,8 @@ def open_study(plan: Plan, directory: str | os.PathLike[str]) -> Store:
 
 def _merged(old: dict[str, Any], new: dict[str, Any], directory: Path) -> dict[str, Any]:
     """Return both configurations as one."""
-    for key in ("episodes", "seed", "propensities", "vary"):
+    old = {"delay": 0, **old}  # which studies of earlier versions do not say
+    for key in ("episodes", "seed", "propensities", "vary", "delay"):
         if old[key] != new[key]:
             raise StudyError(f"{directory} holds a study with {key} = {old[key]}, not {new[key]}")
     for table in TABLES:

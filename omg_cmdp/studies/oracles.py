@@ -69,6 +69,7 @@ PAIRS = {
 FURTHER: dict[str, dict[str, type | str]] = {
     "rewards": {
         "aggregate": oracles.AggregateRewards,
+        "copies": oracles.CopiesRewards,
         "epochs": oracles.EpochRewards,
         "stepwise": oracles.StepwiseRewards,
         "product": oracles.ProductRewards,
@@ -77,6 +78,7 @@ FURTHER: dict[str, dict[str, type | str]] = {
     },
     "dynamics": {
         "aggregate": oracles.AggregateDynamics,
+        "copies": oracles.CopiesDynamics,
         "epochs": oracles.EpochDynamics,
         "stepwise": oracles.StepwiseDynamics,
         "mixture": oracles.MixtureDynamics,

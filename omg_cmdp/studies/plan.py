@@ -18,7 +18,7 @@ from omg_cmdp.runs.sampled import SampledRun
 from omg_cmdp.runs.shown import shown_contexts
 from omg_cmdp.runs.simulate import Run
 from omg_cmdp.studies.agents import SHARED, Setting
-from omg_cmdp.studies.catalogue import Part, build_adversary, build_agent, build_world
+from omg_cmdp.studies.catalogue import Part, build_adversary, build_agent, build_delay, build_world
 from omg_cmdp.studies.document import StudyError
 from omg_cmdp.studies.outside.folder import Outside
 from omg_cmdp.studies.variations import sized_worlds
@@ -46,6 +46,8 @@ class Task:
     """Episodes between checkpoints."""
     propensities: bool
     """Whether states, actions, rewards and propensities are logged."""
+    delay: Any = 0
+    """How late feedback is, as in the study file."""
     folder: Outside | None = dataclasses.field(default=None, compare=False)
     """Of the study file that the user has named; without it nothing outside the package is imported."""
 
@@ -58,7 +60,8 @@ class Task:
     def settings(self) -> str:
         """A digest of all that decides its numbers; checkpoints may be anywhere."""
         parts = [part.resolved() for part in (self.world, self.adversary, self.agent)]
-        return digest_of([self.labels, parts, self.root, self.episodes, self.propensities])
+        late = [self.delay] if self.delay else []
+        return digest_of([self.labels, parts, self.root, self.episodes, self.propensities, *late])
 
     @property
     def labels(self) -> dict[str, str | int]:
@@ -97,7 +100,8 @@ class Task:
         adversary = build_adversary(self.adversary.kind, self.adversary.options, setting)
         agent = build_agent(self.agent.kind, self.agent.options, setting)
         play = SampledRun if isinstance(setting.world, SampledWorld) else Run
-        return play(setting.world, adversary, agent, seed=noise, observe=observe)
+        delay = build_delay(self.delay)
+        return play(setting.world, adversary, agent, seed=noise, delay=delay, observe=observe)
 
     def _check_sources(self) -> None:
         """Refuse what is outside the package unless it is what it was when the study was planned."""
@@ -132,6 +136,8 @@ class Plan:
     agents: tuple[Part, ...]
     vary: Mapping[str, tuple[int, ...]]
     """The sizes that are varied, T, S, A or H, and their values; () stands for values around each world's own."""
+    delay: Any = 0
+    """How late feedback is, in worlds that say nothing else: a number of episodes, or a table."""
     folder: Outside | None = dataclasses.field(default=None, compare=False)
     """Of the study file that the user has named."""
 
@@ -155,6 +161,7 @@ class Plan:
             episodes=world.options.get("episodes", self.episodes),
             checkpoint=self.checkpoint,
             propensities=self.propensities,
+            delay=world.options.get("delay", self.delay),
             folder=self.folder,
         )
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.delays import Fixed
 from omg_cmdp.persistence import check_settings, joint_state, part_of
 from omg_cmdp.provenance import provenance
 from omg_cmdp.runs.advice import advise
@@ -206,12 +207,13 @@ def _policies(task: Task, run: Run) -> dict[str, Any]:
 
 
 def _regret_bounds(run: Run, episodes: int) -> dict[str, float]:
-    """Return what the agent's oracles promise for this many episodes; infinity without oracles."""
-    if not isinstance(run.agent, ModelAgent):
+    """Return what the oracles promise for this many episodes; infinity without oracles, or at random delays."""
+    delay = run.pending.delay
+    if not isinstance(run.agent, ModelAgent) or not isinstance(delay, Fixed):
         return dict.fromkeys(BOUNDS, math.inf)
-    oracles = (run.agent.reward_oracle, run.agent.dynamics_oracle)
-    horizon = run.environment.space.horizon
-    return dict(zip(BOUNDS, (oracle.regret_bound(episodes, horizon) for oracle in oracles), strict=True))
+    oracles, sizes = (run.agent.reward_oracle, run.agent.dynamics_oracle), (episodes, run.environment.space.horizon)
+    proven = (oracle.delayed_regret_bound(*sizes, delay.episodes, constant=True) for oracle in oracles)
+    return dict(zip(BOUNDS, proven, strict=True))
 
 
 def give_up(task: Task, store: Store, error: str) -> None:

@@ -63,12 +63,12 @@ class Audit:
         if planned:
             run.add_claim(decision)
         model = decision.model
-        self._records.add(this)
+        defect = 0.0 if model is None else claims.model_defect(model, truth)
+        self._records.add(this, None if defect > 0.0 else model)
         of_plans = lemmas.OF_BARRIERS + (lemmas.OF_PLAIN_BARRIERS if decision.weights is None else ())
         if model is None:
             yield from _unproven(claims.OF_BARRIERS + of_plans if planned else ())
             return
-        defect = claims.model_defect(model, truth)
         yield "model", defect, 0.0
         if defect > 0.0 or claims.mixture_defect(decision) > 0.0:  # no MDP, or no policy: nothing else can be said
             run.broken += 1

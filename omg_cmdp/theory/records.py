@@ -10,6 +10,7 @@ import numpy as np
 
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY
+from omg_cmdp.theory.lateness import Lateness
 from omg_cmdp.theory.rounds import Round
 from omg_cmdp.theory.statements import Sides
 from omg_cmdp.validation import FloatArray
@@ -29,7 +30,9 @@ def losses(mdp: TabularMDP, this: Round) -> tuple[float, float]:
 
 
 def of_the_charges(this: Round, model: TabularMDP) -> Iterator[Sides]:
-    """Yield whether the oracles were charged the loss of the model."""
+    """Yield whether the oracles were charged the loss of the model; late, it is that of a later one."""
+    if this.arrived != (this.episode,):
+        return
     for oracle, name, own, charged in zip(this.oracles, NAMES, losses(model, this), this.charged, strict=True):
         if oracle is not None:
             yield f"charge, {name}", abs(own - charged), 0.0
@@ -43,11 +46,14 @@ class Records:
         self.horizon = 0
         self.worst: list[FloatArray | None] = [None, None]
         """The largest distance of each function of a class from the truth; None: it is not known."""
+        self.lateness = Lateness()
         self._met = False
 
-    def add(self, this: Round) -> None:
-        """Note how far the classes of the oracles are from the truth in one episode."""
+    def add(self, this: Round, model: TabularMDP | None) -> None:
+        """Note how far the classes of the oracles are from the truth in one episode, and which feedback arrived."""
         self.oracles, self.horizon = this.oracles, this.truth.mdp.horizon
+        played = (math.nan, math.nan) if model is None else losses(model, this)
+        self.lateness.add(this.episode, played, this.arrived)
         for k, oracle in enumerate(this.oracles):
             if oracle is not None:
                 self._note(k, this)
@@ -63,16 +69,28 @@ class Records:
 
     def proven(self, episodes: int) -> list[float]:
         """Return what the oracles prove of their regrets after a run of `episodes`, or all that they learned from."""
+        if not self.lateness.is_late:
+            return [
+                math.inf if oracle is None else oracle.regret_bound(getattr(oracle, "episodes", episodes), self.horizon)
+                for oracle in self.oracles
+            ]
+        delay, constant = self.lateness.delay()
         return [
-            math.inf if oracle is None else oracle.regret_bound(getattr(oracle, "episodes", episodes), self.horizon)
+            math.inf
+            if oracle is None
+            else oracle.delayed_regret_bound(episodes, self.horizon, delay, constant=constant)
             for oracle in self.oracles
         ]
 
     def sides(self, episodes: int) -> Iterator[Sides]:
         """Yield the regrets of the oracles, and the distances of their classes from the truth."""
-        for oracle, name, bound, worst in zip(self.oracles, NAMES, self.proven(episodes), self.worst, strict=True):
+        late, proven = self.lateness, self.proven(episodes)
+        for k, (oracle, name, bound, worst) in enumerate(zip(self.oracles, NAMES, proven, self.worst, strict=True)):
             if oracle is None:
                 continue
-            regret = oracle.loss - oracle.best_loss()
-            yield f"oracle regret, {name}", regret, bound
+            if late.is_late:  # the loss of what was played, if the oracle learned nothing but this run
+                whole = getattr(oracle, "episodes", late.updates) == late.updates
+                yield f"delayed regret, {name}", late.losses[k] - oracle.best_loss() if whole else math.nan, bound
+            else:
+                yield f"oracle regret, {name}", oracle.loss - oracle.best_loss(), bound
             yield f"realizability, {name}", math.nan if worst is None else float(worst.min()), 0.0

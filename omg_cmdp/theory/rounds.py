@@ -48,7 +48,9 @@ class Round(NamedTuple):
     oracles: tuple[Any, ...] = (None, None)
     """The agent's oracles of rewards and of dynamics; None for one that has none."""
     charged: tuple[float, float] = _UNKNOWN[:2]
-    """The losses of its oracles in this episode; nan where they keep none."""
+    """What its oracles were charged for the feedback that arrived after this episode; nan where they keep no losses."""
+    arrived: tuple[int, ...] = ()
+    """The episodes whose feedback that was, in this order; without delay this one."""
 
     @property
     def context(self) -> Context:

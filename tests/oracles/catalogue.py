@@ -117,6 +117,26 @@ COMBINED = {
         LABELS,
         lambda h: oracles.StepwiseDynamics([oracles.FiniteDynamics(SPARSE, horizon=1) for _ in range(h)]),
     ),
+    "copies of finite rewards": (
+        LABELS,
+        lambda h: oracles.CopiesRewards(RATED["finite rewards"][1](h, "guarded"), delay=2),
+    ),
+    "copies of transition counts": (
+        LABELS,
+        lambda h: oracles.CopiesDynamics(RATED["transition counts"][1](h, "guarded"), delay=2),
+    ),
+    "finite rewards, late": (
+        LABELS,
+        lambda h: oracles.FiniteRewards(REWARDS, horizon=h, rate="proven", delay=4),
+    ),
+    "finite dynamics, late": (
+        LABELS,
+        lambda h: oracles.FiniteDynamics(KERNELS, horizon=h, rate="proven", delay=4, smoothing=0.01),
+    ),
+    "linear, late": (
+        VECTORS,
+        lambda h: oracles.LinearRewards(**SIZE, dimension=DIMENSION, horizon=h, rate="proven", delay=4),
+    ),
     "log-loss finite rewards": (LABELS, lambda h: oracles.LogLossRewards(REWARDS, horizon=h)),
     "step-dependent finite rewards": (
         LABELS,

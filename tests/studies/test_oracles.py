@@ -190,6 +190,7 @@ def test_only_what_must_be_learned_gets_a_bonus():
 
 FURTHER_EXAMPLES = {
     "aggregate": {"oracles": ["counts", {"kind": "finite", "rate": "proven"}]},
+    "copies": {"oracle": "counts", "delay": 2},
     "epochs": {"oracle": "offline"},
     "stepwise": {"oracles": [{"kind": "counts", "horizon": 1}] * WORLDS["mixtures"].space.horizon},
     "refitted": {"every": 4, "model": {"rewards": "sklearn.tree:DecisionTreeRegressor", "dynamics": "CLASSIFIER"}},

@@ -17,11 +17,11 @@ OF_PLANS = frozenset({*lemmas.OF_BARRIERS, *lemmas.OF_PLAIN_BARRIERS, "regret, f
 LIES: dict[str, Lie] = {}
 
 
-def lie(name, *, red=(), unproven=(), may=(), episodes=EPISODES, **settings):
+def lie(name, *, red=(), unproven=(), may=(), episodes=EPISODES, delay=0, **settings):
     """Add a lie to the catalogue."""
 
     def add(function):
-        LIES[name] = Lie(name, function, *map(frozenset, (red, unproven, may)), settings, episodes)
+        LIES[name] = Lie(name, function, *map(frozenset, (red, unproven, may)), settings, episodes, delay)
         return function
 
     return add
@@ -232,6 +232,14 @@ def false_bound(agent, context, decision):
     """The oracles promise a regret of -1000."""
     for oracle in (agent.reward_oracle, agent.dynamics_oracle):
         oracle.regret_bound = lambda episodes, horizon: -1000.0
+    return decision
+
+
+@lie("false late bound", red=("delayed regret, rewards", "delayed regret, dynamics"), episodes=40, delay=3)
+def false_late_bound(agent, context, decision):
+    """Feedback is late, and the oracles promise a regret of -1000 nevertheless."""
+    for oracle in (agent.reward_oracle, agent.dynamics_oracle):
+        oracle.delayed_regret_bound = lambda episodes, horizon, delay, constant: -1000.0
     return decision
 
 

@@ -67,6 +67,7 @@ class Lie:
     """Rows that are red in some worlds: bounds that leave room."""
     settings: dict = dataclasses.field(default_factory=dict)
     episodes: int = EPISODES
+    delay: int = 0
 
     @property
     def what(self) -> str:
@@ -79,7 +80,7 @@ def audited(which: Lie | None, seed: int) -> Audit:
     world, audit = World(seed), Audit()
     agent = Liar(lie.lie, world, lie.episodes, seed, **lie.settings)
     adversary = omg.adversaries.IID(world.contexts)
-    omg.simulate(world, adversary, agent, lie.episodes, seed=seed, observe=audit)
+    omg.simulate(world, adversary, agent, lie.episodes, seed=seed, delay=lie.delay, observe=audit)
     return audit
 
 

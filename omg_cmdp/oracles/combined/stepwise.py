@@ -50,6 +50,10 @@ class _Stepwise(Composite):
     def bound(self, episodes: int, horizon: int) -> float:
         return float(sum(oracle.regret_bound(episodes, 1) for oracle in self.oracles[:horizon]))
 
+    def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
+        parts = self.oracles[:horizon]
+        return float(sum(oracle.delayed_regret_bound(episodes, 1, delay, constant=constant) for oracle in parts))
+
 
 @final
 class StepwiseRewards(Frame[_Stepwise], RewardOracle):

@@ -5,7 +5,10 @@ Regret against the best of N functions, with predictions frozen for H steps (doc
     rewards    regret <= (H/2)·log N       weights ∝ exp(-(2/H)·loss), substitution at rate 2
     dynamics   regret <= H·log N           weights ∝ exp(-(1/H)·loss), mean
 
-The textbook's rates are 2 and 1 (Vovk 1990, 1998); "guarded" turns log N into log 2N.
+The textbook's rates are 2 and 1 (Vovk 1990, 1998); "guarded" turns log N into log 2N. For outcomes that come up to d
+updates late (Theorem 7), at the rates of `Rate.weights_at`, with smoothing ν and M = log(S/ν):
+
+    rewards    regret <= 4.3·H·(d+1)·log N     dynamics    regret <= 2.2·H·(d+1)·(2 + M)·log N
 """
 
 from __future__ import annotations
@@ -120,7 +123,7 @@ class _Means(Finite):
 
     def __init__(self, predictions: Predictions, rate: Rate) -> None:
         super().__init__(FunctionClass(predictions, SQUARE), charge_squares, SQUARE.rate, rate.horizon, rate)
-        self._rates = SQUARE.rate / rate.tempers
+        self._rates, self.settings = rate.weights_at(SQUARE.rate, most=SQUARE.rate), rate.settings
 
     def forecasts(self, functions: Functions) -> FloatArray:
         forecasts = np.empty((len(self._rates), *functions.shape))
@@ -134,7 +137,10 @@ class _Means(Finite):
         return divergence
 
     def bound(self, episodes: int, horizon: int) -> float:
-        return self.rate.frozen_bound(self.log_size() / SQUARE.rate)
+        return self.rate.frozen_bound(self.log_size() / SQUARE.rate, most=SQUARE.rate)
+
+    def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
+        return self.bound(episodes, horizon) if delay <= self.rate.delay else math.inf
 
 
 class _Kernels(Finite):
@@ -145,12 +151,12 @@ class _Kernels(Finite):
     def __init__(self, predictions: Predictions, smoothing: Smoothing, rate: Rate) -> None:
         charge = functools.partial(charge_logs, smoothing)
         super().__init__(FunctionClass(predictions, LOG), charge, LOG.rate, rate.horizon, rate)
-        self._rates = LOG.rate / rate.tempers
-        self._smoothing, self.settings = smoothing, (str(smoothing),)
+        self._smoothing, self.settings = smoothing, (str(smoothing), *rate.settings)
 
     def forecasts(self, functions: Functions) -> FloatArray:
-        mixed = np.empty((len(self._rates), *functions.shape))
-        kernels.mix_class(self.losses_of(functions), self._rates, functions.columns, mixed)
+        mixed = np.empty((len(self.rate.tempers), *functions.shape))
+        rates = self.rate.weights_at(LOG.rate, self._most(functions.shape))
+        kernels.mix_class(self.losses_of(functions), rates, functions.columns, mixed)
         return self._smoothing(mixed)
 
     def expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
@@ -161,7 +167,17 @@ class _Kernels(Finite):
 
     def bound(self, episodes: int, horizon: int) -> float:
         """Return H·log N, and what smoothing may add to it."""
-        return self.rate.frozen_bound(self.log_size()) + self._smoothing.price(episodes * horizon)
+        most = self._most(self.functions.shape)
+        return self.rate.frozen_bound(self.log_size(), most) + self._smoothing.price(episodes * horizon)
+
+    def _most(self, shape: tuple[int, ...] | None) -> float:
+        """Return the largest difference of losses in a step, for late outcomes; inf if it is not known yet."""
+        if not self.rate.delay:
+            return 0.0
+        return math.inf if shape is None else LOG.rate * self._smoothing.most_loss(shape)
+
+    def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
+        return self.bound(episodes, horizon) if delay <= self.rate.delay else math.inf
 
 
 @final
@@ -169,7 +185,8 @@ class FiniteRewards(Frame[_Means], RewardOracle):
     """Rewards from a class of N functions, `predictions`: context -> (N, S, A) or (N, H, S, A), in [0, 1].
 
     `predictions` is a callable, evaluated for all N at once, or a mapping from labels. Regret: (H/2)·log N proven,
-    (H/2)·log 2N guarded; for H = 1 ½·log N.
+    (H/2)·log 2N guarded; for H = 1 ½·log N. With `delay` d, at the rate "proven" only: 4.3·H·(d+1)·log N, also if up to
+    d other updates lie between a prediction and its own.
 
     >>> oracle = FiniteRewards({"c": np.array([[[0.0]], [[1.0]]])}, horizon=2)  # one pair; the reward is 0, or it is 1
     >>> oracle.predict("c"), oracle.uncertainty("c")
@@ -183,8 +200,8 @@ class FiniteRewards(Frame[_Means], RewardOracle):
 
     update = learn_rewards
 
-    def __init__(self, predictions: Predictions, *, horizon: int, rate: str = "guarded") -> None:
-        super().__init__(_Means(predictions, Rate(rate, horizon, tempered=True)))
+    def __init__(self, predictions: Predictions, *, horizon: int, rate: str = "guarded", delay: int = 0) -> None:
+        super().__init__(_Means(predictions, Rate(rate, horizon, tempered=True, delay=delay)))
 
     def functions(self, context: Context) -> FloatArray:
         """Return the tables of all N functions, (N, ...), read-only."""
@@ -201,7 +218,9 @@ class FiniteDynamics(Frame[_Kernels], DynamicsOracle):
 
     `smoothing` ν replaces every kernel P by (1-ν)·P + ν·uniform, over the next states that `support` (S, A, S) admits
     (None: all). It is for classes that may exclude what happens: without it such a transition costs 345, and with
-    it log(S/ν). Regret: H·log N proven, H·log 2N guarded, each plus T·H·log 1/(1-ν); for H = 1 log N.
+    it log(S/ν). Regret: H·log N proven, H·log 2N guarded, each plus T·H·log 1/(1-ν); for H = 1 log N. With `delay` d,
+    at the rate "proven" only: 2.2·H·(d+1)·(2 + log(S/ν))·log N, also if up to d other updates lie between a prediction
+    and its own; without smoothing log(S/ν) is 345.
 
     >>> kernels = np.array([[[[0.9, 0.1]], [[0.0, 1.0]]], [[[0.1, 0.9]], [[0.0, 1.0]]]])  # state 0 lasts, or not
     >>> oracle = FiniteDynamics(lambda context: kernels, horizon=2)
@@ -218,10 +237,11 @@ class FiniteDynamics(Frame[_Kernels], DynamicsOracle):
         *,
         horizon: int,
         rate: str = "guarded",
+        delay: int = 0,
         smoothing: float = 0.0,
         support: ArrayLike | None = None,
     ) -> None:
-        chosen = Rate(rate, horizon, tempered=True)
+        chosen = Rate(rate, horizon, tempered=True, delay=delay)
         super().__init__(_Kernels(predictions, Smoothing(smoothing, support), chosen))
 
     def functions(self, context: Context) -> FloatArray:

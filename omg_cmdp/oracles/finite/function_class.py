@@ -69,6 +69,11 @@ class FunctionClass:
         return None if self._shape is None else self._shape[0]
 
     @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The shape of the tables, (N, ...); None before the first context."""
+        return self._shape
+
+    @property
     def contexts(self) -> tuple[Any, ...] | None:
         """The labels of a mapping; None for a callable."""
         return tuple(self._predictions) if isinstance(self._predictions, Mapping) else None

@@ -69,6 +69,9 @@ class _Known(Forecasters):
     def bound(self, episodes: int, horizon: int) -> float:
         return 0.0
 
+    def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
+        return 0.0
+
 
 @final
 class KnownRewards(Frame[_Known], RewardOracle):

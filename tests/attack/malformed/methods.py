@@ -67,6 +67,7 @@ METHODS = {
     ),
     "draws": lambda i: {**of_context(i), "count": 3, "generator": np.random.default_rng(0)},
     "regret_bound": lambda i: {"episodes": 10, "horizon": H},
+    "delayed_regret_bound": lambda i: {"episodes": 10, "horizon": H, "delay": 2, "constant": True},
     "update": learning,
     "update_rewards": learning,
     **{
@@ -80,7 +81,7 @@ METHODS = {
     "restore": lambda i: {"path": examples.a_file(i)},
     "sample": playing,
     # Hooks: a user writes them, and only we call them, with what was checked.
-    **dict.fromkeys(("draw_reward", "context", "harm", "misfits")),
+    **dict.fromkeys(("draw_reward", "context", "harm", "late", "misfits")),
     **dict.fromkeys(
         [f"agents.{name}.decide" for name in ("Anytime", "GainWeighted", "Schedule", "Theory", "UncertaintyWeighted")],
     ),

@@ -6,7 +6,18 @@ import inspect
 import types
 
 ROOMS = (
-    *("mdp", "planning", "oracles", "oracles.adapters", "agents", "environments", "adversaries", "runs", "logs"),
+    *(
+        "mdp",
+        "planning",
+        "oracles",
+        "oracles.adapters",
+        "agents",
+        "environments",
+        "adversaries",
+        "delays",
+        "runs",
+        "logs",
+    ),
     *("theory", "theory.bounds", "theory.errors", "checks", "comparison"),
     *("live.client", "live.desk", "live.export", "live.log.database", "live.replay", "live.study.trial", "live.tokens"),
     "live.web.server",

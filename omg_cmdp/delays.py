@@ -1,0 +1,148 @@
+"""When the feedback of an episode arrives: at once, or some episodes later.
+
+A delay d means that d more episodes are decided before the agent learns from this one; with 0 it learns before the
+next. Feedback that is due at the same time arrives in the order in which it was played.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import final
+
+import numpy as np
+
+from omg_cmdp.validation import LARGEST_INTEGER, positive_number, whole_number
+
+__all__ = ["Delay", "Fixed", "Geometric", "HeavyTailed", "Reversed", "Uniform"]
+
+
+class Delay(abc.ABC):
+    """Says how late feedback is. All its randomness comes from the generator it is given."""
+
+    @abc.abstractmethod
+    def late(self, episode: int, generator: np.random.Generator) -> int:
+        """Return how many episodes later the feedback of `episode`, counted from 1, arrives. Asked once for each."""
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Fixed(Delay):
+    """All feedback comes the same number of `episodes` later, and so in order.
+
+    >>> Fixed(10).late(1, np.random.default_rng(0))
+    10
+    """
+
+    episodes: int
+
+    def __post_init__(self) -> None:
+        whole_number("episodes", self.episodes)
+
+    def late(self, episode: int, generator: np.random.Generator) -> int:
+        """Return the number of episodes."""
+        return self.episodes
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Uniform(Delay):
+    """From 0 to `most` episodes later, each equally likely."""
+
+    most: int
+
+    def __post_init__(self) -> None:
+        whole_number("most", self.most)
+
+    def late(self, episode: int, generator: np.random.Generator) -> int:
+        """Return a uniform draw."""
+        return int(generator.random() * (self.most + 1))
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Geometric(Delay):
+    """After every episode it arrives with the same probability, so that it is `mean` episodes late on average."""
+
+    mean: float
+
+    def __post_init__(self) -> None:
+        positive_number("mean", self.mean)
+
+    def late(self, episode: int, generator: np.random.Generator) -> int:
+        """Return a geometric draw: at least k with probability (mean/(1 + mean))^k."""
+        return _rounded_down(-math.log1p(-generator.random()) / math.log1p(1.0 / self.mean))
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class HeavyTailed(Delay):
+    """At least k episodes late with probability (1 + k/`scale`)^-`exponent`: some feedback never comes in time.
+
+    The mean is infinite for an exponent of at most 1, the variance for one of at most 2.
+    """
+
+    exponent: float = 1.5
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive_number("exponent", self.exponent)
+        positive_number("scale", self.scale)
+
+    def late(self, episode: int, generator: np.random.Generator) -> int:
+        """Return a draw, rounded down, from Lomax's (the shifted Pareto) distribution."""
+        exponent = -math.log1p(-generator.random()) / self.exponent
+        return _rounded_down(self.scale * math.expm1(min(exponent, 700.0)))
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Reversed(Delay):
+    """Blocks of `most`//2 + 1 episodes come back in reverse: the last at once, the first `most` episodes later.
+
+    >>> [t + Reversed(4).late(t, None) for t in range(1, 7)]  # when the feedback of episodes 1 to 6 arrives
+    [5, 4, 3, 8, 7, 6]
+    """
+
+    most: int
+
+    def __post_init__(self) -> None:
+        whole_number("most", self.most)
+
+    def late(self, episode: int, generator: np.random.Generator) -> int:
+        """Return twice the number of episodes that follow in the block."""
+        block = self.most // 2 + 1
+        return 2 * (block - 1 - (episode - 1) % block)
+
+
+@final
+@dataclasses.dataclass(frozen=True, repr=False)
+class _Function(Delay):
+    """A function of the episode."""
+
+    given: Callable[[int], int]
+
+    def __repr__(self) -> str:
+        return "a function"
+
+    def late(self, episode: int, generator: np.random.Generator) -> int:
+        return self.given(episode)
+
+
+AnyDelay = int | Callable[[int], int] | Delay
+"""A number of episodes, a function of the episode, counted from 1, or one of the above."""
+
+
+def as_delay(given: AnyDelay) -> Delay:
+    """Return what `given` stands for."""
+    if isinstance(given, Delay):
+        return given
+    if callable(given):
+        return _Function(given)
+    return Fixed(whole_number("delay", given))
+
+
+def _rounded_down(late: float) -> int:
+    return int(min(late, LARGEST_INTEGER))
