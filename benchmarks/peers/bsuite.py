@@ -16,6 +16,7 @@ before episode 100), of 10 000. The score is the share of the sizes 10, 12, ...,
 Our `DeepSea` has the actions' names by column alone, and contexts. Here states are the N(N + 1)/2 cells that can be
 reached, and oracles know that the diver sinks a row a step, as a learner does that keeps a table for every step.
 Rewards are rescaled to [0, 1]: (r + 0.01/N) at first, and in the stochastic sea (r + 4)/9, its noise cut off at ±4.
+Ours are told what an episode can earn, as in every world of ours.
 """
 
 from __future__ import annotations
@@ -71,7 +72,15 @@ class DeepSea(PeerWorld):
         self.low, self.high = (-CUT, 1.0 + CUT) if stochastic else (-COST / size, 1.0 - COST / size)
         self._means, self._noise = rewards, np.where(ends, float(stochastic), 0.0)
         mdp = TabularMDP(transitions=kernel, rewards=self._scaled(rewards), horizon=size)
-        super().__init__(mdp, places=list(cells), support=support, draw=self._earned if stochastic else None)
+        noise = CUT if stochastic else 0.0
+        least, most = (earned - size * self.low for earned in (-COST - noise, 1.0 - COST + noise))
+        super().__init__(
+            mdp,
+            places=list(cells),
+            support=support,
+            draw=self._earned if stochastic else None,
+            return_range=(least / (self.high - self.low), most / (self.high - self.low)),
+        )
 
     def _scaled(self, rewards: FloatArray) -> FloatArray:
         return (rewards - self.low) / (self.high - self.low)

@@ -23,7 +23,8 @@ Draw = Callable[[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], np.ran
 class PeerWorld(ContextualMDP):
     """One MDP for every context. Rewards are their means, unless `draw` draws them.
 
-    `support` (S, A, S) is what oracles may know of it; `places` are the peer's names of the states.
+    `support` (S, A, S) is what oracles may know of it, `return_range` what agents may know of what an episode earns;
+    `places` are the peer's names of the states.
     """
 
     contexts = (0,)
@@ -35,8 +36,9 @@ class PeerWorld(ContextualMDP):
         places: list[tuple[int, ...]] | None = None,
         draw: Draw | None = None,
         support: BoolArray | None = None,
+        return_range: tuple[float, float] | None = None,
     ) -> None:
-        self.space, self.support, self.places = mdp.space, support, places or []
+        self.space, self.support, self.return_range, self.places = mdp.space, support, return_range, places or []
         self._mdp, self._draw = mdp, draw
 
     def mdp(self, context: Context) -> TabularMDP:
@@ -69,11 +71,11 @@ def _on_counts(world: PeerWorld, seed: int, *, kind: Callable[..., Agent], prior
     both = oracles.AggregateDynamics([half, one], horizon=world.space.horizon)
     dynamics = {"half": half, "one": one, "both": both}[priors]
     options = {"seed": seed} if kind is PosteriorSampling else {}
-    return kind(world.space, oracles.CountRewards(**sizes), dynamics, **options)
+    return kind(world.space, oracles.CountRewards(**sizes), dynamics, return_range=world.return_range, **options)
 
 
 def _ucbvi(world: PeerWorld, seed: int, *, scale: float) -> Agent:
-    return UCBVI(world.space, Blind(), scale=scale)
+    return UCBVI(world.space, Blind(), scale=scale, return_range=world.return_range)
 
 
 OURS: dict[str, Callable[[PeerWorld, int], Agent]] = {
