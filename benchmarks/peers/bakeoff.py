@@ -97,9 +97,9 @@ def measure(kept: Kept, *, quick: bool) -> list[Line]:
                 for name, each in ALGORITHMS.items()
             }
             tuned[SUPERVISED] = [played(loss_of_vw, f"--oaa {actions} --learning_rate {rate:g}") for rate in rates]
-        losses.update({name: min(found, key=np.mean) for name, found in tuned.items()})
+        losses.update({name: min(filter(None, found), key=np.mean, default=[]) for name, found in tuned.items()})
         lines += [Line(dataset, agent, values) for agent, values in losses.items()]
-    return lines
+    return lines + relative(lines)
 
 
 def options_of_vw(options: str, rate: float, costs: tuple[int, int]) -> str:
@@ -110,19 +110,14 @@ def options_of_vw(options: str, rate: float, costs: tuple[int, int]) -> str:
 
 def relative(lines: list[Line]) -> list[Line]:
     """Return (loss - supervised)/supervised of the mean losses, averaged over the data sets."""
-    told = {line.world: float(np.mean(line.values)) for line in lines if line.agent == SUPERVISED}
-    agents = dict.fromkeys(line.agent for line in lines if told and line.agent != SUPERVISED)
+    told = {line.world: _mean(line) for line in lines if line.agent == SUPERVISED and line.values}
+    agents = dict.fromkeys(line.agent for line in lines if line.world in told and line.agent != SUPERVISED)
     return [
-        Line(
-            "mean relative loss",
-            agent,
-            [
-                float(
-                    np.mean(
-                        [np.mean(x.values) / told[x.world] - 1.0 for x in lines if x.agent == agent and told[x.world]]
-                    )
-                )
-            ],
-        )
+        Line("mean relative loss", agent, [float(np.mean([_mean(x) / told[x.world] - 1.0 for x in played]))])
         for agent in agents
+        if (played := [x for x in lines if x.agent == agent and x.values and x.world in told])
     ]
+
+
+def _mean(line: Line) -> float:
+    return float(np.mean(line.values))
