@@ -203,6 +203,7 @@ def test_all_of_ours_play(agent):
 def test_a_line_shows_mean_and_standard_error():
     assert Line("w", "a", [1.0, 3.0]).cells == ("w", "a", "2 ± 1")
     assert Line("w", "a", [math.pi]).cells == ("w", "a", "3.142")
+    assert Line("w", "a", [9_000.0, 11_000.0]).cells == ("w", "a", "10000 ± 1000")
 
 
 @pytest.mark.parametrize("peer", command.PEERS)

@@ -88,7 +88,7 @@ def measure(kept: Kept, *, quick: bool) -> list[Line]:
 
         losses = {agent: played(loss_of_ours, agent) for agent in OURS}
         tuned: dict[str, list[list[float]]] = {}
-        if vw_peer.available():
+        if vw_peer.available() or not kept.run:
             tuned = {
                 f"VW, {name}": [
                     played(loss_of_vw, options_of_vw(f"--cbify {actions} --cb_explore_adf {options}", rate, costs))

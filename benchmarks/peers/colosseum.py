@@ -202,7 +202,7 @@ def measure(kept: Kept, *, quick: bool) -> list[Line]:
         here = world(*WORLDS[name])
         episodes = steps // here.space.horizon
         players = {agent: partial(regret, here, agent) for agent in OURS}
-        if available("colosseum"):
+        if available("colosseum") or not kept.run:
             players |= {f"Colosseum's {agent}": partial(regret_of_guest, name, agent) for agent in GUESTS}
         for agent, play in players.items():
             lines.append(Line(name, agent, kept.each(partial(play, episodes=episodes), seeds, name, agent, episodes)))

@@ -121,5 +121,9 @@ class Line:
     def cells(self) -> tuple[str, str, str]:
         """World, agent, and mean ± standard error."""
         mean, count = float(np.mean(self.values)), len(self.values)
-        error = f" ± {np.std(self.values, ddof=1) / count**0.5:.2g}" if count > 1 else ""
-        return self.world, self.agent, f"{mean:.4g}{error}"
+        error = f" ± {_rounded(float(np.std(self.values, ddof=1)) / count**0.5, 2)}" if count > 1 else ""
+        return self.world, self.agent, f"{_rounded(mean, 4)}{error}"
+
+
+def _rounded(number: float, digits: int) -> str:
+    return f"{float(f'{number:.{digits}g}'):g}"
