@@ -1,0 +1,52 @@
+"""`python -m benchmarks.peers [PEER ...] [--quick]`: worlds of other people, their agents' numbers beside ours.
+
+Results are kept in benchmarks/results/peers.json and not measured again; `--summary` only prints the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+from benchmarks.grid import markdown
+from benchmarks.peers import bakeoff, bsuite, colosseum, scool
+from benchmarks.peers.kept import Kept
+from benchmarks.peers.world import Line
+from benchmarks.report import RESULTS
+
+PEERS: dict[str, tuple[str, Callable[..., list[Line]]]] = {
+    "scool": ("regret of 500 episodes, 5 seeds", scool.measure),
+    "bsuite": ("the episode at which a size is solved", bsuite.measure),
+    "colosseum": ("regret of 10 000 steps, 2 seeds", colosseum.measure),
+    "bakeoff": ("progressive validation loss, 5 orders", bakeoff.measure),
+}
+"""What is measured, and how."""
+
+
+def table(lines: list[Line]) -> str:
+    """Return worlds as columns, agents as rows, for the guide."""
+    cells = pd.DataFrame([line.cells for line in lines], columns=["world", "agent", "value"])
+    wide = cells.pivot_table(index="agent", columns="world", values="value", aggfunc="first", sort=False)
+    return markdown(wide.reset_index())
+
+
+def main(arguments: list[str] | None = None, *, folder: Path = RESULTS) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
+    parser.add_argument("peers", nargs="*", metavar="PEER", help=f"any of {', '.join(PEERS)}; all if none is given")
+    parser.add_argument("--quick", action="store_true", help="a few episodes and one seed: whether everything runs")
+    parser.add_argument("--summary", action="store_true", help="only print what is there")
+    asked = parser.parse_args(arguments)
+    if unknown := set(asked.peers) - set(PEERS):
+        parser.error(f"no such peer: {', '.join(sorted(unknown))}; there are {', '.join(PEERS)}")
+    kept = Kept(folder / f"peers{'-quick' if asked.quick else ''}.json", run=not asked.summary)
+    for name in asked.peers or PEERS:
+        title, measure = PEERS[name]
+        print(f"\n{name}: {title}\n\n{table([line for line in measure(kept, quick=asked.quick) if line.values])}")
+
+
+if __name__ == "__main__":
+    main()

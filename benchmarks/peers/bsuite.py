@@ -1,0 +1,142 @@
+"""bsuite's deep sea, and its score.
+
+Definitions: google-deepmind/bsuite at effafc0 (0.3.6), bsuite/environments/deep_sea.py, bsuite/experiments/deep_sea
+(sweep.py, analysis.py) and deep_sea_stochastic, bsuite/utils/wrappers.py.
+
+A diver starts in the corner of an N × N grid and sinks one row a step, N steps. Of two actions one leads a column to
+the right and the other to the left, within the grid; which is which is a coin for every cell (`mapping_seed` 42).
+To the right costs 0.01/N, and pays 1 in the last column, which only N - 1 steps to the right reach. In the stochastic
+sea a step to the right stays in its column with probability 1/N, and the ends of the last row pay N(0, 1) more.
+
+Score. An episode is bad if it goes left while on the diagonal. A size is solved at the first logged episode (1, 1.2,
+1.4, 1.7, 2, 2.5, 3, 4, ..., 9 times a power of ten) with a share of bad episodes below 0.9 (stochastic: 0.8, and not
+before episode 100), of 10 000. The score is the share of the sizes 10, 12, ..., 50 that are solved before episode
+2^N + 100. So a run can end when it is solved.
+
+Our `DeepSea` has the actions' names by column alone, and contexts. Here states are the N(N + 1)/2 cells that can be
+reached, and oracles know that the diver sinks a row a step, as a learner does that keeps a table for every step.
+Rewards are rescaled to [0, 1]: (r + 0.01/N) at first, and in the stochastic sea (r + 4)/9, its noise cut off at ±4.
+Ours are told what an episode can earn, as in every world of ours.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.peers.kept import Kept
+from benchmarks.peers.outside import ask, available
+from benchmarks.peers.world import OURS, Line, PeerWorld
+from omg_cmdp import TabularMDP
+from omg_cmdp.validation import FloatArray
+
+MAPPING_SEED = 42
+COST = 0.01
+EPISODES = 10_000
+RATIOS = (1.0, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
+LOGGED = sorted({int(10**k * ratio) for k in range(5) for ratio in RATIOS if (10**k * ratio).is_integer()})
+MEASURED = (10, 14, 20)
+"""Of the sizes of the sweep, 10, 12, ..., 50."""
+DQN = "bsuite's bootstrapped DQN"
+SLOW = {DQN: 14, "OMG": 14, "UCBVI, c = 1": 10}
+"""The largest sea that an agent is given here."""
+CUT = 4.0
+"""Noise beyond is cut off, for rewards that lie in an interval."""
+
+
+class DeepSea(PeerWorld):
+    """The sea of one size; `rights` (S,) is the action to the right, `diagonal` (S,) the cells of the best way."""
+
+    def __init__(self, size: int, *, stochastic: bool = False, mapping_seed: int = MAPPING_SEED) -> None:
+        cells = [(row, column) for row in range(size) for column in range(row + 1)]
+        numbers = {cell: number for number, cell in enumerate(cells)}
+        mapping = np.random.RandomState(mapping_seed).binomial(1, 0.5, (size, size))
+        self.rights = np.array([mapping[cell] for cell in cells])
+        self.diagonal = np.array([row == column for row, column in cells])
+        kernel, rewards = np.zeros((len(cells), 2, len(cells))), np.zeros((len(cells), 2))
+        support = np.zeros(kernel.shape, dtype=np.bool_)
+        slip = 1.0 / size if stochastic else 0.0
+        for (row, column), here in numbers.items():
+            right = self.rights[here]
+            rewards[here, right] = float(column == size - 1) - COST / size
+            below = row + 1 if row < size - 1 else 0  # after the last row nothing counts
+            support[here, :, [numbers[below, c] for c in range(below + 1)]] = True
+            moves = ((right, column + 1, 1.0 - slip), (right, column, slip), (1 - right, max(column - 1, 0), 1.0))
+            for action, target, chance in moves:
+                kernel[here, action, numbers[below, target] if row < size - 1 else 0] += chance
+        ends = np.array([row == size - 1 and column in (0, size - 1) for row, column in cells])
+        self.low, self.high = (-CUT, 1.0 + CUT) if stochastic else (-COST / size, 1.0 - COST / size)
+        self._means, self._noise = rewards, np.where(ends, float(stochastic), 0.0)
+        mdp = TabularMDP(transitions=kernel, rewards=self._scaled(rewards), horizon=size)
+        noise = CUT if stochastic else 0.0
+        least, most = (earned - size * self.low for earned in (-COST - noise, 1.0 - COST + noise))
+        super().__init__(
+            mdp,
+            places=list(cells),
+            support=support,
+            draw=self._earned if stochastic else None,
+            return_range=(least / (self.high - self.low), most / (self.high - self.low)),
+        )
+
+    def _scaled(self, rewards: FloatArray) -> FloatArray:
+        return (rewards - self.low) / (self.high - self.low)
+
+    def _earned(
+        self,
+        states: NDArray[np.int64],
+        actions: NDArray[np.int64],
+        next_states: NDArray[np.int64],
+        generator: np.random.Generator,
+    ) -> FloatArray:
+        noise = generator.normal(size=len(states)).clip(-CUT, CUT)
+        return self._scaled(self._means[states, actions] + self._noise[states] * noise)
+
+    def is_bad(self, states: NDArray[np.int64], actions: NDArray[np.int64]) -> bool:
+        """Return whether an episode goes left while on the diagonal."""
+        return bool((self.diagonal[states] & (actions != self.rights[states])).any())
+
+
+def solved(size: int, agent: str, *, seed: int, episodes: int = EPISODES, stochastic: bool = False) -> int | None:
+    """Return the first logged episode at which the sea is solved; None if there is none."""
+    sea, generator = DeepSea(size, stochastic=stochastic), np.random.default_rng(seed)
+    player, bad = OURS[agent](sea, seed), 0
+    threshold, first = (0.8, 100) if stochastic else (0.9, 1)
+    for episode in range(1, episodes + 1):
+        played = sea.sample(0, player.policy(0), generator)
+        player.update(played)
+        bad += sea.is_bad(played.states[:-1], played.actions)
+        if episode >= first and episode in LOGGED and bad / episode < threshold:
+            return episode
+    return None
+
+
+def counts(size: int, episode: int | None) -> bool:
+    """Return whether a size that is solved at this episode counts for the score."""
+    return episode is not None and episode < 2**size + 100
+
+
+def measure(kept: Kept, *, quick: bool) -> list[Line]:
+    """Return the episodes until solved, by size and agent; all episodes where it never is."""
+    episodes, seeds = (300, range(1)) if quick else (EPISODES, range(3))
+    lines = []
+    for size in (4, 6) if quick else MEASURED:
+        for agent in players(size, guest=available("jax") or not kept.run):
+            play = partial(solved_by_guest if agent == DQN else partial(solved, agent=agent), size, episodes=episodes)
+            found = kept.each(play, seeds, "deep sea", size, agent, episodes)
+            lines.append(Line(f"deep sea, N = {size}", agent, [float(episode or episodes) for episode in found]))
+    return lines
+
+
+def players(size: int, *, guest: bool) -> list[str]:
+    """Return who plays a sea of this size: where a run would take hours, only who is quick."""
+    ours = [agent for agent in OURS if agent not in SLOW or size <= SLOW[agent]]
+    return [*ours, *([DQN] if guest and size <= SLOW[DQN] else [])]
+
+
+def solved_by_guest(size: int, *, seed: int, episodes: int = EPISODES) -> int | None:
+    """Return the same for bsuite's own agent."""
+    request = {"size": size, "seed": seed, "episodes": episodes, "logged": LOGGED, "threshold": 0.9}
+    found: int | None = ask("bsuite", what="play", mapping_seed=MAPPING_SEED, **request)["solved"]
+    return found

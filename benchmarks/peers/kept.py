@@ -1,0 +1,31 @@
+"""Results that were measured before: one JSON file, written after every run, so that a command continues."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+
+class Kept:
+    """Answers by what was asked; with `run`, what is missing is measured."""
+
+    def __init__(self, path: Path, *, run: bool = True) -> None:
+        self.path, self.run = path, run
+        self._answers: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+    def each(self, measure: Callable[..., Any], seeds: Iterable[int], *asked: object) -> list[Any]:
+        """Return the answers `measure(seed=seed)` of all seeds, as far as they are there."""
+        keys = {" | ".join(map(str, (*asked, seed))): seed for seed in seeds}
+        for key, seed in keys.items():
+            if self.run and key not in self._answers:
+                self._answers[key] = measure(seed=seed)
+                self._write()
+        return [self._answers[key] for key in keys if key in self._answers]
+
+    def _write(self) -> None:
+        self.path.parent.mkdir(exist_ok=True, parents=True)
+        unfinished = self.path.with_suffix(".unfinished")
+        unfinished.write_text(json.dumps(self._answers, indent=1) + "\n", encoding="utf-8")
+        unfinished.replace(self.path)
