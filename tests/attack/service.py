@@ -61,7 +61,7 @@ def _zygote():
 
 
 def _life(start, folder: Path, clients, moment: tuple[bool, float] | None) -> None:
-    """Let a service live for so long after its first answer, or after its start; or until ten calls of each client."""
+    """Let a service live for so long after its first answer, or after its start; or until it has learned something."""
     address = folder / f"socket-{time.monotonic_ns()}"
     service = start(folder / "trial.db", address)
     talk, most = _Talk(), 10 if moment is None else 10**6
@@ -71,6 +71,7 @@ def _life(start, folder: Path, clients, moment: tuple[bool, float] | None) -> No
     if moment is None:
         for thread in threads:
             thread.join()
+        _wait_for_a_model(folder / "trial.db")
     else:
         after_an_answer, seconds = moment
         if after_an_answer:
@@ -82,6 +83,17 @@ def _life(start, folder: Path, clients, moment: tuple[bool, float] | None) -> No
         thread.join()
     while Path(f"/proc/{service}").exists():  # until its lock is free
         time.sleep(0.001)
+
+
+def _wait_for_a_model(database: Path) -> None:
+    from omg_cmdp.live.log.database import Database
+
+    end = time.monotonic() + 60.0
+    while time.monotonic() < end:
+        with contextlib.closing(Database(database, writing=False)) as store:
+            if any(event.kind == "learned" for event in store.read()):
+                return
+        time.sleep(0.05)
 
 
 class _Talk:

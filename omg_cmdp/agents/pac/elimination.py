@@ -101,7 +101,7 @@ class Elimination(Learner):
         for name, oracle in (("reward_oracle", reward_oracle), ("dynamics_oracle", dynamics_oracle)):
             if oracle.horizon != space.horizon:
                 raise ValueError(f"`{name}` must have horizon {space.horizon}, got {oracle.horizon}")
-        self.reward_oracle, self.dynamics_oracle = reward_oracle, dynamics_oracle
+        self._classes = reward_oracle, dynamics_oracle  # asked for their functions, and taught nothing
         self.epsilon, self.delta = positive_number("epsilon", epsilon), probability("delta", delta)
         self.evaluations = positive_integer("evaluations", evaluations)
         self.rollouts = positive_integer("rollouts", rollouts)
@@ -129,7 +129,7 @@ class Elimination(Learner):
         return found
 
     def _made(self, context: Context) -> Hypotheses:
-        rewards, kernels = self.reward_oracle.functions(context), self.dynamics_oracle.functions(context)
+        rewards, kernels = (oracle.functions(context) for oracle in self._classes)
         count = len(rewards) * len(kernels)
         if count > self.most_hypotheses:
             raise ValueError(f"`reward_oracle` must leave at most {self.most_hypotheses} pairs, got {count}")
