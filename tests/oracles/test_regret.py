@@ -14,7 +14,18 @@ from tests.oracles.catalogue import COMBINED, DIMENSION, RATED, STATES
 # horizon -> episodes: roughly, the longer the one, the fewer of the other.
 LENGTHS = {1: 300, 2: 200, 5: 120, 10: 80, 50: 30}
 
-each_length = pytest.mark.parametrize("horizon", LENGTHS)
+# The others are for `make test-all`.
+QUICK = (1, 5)
+
+
+def lengths(*horizons):
+    """Return the parameters of tests for some horizons."""
+    return pytest.mark.parametrize(
+        "horizon", [pytest.param(each, marks=() if each in QUICK else pytest.mark.slow) for each in horizons]
+    )
+
+
+each_length = lengths(*LENGTHS)
 each_outcome = pytest.mark.parametrize("outcomes", OUTCOMES)
 
 
@@ -65,7 +76,7 @@ def test_regret_of_combinations_is_within_the_bound(name, horizon, outcomes, rng
 
 
 @each_outcome
-@pytest.mark.parametrize("horizon", [1, 5, 50])
+@lengths(1, 5, 50)
 @pytest.mark.parametrize("rate", ["guarded", "proven"])
 @pytest.mark.parametrize("name", ["mixture", "sparse mixture", "basis", "softmax", "tilted softmax"])
 def test_regret_against_a_comparator_found_by_optimisation(name, rate, horizon, outcomes, rng):
