@@ -51,8 +51,16 @@ EPISODES, SEEDS = 20, 2
 
 LARGEST_PICTURE = 60_000
 
-LONG = {"adherence.md", "own-world.md", "regressor.md", "run-a-trial.md", "watch-a-trial.md"}
-"""Pages that take more than five seconds."""
+LONG = {
+    "adherence.md",
+    "gymnasium.md",
+    "own-world.md",
+    "regressor.md",
+    "run-a-trial.md",
+    "start.md",
+    "watch-a-trial.md",
+}
+"""Pages that take some seconds."""
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 each_page_run = pytest.mark.parametrize(

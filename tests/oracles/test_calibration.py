@@ -12,6 +12,7 @@ LINEAR = (linear_rewards, shared_rewards)
 MARKS, REPETITIONS = (0, 10, 80), 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("world", "rate"), [(world, rate) for world, rates in WORLDS.items() for rate in rates])
 def test_the_uncertainty_is_the_size_of_the_error(world, rate, rng):
     """Also of pairs that were never visited, or seldom. The truths of linear rewards are a fifth of what λ allows."""

@@ -135,6 +135,7 @@ def test_each_figure_is_there_as_pdf_and_each_table_as_csv_and_latex(folder):
     assert tables == {f"{name}.{kind}" for name in names for kind in ("csv", "tex")}
 
 
+@pytest.mark.slow
 def test_writing_it_again_gives_the_same_page_and_builds_no_world(page, tmp_path, monkeypatch):
     for name in ("build_world", "build_adversary", "build_agent"):
         monkeypatch.setattr(f"omg_cmdp.studies.catalogue.{name}", None)
@@ -172,6 +173,7 @@ def test_results_without_a_finished_seed_are_refused(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "episodes", "told"),
     [

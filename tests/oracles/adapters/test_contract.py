@@ -135,6 +135,7 @@ def test_errors_leave_the_state_unchanged(package, kind, rng):
     oracle.update(context, states, actions, outcomes)
 
 
+@pytest.mark.slow
 @every_adapter
 def test_error_and_uncertainty_fall_with_data(package, kind, rng):
     oracle, context = build(package, kind), np.full(DIMENSION, 0.5)
