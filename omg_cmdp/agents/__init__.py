@@ -20,6 +20,7 @@ from omg_cmdp.agents.baselines.uniform import Uniform
 from omg_cmdp.agents.counterfactual.opo_cmdp import OPOCMDP
 from omg_cmdp.agents.counterfactual.rm_ucdd import RMUCDD
 from omg_cmdp.agents.counterfactual.uc3rl import UC3RL
+from omg_cmdp.agents.covers import Blind, Clusters, Cover, PerBall, PerContext
 from omg_cmdp.agents.exploration import (
     Anytime,
     ExplorationRule,
@@ -42,7 +43,6 @@ from omg_cmdp.agents.pac.cover_rmax import CoverRmax
 from omg_cmdp.agents.pac.kwik_rmax import KWIKRmax
 from omg_cmdp.agents.pac.olive import OLIVE
 from omg_cmdp.agents.pac.witness import WitnessRank
-from omg_cmdp.agents.rivals.covers import Blind, Clusters, Cover, PerBall, PerContext
 from omg_cmdp.agents.rivals.epochs import EpochGamma, epoch_omg, epoch_pc_igw
 from omg_cmdp.agents.rivals.erm_reduction import ERMReduction
 from omg_cmdp.agents.rivals.feel_good import FeelGoodThompson

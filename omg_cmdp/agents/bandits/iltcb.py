@@ -30,9 +30,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.agents.bandits.inverse_gap import require_one_step
-from omg_cmdp.agents.bandits.listed import Listed
 from omg_cmdp.agents.bandits.policies import finite_rewards, greedy_actions, smoothed
 from omg_cmdp.agents.base import ModelAgent, Ranges
+from omg_cmdp.agents.listed import Listed
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space

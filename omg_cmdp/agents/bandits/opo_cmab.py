@@ -29,9 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.agents.bandits.inverse_gap import require_one_step
-from omg_cmdp.agents.bandits.listed import Listed, Predicted
 from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.agents.exploration import Power, Schedule, Tuned
+from omg_cmdp.agents.listed import Listed, Predicted
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
@@ -68,7 +68,7 @@ class OPOCMAB(ModelAgent):
         require_one_step(space)
         self.eta, self.scale = Schedule(eta, "eta"), positive_number("scale", scale)
         self.listed = Listed(contexts)
-        self._predicted = Predicted(self.listed, reward_oracle, space)
+        self._predicted = Predicted(self.listed, reward_oracle, (space.states, space.actions))
         self._gains, self._visits = np.zeros((2, len(self.listed), space.states, space.actions))
         self._visits += 1.0
 
@@ -96,7 +96,7 @@ class OPOCMAB(ModelAgent):
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Take a step in every context, and teach both oracles."""
         self.listed.place(trajectory.context)  # refuses one that is not listed
-        played, gains = self._policies(), self._predicted.tables + self._bonuses()
+        played, gains = self._policies(), self._predicted.tables[:, 0] + self._bonuses()
         super()._learn(trajectory, rewards)
         self._gains, self._visits = self._gains + gains, self._visits + played
 

@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.agents.bandits.inverse_gap import require_one_step
-from omg_cmdp.agents.bandits.listed import Listed, Predicted
 from omg_cmdp.agents.base import ModelAgent, Ranges
+from omg_cmdp.agents.listed import Listed, Predicted
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
@@ -60,7 +60,7 @@ class UCCB(ModelAgent):
         require_one_step(space)
         self.scale = positive_number("scale", scale)
         self.listed = Listed(contexts)
-        self._predicted = Predicted(self.listed, reward_oracle, space)
+        self._predicted = Predicted(self.listed, reward_oracle, (space.states, space.actions))
         self._warm_up = int(space.admissible.sum(axis=1).max())
         self._counts = np.ones((len(self.listed), space.states, space.actions))
 
@@ -80,7 +80,7 @@ class UCCB(ModelAgent):
             policy = np.eye(actions)[order[np.arange(len(order)), self.episodes_seen % admissible.sum(axis=1)]]
             return np.repeat(policy[None], len(self.listed), axis=0)
         bonuses = self.scale * math.sqrt(self.episodes_seen + 1) / self._counts
-        hopes = np.where(admissible, self._predicted.tables + bonuses, -np.inf)
+        hopes = np.where(admissible, self._predicted.tables[:, 0] + bonuses, -np.inf)
         return np.asarray(np.eye(actions)[hopes.argmax(axis=2)])
 
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:

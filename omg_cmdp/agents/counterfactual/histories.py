@@ -6,20 +6,19 @@ Both can say what an algorithm remembers of any context that may come, as if it 
 from __future__ import annotations
 
 import abc
-import copy
 import itertools
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from typing import final
 
 import numpy as np
 
 from omg_cmdp.agents.counterfactual.rounds import Round, Tables
-from omg_cmdp.contexts import Context, table_label
+from omg_cmdp.agents.listed import Listed, Predicted, by_step
+from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.epochs import epoch_starts
 from omg_cmdp.oracles.offline.fits import Offline
-from omg_cmdp.persistence import State, fingerprint, numbers
-from omg_cmdp.records import context_rows
+from omg_cmdp.persistence import State, numbers
 from omg_cmdp.validation import FloatArray
 
 Oracles = tuple[RewardOracle, DynamicsOracle]
@@ -75,15 +74,13 @@ class ListedContexts(History):
 
     def __init__(self, a_round: Round, oracles: Oracles, contexts: Iterable[Context]) -> None:
         super().__init__(a_round)
-        listed = _listed(contexts)
-        self._places = {key: place for place, key in enumerate(listed)}
-        known = list(listed.values())
-        rewards, dynamics = self._tails
-        self._predictions = _Predictions(oracles[0], known, rewards), _Predictions(oracles[1], known, dynamics)
-        self._memory = np.repeat(a_round.nothing(), len(listed), axis=0)
+        self._listed = Listed(contexts)
+        (rewards, dynamics), tails = oracles, self._tails
+        self._predictions = Predicted(self._listed, rewards, tails[0]), Predicted(self._listed, dynamics, tails[1])
+        self._memory = np.repeat(a_round.nothing(), len(self._listed), axis=0)
 
     def __str__(self) -> str:
-        return f"{len(self._places)} contexts {fingerprint(np.array(repr(list(self._places))))}"
+        return str(self._listed)
 
     @property
     def fitted(self) -> int:
@@ -131,28 +128,8 @@ class ListedContexts(History):
             each.refresh()
 
     def _here(self, context: Context) -> slice:
-        try:
-            place = self._places[table_label(context)]
-        except (KeyError, TypeError):
-            rule = f"must be one of the {len(self._places)} in `contexts`"
-            raise ValueError(f"`context` {rule}, got {context!r:.80}") from None
+        place = self._listed.place(context)
         return slice(place, place + 1)
-
-
-class _Predictions:
-    """An oracle's predictions on a list of contexts; it is asked again only when its fit has changed."""
-
-    def __init__(self, oracle: RewardOracle | DynamicsOracle, contexts: list[Context], tail: tuple[int, ...]) -> None:
-        self._oracle, self._contexts, self._tail = oracle, contexts, tail
-        self._fit: FloatArray | None = None
-        self.refresh()
-
-    def refresh(self) -> None:
-        """Ask again, if the fit has changed."""
-        fit = self._oracle.parameters() if isinstance(self._oracle, Offline) else None
-        if fit is None or self._fit is None or not np.array_equal(fit, self._fit):
-            self.tables = np.stack([_by_step(self._oracle.predict(c), self._tail) for c in self._contexts])
-        self._fit = fit
 
 
 @final
@@ -220,25 +197,7 @@ class EpochFits(History):
 
     def _predict(self, fits: tuple[FloatArray, ...], context: Context) -> Tables:
         parts = zip(self._oracles, fits, self._tails, strict=True)
-        return Tables(*(_by_step(oracle.predict_with(fit, context), tail)[None] for oracle, fit, tail in parts))
+        return Tables(*(by_step(oracle.predict_with(fit, context), tail)[None] for oracle, fit, tail in parts))
 
 
 _NAMES = ("reward", "dynamics")
-
-
-def _by_step(table: FloatArray, tail: tuple[int, ...]) -> FloatArray:
-    """Return `table` as (K, *tail), K = 1 if it has no steps."""
-    if table.shape[-len(tail) :] != tail:
-        raise ValueError(f"an oracle of these sizes must `predict` tables of shape {tail}, got {table.shape}")
-    return np.asarray(table if table.ndim > len(tail) else table[None])
-
-
-def _listed(contexts: Iterable[Context]) -> dict[Hashable, Context]:
-    """Return copies of the different `contexts` by what tells them apart."""
-    try:
-        listed = {table_label(context): copy.deepcopy(context) for context in context_rows("contexts", contexts)}
-    except TypeError:
-        raise ValueError(f"`contexts` must be a list of vectors or hashable labels, got {contexts!r:.60}") from None
-    if not listed:
-        raise ValueError("`contexts` must list at least one context, got none")
-    return listed

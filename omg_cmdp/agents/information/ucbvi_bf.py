@@ -25,9 +25,9 @@ from typing import Unpack, final
 import numpy as np
 
 from omg_cmdp.agents.base import Ranges
-from omg_cmdp.agents.information.cells import CellLearner, Tally
+from omg_cmdp.agents.cells import CellLearner, Tally
+from omg_cmdp.agents.covers import Cover
 from omg_cmdp.agents.information.mvp import optimistic_plan, three_constants
-from omg_cmdp.agents.rivals.covers import Cover
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.planning.decision import Decision

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.agents.base import Learner, Ranges
+from omg_cmdp.agents.covers import Cover
 from omg_cmdp.agents.pac.rmax import induced_mdp
-from omg_cmdp.agents.rivals.covers import Cover
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.episode import Trajectory

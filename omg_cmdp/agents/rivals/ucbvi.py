@@ -23,8 +23,8 @@ from typing import Unpack, final
 import numpy as np
 
 from omg_cmdp.agents.base import Ranges
-from omg_cmdp.agents.information.cells import CellLearner
-from omg_cmdp.agents.rivals.covers import Cover
+from omg_cmdp.agents.cells import CellLearner
+from omg_cmdp.agents.covers import Cover
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import best_response
 from omg_cmdp.mdp.space import Space

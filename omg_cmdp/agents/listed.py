@@ -9,8 +9,7 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context, table_label
-from omg_cmdp.mdp.space import Space
-from omg_cmdp.oracles.base import RewardOracle
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.offline.fits import Offline
 from omg_cmdp.persistence import fingerprint
 from omg_cmdp.records import context_rows
@@ -49,14 +48,21 @@ class Listed:
 class Predicted:
     """What an oracle predicts for each of the contexts; it is asked again only when its fit has changed."""
 
-    def __init__(self, listed: Listed, oracle: RewardOracle, space: Space) -> None:
-        self._contexts, self._oracle, self._shape = listed.contexts, oracle, (space.states, space.actions)
+    def __init__(self, listed: Listed, oracle: RewardOracle | DynamicsOracle, tail: tuple[int, ...]) -> None:
+        self._contexts, self._oracle, self._tail = listed.contexts, oracle, tail
         self._fit: FloatArray | None = None
         self.refresh()
 
     def refresh(self) -> None:
-        """Ask for `tables`, (C, S, A), again, if the fit has changed."""
+        """Ask for `tables`, (C, K, *tail), again, if the fit has changed."""
         fit = self._oracle.parameters() if isinstance(self._oracle, Offline) else None
         if fit is None or self._fit is None or not np.array_equal(fit, self._fit):
-            self.tables = np.stack([self._oracle.predict(each).reshape(self._shape) for each in self._contexts])
+            self.tables = np.stack([by_step(self._oracle.predict(each), self._tail) for each in self._contexts])
         self._fit = fit
+
+
+def by_step(table: FloatArray, tail: tuple[int, ...]) -> FloatArray:
+    """Return `table` as (K, *tail), K = 1 if it has no steps."""
+    if table.shape[-len(tail) :] != tail:
+        raise ValueError(f"an oracle of these sizes must `predict` tables of shape {tail}, got {table.shape}")
+    return np.asarray(table if table.ndim > len(tail) else table[None])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.agents.base import Learner, Ranges
-from omg_cmdp.agents.rivals.covers import Cover
+from omg_cmdp.agents.covers import Cover
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
