@@ -31,7 +31,7 @@ from omg_cmdp.studies.results import Results
 from omg_cmdp.theory.constants import most_tuples
 
 TUNING_SEEDS = range(100, 102)
-DELAYS, MOST_LATE_SEEDS = (0, 10, 100), 3
+DELAYS, MOST_LATE_SEEDS = (0, 10, 100), 2
 """How many episodes later feedback comes, and how many seeds are played if it comes late."""
 KEPT = ["world", "adversary", "agent", "constant", "seed", "regret", "first", "horizon", "contexts"]
 KEPT += ["µs", "µs early", "µs late"]
@@ -301,7 +301,7 @@ def season(
 def main() -> None:
     """Tune, run and summarise."""
     command = parser("league", __doc__, episodes=None)
-    command.set_defaults(seeds=[6])
+    command.set_defaults(seeds=[4])
     command.add_argument("league", nargs="*", metavar="finite|learned", help="both, if nothing is named")
     command.add_argument("--quick", action="store_true", help="a tenth of the episodes, one seed, no sorted contexts")
     command.add_argument("--only", nargs="+", metavar="AGENT", help="these agents, with names as in the table")

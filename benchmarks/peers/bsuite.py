@@ -40,7 +40,7 @@ LOGGED = sorted({int(10**k * ratio) for k in range(5) for ratio in RATIOS if (10
 MEASURED = (10, 14, 20)
 """Of the sizes of the sweep, 10, 12, ..., 50."""
 DQN = "bsuite's bootstrapped DQN"
-SLOW = {DQN: 14, "OMG": 14, "UCBVI, c = 1": 10}
+SLOW = {DQN: 14, "OMG, prior ½": 14, "UCBVI, c = 1": 10}
 """The largest sea that an agent is given here."""
 CUT = 4.0
 """Noise beyond is cut off, for rewards that lie in an interval."""
@@ -119,7 +119,7 @@ def counts(size: int, episode: int | None) -> bool:
 
 def measure(kept: Kept, *, quick: bool) -> list[Line]:
     """Return the episodes until solved, by size and agent; all episodes where it never is."""
-    episodes, seeds = (300, range(1)) if quick else (EPISODES, range(3))
+    episodes, seeds = (300, range(1)) if quick else (EPISODES, range(10, 13))
     lines = []
     for size in (4, 6) if quick else MEASURED:
         for agent in players(size, guest=available("jax") or not kept.run):

@@ -95,8 +95,8 @@ def regret_of_guest(name: str, agent: str, *, episodes: int, seed: int) -> float
 
 
 def measure(kept: Kept, *, quick: bool) -> list[Line]:
-    """Return the regrets of 500 episodes, 5 seeds."""
-    episodes, seeds = (20, range(1)) if quick else (500, range(5))
+    """Return the regrets of 500 episodes, 10 seeds."""
+    episodes, seeds = (20, range(1)) if quick else (500, range(10, 20))
     lines = []
     for name in WORLDS:
         players = {agent: partial(regret, world(name), agent) for agent in OURS}

@@ -64,12 +64,9 @@ class PeerWorld(ContextualMDP):
         )
 
 
-def _on_counts(world: PeerWorld, seed: int, *, kind: Callable[..., Agent], priors: str = "half") -> Agent:
+def _on_counts(world: PeerWorld, seed: int, *, kind: Callable[..., Agent], prior: float | None = None) -> Agent:
     sizes = {name: getattr(world.space, name) for name in ("states", "actions", "horizon")}
-    half = oracles.CountDynamics(**sizes, support=world.support)
-    one = oracles.CountDynamics(**sizes, support=world.support, prior=1.0 / world.space.states)
-    both = oracles.AggregateDynamics([half, one], horizon=world.space.horizon)
-    dynamics = {"half": half, "one": one, "both": both}[priors]
+    dynamics = oracles.CountDynamics(**sizes, support=world.support, prior=prior)
     options = {"seed": seed} if kind is PosteriorSampling else {}
     return kind(world.space, oracles.CountRewards(**sizes), dynamics, return_range=world.return_range, **options)
 
@@ -80,16 +77,13 @@ def _ucbvi(world: PeerWorld, seed: int, *, scale: float) -> Agent:
 
 OURS: dict[str, Callable[[PeerWorld, int], Agent]] = {
     "OMG": functools.partial(_on_counts, kind=OMG),
-    "OMG, both priors": functools.partial(_on_counts, kind=OMG, priors="both"),
+    "OMG, prior ½": functools.partial(_on_counts, kind=OMG, prior=0.5),
     "posterior sampling": functools.partial(_on_counts, kind=PosteriorSampling),
-    "posterior sampling, prior 1/S": functools.partial(_on_counts, kind=PosteriorSampling, priors="one"),
+    "posterior sampling, prior ½": functools.partial(_on_counts, kind=PosteriorSampling, prior=0.5),
     "UCBVI, c = 1": functools.partial(_ucbvi, scale=1.0),
     "UCBVI, c = 0.05": functools.partial(_ucbvi, scale=0.05),
 }
-"""Our agents on counts, by default with a prior of ½ for every next state; nothing is tuned but the last one's c.
-
-1/S is one pseudo-count a pair in all; both priors are the aggregate of the two, `AggregateDynamics`.
-"""
+"""Our agents on counts, by default with a prior that is learned; nothing is tuned but the last one's c."""
 
 
 def regret(world: PeerWorld, name: str, *, episodes: int, seed: int) -> float:

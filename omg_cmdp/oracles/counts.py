@@ -19,15 +19,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context, label_index, table_label
+from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.oracles.draws import draw_dirichlet
-from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards, learn_transitions
-from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Episode
+from omg_cmdp.oracles.draws import draw_dirichlet, draws_of_parts, resample
+from omg_cmdp.oracles.frame import Account, Forecasters, Frame, learn_rewards, learn_transitions
+from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Episode, exponential_weights
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import dirichlet_divergence, support_mask
 from omg_cmdp.persistence import fingerprint
 from omg_cmdp.records import context_rows
 from omg_cmdp.validation import BoolArray, FloatArray, listed, positive_integer, positive_number
+
+kernels = Lazy("omg_cmdp.oracles.kernels.counts")
+
+SPARSE = 1.0
+"""The pseudo-counts of a row in all, by the prior for pairs that lead to few of many states."""
 
 
 class _Tables(Forecasters):
@@ -116,35 +122,52 @@ class _Means(_Tables):
 
 
 class _Frequencies(_Tables):
-    """Counts of transitions, and of those that the support excludes."""
+    """Counts of transitions, of those that the support excludes, and the log evidence of each prior.
 
-    learned = ("counts", "excluded")
+    A prior is a Dirichlet distribution, the same for every row: α pseudo-counts for each next state, or `SPARSE` in
+    all. The evidence is the probability of all that was seen if it were true.
+    """
 
-    def __init__(self, support: FloatArray, prior: float, contexts: Iterable[Context] | None, rate: Rate) -> None:
+    learned = ("counts", "excluded", "evidence")
+
+    def __init__(
+        self, support: FloatArray, prior: float | None, contexts: Iterable[Context] | None, rate: Rate
+    ) -> None:
         super().__init__(contexts, rate)
-        self._support, self._prior = support, prior
+        self._support, self._alpha = support, 0.5 if prior is None else prior
         self.settings += f"prior {prior}", f"support {fingerprint(support)}"
+        each, sparse = self._alpha * support, SPARSE * support / support.sum(axis=-1, keepdims=True)
+        is_learned = prior is None and not np.array_equal(each, sparse)
+        self._priors = np.stack([each, sparse] if is_learned else [each])
+        tempered = rate.tempers[:, None, None, None] * each
+        self._pseudo_counts = np.concatenate([tempered, self._priors[1:]]) if rate.name != "proven" else tempered
+        self.account = Account(np.zeros(len(self._pseudo_counts)))
         self.counts = np.zeros((len(self.contexts or [None]), *support.shape))
-        self.excluded = np.zeros(1)
+        self.excluded, self.evidence = np.zeros(1), np.zeros(len(self._priors))
 
     def forecasts(self, table: int) -> FloatArray:
-        smoothed = self.counts[table] + self._prior * self.rate.tempers[:, None, None, None] * self._support
+        smoothed = self.counts[table] + self._pseudo_counts
         return np.asarray(smoothed / smoothed.sum(axis=-1, keepdims=True))
 
     def learn(self, table: int, episode: Episode) -> None:
         """Add to the counts; what cannot happen teaches nothing about what can."""
-        seen = (episode.states, episode.actions, episode.outcomes)
-        possible = self._support[seen]
-        np.add.at(self.counts[table], seen, possible)
-        self.excluded += (1.0 - possible).sum()
+        seen = episode.states, episode.actions, episode.outcomes
+        self.excluded += kernels.count_transitions(self.counts[table], self._priors, *seen, self.evidence)
 
     def expected_divergence(self, table: int, prediction: FloatArray) -> FloatArray:
         """Return 2 - 2·Σ √P̂·E√θ for θ from the Dirichlet posterior, where E√θ_i is a ratio of Gammas."""
-        return dirichlet_divergence(self.counts[table] + self._prior * self._support, prediction)
+        parts = [dirichlet_divergence(self.counts[table] + prior, prediction) for prior in self._priors]
+        return np.asarray(np.tensordot(self._credibility(), parts, axes=1))
 
     def draws(self, table: int, count: int, generator: np.random.Generator) -> FloatArray:
-        """Return rows drawn from Dirichlet(α + n), zero outside the support."""
-        return draw_dirichlet(self.counts[table] + self._prior * self._support, count, generator)
+        """Return rows drawn from Dirichlet(prior + n), zero outside the support, each prior as often as is credible."""
+        shapes = self.counts[table] + self._priors
+        drawn = resample(self._credibility(), count, generator)
+        return draws_of_parts(drawn, shapes.shape[1:], lambda k, n: draw_dirichlet(shapes[k], n, generator))
+
+    def _credibility(self) -> FloatArray:
+        """Return the posterior probabilities of the priors."""
+        return exponential_weights(-self.evidence, 1.0)
 
     def distances(self, table: int, truth: FloatArray, used: BoolArray) -> FloatArray | None:
         """Return (1,): that, or the largest probability outside of the support."""
@@ -162,7 +185,7 @@ class _Frequencies(_Tables):
         """Return H·Σ log[Γ(α)·Γ(T' + αK)/(Γ(αK)·Γ(T' + α))]; nothing is proven for α < ½."""
         pairs = math.prod(self.counts.shape[:-1])
         visits, successors = episodes / pairs, self._support.sum(axis=-1).max()
-        alpha, total = self._prior, self._prior * successors
+        alpha, total = self._alpha, self._alpha * successors
         if alpha < 0.5:
             return math.inf
         rise = math.lgamma(visits + total) - math.lgamma(visits + alpha)
@@ -171,7 +194,7 @@ class _Frequencies(_Tables):
     def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
         """Return the bound plus H·(d+1)·Q·log(1 + T/(αQ)), Q the number of (s, a, s') in all tables (Theorem 8)."""
         cells = len(self.counts) * float(self._support.sum())
-        drift = (delay + 1) * cells * math.log1p(episodes / (self._prior * cells))
+        drift = (delay + 1) * cells * math.log1p(episodes / (self._alpha * cells))
         return self.bound(episodes, horizon) + self.rate.frozen_bound(drift)
 
 
@@ -202,14 +225,14 @@ class CountRewards(Frame[_Means], RewardOracle):
 
 @final
 class CountDynamics(Frame[_Frequencies], DynamicsOracle):
-    """Transition frequencies with `prior` pseudo-counts each, ½ by default (Krichevsky and Trofimov, 1981).
+    """Transition frequencies with `prior` pseudo-counts for each next state.
 
-    Where a pair leads to few of many states, 1/S learns faster: one pseudo-count in all, where ½ makes S/2. It has no
-    regret bound; the aggregate of both (`AggregateDynamics`) has one, H·log 2 above the better one.
+    By default the prior is learned: ½ each (Krichevsky and Trofimov, 1981), which has the bound, or one in all, which
+    is faster where a pair leads to few of many states. Both forecast side by side, and draws come from either as often
+    as it is credible. `support` (S, A, S) says which transitions can happen. `contexts` lists labels, or vectors, with
+    a table each.
 
-    `support` (S, A, S) says which transitions can happen. `contexts` lists labels, or vectors, with a table each.
-
-    >>> oracle = CountDynamics(states=2, actions=1, horizon=2, rate="realizable")
+    >>> oracle = CountDynamics(states=2, actions=1, horizon=2, rate="realizable", prior=0.5)
     >>> oracle.update("any", states=[0, 0], actions=[0, 0], next_states=[1, 1])
     >>> oracle.predict("any")[0]
     array([[0.16666667, 0.83333333]])
@@ -225,9 +248,10 @@ class CountDynamics(Frame[_Frequencies], DynamicsOracle):
         horizon: int,
         contexts: Iterable[Context] | None = None,
         rate: str = "guarded",
-        prior: float = 0.5,
+        prior: float | None = None,
         support: ArrayLike | None = None,
     ) -> None:
         chosen = Rate(rate, horizon, tempered=True)
         mask = support_mask(support, positive_integer("states", states), positive_integer("actions", actions))
-        super().__init__(_Frequencies(mask.astype(np.float64), positive_number("prior", prior), contexts, chosen))
+        alpha = None if prior is None else positive_number("prior", prior)
+        super().__init__(_Frequencies(mask.astype(np.float64), alpha, contexts, chosen))

@@ -159,11 +159,64 @@ def test_the_bound_on_frequencies_is_attained(alpha):
 
 
 def test_one_pair_alone_attains_its_own_vertex():
-    oracle = CountDynamics(states=4, actions=1, horizon=1)
+    oracle = CountDynamics(states=4, actions=1, horizon=1, prior=0.5)
     for _ in range(50):
         oracle.update("any", [2], [0], [1])
     assert oracle.loss - oracle.best_loss() == pytest.approx(vertex(50, 0.5, 4), rel=1e-9)
     assert oracle.loss - oracle.best_loss() <= oracle.regret_bound(50, 1)
+
+
+def evidence(counts, prior):
+    """The logarithm of the probability of transitions, B(prior + n)/B(prior) for every row."""
+    after = counts + prior
+    rows = gammaln(after) - gammaln(prior)
+    return float(rows.sum() - (gammaln(after.sum(axis=-1)) - gammaln(prior.sum(axis=-1))).sum())
+
+
+@pytest.mark.parametrize("rate", [*TEMPERS, "guarded"])
+def test_a_learned_prior_is_as_credible_as_its_evidence_says(rate, rng):
+    """One credibility for all tables: that of a mixture of two Dirichlet distributions, and so are mean and draws."""
+    oracle = CountDynamics(**SIZE, horizon=HORIZON, rate=rate, contexts="abc")
+    taught(oracle, rng, episodes=6)
+    counts = oracle.state()["counts"]
+    priors = np.full((STATES, ACTIONS, STATES), 0.5), np.full((STATES, ACTIONS, STATES), 1.0 / STATES)
+    logs = np.array([evidence(counts, prior) for prior in priors])
+    np.testing.assert_allclose(oracle.state()["evidence"], logs, rtol=1e-10)
+    credible = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
+    posteriors = [counts[1] + prior for prior in priors]
+    means = [shapes / shapes.sum(axis=-1, keepdims=True) for shapes in posteriors]
+    drawn = oracle.draws("b", 4000, np.random.default_rng(3))
+    np.testing.assert_allclose(drawn.mean(axis=0), np.tensordot(credible, means, axes=1), atol=0.04)
+    truths = [np.array([rng.dirichlet(shapes[0, 0]) for _ in range(8000)]) for shapes in posteriors]
+    root = np.sqrt(oracle.predict("b")[0, 0])
+    distances = [((np.sqrt(rows) - root) ** 2).sum(axis=1).mean() for rows in truths]
+    assert oracle.uncertainty("b")[0, 0] == pytest.approx(credible @ distances, abs=0.02)
+
+
+def test_a_learned_prior_finds_out_whether_rows_are_sparse(rng):
+    """Rows with one next state of twenty, and rows drawn from Dirichlet(½): no prior fits both."""
+    size, regrets = {"states": 20, "actions": 1, "horizon": 5}, {}
+    rows = {"sparse": np.roll(np.eye(20), 7, axis=1), "full": rng.dirichlet(np.full(20, 0.5), size=20)}
+    for kind, truth in rows.items():
+        oracles = {prior: CountDynamics(**size, prior=prior) for prior in (None, 0.5, 0.05)}
+        for _ in range(300):
+            states = rng.integers(20, size=5)
+            reached = [rng.choice(20, p=truth[s]) for s in states]
+            for oracle in oracles.values():
+                oracle.update("any", states, [0] * 5, reached)
+        regrets[kind] = {prior: oracle.loss - oracle.best_loss() for prior, oracle in oracles.items()}
+        sparse = oracles[None].state()["evidence"][1] > oracles[None].state()["evidence"][0]
+        assert sparse == (kind == "sparse")
+    for kind, better, worse in (("sparse", 0.05, 0.5), ("full", 0.5, 0.05)):
+        own = regrets[kind]
+        assert own[None] <= own[better] + 5 * math.log(3.0) < own[worse]
+
+
+def test_a_learned_prior_has_the_bound_of_krichevsky_and_trofimov():
+    learned, fixed = (CountDynamics(states=4, actions=1, horizon=3, prior=prior) for prior in (None, 0.5))
+    assert learned.regret_bound(50, 3) - fixed.regret_bound(50, 3) == pytest.approx(3 * math.log(3.0 / 2.0))
+    two = CountDynamics(states=2, actions=1, horizon=3)  # where both priors are the same
+    assert two.regret_bound(50, 3) == CountDynamics(states=2, actions=1, horizon=3, prior=0.5).regret_bound(50, 3)
 
 
 def test_no_other_sequence_is_worse_than_the_vertex(rng):

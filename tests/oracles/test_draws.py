@@ -257,7 +257,7 @@ def test_counted_rewards_are_beta(rng):
 
 def test_counted_transitions_are_dirichlet(rng):
     """A coordinate of Dirichlet(a) is Beta(a_i, Σa - a_i); what the support excludes stays at zero."""
-    oracle = oracles.CountDynamics(**SIZE, horizon=5, support=SUPPORT)
+    oracle = oracles.CountDynamics(**SIZE, horizon=5, support=SUPPORT, prior=0.5)
     oracle.update("c", [0, 0, 0, 1, 1], [0, 0, 0, 0, 0], [0, 0, 2, 1, 1])
     drawn = oracle.draws("c", DRAWS, rng)
     assert (drawn[:, ~SUPPORT] == 0.0).all()
