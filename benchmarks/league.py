@@ -33,8 +33,8 @@ from omg_cmdp.theory.constants import most_tuples
 TUNING_SEEDS = range(100, 102)
 DELAYS, MOST_LATE_SEEDS = (0, 10, 100), 2
 """How many episodes later feedback comes, and how many seeds are played if it comes late."""
-KEPT = ["world", "adversary", "agent", "constant", "seed", "regret", "first", "horizon", "contexts"]
-KEPT += ["µs", "µs early", "µs late"]
+KEPT = ["world", "adversary", "agent", "constant", "seed", "regret", "first", "mistakes", "horizon"]
+KEPT += ["contexts", "µs", "µs early", "µs late"]
 QUICK = 0.1
 """The share of the episodes that `--quick` plays."""
 

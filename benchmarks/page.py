@@ -14,8 +14,8 @@ import pandas as pd
 
 from benchmarks.grid import markdown
 from benchmarks.league_figures import draw
-from benchmarks.standings import NEARLY_NOTHING, geometric_mean, mean_regrets, ratios_to_the_best, standings
-from omg_cmdp.reports.comparisons import compare_all, paired_test
+from benchmarks.standings import EPSILON, NEARLY_NOTHING, geometric_mean, mean_regrets, ratios_to_the_best, standings
+from omg_cmdp.reports.comparisons import compare_all
 
 DOCS = Path(__file__).parents[1] / "docs"
 TABLE, PAGE = DOCS / "league.csv", DOCS / "league.md"
@@ -42,7 +42,7 @@ def add(runs: pd.DataFrame, league: str, delay: int) -> None:
     others = kept[(kept["league"] != league) | (kept["delay"] != delay)]
     rows = pd.concat([others, runs.assign(league=league, delay=delay)])
     rows.sort_values(["league", "delay", "world", "adversary", "agent", "seed"]).to_csv(
-        TABLE, index=False, float_format="%.5g"
+        TABLE, index=False, float_format="%.4g"
     )
 
 
@@ -99,6 +99,7 @@ def _league(name: str, runs: pd.DataFrame) -> Iterator[str]:
             "worst": table["worst ratio"].to_numpy(),
             "where": table["where"].to_numpy(),
             f"{OURS} over it": [chance.get(agent, "") for agent in table.index],
+            "mistakes": table["mistakes"].to_numpy(),
             "cost": (table["µs"] / greedy).round(1).to_numpy(),
             "late/early": (table["µs late"] / table["µs early"]).round(2).to_numpy(),
             "cells": table["scenarios"].to_numpy(),
@@ -106,52 +107,44 @@ def _league(name: str, runs: pd.DataFrame) -> Iterator[str]:
     )
     yield markdown(shown)
     yield (
-        f"*{OURS} over it*: ratio of the geometric means on the cells that both play; bold if the sign-flip test over "
-        f"seeds, corrected for all rivals, says that it is more than chance (p ≤ {SURE}). *Cost*: its own time per "
-        "episode, in units of greedy's. *Late/early*: its time in the last tenth of the episodes over that in the "
-        "second."
+        f"*{OURS} over it*: ratio of regrets, geometric mean over the worlds and seeds that both play; bold if the "
+        f"sign-flip test over these, corrected for all rivals, says that it is more than chance (p ≤ {SURE}). "
+        f"*Mistakes*: episodes that lose more than {EPSILON:g}, the mean over cells. *Cost*: its own time per episode, "
+        "in units of greedy's. *Late/early*: its time in the last tenth of the episodes over that in the second."
     )
     yield f"![Ratios to the best agent in every cell](figures/league-{name}.svg)"
     yield f"![Regret against cost](figures/league-{name}-cost.svg)"
     yield from _winners(runs)
 
 
-def _log_ratios(runs: pd.DataFrame, rival: str) -> pd.Series[float]:
-    """Return log (R of OMG + 1)/(R of a rival + 1), for each seed the mean over the cells that both play."""
-    cells = runs[runs["agent"].isin([OURS, rival])].pivot_table(
-        index=["world", "adversary", "seed"], columns="agent", values="regret"
-    )
-    logs = np.log(cells.dropna() + NEARLY_NOTHING)
-    return (logs[OURS] - logs[rival]).groupby("seed").mean()
+def _log_ratios(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return log (R of OMG + 1)/(R of a rival + 1): a row for each world and seed, the mean over adversaries."""
+    regret = runs.pivot_table(index=["world", "adversary", "seed"], columns="agent", values="regret")
+    logs = np.log(regret + NEARLY_NOTHING)
+    return logs.rsub(logs[OURS], axis=0).drop(columns=OURS).groupby(["world", "seed"]).mean()
 
 
 def _against_ours(runs: pd.DataFrame) -> dict[str, str]:
     """Return OMG's ratio to every rival, bold if it is more than chance."""
-    rivals = [agent for agent in runs["agent"].unique() if agent != OURS]
-    logs = {rival: _log_ratios(runs, rival) for rival in rivals}
-    logs = {rival: values for rival, values in logs.items() if len(values)}
-    most = max(len(values) for values in logs.values())
-    whole = {rival: values.to_numpy() for rival, values in logs.items() if len(values) == most}
-    tests = compare_all({OURS: np.zeros(most), **{rival: -values for rival, values in whole.items()}}, against=OURS)
-    sure = {test.second for test in tests if test.adjusted <= SURE}
-    ratios = {rival: f"{np.exp(values.mean()):.2f}" for rival, values in logs.items()}
-    return {rival: f"**{text}**" if rival in sure else text for rival, text in ratios.items()}
+    logs = _log_ratios(runs)
+    counted = logs.fillna(0.0)  # where a rival does not play, no difference was seen
+    tests = compare_all({OURS: np.zeros(len(logs)), **{rival: -counted[rival] for rival in logs}}, against=OURS)
+    texts = {test.second: f"{np.exp(logs[test.second].mean()):.2f}" for test in tests}
+    return {test.second: f"**{texts[test.second]}**" if test.adjusted <= SURE else texts[test.second] for test in tests}
 
 
 def _winners(runs: pd.DataFrame) -> Iterator[str]:
     regret = mean_regrets(runs)
     best = regret.idxmin(axis=1)
+    seeds = runs.pivot_table(index=["world", "adversary", "seed"], columns="agent", values="regret")
     rows = []
     for cell, winner in best.items():
-        ours, own = regret.loc[cell, OURS], regret.loc[cell, winner]
-        p = 1.0
-        if winner != OURS:
-            here = runs[(runs["world"] == cell[0]) & (runs["adversary"] == cell[1])]
-            pairs = here.pivot_table(index="seed", columns="agent", values="regret")[[OURS, winner]].dropna()
-            p = paired_test((pairs[OURS] - pairs[winner]).to_numpy()).p
-        sure = "" if winner == OURS else ("yes" if p <= SURE else "no")
-        rows.append([*cell, winner, f"{own:.1f}", f"{ours:.1f}", sure])
-    frame = pd.DataFrame(rows, columns=["world", "adversary", "best", "its regret", f"{OURS}'s", "more than chance"])
+        ours, own, here = regret.loc[cell, OURS], regret.loc[cell, winner], seeds.loc[cell]
+        ahead = f"{(here[winner] < here[OURS]).sum()} of {len(here)}" if winner != OURS else ""
+        ratio = (ours + NEARLY_NOTHING) / (own + NEARLY_NOTHING)
+        rows.append([*cell, winner, f"{own:.1f}", f"{ours:.1f}", f"{ratio:.2f}", ahead])
+    names = ["world", "adversary", "best", "its regret", f"{OURS}'s", "ratio", "seeds on which it is ahead"]
+    frame = pd.DataFrame(rows, columns=names)
     counts = best.value_counts()
     yield "Who wins where: " + ", ".join(f"{agent} {count}" for agent, count in counts.items()) + "."
     yield markdown(frame)

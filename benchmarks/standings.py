@@ -13,12 +13,15 @@ from omg_cmdp.studies.results import Results
 NEARLY_NOTHING = 1.0
 """Added to both sides of a ratio of regrets: below it, differences are luck."""
 
+EPSILON = 0.2
+"""An episode that loses more is a mistake."""
+
 OWN_SECONDS = ["seconds_deciding", "seconds_learning"]
 REFERENCE = "posterior sampling"
 
 
 def table(results: Results, constants: Mapping[str, float | None]) -> pd.DataFrame:
-    """Return the runs, with the constant of the agent, what it lost in the first episode, and its own microseconds."""
+    """Return the runs, with the constant of the agent, its mistakes, what the first episode lost, and its own time."""
     rows = []
     for run in results.runs.to_dict("records"):
         log = results.log_of(run["run"], columns=["regret", *OWN_SECONDS])
@@ -27,9 +30,8 @@ def table(results: Results, constants: Mapping[str, float | None]) -> pd.DataFra
         times = zip(("µs", "µs early", "µs late"), (own, tenths[1], tenths[-1]), strict=True)
         constant = constants[run["agent"]]
         medians = {name: float(np.median(part)) for name, part in times if len(part)}
-        rows.append(
-            {**run, **medians, "first": log["regret"].iloc[0], "constant": "" if constant is None else f"{constant:g}"}
-        )
+        lost = {"first": log["regret"].iloc[0], "mistakes": int((log["regret"] > EPSILON).sum())}
+        rows.append({**run, **medians, **lost, "constant": "" if constant is None else f"{constant:g}"})
     return pd.DataFrame(rows)
 
 
@@ -52,7 +54,7 @@ def standings(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the league table, the best agent first."""
     regret = mean_regrets(runs)
     ratio, agents = ratios_to_the_best(regret), runs.groupby("agent")
-    times = [name for name in ("µs", "µs early", "µs late") if name in runs]
+    means = [name for name in ("mistakes", "µs", "µs early", "µs late") if name in runs]
     made = pd.DataFrame(
         {
             "constant": agents["constant"].first(),
@@ -61,7 +63,7 @@ def standings(runs: pd.DataFrame) -> pd.DataFrame:
             "where": ratio.idxmax().map(", ".join),
             "mean rank": regret.rank(axis=1).mean().round(1),
             "mean regret": regret.mean().round(1),
-            **{name: agents[name].mean().round() for name in times},
+            **{name: agents[name].mean().round() for name in means},
             "scenarios": regret.count(),
         }
     )
