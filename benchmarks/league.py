@@ -210,6 +210,7 @@ ENTRIES: dict[str, dict[str, Entry]] = {
         "LOLIPOP": Entry("lolipop", _scale, ROOTS, _is_enumerable),
         "greedy, offline": Entry("greedy", lambda c: {"oracles": "offline"}),
         "ILTCB": Entry("iltcb", lambda c: {"scale": 0.1, "psi": c}, (0.1, 1.0, 10.0, 100.0), _is_small_bandit),
+        "Regressor Elimination": Entry("regressor_elimination", _radius, SHARES, _is_small_bandit),
         "online cover": Entry("online_cover", lambda c: {"psi": c}, (0.001, 0.01, 0.1, 1.0), _is_bandit),
     },
     "learned": {

@@ -120,7 +120,7 @@ def run(
 def list_kinds(
     name: Annotated[str | None, typer.Argument(help="A preset or a kind.")] = None,
 ) -> None:
-    """List presets, and the kinds of worlds, adversaries and agents; or the options of one of them."""
+    """List presets, and the kinds of worlds, adversaries, agents, delays and oracles; or the options of one of them."""
     with _refusing():
         print_kinds(_console()) if name is None else print_kind(_console(), name)
 

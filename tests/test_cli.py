@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import omg_cmdp
 from omg_cmdp.cli import app
 from omg_cmdp.reports.terminal import Live
+from omg_cmdp.studies.catalogue import DELAYS
 from omg_cmdp.studies.config import load_plan, presets, read_plan
 from omg_cmdp.studies.directory import open_study
 from omg_cmdp.studies.results import load
@@ -195,10 +196,12 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(file, tmp_path):
 
 def test_presets_and_kinds_are_listed_with_sizes():
     output = called("list").output
-    for name in (*presets(), "treatment", "worst_regret", "posterior_sampling"):
+    for name in (*presets(), "treatment", "worst_regret", "posterior_sampling", *DELAYS):
         assert name in output
     assert "60 runs of 1500 episodes" in output
     assert "floor" in called("list", "omg").output
+    assert "exponent" in called("list", "heavy_tailed").output
+    assert "most" in called("list", "uniform").output, "an agent and a delay"
     assert "[worlds.treatment]" in called("list", "demo").output
 
 

@@ -9,6 +9,7 @@ from omg_cmdp.agents.bandits.lin_med import LinMED
 from omg_cmdp.agents.bandits.online_cover import OnlineCover
 from omg_cmdp.agents.bandits.opo_cmab import OPOCMAB
 from omg_cmdp.agents.bandits.reg_cb import RegCB
+from omg_cmdp.agents.bandits.regressor_elimination import RegressorElimination
 from omg_cmdp.agents.bandits.uccb import UCCB
 from omg_cmdp.agents.base import Agent
 from omg_cmdp.agents.baselines.boltzmann import Boltzmann
@@ -106,6 +107,7 @@ __all__ = [
     "PosteriorSampling",
     "Power",
     "RegCB",
+    "RegressorElimination",
     "RegularisedIDS",
     "Schedule",
     "Situation",

@@ -10,13 +10,14 @@ from typing import Any
 from rich.console import Console
 
 from omg_cmdp.reports.terminal import print_table, size_of
-from omg_cmdp.studies.catalogue import KINDS, find_kind
+from omg_cmdp.studies.catalogue import DELAYS, KINDS, Kind, find_kind
 from omg_cmdp.studies.config import presets, unchecked_plan
 from omg_cmdp.studies.document import StudyError, nearest
 from omg_cmdp.studies.options import REQUIRED
 from omg_cmdp.studies.oracles import FURTHER, PARTS, oracle_arguments
 from omg_cmdp.studies.outside.folder import GROUPS, Folder, packaged
 
+ALL: dict[str, Mapping[str, Kind]] = {**KINDS, "delays": DELAYS}
 ORACLES: dict[str, dict[str, Any]] = {part: {**PARTS[part], **FURTHER[part]} for part in PARTS}
 
 
@@ -24,7 +25,7 @@ def print_kinds(console: Console) -> None:
     """List everything; nothing of other packages is imported."""
     plans = {name: unchecked_plan({"name": name, **tomllib.loads(text)}) for name, text in presets().items()}
     print_table(console, ["preset", "size", ""], [[name, size_of(p), p.description] for name, p in plans.items()])
-    for title, kinds in KINDS.items():
+    for title, kinds in ALL.items():
         console.print()
         print_table(console, [title, ""], [[kind.name, kind.description] for kind in kinds.values()])
     console.print()
@@ -44,12 +45,13 @@ def print_kind(console: Console, name: str) -> None:
         return
     tables = [table for table, kinds in KINDS.items() if name in kinds or name in packaged(table)]
     parts = [part for part, names in ORACLES.items() if name in names]
-    if not tables and not parts and ":" not in name:
-        everything = [*known, *(each for kinds in KINDS.values() for each in kinds), *_oracle_names()]
+    delays = [DELAYS[name]] if name in DELAYS else []
+    if not (tables or parts or delays or ":" in name):
+        everything = [*known, *(each for kinds in ALL.values() for each in kinds), *_oracle_names()]
         raise StudyError(f"there is no preset or kind {name!r}; {nearest(name, everything)}")
-    if not tables and not parts:
+    if not (tables or parts or delays):
         tables = ["worlds"]
-    for kind in [find_kind(table, name, Folder(Path.cwd())) for table in tables]:
+    for kind in [*(find_kind(table, name, Folder(Path.cwd())) for table in tables), *delays]:
         _print_options(console, kind.options, f"{kind.name}: {kind.description}")
     for part in parts:
         _print_options(console, oracle_arguments(part, name), f"{name}: an oracle of {part}")

@@ -45,6 +45,7 @@ from omg_cmdp.agents import (
     PerContext,
     PosteriorSampling,
     RegCB,
+    RegressorElimination,
     RegularisedIDS,
     Schedule,
     SquareCB,
@@ -237,6 +238,7 @@ BANDITS = {
     "OPO-CMAB": (oracles.OfflineFiniteRewards, line(OPOCMAB, contexts=LABELS)),
     "RegCB, elimination": (oracles.FiniteRewards, line(RegCB, 0.5, optimistic=False)),
     "RegCB, optimistic": (oracles.FiniteRewards, line(RegCB)),
+    "Regressor Elimination": (oracles.FiniteRewards, line(RegressorElimination, 0.5, contexts=LABELS)),
     "UCCB": (oracles.OfflineFiniteRewards, line(UCCB, contexts=LABELS)),
 }
 """Those for episodes of one step: the class of their reward oracle, and how to build one."""

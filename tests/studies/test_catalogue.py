@@ -29,7 +29,7 @@ from omg_cmdp.studies.options import REQUIRED, arguments_of
 EPISODES = 20
 BANDITS = {"falcon", "fast_cb", "normalised_igw", "square_cb"}
 BANDITS |= {"ada_cb", "eliminating_square_cb", "epoch_greedy", "iltcb", "lin_med", "online_cover", "opo_cmab", "reg_cb"}
-BANDITS |= {"uccb"}
+BANDITS |= {"regressor_elimination", "uccb"}
 NEEDED = {"bursts": {"length": 3}, "drifting": {"period": 4}}
 BY_NAME = sorted(WORLDS.keys() - {"icu_sepsis", "gymnasium"})  # that one takes minutes, and this one arguments
 

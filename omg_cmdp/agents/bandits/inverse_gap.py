@@ -17,8 +17,13 @@ and both are attained, if f* may be any number: SquareCB can lose twice as much.
 (1/γ)·Σ(d - p)²/p + (γ/4)·Σ p·(f* - f̂)² and Σ p·gap = (A - λ)/γ, or (A·p(b) - 1)/γ, only the first is an inequality.) So
 with an online oracle both have O(√(A·T·R)) under adversarial contexts, γ of order √(A·T/R), R the oracle's regret.
 FALCON has O(√(A·T·log(N·T/δ))) for i.i.d. contexts with γ_m = (1/30)·√(A·τ/log(N·τ/δ)), τ the episodes before the epoch
-(the 1/30 is not certain). FastCB has O(√(L*·A·R) + A·R), L* the loss of the best policy, if the oracle's regret R is in
-log loss (`LogLossRewards`) and γ = max(√(A·L*/(3R)), 10·A) (the constants are not certain).
+(the 1/30 is not certain): its p solves the program of ILTCB for the regrets of the fit, Σ p·gap <= (A - 1)/γ and
+E_c 1/p(π(c)|c) <= A + γ·E_c gap(π(c)) for every policy π, as 1/p is A + γ·gap, and at most A at b. FastCB has
+O(√(L*·A·R) + A·R), L* the loss of the best policy, if the oracle's regret R is in log loss (`LogLossRewards`) and γ =
+max(√(A·L*/(3R)), 10·A) (the constants are not certain). It follows from an inequality that is tested, not proven, here,
+its numbers from notes: with losses l = 1 - f*, l̂ = 1 - f̂ and γ >= 2A,
+
+    ⟨p, l⟩ - min l <= (5A/γ)·⟨p, l⟩ + 7γ·Σ p·(l - l̂)²/(l + l̂).
 
 `gamma` is a number or a function of the episode; 30·√t, if nothing is given.
 """

@@ -17,6 +17,7 @@ from omg_cmdp.agents import (
     LinMED,
     OnlineCover,
     RegCB,
+    RegressorElimination,
 )
 from omg_cmdp.environments import Arms, ContextualBandit
 from tests.agents.models import learning
@@ -32,9 +33,10 @@ BANDITS = {
     "RegCB, elimination": (RegCB, {"optimistic": False}, 0.05),
     "UCCB": (UCCB, {"contexts": None}, 0.1),
 }
-POLICIES = {  # estimates by r/p are noisy, and settle late
+POLICIES = {  # estimates by r/p are noisy, and settle late; a function is dropped when all policies have been tried
     "ILTCB": (ILTCB, {"scale": 0.1, "psi": 1.0, "contexts": None}, 0.6),
     "online cover": (OnlineCover, {}, 0.8),
+    "Regressor Elimination": (RegressorElimination, {"contexts": None}, 0.6),
 }
 """Kind, options (the contexts are those of the world), and what is left of the regret of uniform play at the end."""
 ALL = BANDITS | POLICIES

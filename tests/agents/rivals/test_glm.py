@@ -9,8 +9,9 @@ import pytest
 from omg_cmdp import Space, Trajectory, adversaries, optimal_policy, policy_value, simulate
 from omg_cmdp.agents import GLMORL, GLMRLSVI
 from omg_cmdp.agents.kernels import glm as compiled
+from omg_cmdp.agents.rivals import glm
 from omg_cmdp.environments import LinearWorld, SoftmaxWorld
-from omg_cmdp.mdp.bellman import value_bounds
+from omg_cmdp.mdp.bellman import best_response, value_bounds
 from tests.agents.glm_world import (
     ACTIONS,
     BALL,
@@ -232,6 +233,34 @@ def test_draws_are_spread_around_the_unperturbed_plan(link, rng):
     assert losses == sorted(losses, reverse=True)
     assert losses[0] > 0.05
     assert abs(losses[-1]) < 1e-9
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_draws_are_optimistic_as_often_as_noise_that_covers_the_errors_must_be(link, rng, monkeypatch):
+    """P(Ṽ >= V*) >= Φ(-1) if the noise is √(SH) times errors of at most H·‖P̂ - P*‖₁ + |f̂ - f*|; hardly, if far less."""
+    values = []
+
+    def seen(*arguments, **more):
+        answer = best_response(*arguments, **more)
+        values.append(answer[1])
+        return answer
+
+    monkeypatch.setattr(glm, "best_response", seen)
+    world, agent = GLMWorld(rng, link), an_agent(link, GLMRLSVI)
+    for _ in range(30):
+        context = world.contexts[rng.integers(8)]
+        agent.update(world.sample(context, agent.policy(context), rng))
+    model, truth, widths = agent.model(context), world.truth(context).mdp, agent.widths(context)
+    errors = abs(model.rewards - truth.rewards) + HORIZON * abs(model.transitions - truth.transitions).sum(axis=2)
+    covering = (errors / (HORIZON * widths.transitions + widths.rewards)).max()
+    best, hopeful = optimal_policy(truth)[1], {}
+    for share in (1.0, 1e-3):
+        agent.scale, values[:] = share * covering, []
+        for agent.seed in range(200):
+            agent.policy(context)
+        hopeful[share] = np.mean(np.array(values) >= best)
+    assert hopeful[1.0] >= NormalDist().cdf(-1.0) - 3 * math.sqrt(0.16 * 0.84 / 200)
+    assert hopeful[1e-3] < 0.5 * hopeful[1.0]
 
 
 def test_draws_differ_between_seeds_and_episodes_and_not_between_askings(rng):

@@ -202,6 +202,26 @@ def test_clusters_are_a_fixed_point_of_lloyd(rng):
     assert len(set(cells)) == 3
 
 
+def test_where_groups_are_far_apart_clusters_know_the_latent_type(rng):
+    """To the bit what a table for each type plays: clustering stands in for the first half of CECE."""
+    types = rng.integers(2, size=120)
+    points = [np.array([10.0 * each, 0.0]) + 0.1 * rng.standard_normal(2) for each in types]
+    labels = [("left", "right")[each] for each in types]
+
+    class Latent(TwoMinds):
+        def mdp(self, context):
+            return super().mdp("left" if context[0] < 5.0 else "right")
+
+    clusters, told = (
+        simulate(world, adversaries.Sequence(contexts), UCBVI(world.space, cover, scale=0.1), episodes=120)
+        for world, contexts, cover in (
+            (Latent(), points, Clusters.by_means(points, count=2)),
+            (TwoMinds(), labels, PerContext()),
+        )
+    )
+    assert clusters.regret.tobytes() == told.regret.tobytes()
+
+
 def test_an_agent_keeps_a_cover_of_its_own(rng):
     cover = PerContext()
     taught(UCBVI(SPACE, cover), episodes(rng, VECTORS, 20))

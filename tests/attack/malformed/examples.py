@@ -237,6 +237,7 @@ EXAMPLES = {
     "agents.OnlineCover": bandit(one_step_rewards, size=3, psi=0.1),
     "agents.OPOCMAB": bandit(one_step_rewards, **CONTEXTS, eta=0.1, scale=0.1),
     "agents.RegCB": bandit(one_step_rewards, radius=0.5, optimistic=False),
+    "agents.RegressorElimination": bandit(one_step_rewards, **CONTEXTS, radius=0.5),
     "agents.UCCB": bandit(one_step_rewards, **CONTEXTS, scale=0.1),
     "agents.SquareCB": bandit(one_step_rewards),
     "agents.GLMORL": lambda: dict(GLM),
