@@ -112,6 +112,33 @@ def test_copies_break_where_outcomes_come_at_once(rng):
     assert bound == math.inf == oracle.regret_bound(200, 1)
 
 
+def test_copies_of_a_step_break_where_somebody_drops_out_before_it():
+    """Of a constant delay only the first step can be sure: nothing is claimed. Copies of all steps keep their bound."""
+    ones = {"c": np.array([[[0.0]], [[1.0]]])}
+
+    def steps(make):
+        return oracles.StepwiseRewards([make(oracles.FiniteRewards(ones, horizon=1)) for _ in range(2)])
+
+    inside, around = steps(lambda each: oracles.CopiesRewards(each, delay=1)), steps(lambda each: each)
+    regrets = []
+    for oracle in (inside, oracles.CopiesRewards(around, delay=1)):
+        waiting, loss = [], 0.0
+        for t in range(100):
+            said = oracle.predict("c")[: 2 - t % 2, 0, 0]  # every other episode ends after one step
+            rewards = np.array([1.0, float(said[-1] < 0.5)])[: len(said)]
+            loss += ((said - rewards) ** 2).sum()
+            waiting.append(("c", [0] * len(said), [0] * len(said), rewards))
+            if len(waiting) > 1:
+                oracle.update(*waiting.pop(0))
+        oracle.update(*waiting.pop())
+        regrets.append((loss - oracle.best_loss(), oracle.delayed_regret_bound(100, 2, 1, constant=True)))
+    (broken, unclaimed), (kept, bound) = regrets
+    assert broken > 20.0
+    assert unclaimed == math.inf
+    assert kept <= bound < math.inf
+    assert inside.delayed_regret_bound(100, 1, 1, constant=True) < math.inf  # of one step, it is constant
+
+
 @pytest.mark.parametrize("delay", [0, 1, 9])
 @pytest.mark.parametrize("horizon", [1, 4])
 def test_the_factor_is_needed(horizon, delay):
