@@ -144,7 +144,7 @@ def test_copies_of_a_step_break_where_somebody_drops_out_before_it():
 def test_the_factor_is_needed(horizon, delay):
     """k contexts, one of two truths in each, d + 1 blind episodes: (d+1)·H·k/4 against 0, whatever is predicted.
 
-    With N = 2^k this is (d+1)·H·log₂(N)/4; the bound has 4.3·(d+1)·H·log N. The truth is the one that costs more.
+    With N = 2^k this is (d+1)·H·log₂(N)/4; the bound has 3.6·(d+1)·H·log N. The truth is the one that costs more.
     """
     bits = np.array([[(i >> k) & 1 for k in range(3)] for i in range(8)], dtype=float)  # (N, k)
     functions = {k: bits[:, k].reshape(8, 1, 1) for k in range(3)}
@@ -228,7 +228,7 @@ def test_what_a_support_leaves_out_may_cost_all_that_can_be(rng):
         regret, bound = challenged(oracle, [0], 2, rng, outcomes="excluded", episodes=40)
         assert regret <= bound
         bounds.append(oracle.delayed_regret_bound(1, 2, 2))
-    scale = 6 * math.log(3) / 0.47
+    scale = 6 * math.log(3) / 0.567
     most = [math.log(30), 150 * math.log(10)]
     np.testing.assert_allclose(bounds, [scale * (2 + m) - 2 * math.log(0.9) for m in most])
 

@@ -8,7 +8,7 @@ import pytest
 from omg_cmdp.agents import ILTCB
 from omg_cmdp.agents.bandits.iltcb import action_shares, low_variance_weights
 from omg_cmdp.agents.bandits.policies import smoothed
-from tests.agents.bandits.games import one_state, rounds, taught, with_class
+from tests.agents.bandits.games import one_state, rounds, taught, taught_late, with_class
 
 CONTEXTS = ("a", "b", "c", "d")
 
@@ -90,6 +90,17 @@ def test_estimated_rewards_of_policies_are_unbiased(rng):
         totals.append(agent.state()["earned"])
     mean, error = np.mean(totals, axis=0), np.std(totals, axis=0) / math.sqrt(runs)
     assert (np.abs(mean - [5.6, 3.2]) <= 4.0 * error).all()
+
+
+def test_a_late_reward_is_divided_by_the_probability_with_which_its_action_was_played():
+    agent = with_class(ILTCB, {"c": np.eye(2)[:, None]}, contexts=["c"], scale=0.1)
+    played = agent.policy("c")[0, 0]
+    for _ in range(100):
+        taught(agent, "c", 0, 1.0)
+    assert abs(agent.policy("c")[0, 0, 1] - played[1]) > 0.05
+    before = agent.state()["earned"]
+    taught_late(agent, "c", 1, 0.6, chance=played[1])
+    np.testing.assert_allclose(agent.state()["earned"] - before, [0.0, 0.6 / played[1]], atol=1e-9)
 
 
 def test_where_fewer_actions_are_admissible_all_of_them_are_played():
