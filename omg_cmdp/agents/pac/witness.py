@@ -46,7 +46,11 @@ class WitnessRank(Elimination):
         values = hypotheses.values[:, seen.step + 1]
         surprises = rows @ values.T - values[:, seen.next_state]  # of each kernel, (M, K)
         reward, kernel = np.divmod(which, len(rows))
-        return np.asarray(surprises[kernel] + (rewards[reward] - seen.reward)[:, None])
+        found = surprises[kernel] + (rewards[reward] - seen.reward)[:, None]
+        # E_g[r + V_g(x')] is V_g(x_h), unless a `return_range` has clipped that: then it is what the leader promised.
+        promised = hypotheses.values[which, seen.step, seen.state]
+        found[np.arange(len(which)), which] = promised - seen.reward - values[which, seen.next_state]
+        return np.asarray(found)
 
 
 def published_sizes(

@@ -129,11 +129,29 @@ def mdp_loss(mdp, policy):
 
 def test_the_truth_has_no_misfit_and_a_witness_sees_what_a_bellman_error_shows(rng):
     world = Classes(rng)
-    errors = exact_misfits(world.agent(OLIVE), world.truths())[..., 0]
-    witnessed = np.abs(exact_misfits(world.agent(WitnessRank), world.truths())).max(axis=3)
-    assert witnessed[:, :, world.true].max() <= 1e-12
+    errors, witnessed = errors_and_witnesses(world)
     assert (witnessed >= np.abs(errors) - 1e-12).all()
     assert (witnessed > np.abs(errors) + 1e-3).mean() > 0.3
+    assert witnessed[:, :, world.true].max() <= 1e-12
+
+
+def test_a_witness_sees_the_errors_of_values_that_are_clipped(rng):
+    """To what an episode of the truth can earn; other hypotheses promise more, or less."""
+    for _ in range(10):
+        world = Classes(rng)
+        mdps = [mdp for _, mdp in world.truths()]
+        least, most = (
+            min(HORIZON * mdp.rewards.min() for mdp in mdps),
+            max(omg.optimal_policy(mdp)[1] for mdp in mdps),
+        )
+        errors, witnessed = errors_and_witnesses(world, return_range=(least, most))
+        assert (witnessed >= np.abs(errors) - 1e-12).all()
+        assert witnessed[:, :, world.true].max() <= 1e-12
+
+
+def errors_and_witnesses(world, **ranges):
+    errors, misfits = (exact_misfits(world.agent(kind, **ranges), world.truths()) for kind in (OLIVE, WitnessRank))
+    return errors[..., 0], np.abs(misfits).max(axis=3)
 
 
 def eliminating(agent, step, leader):
@@ -234,6 +252,23 @@ def test_an_episode_that_the_leader_cannot_have_played_is_left_out(rng):
     agent.update(omg.Trajectory(context="a", states=[0, 0, 0, 0], actions=[1 - first, 0, 0], rewards=[0.0] * 3))
     agent.update(omg.Trajectory(context="a", states=[0, 0], actions=[first], rewards=[0.0]))  # ends before the step
     np.testing.assert_array_equal(agent.state()["misfits"], before)
+
+
+@BOTH
+def test_late_episodes_of_another_policy_do_not_speak_against_the_truth(kind, rng):
+    """Who plays otherwise after the step of elimination, in some states only, must not choose by what came of it."""
+    world = Classes(rng)
+    agent = eliminating(world.agent(kind, evaluations=1, rollouts=10**6), 0, leader=3)
+    seen = np.zeros(agent.state()["misfits"].shape[1:])
+    for context, mdp in world.truths():
+        policy = agent.policy(context)
+        policy[1, 0] = policy[1, 0, ::-1]
+        for chance, states, actions, rewards in paths(mdp, policy):
+            taught = copy.deepcopy(agent)
+            taught.update(omg.Trajectory(context=context, states=states, actions=actions, rewards=rewards))
+            seen += chance * taught.state()["misfits"][0]
+    assert np.abs(seen[world.true]).max() <= 1e-12
+    assert np.abs(seen).max() > 0.1
 
 
 def play(agent, world, episodes, rng):
