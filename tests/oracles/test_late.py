@@ -178,6 +178,29 @@ def test_weights_in_the_ball_are_the_constrained_least_squares(norm, rng):
         assert oracle.predict(z)[0, 0] == pytest.approx(np.clip(0.5 + best @ z, 0.0, 1.0), abs=2e-3)
 
 
+def test_the_bounds_are_those_of_the_theorem():
+    """The four lines of Theorem 8: adversaries that are known to us come nowhere near their constants."""
+    size = {"states": 3, "actions": 2, "horizon": 4, "rate": "proven"}
+    d, horizon, episodes = 5, 4, 50
+    linear = oracles.LinearRewards(
+        **size, dimension=2, delay=d, ridge=0.5, feature_norm=1.5, weight_norm=2.0, features=lambda context: [0.0, 1.0]
+    )
+    growth = 2 * math.log(1 + episodes * 1.5**2 / ((d + 1) * 0.5 * 2 * 6))
+    promised = {linear: horizon * (d + 1) * 6 * (0.5 * 2.0**2 + 4 * (0.5 + 2.0 * 1.5) * growth)}
+    rewards = oracles.CountRewards(**size)
+    promised[rewards] = horizon * 6 * (0.5 + 4 * (d + 1) * math.log(1 + episodes / 12))
+    dynamics = oracles.CountDynamics(**size, prior=0.7)
+    drift = horizon * (d + 1) * 18 * math.log(1 + episodes / (0.7 * 18))
+    promised[dynamics] = dynamics.regret_bound(episodes, horizon) + drift
+    softmax = oracles.SoftmaxDynamics(**size, dimension=2, feature_norm=0.5, weight_norm=2.0)
+    kappa = 1 / (1 + 2 * math.exp(math.sqrt(2)))
+    rho = 1 + d * kappa**2 / 2
+    logarithm = math.log(1 + kappa**2 * episodes / (6 * 2**2))
+    promised[softmax] = horizon * 6 * 2 / kappa * (0.5 + (1 + d * (1 + rho)) * logarithm)
+    for oracle, bound in promised.items():
+        assert oracle.delayed_regret_bound(episodes, horizon, d) == pytest.approx(bound, rel=1e-12)
+
+
 def test_online_newton_steps_pay_for_the_drift(rng):
     """Softmax has no closed form for the best loss: the truth that made the data is a comparator."""
     contexts, build = RATED["softmax"]

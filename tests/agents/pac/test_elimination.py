@@ -244,6 +244,46 @@ def test_the_truth_outlives_many_rounds_by_the_inequality_of_bernstein(kind, rng
     assert kept == 3
 
 
+@BOTH
+def test_what_is_dropped_is_what_bernstein_would_drop(kind, rng):
+    """By Maurer and Pontil's inequality, for both sides, all ways to look, and the first round's half of δ."""
+    count, dropped = 400, []
+    for _ in range(5):
+        world = Classes(rng)
+        agents = [world.agent(kind, evaluations=1, rollouts=rollouts, delta=0.5) for rollouts in (count, 10**6)]
+        short, long = (eliminating(agent, 1, leader=3) for agent in agents)
+        for number in range(count):
+            context = CONTEXTS[number % 2]
+            episode = world.sample(context, short.policy(context), rng)
+            for agent in (short, long):
+                agent.update(episode)
+        means, squares = long.state()["misfits"] / count
+        variances, logarithm = (squares - means**2) * count / (count - 1), np.log(4 * means.shape[1] / 0.25)
+        span = np.ptp([short.hypotheses(c).values[:, 2] for c in CONTEXTS], axis=2).max()
+        widths = np.sqrt(2 * variances * logarithm / count) + 7 * 2 * ACTIONS * (1 + span) * logarithm / (
+            3 * (count - 1)
+        )
+        np.testing.assert_array_equal(short.alive, (np.abs(means) <= widths).all(axis=1))
+        dropped.append(~short.alive)
+    assert 0.0 < np.mean(dropped) < 1.0
+
+
+@BOTH
+def test_an_evaluation_leaves_out_what_the_leader_cannot_have_played(kind, rng):
+    world = Classes(rng)
+    agent = eliminating(world.agent(kind, evaluations=1), 1, leader=0)
+    state = agent.state()
+    state["place"][0] = Phase.EVALUATION
+    agent.load_state(state)
+    actions = agent.hypotheses("a").actions[0, :, 0]
+    for wrong in range(HORIZON):
+        played = np.where(np.arange(HORIZON) == wrong, 1 - actions, actions)
+        agent.update(omg.Trajectory(context="a", states=[0] * 4, actions=played, rewards=[0.0] * 3))
+        assert agent.phase is Phase.EVALUATION
+    agent.update(omg.Trajectory(context="a", states=[0] * 4, actions=actions, rewards=[0.0] * 3))
+    assert agent.phase is not Phase.EVALUATION
+
+
 def test_an_episode_that_the_leader_cannot_have_played_is_left_out(rng):
     world = Classes(rng)
     agent = eliminating(world.agent(OLIVE, evaluations=1), 1, leader=0)
