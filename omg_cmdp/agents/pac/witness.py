@@ -41,7 +41,7 @@ class WitnessRank(Elimination):
     most_hypotheses = 1024
 
     def misfits(self, hypotheses: Hypotheses, which: NDArray[np.int64], seen: Step) -> FloatArray:
-        """Return E_g[r + V_m(x')] - r - V_m(x'), for these models g and every m, (N, K)."""
+        """Return E_g[r + V_m(x')] - r - V_m(x'), for these models g, whose action it is, and every m, (N, K)."""
         rewards, rows = hypotheses.pair(seen.step, seen.state, seen.action)
         values = hypotheses.values[:, seen.step + 1]
         surprises = rows @ values.T - values[:, seen.next_state]  # of each kernel, (M, K)

@@ -49,6 +49,14 @@ def test_it_learns_from_random_episodes_only_however_late_they_come(late, rng):
     assert 0 < random < 100
 
 
+def test_where_there_is_one_action_an_episode_is_random_if_one_is_due():
+    recorded, plain = (with_class(EpochGreedy, {"c": np.ones((2, 1, 1))}, scale=3.0) for _ in range(2))
+    for _ in range(50):
+        taught_late(recorded, "c", 0, 0.4, chance=1.0)
+        taught(plain, "c", 0, 0.4)
+        assert recorded.explored == plain.explored < 20
+
+
 def test_a_bad_context_is_refused_in_every_episode():
     agent = with_class(EpochGreedy, TABLES, scale=3.0)
     for _ in range(8):

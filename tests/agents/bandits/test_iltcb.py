@@ -76,7 +76,9 @@ def test_an_agent_solves_the_program_of_its_own_past(rng):
             slack = (past[0].max() - past[0]) / ((t - 1) * agent.psi * agent.least)
             actions, seen = np.stack([greedy[c] for c in CONTEXTS], axis=1), past[1] > 0.0
             mask = np.ones((int(seen.sum()), 3), dtype=bool)
-            is_solved(agent.state()["weights"], actions[:, seen], past[1][seen], mask, slack, agent.least)
+            program = actions[:, seen], past[1][seen], mask, slack, agent.least
+            is_solved(agent.state()["weights"], *program)
+            np.testing.assert_allclose(agent.state()["weights"], low_variance_weights(*program)[0], atol=1e-9)
     assert np.count_nonzero(agent.state()["weights"]) < 24  # sparse
 
 

@@ -45,10 +45,14 @@ def test_a_late_reward_is_divided_by_the_probability_with_which_its_action_was_p
     for _ in range(100):
         taught(agent, "c", 0, 1.0)
     assert agent.policy("c")[0, 0, 1] < 0.5 * played[1]
-    guess, before = agent.model("c").rewards[0].copy(), agent.state()["scores"][0]
+    guess, before, least = agent.model("c").rewards[0].copy(), agent.state()["scores"], agent.least
+    leader = int(before[0].argmax())
     taught_late(agent, "c", 1, 0.6, chance=played[1])
     guess[1] += (0.6 - guess[1]) / played[1]
-    np.testing.assert_allclose(agent.state()["scores"][0] - before, guess, atol=1e-9)
+    first, second = agent.state()["scores"] - before
+    np.testing.assert_allclose(first, guess, atol=1e-9)
+    chances = np.where(np.arange(2) == leader, 1.0 - least, least)  # of what the first votes for, smoothed
+    np.testing.assert_allclose(second - first, agent.psi * least / chances, atol=1e-9)
 
 
 def test_a_single_policy_is_follow_the_leader():

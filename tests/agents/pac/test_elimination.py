@@ -9,7 +9,7 @@ import pytest
 import omg_cmdp as omg
 from omg_cmdp import Space, oracles, policy_value
 from omg_cmdp.agents import OLIVE, WitnessRank
-from omg_cmdp.agents.pac.elimination import Phase
+from omg_cmdp.agents.pac.elimination import Phase, Step
 from omg_cmdp.agents.pac.olive import published_sizes
 from omg_cmdp.agents.pac.population import exact_elimination, exact_misfits
 from omg_cmdp.environments import CombinationLock
@@ -133,6 +133,19 @@ def test_the_truth_has_no_misfit_and_a_witness_sees_what_a_bellman_error_shows(r
     assert (witnessed >= np.abs(errors) - 1e-12).all()
     assert (witnessed > np.abs(errors) + 1e-3).mean() > 0.3
     assert witnessed[:, :, world.true].max() <= 1e-12
+
+
+def test_what_a_witness_sees_of_one_step(rng):
+    """E_g[r + V_m(x')] - r - V_m(x') for all models g and values m."""
+    world = Classes(rng)
+    agent = world.agent(WitnessRank)
+    known, seen = agent.hypotheses("a"), Step(step=1, state=2, action=1, reward=0.3, next_state=0)
+    found = agent.misfits(known, np.arange(20), seen)
+    pairs = itertools.product(world.rewards["a"], world.kernels["a"])
+    for g, (f, p) in enumerate(pairs):
+        expected = f[2, 1] - 0.3 + known.values[:, 2] @ p[2, 1] - known.values[:, 2, 0]
+        others = np.arange(20) != g  # of its own value it says what it promises, which is for its own action
+        np.testing.assert_allclose(found[g, others], expected[others], atol=1e-12)
 
 
 def test_a_witness_sees_the_errors_of_values_that_are_clipped(rng):
