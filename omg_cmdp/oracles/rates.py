@@ -9,8 +9,8 @@ most **H times the textbook's bound for T examples**.
     "guarded"     both, aggregated at rate η/H: the proven bound plus (H/η)·log 2, and nearly the textbook's speed
 
 If outcomes come late, so that up to d other updates lie between a prediction and its own, weights at a rate of
-0.47·η/(H·(d + 1)·(2 + ηM)) are safe, M the largest loss of a step (docs/oracles.md, Theorem 7). Nothing is proven for a
-guard over late outcomes: it charges forecasters what they say on arrival, and not what they said.
+0.567·η/(H·(d + 1)·(2 + ηM)) are safe, M the largest loss of a step (docs/oracles.md, Theorem 7). Nothing is proven for
+a guard over late outcomes: it charges forecasters what they say on arrival, and not what they said.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from omg_cmdp.validation import FloatArray, one_of, positive_integer, whole_numb
 
 RATES = ("guarded", "proven", "realizable")
 
-STEADY = 0.47
-"""The largest b, in two digits, with b·(e^{2b} + e^b) <= 2: by so much a rate is reduced for late outcomes."""
+STEADY = 0.567
+"""The largest b, in three digits, with b·e^b <= 1: by so much a rate is reduced for late outcomes."""
 
 T = TypeVar("T")
 

@@ -112,12 +112,39 @@ def test_copies_break_where_outcomes_come_at_once(rng):
     assert bound == math.inf == oracle.regret_bound(200, 1)
 
 
+def test_copies_of_a_step_break_where_somebody_drops_out_before_it():
+    """Of a constant delay only the first step can be sure: nothing is claimed. Copies of all steps keep their bound."""
+    ones = {"c": np.array([[[0.0]], [[1.0]]])}
+
+    def steps(make):
+        return oracles.StepwiseRewards([make(oracles.FiniteRewards(ones, horizon=1)) for _ in range(2)])
+
+    inside, around = steps(lambda each: oracles.CopiesRewards(each, delay=1)), steps(lambda each: each)
+    regrets = []
+    for oracle in (inside, oracles.CopiesRewards(around, delay=1)):
+        waiting, loss = [], 0.0
+        for t in range(100):
+            said = oracle.predict("c")[: 2 - t % 2, 0, 0]  # every other episode ends after one step
+            rewards = np.array([1.0, float(said[-1] < 0.5)])[: len(said)]
+            loss += ((said - rewards) ** 2).sum()
+            waiting.append(("c", [0] * len(said), [0] * len(said), rewards))
+            if len(waiting) > 1:
+                oracle.update(*waiting.pop(0))
+        oracle.update(*waiting.pop())
+        regrets.append((loss - oracle.best_loss(), oracle.delayed_regret_bound(100, 2, 1, constant=True)))
+    (broken, unclaimed), (kept, bound) = regrets
+    assert broken > 20.0
+    assert unclaimed == math.inf
+    assert kept <= bound < math.inf
+    assert inside.delayed_regret_bound(100, 1, 1, constant=True) < math.inf  # of one step, it is constant
+
+
 @pytest.mark.parametrize("delay", [0, 1, 9])
 @pytest.mark.parametrize("horizon", [1, 4])
 def test_the_factor_is_needed(horizon, delay):
     """k contexts, one of two truths in each, d + 1 blind episodes: (d+1)·H·k/4 against 0, whatever is predicted.
 
-    With N = 2^k this is (d+1)·H·log₂(N)/4; the bound has 4.3·(d+1)·H·log N. The truth is the one that costs more.
+    With N = 2^k this is (d+1)·H·log₂(N)/4; the bound has 3.6·(d+1)·H·log N. The truth is the one that costs more.
     """
     bits = np.array([[(i >> k) & 1 for k in range(3)] for i in range(8)], dtype=float)  # (N, k)
     functions = {k: bits[:, k].reshape(8, 1, 1) for k in range(3)}
@@ -149,6 +176,29 @@ def test_weights_in_the_ball_are_the_constrained_least_squares(norm, rng):
     best = weights[losses.argmin()]
     for z in ([0.6, 0.0], [0.0, 0.6], [0.4, -0.4]):
         assert oracle.predict(z)[0, 0] == pytest.approx(np.clip(0.5 + best @ z, 0.0, 1.0), abs=2e-3)
+
+
+def test_the_bounds_are_those_of_the_theorem():
+    """The four lines of Theorem 8: adversaries that are known to us come nowhere near their constants."""
+    size = {"states": 3, "actions": 2, "horizon": 4, "rate": "proven"}
+    d, horizon, episodes = 5, 4, 50
+    linear = oracles.LinearRewards(
+        **size, dimension=2, delay=d, ridge=0.5, feature_norm=1.5, weight_norm=2.0, features=lambda context: [0.0, 1.0]
+    )
+    growth = 2 * math.log(1 + episodes * 1.5**2 / ((d + 1) * 0.5 * 2 * 6))
+    promised = {linear: horizon * (d + 1) * 6 * (0.5 * 2.0**2 + 4 * (0.5 + 2.0 * 1.5) * growth)}
+    rewards = oracles.CountRewards(**size)
+    promised[rewards] = horizon * 6 * (0.5 + 4 * (d + 1) * math.log(1 + episodes / 12))
+    dynamics = oracles.CountDynamics(**size, prior=0.7)
+    drift = horizon * (d + 1) * 18 * math.log(1 + episodes / (0.7 * 18))
+    promised[dynamics] = dynamics.regret_bound(episodes, horizon) + drift
+    softmax = oracles.SoftmaxDynamics(**size, dimension=2, feature_norm=0.5, weight_norm=2.0)
+    kappa = 1 / (1 + 2 * math.exp(math.sqrt(2)))
+    rho = 1 + d * kappa**2 / 2
+    logarithm = math.log(1 + kappa**2 * episodes / (6 * 2**2))
+    promised[softmax] = horizon * 6 * 2 / kappa * (0.5 + (1 + d * (1 + rho)) * logarithm)
+    for oracle, bound in promised.items():
+        assert oracle.delayed_regret_bound(episodes, horizon, d) == pytest.approx(bound, rel=1e-12)
 
 
 def test_online_newton_steps_pay_for_the_drift(rng):
@@ -201,7 +251,7 @@ def test_what_a_support_leaves_out_may_cost_all_that_can_be(rng):
         regret, bound = challenged(oracle, [0], 2, rng, outcomes="excluded", episodes=40)
         assert regret <= bound
         bounds.append(oracle.delayed_regret_bound(1, 2, 2))
-    scale = 6 * math.log(3) / 0.47
+    scale = 6 * math.log(3) / 0.567
     most = [math.log(30), 150 * math.log(10)]
     np.testing.assert_allclose(bounds, [scale * (2 + m) - 2 * math.log(0.9) for m in most])
 

@@ -24,7 +24,7 @@ from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.agents.baselines.uniform import uniform_policy
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
-from omg_cmdp.mdp.episode import Trajectory
+from omg_cmdp.mdp.episode import Episode, Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import State, numbers
@@ -36,7 +36,9 @@ from omg_cmdp.validation import FloatArray, positive_number
 class EpochGreedy(ModelAgent):
     """Play at random once, then greedily for `scale`·√l episodes, and so on; l counts the random ones.
 
-    The oracles learn from the random episodes only, so that all rewards must be known at the end of an episode.
+    The oracles learn from the random episodes only: those whose recorded propensity is that of the uniform policy.
+    Where it tells nothing (a plain `Trajectory`, or a single action), an episode is random if one is due, so that it
+    must come at once. All rewards must be known.
     """
 
     settings = ("scale",)
@@ -71,12 +73,18 @@ class EpochGreedy(ModelAgent):
 
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Teach both oracles a random episode; of any other, only look at its context."""
-        if not self.explores:
+        if not self._was_random(trajectory):
             self.model(trajectory.context)  # refuses a bad one
             return
         super()._learn(trajectory, rewards)
         self.explored += 1
         self._next = self.episodes_seen + 1 + math.floor(min(self.scale * math.sqrt(self.explored), 2.0**53))
+
+    def _was_random(self, trajectory: Trajectory) -> bool:
+        count = self.space.admissible[trajectory.states[0]].sum()
+        if count == 1 or not isinstance(trajectory, Episode) or trajectory.propensities is None:
+            return self.explores
+        return math.isclose(trajectory.propensities[0], 1.0 / count)
 
     def _learned(self) -> dict[str, NDArray[Any]]:
         """Return what both oracles learned, and where in its epoch the agent is."""

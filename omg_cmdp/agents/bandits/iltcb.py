@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.agents.bandits.inverse_gap import require_one_step
-from omg_cmdp.agents.bandits.policies import finite_rewards, greedy_actions, smoothed
+from omg_cmdp.agents.bandits.policies import finite_rewards, greedy_actions, playing_chance, smoothed
 from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.agents.listed import Listed
 from omg_cmdp.contexts import Context
@@ -48,8 +48,9 @@ from omg_cmdp.validation import BoolArray, FloatArray, positive_number, probabil
 class ILTCB(ModelAgent):
     """Play a sparse distribution over the greedy policies of a finite class, by epochs.
 
-    `contexts` lists all that may come. `scale` is c, `psi` is ψ, `delta` is δ. Rewards must be known at the end of an
-    episode, as they are divided by the probability of the action, which is that of the time of the update.
+    `contexts` lists all that may come. `scale` is c, `psi` is ψ, `delta` is δ. Rewards are divided by the recorded
+    propensity, so that estimates are unbiased however late an `Episode` comes; a plain `Trajectory` must come at once,
+    as it is given the probability of the time of the update.
     """
 
     settings = ("scale", "psi", "delta", "listed")
@@ -103,7 +104,7 @@ class ILTCB(ModelAgent):
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Teach both oracles, estimate the reward of every policy, and solve OP if an epoch begins."""
         place, state, action = self.listed.place(trajectory.context), trajectory.states[0], trajectory.actions[0]
-        chance = self.decide(trajectory.context).policy[0, state, action]
+        chance = playing_chance(self, trajectory)
         super()._learn(trajectory, rewards)
         self._earned = self._earned + (self._actions[:, place, state] == action) * (rewards[0] / chance)
         self._seen[place, state] += 1.0

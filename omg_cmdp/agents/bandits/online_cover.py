@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.agents.bandits.inverse_gap import require_one_step
-from omg_cmdp.agents.bandits.policies import finite_rewards, greedy_actions, smoothed
+from omg_cmdp.agents.bandits.policies import finite_rewards, greedy_actions, playing_chance, smoothed
 from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.episode import Trajectory
@@ -39,8 +39,8 @@ from omg_cmdp.validation import FloatArray, positive_integer, positive_number
 class OnlineCover(ModelAgent):
     """Let a few policies of a finite class vote, each drawn to what those before it neglect.
 
-    `size` is n, `psi` is ψ. Rewards must be known at the end of an episode, as they are divided by the probability of
-    the action, which is that of the time of the update.
+    `size` is n, `psi` is ψ. Rewards are divided by the recorded propensity, so that r̂ is unbiased however late an
+    `Episode` comes; a plain `Trajectory` must come at once, as it is given the probability of the time of the update.
     """
 
     settings = ("size", "psi")
@@ -82,9 +82,9 @@ class OnlineCover(ModelAgent):
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Teach both oracles, and add what the episode says of each policy to its n scores."""
         context, state, action = trajectory.context, trajectory.states[0], trajectory.actions[0]
-        decision, votes = self.decide(context), self.votes(context)[:, state]
+        chance, votes = playing_chance(self, trajectory), self.votes(context)[:, state]
         guesses = np.array(self.model(context).reward_steps[0, state])
-        guesses[action] += (rewards[0] - guesses[action]) / decision.policy[0, state, action]
+        guesses[action] += (rewards[0] - guesses[action]) / chance
         before = votes.cumsum(axis=0)[:-1] / np.arange(1, self.size)[:, None]  # of all policies but the first
         allowed = self.space.admissible[state]
         chances = np.where(allowed, smoothed(before, self.least, allowed), 1.0)

@@ -1,11 +1,13 @@
-"""The policies of a finite class: what each of its functions thinks best. For agents that compete with policies."""
+"""What agents share that compete with policies: those of a finite class, and how likely an action was when played."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from omg_cmdp.agents.base import Agent
 from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.episode import Episode, Trajectory
 from omg_cmdp.oracles.base import RewardOracle
 from omg_cmdp.oracles.finite.aggregating import FiniteRewards
 from omg_cmdp.validation import BoolArray, FloatArray
@@ -22,6 +24,13 @@ def greedy_actions(oracle: FiniteRewards, context: Context, admissible: BoolArra
     """Return the best action of every function in every state, (N, S); the lowest of equals."""
     tables = oracle.functions(context).reshape(-1, *admissible.shape)
     return np.asarray(np.where(admissible, tables, -np.inf).argmax(axis=2))
+
+
+def playing_chance(agent: Agent, trajectory: Trajectory) -> float:
+    """Return the probability with which the first action was played: the recorded propensity, else what it is now."""
+    if isinstance(trajectory, Episode) and trajectory.propensities is not None:
+        return float(trajectory.propensities[0])
+    return float(agent.policy(trajectory.context)[0, trajectory.states[0], trajectory.actions[0]])
 
 
 def smoothed(shares: FloatArray, least: float, admissible: BoolArray) -> FloatArray:

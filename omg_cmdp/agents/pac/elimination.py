@@ -23,8 +23,12 @@ B = 2·A·(1 + span V_{h+1}) its range, span over the hypotheses at the contexts
 its mean for the truth is zero, and Σ 1/(j·(j + 1)) = 1: with probability 1 - δ the truth is never dropped, if contexts
 that were not seen have no larger span. Nothing is proven of an evaluation by so few episodes as the default.
 
-If no hypothesis were left, the least misfit would stay. An episode that π cannot have played, because it was under way
-when a phase ended, is left out.
+If no hypothesis were left, the least misfit would stay.
+
+*Late feedback.* An episode that was under way when a phase ended is left out if π cannot have played it; else it is
+taken, whoever played it. To an elimination only the steps before h matter: given x_h and the action, the truth's misfit
+has mean zero under every policy. (To look at later steps would choose by what came of the action.) But what is seen is
+no longer i.i.d., and an evaluation is biased towards what both policies would do: nothing is proven then.
 """
 
 from __future__ import annotations
@@ -190,7 +194,7 @@ class Elimination(Learner):
             self._errors[1, :length] += 1.0
             return True
         step = self._step
-        if step >= length or not np.delete(as_planned, step).all():
+        if step >= length or not as_planned[:step].all():
             return False
         seen = Step(step, int(states[step]), int(actions[step]), float(rewards[step]), int(states[step + 1]))
         which = np.flatnonzero(self.alive & (hypotheses.actions[:, step, seen.state] == seen.action))

@@ -41,12 +41,16 @@ class WitnessRank(Elimination):
     most_hypotheses = 1024
 
     def misfits(self, hypotheses: Hypotheses, which: NDArray[np.int64], seen: Step) -> FloatArray:
-        """Return E_g[r + V_m(x')] - r - V_m(x'), for these models g and every m, (N, K)."""
+        """Return E_g[r + V_m(x')] - r - V_m(x'), for these models g, whose action it is, and every m, (N, K)."""
         rewards, rows = hypotheses.pair(seen.step, seen.state, seen.action)
         values = hypotheses.values[:, seen.step + 1]
         surprises = rows @ values.T - values[:, seen.next_state]  # of each kernel, (M, K)
         reward, kernel = np.divmod(which, len(rows))
-        return np.asarray(surprises[kernel] + (rewards[reward] - seen.reward)[:, None])
+        found = surprises[kernel] + (rewards[reward] - seen.reward)[:, None]
+        # E_g[r + V_g(x')] is V_g(x_h), unless a `return_range` has clipped that: then it is what the leader promised.
+        promised = hypotheses.values[which, seen.step, seen.state]
+        found[np.arange(len(which)), which] = promised - seen.reward - values[which, seen.next_state]
+        return np.asarray(found)
 
 
 def published_sizes(

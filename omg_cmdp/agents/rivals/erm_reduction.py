@@ -9,7 +9,8 @@ for i.i.d. contexts, whether dynamics depend on the context or not; its powers a
 that `samples` is an argument.
 
 What is proven here is the case of *known* dynamics. If the rewards lie in [0, 1], their function is one of N, and
-contexts are i.i.d., then with probability 1 - δ the policies π̂ satisfy, at the end of exploration and ever after,
+contexts are i.i.d., then with probability 1 - δ the policies π̂ satisfy, once m episodes of every tuple have been
+learned and ever after (at the end of exploration if feedback comes at once, d episodes later if it comes d late),
 
     E_c[V*(c) - V^π̂(c)] <= √(n·D/m),    D = 2H/(1 - e^(-H/2))·log(N/δ):
 
@@ -25,6 +26,7 @@ over all episodes t of E_t G_t, G = Σ_h g², given the past. To bound it for th
 Σ_t (-½X_t + ½κ·E_t G_t) <= log(N/δ) for all f and all times at once, and Σ X <= 0 for f̂. ∎
 
 For unknown dynamics the policies reach what the *fitted* dynamics say, which are learned one step after the other.
+The turns are counted by what has been learned: where m and more episodes arrive together, a tuple may have no turn.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ says what a policy costs. An epoch m has H segments of 2^m episodes, one for eac
 
 and of an episode only step h is learned: P̂_m^h and f̂_m^h are fits to the data of this segment alone, so that they are
 independent of what comes later. Before the first epoch the fits are those without data. H·log T calls of an oracle.
+Segments are counted by what has been learned: late feedback is of the segment in which it arrives.
 
 The paper (NeurIPS 2024, arXiv 2405.17796) proves regret of order √T for a class that holds the truth. Its structure is
 as we know it; not certain are its powers, √(H⁷S⁴A³·T·log|M|), and its constants: η_m = `scale`·√2^m, ζ_m = `trust`/η_m,

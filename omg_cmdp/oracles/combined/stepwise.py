@@ -51,8 +51,10 @@ class _Stepwise(Composite):
         return float(sum(oracle.regret_bound(episodes, 1) for oracle in self.oracles[:horizon]))
 
     def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
-        parts = self.oracles[:horizon]
-        return float(sum(oracle.delayed_regret_bound(episodes, 1, delay, constant=constant) for oracle in parts))
+        """Return the sum; only the first step is reached by every episode, so that only its delay is constant too."""
+        firsts = (constant and step == 0 for step in range(horizon))
+        parts = zip(self.oracles, firsts, strict=False)
+        return float(sum(oracle.delayed_regret_bound(episodes, 1, delay, constant=known) for oracle, known in parts))
 
 
 @final

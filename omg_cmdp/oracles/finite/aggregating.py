@@ -8,7 +8,7 @@ Regret against the best of N functions, with predictions frozen for H steps (doc
 The textbook's rates are 2 and 1 (Vovk 1990, 1998); "guarded" turns log N into log 2N. For outcomes that come up to d
 updates late (Theorem 7), at the rates of `Rate.weights_at`, with smoothing ν and M = log(S/ν):
 
-    rewards    regret <= 4.3·H·(d+1)·log N     dynamics    regret <= 2.2·H·(d+1)·(2 + M)·log N
+    rewards    regret <= 3.6·H·(d+1)·log N     dynamics    regret <= 1.8·H·(d+1)·(2 + M)·log N
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class FiniteRewards(Frame[_Means], RewardOracle):
     """Rewards from a class of N functions, `predictions`: context -> (N, S, A) or (N, H, S, A), in [0, 1].
 
     `predictions` is a callable, evaluated for all N at once, or a mapping from labels. Regret: (H/2)·log N proven,
-    (H/2)·log 2N guarded; for H = 1 ½·log N. With `delay` d, at the rate "proven" only: 4.3·H·(d+1)·log N, also if up to
+    (H/2)·log 2N guarded; for H = 1 ½·log N. With `delay` d, at the rate "proven" only: 3.6·H·(d+1)·log N, also if up to
     d other updates lie between a prediction and its own.
 
     >>> oracle = FiniteRewards({"c": np.array([[[0.0]], [[1.0]]])}, horizon=2)  # one pair; the reward is 0, or it is 1
@@ -219,7 +219,7 @@ class FiniteDynamics(Frame[_Kernels], DynamicsOracle):
     `smoothing` ν replaces every kernel P by (1-ν)·P + ν·uniform, over the next states that `support` (S, A, S) admits
     (None: all). It is for classes that may exclude what happens: without it such a transition costs 345, and with
     it log(S/ν). Regret: H·log N proven, H·log 2N guarded, each plus T·H·log 1/(1-ν); for H = 1 log N. With `delay` d,
-    at the rate "proven" only: 2.2·H·(d+1)·(2 + log(S/ν))·log N, also if up to d other updates lie between a prediction
+    at the rate "proven" only: 1.8·H·(d+1)·(2 + log(S/ν))·log N, also if up to d other updates lie between a prediction
     and its own; without smoothing log(S/ν) is 345.
 
     >>> kernels = np.array([[[[0.9, 0.1]], [[0.0, 1.0]]], [[[0.1, 0.9]], [[0.0, 1.0]]]])  # state 0 lasts, or not

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from omg_cmdp import Space, Trajectory, oracles
+from omg_cmdp import Episode, Space, Trajectory, oracles
 
 
 def one_state(actions, states=1, **more):
@@ -26,6 +26,12 @@ def with_class(kind, tables, *more, offline=False, space=None, **named):
 
 def taught(agent, context, action, reward, state=0):
     agent.update(Trajectory(context=context, states=[state, state], actions=[action], rewards=[reward]))
+
+
+def taught_late(agent, context, action, reward, chance):
+    """Teach an episode that was played with a probability that may not be that of now."""
+    late = {"states": [0, 0], "actions": [action], "rewards": [reward], "propensities": [chance]}
+    agent.update(Episode(context=context, **late))
 
 
 class Round(NamedTuple):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from omg_cmdp.agents import EpochGreedy
-from tests.agents.bandits.games import taught, with_class
+from tests.agents.bandits.games import taught, taught_late, with_class
 
 TABLES = {"c": np.array([[[0.9, 0.1]], [[0.2, 0.4]]])}
 
@@ -32,6 +32,29 @@ def test_it_learns_from_random_episodes_only_and_follows_them_in_the_others():
         assert explores or agent.model("c").rewards.tolist() == model
     assert agent.reward_oracle.episodes == agent.explored < 60
     assert agent.best_policy("c")[0, 0].tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("late", [0, 1, 7])
+def test_it_learns_from_random_episodes_only_however_late_they_come(late, rng):
+    agent, waiting, random = with_class(EpochGreedy, TABLES, scale=3.0), [], 0
+    for _ in range(150):
+        policy = agent.policy("c")[0, 0]
+        action = int(rng.choice(2, p=policy))
+        waiting.append((action, policy[action]))
+        if len(waiting) > late:
+            action, chance = waiting.pop(0)
+            taught_late(agent, "c", action, 0.4, chance)
+            random += chance == 0.5
+            assert agent.reward_oracle.episodes == agent.explored == random
+    assert 0 < random < 100
+
+
+def test_where_there_is_one_action_an_episode_is_random_if_one_is_due():
+    recorded, plain = (with_class(EpochGreedy, {"c": np.ones((2, 1, 1))}, scale=3.0) for _ in range(2))
+    for _ in range(50):
+        taught_late(recorded, "c", 0, 0.4, chance=1.0)
+        taught(plain, "c", 0, 0.4)
+        assert recorded.explored == plain.explored < 20
 
 
 def test_a_bad_context_is_refused_in_every_episode():

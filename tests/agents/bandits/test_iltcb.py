@@ -8,7 +8,7 @@ import pytest
 from omg_cmdp.agents import ILTCB
 from omg_cmdp.agents.bandits.iltcb import action_shares, low_variance_weights
 from omg_cmdp.agents.bandits.policies import smoothed
-from tests.agents.bandits.games import one_state, rounds, taught, with_class
+from tests.agents.bandits.games import one_state, rounds, taught, taught_late, with_class
 
 CONTEXTS = ("a", "b", "c", "d")
 
@@ -76,7 +76,9 @@ def test_an_agent_solves_the_program_of_its_own_past(rng):
             slack = (past[0].max() - past[0]) / ((t - 1) * agent.psi * agent.least)
             actions, seen = np.stack([greedy[c] for c in CONTEXTS], axis=1), past[1] > 0.0
             mask = np.ones((int(seen.sum()), 3), dtype=bool)
-            is_solved(agent.state()["weights"], actions[:, seen], past[1][seen], mask, slack, agent.least)
+            program = actions[:, seen], past[1][seen], mask, slack, agent.least
+            is_solved(agent.state()["weights"], *program)
+            np.testing.assert_allclose(agent.state()["weights"], low_variance_weights(*program)[0], atol=1e-9)
     assert np.count_nonzero(agent.state()["weights"]) < 24  # sparse
 
 
@@ -90,6 +92,17 @@ def test_estimated_rewards_of_policies_are_unbiased(rng):
         totals.append(agent.state()["earned"])
     mean, error = np.mean(totals, axis=0), np.std(totals, axis=0) / math.sqrt(runs)
     assert (np.abs(mean - [5.6, 3.2]) <= 4.0 * error).all()
+
+
+def test_a_late_reward_is_divided_by_the_probability_with_which_its_action_was_played():
+    agent = with_class(ILTCB, {"c": np.eye(2)[:, None]}, contexts=["c"], scale=0.1)
+    played = agent.policy("c")[0, 0]
+    for _ in range(100):
+        taught(agent, "c", 0, 1.0)
+    assert abs(agent.policy("c")[0, 0, 1] - played[1]) > 0.05
+    before = agent.state()["earned"]
+    taught_late(agent, "c", 1, 0.6, chance=played[1])
+    np.testing.assert_allclose(agent.state()["earned"] - before, [0.0, 0.6 / played[1]], atol=1e-9)
 
 
 def test_where_fewer_actions_are_admissible_all_of_them_are_played():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from omg_cmdp.agents import OnlineCover
-from tests.agents.bandits.games import rounds, taught, with_class
+from tests.agents.bandits.games import rounds, taught, taught_late, with_class
 
 
 def test_the_first_policy_is_the_best_by_doubly_robust_rewards(rng):
@@ -37,6 +37,22 @@ def test_a_large_psi_covers_all_actions_and_a_small_one_none():
         for t in range(30):
             taught(agent, "c", t % 3, 0.9 if t % 3 == 0 else 0.5)
         assert len(set(agent.votes("c")[:, 0].argmax(axis=1).tolist())) == actions
+
+
+def test_a_late_reward_is_divided_by_the_probability_with_which_its_action_was_played():
+    agent = with_class(OnlineCover, {"c": np.eye(2)[:, None]}, size=2)
+    played = agent.policy("c")[0, 0]
+    for _ in range(100):
+        taught(agent, "c", 0, 1.0)
+    assert agent.policy("c")[0, 0, 1] < 0.5 * played[1]
+    guess, before, least = agent.model("c").rewards[0].copy(), agent.state()["scores"], agent.least
+    leader = int(before[0].argmax())
+    taught_late(agent, "c", 1, 0.6, chance=played[1])
+    guess[1] += (0.6 - guess[1]) / played[1]
+    first, second = agent.state()["scores"] - before
+    np.testing.assert_allclose(first, guess, atol=1e-9)
+    chances = np.where(np.arange(2) == leader, 1.0 - least, least)  # of what the first votes for, smoothed
+    np.testing.assert_allclose(second - first, agent.psi * least / chances, atol=1e-9)
 
 
 def test_a_single_policy_is_follow_the_leader():

@@ -9,7 +9,7 @@ import pytest
 import omg_cmdp as omg
 from omg_cmdp import Space, oracles, policy_value
 from omg_cmdp.agents import OLIVE, WitnessRank
-from omg_cmdp.agents.pac.elimination import Phase
+from omg_cmdp.agents.pac.elimination import Phase, Step
 from omg_cmdp.agents.pac.olive import published_sizes
 from omg_cmdp.agents.pac.population import exact_elimination, exact_misfits
 from omg_cmdp.environments import CombinationLock
@@ -129,11 +129,42 @@ def mdp_loss(mdp, policy):
 
 def test_the_truth_has_no_misfit_and_a_witness_sees_what_a_bellman_error_shows(rng):
     world = Classes(rng)
-    errors = exact_misfits(world.agent(OLIVE), world.truths())[..., 0]
-    witnessed = np.abs(exact_misfits(world.agent(WitnessRank), world.truths())).max(axis=3)
-    assert witnessed[:, :, world.true].max() <= 1e-12
+    errors, witnessed = errors_and_witnesses(world)
     assert (witnessed >= np.abs(errors) - 1e-12).all()
     assert (witnessed > np.abs(errors) + 1e-3).mean() > 0.3
+    assert witnessed[:, :, world.true].max() <= 1e-12
+
+
+def test_what_a_witness_sees_of_one_step(rng):
+    """E_g[r + V_m(x')] - r - V_m(x') for all models g and values m."""
+    world = Classes(rng)
+    agent = world.agent(WitnessRank)
+    known, seen = agent.hypotheses("a"), Step(step=1, state=2, action=1, reward=0.3, next_state=0)
+    found = agent.misfits(known, np.arange(20), seen)
+    pairs = itertools.product(world.rewards["a"], world.kernels["a"])
+    for g, (f, p) in enumerate(pairs):
+        expected = f[2, 1] - 0.3 + known.values[:, 2] @ p[2, 1] - known.values[:, 2, 0]
+        others = np.arange(20) != g  # of its own value it says what it promises, which is for its own action
+        np.testing.assert_allclose(found[g, others], expected[others], atol=1e-12)
+
+
+def test_a_witness_sees_the_errors_of_values_that_are_clipped(rng):
+    """To what an episode of the truth can earn; other hypotheses promise more, or less."""
+    for _ in range(10):
+        world = Classes(rng)
+        mdps = [mdp for _, mdp in world.truths()]
+        least, most = (
+            min(HORIZON * mdp.rewards.min() for mdp in mdps),
+            max(omg.optimal_policy(mdp)[1] for mdp in mdps),
+        )
+        errors, witnessed = errors_and_witnesses(world, return_range=(least, most))
+        assert (witnessed >= np.abs(errors) - 1e-12).all()
+        assert witnessed[:, :, world.true].max() <= 1e-12
+
+
+def errors_and_witnesses(world, **ranges):
+    errors, misfits = (exact_misfits(world.agent(kind, **ranges), world.truths()) for kind in (OLIVE, WitnessRank))
+    return errors[..., 0], np.abs(misfits).max(axis=3)
 
 
 def eliminating(agent, step, leader):
@@ -226,6 +257,46 @@ def test_the_truth_outlives_many_rounds_by_the_inequality_of_bernstein(kind, rng
     assert kept == 3
 
 
+@BOTH
+def test_what_is_dropped_is_what_bernstein_would_drop(kind, rng):
+    """By Maurer and Pontil's inequality, for both sides, all ways to look, and the first round's half of δ."""
+    count, dropped = 400, []
+    for _ in range(5):
+        world = Classes(rng)
+        agents = [world.agent(kind, evaluations=1, rollouts=rollouts, delta=0.5) for rollouts in (count, 10**6)]
+        short, long = (eliminating(agent, 1, leader=3) for agent in agents)
+        for number in range(count):
+            context = CONTEXTS[number % 2]
+            episode = world.sample(context, short.policy(context), rng)
+            for agent in (short, long):
+                agent.update(episode)
+        means, squares = long.state()["misfits"] / count
+        variances, logarithm = (squares - means**2) * count / (count - 1), np.log(4 * means.shape[1] / 0.25)
+        span = np.ptp([short.hypotheses(c).values[:, 2] for c in CONTEXTS], axis=2).max()
+        widths = np.sqrt(2 * variances * logarithm / count) + 7 * 2 * ACTIONS * (1 + span) * logarithm / (
+            3 * (count - 1)
+        )
+        np.testing.assert_array_equal(short.alive, (np.abs(means) <= widths).all(axis=1))
+        dropped.append(~short.alive)
+    assert 0.0 < np.mean(dropped) < 1.0
+
+
+@BOTH
+def test_an_evaluation_leaves_out_what_the_leader_cannot_have_played(kind, rng):
+    world = Classes(rng)
+    agent = eliminating(world.agent(kind, evaluations=1), 1, leader=0)
+    state = agent.state()
+    state["place"][0] = Phase.EVALUATION
+    agent.load_state(state)
+    actions = agent.hypotheses("a").actions[0, :, 0]
+    for wrong in range(HORIZON):
+        played = np.where(np.arange(HORIZON) == wrong, 1 - actions, actions)
+        agent.update(omg.Trajectory(context="a", states=[0] * 4, actions=played, rewards=[0.0] * 3))
+        assert agent.phase is Phase.EVALUATION
+    agent.update(omg.Trajectory(context="a", states=[0] * 4, actions=actions, rewards=[0.0] * 3))
+    assert agent.phase is not Phase.EVALUATION
+
+
 def test_an_episode_that_the_leader_cannot_have_played_is_left_out(rng):
     world = Classes(rng)
     agent = eliminating(world.agent(OLIVE, evaluations=1), 1, leader=0)
@@ -234,6 +305,23 @@ def test_an_episode_that_the_leader_cannot_have_played_is_left_out(rng):
     agent.update(omg.Trajectory(context="a", states=[0, 0, 0, 0], actions=[1 - first, 0, 0], rewards=[0.0] * 3))
     agent.update(omg.Trajectory(context="a", states=[0, 0], actions=[first], rewards=[0.0]))  # ends before the step
     np.testing.assert_array_equal(agent.state()["misfits"], before)
+
+
+@BOTH
+def test_late_episodes_of_another_policy_do_not_speak_against_the_truth(kind, rng):
+    """Who plays otherwise after the step of elimination, in some states only, must not choose by what came of it."""
+    world = Classes(rng)
+    agent = eliminating(world.agent(kind, evaluations=1, rollouts=10**6), 0, leader=3)
+    seen = np.zeros(agent.state()["misfits"].shape[1:])
+    for context, mdp in world.truths():
+        policy = agent.policy(context)
+        policy[1, 0] = policy[1, 0, ::-1]
+        for chance, states, actions, rewards in paths(mdp, policy):
+            taught = copy.deepcopy(agent)
+            taught.update(omg.Trajectory(context=context, states=states, actions=actions, rewards=rewards))
+            seen += chance * taught.state()["misfits"][0]
+    assert np.abs(seen[world.true]).max() <= 1e-12
+    assert np.abs(seen).max() > 0.1
 
 
 def play(agent, world, episodes, rng):

@@ -155,6 +155,16 @@ def test_a_fit_is_made_of_one_step_of_one_segment_and_used_in_the_next_epoch(rng
         for context in LABELS:
             assert np.array_equal(agent.model(context).rewards[step], rewards.predict(context))
             assert np.array_equal(agent.model(context).transitions[step], dynamics.predict(context))
+    before = {context: agent.model(context) for context in LABELS}
+    run.advance(8)
+    assert agent.segment == Segment(3, 1)
+    _, dynamics = per_step(world)
+    for episode in episodes[28:36]:
+        dynamics.update(episode.context, episode.states[:1], episode.actions[:1], episode.next_states[:1])
+    for context in LABELS:  # what this epoch has fitted is trusted or not, and no part of the model yet
+        assert np.array_equal(agent.model(context).transitions, before[context].transitions)
+        fitted = trusted_transitions(world.space, dynamics.predict(context)[None], 1.0 / (5.0 * math.sqrt(8.0)))
+        assert np.array_equal(agent.trusted(context), fitted)
 
 
 SMALL = {"states": 3, "actions": 2, "horizon": 3, "reward_class_size": 8, "transition_class_size": 8}
