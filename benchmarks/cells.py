@@ -129,7 +129,7 @@ def _finite() -> League:
     content = preset("league")
     adversaries = content["adversaries"]
     cells = {name: Cell({"kind": name, **table}, tuple(adversaries)) for name, table in content["worlds"].items()}
-    return League(cells, adversaries, 1500, 1.0 / 3.0, tuple(adversaries))
+    return League(cells, adversaries, 1000, 0.5, tuple(adversaries))
 
 
 LEAGUES = {

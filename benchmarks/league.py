@@ -4,7 +4,8 @@
 instance), or offline fits of the same classes. *learned*: counts, regressions and bases of kernels, the same for all
 agents. UCBVI and the GLMs have their own models: tables, and the features of contexts. The cells are in `cells.py`.
 
-Feedback comes at once, or 10 or 100 episodes late; constants are tuned without delay. Runs are kept in
+Feedback comes at once; or 10 or 100 episodes late, for agents that are within three times the best of a cell without
+delay, in the geometric mean; constants are tuned without delay. Runs are kept in
 benchmarks/results and not played again. `--page` makes docs/league.md of them. `--summary` only prints the tables.
 `--quick` plays a tenth of the episodes, one seed, and no sorted contexts. `--only OMG greedy` plays these agents.
 """
@@ -23,7 +24,7 @@ from benchmarks.cells import LEAGUES, example
 from benchmarks.grid import finished, grid, parser, seeds
 from benchmarks.page import add
 from benchmarks.page import main as make_page
-from benchmarks.standings import NEARLY_NOTHING, at_the_end, summary, table
+from benchmarks.standings import NEARLY_NOTHING, at_the_end, standings, summary, table
 from omg_cmdp.agents.exploration import RULES
 from omg_cmdp.environments import World
 from omg_cmdp.studies.plan import Task
@@ -31,8 +32,8 @@ from omg_cmdp.studies.results import Results
 from omg_cmdp.theory.constants import most_tuples
 
 TUNING_SEEDS = range(100, 102)
-DELAYS, MOST_LATE_SEEDS = (0, 10, 100), 2
-"""How many episodes later feedback comes, and how many seeds are played if it comes late."""
+DELAYS, MOST_LATE_SEEDS, CONTENDERS = (10, 100), 2, 3.0
+"""How many episodes later feedback comes; then so many seeds are played, by agents within so many times the best."""
 KEPT = ["world", "adversary", "agent", "constant", "seed", "regret", "first", "mistakes", "horizon"]
 KEPT += ["contexts", "µs", "µs early", "µs late"]
 QUICK = 0.1
@@ -299,14 +300,20 @@ def season(
     return runs.assign(adversary=runs["adversary"].replace("worst_regret", "adaptive"), **sizes)
 
 
+def contenders(runs: pd.DataFrame) -> list[str]:
+    """Return the agents that play with late feedback: those that are not far behind without."""
+    ratios = standings(runs)["ratio, geometric mean"]
+    return [str(agent) for agent in ratios.index[ratios <= CONTENDERS]]
+
+
 def main() -> None:
     """Tune, run and summarise."""
     command = parser("league", __doc__, episodes=None)
-    command.set_defaults(seeds=[4])
+    command.set_defaults(seeds=[3])
     command.add_argument("league", nargs="*", metavar="finite|learned", help="both, if nothing is named")
     command.add_argument("--quick", action="store_true", help="a tenth of the episodes, one seed, no sorted contexts")
     command.add_argument("--only", nargs="+", metavar="AGENT", help="these agents, with names as in the table")
-    command.add_argument("--delay", type=int, nargs="+", metavar="D", help=f"instead of {DELAYS}")
+    command.add_argument("--delay", type=int, nargs="+", metavar="D", help=f"beside 0, instead of {DELAYS}")
     command.add_argument("--page", action="store_true", help="keep the runs in docs/league.csv, and make the page")
     asked = command.parse_args()
     if unknown := set(asked.league) - set(LEAGUES):
@@ -330,7 +337,7 @@ def _play(name: str, entries: dict[str, Entry], asked: Namespace) -> None:
         entries = {each: entry._replace(constants=entry.constants[::2]) for each, entry in entries.items()}
     tuning = tune(name, entries, min(share, 1.0), TUNING_SEEDS[: len(to_play)], asked.workers, run=not asked.summary)
     print(f"{name}, constants: {tuning.runs} runs, {tuning.minutes:.0f} minutes of one core\n", flush=True)
-    for delay in asked.delay or DELAYS:
+    for delay in (0, *(asked.delay or DELAYS)):
         chosen = to_play[:MOST_LATE_SEEDS] if delay else to_play
         runs = season(name, entries, tuning, share, chosen, delay, asked)
         minutes = runs["seconds"].sum() / 60.0
@@ -338,7 +345,11 @@ def _play(name: str, entries: dict[str, Entry], asked: Namespace) -> None:
         print(summary(runs), flush=True)
         if asked.page:
             add(runs[KEPT], name, delay)
-    grids = {each: entry.constants for each, entry in entries.items() if entry.constants}
+        if not delay:
+            entries = {each: entries[each] for each in contenders(runs)}
+    grids = {
+        each: entry.constants for each, entry in ENTRIES[name].items() if entry.constants and each in tuning.constants
+    }
     if grids and not asked.quick:  # where grids have hardly more than their ends
         print(f"\nAt the end of their grid: {at_the_end(grids, tuning.constants)}.", flush=True)
 
