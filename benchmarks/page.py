@@ -24,6 +24,29 @@ SURE = 0.05
 FEWEST_CELLS = 0.5
 """An agent is ranked if it plays at least this share of the cells."""
 NAMES = {"finite": "Finite classes", "learned": "Learned tables"}
+BEATEN = 1.5
+"""Where the best of a cell is ahead of OMG by more than this factor, the page says why."""
+REASONS: dict[str, str] = {}
+"""Why OMG is behind in a world, as far as we know, and what would change it."""
+CELLS = """\
+*Finite classes*: the worlds of the preset `league`, each with a finite class of functions that holds the truth; the
+same oracles for all agents, at the guarded rate, or offline fits of the same classes. *Learned tables*: no class is
+known.
+
+| worlds | oracles |
+| --- | --- |
+| RiverSwim, DeepSea, the noisy room, the corridor, the treatment trial | counts, a table for each context |
+| the noisy room with known rewards, a reduced ICU-Sepsis | known rewards, counts |
+| the long decoy, H = 20 and 100; 10 and 50 arms | counts of rewards, known dynamics |
+| linear and softmax worlds, also misspecified by .2 | `LinearRewards`, `SoftmaxDynamics` |
+| ACTG 175 | known rewards, `SoftmaxDynamics` |
+| FrozenLake, with and without `return_range` | `LinearRewards`, `BasisDynamics` |
+| CliffWalking | counts |
+| digits, iris, wine, breast cancer | `LinearRewards`, known dynamics |
+
+Contexts are i.i.d., sorted in blocks, or *adaptive*: the one with the largest regret at that moment, of all contexts or
+of three. A rival plays the cells that its paper allows for, and where an episode does not take it too long; the cells
+are data, in `benchmarks/cells.py`. A world of one name is another one in every seed, where it has random parts."""
 GROUPS: dict[str, str] = {
     "an episode is one decision": "horizon == 1",
     "episodes have several steps, and a class that holds the truth is known": "horizon > 1 and league == 'finite'",
@@ -50,7 +73,7 @@ def page(rows: pd.DataFrame) -> str:
     """Return the page."""
     played = {name: rows[(rows["league"] == name) & (rows["delay"] == 0)] for name in NAMES}
     played = {name: part for name, part in played.items() if len(part)}
-    parts = [_head(rows, played)]
+    parts = [_head(rows, played), "## The cells", CELLS]
     for name, part in played.items():
         parts += [f"## {NAMES[name]}", *_league(name, part)]
     parts += ["## Late feedback", *_delays(rows)]
@@ -75,7 +98,8 @@ def _head(rows: pd.DataFrame, played: Mapping[str, pd.DataFrame]) -> str:
             "[league.csv](league.csv), which `python -m benchmarks.league` fills; nothing in it is written by hand. "
             "A cell is a world with an adversary that chooses the contexts. The constant of a rival is chosen from a "
             "grid on other seeds; OMG has none. Ratios are to the best agent of the cell, one unit of regret added to "
-            "both. What the agents are is in [the rivals](rivals.md).",
+            "both. What the agents are, what is proven of each, where that is tested, and what could not be confirmed "
+            "at its source is in [the rivals](rivals.md#what-is-proven-and-where-it-is-tested).",
             *sentences,
         ]
     )
@@ -146,8 +170,23 @@ def _winners(runs: pd.DataFrame) -> Iterator[str]:
     names = ["world", "adversary", "best", "its regret", f"{OURS}'s", "ratio", "seeds on which it is ahead"]
     frame = pd.DataFrame(rows, columns=names)
     counts = best.value_counts()
+    yield from _beaten(frame)
     yield "Who wins where: " + ", ".join(f"{agent} {count}" for agent, count in counts.items()) + "."
     yield markdown(frame)
+
+
+def _beaten(cells: pd.DataFrame) -> Iterator[str]:
+    """Say where OMG is behind, and why."""
+    behind = cells[cells["ratio"].astype(float) > BEATEN]
+    if not len(behind):
+        yield f"Nowhere is an agent ahead of {OURS} by more than {BEATEN:g} times."
+        return
+    yield f"Another agent is ahead of {OURS} by more than {BEATEN:g} times in {len(behind)} of {len(cells)} cells:"
+    yield "\n".join(
+        f"- **{world}** ({', '.join(part['adversary'] + ': ' + part['best'] + ', ' + part['ratio'] + ' times')}): "
+        f"{REASONS.get(str(world), 'we do not know why.')}"
+        for world, part in behind.groupby("world", sort=False)
+    )
 
 
 def _delays(rows: pd.DataFrame) -> Iterator[str]:

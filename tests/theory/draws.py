@@ -74,15 +74,18 @@ def flow(draws):
     return np.divide(gained**2, visits, out=np.zeros_like(visits), where=visits > 0.0)
 
 
-def pairs(draws):
-    """Return share²·(Σ_{j≠k} x_j·x_k)₊/((K - 1)·Σ q), (H, S, A), if Σ x > 0, x = q·e: flow, its square without bias."""
-    through, visits = draws.occupancies * draws.errors, draws.occupancies.sum(axis=0)
-    others = 1.0 - np.eye(len(through))
-    products = np.einsum("jhsa,jk,khsa->hsa", through, others, through)
-    counts = (through.sum(axis=0) > 0.0) & (products > 0.0)
-    return share(draws) ** 2 * np.divide(
-        products, (len(through) - 1.0) * visits, out=np.zeros_like(visits), where=counts
-    )
+def estimate(draws):
+    """Return v̂: flow, without the noise of the draws that visit a tuple, share²·((Σx)² - Σ(x - r·q)²·n/(n-1))₊/(K·Σq).
+
+    x = q·e, r = Σx/Σq, and n = (Σq)²/Σq² is how many draws visit; if it is one, nothing is known of the noise.
+    """
+    q, x = draws.occupancies, draws.occupancies * draws.errors
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rate, number = x.sum(axis=0) / q.sum(axis=0), q.sum(axis=0) ** 2 / (q**2).sum(axis=0)
+        noise = ((x - rate * q) ** 2).sum(axis=0) * number / (number - 1.0)
+        noise = np.where(1.0 - 1.0 / number > 1e-3, noise, 0.0)
+        found = share(draws) ** 2 * np.maximum(x.sum(axis=0) ** 2 - noise, 0.0) / (len(q) * q.sum(axis=0))
+    return np.where(x.sum(axis=0) > 0.0, found, 0.0)
 
 
 def promised(model, draws):

@@ -14,9 +14,9 @@ from omg_cmdp.theory import bounds
 from tests.random_mdps import by_step, random_mdp, random_policy, with_tables
 from tests.theory.draws import (
     clipped_optimum,
+    estimate,
     flow,
     joint_plan,
-    pairs,
     promised,
     random_draws,
     seen_by,
@@ -125,11 +125,11 @@ def test_one_plan_pays_for_the_gain_and_the_floor(rng, share):
         assert left <= price + (held.sum() - model.horizon) * FLOOR + 1e-6
 
 
-def test_pairs_of_draws_never_see_more_than_their_mean(rng):
-    """(Σx)² - Σx² <= (1 - 1/K)·(Σx)² by Cauchy's inequality: v without bias is at most v."""
+def test_the_estimate_never_sees_more_than_the_mean(rng):
+    """Noise is taken off, never added."""
     for _, draws in problems(rng, 60):
         if len(draws.values) > 1:
-            assert (pairs(draws) <= flow(draws) + 1e-12).all()
+            assert (estimate(draws) <= flow(draws) + 1e-12).all()
 
 
 def test_gains_are_never_above_squared_errors(rng):
@@ -144,7 +144,7 @@ def test_nobody_goes_there_nothing_is_paid(rng):
     for _, draws in problems(rng, 30):
         nowhere = (draws.occupancies == 0.0).all(axis=0)
         assert (flow(draws)[nowhere] == 0.0).all()
-        assert (pairs(draws)[nowhere] == 0.0).all()
+        assert (estimate(draws)[nowhere] == 0.0).all()
 
 
 def test_errors_of_either_sign_cancel():

@@ -7,6 +7,9 @@ import numpy as np
 from omg_cmdp.jit import compiled
 from omg_cmdp.mdp.kernels import best_actions
 
+ALONE = 1e-3
+"""A draw that makes all but so little of the visits is the only visitor: nothing is known of its noise."""
+
 
 @compiled
 def backup_errors(ranges, reward_errors, kernel_errors, scale, errors):
@@ -23,25 +26,29 @@ def backup_errors(ranges, reward_errors, kernel_errors, scale, errors):
 def fill_gains(kernel, rewards, start, admissible, drawn_rewards, drawn_kernels, lows, highs, gains):
     """Fill v = b̃²/E[q_k], (H, S, A), from K >= 2 drawn models, (K, steps, S, A) and (K, steps, S, A, S).
 
-    b = E[q_k·e_k], and b̃ = b₊·(Σb)₊/Σb₊ is what is left of its positive part for its sum. The square of the mean is
-    estimated by products of two different draws, (Σx)² - Σx² over K·(K - 1), which has no bias; the mean's own square
-    is too large by its variance. Values from step h on lie in [lows_h, highs_h], also those of the drawn models.
+    b = E[x_k], x_k = q_k·e_k, and b̃ = b₊·(Σb)₊/Σb₊ is what is left of its positive part for its sum. The square of Σx
+    is too large by the noise of the draws that visit the tuple: `spread`, Σ (x_k - r·q_k)² for r = Σx/Σq, times
+    n/(n - 1) for n = (Σq)²/Σq² of them, is taken off. Values from step h on lie in [lows_h, highs_h], also those of the drawn
+    models.
     """
     horizon, states, actions = gains.shape
     count = len(drawn_rewards)
     values, chosen = np.zeros((horizon + 1, states)), np.empty((horizon, states), np.int64)
     visits, errors = np.empty((horizon + 1, states)), np.empty((horizon, states))
-    flows, squares, visited = np.zeros((3, horizon, states, actions))
+    flows, squares, products, visited, visited_squares = np.zeros((5, horizon, states, actions))
     for k in range(count):
         if k == 0 or not (is_same(drawn_rewards, k) and is_same(drawn_kernels, k)):
             best_actions(drawn_kernels[k], drawn_rewards[k], admissible, lows, highs, chosen, values)
             follow(kernel, rewards, start, chosen, values, visits, errors)
         for h in range(horizon):
             for s in range(states):
-                flow = visits[h, s] * errors[h, s]
-                flows[h, s, chosen[h, s]] += flow
-                squares[h, s, chosen[h, s]] += flow * flow
-                visited[h, s, chosen[h, s]] += visits[h, s]
+                a, q = chosen[h, s], visits[h, s]
+                flow = q * errors[h, s]
+                flows[h, s, a] += flow
+                squares[h, s, a] += flow * flow
+                products[h, s, a] += flow * q
+                visited[h, s, a] += q
+                visited_squares[h, s, a] += q * q
     total = hoped = 0.0
     for flow in flows.flat:
         total += flow
@@ -50,10 +57,14 @@ def fill_gains(kernel, rewards, start, admissible, drawn_rewards, drawn_kernels,
     for h in range(horizon):
         for s in range(states):
             for a in range(actions):
-                pairs = flows[h, s, a] ** 2 - squares[h, s, a]
                 gains[h, s, a] = 0.0
-                if flows[h, s, a] > 0.0 and pairs > 0.0:
-                    gains[h, s, a] = share * share * pairs / ((count - 1.0) * visited[h, s, a])
+                if flows[h, s, a] > 0.0:
+                    whole, rate = visited[h, s, a] ** 2, flows[h, s, a] / visited[h, s, a]
+                    spread = squares[h, s, a] + rate * (rate * visited_squares[h, s, a] - 2.0 * products[h, s, a])
+                    others = whole - visited_squares[h, s, a]
+                    noise = spread * whole / others if others > ALONE * whole else 0.0
+                    square = max(flows[h, s, a] ** 2 - max(noise, 0.0), 0.0)
+                    gains[h, s, a] = share * share * square / (count * visited[h, s, a])
 
 
 @compiled

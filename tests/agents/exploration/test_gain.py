@@ -17,7 +17,7 @@ from tests.agents.catalogue import ORACLES, SIZE, SPACES, build
 from tests.agents.exploration.situations import model_alone, situation, taught
 from tests.oracles.test_draws import Outsider, Stranger
 from tests.random_mdps import with_tables
-from tests.theory.draws import flow, pairs, promised, seen_by, single_step
+from tests.theory.draws import estimate, flow, promised, seen_by, single_step
 
 S, A, H = SIZE["states"], SIZE["actions"], SIZE["horizon"]
 
@@ -45,7 +45,7 @@ def test_gains_are_those_of_the_drawn_models(oracle, returns, rng):
     for context in contexts[:2]:
         this = situation(agent, context, episode=agent.episodes_seen + 1)
         drawn = drawn_models(agent.gamma, this)
-        expected = pairs(seen_by(this.model, drawn, *agent.returns))
+        expected = estimate(seen_by(this.model, drawn, *agent.returns))
         np.testing.assert_allclose(agent.gamma.gains(this), expected, rtol=1e-9, atol=1e-13)
 
 
@@ -135,10 +135,10 @@ def bandit(rewards, drawn, floor=1e-12, tolerance=1e-10):
 @pytest.mark.parametrize("ahead", [1, 2, 5, 40])
 @pytest.mark.parametrize(("draws", "gap", "error"), [(1000, 0.2, 0.3), (5000, 0.3, 0.4), (400, 0.05, 0.06)])
 def test_an_arm_is_played_by_its_chance_to_be_best(draws, gap, error, ahead):
-    """n of K draws put arm 1 ahead, by e above its mean: v = e²·(n - 1)/(K - 1), Δ = ¼·√(v/q), q = v/(16Δ²)."""
+    """n of K draws put arm 1 ahead, by e above its mean: v = e²·n/K, Δ = ¼·√(v/q), q = v/(16Δ²). One draw counts."""
     paid = np.tile([0.5, 0.5 - gap], (draws, 1))
     paid[7 : 7 + ahead, 1] += error
-    v = error**2 * (ahead - 1) / (draws - 1)
+    v = error**2 * ahead / draws
     assert bandit([0.5, 0.5 - gap], paid)[1] == pytest.approx(v / (16.0 * gap**2), rel=1e-3, abs=1e-9)
 
 
@@ -154,10 +154,11 @@ def test_arms_have_a_closed_form(rng):
         best = paid.argmax(axis=1)
         errors = paid[np.arange(draws), best] - mean[best]
         total, squares, wins = (np.bincount(best, weights=errors**n, minlength=arms) for n in (1, 2, 0))
-        v = np.where(total > 0.0, np.maximum(total**2 - squares, 0.0), 0.0) / ((draws - 1) * np.maximum(wins, 1.0))
+        spread = (squares - total**2 / np.maximum(wins, 1.0)) * wins / np.maximum(wins - 1.0, 1.0)
+        v = np.where(total > 0.0, np.maximum(total**2 - spread, 0.0), 0.0) / (draws * np.maximum(wins, 1.0))
         v *= (total.sum() / total[total > 0.0].sum()) ** 2  # some arm is best above its mean, so the sum is positive
         q = bandit(mean, paid)
-        held = (v > 0.0) & (wins > 1.0)  # rounding aside, one win alone has v = 0
+        held = v > 0.0
         slack = 0.25 * np.sqrt(v[held] / q[held]) + mean[held]  # λ + max f̂, the same for all arms
         np.testing.assert_allclose(slack, slack[0], rtol=1e-3)
         assert (q[~held] * (slack[0] - mean[~held]) < 1e-6).all()  # not played, unless it is the best and λ = 0
@@ -255,7 +256,7 @@ def test_an_oracle_of_four_methods_is_enough(rewards_steps, kernel_steps, rng):
     drawn = drawn_models(agent.gamma, this)
     v = agent.gamma.gains(this)
     assert v.max() > 0.0
-    np.testing.assert_allclose(v, pairs(seen_by(this.model, drawn)), rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose(v, estimate(seen_by(this.model, drawn)), rtol=1e-9, atol=1e-13)
     decision = agent.gamma.decide(this)
     exact = plan(this.model, decision.gamma, weights=decision.weights, tolerance=1e-11)
     np.testing.assert_allclose(decision.occupancy, exact.occupancy, atol=1e-4)
