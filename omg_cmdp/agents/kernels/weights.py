@@ -28,8 +28,8 @@ def fill_gains(kernel, rewards, start, admissible, drawn_rewards, drawn_kernels,
 
     b = E[x_k], x_k = q_k·e_k, and b̃ = b₊·(Σb)₊/Σb₊ is what is left of its positive part for its sum. The square of Σx
     is too large by the noise of the draws that visit the tuple: `spread`, Σ (x_k - r·q_k)² for r = Σx/Σq, times
-    n/(n - 1) for n = (Σq)²/Σq² of them, is taken off. Values from step h on lie in [lows_h, highs_h], also those of the drawn
-    models.
+    n/(n - 1) for n = (Σq)²/Σq² of them, is taken off. Values from step h on lie in [lows_h, highs_h], also those of the
+    drawn models.
     """
     horizon, states, actions = gains.shape
     count = len(drawn_rewards)
