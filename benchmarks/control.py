@@ -110,7 +110,7 @@ def learned(problem: Problem, encoder: Encoder, agent: str, episodes: int, seed:
     )
     sizes: dict[str, Any] = {"states": world.space.states, "actions": world.space.actions, "horizon": HORIZON}
     rewards = CountRewards(**sizes, contexts=problem.contexts)
-    dynamics = CountDynamics(**sizes, contexts=problem.contexts, prior=1.0 / world.space.states)
+    dynamics = CountDynamics(**sizes, contexts=problem.contexts)
     player = AGENTS[agent](world.space, rewards, dynamics, reward_range=problem.reward_range, seed=seed)
     for episode in encoder.episodes(steps(problem, seed), world.space, problem.contexts):
         player.update(episode)
