@@ -29,8 +29,9 @@ STYLE: dict[Any, Any] = {
 }
 MOST = 32.0
 """Ratios above are drawn as this one."""
-NAMED = 12
-"""So many agents have their names in the figure of costs, and so many lines are in that of delays."""
+NAMED, DRAWN = 5, 12
+"""So many agents have their names in the figure of costs, besides those that nobody beats in both; so many lines are in
+that of delays."""
 
 
 def draw(rows: pd.DataFrame, folder: Path) -> list[Path]:
@@ -75,9 +76,11 @@ def _costs(runs: pd.DataFrame) -> Figure:
     table = table[table["scenarios"] >= 0.5 * table["scenarios"].max()]
     figure, [axes] = _new(6.5, 4.2)
     axes.scatter(table["µs"], table["ratio, geometric mean"], color=COLOURS[0], s=18)
-    for agent, row in table.head(NAMED).iterrows():
-        place = row["µs"], row["ratio, geometric mean"]
-        axes.annotate(str(agent), place, xytext=(4, 3), textcoords="offset points", fontsize=8)
+    front = table["µs"] <= table["µs"].cummin()  # the table is in order of regret
+    named = table[front | (np.arange(len(table)) < NAMED)].sort_values("µs")
+    for number, (agent, row) in enumerate(named.iterrows()):
+        place, offset = (row["µs"], row["ratio, geometric mean"]), (4, 4 if number % 2 else -10)
+        axes.annotate(str(agent), place, xytext=offset, textcoords="offset points", fontsize=8)
     axes.set(xscale="log", yscale="log", xlabel="own time of an episode (µs)", ylabel="regret over the best of a cell")
     logarithmic(axes.xaxis, axes.yaxis)
     return figure
@@ -89,7 +92,7 @@ def _delays(rows: pd.DataFrame) -> Figure:
     for axes, league in zip(panels, leagues, strict=True):
         runs = rows[rows["league"] == league]
         delays = sorted(runs["delay"].unique())
-        means = pd.DataFrame({d: _common(runs, d) for d in delays}).dropna().sort_values(delays[0]).head(NAMED)
+        means = pd.DataFrame({d: _common(runs, d) for d in delays}).dropna().sort_values(delays[0]).head(DRAWN)
         for place, (agent, values) in enumerate(means.iterrows()):
             style = {"color": COLOURS[place % 6], "linestyle": LINES[place % 5], "marker": MARKERS[place % 7]}
             axes.plot(range(len(delays)), values, label=str(agent), markersize=4, linewidth=1.2, **style)

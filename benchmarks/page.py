@@ -123,7 +123,7 @@ def _league(name: str, runs: pd.DataFrame) -> Iterator[str]:
             "worst": table["worst ratio"].to_numpy(),
             "where": table["where"].to_numpy(),
             f"{OURS} over it": [chance.get(agent, "") for agent in table.index],
-            "mistakes": table["mistakes"].to_numpy(),
+            "mistakes": table["mistakes"].astype(int).to_numpy(),
             "cost": (table["µs"] / greedy).round(1).to_numpy(),
             "late/early": (table["µs late"] / table["µs early"]).round(2).to_numpy(),
             "cells": table["scenarios"].to_numpy(),
