@@ -1,5 +1,6 @@
 """The leagues of the benchmarks: cells that can be built, constants by geometric means, and ratios."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from benchmarks.cells import LEAGUES
 from benchmarks.grid import grid
 from benchmarks.league import ENTRIES, WIDE, Entry, players, tuned
 from benchmarks.league_figures import draw
-from benchmarks.page import page
+from benchmarks.page import DOCS, PAGE, TABLE, page
 from benchmarks.standings import at_the_end, mean_regrets, over_posterior_sampling, ratios_to_the_best, standings
 from omg_cmdp.studies.oracles import oracle_names
 from omg_cmdp.studies.results import Results
@@ -171,3 +172,12 @@ def test_the_page_has_figures_of_every_league(tmp_path):
     assert {path.name for path in draw(season(delays=(0,)), tmp_path)} == made
     for path in tmp_path.iterdir():
         assert f"figures/{path.name}" in page(season())
+
+
+def test_the_page_of_the_guide_is_made_of_its_table():
+    """`python -m benchmarks.page` makes it again."""
+    text = PAGE.read_text(encoding="utf-8")
+    assert text == page(pd.read_csv(TABLE, keep_default_na=False))
+    figures = re.findall(r"\]\((figures/[\w-]+\.svg)\)", text)
+    assert figures
+    assert all((DOCS / figure).exists() for figure in figures)
