@@ -39,8 +39,6 @@ class League(NamedTuple):
     tuning_share: float
     """How long the runs are by which constants are chosen, relative to the others."""
     tuning_adversaries: tuple[str, ...]
-    seeds: int
-    """How many are played, if nothing else is asked for."""
 
     def content(self, share: float = 1.0) -> dict[str, Any]:
         """Return the study without agents and seeds, for this share of the episodes."""
@@ -131,7 +129,7 @@ def _finite() -> League:
     content = preset("league")
     adversaries = content["adversaries"]
     cells = {name: Cell({"kind": name, **table}, tuple(adversaries)) for name, table in content["worlds"].items()}
-    return League(cells, adversaries, 1000, 0.5, tuple(adversaries), 6)
+    return League(cells, adversaries, 1000, 0.5, tuple(adversaries))
 
 
 LEAGUES = {
@@ -147,6 +145,5 @@ LEAGUES = {
         1500,
         0.25,
         ("iid",),
-        3,
     ),
 }

@@ -26,7 +26,27 @@ FEWEST_CELLS = 0.5
 NAMES = {"finite": "Finite classes", "learned": "Learned tables"}
 BEATEN = 1.5
 """Where the best of a cell is ahead of OMG by more than this factor, the page says why."""
-REASONS: dict[str, str] = {}
+REASONS: dict[str, str] = {
+    "ACTG 175": "one policy is nearly as good for all patients, probably, and who is blind learns from all of them.",
+    "arms 10": "with a constant of nearly nothing UCBVI-BF is optimism at the start, each arm once or twice, and then "
+    "greedy, and so is RegCB. OMG goes back to arms while its posterior holds them possible.",
+    "arms 50": "as with ten arms, and more of it.",
+    "cliff": "greedy is optimistic by itself: its prior mean of ½ is above most rewards, as they are scaled.",
+    "corridor": "optimism with a constant of nearly nothing walks on to the end, once; the draws of a posterior turn "
+    "back now and then.",
+    "deep sea": "nothing is random there, so that one visit of a pair is enough, and Rmax with m = 1 believes it. A "
+    "prior of less than one pseudo-count in all would say the same.",
+    "frozen lake": "a lake pays once, and OMG is not told; drawn models promise that it pays in every step. "
+    "`return_range` is the next cell.",
+    "frozen lake, one return": "the same way is good on all lakes, and who is blind learns from all of them.",
+    "iris": "150 flowers, nearly separable: one look at each action, and then its fit, is enough.",
+    "long decoy 20": "who looks into the good action early has lost 2 to 8 in all, and of many constants one does. "
+    "With counts of one pair, OMG looks in about as often as it may be good.",
+    "treatment": "OMG has a table for each patient, as the oracle says; balls share theirs. With linear or softmax "
+    "oracles OMG learns across patients, too.",
+    "bandit": "one seed of three.",
+    "lock": "one lucky draw opens the lock. Over more seeds the difference is [small](exploration.md#finite-classes).",
+}
 """Why OMG is behind in a world, as far as we know, and what would change it."""
 CELLS = """\
 *Finite classes*: the worlds of the preset `league`, each with a finite class of functions that holds the truth; the
@@ -94,7 +114,8 @@ def _head(rows: pd.DataFrame, played: Mapping[str, pd.DataFrame]) -> str:
     return "\n\n".join(
         [
             "# The league",
-            f"{agents} agents, {runs} runs. This page is made by `python -m benchmarks.page` from "
+            f"{agents} agents, {runs} runs, {rows['seed'].nunique()} seeds. This page is made by "
+            "`python -m benchmarks.page` from "
             "[league.csv](league.csv), which `python -m benchmarks.league` fills; nothing in it is written by hand. "
             "A cell is a world with an adversary that chooses the contexts. The constant of a rival is chosen from a "
             "grid on other seeds; OMG has none. Ratios are to the best agent of the cell, one unit of regret added to "

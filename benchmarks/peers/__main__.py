@@ -18,9 +18,9 @@ from benchmarks.peers.world import Line
 from benchmarks.report import RESULTS
 
 PEERS: dict[str, tuple[str, Callable[..., list[Line]]]] = {
-    "scool": ("regret of 500 episodes, 5 seeds", scool.measure),
+    "scool": ("regret of 500 episodes, 10 seeds", scool.measure),
     "bsuite": ("the episode at which a size is solved", bsuite.measure),
-    "colosseum": ("regret of 10 000 steps, 2 seeds", colosseum.measure),
+    "colosseum": ("regret of 10 000 steps, 3 seeds", colosseum.measure),
     "bakeoff": ("progressive validation loss, 5 orders", bakeoff.measure),
 }
 """What is measured, and how."""
