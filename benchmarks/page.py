@@ -218,7 +218,8 @@ def _delays(rows: pd.DataFrame) -> Iterator[str]:
     yield (
         "Feedback of an episode arrives d episodes later, and the constants are those that were chosen without delay. "
         f"*Added* is the regret of {OURS} with delay minus that without, over 2d times the regret of its first "
-        "episode, in the worst cell; at most 1 is what one hopes for."
+        "episode, in the worst cell. At most 1 is what one hopes for, and nobody can promise: "
+        "[k things that are learned one after another](tutorials/late-feedback.md) cost k·d."
     )
     table = []
     for league in NAMES:
@@ -232,6 +233,7 @@ def _delays(rows: pd.DataFrame) -> Iterator[str]:
                 [
                     NAMES[league],
                     delay,
+                    runs["seed"].nunique(),
                     f"{ranked.loc[OURS, 'ratio, geometric mean']:.2f}",
                     place,
                     ranked.index[0] if place > 1 else ranked.index[1],
@@ -241,7 +243,18 @@ def _delays(rows: pd.DataFrame) -> Iterator[str]:
                     f"{(added > 1).sum()} of {len(added)}",
                 ]
             )
-    columns = ["league", "d", f"{OURS}, geometric mean", "place", "best other", "worst", "added", "where", "above 1"]
+    columns = [
+        "league",
+        "d",
+        "seeds",
+        f"{OURS}, geometric mean",
+        "place",
+        "best other",
+        "worst",
+        "added",
+        "where",
+        "above 1",
+    ]
     yield markdown(pd.DataFrame(table, columns=columns))
     yield "![The league with late feedback](figures/league-delay.svg)"
 
