@@ -5,9 +5,9 @@ instance), or offline fits of the same classes. *learned*: counts, regressions a
 agents. UCBVI and the GLMs have their own models: tables, and the features of contexts. The cells are in `cells.py`.
 
 Feedback comes at once; or 10 or 100 episodes late, for agents that are within three times the best of a cell without
-delay, in the geometric mean; constants are tuned without delay. Runs are kept in
-benchmarks/results and not played again. `--page` makes docs/league.md of them. `--summary` only prints the tables.
-`--quick` plays a tenth of the episodes, one seed, and no sorted contexts. `--only OMG greedy` plays these agents.
+delay, in the geometric mean; constants are tuned without delay. Runs are kept in benchmarks/results and not played
+again. `--page` makes docs/league.md of them. `--summary` only prints the tables. `--quick` plays a tenth of the
+episodes, one seed, no sorted contexts, and tunes nothing. `--only OMG greedy` plays these agents.
 """
 
 from __future__ import annotations
@@ -334,8 +334,11 @@ def _play(name: str, entries: dict[str, Entry], asked: Namespace) -> None:
     if missing := league.missing():
         print(f"Left out, because their world is not in the catalogue: {', '.join(missing)}.\n")
     if asked.quick:
-        entries = {each: entry._replace(constants=entry.constants[::2]) for each, entry in entries.items()}
-    tuning = tune(name, entries, min(share, 1.0), TUNING_SEEDS[: len(to_play)], asked.workers, run=not asked.summary)
+        tuning = Tuning(
+            {each: entry.constants[1] if entry.constants else None for each, entry in entries.items()}, 0, 0.0
+        )
+    else:
+        tuning = tune(name, entries, min(share, 1.0), TUNING_SEEDS, asked.workers, run=not asked.summary)
     print(f"{name}, constants: {tuning.runs} runs, {tuning.minutes:.0f} minutes of one core\n", flush=True)
     for delay in (0, *(asked.delay or DELAYS)):
         chosen = to_play[:MOST_LATE_SEEDS] if delay else to_play
