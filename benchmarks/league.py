@@ -334,12 +334,13 @@ def _play(name: str, entries: dict[str, Entry], asked: Namespace) -> None:
     if missing := league.missing():
         print(f"Left out, because their world is not in the catalogue: {', '.join(missing)}.\n")
     if asked.quick:
-        tuning = Tuning(
-            {each: entry.constants[1] if entry.constants else None for each, entry in entries.items()}, 0, 0.0
-        )
+        middle = {each: entry.constants[1] if entry.constants else None for each, entry in entries.items()}
+        tuning = Tuning(middle, 0, 0.0)
     else:
         tuning = tune(name, entries, min(share, 1.0), TUNING_SEEDS, asked.workers, run=not asked.summary)
-    print(f"{name}, constants: {tuning.runs} runs, {tuning.minutes:.0f} minutes of one core\n", flush=True)
+        print(f"{name}, constants: {tuning.runs} runs, {tuning.minutes:.0f} minutes of one core\n")
+        grids = {each: entry.constants for each, entry in entries.items() if entry.constants}
+        print(f"At the end of their grid: {at_the_end(grids, tuning.constants)}.\n", flush=True)
     for delay in (0, *(asked.delay or DELAYS)):
         chosen = to_play[:MOST_LATE_SEEDS] if delay else to_play
         runs = season(name, entries, tuning, share, chosen, delay, asked)
@@ -350,11 +351,6 @@ def _play(name: str, entries: dict[str, Entry], asked: Namespace) -> None:
             add(runs[KEPT], name, delay)
         if not delay:
             entries = {each: entries[each] for each in contenders(runs)}
-    grids = {
-        each: entry.constants for each, entry in ENTRIES[name].items() if entry.constants and each in tuning.constants
-    }
-    if grids and not asked.quick:  # where grids have hardly more than their ends
-        print(f"\nAt the end of their grid: {at_the_end(grids, tuning.constants)}.", flush=True)
 
 
 if __name__ == "__main__":

@@ -116,7 +116,7 @@ def _head(rows: pd.DataFrame, played: Mapping[str, pd.DataFrame]) -> str:
             "# The league",
             f"{agents} agents, {runs} runs, {rows['seed'].nunique()} seeds. This page is made by "
             "`python -m benchmarks.page` from "
-            "[league.csv](league.csv), which `python -m benchmarks.league` fills; nothing in it is written by hand. "
+            "[league.csv](league.csv), which `python -m benchmarks.league` fills; every number in it comes from there. "
             "A cell is a world with an adversary that chooses the contexts. The constant of a rival is chosen from a "
             "grid on other seeds; OMG has none. Ratios are to the best agent of the cell, one unit of regret added to "
             "both. What the agents are, what is proven of each, where that is tested, and what could not be confirmed "

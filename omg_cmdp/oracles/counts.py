@@ -22,7 +22,7 @@ from omg_cmdp.contexts import Context, label_index, table_label
 from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.draws import draw_dirichlet, draws_of_parts, resample
-from omg_cmdp.oracles.frame import Account, Forecasters, Frame, learn_rewards, learn_transitions
+from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards, learn_transitions
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Episode, exponential_weights
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import dirichlet_divergence, support_mask
@@ -41,8 +41,8 @@ class _Tables(Forecasters):
 
     rate: Rate
 
-    def __init__(self, contexts: Iterable[Context] | None, rate: Rate) -> None:
-        super().__init__(rate.horizon, rate)
+    def __init__(self, contexts: Iterable[Context] | None, rate: Rate, *, count: int | None = None) -> None:
+        super().__init__(rate.horizon, rate, count=count)
         known = () if contexts is None else listed("contexts", context_rows("contexts", contexts))
         labels = [table_label(context) for context in known]
         self._index = None if contexts is None else label_index(labels)
@@ -133,15 +133,14 @@ class _Frequencies(_Tables):
     def __init__(
         self, support: FloatArray, prior: float | None, contexts: Iterable[Context] | None, rate: Rate
     ) -> None:
-        super().__init__(contexts, rate)
         self._support, self._alpha = support, 0.5 if prior is None else prior
-        self.settings += f"prior {prior}", f"support {fingerprint(support)}"
         each, sparse = self._alpha * support, SPARSE * support / support.sum(axis=-1, keepdims=True)
         is_learned = prior is None and not np.array_equal(each, sparse)
         self._priors = np.stack([each, sparse] if is_learned else [each])
         tempered = rate.tempers[:, None, None, None] * each
-        self._pseudo_counts = np.concatenate([tempered, self._priors[1:]]) if rate.name != "proven" else tempered
-        self.account = Account(np.zeros(len(self._pseudo_counts)))
+        self._pseudo_counts = tempered if rate.name == "proven" else np.concatenate([tempered, self._priors[1:]])
+        super().__init__(contexts, rate, count=len(self._pseudo_counts))
+        self.settings += f"prior {prior}", f"support {fingerprint(support)}"
         self.counts = np.zeros((len(self.contexts or [None]), *support.shape))
         self.excluded, self.evidence = np.zeros(1), np.zeros(len(self._priors))
 

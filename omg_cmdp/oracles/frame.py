@@ -47,10 +47,12 @@ class Forecasters(abc.ABC):
     settings: tuple[str, ...] = ()
     """What must be the same in an oracle that is saved and one that loads its state."""
 
-    def __init__(self, horizon: int, rate: Rate | None = None, *, count: int = 1) -> None:
+    def __init__(self, horizon: int, rate: Rate | None = None, *, count: int | None = None) -> None:
+        """Begin with `count` forecasters; by default as many as the rate has tempers, or one."""
         self.horizon = positive_integer("horizon", horizon)
         self.rate = rate
-        self.account = Account(np.zeros(count if rate is None else len(rate.tempers)))
+        tempers = 1 if rate is None else len(rate.tempers)
+        self.account = Account(np.zeros(tempers if count is None else count))
 
     @abc.abstractmethod
     def prepare(self, context: Context) -> Any:
