@@ -25,6 +25,7 @@ from omg_cmdp.validation import (
     float_table,
     in_range,
     instance_of,
+    one_of_shapes,
     positive_integer,
     positive_number,
 )
@@ -136,6 +137,23 @@ def gain_round(weights: ArrayLike, occupancy: ArrayLike, gains: ArrayLike) -> fl
     """
     m, q, v = _held(weights, occupancy, gains=gains)
     return float((m + 0.25 * q * v / m).sum())
+
+
+def pooled_gain_round(weights: ArrayLike, occupancy: ArrayLike, gains: ArrayLike) -> float:
+    """Return Σ m + ¼·Σ v·max_h q̂/m, the second sum over pairs: `gain_round` where one table serves all steps.
+
+    m and q̂ are (H, S, A). v (S, A) is what the optima of drawn models carry through a pair in all steps, squared, per
+    visit. At m = ½·q̂·√(v/Q̂), Q̂ = Σ_h q̂, it is Σ √(Q̂v).
+
+    >>> pooled_gain_round([[[0.1]], [[0.1]]], [[[0.5]], [[0.5]]], [[0.16]])
+    0.4
+    """
+    q, v = float_table("occupancy", occupancy), float_table("gains", gains)
+    one_of_shapes("gains", v, q.shape[1:])
+    m, held, _ = _held(weights, q, gains=v)
+    ratios = np.zeros(q.shape)
+    ratios[q > 0.0] = held / m
+    return float(m.sum() + 0.25 * (v * ratios.max(axis=0, initial=0.0)).sum())
 
 
 def _held(weights: ArrayLike, occupancy: ArrayLike, **errors: ArrayLike) -> list[FloatArray]:

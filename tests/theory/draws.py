@@ -60,6 +60,17 @@ def seen_by(model, drawn, least=0.0, most=np.inf):
     return Draws(values, occupancies, errors, (occupancies * rewards).sum(axis=(1, 2, 3)))
 
 
+def pooled(draws):
+    """Return the same draws as if an episode had one step: what they visit, and their mean error there, (K, 1, S, A).
+
+    What they carry, q·e, is then that of all steps.
+    """
+    visits = draws.occupancies.sum(axis=1, keepdims=True)
+    through = (draws.occupancies * draws.errors).sum(axis=1, keepdims=True)
+    errors = np.divide(through, visits, out=np.zeros_like(visits), where=visits > 0.0)
+    return draws._replace(occupancies=visits, errors=errors)
+
+
 def share(draws):
     """Return (Σb)₊/Σb₊, b = E[q·e]: what is left of the positive flows for their sum."""
     through = (draws.occupancies * draws.errors).mean(axis=0)

@@ -15,6 +15,9 @@ the gain that plausible optima carry through a tuple, squared, per visit. v is 0
 where errors cancel. The bound is smallest at the weights m = ½·√(q̂·v) of the program max ⟨q, f̂⟩ + Σ √(v·q); half of
 these weights raise it by a quarter, and are what is played. No constant is left to tune. The posteriors are the
 oracles' own, and the statement holds on average over them, given the past and the context (docs/theory.md).
+
+What is learned in one step mostly holds in all. Then b and c are sums over the steps, v is a number for each pair, and
+the program is max ⟨q, f̂⟩ + Σ √(v·Q), Q = Σ_h q_h: it explores a pair in those steps where that costs least.
 """
 
 from __future__ import annotations
@@ -44,6 +47,7 @@ LARGEST = 2**25
 class GainWeighted(ExplorationRule):
     """m = ¼·√(q̂·v) + floor/√(n·t), q̂ the plan: explore where plausible models expect to gain.
 
+    If one table serves all steps, v is divided among them, in proportion to visits of the plan.
     v is estimated by `draws` >= 2 models, a function of `seed`, the episode and the context. The floor costs at most
     2·floor·√(nT) over T episodes, and keeps ¼·Σ q̂·err²/m below √(nT)/(4·floor) times what the oracles' bounds allow,
     even if the posteriors are wrong.
@@ -61,14 +65,15 @@ class GainWeighted(ExplorationRule):
         return situation.plan_roots(SHARE * self.gains(situation), situation.least_weight(self.floor))
 
     def gains(self, situation: Situation) -> FloatArray:
-        """Return v (H, S, A)."""
+        """Return v, (S, A) for all steps; or (H, S, A) if steps are learned apart: draws by step, and not all equal."""
         model, context = situation.model, situation.context
         generator = np.random.default_rng((self.seed, situation.episode))
         oracles = situation.reward_oracle, situation.dynamics_oracle
         rewards, transitions = drawn_models(model, *oracles, context, self.draws, generator)
-        gains = np.empty((model.horizon, *model.admissible.shape))
+        by_step = any(drawn.shape[1] > 1 and (drawn != drawn[0]).any() for drawn in (rewards, transitions))
+        gains = np.empty((model.horizon if by_step else 1, *model.admissible.shape))
         kernels.fill_gains(*model.raw, rewards, transitions, *situation.bounds, gains)
-        return gains
+        return gains if by_step else gains[0]
 
 
 def drawn_models(

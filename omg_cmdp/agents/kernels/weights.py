@@ -24,47 +24,54 @@ def backup_errors(ranges, reward_errors, kernel_errors, scale, errors):
 
 @compiled
 def fill_gains(kernel, rewards, start, admissible, drawn_rewards, drawn_kernels, lows, highs, gains):
-    """Fill v = b̃²/E[q_k], (H, S, A), from K >= 2 drawn models, (K, steps, S, A) and (K, steps, S, A, S).
+    """Fill v = b̃²/E[q_k], (steps, S, A), from K >= 2 drawn models, (K, steps, S, A) and (K, steps, S, A, S).
 
-    b = E[x_k], x_k = q_k·e_k, and b̃ = b₊·(Σb)₊/Σb₊ is what is left of its positive part for its sum. The square of Σx
-    is too large by the noise of the draws that visit the tuple: `spread`, Σ (x_k - r·q_k)² for r = Σx/Σq, times
+    `gains` has H steps, or one for all: then what a draw visits and carries is summed over the steps, before anything
+    else. b = E[x_k], x_k = q_k·e_k, and b̃ = b₊·(Σb)₊/Σb₊ is what is left of its positive part for its sum. The square
+    of Σx is too large by the noise of the draws that visit the tuple: `spread`, Σ (x_k - r·q_k)² for r = Σx/Σq, times
     n/(n - 1) for n = (Σq)²/Σq² of them, is taken off. Values from step h on lie in [lows_h, highs_h], also those of the
     drawn models.
     """
-    horizon, states, actions = gains.shape
-    count = len(drawn_rewards)
+    states, horizon, count = gains.shape[1], len(lows) - 1, len(drawn_rewards)
     values, chosen = np.zeros((horizon + 1, states)), np.empty((horizon, states), np.int64)
     visits, errors = np.empty((horizon + 1, states)), np.empty((horizon, states))
-    flows, squares, products, visited, visited_squares = np.zeros((5, horizon, states, actions))
+    flow, came = np.empty(gains.shape), np.empty(gains.shape)
+    x, q, v = flow.reshape(-1), came.reshape(-1), gains.reshape(-1)
+    flows, squares, products, visited, visited_squares = np.zeros((5, gains.size))
     for k in range(count):
         if k == 0 or not (is_same(drawn_rewards, k) and is_same(drawn_kernels, k)):
             best_actions(drawn_kernels[k], drawn_rewards[k], admissible, lows, highs, chosen, values)
             follow(kernel, rewards, start, chosen, values, visits, errors)
-        for h in range(horizon):
-            for s in range(states):
-                a, q = chosen[h, s], visits[h, s]
-                flow = q * errors[h, s]
-                flows[h, s, a] += flow
-                squares[h, s, a] += flow * flow
-                products[h, s, a] += flow * q
-                visited[h, s, a] += q
-                visited_squares[h, s, a] += q * q
-    total = hoped = 0.0
-    for flow in flows.flat:
-        total += flow
-        hoped += max(flow, 0.0)
+            carry(chosen, visits, errors, flow, came)
+        for i in range(gains.size):
+            flows[i] += x[i]
+            squares[i] += x[i] * x[i]
+            products[i] += x[i] * q[i]
+            visited[i] += q[i]
+            visited_squares[i] += q[i] * q[i]
+    total, hoped = flows.sum(), np.maximum(flows, 0.0).sum()
     share = max(total, 0.0) / hoped if hoped > 0.0 else 0.0
+    for i in range(gains.size):
+        v[i] = 0.0
+        if flows[i] > 0.0:
+            whole, rate = visited[i] ** 2, flows[i] / visited[i]
+            spread = squares[i] + rate * (rate * visited_squares[i] - 2.0 * products[i])
+            others = whole - visited_squares[i]
+            noise = spread * whole / others if others > ALONE * whole else 0.0
+            v[i] = share * share * max(flows[i] ** 2 - max(noise, 0.0), 0.0) / (count * visited[i])
+
+
+@compiled
+def carry(chosen, visits, errors, flow, came):
+    """Fill x = q·e and q of one draw, (steps, S, A) each; if there is one step for all, their sums over steps."""
+    horizon, states = chosen.shape
+    flow[:] = 0.0
+    came[:] = 0.0
     for h in range(horizon):
+        step = h % len(flow)
         for s in range(states):
-            for a in range(actions):
-                gains[h, s, a] = 0.0
-                if flows[h, s, a] > 0.0:
-                    whole, rate = visited[h, s, a] ** 2, flows[h, s, a] / visited[h, s, a]
-                    spread = squares[h, s, a] + rate * (rate * visited_squares[h, s, a] - 2.0 * products[h, s, a])
-                    others = whole - visited_squares[h, s, a]
-                    noise = spread * whole / others if others > ALONE * whole else 0.0
-                    square = max(flows[h, s, a] ** 2 - max(noise, 0.0), 0.0)
-                    gains[h, s, a] = share * share * square / (count * visited[h, s, a])
+            flow[step, s, chosen[h, s]] += visits[h, s] * errors[h, s]
+            came[step, s, chosen[h, s]] += visits[h, s]
 
 
 @compiled
@@ -119,3 +126,16 @@ def own_weights(occupancy, u, floor, weights):
     gamma = weights.size / total
     weights *= gamma
     return gamma
+
+
+@compiled
+def divide(u, occupancy, divided):
+    """Fill u·q_h/Σ_h q_h, (H, S, A), for u (S, A); 0 where no step leads."""
+    horizon, states, actions = occupancy.shape
+    for s in range(states):
+        for a in range(actions):
+            total = 0.0
+            for h in range(horizon):
+                total += occupancy[h, s, a]
+            for h in range(horizon):
+                divided[h, s, a] = u[s, a] * (occupancy[h, s, a] / total) if total > 0.0 else 0.0

@@ -17,7 +17,7 @@ from tests.agents.catalogue import ORACLES, SIZE, SPACES, build
 from tests.agents.exploration.situations import model_alone, situation, taught
 from tests.oracles.test_draws import Outsider, Stranger
 from tests.random_mdps import with_tables
-from tests.theory.draws import estimate, flow, promised, seen_by, single_step
+from tests.theory.draws import estimate, flow, pooled, promised, seen_by, single_step
 
 S, A, H = SIZE["states"], SIZE["actions"], SIZE["horizon"]
 
@@ -38,6 +38,16 @@ def learned(rng, oracle, space="restricted, spread start", episodes=12, **more):
     return contexts, taught(rng, agent, contexts, episodes)
 
 
+def by_pairs(of, draws):
+    """Return what `flow` or `estimate` says of the draws if one table serves all steps, (S, A)."""
+    return of(pooled(draws))[0]
+
+
+def is_pooled(v):
+    """Return whether the rule took the tables to be the same in all steps."""
+    return v.ndim == 2
+
+
 @each_oracle
 @pytest.mark.parametrize("returns", [None, (1.5, 2.5)])
 def test_gains_are_those_of_the_drawn_models(oracle, returns, rng):
@@ -45,15 +55,18 @@ def test_gains_are_those_of_the_drawn_models(oracle, returns, rng):
     for context in contexts[:2]:
         this = situation(agent, context, episode=agent.episodes_seen + 1)
         drawn = drawn_models(agent.gamma, this)
-        expected = estimate(seen_by(this.model, drawn, *agent.returns))
-        np.testing.assert_allclose(agent.gamma.gains(this), expected, rtol=1e-9, atol=1e-13)
+        v, draws = agent.gamma.gains(this), seen_by(this.model, drawn, *agent.returns)
+        assert is_pooled(v)  # steps differ only in what is known
+        expected = by_pairs(estimate, draws) if is_pooled(v) else estimate(draws)
+        np.testing.assert_allclose(v, expected, rtol=1e-9, atol=1e-13)
 
 
 @each_oracle
 def test_theorem_c_on_decisions(oracle, rng):
     """What draws promise is at most V̂^π + Σ m + ¼·Σ q̂v/m, v their flow, for any oracle; m = ¼·√(q̂v) + m₀.
 
-    The v of m is the flow without its bias. If there is none, the right side is at most (5/4)·Σ √(q̂v) + n·m₀.
+    The v of m is the flow without its bias. If there is none, the right side is at most (5/4)·Σ √(q̂v) + n·m₀. Where
+    one table serves all steps, m = ¼·√(q̂vθ) + m₀ with Σ_h θ = 1, and the sum is ¼·Σ v·max_h q̂/m.
     """
     contexts, agent = learned(rng, oracle)
     for t, context in enumerate(contexts * 3, start=agent.episodes_seen + 1):
@@ -63,10 +76,16 @@ def test_theorem_c_on_decisions(oracle, rng):
         floor = agent.gamma.floor / math.sqrt(this.tuples * t)
         draws = seen_by(this.model, drawn_models(agent.gamma, this))
         missing = promised(this.model, draws) - policy_value(this.model, decision.policy)
-        np.testing.assert_allclose(m, 0.25 * np.sqrt(q * v) + floor, rtol=1e-12)
         left_over = 1e-4 * m[q > 0.0].sum()  # plans are certified, not exact
-        assert missing <= bounds.gain_round(m, q, flow(draws)) + left_over
-        assert bounds.gain_round(m, q, v) <= 1.25 * np.sqrt(q * v).sum() + (q > 0.0).sum() * floor + 1e-12
+        if is_pooled(v):
+            held = q > 0.0
+            parts = np.divide(16.0 * (m - floor) ** 2, q, out=np.zeros(q.shape), where=held)
+            np.testing.assert_allclose(parts.sum(axis=0), v * held.any(axis=0), rtol=1e-6, atol=1e-12)
+            assert missing <= bounds.pooled_gain_round(m, q, by_pairs(flow, draws)) + left_over
+        else:
+            np.testing.assert_allclose(m, 0.25 * np.sqrt(q * v) + floor, rtol=1e-12)
+            assert missing <= bounds.gain_round(m, q, flow(draws)) + left_over
+            assert bounds.gain_round(m, q, v) <= 1.25 * np.sqrt(q * v).sum() + (q > 0.0).sum() * floor + 1e-12
 
 
 class Watched(ExplorationRule):
@@ -83,20 +102,19 @@ class Watched(ExplorationRule):
 
 
 def test_theorem_c_in_a_run(seed):
-    """At the agent's own tolerance draws promise at most Σ q̂z + ¼·Σ v/z more, v their flow; x = q̂z/m is about 1."""
+    """At the agent's own tolerance draws promise at most Σ q̂z + ¼·Σ v/min_h z more, v their flow; x = q̂z/m ≈ 1."""
     world, watched = NoisyRoom(seed=seed), Watched(GainWeighted(floor=1e-3, seed=seed))
     sizes = {"states": world.space.states, "actions": world.space.actions, "horizon": world.space.horizon}
     agent = OMG(world.space, oracles.CountRewards(**sizes), oracles.CountDynamics(**sizes), watched)
     simulate(world, IID(world.contexts), agent, 20, seed=seed)
     assert len(watched.seen) >= 20
     for this, v, draws, decision in watched.seen:
+        assert is_pooled(v)
         held = decision.occupancy > 0.0
-        floor = 1e-3 / math.sqrt(this.tuples * this.episode)
-        q, z = decision.occupancy[held], slacks(this.model, decision.values)[held]
-        m = (decision.weights / decision.gamma)[held]
-        np.testing.assert_allclose(m, 0.25 * np.sqrt(q * v[held]) + floor, rtol=1e-9)
-        np.testing.assert_allclose(q * z / m, 1.0, atol=0.5)
-        spent = bounds.gain_round(q * z, q, flow(draws)[held])
+        q, z = decision.occupancy, slacks(this.model, decision.values)
+        m = decision.weights / decision.gamma
+        np.testing.assert_allclose((q * z / m)[held], 1.0, atol=0.5)
+        spent = bounds.pooled_gain_round(np.where(held, q * z, 1.0), q, by_pairs(flow, draws))
         assert promised(this.model, draws) - policy_value(this.model, decision.policy) <= spent + 1e-9
 
 
@@ -256,7 +274,9 @@ def test_an_oracle_of_four_methods_is_enough(rewards_steps, kernel_steps, rng):
     drawn = drawn_models(agent.gamma, this)
     v = agent.gamma.gains(this)
     assert v.max() > 0.0
-    np.testing.assert_allclose(v, estimate(seen_by(this.model, drawn)), rtol=1e-9, atol=1e-13)
+    draws = seen_by(this.model, drawn)
+    assert is_pooled(v) == (not rewards_steps and not kernel_steps)
+    np.testing.assert_allclose(v, by_pairs(estimate, draws) if is_pooled(v) else estimate(draws), rtol=1e-9, atol=1e-13)
     decision = agent.gamma.decide(this)
     exact = plan(this.model, decision.gamma, weights=decision.weights, tolerance=1e-11)
     np.testing.assert_allclose(decision.occupancy, exact.occupancy, atol=1e-4)
@@ -309,7 +329,7 @@ def test_a_narrower_range_of_returns_never_promises_more(rng):
     drawn, sums = drawn_models(agent.gamma, this), []
     for most in (12.0, 9.0, 8.0, 7.0, 6.0, 2.0, 1.0):
         v = agent.gamma.gains(this._replace(bounds=value_bounds(12, (0.0, most))))
-        visits = seen_by(this.model, drawn, 0.0, most).occupancies.mean(axis=0)
+        visits = pooled(seen_by(this.model, drawn, 0.0, most)).occupancies.mean(axis=0)[0]
         assert np.sqrt(v * visits).sum() <= max(most - 6.0, 0.0) + 1e-12
         sums.append(v.sum())
     assert (np.diff(sums[:5]) < 0.0).all()

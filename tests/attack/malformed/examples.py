@@ -391,6 +391,7 @@ EXAMPLES = {
     "theory.bounds.known_dynamics": lambda: {"tuples": 9, "horizon": 2, "episodes": 10, "reward_error": 0.1},
     "theory.bounds.weighted_round": lambda: {**TABLES, "squared_errors": [0.1, 0.2]},
     "theory.bounds.gain_round": lambda: {**TABLES, "gains": [0.1, 0.2]},
+    "theory.bounds.pooled_gain_round": lambda: {"weights": [[0.1], [0.2]], "occupancy": [[0.5], [0.5]], "gains": [0.1]},
     "theory.bounds.with_floor": lambda: {"tuples": 9, "episodes": 10, "floor": 1.0, "estimation": 4.0},
     "theory.errors.reward_error": lambda: {"horizon": 2, "delta": 0.1, "reward_regret": 1.0},
     "theory.errors.dynamics_error": lambda: {"horizon": 2, "delta": 0.1, "dynamics_regret": 1.0},
