@@ -7,7 +7,7 @@ agents. UCBVI and the GLMs have their own models: tables, and the features of co
 Feedback comes at once; or 10 or 100 episodes late, for agents that are within three times the best of a cell without
 delay, in the geometric mean; constants are tuned without delay. Runs are kept in benchmarks/results and not played
 again. `--page` makes docs/league.md of them. `--summary` only prints the tables. `--quick` plays a tenth of the
-episodes, one seed, no sorted contexts, and tunes nothing. `--only OMG greedy` plays these agents.
+episodes, one seed, one delay, no sorted contexts, and tunes nothing. `--only OMG greedy` plays these agents.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ DELAYS, MOST_LATE_SEEDS, CONTENDERS = (10, 100), 2, 3.0
 """How many episodes later feedback comes; then so many seeds are played, by agents within so many times the best."""
 KEPT = ["world", "adversary", "agent", "constant", "seed", "regret", "first", "mistakes", "horizon"]
 KEPT += ["contexts", "µs", "µs early", "µs late"]
-QUICK = 0.1
-"""The share of the episodes that `--quick` plays."""
+QUICK, QUICK_DELAYS = 0.1, DELAYS[:1]
+"""The share of the episodes that `--quick` plays, and its delays: runs are too short for others."""
 
 
 class Tuning(NamedTuple):
@@ -311,7 +311,7 @@ def main() -> None:
     command = parser("league", __doc__, episodes=None)
     command.set_defaults(seeds=[3])
     command.add_argument("league", nargs="*", metavar="finite|learned", help="both, if nothing is named")
-    command.add_argument("--quick", action="store_true", help="a tenth of the episodes, one seed, no sorted contexts")
+    command.add_argument("--quick", action="store_true", help="a tenth of the episodes, one seed, one delay")
     command.add_argument("--only", nargs="+", metavar="AGENT", help="these agents, with names as in the table")
     command.add_argument("--delay", type=int, nargs="+", metavar="D", help=f"beside 0, instead of {DELAYS}")
     command.add_argument("--page", action="store_true", help="keep the runs in docs/league.csv, and make the page")
@@ -341,14 +341,14 @@ def _play(name: str, entries: dict[str, Entry], asked: Namespace) -> None:
         print(f"{name}, constants: {tuning.runs} runs, {tuning.minutes:.0f} minutes of one core\n")
         grids = {each: entry.constants for each, entry in entries.items() if entry.constants}
         print(f"At the end of their grid: {at_the_end(grids, tuning.constants)}.\n", flush=True)
-    for delay in (0, *(asked.delay or DELAYS)):
+    for delay in (0, *(asked.delay or (QUICK_DELAYS if asked.quick else DELAYS))):
         chosen = to_play[:MOST_LATE_SEEDS] if delay else to_play
         runs = season(name, entries, tuning, share, chosen, delay, asked)
         minutes = runs["seconds"].sum() / 60.0
         print(f"{name}, delay {delay}: {len(chosen)} seeds; {len(runs)} runs, {minutes:.0f} minutes of one core\n")
         print(summary(runs), flush=True)
         if asked.page:
-            add(runs[KEPT], name, delay)
+            add(runs[KEPT], name, delay, asked.only)
         if not delay:
             entries = {each: entries[each] for each in contenders(runs)}
 

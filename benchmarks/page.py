@@ -6,7 +6,7 @@ from that table; `tests/test_league.py` makes the page again and compares.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -79,11 +79,14 @@ GROUPS: dict[str, str] = {
 """When somebody asks which agent to use: a condition in words, and as a query of the table."""
 
 
-def add(runs: pd.DataFrame, league: str, delay: int) -> None:
-    """Keep the runs of a league, in the place of earlier ones with the same delay."""
-    kept = pd.read_csv(TABLE, keep_default_na=False) if TABLE.exists() else pd.DataFrame(columns=["league", "delay"])
-    others = kept[(kept["league"] != league) | (kept["delay"] != delay)]
-    rows = pd.concat([others, runs.assign(league=league, delay=delay)])
+def add(runs: pd.DataFrame, league: str, delay: int, only: Sequence[str] | None = None) -> None:
+    """Keep the runs of a league, in the place of earlier ones with the same delay; `only` those of these agents."""
+    new = runs.assign(league=league, delay=delay)
+    kept = pd.read_csv(TABLE, keep_default_na=False) if TABLE.exists() else new[:0]
+    is_replaced = (kept["league"] == league) & (kept["delay"] == delay)
+    if only:
+        is_replaced &= kept["agent"].isin(only)
+    rows = pd.concat([kept[~is_replaced], new])
     rows.sort_values(["league", "delay", "world", "adversary", "agent", "seed"]).to_csv(
         TABLE, index=False, float_format="%.4g"
     )

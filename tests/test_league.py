@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks import page as pages
 from benchmarks.cells import LEAGUES
 from benchmarks.grid import grid
 from benchmarks.league import ENTRIES, WIDE, Entry, players, tuned
 from benchmarks.league_figures import draw
-from benchmarks.page import DOCS, PAGE, TABLE, page
+from benchmarks.page import DOCS, PAGE, TABLE, add, page
 from benchmarks.standings import at_the_end, mean_regrets, over_posterior_sampling, ratios_to_the_best, standings
 from omg_cmdp.studies.oracles import oracle_names
 from omg_cmdp.studies.results import Results
@@ -111,6 +112,24 @@ def test_ratios_to_posterior_sampling_by_adversary():
     assert table.loc["OMG", ["iid", "adaptive", "worst"]].tolist() == [0.5, 0.5, 2.0]
     assert table.loc["OMG", "where"] == "sea, adaptive of 3"
     assert table.loc["OMG", "geometric mean"] == 0.5
+
+
+def test_new_runs_take_the_place_of_those_of_their_season_or_of_their_agents(tmp_path, monkeypatch):
+    monkeypatch.setattr(pages, "TABLE", tmp_path / "league.csv")
+    some, again = PLAYED[PLAYED["agent"] != "some"], PLAYED[PLAYED["agent"] == "OMG"].assign(regret=2.0)
+
+    def kept(delay):
+        table = pd.read_csv(tmp_path / "league.csv", keep_default_na=False)
+        here = table[table["delay"] == delay]
+        return {agent: set(part["regret"]) for agent, part in here.groupby("agent")}
+
+    add(PLAYED, "learned", 0)
+    add(some, "learned", 10)
+    assert kept(0).keys() == {"OMG", "posterior sampling", "some"}
+    add(again, "learned", 0, ["OMG"])
+    assert kept(0) == {"OMG": {2.0}, "posterior sampling": {7.0, 9.0}, "some": {1.0}}
+    add(some, "learned", 0)
+    assert kept(0) == kept(10) == {"OMG": {0.0, 3.0, 5.0, 15.0}, "posterior sampling": {7.0, 9.0}}
 
 
 def test_ends_of_grids_are_named():

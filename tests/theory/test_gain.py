@@ -17,6 +17,7 @@ from tests.theory.draws import (
     estimate,
     flow,
     joint_plan,
+    pooled,
     promised,
     random_draws,
     seen_by,
@@ -106,6 +107,30 @@ def test_the_root_program_is_worth_at_least_what_the_draws_promise(rng):
         solution = plan(model, uncertainty=v, tolerance=1e-7)
         best = policy_value(model, solution.policy) + float(np.sqrt(v * solution.occupancy).sum())
         assert at_mixture <= best + 2e-7
+
+
+def test_theorem_c_where_one_table_serves_all_steps(rng):
+    """E V_k - V̂(q̂) <= Σ q̂·z + ¼·Σ v/min_h z for any policy and values, v (S, A) the flow of all steps through a pair.
+
+    And E V_k <= ⟨q, f̂⟩ + Σ √(v·Σ_h q_h) at the mean of the draws' occupancies, so at the best q, too.
+    """
+    for model, draws in problems(rng, 60):
+        v, mixture = flow(pooled(draws))[0], draws.occupancies.mean(axis=0)
+        at_mixture = float((mixture * by_step(model)[1]).sum() + np.sqrt(v * mixture.sum(axis=0)).sum())
+        assert promised(model, draws) <= at_mixture + ROUNDING
+        weights = 10.0 ** rng.uniform(-3, 1, size=draws.errors.shape[1:])
+        solution = plan(model, 1.0, weights=weights, tolerance=1e-4)
+        held = solution.occupancy > 0.0
+        paid = np.where(held, solution.occupancy * slacks(model, solution.values), 1.0)
+        left = promised(model, draws) - policy_value(model, solution.policy)
+        assert left <= bounds.pooled_gain_round(paid, solution.occupancy, v) + ROUNDING
+
+
+def test_pooled_gains_are_never_above_squared_errors(rng):
+    """v <= Σ_h E[q_k·e_k²]."""
+    for _, draws in problems(rng, 60):
+        squares = (draws.occupancies * draws.errors**2).mean(axis=0).sum(axis=0)
+        assert (flow(pooled(draws))[0] <= squares + 1e-12).all()
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0, 2.0])

@@ -9,15 +9,15 @@ from omg_cmdp import TabularMDP, occupancy_measure, optimal_policy, policy_value
 from omg_cmdp.agents.kernels import weights as compiled
 from omg_cmdp.mdp.bellman import value_bounds
 from tests.random_mdps import by_step, random_mask, random_mdps, random_policy, with_tables
-from tests.theory.draws import clipped_optimum, estimate, flow, promised, seen_by
+from tests.theory.draws import clipped_optimum, estimate, flow, pooled, promised, seen_by
 
 STEPS = [(False, False), (True, False), (False, True), (True, True)]
 each_kind_of_steps = pytest.mark.parametrize("by_steps", STEPS, ids=["stationary", "rewards", "kernels", "both"])
 
 
-def gains_of(model, paid, moves, bounds):
+def gains_of(model, paid, moves, bounds, steps=None):
     """Return what the compiled loop fills in for drawn rewards (K, steps, S, A) and kernels (K, steps, S, A, S)."""
-    gains = np.full((model.horizon, model.states, model.actions), np.nan)
+    gains = np.full((steps or model.horizon, model.states, model.actions), np.nan)
     compiled.fill_gains(*model.raw, paid, moves, *bounds, gains)
     return gains
 
@@ -59,6 +59,24 @@ def test_gains_are_those_of_the_formula(by_steps, rng):
         gains = gains_of(model, paid, moves, value_bounds(model.horizon, (least, most)))
         expected = estimate(seen_by(model, models_of(model, paid, moves), least, most))
         np.testing.assert_allclose(gains, expected, rtol=1e-9, atol=1e-13)
+
+
+@each_kind_of_steps
+def test_pooled_gains_are_those_of_the_sums_over_steps(by_steps, rng):
+    for model, paid, moves, (least, most) in problems(rng, 25, by_steps):
+        gains = gains_of(model, paid, moves, value_bounds(model.horizon, (least, most)), steps=1)
+        expected = estimate(pooled(seen_by(model, models_of(model, paid, moves), least, most)))
+        np.testing.assert_allclose(gains, expected, rtol=1e-9, atol=1e-13)
+
+
+def test_what_is_shared_is_divided_by_visits(rng):
+    """u·q_h/Σ_h q_h; nothing where no step leads."""
+    for mdp in random_mdps(rng, 10):
+        u, q = rng.random((mdp.states, mdp.actions)), occupancy_measure(mdp, random_policy(rng, mdp))
+        divided, total = np.full(q.shape, np.nan), q.sum(axis=0)
+        compiled.divide(u, q, divided)
+        np.testing.assert_allclose(divided * total, u * q, rtol=1e-13)
+        assert (divided[:, total == 0.0] == 0.0).all()
 
 
 def test_the_square_of_the_mean_error_has_no_bias(rng):
