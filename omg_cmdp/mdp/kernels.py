@@ -90,12 +90,34 @@ def flow(kernel, rewards, start, policy, occupancy):
 
 
 @compiled
+def spans(kernel):
+    """Return where each row of `kernel` (K, S, A, S) is not zero: the first next state, and the one after the last.
+
+    Chains, grids and seas move to neighbours, so that most of a row can be left out; a full row costs two looks.
+    Unsigned: such indices need no check whether they count from the end.
+    """
+    steps, states, actions, _ = kernel.shape
+    firsts, ends = np.empty((2, steps, states, actions), np.uint64)
+    for k in range(steps):
+        for s in range(states):
+            for a in range(actions):
+                first, end = 0, states
+                while first < end and kernel[k, s, a, first] == 0.0:
+                    first += 1
+                while end > first and kernel[k, s, a, end - 1] == 0.0:
+                    end -= 1
+                firsts[k, s, a], ends[k, s, a] = first, end
+    return firsts, ends
+
+
+@compiled
 def best_actions(kernel, rewards, admissible, lows, highs, chosen, values):
     """Fill optimal actions (H, S) and their values (H + 1, S); ties go to the lowest action.
 
     Rewards (K, S, A) may be any numbers; the value V_h is clipped to [lows[h], highs[h]].
     """
     horizon, states = chosen.shape
+    firsts, ends = spans(kernel)
     values[horizon] = 0.0
     for h in range(horizon - 1, -1, -1):
         k, r = h % kernel.shape[0], h % rewards.shape[0]
@@ -104,7 +126,7 @@ def best_actions(kernel, rewards, admissible, lows, highs, chosen, values):
             for a in range(admissible.shape[1]):
                 if admissible[s, a]:
                     gain = rewards[r, s, a]
-                    for j in range(states):
+                    for j in range(firsts[k, s, a], ends[k, s, a]):
                         gain += kernel[k, s, a, j] * values[h + 1, j]
                     if gain > best or found < 0:
                         best, found = gain, a

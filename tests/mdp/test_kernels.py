@@ -139,3 +139,13 @@ def test_tables_that_do_not_fit_a_space_are_refused(changes, rule):
     space = Space(states=2, actions=3, horizon=4)
     with pytest.raises(ValueError, match=rule):
         space.mdp(**({"transitions": np.full((2, 3, 2), 0.5), "rewards": np.zeros((2, 3))} | changes))
+
+
+def test_spans_are_from_the_first_to_the_last_that_is_not_zero(rng):
+    """An empty row has an empty span; nothing that counts is left out."""
+    kernel = rng.random((2, 9, 4, 9)) * (rng.random((2, 9, 4, 9)) < 0.2)
+    firsts, ends = (each.astype(int) for each in kernels.spans(kernel))
+    for place in np.ndindex(firsts.shape):
+        held = np.flatnonzero(kernel[place])
+        assert (ends[place] - firsts[place]) == (held[-1] + 1 - held[0] if len(held) else 0)
+        assert not len(held) or firsts[place] == held[0]
