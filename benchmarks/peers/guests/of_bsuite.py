@@ -28,7 +28,12 @@ def tables(request: dict[str, Any]) -> dict[str, Any]:
 def play(request: dict[str, Any]) -> dict[str, Any]:
     """Return the first logged episode with a share of bad episodes below the threshold; None if there is none."""
     boot_dqn: Any = importlib.import_module("bsuite.baselines.jax.boot_dqn")
-    sea = _sea()(request["size"], mapping_seed=request["mapping_seed"], seed=request["seed"])
+    sea = _sea()(
+        request["size"],
+        deterministic=not request.get("stochastic", False),
+        mapping_seed=request["mapping_seed"],
+        seed=request["seed"],
+    )
     agent = boot_dqn.default_agent(sea.observation_spec(), sea.action_spec(), seed=request["seed"])
     for episode in range(1, request["episodes"] + 1):
         now = sea.reset()
