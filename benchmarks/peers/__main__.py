@@ -21,7 +21,7 @@ from benchmarks.report import RESULTS
 PEERS: dict[str, tuple[str, Callable[..., list[Line]]]] = {
     "scool": ("regret of 500 episodes, 10 seeds", scool.measure),
     "bsuite": ("the episode at which a size is solved", bsuite.measure),
-    "sweep": ("the same for all sizes of bsuite's sweep, one seed", bsuite.sweep),
+    "sweep": ("the same for more sizes of bsuite's sweep, one seed", bsuite.sweep),
     "colosseum": ("regret of 10 000 steps, 3 seeds", colosseum.measure),
     "bakeoff": ("progressive validation loss, 5 orders", bakeoff.measure),
 }

@@ -17,7 +17,9 @@ FrozenLake    An n × n lake from one corner to the opposite one, which pays "op
 MiniGridEmpty An n × n grid in which one looks in a direction: forward, turn right, turn left. A cell of one side pays
               "optimal", all else "other"; episodes start at some cells of the opposite side.
 
-Seeds draw the lakes, and where a MiniGrid starts and pays; so there each seed plays a world of its own.
+Seeds draw the lakes, and where a MiniGrid starts and pays; so there each seed plays a world of its own. The
+number of episodes is that of seed 0 for all, though a lake's horizon may be another.
+
 With probability `p_lazy` nothing moves; else with `p_rand` a uniform action is played, and the chosen one is paid.
 Rewards are Beta, or their means. Our `RiverSwim` has a current and other ends, our `DeepSea` contexts and other pay.
 
