@@ -38,7 +38,7 @@ COST = 0.01
 EPISODES = 10_000
 RATIOS = (1.0, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
 LOGGED = sorted({int(10**k * ratio) for k in range(5) for ratio in RATIOS if (10**k * ratio).is_integer()})
-SWEEP = tuple(range(10, 31, 2))
+SWEEP = (*range(10, 31, 2), 40)
 """Of bsuite's sizes, 10, 12, ..., 50, those played with one seed."""
 MEASURED = (10, 14, 20, 26, 30)
 """Those with several seeds."""
