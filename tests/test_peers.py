@@ -120,6 +120,23 @@ def test_colosseums_sea_and_grid_without_chance():
     assert [stay[corner] for corner in ((0, 0), (4, 4), (0, 4), (4, 0))] == [0.0, 0.0, 1.0, 1.0]
 
 
+def test_colosseums_lake_and_minigrid_without_chance():
+    lake = colosseum.world("frozen_lake", {"size": 4, "p_frozen": 1.0})
+    assert lake.space.horizon == 1 + 6
+    kernel, start, goal = lake.mdp(0).transitions, lake.places.index((0, 0)), lake.places.index((3, 3))
+    np.testing.assert_array_equal(kernel[goal, :, start], 1.0)
+    middle, targets = lake.places.index((1, 1)), [lake.places.index(place) for place in ((2, 1), (1, 0), (1, 2))]
+    np.testing.assert_array_equal(kernel[middle, 2, targets], [0.5, 0.25, 0.25])
+    with_holes = colosseum.world("frozen_lake", {"size": 4, "p_frozen": 0.6}, seed=1)
+    assert with_holes.space.states < 16
+    # From a side to the opposite one: n - 1 steps ahead, at most n - 1 to the side, and three turns; then it pays.
+    grid = colosseum.world("minigrid_empty", {"size": 4, "n_starting_states": 4}, seed=3)
+    assert grid.space.states == 4 * 16
+    assert np.count_nonzero(grid.mdp(0).start) == 4
+    values = grid.space.horizon - grid.optimal_value(0)  # what is lost on the way, the mean of four starts
+    assert 2.0 <= values <= 3 + 3 + 3
+
+
 @needs("scool")
 @pytest.mark.parametrize("name", scool.WORLDS)
 def test_tables_are_scools(name):
@@ -150,13 +167,15 @@ def test_moves_are_bsuites(stochastic, luck):
 @needs("colosseum")
 @pytest.mark.parametrize("name", colosseum.WORLDS)
 def test_tables_are_colosseums(name):
-    theirs = colosseum.asked(name, what="tables")
+    theirs = colosseum.asked(name, what="tables", seed=10)
     places = [tuple(place) for place in theirs["places"]]
-    ours = colosseum.world(*colosseum.WORLDS[name], start=places[int(np.argmax(theirs["start"]))])
+    chosen = places[int(np.argmax(theirs["start"]))] if name.startswith("SimpleGrid") else None
+    ours = colosseum.world(*colosseum.WORLDS[name], start=chosen, seed=10)
     order = [places.index(place) for place in ours.places]
     kernel = np.array(theirs["transitions"])[order][:, :, order]
     np.testing.assert_allclose(ours.mdp(0).transitions, kernel, atol=1e-6)  # theirs are 32 bits wide
     np.testing.assert_allclose(ours.mdp(0).rewards, np.array(theirs["rewards"])[order], atol=1e-6)
+    np.testing.assert_allclose(ours.mdp(0).start, np.array(theirs["start"])[order])
     assert (ours.space.horizon, ours.space.states) == (theirs["horizon"], len(places))
     assert ours.optimal_value(0) == pytest.approx(theirs["optimal_value"], abs=1e-5)
 
@@ -187,9 +206,10 @@ def test_what_was_measured_is_not_measured_again(tmp_path):
         return seed if seed else None
 
     path = tmp_path / "deep" / "kept.json"
-    assert Kept(path).each(measure, [0, 1], "a", 2) == [None, 1]
-    assert Kept(path).each(measure, [0, 1, 2], "a", 2) == [None, 1, 2]
-    assert Kept(path, run=False).each(measure, [1, 9], "a", 2) == [1]
+    assert Kept(path).each(measure, [0, 1], "a", 2, agent="a") == [None, 1]
+    assert Kept(path).each(measure, [0, 1, 2], "a", 2, agent="a") == [None, 1, 2]
+    assert Kept(path, run=False).each(measure, [1, 9], "a", 2, agent="a") == [1]
+    assert Kept(path, only=["b"]).each(measure, [1, 9], "a", 2, agent="a") == [1]
     assert calls == [0, 1, 2]
     assert json.loads(path.read_text()) == {"a | 2 | 0": None, "a | 2 | 1": 1, "a | 2 | 2": 2}
 
@@ -219,6 +239,39 @@ def test_the_command_runs(peer, tmp_path, monkeypatch, capsys):
     assert "| agent |" in printed
     command.main([peer, "--quick", "--summary"], folder=tmp_path)
     assert capsys.readouterr().out == printed
+
+
+def test_only_some_play_and_what_is_kept_of_others_is_shown(tmp_path, capsys):
+    command.main(["scool", "--quick", "--only", "UCBVI, c = 1"], folder=tmp_path)
+    assert "posterior sampling" not in capsys.readouterr().out
+    first = json.loads((tmp_path / "peers-quick.json").read_text())
+    assert {key.split(" | ")[1] for key in first} == {"UCBVI, c = 1"}
+    command.main(["scool", "--quick", "--only", "posterior sampling"], folder=tmp_path)
+    assert "UCBVI, c = 1" in capsys.readouterr().out
+    both = json.loads((tmp_path / "peers-quick.json").read_text())
+    assert {key: both[key] for key in first} == first
+    assert len(both) == 2 * len(first)
+
+
+def test_an_unknown_agent_is_refused(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        command.main(["--only", "nobody", "OMG"], folder=tmp_path)
+    assert "--only must name agents of the tables, got nobody" in capsys.readouterr().err
+
+
+def test_the_score_of_a_sweep_is_the_share_of_sizes_before_luck(tmp_path):
+    *lines, score = bsuite.sweep(Kept(tmp_path / "kept.json"), quick=True)
+    points = [bsuite.counts(size, int(line.values[0])) for size, line in zip((4, 6), lines, strict=True)]
+    assert score.values == [np.mean(points)]
+    assert bsuite.counts(4, 115)
+    assert not bsuite.counts(4, 116)
+    assert not bsuite.counts(4, None)
+    assert bsuite.sweep(Kept(tmp_path / "none.json", run=False), quick=True)[-1].values == []
+
+
+def test_the_stochastic_sea_is_not_solved_before_episode_100():
+    found = bsuite.solved(3, "UCBVI, c = 0.05", seed=0, episodes=1000, stochastic=True)
+    assert found is None or found >= 100
 
 
 def test_an_unknown_peer_is_refused(tmp_path, capsys):

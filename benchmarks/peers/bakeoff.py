@@ -46,6 +46,7 @@ ALGORITHMS: dict[str, tuple[str, ...]] = {
     "RegCB, optimistic": ("--regcbopt --mellowness 0.1", "--regcbopt --mellowness 0.001"),
     "SquareCB": ("--squarecb", "--squarecb --gamma_scale 1000"),
 }
+GUESTS = tuple(f"VW, {name}" for name in ALGORITHMS)
 OURS: dict[str, Callable[..., Agent]] = {"OMG": OMG, "posterior sampling": PosteriorSampling, "greedy, ours": Greedy}
 
 
@@ -82,21 +83,24 @@ def measure(kept: Kept, *, quick: bool) -> list[Line]:
     lines = []
     for dataset in ("iris", "wine") if quick else DATASETS:
         actions = int(examples(dataset)[1].max()) + 1
+        explored = f"--cbify {actions} --cb_explore_adf"
 
-        def played(loss: Callable[..., float], name: str, dataset: str = dataset) -> list[float]:
-            return kept.each(functools.partial(loss, dataset, name, size=size), seeds, "bake-off", dataset, name, size)
+        def played(loss: Callable[..., float], name: str, agent: str, dataset: str = dataset) -> list[float]:
+            play = functools.partial(loss, dataset, name, size=size)
+            return kept.each(play, seeds, "bake-off", dataset, name, size, agent=agent)
 
-        losses = {agent: played(loss_of_ours, agent) for agent in OURS}
+        losses = {agent: played(loss_of_ours, agent, agent) for agent in OURS}
         tuned: dict[str, list[list[float]]] = {}
-        if vw_peer.available() or not kept.run:
+        if vw_peer.available() or not kept.whole:
             tuned = {
-                f"VW, {name}": [
-                    played(loss_of_vw, options_of_vw(f"--cbify {actions} --cb_explore_adf {options}", rate, costs))
-                    for options, rate, costs in itertools.product(each, rates, COSTS)
+                agent: [
+                    played(loss_of_vw, options_of_vw(f"{explored} {options}", rate, costs), agent)
+                    for options, rate, costs in itertools.product(ALGORITHMS[agent.removeprefix("VW, ")], rates, COSTS)
                 ]
-                for name, each in ALGORITHMS.items()
+                for agent in GUESTS
             }
-            tuned[SUPERVISED] = [played(loss_of_vw, f"--oaa {actions} --learning_rate {rate:g}") for rate in rates]
+            told = [f"--oaa {actions} --learning_rate {rate:g}" for rate in rates]
+            tuned[SUPERVISED] = [played(loss_of_vw, options, SUPERVISED) for options in told]
         losses.update({name: min(filter(None, found), key=np.mean, default=[]) for name, found in tuned.items()})
         lines += [Line(dataset, agent, values) for agent, values in losses.items()]
     return lines + relative(lines)

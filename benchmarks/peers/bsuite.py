@@ -21,6 +21,7 @@ Ours are told what an episode can earn, as in every world of ours.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 
 import numpy as np
@@ -37,11 +38,30 @@ COST = 0.01
 EPISODES = 10_000
 RATIOS = (1.0, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
 LOGGED = sorted({int(10**k * ratio) for k in range(5) for ratio in RATIOS if (10**k * ratio).is_integer()})
-MEASURED = (10, 14, 20)
-"""Of the sizes of the sweep, 10, 12, ..., 50."""
+SWEEP = (*range(10, 31, 2), 40)
+"""Of bsuite's sizes, 10, 12, ..., 50, those played with one seed."""
+MEASURED = (10, 14, 20, 26, 30)
+"""Those with several seeds."""
+WINDY = (10, 14, 20)
+"""The same for the stochastic sea."""
 DQN = "bsuite's bootstrapped DQN"
-SLOW = {DQN: 14, "OMG, prior ½": 14, "UCBVI, c = 1": 10}
+GUESTS = (DQN,)
+QUICK = "UCBVI, c = 0.05"
+"""Who plays the sweep."""
+SLOW = {
+    DQN: 14,
+    "OMG": 20,
+    "OMG, prior ½": 14,
+    "posterior sampling": 26,
+    "posterior sampling, prior ½": 20,
+    "UCBVI, c = 1": 10,
+}
 """The largest sea that an agent is given here."""
+WINDY_DQN = (10, 1000)
+"""Its largest stochastic sea, and its episodes there: solved later, this size would not count."""
+SEEDS = range(10, 13)
+THRESHOLDS = {False: (0.9, 1), True: (0.8, 100)}
+"""By whether it is stochastic: the share of bad episodes below which a sea is solved, and the first such episode."""
 CUT = 4.0
 """Noise beyond is cut off, for rewards that lie in an interval."""
 
@@ -102,7 +122,7 @@ def solved(size: int, agent: str, *, seed: int, episodes: int = EPISODES, stocha
     """Return the first logged episode at which the sea is solved; None if there is none."""
     sea, generator = DeepSea(size, stochastic=stochastic), np.random.default_rng(seed)
     player, bad = OURS[agent](sea, seed), 0
-    threshold, first = (0.8, 100) if stochastic else (0.9, 1)
+    threshold, first = THRESHOLDS[stochastic]
     for episode in range(1, episodes + 1):
         played = sea.sample(0, player.policy(0), generator)
         player.update(played)
@@ -118,15 +138,36 @@ def counts(size: int, episode: int | None) -> bool:
 
 
 def measure(kept: Kept, *, quick: bool) -> list[Line]:
-    """Return the episodes until solved, by size and agent; all episodes where it never is."""
-    episodes, seeds = (300, range(1)) if quick else (EPISODES, range(10, 13))
+    """Return the episodes until solved, by sea and agent; all episodes where it never is."""
+    episodes, seeds = (300, range(1)) if quick else (EPISODES, SEEDS)
     lines = []
-    for size in (4, 6) if quick else MEASURED:
-        for agent in players(size, guest=available("jax") or not kept.run):
-            play = partial(solved_by_guest if agent == DQN else partial(solved, agent=agent), size, episodes=episodes)
-            found = kept.each(play, seeds, "deep sea", size, agent, episodes)
-            lines.append(Line(f"deep sea, N = {size}", agent, [float(episode or episodes) for episode in found]))
+    for sea, sizes in (("deep sea", (4, 6) if quick else MEASURED), ("stochastic deep sea", (4,) if quick else WINDY)):
+        for size in sizes:
+            for agent in players(size, guest=available("jax") or not kept.whole):
+                windy = agent == DQN and sea != "deep sea"
+                if windy and size > WINDY_DQN[0]:
+                    continue
+                most = min(WINDY_DQN[1], episodes) if windy else episodes
+                found = tries(kept, sea, size, agent, seeds, most)
+                lines.append(Line(f"{sea}, N = {size}", agent, [float(episode or most) for episode in found]))
     return lines
+
+
+def sweep(kept: Kept, *, quick: bool) -> list[Line]:
+    """Return the episodes until solved of one run for each size, as bsuite has it, and the score of all."""
+    episodes, seeds = (300, range(1)) if quick else (EPISODES, SEEDS[:1])
+    lines, points = [], []
+    for size in (4, 6) if quick else SWEEP:
+        found = tries(kept, "deep sea", size, QUICK, seeds, episodes)
+        lines.append(Line(f"N = {size}", QUICK, [float(episode or episodes) for episode in found]))
+        points += [float(counts(size, episode)) for episode in found]
+    return [*lines, Line(f"score of {len(points)} sizes", QUICK, [float(np.mean(points))] if points else [])]
+
+
+def tries(kept: Kept, sea: str, size: int, agent: str, seeds: Iterable[int], episodes: int) -> list[int | None]:
+    """Return when an agent has solved a sea, for each seed."""
+    play = partial(solved_by_guest if agent == DQN else partial(solved, agent=agent), size, episodes=episodes)
+    return kept.each(partial(play, stochastic=sea != "deep sea"), seeds, sea, size, agent, episodes, agent=agent)
 
 
 def players(size: int, *, guest: bool) -> list[str]:
@@ -135,8 +176,11 @@ def players(size: int, *, guest: bool) -> list[str]:
     return [*ours, *([DQN] if guest and size <= SLOW[DQN] else [])]
 
 
-def solved_by_guest(size: int, *, seed: int, episodes: int = EPISODES) -> int | None:
+def solved_by_guest(size: int, *, seed: int, episodes: int = EPISODES, stochastic: bool = False) -> int | None:
     """Return the same for bsuite's own agent."""
-    request = {"size": size, "seed": seed, "episodes": episodes, "logged": LOGGED, "threshold": 0.9}
+    threshold, first = THRESHOLDS[stochastic]
+    logged = [episode for episode in LOGGED if episode >= first]
+    request = {"size": size, "seed": seed, "episodes": episodes, "logged": logged, "threshold": threshold}
+    request |= {"stochastic": stochastic}
     found: int | None = ask("bsuite", what="play", mapping_seed=MAPPING_SEED, **request)["solved"]
     return found

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
 
 class Kept:
-    """Answers by what was asked; with `run`, what is missing is measured."""
+    """Answers by what was asked; with `run`, what is missing is measured, with `only` that of these agents."""
 
-    def __init__(self, path: Path, *, run: bool = True) -> None:
-        self.path, self.run = path, run
+    def __init__(self, path: Path, *, run: bool = True, only: Collection[str] = ()) -> None:
+        self.path, self.run, self.only = path, run, only
         self._answers: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
-    def each(self, measure: Callable[..., Any], seeds: Iterable[int], *asked: object) -> list[Any]:
-        """Return the answers `measure(seed=seed)` of all seeds, as far as they are there."""
+    @property
+    def whole(self) -> bool:
+        """Whether everything that is missing is measured."""
+        return self.run and not self.only
+
+    def each(self, measure: Callable[..., Any], seeds: Iterable[int], *asked: object, agent: str) -> list[Any]:
+        """Return the answers `measure(seed=seed)` of all seeds, as far as they are there; `agent` is whose they are."""
         keys = {" | ".join(map(str, (*asked, seed))): seed for seed in seeds}
         for key, seed in keys.items():
-            if self.run and key not in self._answers:
+            if self.run and key not in self._answers and (not self.only or agent in self.only):
                 self._answers[key] = measure(seed=seed)
                 self._write()
         return [self._answers[key] for key in keys if key in self._answers]

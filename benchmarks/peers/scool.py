@@ -100,8 +100,9 @@ def measure(kept: Kept, *, quick: bool) -> list[Line]:
     lines = []
     for name in WORLDS:
         players = {agent: partial(regret, world(name), agent) for agent in OURS}
-        if available("scool") or not kept.run:
+        if available("scool") or not kept.whole:
             players |= {agent: partial(regret_of_guest, name, agent) for agent in GUESTS}
         for agent, play in players.items():
-            lines.append(Line(name, agent, kept.each(partial(play, episodes=episodes), seeds, name, agent, episodes)))
+            found = kept.each(partial(play, episodes=episodes), seeds, name, agent, episodes, agent=agent)
+            lines.append(Line(name, agent, found))
     return lines

@@ -9,6 +9,8 @@ import types
 import warnings
 from typing import Any
 
+import numpy as np
+
 
 def tables(request: dict[str, Any]) -> dict[str, Any]:
     """Return [row, column, action, reward, next column] of all moves; with `luck` those to the right succeed."""
@@ -28,7 +30,13 @@ def tables(request: dict[str, Any]) -> dict[str, Any]:
 def play(request: dict[str, Any]) -> dict[str, Any]:
     """Return the first logged episode with a share of bad episodes below the threshold; None if there is none."""
     boot_dqn: Any = importlib.import_module("bsuite.baselines.jax.boot_dqn")
-    sea = _sea()(request["size"], mapping_seed=request["mapping_seed"], seed=request["seed"])
+    sea = _sea()(
+        request["size"],
+        deterministic=not request.get("stochastic", False),
+        mapping_seed=request["mapping_seed"],
+        seed=request["seed"],
+    )
+    np.random.seed(request["seed"])  # noqa: NPY002, its heads, masks, noise and replay are drawn from this one
     agent = boot_dqn.default_agent(sea.observation_spec(), sea.action_spec(), seed=request["seed"])
     for episode in range(1, request["episodes"] + 1):
         now = sea.reset()

@@ -18,7 +18,13 @@ importlib.import_module("gin").__dict__["constants_from_enum"] = lambda kind, **
 for name in ("ray", "sonnet", "tensorflow", "tensorflow_probability", "trfl", "tree"):
     sys.modules.setdefault(name, unittest.mock.MagicMock())
 
-FAMILIES = {"river_swim": "RiverSwimEpisodic", "deep_sea": "DeepSeaEpisodic", "simple_grid": "SimpleGridEpisodic"}
+FAMILIES = {
+    "river_swim": "RiverSwimEpisodic",
+    "deep_sea": "DeepSeaEpisodic",
+    "simple_grid": "SimpleGridEpisodic",
+    "frozen_lake": "FrozenLakeEpisodic",
+    "minigrid_empty": "MiniGridEmptyEpisodic",
+}
 
 
 def world(request: dict[str, Any]) -> Any:
@@ -39,9 +45,14 @@ def tables(request: dict[str, Any]) -> dict[str, Any]:
         "rewards": np.asarray(mdp.R, dtype=float).tolist(),
         "start": mdp.starting_state_distribution.tolist(),
         "horizon": int(mdp.H),
-        "places": [list(map(int, mdp.index_to_node[i])) for i in range(mdp.n_states)],
+        "places": [_place(mdp.index_to_node[i]) for i in range(mdp.n_states)],
         "optimal_value": optimal_value(mdp),
     }
+
+
+def _place(node: Any) -> list[int]:
+    # Some nodes can be gone through, and say their place twice; those of MiniGrid cannot.
+    return list(map(int, node if hasattr(node, "__iter__") else vars(node).values()))
 
 
 def agent(request: dict[str, Any], mdp: Any) -> Any:
