@@ -36,6 +36,8 @@ class League(NamedTuple):
     adversaries: Parts
     episodes: int
     """Of a world that says nothing else."""
+    seeds: int
+    """As many as the three hours of a league allow for."""
     tuning_share: float
     """How long the runs are by which constants are chosen, relative to the others."""
     tuning_adversaries: tuple[str, ...]
@@ -129,7 +131,7 @@ def _finite() -> League:
     content = preset("league")
     adversaries = content["adversaries"]
     cells = {name: Cell({"kind": name, **table}, tuple(adversaries)) for name, table in content["worlds"].items()}
-    return League(cells, adversaries, 1000, 0.5, tuple(adversaries))
+    return League(cells, adversaries, 1000, 6, 0.5, tuple(adversaries))
 
 
 LEAGUES = {
@@ -143,6 +145,7 @@ LEAGUES = {
             "adaptive of 3": {"kind": "worst_regret", "look": 3},
         },
         1500,
+        3,
         0.25,
         ("iid",),
     ),

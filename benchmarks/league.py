@@ -309,7 +309,7 @@ def contenders(runs: pd.DataFrame) -> list[str]:
 def main() -> None:
     """Tune, run and summarise."""
     command = parser("league", __doc__, episodes=None)
-    command.set_defaults(seeds=[3])
+    command.set_defaults(seeds=None)
     command.add_argument("league", nargs="*", metavar="finite|learned", help="both, if nothing is named")
     command.add_argument("--quick", action="store_true", help="a tenth of the episodes, one seed, one delay")
     command.add_argument("--only", nargs="+", metavar="AGENT", help="these agents, with names as in the table")
@@ -330,7 +330,7 @@ def main() -> None:
 def _play(name: str, entries: dict[str, Entry], asked: Namespace) -> None:
     league = LEAGUES[name]
     share = QUICK if asked.quick else (asked.episodes or league.episodes) / league.episodes
-    to_play = range(1) if asked.quick else seeds(asked.seeds)
+    to_play = range(1) if asked.quick else seeds(asked.seeds or [league.seeds])
     if missing := league.missing():
         print(f"Left out, because their world is not in the catalogue: {', '.join(missing)}.\n")
     if asked.quick:

@@ -42,6 +42,8 @@ REASONS: dict[str, str] = {
     "iris": "150 flowers, nearly separable: one look at each action, and then its fit, is enough.",
     "long decoy 20": "who looks into the good action early has lost 2 to 8 in all, and of many constants one does. "
     "With counts of one pair, OMG looks in about as often as it may be good.",
+    "noisy room": "the good desk of a context has looked bad at first, on one seed or two. OMG tries it as seldom as "
+    "its draws call it best, and an adaptive adversary shows that context until it does.",
     "treatment": "OMG has a table for each patient, as the oracle says; balls share theirs. With linear or softmax "
     "oracles OMG learns across patients, too.",
     "bandit": "one seed of three.",
@@ -114,10 +116,11 @@ def _head(rows: pd.DataFrame, played: Mapping[str, pd.DataFrame]) -> str:
             f"geometric mean; {second} is second, {ranked.iloc[1, 1]:.2f}."
         )
     agents, runs = rows["agent"].nunique(), len(rows)
+    seeds = " and ".join(f"{part['seed'].nunique()} seeds of {NAMES[name].lower()}" for name, part in played.items())
     return "\n\n".join(
         [
             "# The league",
-            f"{agents} agents, {runs} runs, {rows['seed'].nunique()} seeds. This page is made by "
+            f"{agents} agents, {runs} runs, {seeds}. This page is made by "
             "`python -m benchmarks.page` from "
             "[league.csv](league.csv), which `python -m benchmarks.league` fills; every number in it comes from there. "
             "A cell is a world with an adversary that chooses the contexts. The constant of a rival is chosen from a "
