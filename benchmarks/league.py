@@ -7,7 +7,7 @@ agents. UCBVI and the GLMs have their own models: tables, and the features of co
 Feedback comes at once; or 10 or 100 episodes late, for agents that are within three times the best of a cell without
 delay, in the geometric mean; constants are tuned without delay. Runs are kept in benchmarks/results and not played
 again. `--page` makes docs/league.md of them. `--summary` only prints the tables. `--quick` plays a tenth of the
-episodes, one seed, one delay, no sorted contexts, and tunes nothing. `--only OMG greedy` plays these agents.
+episodes, one seed, one delay, i.i.d. contexts, and tunes nothing. `--only OMG greedy` plays these agents.
 """
 
 from __future__ import annotations
@@ -280,8 +280,8 @@ def season(
     """Return the runs of a league in which feedback comes `delay` episodes late, with what the tables need."""
     league = LEAGUES[name]
     agents = {each: _named(each, entry, tuning.constants[each])[1] for each, entry in entries.items()}
-    short = asked.quick or delay
-    adversaries = tuple(each for each in league.adversaries if not (short and each == "sorted"))
+    left_out = {*league.adversaries} - {"iid"} if asked.quick else {"sorted"} if delay else set()
+    adversaries = tuple(each for each in league.adversaries if each not in left_out)
     content = {**league.content(share), **({"delay": delay} if delay else {})}
     plan = grid(content, agents, seeds=seeds, episodes=content["episodes"])
     results = finished(
@@ -311,7 +311,7 @@ def main() -> None:
     command = parser("league", __doc__, episodes=None)
     command.set_defaults(seeds=None)
     command.add_argument("league", nargs="*", metavar="finite|learned", help="both, if nothing is named")
-    command.add_argument("--quick", action="store_true", help="a tenth of the episodes, one seed, one delay")
+    command.add_argument("--quick", action="store_true", help="a tenth of the episodes, one seed and delay, i.i.d.")
     command.add_argument("--only", nargs="+", metavar="AGENT", help="these agents, with names as in the table")
     command.add_argument("--delay", type=int, nargs="+", metavar="D", help=f"beside 0, instead of {DELAYS}")
     command.add_argument("--page", action="store_true", help="keep the runs in docs/league.csv, and make the page")
