@@ -46,7 +46,8 @@ REASONS: dict[str, str] = {
     "its draws call it best, and an adaptive adversary shows that context until it does.",
     "treatment": "OMG has a table for each patient, as the oracle says; balls share theirs. With linear or softmax "
     "oracles OMG learns across patients, too.",
-    "bandit": "one seed of three.",
+    "softmax": "any path tells the functions of the class apart, so that nothing is lost by not exploring, and an "
+    "offline fit learns faster than an online one.",
     "lock": "one lucky draw opens the lock. Over more seeds the difference is [small](exploration.md#finite-classes).",
 }
 """Why OMG is behind in a world, as far as we know, and what would change it."""
