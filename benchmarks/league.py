@@ -280,8 +280,8 @@ def season(
     """Return the runs of a league in which feedback comes `delay` episodes late, with what the tables need."""
     league = LEAGUES[name]
     agents = {each: _named(each, entry, tuning.constants[each])[1] for each, entry in entries.items()}
-    left_out = {*league.adversaries} - {"iid"} if asked.quick else {"sorted"} if delay else set()
-    adversaries = tuple(each for each in league.adversaries if each not in left_out)
+    unsorted = tuple(each for each in league.adversaries if each != "sorted")
+    adversaries = ("iid",) if asked.quick else unsorted if delay else tuple(league.adversaries)
     content = {**league.content(share), **({"delay": delay} if delay else {})}
     plan = grid(content, agents, seeds=seeds, episodes=content["episodes"])
     results = finished(
