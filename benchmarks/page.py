@@ -43,8 +43,8 @@ REASONS: dict[str, str] = {
     "long decoy 20": "who looks into the good action early has lost 2 to 8 in all, and of many constants one does. "
     "With counts of one pair, OMG looks in about as often as it may be good.",
     "noisy room": "the good desk of a context looks bad at first, and OMG tries it as seldom as its draws call it "
-    "best. On the worst seed with sorted contexts this was seen, in the last block; elsewhere most is lost in the first "
-    "quarter of the episodes, probably for the same reason.",
+    "best. On the worst seed with sorted contexts this was seen, in the last block; elsewhere most is lost in the "
+    "first quarter of the episodes, probably for the same reason.",
     "treatment": "OMG has a table for each patient, as the oracle says; balls share theirs. With linear or softmax "
     "oracles OMG learns across patients, too.",
     "softmax": "much of it is one seed. Probably any path tells the functions of the class apart, so that nothing is "
