@@ -1,20 +1,40 @@
-"""Modules of optional packages that are not installed are left out; any other import error is an error."""
+"""Shared by the tests of all packages: one seed by default, many with `--seeds N`; optional packages may be missing."""
 
 import importlib.util
 
-OPTIONAL = {
-    "fastapi": ("omg_cmdp/live/web",),
-    "gymnasium": tuple(
-        f"omg_cmdp/environments/gymnasium/{name}.py" for name in ("control", "discretise", "registered")
-    ),
-    "httpx": ("omg_cmdp/live/client",),
-    "river": ("omg_cmdp/oracles/adapters/river.py",),
-    "sklearn": ("omg_cmdp/oracles/adapters/sklearn.py",),
-    "sqlalchemy": ("omg_cmdp/live/log/database.py", "tests/live"),
-    "torch": ("omg_cmdp/oracles/adapters/tensors.py", "omg_cmdp/oracles/adapters/torch.py"),
-    "typer": ("omg_cmdp/cli.py", "omg_cmdp/live/commands", "omg_cmdp/reports/terminal.py"),
-}
+import numpy as np
+import pytest
 
-collect_ignore = [
+OPTIONAL = {
+    "fastapi": ("trial/omg_trial/web",),
+    "gymnasium": (
+        "library/omg_cmdp/environments/gymnasium/discretise.py",
+        "lab/omg_lab/worlds/gymnasium/control.py",
+        "lab/omg_lab/worlds/gymnasium/registered.py",
+    ),
+    "httpx": ("trial/omg_trial/client",),
+    "river": ("library/omg_cmdp/oracles/adapters/river.py",),
+    "sklearn": ("library/omg_cmdp/oracles/adapters/sklearn.py",),
+    "sqlalchemy": ("trial/omg_trial/log/database.py", "trial/tests"),
+    "torch": ("library/omg_cmdp/oracles/adapters/tensors.py", "library/omg_cmdp/oracles/adapters/torch.py"),
+    "typer": ("lab/omg_lab/cli.py", "lab/omg_lab/reports/terminal.py", "trial/omg_trial/commands"),
+}
+"""Modules that cannot be imported without an optional package; any other import error is an error."""
+
+collect_ignore = ["lab/benchmarks"] + [  # no doctests there, and some modules need the packages of peers
     path for package, paths in OPTIONAL.items() if importlib.util.find_spec(package) is None for path in paths
 ]
+
+
+def pytest_addoption(parser):
+    parser.addoption("--seeds", type=int, default=1, metavar="N", help="run every random test with seeds 0..N-1")
+
+
+def pytest_generate_tests(metafunc):
+    if "seed" in metafunc.fixturenames:
+        metafunc.parametrize("seed", range(metafunc.config.getoption("seeds")), ids="seed={}".format)
+
+
+@pytest.fixture
+def rng(seed):
+    return np.random.default_rng(seed)

@@ -1,6 +1,6 @@
 """An app that asks a live service what to do: one day of somebody's, two decisions, with or without a network.
 
-    omg-cmdp serve adherence.toml
+    omg-trial serve adherence.toml
     python examples/app.py http://127.0.0.1:8000 TOKEN
 
 Without arguments it starts a service of its own, in a temporary folder.
@@ -11,10 +11,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from omg_cmdp.live.client import Client
-from omg_cmdp.live.study.trial import Trial
-from omg_cmdp.live.tokens import Tokens
-from omg_cmdp.live.web.server import serving
+from omg_trial.client import Client
+from omg_trial.study.trial import Trial
+from omg_trial.tokens import Tokens
+from omg_trial.web.server import serving
 
 STUDY = Path(__file__).with_name("adherence.toml")
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas
 
 import omg_cmdp as omg
+import omg_lab
 from omg_cmdp.agents import Greedy
 from omg_cmdp.logs import Estimate, doubly_robust, importance_sampling, read_frame, warm_start
 
@@ -35,7 +36,7 @@ def say(name: str, estimate: Estimate) -> None:
 
 def main() -> None:
     """Learn from the first half of the trial, and judge by the second."""
-    world = omg.environments.TreatmentTrial(visits=3)
+    world = omg_lab.worlds.TreatmentTrial(visits=3)
     table = trial(world, patients=2000)
     print(table.head(3).round(2).to_string(), "\n")
 

@@ -143,7 +143,7 @@ def test_imports_go_in_the_direction_of_the_layout(path):
         ("logs.warm_start", "from omg_cmdp.agents.omg import OMG"),
         ("theory.audit", "from omg_cmdp.agents.base import Decision"),
         ("studies.runner", "from omg_cmdp import cli"),
-        ("studies.runner", "from omg_cmdp.reports import page"),
+        ("studies.runner", "from omg_lab.reports import page"),
     ],
 )
 def test_an_import_against_the_layout_is_found(module, source):
@@ -158,7 +158,7 @@ def test_an_import_against_the_layout_is_found(module, source):
         ("planning.plan", "from omg_cmdp import mdp\nimport omg_cmdp.mdp.tabular\nimport numpy"),
         ("adversaries.adaptive", "from omg_cmdp.environments.base import ContextualMDP"),
         ("oracles.adapters.river", "from ..base import RewardOracle"),
-        ("cli", "import omg_cmdp\nfrom omg_cmdp.studies import runner"),
+        ("cli", "import omg_cmdp\nfrom omg_lab.studies import runner"),
     ],
 )
 def test_an_import_along_the_layout_is_allowed(module, source):

@@ -29,10 +29,10 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from omg_cmdp import cli
-from omg_cmdp.live.study.trial import Trial
-from omg_cmdp.studies.config import read_plan
-from omg_cmdp.studies.outside.folder import Folder
-from omg_cmdp.theory.statements import STATEMENTS
+from omg_lab.audit.statements import STATEMENTS
+from omg_lab.studies.config import read_plan
+from omg_lab.studies.outside.folder import Folder
+from omg_trial.study.trial import Trial
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -237,11 +237,11 @@ def test_exceptions_are_few():
         ("python\nprint(2)\n```\n\n```text\n3", AssertionError),
         ("python\nx = 1\n```\n\nNow\n\n```python\nassert x == 2", AssertionError),
         ("toml\nepisode = 3", ValueError),
-        ("sh\nomg-cmdp run dmeo", AssertionError),
-        ("sh\nomg-cmdp run demo --engine ray --adress here", AssertionError),
+        ("sh\nomg-lab run dmeo", AssertionError),
+        ("sh\nomg-lab run demo --engine ray --adress here", AssertionError),
         ("sh\nmake everything", AssertionError),
         ("sh\npip install '.[everything]'", AssertionError),
-        ("sh\npython -m benchmarks.nothing", AssertionError),
+        ("sh\npython -m lab.benchmarks.nothing", AssertionError),
         ("sh\ncurl elsewhere", KeyError),
     ],
 )
@@ -252,7 +252,7 @@ def test_a_wrong_block_is_found(block, error, tmp_path, monkeypatch):
 
 RIGHT = """
 ```sh
-omg-cmdp run a.toml
+omg-lab run a.toml
 ```
 ```toml
 # a.toml

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import omg_cmdp as omg
-from omg_cmdp import adversaries, environments, logs, oracles, theory
+from omg_cmdp import adversaries, logs, oracles, theory
+from omg_lab import worlds
 from tests.attack.malformed.examples import KERNELS, LABELS, MDP, REWARDS, SIZES, SPACE, UNIFORM, WORLD, a_log, an_agent
 
 
@@ -49,7 +50,7 @@ REFUSED = {
     "save": (lambda: an_agent().save(3), "`path` must be the name of a file, got int"),
     "load_state": (lambda: an_agent().load_state(7), "`state` must be a mapping of names to arrays, got int"),
     "seed": (lambda: a_run(seed=None), "`seed` must be an integer of at least 0, got None"),
-    "seed of a world": (lambda: environments.Arms(seed=-1), "`seed` must be an integer of at least 0, got -1"),
+    "seed of a world": (lambda: worlds.Arms(seed=-1), "`seed` must be an integer of at least 0, got -1"),
     "observe": (lambda: a_run(observe=3), "`observe` must be a function, got int"),
     "sample": (lambda: WORLD.sample("a", UNIFORM, 0), "`generator` must be a Generator, got int"),
     "draws": (lambda: oracles.CountRewards(**SIZES).draws("a", 3, None), "`generator` must be a Generator, got None"),

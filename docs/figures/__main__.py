@@ -17,9 +17,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 import omg_cmdp as omg
-from omg_cmdp.environments.worlds.treatment import STAGES, TREATMENTS
+import omg_lab
 from omg_cmdp.mdp import TabularMDP
-from omg_cmdp.reports.drawing import COLOURS, FAINT, INK, logarithmic
+from omg_lab.reports.drawing import COLOURS, FAINT, INK, logarithmic
+from omg_lab.worlds.treatment import STAGES, TREATMENTS
 
 FOLDER = Path(__file__).parent
 BLUE, RED, GREEN, PINK, YELLOW, SKY = COLOURS
@@ -45,7 +46,7 @@ STYLE: dict[Any, Any] = {
 
 def contextual_mdp() -> Figure:
     """Twelve patients: what is best for each, and what one policy for all of them loses."""
-    trial = omg.environments.TreatmentTrial(patients=12, seed=1)
+    trial = omg_lab.worlds.TreatmentTrial(patients=12, seed=1)
     truths = sorted((trial.truth(patient) for patient in trial.contexts), key=lambda truth: truth.best[1])
     average = trial.space.mdp(
         transitions=np.mean([truth.mdp.transitions for truth in truths], axis=0),
@@ -78,7 +79,7 @@ def contextual_mdp() -> Figure:
 
 def occupancy_measure() -> Figure:
     """Where a patient is at each visit, under two policies."""
-    trial = omg.environments.TreatmentTrial(patients=12, seed=1)
+    trial = omg_lab.worlds.TreatmentTrial(patients=12, seed=1)
     truth = max((trial.truth(patient) for patient in trial.contexts), key=_value_of_treating)
     waiting = np.zeros((6, 5, 3))
     waiting[..., 0] = 1.0
@@ -149,7 +150,7 @@ def oracle() -> Figure:
 
 def regret() -> Figure:
     """A world with a decoy: values by episode, and what three agents have lost."""
-    world = omg.environments.Decoy(reward_class_size=128)
+    world = omg_lab.worlds.Decoy(reward_class_size=128)
     adversary, episodes, shown = omg.adversaries.IID(world.contexts), 600, 32
     ledgers = {name: omg.simulate(world, adversary, agent, episodes) for name, agent in _agents(world).items()}
     drawn, (left, right) = canvas(1.0, 1.0)
@@ -186,7 +187,7 @@ def _agents(world: Any) -> dict[str, Any]:
 
 def exploration_rules() -> Figure:
     """A hub with two desks and a noisy room: where two rules spend their weights, having seen the same episodes."""
-    world, rules = omg.environments.NoisyRoom(), {"uncertainty": "by uncertainty", "adaptive": "by gain, the default"}
+    world, rules = omg_lab.worlds.NoisyRoom(), {"uncertainty": "by uncertainty", "adaptive": "by gain, the default"}
     sizes = {"states": world.space.states, "actions": world.space.actions, "horizon": world.space.horizon}
     drawn, panels = canvas(1.0, 1.0, height=3.4)
     for axes, (rule, title) in zip(panels, rules.items(), strict=True):

@@ -17,12 +17,13 @@ import sys
 import numpy as np
 
 import omg_cmdp as omg
+from library.tests.planning.problems import combination_lock
+from library.tests.random_mdps import random_mdp
 from omg_cmdp import agents, oracles
 from omg_cmdp.checks.subject import AgentSubject
 from omg_cmdp.jit import Lazy
+from omg_lab import rivals
 from tests.attack.outcome import Outcome
-from tests.planning.problems import combination_lock
-from tests.random_mdps import random_mdp
 
 WHOLE = 60.0
 """The effort of 1 000 plans, each made 1 000 times."""
@@ -141,19 +142,18 @@ def learner(rng, number):
         "OMG, finite": (LABELS, lambda: omg.OMG(space, *finite())),
         "OMG, counts": (LABELS, lambda: omg.OMG(space, oracles.CountRewards(**size), oracles.CountDynamics(**size))),
         "OMG, features": (vectors, lambda: omg.OMG(space, *featuring())),
-        "OMG, fits": (vectors, lambda: agents.epoch_omg(space, *fitted())),
+        "OMG, fits": (vectors, lambda: rivals.epoch_omg(space, *fitted())),
         "OMG, products": (LABELS, lambda: omg.OMG(space, *product())),
         "posterior sampling": (vectors, lambda: agents.PosteriorSampling(space, *featuring(), seed=3)),
         "uncertainty": (LABELS, lambda: omg.OMG(space, *finite(), agents.UncertaintyWeighted(kappa=1.0, floor=0.01))),
-        "PC-IGW": (LABELS, lambda: agents.PCIGW(space, *finite(), seed=3)),
-        "local IGW": (LABELS, lambda: agents.LocalIGW(space, *finite(), 20.0)),
-        "Boltzmann": (LABELS, lambda: agents.Boltzmann(space, *finite(), 20.0)),
-        "occupancy entropy": (LABELS, lambda: agents.OccupancyEntropy(space, *finite())),
-        "UC³RL": (LABELS, lambda: agents.UC3RL(space, *finite(), contexts=LABELS)),
-        "OPO-CMDP": (LABELS, lambda: agents.OPOCMDP(space, *finite(), contexts=LABELS)),
-        "GLM-ORL": (vectors, lambda: agents.GLMORL(space, dimension=dimension, scale=0.1)),
-        "GLM-RLSVI": (vectors, lambda: agents.GLMRLSVI(space, dimension=dimension, link="linear", seed=3)),
-        "UCBVI": (LABELS, lambda: agents.UCBVI(space, agents.Blind())),
+        "PC-IGW": (LABELS, lambda: rivals.PCIGW(space, *finite(), seed=3)),
+        "local IGW": (LABELS, lambda: rivals.LocalIGW(space, *finite(), 20.0)),
+        "Boltzmann": (LABELS, lambda: rivals.Boltzmann(space, *finite(), 20.0)),
+        "occupancy entropy": (LABELS, lambda: rivals.OccupancyEntropy(space, *finite())),
+        "UC³RL": (LABELS, lambda: rivals.UC3RL(space, *finite(), contexts=LABELS)),
+        "GLM-ORL": (vectors, lambda: rivals.GLMORL(space, dimension=dimension, scale=0.1)),
+        "GLM-RLSVI": (vectors, lambda: rivals.GLMRLSVI(space, dimension=dimension, link="linear", seed=3)),
+        "UCBVI": (LABELS, lambda: rivals.UCBVI(space, rivals.Blind())),
     }
     name = list(makers)[number % len(makers)]
     contexts, make = makers[name]

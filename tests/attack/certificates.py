@@ -13,9 +13,9 @@ import mpmath
 import numpy as np
 
 import omg_cmdp as omg
+from library.tests.random_mdps import KERNELS, by_step, random_mask
 from omg_cmdp.mdp import reachable_states
 from tests.attack.outcome import Outcome
-from tests.random_mdps import KERNELS, by_step, random_mask
 
 DIGITS = 60
 PROBLEMS = 5000

@@ -13,9 +13,9 @@ from pathlib import Path
 import pandas
 from typer.testing import CliRunner
 
-from omg_cmdp.cli import app
+from lab.tests.studies.examples import content, run_study
+from omg_lab.cli import app
 from tests.attack.outcome import Outcome
-from tests.studies.examples import content, run_study
 
 TRIES = 400
 """At effort 1."""

@@ -10,11 +10,11 @@ import random
 import tempfile
 from pathlib import Path
 
-from omg_cmdp.studies.catalogue import WORLDS
+from lab.tests.studies import own
+from lab.tests.studies.examples import SMALL, content, run_study
+from lab.tests.studies.processes import killed_again_and_again
+from omg_lab.studies.catalogue import WORLDS
 from tests.attack.outcome import Outcome
-from tests.studies import own
-from tests.studies.examples import SMALL, content, run_study
-from tests.studies.processes import killed_again_and_again
 
 STUDIES = 10
 """At effort 1."""

@@ -7,10 +7,10 @@ import traceback
 
 import numpy as np
 
+from lab.tests.audit.liars import LIES
+from lab.tests.audit.lying import Lie, audited, complaint
 from omg_cmdp.planning.decision import Mixture
 from tests.attack.outcome import Outcome
-from tests.theory.liars import LIES
-from tests.theory.lying import Lie, audited, complaint
 
 WORLDS, MALFORMED = 25, 600
 """How many at effort 1."""

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from library.tests.oracles.games import MAKERS, Game, Size
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, SQUARE, loss_of
 from tests.attack.outcome import Outcome
-from tests.oracles.games import MAKERS, Game, Size
 
 SEQUENCES = 10_000
 KINDS = ("against", "excluded", "alternating", "anything", "member")

@@ -86,7 +86,7 @@ def _life(start, folder: Path, clients, moment: tuple[bool, float] | None) -> No
 
 
 def _wait_for_a_model(database: Path) -> None:
-    from omg_cmdp.live.log.database import Database
+    from omg_trial.log.database import Database
 
     end = time.monotonic() + 60.0
     while time.monotonic() < end:
@@ -150,9 +150,9 @@ class _Client:
 
 def _wrong(folder: Path, clients) -> list[str]:
     """Return what is wrong with the log, and with the answers."""
-    from omg_cmdp.live.log.database import Database
-    from omg_cmdp.live.replay import replay
-    from tests.live.studies import trial
+    from omg_trial.log.database import Database
+    from omg_trial.replay import replay
+    from trial.tests.studies import trial
 
     store = Database(folder / "trial.db", writing=False)
     events = list(store.read())

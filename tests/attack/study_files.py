@@ -17,9 +17,9 @@ from unittest import mock
 
 from typer.testing import CliRunner
 
-from omg_cmdp.cli import app
+from lab.tests.studies import own
+from omg_lab.cli import app
 from tests.attack.outcome import Outcome
-from tests.studies import own
 
 MUTATIONS = 1000
 """At effort 1."""
@@ -55,9 +55,9 @@ NOT_NAMED = ("weeks", "people", "own", "omg", "timid", "lake", "grip", "csv", "o
 
 
 def attack(effort: float, seed: int) -> Outcome:
-    """Mutate study files, and load each of them as `omg-cmdp run` does."""
+    """Mutate study files, and load each of them as `omg-lab run` does."""
     draw, outcome = random.Random(seed), Outcome()
-    with tempfile.TemporaryDirectory() as folder, mock.patch("omg_cmdp.cli.estimate", return_value=0.0):
+    with tempfile.TemporaryDirectory() as folder, mock.patch("omg_lab.cli.estimate", return_value=0.0):
         path = own.write(Path(folder).resolve())
         whole = path.read_text()
         for name in NOT_NAMED:

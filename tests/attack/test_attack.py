@@ -4,9 +4,9 @@ import random
 
 import pytest
 
+from lab.tests.studies.examples import SMALL, content, run_study
+from lab.tests.studies.processes import killed_again_and_again
 from tests.attack.__main__ import ATTACKS, run
-from tests.studies.examples import SMALL, content, run_study
-from tests.studies.processes import killed_again_and_again
 
 EFFORT = 0.01
 

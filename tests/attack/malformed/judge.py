@@ -9,8 +9,8 @@ import warnings
 import numpy as np
 
 import omg_cmdp as omg
-from omg_cmdp.live.log.store import StoreError
-from omg_cmdp.studies.document import StudyError
+from omg_cmdp.documents import StudyError
+from omg_trial.log.store import StoreError
 from tests.attack.malformed.nasty import Junk
 
 LONGEST = 20.0

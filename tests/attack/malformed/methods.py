@@ -5,7 +5,7 @@ import pathlib
 import numpy as np
 
 import omg_cmdp as omg
-from omg_cmdp.environments.world import World
+from omg_lab.worlds.base import World
 from tests.attack.malformed import examples, trials
 from tests.attack.malformed.examples import LABELS, SPACE, STEPS, VECTORS, H, S
 
@@ -105,8 +105,8 @@ METHODS = {
     "oracles.LinearRewards.update_total": lambda i: {**pairs_of(i), "total": 1.0},
     "planning.Problem.load": lambda i: {"path": examples.a_file(i)},
     "planning.Problem.plan": lambda i: {"start": omg.plan(examples.MDP, 9.0)},
-    "agents.UCBVI.bonus": lambda i: {"visits": np.ones((S, SPACE.actions))},
-    "agents.Clusters.by_means": lambda i: {"contexts": list(VECTORS), "count": 2},
+    "rivals.UCBVI.bonus": lambda i: {"visits": np.ones((S, SPACE.actions))},
+    "rivals.Clusters.by_means": lambda i: {"contexts": list(VECTORS), "count": 2},
     "agents.Mixture.draw": lambda i: {"generator": np.random.default_rng(0)},
     "agents.Situation.plan": lambda i: {"gamma": 3.0, "weights": np.ones((H, S, SPACE.actions)), "start": None},
     "agents.Situation.plan_roots": lambda i: {"u": np.ones((H, S, SPACE.actions)), "floor": 0.1},
@@ -133,8 +133,8 @@ METHODS = {
         for name in ("Bins", "Clusters", "Leaves")
     },
     "environments.Discretised.observation": lambda i: {"observation": np.zeros(4, dtype=np.float32)},
-    "environments.WorldEnv.reset": lambda i: {"seed": 1, "options": {"context": 1}},
-    "environments.WorldEnv.step": lambda i: (i.reset(seed=1), {"action": 0})[1],
+    "worlds.WorldEnv.reset": lambda i: {"seed": 1, "options": {"context": 1}},
+    "worlds.WorldEnv.step": lambda i: (i.reset(seed=1), {"action": 0})[1],
     "runs.Advice.table": lambda i: {"state_names": list("xyz"), "action_names": list("uv")},
     "runs.Advice.of_record": lambda i: {"record": i.record()},
     "runs.Run.advance": lambda i: {"episodes": 1},

@@ -6,29 +6,19 @@ import inspect
 import types
 
 ROOMS = (
-    *(
-        "mdp",
-        "planning",
-        "oracles",
-        "oracles.adapters",
-        "agents",
-        "environments",
-        "adversaries",
-        "delays",
-        "runs",
-        "logs",
-    ),
-    *("theory", "theory.bounds", "theory.errors", "checks", "comparison"),
-    *("live.client", "live.desk", "live.export", "live.log.database", "live.replay", "live.study.trial", "live.tokens"),
-    "live.web.server",
+    *(f"omg_cmdp.{room}" for room in ("mdp", "planning", "oracles", "oracles.adapters", "agents", "environments")),
+    *(f"omg_cmdp.{room}" for room in ("adversaries", "delays", "runs", "logs", "theory", "theory.bounds")),
+    *("omg_cmdp.theory.errors", "omg_cmdp.checks", "omg_lab.worlds", "omg_lab.rivals", "omg_lab.audit", "omg_lab"),
+    *(f"omg_trial.{room}" for room in ("client", "desk", "export", "log.database", "replay", "study.trial", "tokens")),
+    "omg_trial.web.server",
 )
 """Where public names live; `reports`, `studies` and `cli` are behind the command line, and have none.
 
-Those of `live` are what docs/api/live.md has. Its calls over HTTP are attacked by tests/live/test_web.py.
+Those of the trial are what docs/api/live.md has. Its calls over HTTP are attacked by trial/tests/test_web.py.
 """
 
 
-QUICK_ROOMS = tuple(room for room in ROOMS if room != "oracles.adapters")
+QUICK_ROOMS = tuple(room for room in ROOMS if room != "omg_cmdp.oracles.adapters")
 """Those that import no large package."""
 
 
@@ -36,7 +26,7 @@ def public(rooms=ROOMS):
     """Yield (dotted name, object) of everything public, each once, under the room that has it first."""
     seen = set()
     for room in rooms:
-        module = importlib.import_module(f"omg_cmdp.{room}")
+        module = importlib.import_module(room)
         own = [name for name, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__]
         for name in getattr(module, "__all__", [name for name in own if not name.startswith("_")]):
             if name.startswith("Torch"):  # see `examples.REASONS`
@@ -47,7 +37,7 @@ def public(rooms=ROOMS):
                 continue
             if id(found) not in seen and not isinstance(found, types.ModuleType):
                 seen.add(id(found))
-                yield f"{room}.{name}", found
+                yield f"{room.partition('.')[2] or room}.{name}", found
 
 
 def kind_without_calls(found):

@@ -7,10 +7,10 @@ import re
 
 import httpx
 
-from omg_cmdp.live.calls import Refusal
-from omg_cmdp.live.client import Client
-from omg_cmdp.live.desk import Asked
-from tests.live import studies
+from omg_trial.calls import Refusal
+from omg_trial.client import Client
+from omg_trial.desk import Asked
+from trial.tests import studies
 
 PERSON = {"person": "p1", "context": {"age": 50}}
 NAMES = {"decisions": "decide", "outcomes": "report", "close": "close"}

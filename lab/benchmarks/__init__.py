@@ -1,0 +1,1 @@
+"""What the planner costs, beside cvxpy with Clarabel and beside bare BLAS: `make bench`."""

@@ -1,0 +1,6 @@
+"""`python -m omg_lab` is the command `omg-lab`."""
+
+from omg_lab.cli import app
+
+if __name__ == "__main__":
+    app()

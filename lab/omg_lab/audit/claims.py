@@ -1,0 +1,171 @@
+"""What a decision says of itself, computed again from its model and its policy: nothing is taken on trust."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from omg_cmdp.mdp.occupancy import reachable_states
+from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.mdp.thresholds import NEGLIGIBLE
+from omg_cmdp.planning.certificate import certificate
+from omg_cmdp.planning.decision import Decision
+from omg_cmdp.planning.plan import plan
+from omg_cmdp.planning.solution import Solution
+from omg_cmdp.theory.rounds import Round, mixed_policies
+from omg_cmdp.validation import ROW_SUM_TOLERANCE, BoolArray, FloatArray
+from omg_lab.audit.quantities import Barrier, Comparison
+from omg_lab.audit.statements import Sides
+
+REFERENCE = 1e-12
+"""The tolerance of the plan that stands for the exact one."""
+PRECISION = 1.0 / 16.0
+"""The largest γ·ε that the paper's corollary admits."""
+LEFT_OUT = 1e-12
+"""Nothing is proven of a plan if π* is likelier than this in tuples that the barrier leaves out."""
+ENOUGH = 1e-9
+"""A certificate that cannot be computed again to within this is not proven."""
+
+OF_BARRIERS = ("support", "weights", "occupancy", "certificate", "precision")
+"""The claims of a decision with a barrier."""
+
+
+def has_barrier(decision: Decision) -> bool:
+    """Return whether a decision claims to be the plan of a barrier."""
+    parts = decision.weights, decision.occupancy, decision.values
+    return decision.regulariser == "log" and (
+        any(part is not None for part in parts) or not math.isnan(decision.certificate)
+    )
+
+
+def of_the_play(this: Round) -> Iterator[Sides]:
+    """Yield whether what was played is what was decided."""
+    played, policy = this.played, this.decision.policy
+    if played.propensities is None:
+        return
+    steps = np.arange(played.length)
+    said = policy[steps, played.states[: played.length], played.actions[: played.length]]
+    off = float(np.abs(said - played.propensities[: played.length]).max())
+    policies, probabilities = mixed_policies(this.decision)
+    drawn = np.abs(policies - policy).max(axis=(1, 2, 3))[probabilities > 0.0]
+    yield "played", max(off, float(drawn.min(initial=np.inf)), mixture_defect(this.decision)), 0.0
+
+
+def mixture_defect(decision: Decision) -> float:
+    """Return by how much the policies of a mixture, or their probabilities, are no distributions.
+
+    The policy that is played was checked before it was played; the others of a mixture were not.
+    """
+    if decision.mixture is None:
+        return 0.0
+    policies, probabilities = decision.mixture
+    if not (np.isfinite(policies).all() and np.isfinite(probabilities).all()):
+        return math.inf
+    sums = max(abs(float(probabilities.sum()) - 1.0), float(np.abs(policies.sum(axis=-1) - 1.0).max()))
+    return max(0.0, sums - ROW_SUM_TOLERANCE, -float(probabilities.min()), -float(policies.min()))
+
+
+def model_defect(model: TabularMDP, truth: TabularMDP) -> float:
+    """Return by how much the tables of a model break the rules of its space, or that space those of the truth's."""
+    if model.horizon != truth.horizon or not np.array_equal(model.admissible, truth.admissible):
+        return math.inf
+    used = truth.admissible
+    rows, rewards = model.transition_steps[:, used], model.reward_steps[:, used]
+    if not (np.isfinite(rows).all() and np.isfinite(rewards).all()):
+        return math.inf
+    sums = np.abs(rows.sum(axis=-1) - 1.0).max() - ROW_SUM_TOLERANCE
+    outside = max(-rows.min(), -rewards.min(), rewards.max() - 1.0)
+    return max(float(sums), float(outside), float(np.abs(model.start - truth.start).max()), 0.0)
+
+
+def reachable(model: TabularMDP) -> BoolArray:
+    """Return Z (H, S, A): the tuples that are reachable in the model, and admissible."""
+    return np.asarray(reachable_states(model)[:, :, None] & model.admissible)
+
+
+def of_the_support(c: Comparison, decision: Decision, held: BoolArray) -> Iterator[Sides]:
+    """Yield whether the plan is inside the barrier, and whether γ and w are those of one."""
+    wrong = np.where(held, c.believed <= 0.0, c.believed > NEGLIGIBLE)
+    claimed = decision.occupancy
+    if claimed is not None and claimed.shape == held.shape:
+        wrong |= np.where(held, ~(claimed > 0.0), ~(claimed <= NEGLIGIBLE))
+    yield "support", float(wrong.sum()), 0.0
+    w = weights_on(decision, held)
+    yield "weights", float(not 0.0 < decision.gamma < math.inf) + float((~((w > 0.0) & (w < math.inf))).sum()), 0.0
+    if claimed is None:
+        yield "occupancy", math.nan, 0.0
+    else:
+        fits = claimed.shape == held.shape
+        yield "occupancy", float(np.abs(np.where(held, c.believed - claimed, 0.0)).max()) if fits else math.inf, 0.0
+    yield "precision", math.inf if math.isnan(decision.certificate) else decision.certificate, PRECISION
+
+
+def weights_on(decision: Decision, held: BoolArray) -> FloatArray:
+    """Return w over the tuples of Z; nan if the table does not fit."""
+    if decision.weights is None:
+        return np.ones(int(held.sum()))
+    try:
+        return np.asarray(np.broadcast_to(decision.weights, held.shape)[held], dtype=np.float64)
+    except ValueError:
+        return np.full(int(held.sum()), math.nan)
+
+
+def barrier(decision: Decision, c: Comparison, held: BoolArray) -> Barrier | None:
+    """Return the barrier of a decision over Z; None if it is not one: a weight or an occupancy is not positive."""
+    w, q = weights_on(decision, held), c.believed[held]
+    if not ((q > 0.0).all() and (w > 0.0).all() and (w < math.inf).all() and 0.0 < decision.gamma < math.inf):
+        return None
+    return Barrier(
+        gamma=float(decision.gamma),
+        plain=decision.weights is None,
+        held=held,
+        w=w,
+        q=q,
+        d=c.believed_best[held],
+        certificate=float(decision.certificate) if decision.certificate >= 0.0 else math.inf,  # nan: nothing is claimed
+    )
+
+
+def of_the_certificate(
+    c: Comparison, decision: Decision, b: Barrier | None, closer: Solution | None
+) -> Iterator[Sides]:
+    """Yield the gap of the policy, as a second plan and the dual values prove it, beside the certificate."""
+    claimed = decision.certificate
+    if b is None:  # outside of the barrier the gap is infinite
+        yield "certificate", math.inf if claimed < math.inf else math.nan, claimed
+        return
+    least, most = -math.inf, math.inf
+    if closer is not None and (closer.occupancy[b.held] > 0.0).all():
+        # A lower bound on the gap, whatever the closer plan's own error: no plan exceeds the exact one.
+        least = b.gamma * c.estimate(closer.occupancy - c.believed)
+        least += float(b.w @ np.log(closer.occupancy[b.held] / b.q))
+        most = least + closer.certificate
+    if len(c.policies) == 1 and decision.values is not None:
+        # Values of another shape, or numbers beyond the range of floats, prove nothing.
+        with contextlib.suppress(ValueError), np.errstate(all="ignore"):
+            proof = certificate(c.model, c.policies[0], decision.values, gamma=b.gamma, weights=_whole(b))
+            most = min(most, proof)
+    # Both values are up to H, and their difference is multiplied by γ: anything below this is rounding.
+    rounding = 4.0 * np.finfo(np.float64).eps * b.gamma * c.horizon
+    if least - rounding > claimed:
+        yield "certificate", least - rounding, claimed
+    else:
+        shown = most - rounding <= claimed + ENOUGH * (1.0 + claimed)
+        yield "certificate", min(most - rounding, claimed) if shown else math.nan, claimed
+
+
+def closer_plan(c: Comparison, b: Barrier) -> Solution:
+    """Return the plan for the same γ and w, to a tolerance that stands for exact."""
+    return plan(c.model, b.gamma, weights=_whole(b), tolerance=REFERENCE)
+
+
+def _whole(b: Barrier) -> FloatArray | None:
+    """Return w as a table (H, S, A): what is not in the barrier may be anything."""
+    if b.plain:
+        return None
+    table = np.ones(b.held.shape)
+    table[b.held] = b.w
+    return table

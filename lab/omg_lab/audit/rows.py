@@ -1,0 +1,153 @@
+"""The rows of an audit: one statement each, with a verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from omg_lab.audit.statements import STATEMENTS, Statement
+
+ROUNDING = 1e-9
+"""A statement holds if left <= right + this·(1 + |left| + |right|)."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Row(Statement):
+    """One statement: how often it was checked and violated, and its two sides where they were closest."""
+
+    checks: int
+    violations: int
+    unproven: int
+    """How often one of the sides could not be computed, or the right side was infinite: nothing is shown then."""
+    vacuous: int
+    """How often the right side was more than the left can ever be."""
+    episode: int
+    """Where the slack is smallest; for statements about the whole run, its last episode."""
+    left: float
+    right: float
+    binds_from: float = math.nan
+    """Of a statement about the run: the T from which its right side is below T·H, if what an episode costs and what
+    the oracles regret stay as they are; inf: never. nan for the others."""
+
+    @property
+    def slack(self) -> float:
+        """The right side minus the left."""
+        return self.right - self.left
+
+    @property
+    def holds(self) -> bool:
+        """Whether it was checked every time, and never violated."""
+        return self.violations == 0 and self.unproven == 0
+
+    @property
+    def verdict(self) -> str:
+        """Return "violated", "not proven", "vacuous" or "holds".
+
+        "vacuous": it holds, but never said anything, because the right side is more than an agent can lose.
+        """
+        if self.holds:
+            return "vacuous" if self.vacuous == self.checks else "holds"
+        return "violated" if self.violations else "not proven"
+
+    @property
+    def remark(self) -> str:
+        """The verdict, and of a vacuous row of a run from which T on it binds."""
+        if self.verdict != "vacuous" or math.isnan(self.binds_from):
+            return self.verdict
+        return "vacuous here, for any T" if self.binds_from == math.inf else f"vacuous here, T < {self.binds_from:.2g}"
+
+    def record(self) -> dict[str, Any]:
+        """Return the fields and the verdict as JSON can hold them: None for inf and nan."""
+        fields = dataclasses.asdict(self) | {"verdict": self.verdict}
+        return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in fields.items()}
+
+
+class Check:
+    """Counts for the row of one statement, under the names of its fields."""
+
+    def __init__(self) -> None:
+        self.checks = self.violations = self.unproven = self.vacuous = self.episode = 0
+        self.left = self.right = self.binds_from = math.nan
+
+    def note(self, episode: int, left: float, right: float, most: float) -> None:
+        """Compare the two sides in one episode; the left is at most `most`, whatever happens."""
+        self.checks += 1
+        left, right = float(left), float(right)
+        if math.isnan(left) or not right < math.inf:
+            self.unproven += 1
+        else:
+            self.vacuous += right >= most
+            self.violations += left == math.inf or left > right + ROUNDING * (1.0 + abs(left) + abs(right))
+            if not right - left >= self.right - self.left:
+                self.episode, self.left, self.right = episode, left, right
+
+    def row(self, name: str) -> Row:
+        """Return the row."""
+        return Row(**vars(STATEMENTS[name]), **vars(self))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Summary:
+    """One statement over several runs."""
+
+    name: str
+    kind: str
+    runs: int
+    violated: int
+    """The number of runs in which it failed."""
+    unproven: int
+    """The number of runs in which it did not fail, and was not shown."""
+    vacuous: int
+    """The number of runs in which it said nothing."""
+    allowed: float
+    """The probability with which it may fail in a run."""
+    smallest_slack: float
+
+    @property
+    def failure_rate(self) -> float:
+        """The share of the runs in which it failed."""
+        return self.violated / self.runs
+
+    @property
+    def surprise(self) -> float:
+        """The probability of at least that many failures if each run failed with the probability allowed."""
+        tail = range(self.violated, self.runs + 1)
+        p = self.allowed
+        return min(1.0, sum(math.comb(self.runs, k) * p**k * (1.0 - p) ** (self.runs - k) for k in tail))
+
+
+def summaries(tables: Sequence[Iterable[Row]], delta: float) -> list[Summary]:
+    """Return a summary of every statement that has a row in one of the tables."""
+    found = []
+    for name, statement in STATEMENTS.items():
+        rows = [row for table in tables for row in table if row.name == name]
+        verdicts = [row.verdict for row in rows]
+        if rows:
+            found.append(
+                Summary(
+                    name=name,
+                    kind=statement.kind,
+                    runs=len(rows),
+                    violated=verdicts.count("violated"),
+                    unproven=verdicts.count("not proven"),
+                    vacuous=verdicts.count("vacuous"),
+                    allowed=statement.failure * delta,
+                    smallest_slack=min((row.slack for row in rows if not math.isnan(row.slack)), default=math.nan),
+                )
+            )
+    return found
+
+
+def aligned(cells: Sequence[tuple[str, ...]], right: set[int]) -> str:
+    """Return a table as plain text; the columns `right` hold numbers."""
+    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
+    lines = []
+    for line in cells:
+        entries = (
+            entry.rjust(width) if i in right else entry.ljust(width)
+            for i, (entry, width) in enumerate(zip(line, widths, strict=True))
+        )
+        lines.append("  ".join(entries).rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,272 @@
+"""The command line: run, resume, audit, compare, report and export studies.
+
+Exit codes: 0 done, 1 a run failed or a statement of the analysis does not hold, 2 bad usage, 130 stopped by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from omg_cmdp.documents import StudyError, overrides, plain
+from omg_lab.reports.comparisons import compare_runs
+from omg_lab.reports.listing import print_kind, print_kinds
+from omg_lab.reports.rates import rate_table, sweeps
+from omg_lab.reports.terminal import (
+    Live,
+    Plain,
+    audit_table,
+    closing_tables,
+    print_plan,
+    print_table,
+)
+from omg_lab.studies import engines
+from omg_lab.studies.config import load_plan
+from omg_lab.studies.directory import open_study
+from omg_lab.studies.export import FORMATS, export
+from omg_lab.studies.outside.starter import write_starter
+from omg_lab.studies.plan import Plan, Task
+from omg_lab.studies.results import Results, audits, load
+from omg_lab.studies.runner import Report, estimate
+
+WIDTH = 160
+"""Of plain output, whose lines are not wrapped."""
+
+SAME = "equal to its log, bit for bit"
+OTHER = "NOT equal to its log; perhaps that was written by another version"
+
+app = typer.Typer(
+    help="Studies of contextual MDPs: run, resume, audit, compare, report.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a study.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors.")]
+Study = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE.toml", help="The study file, if it names modules or files of yours."),
+]
+Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Where results go; by default studies/NAME.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Processes; by default one for each core.")]
+
+
+@app.command()
+def demo(out: Out = None, workers: Workers = None, as_json: Json = False, quiet: Quiet = False) -> None:
+    """Run a small trial of two drugs, OMG against four rivals, and write its report."""
+    with _refusing():
+        plan = load_plan("demo")
+        directory = out or Path("studies") / plan.name
+        results = _execute(plan, directory, engines.named("local", workers, None), as_json=as_json, quiet=quiet)
+        if not results.runs.empty:
+            path = _write_report(results)
+            if not (as_json or quiet):
+                _console().print(f"\nThe report: {path}", soft_wrap=True, highlight=False, markup=False)
+    raise typer.Exit(0 if results.failed.empty else 1)
+
+
+@app.command()
+def run(
+    source: Annotated[str, typer.Argument(metavar="PRESET|FILE.toml", help="See `omg-lab list`.")],
+    out: Out = None,
+    episodes: Annotated[str | None, typer.Option(metavar="T", help="Instead of those in the file.")] = None,
+    seeds: Annotated[str | None, typer.Option(metavar="N|[..]", help="How many, or a list of numbers.")] = None,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any key, such as agents.omg.floor=0.1.")
+    ] = None,
+    engine: Annotated[str, typer.Option(metavar="local|ray", help="Where runs are played.")] = "local",
+    address: Annotated[str | None, typer.Option(help="Of the Ray cluster.")] = None,
+    workers: Workers = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(metavar="T|S|A|H", help="Play every world in several sizes: how does regret grow?"),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and how long it would take.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a study, or continue it: finished runs are not played again."""
+    with _refusing():
+        plan = load_plan(source, overrides(episodes, seeds, changes or ()), vary=vary or ())
+        chosen = engines.named(engine, workers, address)
+        if engine == "ray" and not dry_run and importlib.util.find_spec("ray") is None:
+            raise StudyError("--engine ray: needs the package ray; pip install ray")
+        if dry_run:
+            count = chosen.workers if isinstance(chosen, engines.Local) else 1
+            seconds = estimate(plan) / count
+            if as_json:
+                typer.echo(json.dumps({"configuration": plan.configuration(), "seconds": seconds}))
+            else:
+                print_plan(_console(), plan, seconds, count)
+            return
+        results = _execute(plan, out or Path("studies") / _folder(plan), chosen, as_json=as_json, quiet=quiet)
+    raise typer.Exit(0 if results.failed.empty else 1)
+
+
+@app.command("list")
+def list_kinds(
+    name: Annotated[str | None, typer.Argument(help="A preset or a kind.")] = None,
+) -> None:
+    """List presets, and the kinds of worlds, adversaries, agents, delays and oracles; or the options of one of them."""
+    with _refusing():
+        print_kinds(_console()) if name is None else print_kind(_console(), name)
+
+
+@app.command()
+def audit(
+    directory: Directory,
+    episodes: Annotated[int, typer.Option(min=1, help="How many episodes of each run are played again.")] = 300,
+    runs: Annotated[str, typer.Option(metavar="TEXT", help="Only runs whose name contains this.")] = "",
+    study: Study = None,
+    as_json: Json = False,
+) -> None:
+    """Play finished runs again, and check every statement of the analysis on them."""
+    console, done = _console(), []
+    with _refusing():
+        plan, chosen = _named(study), lambda name: runs in name
+        for each in audits(load(directory), episodes=episodes, choose=chosen, study=plan):
+            done.append(each)
+            if not as_json:
+                text = f"{each.task.name}: played again, {SAME if each.as_logged else OTHER}"
+                console.print(text, markup=False, highlight=False, soft_wrap=True)
+        if not done:
+            raise StudyError(f"--runs {runs!r} must be part of the name of a finished run; {directory} has none such")
+    if as_json:
+        rows = {each.task.name: [row.record() for row in each.rows] for each in done}
+        typer.echo(
+            json.dumps([{"run": e.task.name, "as_logged": e.as_logged, "rows": rows[e.task.name]} for e in done])
+        )
+    else:
+        print_table(console, *audit_table(done))
+    raise typer.Exit(0 if all(each.sound for each in done) else 1)
+
+
+@app.command()
+def compare(
+    directory: Directory,
+    against: Annotated[str | None, typer.Option(metavar="AGENT", help="Compare with this agent only.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Test which agents differ in total regret: paired over seeds, corrected for the number of comparisons."""
+    with _refusing():
+        records = compare_runs(load(directory).runs, against=against)
+    if as_json:
+        typer.echo(json.dumps(records))
+        return
+    heads = ["world", "adversary", "first", "second", "difference", "p", "adjusted p", "seed by seed", "more seeds"]
+    rows = [[f"{value:.3g}" if isinstance(value, float) else str(value) for value in r.values()] for r in records]
+    print_table(_console(), heads, rows)
+
+
+@app.command()
+def report(directories: Annotated[list[Path], typer.Argument(metavar="DIR...")]) -> None:
+    """Write report.html, its figures and its tables into the directory of each study."""
+    with _refusing():
+        for directory in directories:
+            typer.echo(_write_report(load(directory)))
+
+
+@app.command("export")
+def export_results(
+    directory: Directory,
+    to: Annotated[str, typer.Option(metavar="|".join(FORMATS), help="The format.")],
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where to write; DIR/export by default.")] = None,
+    study: Study = None,
+) -> None:
+    """Write the finished runs of a study in a format of other programs."""
+    with _refusing():
+        for path in export(load(directory), to, out or directory / "export", _named(study)):
+            typer.echo(path)
+
+
+@app.command()
+def new(directory: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")]) -> None:
+    """Write a study to start from: study.toml, a world of its own, its test, and a README."""
+    with _refusing():
+        for path in write_starter(directory):
+            typer.echo(path)
+    typer.echo(f"\nNext: omg-lab run {directory / 'study.toml'}")
+
+
+def _named(study: Path | None) -> Plan | None:
+    """Return the plan of the study file that was named, if one was."""
+    return None if study is None else load_plan(str(study))
+
+
+@contextlib.contextmanager
+def _refusing() -> Iterator[None]:
+    """Turn errors of usage, and of files, into a line and exit code 2."""
+    try:
+        yield
+        return
+    except BrokenPipeError:  # whoever read the output has seen enough
+        raise
+    except OSError as error:
+        message = f"{os.fspath(error.filename)}: {error.strerror}" if error.filename else str(error)
+    except ValueError as error:
+        message = str(error)
+    Console(stderr=True, soft_wrap=True).print(f"[bold red]omg-lab:[/] {escape(plain(message))}", highlight=False)
+    raise typer.Exit(2)
+
+
+def _execute(plan: Plan, directory: Path, engine: engines.Engine, *, as_json: bool, quiet: bool) -> Results:
+    """Play the missing runs, and show them."""
+    store = open_study(plan, directory)
+    finished = set(load(directory).runs["run"])  # and nothing is played in a folder with a damaged file
+    tasks = [task for task in plan.tasks() if task.name not in finished]
+    console = _console()
+    try:
+        with _display(console, tasks, silent=as_json or quiet) as display:
+            if tasks:
+                engine.run(tasks, store, display)
+    except KeyboardInterrupt:
+        Console(stderr=True, soft_wrap=True).print("stopped; the same command continues from here")
+        raise typer.Exit(130) from None
+    results = load(directory)
+    if as_json:
+        document = {"directory": str(directory), "runs": list(store.results())}
+        typer.echo(json.dumps(document))
+    elif not quiet:
+        if not results.runs.empty:
+            for number, (heads, rows) in enumerate(closing_tables(results)):
+                print_table(console, heads, rows, title="" if number else plan.description)
+            for table in map(rate_table, sweeps(results)):
+                rows = [list(row) for row in zip(*table.shown.values(), strict=True)]
+                print_table(console, list(table.shown), rows, title=f"\n{table.caption}")
+        console.print(f"{len(results.runs)} runs in {directory}", soft_wrap=True, highlight=False, markup=False)
+    for failure in results.failed.itertuples():
+        Console(stderr=True, soft_wrap=True).print(f"{failure.run} failed:\n{plain(failure.error)}", markup=False)
+    return results
+
+
+def _display(console: Console, tasks: Sequence[Task], *, silent: bool) -> AbstractContextManager[Report]:
+    if silent:
+        return contextlib.nullcontext(lambda event: None)
+    return Live(console, tasks) if console.is_terminal else contextlib.nullcontext(Plain(console, tasks))
+
+
+def _folder(plan: Plan) -> str:
+    return "-".join([plan.name, *(["vary", *plan.vary] if plan.vary else [])])
+
+
+def _write_report(results: Results) -> Path:
+    from omg_lab.reports.page import write_report
+
+    return write_report(results, results.directory)
+
+
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDTH)

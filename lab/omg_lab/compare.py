@@ -1,0 +1,207 @@
+"""Agents compared in one call, from a notebook: the study that a file would describe, with objects in its place."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from omg_cmdp.contexts import Context, check_same_kind
+from omg_cmdp.environments import ContextualMDP, SampledWorld, TableWorld, from_gymnasium
+from omg_cmdp.records import context_rows
+from omg_cmdp.validation import file_path, listed, positive_integer
+
+if TYPE_CHECKING:
+    import pandas
+
+    from omg_lab.reports.drawing import Figure
+    from omg_lab.reports.tables import Table
+    from omg_lab.studies.results import Results
+
+__all__ = ["Comparison", "compare"]
+
+ARGUMENTS = {"worlds": "environment", "adversaries": "adversary"}
+"""What the tables of a study are called here."""
+
+
+def compare(
+    environment: Any,
+    contexts: Iterable[Context],
+    agents: Sequence[str] | Mapping[str, Any],
+    *,
+    episodes: int,
+    seeds: int | Sequence[int] = 5,
+    adversary: str = "iid",
+    **settings: Any,
+) -> Comparison:
+    """Let agents play `episodes` episodes in one environment, once for each of `seeds`, and compare them.
+
+    `environment` is a `ContextualMDP`, where regret is exact; a world of `from_gymnasium`; or anything that this takes,
+    with its `settings` (`horizon`, `reward_range`, ...). Where there are no tables, what the agents earn is compared.
+    `contexts` is a list or a table, such as a DataFrame; the `adversary` says which comes next: "iid" draws them,
+    "never_twice" takes each once.
+
+    `agents` lists kinds, as `omg-lab list` does, or is a mapping from names to kinds, to tables as in a study file, or
+    to classes and functions that make an agent. The arguments of these are supplied by their names: `world`, `space`,
+    `contexts`, `episodes`, `seed`, `reward_range`, and, from the usual oracles for such contexts, `reward_oracle` and
+    `dynamics_oracle`. A fresh agent is made for every seed; all of them meet the same contexts and noise.
+
+    >>> lake = from_gymnasium("FrozenLake-v1", [0.4, 0.9], arguments="success_rate", horizon=5)
+    >>> comparison = compare(lake, [0.4, 0.9], {"omg": "omg", "lazy": "uniform"}, episodes=10, seeds=2)
+    >>> sorted(comparison.table().index)
+    ['lazy', 'omg']
+    """
+    from omg_cmdp.documents import StudyError
+    from omg_lab.studies.config import checked_plan
+    from omg_lab.studies.directory import open_study
+    from omg_lab.studies.engines import Serial
+    from omg_lab.studies.results import load
+
+    world = _world(environment, contexts, settings)
+    given, tables = _Given({"given:world": lambda: world}), {}
+    for name, agent in _named(agents).items():
+        tables[name] = given.table(agent)
+    content = {
+        "name": "comparison",
+        "description": f"Agents compared in {_title(environment)}.",
+        "episodes": positive_integer("episodes", episodes),
+        "seeds": seeds if isinstance(seeds, int) else listed("seeds", seeds),
+        "worlds": {_title(environment): {"kind": "given:world"}},
+        "adversaries": {adversary: {}},
+        "agents": tables,
+    }
+    try:
+        plan = checked_plan(content, given)
+    except StudyError as error:
+        name = error.place[0] if error.place else "agents"
+        got = {"agents": agents, "seeds": seeds, "adversaries": adversary, "worlds": environment}.get(name, episodes)
+        raise ValueError(
+            f"`{ARGUMENTS.get(name, name)}` must be what can be played, got {got!r:.60}: {error.message}"
+        ) from None
+    with tempfile.TemporaryDirectory() as directory:
+        Serial().run(plan.tasks(), open_study(plan, directory), lambda event: None)
+        results = load(directory)
+        results.log  # noqa: B018 - read while there is the directory
+    if len(results.failed):
+        first = results.failed.iloc[0]
+        raise RuntimeError(f"{first['run']} failed:\n{first['error']}")
+    return Comparison(results)
+
+
+@final
+class Comparison:
+    """What agents lost or earned: a table, a figure, a report. In a notebook it shows the first two."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+        """As of a study that was loaded: `runs`, a row per run, and `log`, a row per episode."""
+
+    def table(self) -> pandas.DataFrame:
+        """Return a row for each agent, best first: total regret or, without tables, what it earned in an episode."""
+        import pandas
+
+        return pandas.DataFrame(self._shown[0].raw).set_index("agent")
+
+    def plot(self) -> Any:
+        """Return a figure of matplotlib: cumulative regret or, without tables, what was earned as agents learned."""
+        return self._shown[1].canvas
+
+    def report(self, directory: str | os.PathLike[str]) -> Path:
+        """Write report.html, figures and tables into `directory`, and return the path of the page."""
+        from omg_lab.reports.page import write_report
+
+        return write_report(self.results, file_path(directory, "directory"))
+
+    @functools.cached_property
+    def _shown(self) -> tuple[Table, Figure]:
+        from omg_lab.reports import figures, returns, tables
+        from omg_lab.reports.scenarios import scenarios
+
+        exact = scenarios(self.results)
+        if not exact:
+            (earned,) = returns.earnings(self.results)
+            return returns.earnings_table(earned), returns.earnings_figure(earned)
+        (scenario,) = exact
+        spent = {agent: scenario.milliseconds(agent) for agent in scenario.agents}
+        explored = {agent: scenario.exploring(agent) for agent in scenario.agents}
+        return tables.agents_table(scenario.name, scenario.finals, explored, spent), figures.regret(scenario)
+
+    def _repr_html_(self) -> str:
+        table, figure = self._shown
+        return f"{table.html()}{figure.svg()}"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Given:
+    """Objects in the place of what a study file names outside the package."""
+
+    objects: dict[str, Any]
+
+    def table(self, agent: Any) -> dict[str, Any]:
+        """Return the table of an agent in a study: a kind, a table, or a class or function that is given."""
+        from omg_lab.studies.catalogue import AGENTS
+
+        if isinstance(agent, str):
+            return {"kind": agent}
+        if isinstance(agent, Mapping):
+            return dict(agent)
+        if not callable(agent):
+            rule = "names of kinds, tables, or classes and functions that make an agent"
+            raise ValueError(f"`agents` must be {rule}, got {agent!r:.60}")
+        kind = next((name for name, known in AGENTS.items() if known.make is agent), f"given:agent{len(self.objects)}")
+        self.objects[kind] = agent
+        return {"kind": kind}
+
+    def find(self, group: str, name: str) -> Any:
+        """Return the object."""
+        if name not in self.objects:
+            raise ValueError(f"`{group}` must not be named by module here, but given as they are, got {name!r}")
+        return self.objects[name]
+
+    def contexts(self, name: str) -> list[Context]:
+        """Refuse: there are no files."""
+        raise ValueError(f"`contexts` must be a list or a table, got {name!r}")
+
+    def digest(self, names: Iterable[tuple[str, str]], files: Iterable[str]) -> str:
+        """Return a text: the objects are the same as long as there is the comparison."""
+        return "given"
+
+
+def _title(environment: Any) -> str:
+    """Return what the environment is called in the report: an id, or the name of a class or function."""
+    named = environment if isinstance(environment, str) else getattr(environment, "__name__", None)
+    return str(named or type(environment).__name__)
+
+
+def _named(agents: Any) -> dict[str, Any]:
+    if isinstance(agents, Mapping):
+        return {str(name): agent for name, agent in agents.items()}
+    names = listed("agents", agents)
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError(f"`agents` must be a mapping from names, or a list of kinds, got {agents!r:.60}")
+    return {name: name for name in names}
+
+
+def _world(environment: Any, contexts: Iterable[Context], settings: Mapping[str, Any]) -> Any:
+    """Return the environment as a world with these contexts."""
+    if not isinstance(environment, (ContextualMDP, SampledWorld)):
+        if not (isinstance(environment, str) or callable(environment) or hasattr(environment, "reset")):
+            rule = "a ContextualMDP, a world of `from_gymnasium`, or what that takes"
+            raise ValueError(f"`environment` must be {rule}, got {environment!r:.60}")
+        return from_gymnasium(environment, contexts, **settings)
+    if settings:
+        names = ", ".join(settings)
+        raise ValueError(f"`settings` must be left out unless a world is made of the environment, got {names}")
+    world: Any = copy.copy(environment)
+    world.contexts = tuple(listed("contexts", context_rows("contexts", contexts)))
+    if not world.contexts:
+        raise ValueError("`contexts` must hold at least one context, got none")
+    if isinstance(environment, (TableWorld, SampledWorld)):
+        for context in world.contexts:
+            check_same_kind("contexts", context, environment.contexts[0])
+    return world

@@ -1,0 +1,187 @@
+"""How figures look, and how they become SVG for a page and PDF for a paper.
+
+A figure is as wide as a printed column or a phone: 9-point text stays readable at 400 pixels, and a wide screen shows
+three side by side. The colours are those of Okabe and Ito, which colour-blind readers can tell apart; every curve also
+has its own line style and marker. The ink of axes and text becomes `currentColor` in SVG, so that dark mode draws them
+light.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import html
+import io
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.persistence import whole_file
+from omg_cmdp.validation import FloatArray
+from omg_lab.reports.formats import power
+
+INK, FAINT = "#1c2126", "#8b929a"
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+LINES = ("-", (0, (5, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (1, 1)), (0, (8, 2, 1, 2, 1, 2)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+POINTS = 400
+"""The most points that a curve is drawn through."""
+WIDTH, HEIGHT = 4.0, 2.8
+"""In inches."""
+
+_STYLE: dict[Any, Any] = {
+    "axes.edgecolor": FAINT,
+    "axes.grid": True,
+    "axes.labelcolor": INK,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "figure.constrained_layout.use": True,
+    "figure.constrained_layout.h_pad": 0.08,
+    "font.size": 9.0,
+    "grid.color": FAINT,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "legend.title_fontsize": 8.5,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 4.5,
+    "path.simplify_threshold": 0.2,
+    "savefig.transparent": True,
+    "svg.fonttype": "none",  # text stays text: small, selectable, and in the reader's font
+    "text.color": INK,
+    "text.parse_math": False,  # names are text
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A picture with its words."""
+
+    name: str
+    """Of its files."""
+    title: str
+    caption: str
+    """What it shows, in words."""
+    canvas: Any
+    """The figure of matplotlib."""
+
+    def svg(self) -> str:
+        """Return the picture for a page: no prologue, no links, unique ids; the same bytes for the same data."""
+        with _style(f"omg-cmdp {self.name}"), io.StringIO() as file:
+            self.canvas.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+            return _inline(file.getvalue(), self.name, self.title)
+
+    def save(self, directory: Path) -> Path:
+        """Write the picture as PDF, and return its path."""
+        path = directory / f"{self.name}.pdf"
+        with _style(self.name), whole_file(path) as temporary:
+            self.canvas.savefig(temporary, format="pdf", metadata={"CreationDate": None, "Title": self.title})
+        return path
+
+
+class Look(NamedTuple):
+    """How an agent's curves are drawn, the same in every figure."""
+
+    color: str
+    linestyle: Any
+    marker: str
+    linewidth: float
+    zorder: float
+
+    def line(self, points: int) -> dict[str, Any]:
+        """Return the options of `plot` for a curve with this many points, five of them marked."""
+        return {**self._asdict(), "markevery": (points // 10, max(1, points // 5))}
+
+
+def looks(names: Iterable[str]) -> dict[str, Look]:
+    """Return a look for every name; the first stands out, and no two of the first 210 are alike."""
+    return {
+        name: Look(
+            color=COLOURS[i % len(COLOURS)],
+            linestyle=LINES[i % len(LINES)],
+            marker=MARKERS[i % len(MARKERS)],
+            linewidth=1.4 if i else 2.2,
+            zorder=2.0 if i else 2.5,
+        )
+        for i, name in enumerate(names)
+    }
+
+
+@contextlib.contextmanager
+def _style(salt: str) -> Iterator[None]:
+    import matplotlib
+
+    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": salt}):
+        yield
+
+
+@contextlib.contextmanager
+def canvas(rows: int = 1, *, height: float = HEIGHT) -> Iterator[tuple[Any, list[Any]]]:
+    """Yield a figure of matplotlib and its axes, one above the other; no window, no global state."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    with _style("omg-cmdp"):
+        from matplotlib.figure import Figure as Canvas
+
+        drawn = Canvas(figsize=(WIDTH, height))
+        FigureCanvasAgg(drawn)
+        yield drawn, list(np.atleast_1d(drawn.subplots(rows, sharex=True)))
+        drawn.draw_without_rendering()  # fixes the layout, once for all formats
+        drawn.set_layout_engine("none")
+
+
+def logarithmic(*axes: Any) -> None:
+    """Make axes (of x or of y) logarithmic, with ticks in plain numbers."""
+    for axis in axes:
+        axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+        axis.set_major_formatter(power)
+        axis.set_minor_formatter("")
+
+
+def legend(drawn: Any, axes: Any, *, columns: int = 2, title: str | None = None) -> None:
+    """Put the legend below the axes, and make the figure taller to fit it."""
+    handles, labels = axes.get_legend_handles_labels()
+    rows = -(-len(labels) // columns) + (title is not None)
+    drawn.set_figheight(drawn.get_figheight() + 0.18 * rows)
+    options = {"loc": "outside lower left", "ncols": columns, "title": title, "alignment": "left"}
+    drawn.legend(handles, labels, **options, handlelength=3.2, columnspacing=1.0, labelspacing=0.3, fontsize=8.5)
+
+
+def thinned(count: int, *, geometric: bool = False) -> NDArray[np.int64]:
+    """Return the indices of at most `POINTS` of `count` points, among them the first and the last."""
+    if count <= POINTS:
+        return np.arange(count)
+    spaced = np.geomspace(1, count, POINTS) - 1.0 if geometric else np.linspace(0, count - 1, POINTS)
+    return np.unique(spaced.round().astype(np.int64))
+
+
+def stacked(parts: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+    """Return the lower and upper edges of `parts`, (K, T), stacked: what is positive upwards, the rest downwards."""
+    edges = []
+    up = down = np.zeros(parts.shape[1])
+    for part in parts:
+        next_up, next_down = up + np.maximum(part, 0.0), down + np.minimum(part, 0.0)
+        edges.append((np.where(part >= 0.0, up, next_down), np.where(part >= 0.0, next_up, down)))
+        up, down = next_up, next_down
+    return edges
+
+
+def _inline(text: str, name: str, title: str) -> str:
+    """Return only the <svg> element, for a page that has others too."""
+    body = text[text.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = re.sub(r"<!--.*?-->\s*", "", body)
+    body = body.replace("xlink:href", "href").replace(INK, "currentColor").replace("DejaVu Sans", "system-ui")
+    body = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", body)
+    body = re.sub(r"(\d\.\d\d)\d+", r"\1", body)  # a hundredth of a point is enough
+    view = re.search(r'viewBox="[^"]*"', body)
+    opening = f'<svg {view[0] if view else ""} role="img" aria-labelledby="{name}-title">'
+    return f'{opening}<title id="{name}-title">{html.escape(title)}</title>' + body[body.index(">") + 1 :].strip()

@@ -1,0 +1,208 @@
+"""A scenario: one world under one adversary, the agents that played there, and their curves over the seeds."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from omg_cmdp.theory import bounds, errors
+from omg_cmdp.theory.constants import Assumptions
+from omg_cmdp.validation import FloatArray
+from omg_lab.reports.statistics import NO_REGRET, Interval, mean_interval
+from omg_lab.studies.catalogue import Part
+from omg_lab.studies.plan import slug
+from omg_lab.studies.results import Results
+from omg_lab.studies.variations import Variant, sized_worlds, variants
+
+if TYPE_CHECKING:
+    import pandas
+
+DELTA = 0.05
+"""The failure probability at which bounds are drawn."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Theory:
+    """The theorem's numbers for a scenario: sizes, and the oracles' own bounds on their regrets over all episodes.
+
+    Such a bound never falls with the number of episodes, so it holds for fewer episodes too.
+    """
+
+    states: int
+    actions: int
+    horizon: int
+    tuples: int
+    """A bound on the number n of reachable (h, s, a)."""
+    reward_regret: float
+    dynamics_regret: float
+
+    def printed(self, episodes: FloatArray) -> FloatArray:
+        """Return the bound on the regret of this many episodes as the paper prints it, at the paper's γ for them."""
+        return self._bound(bounds.as_printed, episodes)
+
+    def corrected(self, episodes: FloatArray) -> FloatArray:
+        """Return the bound with the constants of docs/theory.md, at the γ that makes it smallest."""
+        return self._bound(bounds.corrected, episodes)
+
+    def _bound(self, bound: Callable[..., float], episodes: FloatArray) -> FloatArray:
+        given = functools.partial(Assumptions, **dataclasses.asdict(self), delta=DELTA)
+        return np.array([bound(given(episodes=int(t))) for t in episodes])
+
+    def is_vacuous(self, episodes: int) -> bool:
+        """Return whether the bound is above everything that can be lost in this many episodes."""
+        return float(self.corrected(np.array([episodes]))[0]) > self.horizon * episodes
+
+    @property
+    def reward_error(self) -> float:
+        """What Σ q·(f̂ - f*)² over all episodes exceeds with probability at most δ/2."""
+        return errors.reward_error(horizon=self.horizon, delta=DELTA, reward_regret=self.reward_regret)
+
+    @property
+    def dynamics_error(self) -> float:
+        """What Σ q·D²(P̂, P*) over all episodes exceeds with probability at most δ/2."""
+        return errors.dynamics_error(horizon=self.horizon, delta=DELTA, dynamics_regret=self.dynamics_regret)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Place:
+    """A world under an adversary."""
+
+    world: str
+    adversary: str
+
+    @property
+    def name(self) -> str:
+        """For file names."""
+        return f"{slug(self.world)}--{slug(self.adversary)}"
+
+    @property
+    def title(self) -> str:
+        """For headings."""
+        return f"World {self.world}, adversary {self.adversary}"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Scenario(Place):
+    """The finished runs in one world under one adversary."""
+
+    configuration: Mapping[str, Any]
+    runs: pandas.DataFrame
+    """A row for each run."""
+    log: pandas.DataFrame
+
+    @functools.cached_property
+    def finals(self) -> pandas.DataFrame:
+        """The total regret: a row for each seed that all agents have finished, a column per agent, best first."""
+        last = self.log.sort_values("episode").groupby(["seed", "agent"])["cumulative_regret"].last()
+        table = last.where(last.abs() > NO_REGRET, 0.0).unstack("agent").dropna()
+        return table[table.mean().sort_values(kind="stable").index]
+
+    @property
+    def agents(self) -> list[str]:
+        """Best first."""
+        return list(self.finals.columns)
+
+    @property
+    def focus(self) -> str:
+        """The agent that the report is about: the first that is OMG; the best if none is."""
+        return focus_of(self.configuration, self.agents)
+
+    @property
+    def rivals(self) -> list[str]:
+        """All agents but the one in focus, best first."""
+        return [agent for agent in self.agents if agent != self.focus]
+
+    @property
+    def everyone(self) -> list[str]:
+        """The agent in focus, then all others of the study: an order that is the same in all scenarios."""
+        return [self.focus, *(name for name in self.configuration["agents"] if name != self.focus)]
+
+    @property
+    def episodes(self) -> int:
+        """How many each run has."""
+        return int(self.log["episode"].max())
+
+    @functools.cached_property
+    def _logs(self) -> dict[str, pandas.DataFrame]:
+        seeds = self.finals.index
+        return {str(agent): rows[rows["seed"].isin(seeds)] for agent, rows in self.log.groupby("agent")}
+
+    def curves(self, agent: str, column: str) -> tuple[FloatArray, FloatArray]:
+        """Return the logged episodes (K,), and a column of the log, (seeds, K)."""
+        table = self._logs[agent].pivot(index="seed", columns="episode", values=column)
+        return table.columns.to_numpy(dtype=np.float64), table.to_numpy(dtype=np.float64)
+
+    def known(self, agent: str, column: str) -> bool:
+        """Return whether a column of the log has values for this agent."""
+        return bool(self._logs[agent][column].notna().any())
+
+    def milliseconds(self, agent: str) -> float:
+        """Return the agent's own time per episode: the median, so that compilation in the first one does not count."""
+        rows = self._logs[agent]
+        return 1e3 * float((rows["seconds_deciding"] + rows["seconds_learning"]).median())
+
+    def exploring(self, agent: str) -> float:
+        """Return how much of the mean total regret is the price of exploring; nan for an agent without a model.
+
+        The rest is what the optimum of its model would have lost: what it did not know yet.
+        """
+        regret, unknown = (self.curves(agent, f"cumulative_{name}")[1] for name in ("regret", "best_policy_regret"))
+        price = float((regret[:, -1] - unknown[:, -1]).mean())
+        return 0.0 if abs(price) <= NO_REGRET else price
+
+    @functools.cached_property
+    def theory(self) -> Theory | None:
+        """The theorem's numbers for the agent in focus; None if its oracles have no proven bound."""
+        first = self.runs[self.runs["agent"] == self.focus].iloc[0]
+        sizes: dict[str, Any] = {name: int(first[name]) for name in ("states", "actions", "horizon", "tuples")}
+        regrets: dict[str, Any] = {name: float(first[f"{name}_bound"]) for name in ("reward_regret", "dynamics_regret")}
+        return Theory(**sizes, **regrets) if np.isfinite([*regrets.values()]).all() else None
+
+
+def focus_of(configuration: Mapping[str, Any], agents: Sequence[str]) -> str:
+    """Return the first of `agents` that is OMG, in the order of the study; the first of all if none is."""
+    kinds = {name: resolved["kind"] for name, resolved in configuration["agents"].items()}
+    return next((name for name, kind in kinds.items() if kind == "omg" and name in agents), agents[0])
+
+
+def regret_interval(totals: ArrayLike) -> Interval:
+    """Return the interval for the mean of total regrets, a number per seed; regret is never negative."""
+    mean, low, high = mean_interval(totals)
+    return Interval(mean, float(np.maximum(low, 0.0)), high)
+
+
+def varied_worlds(configuration: Mapping[str, Any]) -> list[Variant]:
+    """Return the worlds in the sizes that are varied, if any is."""
+    return variants(_worlds(configuration), configuration["vary"], configuration["episodes"])
+
+
+def played_worlds(configuration: Mapping[str, Any]) -> list[str]:
+    """Return the names of the worlds in which runs are played."""
+    worlds = sized_worlds(_worlds(configuration), configuration["vary"], configuration["episodes"])
+    return [world.name for world in worlds]
+
+
+def _worlds(configuration: Mapping[str, Any]) -> list[Part]:
+    return [Part.of(name, resolved) for name, resolved in configuration["worlds"].items()]
+
+
+def scenarios(results: Results) -> list[Scenario]:
+    """Return the scenarios of a study, in the order of its configuration; only finished runs with regret count."""
+    configuration, key = results.configuration, ["world", "adversary", "agent", "seed"]
+    log = results.log.merge(results.runs.loc[results.runs["regret"].notna(), key], on=key)
+    found = []
+    for world, adversary in itertools.product(played_worlds(configuration), configuration["adversaries"]):
+        runs, rows = (
+            table[(table["world"] == world) & (table["adversary"] == adversary)] for table in (results.runs, log)
+        )
+        names = {"world": world, "adversary": adversary}
+        scenario = Scenario(**names, configuration=configuration, runs=runs, log=rows)
+        if len(rows) and len(scenario.finals):
+            found.append(scenario)
+    return found

@@ -1,0 +1,108 @@
+"""AdaCB: explore only where plausible functions disagree (Foster, Rakhlin, Simchi-Levi and Xu, COLT 2021).
+
+In epoch m, which begins after τ = 1, 2, 4, ... episodes, F_m are the functions that are plausible by all data before
+(`plausible.py`), f̂_m is the fit, and A_m(c) = {argmax f(c, ·): f in F_m} are the candidates. Where there is one
+candidate, it is played. Elsewhere, with n candidates and b the best of them by f̂_m,
+
+    p(a) = 1/(n + λ_m·γ_m·(f̂_m(b) - f̂_m(a))) for the candidates but b,  the rest to b.
+
+With D_m the share of contexts with disagreement, an epoch costs D_m·A/(λγ) for exploration and λγ·err for what it does
+not know: the best λ is √D_m, so that a small region is explored more. D_m is not known; here it is the share among the
+episodes of the epoch before, by F_{m-1}. (The paper estimates λ_m from the contexts of both epochs, in a form that is
+not certain to us, and has a second option by the width of F_m. Its γ_m and β_m are of the order of FALCON's and
+RegCB's; the constants are not certain.)
+
+The paper proves, for i.i.d. contexts and realizable finite classes, regret of order θ·A·log|F|/Δ up to logarithms, for
+a gap Δ of the best action and a disagreement coefficient θ of F, and √(A·T·log|F|) at worst. Proven here: if f* is
+plausible, its best action is a candidate, so that the inequality of `eliminating_square_cb.py` holds with γ = λ_m·γ_m;
+and where there is one candidate, regret is zero.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Unpack, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.agents.base import ModelAgent, Ranges
+from omg_cmdp.agents.exploration import ROOT, Schedule, Tuned
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.episode import Trajectory
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.oracles.combined.epochs import EpochRewards, epoch_starts
+from omg_cmdp.persistence import State, numbers
+from omg_cmdp.planning.decision import Decision
+from omg_cmdp.validation import BoolArray, FloatArray
+from omg_lab.rivals.bandits.eliminating_square_cb import square_cb_among
+from omg_lab.rivals.bandits.inverse_gap import require_one_step
+from omg_lab.rivals.bandits.plausible import RADIUS, plausible
+
+
+@final
+class AdaCB(ModelAgent):
+    """Play inverse gap weighting among the best actions of the plausible functions, by epochs.
+
+    `reward_oracle` is an offline oracle, or another one that can be saved. `gamma` and `radius` (β), if functions, are
+    called with the number of episodes before the epoch (1 in the first).
+    """
+
+    settings = ("gamma", "radius")
+
+    def __init__(
+        self,
+        space: Space,
+        reward_oracle: RewardOracle,
+        dynamics_oracle: DynamicsOracle,
+        gamma: Tuned = ROOT,
+        radius: Tuned = RADIUS,
+        **ranges: Unpack[Ranges],
+    ) -> None:
+        epochs = EpochRewards(reward_oracle)
+        super().__init__(space, epochs, dynamics_oracle, **ranges)
+        require_one_step(space)
+        self.gamma, self.radius = Schedule(gamma), Schedule(radius, "radius")
+        self.disagreement = 1.0
+        """D: the share of the last epoch's episodes in which plausible functions disagreed."""
+        self._disagreed = 0
+        _, self._speaker = epochs.forecasters.oracles  # what predicts in this epoch
+
+    def decide(self, context: Context) -> Decision:
+        """Return the probabilities of all actions in all states."""
+        model, gamma = self.model(context), math.sqrt(self.disagreement) * self.gamma(self._before())
+        policy = square_cb_among(self.candidates(context), model.reward_steps[0], gamma)
+        return Decision(policy=policy[None], model=model, gamma=gamma)
+
+    def candidates(self, context: Context) -> BoolArray:
+        """Return (S, A): which actions are the best of a plausible function."""
+        radius = self.radius(self._before())
+        return plausible(self._speaker, context, radius, self.space.admissible).best
+
+    def _before(self) -> int:
+        """Return the number of episodes before the epoch, 1 in the first."""
+        return max(1, epoch_starts(self.episodes_seen)[-1])
+
+    def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
+        """Teach both oracles, and count disagreement."""
+        state = trajectory.states[0]
+        self.model(trajectory.context)  # refuses a bad context
+        disagrees = int(self.candidates(trajectory.context)[state].sum() > 1)
+        super()._learn(trajectory, rewards)
+        self._disagreed += disagrees
+        over = self.episodes_seen + 1
+        *_, before, start = 0, *epoch_starts(over)
+        if over == start:
+            self.disagreement, self._disagreed = max(1, self._disagreed) / (start - before), 0
+
+    def _learned(self) -> dict[str, NDArray[Any]]:
+        """Return what both oracles learned, and how often plausible functions disagreed."""
+        return {**super()._learned(), "disagreement": np.array([self.disagreement, float(self._disagreed)])}
+
+    def _load_learned(self, state: State, episodes: int) -> None:
+        share, count = numbers("disagreement", state, (2,)).tolist()
+        if not (0.0 < share <= 1.0 and 0.0 <= count <= episodes and count == int(count)):
+            raise ValueError(f"`state` must hold a share and a number of episodes, got {share} and {count}")
+        super()._load_learned(state, episodes)
+        self.disagreement, self._disagreed = share, int(count)

@@ -1,0 +1,98 @@
+"""Epoch-Greedy: explore once, then follow what exploration has taught for a while (Langford and Zhang, NIPS 2007).
+
+Epoch l has one episode of uniform play, and then s_l of greedy play, by a model that learns from the uniform episodes
+only: their examples are as if drawn independently, whatever was learned. s_l is the inverse of the error that is left
+after l of them; for N policies s_l = ⌊c·√l⌋, c of order 1/√(A·log N). In T episodes there are m uniform ones,
+
+    m <= 1 + (3T/(2c))^(2/3),   because T >= Σ_{l<m} (1 + s_l) >= c·Σ_{l<m} √l >= (2c/3)·(m - 1)^(3/2),
+
+and for i.i.d. contexts the regret is of that order too. With a gap between the best policy and the others s_l may grow
+exponentially, for regret of order log T; that schedule is not here. Under an adversary nothing is proven: who knows
+when it explores shows what matters in the other episodes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Unpack, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.agents.base import ModelAgent, Ranges
+from omg_cmdp.agents.baselines.uniform import uniform_policy
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.bellman import optimal_policy
+from omg_cmdp.mdp.episode import Episode, Trajectory
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.persistence import State, numbers
+from omg_cmdp.planning.decision import Decision
+from omg_cmdp.validation import FloatArray, positive_number
+from omg_lab.rivals.bandits.inverse_gap import require_one_step
+
+
+@final
+class EpochGreedy(ModelAgent):
+    """Play at random once, then greedily for `scale`·√l episodes, and so on; l counts the random ones.
+
+    The oracles learn from the random episodes only: those whose recorded propensity is that of the uniform policy.
+    Where it tells nothing (a plain `Trajectory`, or a single action), an episode is random if one is due, so that it
+    must come at once. All rewards must be known.
+    """
+
+    settings = ("scale",)
+    waits_for_rewards = False
+
+    def __init__(
+        self,
+        space: Space,
+        reward_oracle: RewardOracle,
+        dynamics_oracle: DynamicsOracle,
+        *,
+        scale: float = 1.0,
+        **ranges: Unpack[Ranges],
+    ) -> None:
+        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
+        require_one_step(space)
+        self.scale = positive_number("scale", scale)
+        self.explored = 0
+        """Number of random episodes."""
+        self._next = 0  # the number of episodes after which the next random one comes
+
+    @property
+    def explores(self) -> bool:
+        """Whether the next episode is a random one."""
+        return self.episodes_seen >= self._next
+
+    def decide(self, context: Context) -> Decision:
+        """Return the uniform policy, or the best one of the model."""
+        model = self.model(context)
+        policy = uniform_policy(self.space) if self.explores else optimal_policy(model)[0]
+        return Decision(policy=policy, model=model)
+
+    def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
+        """Teach both oracles a random episode; of any other, only look at its context."""
+        if not self._was_random(trajectory):
+            self.model(trajectory.context)  # refuses a bad one
+            return
+        super()._learn(trajectory, rewards)
+        self.explored += 1
+        self._next = self.episodes_seen + 1 + math.floor(min(self.scale * math.sqrt(self.explored), 2.0**53))
+
+    def _was_random(self, trajectory: Trajectory) -> bool:
+        count = self.space.admissible[trajectory.states[0]].sum()
+        if count == 1 or not isinstance(trajectory, Episode) or trajectory.propensities is None:
+            return self.explores
+        return math.isclose(trajectory.propensities[0], 1.0 / count)
+
+    def _learned(self) -> dict[str, NDArray[Any]]:
+        """Return what both oracles learned, and where in its epoch the agent is."""
+        return {**super()._learned(), "epoch": np.array([float(self.explored), float(self._next)])}
+
+    def _load_learned(self, state: State, episodes: int) -> None:
+        explored, following = numbers("epoch", state, (2,)).tolist()
+        if not (0.0 <= explored <= episodes and explored == int(explored) and following == int(following) >= 0.0):
+            raise ValueError(f"`state` must hold two numbers of episodes, got {explored} and {following}")
+        super()._load_learned(state, episodes)
+        self.explored, self._next = int(explored), int(following)

@@ -1,0 +1,161 @@
+"""Contextual bandits: rivals for a horizon of one step, and what OMG-CMDP! becomes there.
+
+With gap(a) = max f̂ - f̂(a) over the A actions that are admissible in a state, b the best of them,
+
+    NormalisedIGW   p(a) = 1/(λ + γ·gap(a)), Σ p = 1, λ in [1, A]     Abe and Long 1999; Foster and Rakhlin 2020
+    SquareCB        p(a) = 1/(A + γ·gap(a)), the rest to b            Foster and Rakhlin, ICML 2020
+    FALCON          SquareCB by epochs, with an offline oracle        Simchi-Levi and Xu, Math. Oper. Res. 2022
+    FastCB          SquareCB with γ/(1 - f̂(b)) in the place of γ      Foster and Krishnamurthy, NeurIPS 2021
+
+From one start state, NormalisedIGW is OMG-CMDP! with the same γ; from start probabilities ρ, OMG has γ·ρ(s) in state s,
+because a state counts for it as much as it is visited. For every truth f*, in every episode and state,
+
+    NormalisedIGW   max f* - ⟨p, f*⟩ <= (A - 1)/γ + (γ/4)·Σ p·(f* - f̂)²
+    SquareCB        max f* - ⟨p, f*⟩ <= (A·(1 + p(b)) - 2)/γ + (γ/4)·Σ p·(f* - f̂)²
+
+and both are attained, if f* may be any number: SquareCB can lose twice as much. (In the two steps ⟨d - p, f* - f̂⟩ <=
+(1/γ)·Σ(d - p)²/p + (γ/4)·Σ p·(f* - f̂)² and Σ p·gap = (A - λ)/γ, or (A·p(b) - 1)/γ, only the first is an inequality.) So
+with an online oracle both have O(√(A·T·R)) under adversarial contexts, γ of order √(A·T/R), R the oracle's regret.
+FALCON has O(√(A·T·log(N·T/δ))) for i.i.d. contexts with γ_m = (1/30)·√(A·τ/log(N·τ/δ)), τ the episodes before the epoch
+(the 1/30 is not certain): its p solves the program of ILTCB for the regrets of the fit, Σ p·gap <= (A - 1)/γ and
+E_c 1/p(π(c)|c) <= A + γ·E_c gap(π(c)) for every policy π, as 1/p is A + γ·gap, and at most A at b. FastCB has
+O(√(L*·A·R) + A·R), L* the loss of the best policy, if the oracle's regret R is in log loss (`LogLossRewards`) and γ =
+max(√(A·L*/(3R)), 10·A) (the constants are not certain). It follows from an inequality that is tested, not proven, here,
+its numbers from notes: with losses l = 1 - f*, l̂ = 1 - f̂ and γ >= 2A,
+
+    ⟨p, l⟩ - min l <= (5A/γ)·⟨p, l⟩ + 7γ·Σ p·(l - l̂)²/(l + l̂).
+
+`gamma` is a number or a function of the episode; 30·√t, if nothing is given.
+"""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+
+from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.agents.exploration import ROOT, Schedule, Tuned
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.oracles.combined.epochs import EpochRewards, epoch_starts
+from omg_cmdp.planning.decision import Decision
+from omg_cmdp.validation import FloatArray
+from omg_lab.rivals.local_igw import local_policy
+
+SMALLEST_LOSS = 1e-6
+"""FastCB divides by the estimated loss of the best action, or by this if that is smaller."""
+
+
+@final
+class NormalisedIGW(ModelAgent):
+    """Play inverse gap weighting with the normaliser that makes Σ p = 1: minimax for the per-round inequality."""
+
+    settings = ("gamma",)
+
+    def __init__(
+        self, space: Space, reward_oracle: RewardOracle, dynamics_oracle: DynamicsOracle, gamma: Tuned = ROOT, **kw: Any
+    ) -> None:
+        super().__init__(space, reward_oracle, dynamics_oracle, **kw)
+        require_one_step(space)
+        self.gamma = Schedule(gamma)
+
+    def decide(self, context: Context) -> Decision:
+        """Return the probabilities of all actions in all states."""
+        gamma, model = self.gamma(self.episodes_seen + 1), self.model(context)
+        return Decision(policy=local_policy(model, gamma), model=model, gamma=gamma)
+
+
+@final
+class SquareCB(ModelAgent):
+    """Play inverse gap weighting in its simplest form."""
+
+    settings = ("gamma",)
+
+    def __init__(
+        self, space: Space, reward_oracle: RewardOracle, dynamics_oracle: DynamicsOracle, gamma: Tuned = ROOT, **kw: Any
+    ) -> None:
+        super().__init__(space, reward_oracle, dynamics_oracle, **kw)
+        require_one_step(space)
+        self.gamma = Schedule(gamma)
+
+    def decide(self, context: Context) -> Decision:
+        """Return the probabilities of all actions in all states."""
+        gamma, model = self.gamma(self.episodes_seen + 1), self.model(context)
+        return Decision(policy=square_cb(gamma * action_gaps(model))[None], model=model, gamma=gamma)
+
+
+@final
+class FALCON(ModelAgent):
+    """SquareCB with a model and a γ that change only after episodes 1, 2, 4, 8, ...
+
+    `reward_oracle` is an offline oracle, or another one that can be saved; only its prediction at the beginning of an
+    epoch is used. `gamma`, if a function, is called with the number of episodes before the epoch (1 in the first).
+    """
+
+    settings = ("gamma",)
+
+    def __init__(
+        self, space: Space, reward_oracle: RewardOracle, dynamics_oracle: DynamicsOracle, gamma: Tuned = ROOT, **kw: Any
+    ) -> None:
+        super().__init__(space, EpochRewards(reward_oracle), dynamics_oracle, **kw)
+        require_one_step(space)
+        self.gamma = Schedule(gamma)
+
+    def decide(self, context: Context) -> Decision:
+        """Return the probabilities of all actions in all states."""
+        gamma, model = self.gamma(max(1, epoch_starts(self.episodes_seen)[-1])), self.model(context)
+        return Decision(policy=square_cb(gamma * action_gaps(model))[None], model=model, gamma=gamma)
+
+
+@final
+class FastCB(ModelAgent):
+    """SquareCB that explores less, the smaller the loss 1 - f̂ of the best action: for worlds where one can do well.
+
+    Its guarantee is for a reward oracle with small regret in log loss: `LogLossRewards`.
+    """
+
+    settings = ("gamma",)
+
+    def __init__(
+        self, space: Space, reward_oracle: RewardOracle, dynamics_oracle: DynamicsOracle, gamma: Tuned = ROOT, **kw: Any
+    ) -> None:
+        super().__init__(space, reward_oracle, dynamics_oracle, **kw)
+        require_one_step(space)
+        self.gamma = Schedule(gamma)
+
+    def decide(self, context: Context) -> Decision:
+        """Return the probabilities of all actions in all states."""
+        gamma, model = self.gamma(self.episodes_seen + 1), self.model(context)
+        least = 1.0 - np.where(model.admissible, model.reward_steps[0], 0.0).max(axis=1, keepdims=True)
+        gaps = gamma / np.maximum(least, SMALLEST_LOSS) * action_gaps(model)
+        return Decision(policy=square_cb(gaps)[None], model=model, gamma=gamma)
+
+
+def require_one_step(space: Space) -> None:
+    """Raise unless episodes have one step. Dynamics do not matter then; their oracle is there for the ledger."""
+    if space.horizon != 1:
+        raise ValueError(f"`space` must have horizon 1 for a bandit, got {space.horizon}")
+
+
+def action_gaps(model: TabularMDP) -> FloatArray:
+    """Return max f̂(s, ·) - f̂(s, a), (S, A); inf for actions that are not admissible."""
+    rewards = np.where(model.admissible, model.reward_steps[0], -np.inf)
+    return np.asarray(rewards.max(axis=1, keepdims=True) - rewards)
+
+
+def square_cb(gaps: FloatArray) -> FloatArray:
+    """Return p = 1/(A + gap), the rest to the best action, for gaps (S, A) times γ of which A in a row are finite.
+
+    >>> square_cb(np.array([[0.0, 1.0], [2.0, 0.0], [0.0, np.inf]])).round(3)
+    array([[0.667, 0.333],
+           [0.25 , 0.75 ],
+           [1.   , 0.   ]])
+    """
+    probabilities = np.asarray(1.0 / (np.isfinite(gaps).sum(axis=1, keepdims=True) + gaps))
+    best = np.arange(len(gaps)), gaps.argmin(axis=1)
+    probabilities[best] = 0.0
+    probabilities[best] = 1.0 - probabilities.sum(axis=1)
+    return probabilities

@@ -1,0 +1,68 @@
+"""RegCB: confidence bounds from a regression oracle (Foster, Agarwal, Dudík, Luo and Schapire, ICML 2018).
+
+With F the plausible functions (`plausible.py`), low(a) = min f(c, a) and high(a) = max f(c, a) over them,
+
+    optimistic     play argmax high
+    elimination    play any a with high(a) >= max low, each as often
+
+UCB and LinUCB are special cases. The paper refits at doubling epochs, with β_m of order (M - m + 1)·log(|F|·T/δ) in the
+m-th of M (the constant is not certain), and proves regret bounds under assumptions on the distribution of contexts and
+on F; without them no optimism of this kind is safe. In its experiments, as here, the set changes in every round, with
+β_t = C₀·log(A·t) and C₀ to be tuned; here β is a number or a function of t.
+
+Proven here: in a round in which the truth is plausible, the regret of playing a is at most
+
+    optimistic     high(a) - low(a)                        because max f* <= max high = high(a)
+    elimination    2·max (high - low) over the survivors   because high(a) >= max low >= low(a*), and a* survives
+"""
+
+from __future__ import annotations
+
+from typing import Unpack, final
+
+import numpy as np
+
+from omg_cmdp.agents.base import ModelAgent, Ranges
+from omg_cmdp.agents.exploration import Schedule, Tuned
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.planning.decision import Decision
+from omg_cmdp.validation import instance_of
+from omg_lab.rivals.bandits.inverse_gap import require_one_step
+from omg_lab.rivals.bandits.plausible import RADIUS, plausible
+
+
+@final
+class RegCB(ModelAgent):
+    """Play the best action of the most hopeful plausible function, or any action that may be the best.
+
+    `radius` is β, a number or a function of the episode. `optimistic` chooses between the two.
+    """
+
+    settings = ("radius", "optimistic")
+
+    def __init__(
+        self,
+        space: Space,
+        reward_oracle: RewardOracle,
+        dynamics_oracle: DynamicsOracle,
+        radius: Tuned = RADIUS,
+        *,
+        optimistic: bool = True,
+        **ranges: Unpack[Ranges],
+    ) -> None:
+        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
+        require_one_step(space)
+        instance_of("optimistic", optimistic, bool)
+        self.radius, self.optimistic = Schedule(radius, "radius"), optimistic
+
+    def decide(self, context: Context) -> Decision:
+        """Return one action in each state, or the uniform distribution over the survivors."""
+        model, radius = self.model(context), self.radius(self.episodes_seen + 1)
+        seen = plausible(self.reward_oracle, context, radius, self.space.admissible)
+        if self.optimistic:
+            policy = np.eye(self.space.actions)[seen.highs.argmax(axis=1)]
+        else:
+            policy = seen.survivors / seen.survivors.sum(axis=1, keepdims=True)
+        return Decision(policy=policy[None], model=model)

@@ -1,0 +1,109 @@
+"""UCCB: optimism about policies, by counterfactual counts (Xu and Zeevi, arXiv 2007.07876, 2020).
+
+Each of the first A rounds plays one action. From then on, with f̂_t the least-squares fit before round t,
+
+    ã_i(c) = argmax_a f̂_i(c, a) + β_i/N_i(c, a),     N_i(c, a) = #{j < i: ã_j(c) = a},     play ã_t(c_t):
+
+N counts how often a *would* have been played, had c come in every round. β_t = β₀·√t; the paper has
+√(17·t·log(2|F|t³/δ)/A) (the constants are not certain), and proves O(√(A·T·log(|F|T/δ))) for i.i.d. contexts, for which
+N(c, ·) is on average where the data are. UC³RL carries the idea to MDPs. Like that one, it fails under an adversary:
+with two arms, two contexts and two functions it loses .4 in every round, whatever β₀ is (tested).
+
+Proven here: for every context, after T rounds Σ_t 1/N_t(c, ã_t(c)) <= A·(1 + log T), as each action contributes 1 + 1/2
++ 1/3 + ...; so the bonuses that were believed sum to at most β_T·A·(1 + log T).
+
+The paper computes ã_1(c), ..., ã_t(c) when c comes, which takes time of order t. Here all `contexts` that may come are
+listed and each has its counts: one argmax for each of them in every round.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, Unpack, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.agents.base import ModelAgent, Ranges
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.episode import Trajectory
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.persistence import State, numbers
+from omg_cmdp.planning.decision import Decision
+from omg_cmdp.validation import FloatArray, positive_number
+from omg_lab.rivals.bandits.inverse_gap import require_one_step
+from omg_lab.rivals.listed import Listed, Predicted
+
+
+@final
+class UCCB(ModelAgent):
+    """Play the best action with a bonus for what would rarely have been played in this context.
+
+    `contexts` lists all that may come; `scale` is β₀.
+    """
+
+    settings = ("scale", "listed")
+
+    def __init__(
+        self,
+        space: Space,
+        reward_oracle: RewardOracle,
+        dynamics_oracle: DynamicsOracle,
+        *,
+        contexts: Iterable[Context],
+        scale: float = 0.03,
+        **ranges: Unpack[Ranges],
+    ) -> None:
+        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
+        require_one_step(space)
+        self.scale = positive_number("scale", scale)
+        self.listed = Listed(contexts)
+        self._predicted = Predicted(self.listed, reward_oracle, (space.states, space.actions))
+        self._warm_up = int(space.admissible.sum(axis=1).max())
+        self._counts = np.ones((len(self.listed), space.states, space.actions))
+
+    def decide(self, context: Context) -> Decision:
+        """Return one action in each state."""
+        return Decision(policy=self._policies()[self.listed.place(context)][None], model=self.model(context))
+
+    def counts(self, context: Context) -> FloatArray:
+        """Return N (S, A): how often each action would have been played, 1 in the first A rounds."""
+        return np.array(self._counts[self.listed.place(context)])
+
+    def _policies(self) -> FloatArray:
+        """Return what would be played in each context, (C, S, A)."""
+        admissible, actions = self.space.admissible, self.space.actions
+        if self.episodes_seen < self._warm_up:
+            order = np.argsort(~admissible, axis=1, kind="stable")  # the admissible ones first
+            policy = np.eye(actions)[order[np.arange(len(order)), self.episodes_seen % admissible.sum(axis=1)]]
+            return np.repeat(policy[None], len(self.listed), axis=0)
+        bonuses = self.scale * math.sqrt(self.episodes_seen + 1) / self._counts
+        hopes = np.where(admissible, self._predicted.tables[:, 0] + bonuses, -np.inf)
+        return np.asarray(np.eye(actions)[hopes.argmax(axis=2)])
+
+    def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
+        """Teach both oracles, and count a round for every context."""
+        self.listed.place(trajectory.context)  # refuses one that is not listed
+        played = self._policies()
+        super()._learn(trajectory, rewards)
+        if self.episodes_seen >= self._warm_up:
+            self._counts += played
+
+    def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
+        """Teach the reward oracle, whose predictions change."""
+        super()._learn_rewards(trajectory, rewards)
+        self._predicted.refresh()
+
+    def _learned(self) -> dict[str, NDArray[Any]]:
+        """Return what both oracles learned, and the counts of all contexts."""
+        return {**super()._learned(), "counts": self._counts.copy()}
+
+    def _load_learned(self, state: State, episodes: int) -> None:
+        counts = numbers("counts", state, self._counts.shape)
+        if counts.min() < 1.0:
+            raise ValueError(f"`state` must hold counts of at least 1, got {counts.min()}")
+        super()._load_learned(state, episodes)
+        self._counts = counts
+        self._predicted.refresh()

@@ -1,0 +1,49 @@
+"""Boltzmann exploration: the log barrier replaced by the entropy of the actions, an ablation of OMG-CMDP!.
+
+    π_h(a|s) ∝ exp(γ·Q_h(s, a)),  Q_h = f̂ + P̂·V_{h+1},  V_h(s) = (1/γ)·log Σ_a exp(γ·Q_h(s, a)),  V_H = 0
+
+Q is the value of the soft policy itself with its entropy as a reward, not that of the greedy one: the policy then is
+the exact maximiser of ⟨q, f̂⟩ - (1/γ)·Σ q·log π over occupancy measures (Ziebart 2010), and γ, the inverse temperature
+that is often called β, stands in the same place as OMG's γ. No guarantee: an action that looks bad is tried with
+probability exp(-γ·gap), where the barrier has 1/(γ·gap).
+"""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+
+from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.agents.exploration import Power, Schedule, Tuned
+from omg_cmdp.contexts import Context
+from omg_cmdp.jit import Lazy
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.planning.decision import Decision
+
+compiled = Lazy("omg_lab.rivals.compiled.entropy")
+
+ROOT = Power(1.0, 0.5)
+"""√t."""
+
+
+@final
+class Boltzmann(ModelAgent):
+    """Play the softmax of soft values at inverse temperature `gamma`, a number or a function of the episode."""
+
+    settings = ("gamma",)
+
+    def __init__(
+        self, space: Space, reward_oracle: RewardOracle, dynamics_oracle: DynamicsOracle, gamma: Tuned = ROOT, **kw: Any
+    ) -> None:
+        super().__init__(space, reward_oracle, dynamics_oracle, **kw)
+        self.gamma = Schedule(gamma)
+
+    def decide(self, context: Context) -> Decision:
+        """Return a policy that gives every admissible action a positive probability, up to underflow."""
+        gamma, model = self.gamma(self.episodes_seen + 1), self.model(context)
+        kernel, rewards, _, admissible = model.raw
+        policy = np.empty((model.horizon, model.states, model.actions))
+        compiled.soft_plan(kernel, rewards, admissible, gamma, policy)
+        return Decision(policy=policy, model=model, gamma=gamma)

@@ -1,0 +1,88 @@
+"""What agents share that learn one table for each cell of contexts."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.agents.base import Learner, Ranges
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.episode import Trajectory
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.persistence import State, numbers
+from omg_cmdp.validation import FloatArray
+from omg_lab.rivals.covers import Cover
+
+
+class Tally(NamedTuple):
+    """The tables of a cell; those of some agents have further axes."""
+
+    counts: FloatArray
+    """N(s, a, s')."""
+    rewards: FloatArray
+    """The sums of rewards, (S, A)."""
+
+
+class CellLearner(Learner):
+    """An agent with a tally for each cell of its own copy of `cover`, which says which contexts share one."""
+
+    def __init__(self, space: Space, cover: Cover, **ranges: Unpack[Ranges]) -> None:
+        super().__init__(space, **ranges)
+        if not isinstance(cover, Cover):
+            raise ValueError(f"`cover` must be a Cover, got {type(cover).__name__}")
+        self.cover = copy.deepcopy(cover)
+        self._tallies: list[Tally] = []
+
+    def model(self, context: Context) -> TabularMDP:
+        """Return the frequencies and mean rewards of the context's cell; uniform and 0 for untried pairs."""
+        return self._model(self.tally(context))
+
+    def tally(self, context: Context) -> Tally:
+        """Return the tables of the context's cell; empty ones if it is not open."""
+        cell = self.cover.cell(context)
+        return self._tallies[cell] if cell < len(self._tallies) else self._empty_tally(cell)
+
+    def _empty_tally(self, cell: int) -> Tally:
+        """Return the tables with which a cell opens."""
+        pairs = (self.space.states, self.space.actions)
+        return Tally(counts=np.zeros((*pairs, self.space.states)), rewards=np.zeros(pairs))
+
+    def _add(self, tally: Tally, trajectory: Trajectory, rewards: FloatArray) -> None:
+        """Add an episode to the tables of its cell."""
+        states, actions = trajectory.states[:-1], trajectory.actions
+        np.add.at(tally.counts, (states, actions, trajectory.next_states), 1.0)
+        np.add.at(tally.rewards, (states, actions), rewards)
+
+    def _model(self, tally: Tally) -> TabularMDP:
+        visits = tally.counts.sum(axis=2)
+        tried = np.maximum(visits, 1.0)
+        frequencies = tally.counts / tried[:, :, None]
+        frequencies[visits == 0.0] = 1.0 / self.space.states
+        return self.space.mdp(transitions=frequencies, rewards=tally.rewards / tried)
+
+    def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
+        cell = self.cover.open(trajectory.context)
+        while len(self._tallies) <= cell:
+            self._tallies.append(self._empty_tally(len(self._tallies)))
+        self._add(self._tallies[cell], trajectory, rewards)
+
+    def _learned(self) -> dict[str, NDArray[Any]]:
+        empty = self._empty_tally(0)
+        counts, rewards = (
+            np.array([tally[part] for tally in self._tallies]).reshape(-1, *empty[part].shape) for part in (0, 1)
+        )
+        return {"counts": counts, "rewards": rewards, **self.cover.state()}
+
+    def _load_learned(self, state: State, episodes: int) -> None:
+        empty = self._empty_tally(0)
+        counts, rewards = (numbers(name, state, (None, *getattr(empty, name).shape)) for name in Tally._fields)
+        cover = copy.deepcopy(self.cover)
+        cover.load_state(state)
+        if not len(counts) == len(rewards) <= len(cover):
+            raise ValueError(f"`state` must hold tables for {len(cover)} cells, got {len(counts)} and {len(rewards)}")
+        self.cover = cover
+        self._tallies = [Tally(*tables) for tables in zip(counts, rewards, strict=True)]

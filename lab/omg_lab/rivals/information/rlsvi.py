@@ -1,0 +1,87 @@
+"""RLSVI on counts (Osband, Van Roy and Wen 2016; Russo 2019), one table per cell of contexts: noise for optimism.
+
+Before each episode every tuple gets noise w ~ N(0, σ²), and the noisy values are maximised. With n the visits of (s,
+a),
+
+    Q_h = [Σ r + Σ_s' N(s, a, s')·V_{h+1}(s')]/(n + 1) + w_h(s, a),    V_h = max_a Q_h,    not clipped,
+    σ² = β_t/(n + 1),    β_t = ½·S·H³·log(2·H·S·A·t).
+
+For a single MDP whose tables may differ from step to step Russo proves a regret of order H³·S^{3/2}·√(AT), up to
+logarithms (β and the order confirmed); Agrawal, Chen and Jiang (2021) prove H²·S·√(A·HT) for a variant that clips. Here
+the counts are shared by all steps, as worlds are stationary, and the H² of a value is the square of its range.
+
+Proven here, for any data of a cell that is an MDP: if the estimates err by at most √e where σ² = S·H·e, that is,
+
+    |(Σ r + Σ N·V*_{h+1})/(n + 1) - Q*_h(s, a)| <= √e(s, a)    for all (h, s, a),
+
+then the sampled value is at least V* with probability Φ(-1) = .16 or more. With q the occupancy of π* in the estimated
+model, V_0 - V* >= Σ q·(w - √e), where Σ q·w is normal with standard deviation √(Σ q²·S·H·e) >= Σ q·√e, by Cauchy and
+Schwarz: π* is deterministic, and q is positive at S·H tuples at most.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Unpack, final
+
+import numpy as np
+
+from omg_cmdp.agents.base import Ranges
+from omg_cmdp.contexts import Context
+from omg_cmdp.jit import Lazy
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.planning.decision import Decision
+from omg_cmdp.validation import FloatArray, at_least_zero, seed_number
+from omg_lab.rivals.cells import CellLearner, Tally
+from omg_lab.rivals.covers import Cover
+
+compiled = Lazy("omg_cmdp.mdp.compiled")
+
+
+@final
+class RLSVI(CellLearner):
+    """Randomised least-squares value iteration: maximise values with noise that shrinks with the visits of a pair.
+
+    `cover` says which contexts share a cell. `scale` multiplies the variance β, the constant to tune: 1 is the
+    theory's, 0 is greedy. The noise is a function of `seed` and the number of episodes seen.
+    """
+
+    settings = ("cover", "scale", "seed")
+
+    def __init__(
+        self, space: Space, cover: Cover, *, scale: float = 1.0, seed: int = 0, **ranges: Unpack[Ranges]
+    ) -> None:
+        super().__init__(space, cover, **ranges)
+        self.scale = at_least_zero("scale", scale)
+        self.seed = seed_number(seed)
+
+    def decide(self, context: Context) -> Decision:
+        """Return a deterministic policy, optimal with the noise."""
+        tally = self.tally(context)
+        return Decision(policy=self._plan(tally)[0], model=self._model(tally))
+
+    def sampled_values(self, context: Context) -> FloatArray:
+        """Return V of the next episode, (H + 1, S)."""
+        return self._plan(self.tally(context))[1]
+
+    def variances(self, context: Context) -> FloatArray:
+        """Return σ², (S, A), the same at every step."""
+        return self._variances(self.tally(context))
+
+    def _variances(self, tally: Tally) -> FloatArray:
+        states, actions, horizon = self.space.states, self.space.actions, self.space.horizon
+        logarithm = math.log(2.0 * horizon * states * actions * (self.episodes_seen + 1))
+        beta = 0.5 * states * horizon * self.value_bounds.span**2 * logarithm
+        return np.asarray(self.scale * beta / (tally.counts.sum(axis=2) + 1.0))
+
+    def _plan(self, tally: Tally) -> tuple[FloatArray, FloatArray]:
+        generator = np.random.default_rng((self.seed, self.episodes_seen))
+        states, actions, horizon = self.space.states, self.space.actions, self.space.horizon
+        weights = tally.counts.sum(axis=2) + 1.0
+        noise = np.sqrt(self._variances(tally)) * generator.standard_normal((horizon, states, actions))
+        policy, values = np.empty((horizon, states, actions)), np.empty((horizon + 1, states))
+        no_bound = np.full(horizon + 1, np.inf)
+        kernel = (tally.counts / weights[:, :, None])[None]  # less than a distribution: what is missing is worth 0
+        _, admissible = self.space.raw
+        compiled.best_response(kernel, tally.rewards / weights + noise, admissible, -no_bound, no_bound, policy, values)
+        return policy, values

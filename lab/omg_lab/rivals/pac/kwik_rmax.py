@@ -1,0 +1,143 @@
+"""KWIK_LR-Rmax (Modi, Jiang, Singh and Tewari, ALT 2018): Rmax with linear regressions that know what they know.
+
+Contexts are mixtures, c >= 0 with Σc = 1, of d types whose MDPs are unknown: P_c = Σ_i c_i·P_i and f_c = Σ_i c_i·f_i.
+Each pair (s, a) has a regression of the next state (as a unit vector) and of the reward on c,
+
+    Q = (I + Σ ccᵀ)⁻¹,   W = Σ c·yᵀ,   ŷ = cᵀ·Q·W,
+
+over the visits at which it was not known. It is known for c iff ‖Qc‖₁ <= α, `threshold`; else it answers "I do not
+know", and the pair absorbs with maximal value (`rmax.py`). ŷ of the next state is clipped at 0 and normalised.
+
+Proven here.
+1. Without noise, y = cᵀθ, the error is exactly cᵀ·Q·θ: W = (Q⁻¹ - I)·θ. Rows of θ = (P_1, ..., P_d) are
+   distributions, so ‖cᵀQθ‖₁ <= ‖Qc‖₁ <= α, and α bounds the error of a reward likewise. Clipping moves no closer entry
+   away, and normalising at most doubles the error: ‖P̂ - P*‖₁ <= 2α. Hence `noiseless_threshold`.
+2. It does not know at most n times, n the largest with n·log(1 + α²/d) <= d·log(1 + n/d): `most_unknown`. For
+   ‖Qc‖₁ <= √d·‖Qc‖₂ and ‖Qc‖₂² <= cᵀQc, since Q <= I; so an unknown visit has cᵀQc > α²/d, and multiplies det Q⁻¹ by
+   1 + cᵀQc. That determinant is at most (1 + n/d)^d, by the mean of its eigenvalues and ‖c‖₂ <= 1. ∎
+
+What is not certain: the norm in the test of what is known is that of another implementation, found in public. The
+paper's α, of order ε² and smaller, could not be confirmed, nor its bound, notes say Õ(d²·H·S·A·max(d², S²)/ε⁵)
+episodes worse than ε; α is to be tuned. A pair is known at c after some 1/α visits in the direction of c.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Unpack, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.agents.base import Learner, Ranges
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.bellman import optimal_policy
+from omg_cmdp.mdp.episode import Trajectory
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.oracles.features import FeatureFunction, Features
+from omg_cmdp.persistence import State, numbers
+from omg_cmdp.planning.decision import Decision
+from omg_cmdp.validation import BoolArray, FloatArray, positive_integer, positive_number
+from omg_lab.rivals.pac.rmax import induced_mdp
+
+
+@final
+class KWIKRmax(Learner):
+    """Rmax on regressions of next states and rewards on the context, each of which knows what it knows.
+
+    `features` maps a context to c, of shape (`dimension`,) and norm at most 1; without it the context is c itself.
+    What is proven wants mixture weights. `threshold` is α.
+    """
+
+    settings = ("dimension", "threshold", "feature_map")
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        dimension: int,
+        features: FeatureFunction | None = None,
+        threshold: float = 0.05,
+        **ranges: Unpack[Ranges],
+    ) -> None:
+        super().__init__(space, **ranges)
+        self.dimension = positive_integer("dimension", dimension)
+        self.threshold = positive_number("threshold", threshold)
+        self._features = Features(features, (self.dimension,), 1.0)
+        self.feature_map = self._features.settings
+        pairs = (space.states, space.actions)
+        self._inverses = np.tile(np.eye(self.dimension), (*pairs, 1, 1))
+        self._moments = np.zeros((*pairs, self.dimension, space.states + 1))  # the last column is of rewards
+
+    def decide(self, context: Context) -> Decision:
+        """Return an optimal policy, deterministic, of the induced MDP."""
+        model = self.model(context)
+        return Decision(policy=optimal_policy(model, bounds=self.value_bounds)[0], model=model)
+
+    def model(self, context: Context) -> TabularMDP:
+        """Return the induced MDP of a context."""
+        (weights,) = self._features(context)
+        directions = self._inverses @ weights  # Qc, (S, A, d)
+        predictions = np.einsum("sad,sadj->saj", directions, self._moments)
+        positive = np.maximum(predictions[:, :, :-1], 0.0)
+        mass = positive.sum(axis=2, keepdims=True)
+        kernel = np.where(mass > 0.0, positive / np.where(mass > 0.0, mass, 1.0), 1.0 / self.space.states)
+        return induced_mdp(self.space, kernel, np.clip(predictions[:, :, -1], 0.0, 1.0), self._known(directions))
+
+    def known(self, context: Context) -> BoolArray:
+        """Return which pairs are known in `context`, (S, A)."""
+        (weights,) = self._features(context)
+        return self._known(self._inverses @ weights)
+
+    def _known(self, directions: FloatArray) -> BoolArray:
+        return np.asarray(np.abs(directions).sum(axis=-1) <= self.threshold)
+
+    def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
+        """Add the visits of pairs that are not known to their regressions."""
+        (weights,) = self._features(trajectory.context)
+        steps = zip(trajectory.states[:-1], trajectory.actions, trajectory.next_states, rewards, strict=True)
+        for state, action, next_state, reward in steps:
+            inverse = self._inverses[state, action]
+            direction = inverse @ weights
+            if not self._known(direction):
+                inverse -= np.outer(direction, direction) / (1.0 + weights @ direction)
+                self._moments[state, action, :, next_state] += weights
+                self._moments[state, action, :, -1] += weights * reward
+
+    def _learned(self) -> dict[str, NDArray[Any]]:
+        return {"inverses": self._inverses.copy(), "moments": self._moments.copy(), **self._features.state()}
+
+    def _load_learned(self, state: State, episodes: int) -> None:
+        self._features.check(state)
+        inverses, moments = (
+            numbers("inverses", state, self._inverses.shape),
+            numbers("moments", state, self._moments.shape),
+        )
+        self._inverses, self._moments = inverses, moments
+
+
+def most_unknown(dimension: int, threshold: float) -> int:
+    """Return how often a pair can be unknown when it is visited: the largest n with n·log(1 + α²/d) <= d·log(1 + n/d).
+
+    >>> most_unknown(1, 1.0), most_unknown(3, 0.2)
+    (1, 1390)
+    """
+    size, alpha = positive_integer("dimension", dimension), positive_number("threshold", threshold)
+    growth = math.log1p(alpha**2 / size)
+    low, high = 0, 1
+    while high * growth <= size * math.log1p(high / size):
+        low, high = high, 2 * high
+    while high - low > 1:  # n·growth - d·log(1 + n/d) is convex and 0 at 0, so that it changes its sign once
+        middle = (low + high) // 2
+        low, high = (middle, high) if middle * growth <= size * math.log1p(middle / size) else (low, middle)
+    return low
+
+
+def noiseless_threshold(space: Space, *, epsilon: float) -> float:
+    """Return the α for which the error of known pairs, without noise, costs at most ε/2: ε/(4·H·(1 + H)).
+
+    >>> noiseless_threshold(Space(states=2, actions=2, horizon=4), epsilon=0.8)
+    0.01
+    """
+    return positive_number("epsilon", epsilon) / (4.0 * space.horizon * (1.0 + space.horizon))

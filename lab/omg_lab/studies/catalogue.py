@@ -1,0 +1,256 @@
+"""The worlds, adversaries and agents that a study file may name: the public classes of the package, and the user's.
+
+A kind is called like its file, or like its class where a file holds several: `worlds/lock.py` is "lock", `FastCB` of
+`bandits/inverse_gap.py` is "fast_cb". Its description is the first clause of its docstring. Its options are the
+arguments of its constructor, except for what a run supplies: the space, oracles, contexts, and, unless they are set,
+the seed and the number of episodes. A world made of the tables of another package is there if that package is
+installed; it is not imported before the world is built.
+
+What is not of the package, `module:Name` or a name that an installed package brings, comes from the `Folder` of the
+study file; without one it is refused.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+import importlib.metadata
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+from omg_cmdp import adversaries, agents, delays
+from omg_cmdp.adversaries.adaptive import Worst
+from omg_cmdp.adversaries.base import Adversary
+from omg_cmdp.agents.base import Agent
+from omg_cmdp.delays import Delay
+from omg_cmdp.documents import StudyError, nearest
+from omg_cmdp.environments import ContextualMDP, SampledWorld
+from omg_cmdp.records import context_rows
+from omg_cmdp.validation import whole_number
+from omg_lab import rivals, worlds
+from omg_lab.studies.agents import Setting, agent_options, make_agent
+from omg_lab.studies.options import REQUIRED, Options, arguments_of, options_of
+from omg_lab.studies.outside.environments import gymnasium_world
+from omg_lab.studies.outside.folder import Outside, is_outside, packaged
+from omg_lab.worlds.base import World
+
+LARGEST_TABLE = 10**8
+"""The most numbers in a table of a world; larger ones are refused before they are made."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Kind:
+    """One kind of world, adversary or agent."""
+
+    name: str
+    description: str
+    make: Callable[..., Any]
+    """Its class, or a function that returns one."""
+    options: Options
+    """The default of every option, `REQUIRED` if there is none."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Part:
+    """A world, an adversary or an agent of a study: its name there, its kind and options."""
+
+    name: str
+    kind: str
+    options: Options
+    digest: str = ""
+    """Of the modules and files outside the package that it names; empty if it names none."""
+
+    def resolved(self) -> dict[str, Any]:
+        """Return what a configuration says of it."""
+        return {"kind": self.kind, **self.options, **({DIGEST: self.digest} if self.digest else {})}
+
+    @classmethod
+    def of(cls, name: str, resolved: Options) -> Part:
+        """Return the part of which a configuration says this."""
+        options = {key: value for key, value in resolved.items() if key not in ("kind", DIGEST)}
+        return cls(name=name, kind=resolved["kind"], options=options, digest=resolved.get(DIGEST, ""))
+
+    def named_outside(self, table: str) -> tuple[list[tuple[str, str]], list[str]]:
+        """Return the names outside the package that it uses, each with its group; and the files of contexts."""
+        names = [] if self.kind in KINDS[table] else [(table, self.kind)]
+        names += [("oracles", text) for text in _texts(self.options.get("oracles")) if is_outside("oracles", text)]
+        file = self.options.get("contexts")
+        return names, [file] if table == "worlds" and isinstance(file, str) else []
+
+    def found_in(self, folder: Outside, table: str) -> str:
+        """Return the digest of what it names outside the package, as that is now; empty if it names nothing."""
+        names, files = self.named_outside(table)
+        for group, name in names:
+            folder.find(group, name)
+        return folder.digest(names, files) if names or files else ""
+
+
+DIGEST = "digest of sources"
+"""In a configuration, beside the options of a part; none of them can have this name."""
+
+
+def _found(base: type, options: Callable[[str, Callable[..., Any]], Options], *rooms: ModuleType) -> dict[str, Kind]:
+    """Return the kinds among the public names of `rooms`: concrete classes, and functions returning one."""
+    # What is imported late is no attribute yet.
+    public = [each for room in rooms for name, each in vars(room).items() if name in room.__all__]
+    made = [each for each in public if _makes(each, base) and _installed(getattr(each, "package", None))]
+    in_file = collections.Counter(each.__module__ for each in made)
+    named = {_kind_name(each, alone=in_file[each.__module__] == 1): each for each in made}
+    return {
+        name: Kind(
+            name=name, description=_first_clause(named[name]), make=named[name], options=options(name, named[name])
+        )
+        for name in sorted(named)
+    }
+
+
+def _makes(thing: Any, base: type) -> bool:
+    made = thing.__globals__.get(thing.__annotations__.get("return", "")) if inspect.isfunction(thing) else thing
+    return inspect.isclass(made) and issubclass(made, base) and not inspect.isabstract(made)
+
+
+def _installed(package: str | None) -> bool:
+    try:
+        return package is None or bool(importlib.metadata.version(package))
+    except importlib.metadata.PackageNotFoundError:
+        return False
+
+
+def _kind_name(made: Callable[..., Any], *, alone: bool) -> str:
+    file = made.__module__.rpartition(".")[2]
+    if alone:
+        return file
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", made.__name__).lower()
+    return re.sub(rf"^{file}_?(?=.)", f"{file}_", name)  # GLMORL of glm.py is glm_orl
+
+
+def _first_clause(made: Callable[..., Any]) -> str:
+    first = (inspect.getdoc(made) or "").partition("\n")[0]
+    return re.split(r"(?<!\.)\.(?: |$)|; ", first)[0].replace("`", "").removeprefix("Return ")
+
+
+WORLDS = _found(World, lambda name, made: options_of(made), worlds)
+"""All public worlds whose packages are installed, and Gymnasium's environments."""
+if _installed("gymnasium"):
+    WORLDS["gymnasium"] = Kind(
+        name="gymnasium",
+        description=_first_clause(gymnasium_world),
+        make=gymnasium_world,
+        options=arguments_of(gymnasium_world),
+    )
+    WORLDS = dict(sorted(WORLDS.items()))
+ADVERSARIES = _found(Adversary, lambda name, made: options_of(made), adversaries)
+AGENTS = _found(Agent, agent_options, agents, rivals)
+DELAYS = _found(Delay, lambda name, made: options_of(made), delays)
+KINDS: dict[str, Mapping[str, Kind]] = {"worlds": WORLDS, "adversaries": ADVERSARIES, "agents": AGENTS}
+
+
+def find_kind(table: str, name: Any, folder: Outside | None) -> Kind:
+    """Return a kind of the package, or one from outside, which is imported."""
+    if isinstance(name, str) and name in KINDS[table]:
+        return KINDS[table][name]
+    if folder is None or not is_outside(table, name):
+        near = nearest(str(name), [*KINDS[table], *packaged(table)])
+        raise StudyError(f"[{table}] has no kind {name!r:.60}; {near}")
+    make = folder.find(table, name)
+    about = _first_clause(make) or name
+    if table == "worlds" and _is_env(make):
+        options = {key: default for key, default in WORLDS["gymnasium"].options.items() if key != "id"}
+        make = functools.partial(gymnasium_world, make)
+    elif table == "worlds":
+        options = dict(arguments_of(make))
+    else:
+        options = dict(agent_options(name, make) if table == "agents" else options_of(make))
+    return Kind(name=name, description=about, make=make, options=options)
+
+
+def _is_env(make: Any) -> bool:
+    """Return whether this is a class of Gymnasium's environments, without importing Gymnasium."""
+    bases = inspect.getmro(make) if inspect.isclass(make) else ()
+    return any((base.__module__, base.__name__) == ("gymnasium.core", "Env") for base in bases)
+
+
+def _texts(value: Any) -> list[str]:
+    """Return all texts in nested tables and lists."""
+    if isinstance(value, str):
+        return [value]
+    inner = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list) else []
+    return [text for each in inner for text in _texts(each)]
+
+
+def build_world(kind: str, options: Options, *, seed: int, episodes: int, folder: Outside | None = None) -> Any:
+    """Return a world; its structure is drawn by `seed` unless the options hold another."""
+    chosen = find_kind("worlds", kind, folder)
+    usual = {**chosen.options, "seed": seed, "episodes": episodes, **options}
+    given = {name: usual[name] for name in chosen.options}
+    if folder is not None and isinstance(given.get("contexts"), str):
+        given["contexts"] = folder.contexts(given["contexts"])
+    _check_size(given)
+    world: Any = chosen.make(**given)
+    if not issubclass(type(world), (ContextualMDP, SampledWorld)):
+        raise ValueError(f"a world must be a ContextualMDP or a Gymnasium environment, got {type(world).__name__}")
+    if not len(getattr(world, "contexts", ())):
+        raise ValueError(f"a world must have `contexts`, a list of them, got {type(world).__name__} without")
+    if not isinstance(world.contexts, (list, tuple)):
+        world.contexts = tuple(context_rows("contexts", world.contexts))
+    return world
+
+
+def build_adversary(kind: str, options: Options, setting: Setting) -> Adversary:
+    """Return an adversary over the contexts of the world."""
+    chosen, contexts = find_kind("adversaries", kind, setting.folder), setting.world.contexts
+    supplied = {"episodes": setting.episodes} if "episodes" in chosen.options else {}
+    adversary: Adversary = chosen.make(contexts, **supplied | dict(options))
+    if isinstance(adversary, adversaries.NeverTwice) and setting.episodes > len(contexts):
+        raise ValueError(f"`episodes` must be at most the number of contexts {len(contexts)}, got {setting.episodes}")
+    if isinstance(adversary, Worst) and isinstance(setting.world, SampledWorld):
+        raise ValueError(f"it looks at the truth, which {type(setting.world).__name__} does not know")
+    return adversary
+
+
+def build_delay(given: Any) -> Delay:
+    """Return the delay of a study file: a number of episodes, or a table with a kind and its options."""
+    if not isinstance(given, Mapping):
+        return delays.as_delay(whole_number("delay", given))
+    kind = given.get("kind")
+    if kind not in DELAYS:
+        raise ValueError(f"`delay` must have a kind, {', '.join(DELAYS)}, got {kind!r:.60}")
+    options = {name: value for name, value in given.items() if name != "kind"}
+    for option in options:
+        if option not in DELAYS[kind].options:
+            raise ValueError(
+                f"`delay` of kind {kind!r} has no option {option!r}; {nearest(option, DELAYS[kind].options)}"
+            )
+    if missing := [name for name, usual in DELAYS[kind].options.items() if usual is REQUIRED and name not in options]:
+        raise ValueError(f"`delay` of kind {kind!r} must have {missing[0]!r}, got {dict(given)!r:.60}")
+    made: Delay = DELAYS[kind].make(**options)
+    return made
+
+
+def build_agent(kind: str, options: Options, setting: Setting) -> Agent:
+    """Return an agent for the world."""
+    agent = make_agent(kind, find_kind("agents", kind, setting.folder).make, dict(options), setting)
+    if not isinstance(agent, Agent):
+        raise ValueError(f"an agent must be an Agent, got {type(agent).__name__}")
+    return agent
+
+
+def _check_size(options: Options) -> None:
+    """Refuse sizes whose tables would not fit into memory; what is no number is left to the constructor."""
+
+    def size(*names: str) -> int:
+        found: list[int] = [options[name] for name in names if isinstance(options.get(name), int)]
+        return max([1, *found])
+
+    states = size("states", "positions", "visits", "size", "length", "room_states")
+    actions, contexts = size("actions", "keys", "risky_arms"), size("context_count", "patients")
+    functions = size("class_size", "reward_class_size", "transition_class_size")
+    wide = functions * states * actions * max(states * size("dimension"), contexts)
+    deep = size("horizon", "visits", "size") * states * actions * contexts
+    if max(wide, deep) > LARGEST_TABLE:
+        largest = max((name for name in options if name not in ("seed", "episodes")), key=size)
+        raise ValueError(f"`{largest}` must leave tables of at most {LARGEST_TABLE} numbers, got {max(wide, deep)}")

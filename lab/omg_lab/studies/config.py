@@ -1,0 +1,285 @@
+"""From a TOML file to a plan, or to one error that names the line and the nearest valid name.
+
+    name = "my-study"        episodes = 3000
+    seeds = 10               (or a list of numbers)
+    seed = 0                 all random streams of all runs follow from it
+    checkpoint = 1000        episodes between checkpoints
+    propensities = false     whether states, actions, rewards and propensities are logged, for exports
+    delay = 10               episodes until an agent learns from one; or { kind = "geometric", mean = 10.0 }
+
+    [worlds.NAME]  [adversaries.NAME]  [agents.NAME]     kind = "..." (by default NAME itself), and its options
+
+    [vary]                   for rates: every world in other sizes, one size at a time
+    H = [2, 4, 8]            T, S, A or H, and its values; [] stands for values around each world's own
+
+A world may have its own `episodes` and `delay`, say which `oracles` and `return_range` all agents have in it, and which
+contexts a report is to `show` policies for. Before a plan is returned, every world, adversary and agent is built once,
+and every agent answers a context and those to show: what cannot run is refused before anything runs. A kind may be
+`module:Name`; it is imported because a file says so that the user has named, and never because stored results do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from omg_cmdp.documents import Document, Override, Place, StudyError, nearest, plain
+from omg_cmdp.runs.shown import names_of
+from omg_lab.studies.agents import SHARED
+from omg_lab.studies.catalogue import DIGEST, Part, build_adversary, build_agent, build_delay, find_kind
+from omg_lab.studies.options import REQUIRED
+from omg_lab.studies.outside.folder import Folder, Outside, told
+from omg_lab.studies.plan import TABLES, Plan, slug
+from omg_lab.studies.variations import SIZES, option_of
+
+KEYS = ("name", "description", "episodes", "seed", "seeds", "checkpoint", "propensities", "delay", "vary", *TABLES)
+SUPPLIED = ("seed", "episodes")
+"""Options that a run supplies unless they are given."""
+
+MOST_RUNS = 100_000
+LARGEST = 10**15
+"""Of seeds and numbers of episodes: what JSON, Parquet and arrays all hold exactly."""
+LONGEST_NAME = 60
+LONGEST_FILE_NAME = 190
+"""Of a run without its seed, in bytes; its files have up to 60 more, and file systems take 255."""
+MOST_PARTS = 10**6
+"""Of a log: their numbers have six digits."""
+FEWEST_BETWEEN_CHECKPOINTS, MOST_CHECKPOINTS = 1000, 100
+
+
+def presets() -> dict[str, str]:
+    """Return the texts of the presets by name."""
+    folder = resources.files("omg_lab.studies") / "presets"
+    files = sorted(folder.iterdir(), key=lambda file: file.name)
+    return {Path(file.name).stem: file.read_text(encoding="utf-8") for file in files if file.name.endswith(".toml")}
+
+
+def load_plan(source: str, overrides: Sequence[Override] = (), *, vary: Sequence[str] = ()) -> Plan:
+    """Return the plan of a preset, or of a file."""
+    known = presets()
+    if source in known:
+        return read_plan(known[source], overrides, name=source, vary=vary)
+    path = Path(source)
+    if path.suffix != ".toml" and not path.is_file():
+        raise StudyError(f"{source!r} is neither a preset nor a file; {nearest(source, known)}")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise StudyError(f"{source}: {error}") from None
+    return read_plan(text, overrides, name=path.stem, file=source, vary=vary, folder=Folder.of(path))
+
+
+def read_plan(
+    text: str,
+    overrides: Sequence[Override] = (),
+    *,
+    name: str = "study",
+    file: str = "",
+    vary: Sequence[str] = (),
+    folder: Outside | None = None,
+) -> Plan:
+    """Return the plan that `text` describes, checked. If `vary` is given, only these sizes are varied."""
+    document = Document(text, overrides, file or name)
+    if vary:
+        document.vary_only(vary)
+    try:
+        return checked_plan({"name": name, **document.content}, folder)
+    except StudyError as error:
+        raise document.located(error) from None
+
+
+def checked_plan(content: Mapping[str, Any], folder: Outside | None = None) -> Plan:
+    """Return the plan of a parsed configuration, after building everything in it once."""
+    plan = unchecked_plan(content, folder)
+    build_everything_once(plan)
+    return plan
+
+
+def unchecked_plan(content: Mapping[str, Any], folder: Outside | None = None) -> Plan:
+    """Return the plan of a parsed configuration, without trying whether its runs can be built.
+
+    Without a `folder` it is one of stored results: what it names outside the package is not looked at.
+    """
+    for key in content:
+        if key not in KEYS:
+            raise StudyError(f"unknown key {key!r}; {nearest(key, KEYS)}", (key,))
+    if "episodes" not in content:
+        raise StudyError("`episodes` must be given")
+    episodes = _integer(content, "episodes", least=1)
+    checkpoint = max(FEWEST_BETWEEN_CHECKPOINTS, -(-episodes // MOST_CHECKPOINTS))
+    _check_name(_checked(content, "name", str, "text", "study"), ("name",))
+    plan = Plan(
+        name=content.get("name", "study"),
+        description=_checked(content, "description", str, "text", ""),
+        episodes=episodes,
+        seed=_integer(content, "seed", 0, least=0),
+        seeds=_seeds(content.get("seeds", 1)),
+        checkpoint=_integer(content, "checkpoint", checkpoint, least=1),
+        propensities=_checked(content, "propensities", bool, "true or false", False),
+        worlds=_parts(content, "worlds", folder),
+        adversaries=_parts({"adversaries": {"iid": {}}} | dict(content), "adversaries", folder),
+        agents=_parts(content, "agents", folder),
+        delay=_delay(content, ()),
+        vary=_vary(_checked(content, "vary", dict, "a table", {})),
+        folder=folder,
+    )
+    _check_sizes(plan)
+    runs = len(plan.seeds) * len(plan.sized_worlds()) * len(plan.adversaries) * len(plan.agents)
+    if runs > MOST_RUNS:
+        raise StudyError(f"there must be at most {MOST_RUNS} runs, got {runs}", ("seeds",))
+    return plan
+
+
+def _checked(content: Mapping[str, Any], key: str, kind: type, rule: str, default: Any) -> Any:
+    value = content.get(key, default)
+    if not isinstance(value, kind):
+        raise StudyError(f"`{key}` must be {rule}, got {value!r:.60}", (key,))
+    return value
+
+
+def _integer(content: Mapping[str, Any], key: str, default: Any = None, *, least: int, within: Place = ()) -> int:
+    value: int = content.get(key, default)
+    if type(value) is not int or not least <= value < LARGEST:
+        rule = f"at least {least}" if type(value) is not int or value < least else f"less than {LARGEST}"
+        raise StudyError(f"`{key}` must be an integer of {rule}, got {value!r:.60}", (*within, key))
+    return value
+
+
+def _seeds(value: Any) -> tuple[int, ...]:
+    if type(value) is int and 0 < value <= MOST_RUNS:
+        return tuple(range(value))
+    listed = value if isinstance(value, list) else []
+    fine = all(type(each) is int and 0 <= each < LARGEST for each in listed)
+    if not listed or not fine or len(set(listed)) < len(listed):
+        rule = f"a number of seeds, or a list of different numbers below {LARGEST}"
+        raise StudyError(f"`seeds` must be {rule}, got {value!r:.60}", ("seeds",))
+    return tuple(listed)
+
+
+def _delay(content: Mapping[str, Any], within: Place) -> Any:
+    """Return how late feedback is, as the file says it."""
+    try:
+        build_delay(content.get("delay", 0))
+    except (TypeError, ValueError) as error:
+        raise StudyError(str(error), (*within, "delay")) from None
+    return content.get("delay", 0)
+
+
+def _vary(table: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    for size, values in table.items():
+        if size not in SIZES:
+            raise StudyError(f"there is no size {size!r}; there are {', '.join(SIZES)}", ("vary", size))
+        listed = values if isinstance(values, list) else [None]
+        if any(type(each) is not int or each < 1 for each in listed) or not len(set(listed)) == len(listed) != 1:
+            rule = "must be [], or two or more different integers of at least 1"
+            raise StudyError(f"`{size}` {rule}, got {values!r:.60}", ("vary", size))
+    return {size: tuple(values) for size, values in table.items()}
+
+
+def _check_sizes(plan: Plan) -> None:
+    """Refuse sizes that a world does not have, and worlds that would have the same file names."""
+    for world, size in itertools.product(plan.worlds, plan.vary):
+        if option_of(world, size) is None:
+            raise StudyError(f"the world {world.name!r} has no size {size} that can be varied", ("vary", size))
+    names = [slug(world.name) for world in plan.sized_worlds()]
+    if len(set(names)) < len(names):
+        raise StudyError("two worlds would have the same file name", ("vary",))
+    for world in plan.sized_worlds():
+        if world.options.get("episodes", plan.episodes) > MOST_PARTS * plan.checkpoint:
+            raise StudyError(f"`checkpoint` must leave at most {MOST_PARTS} checkpoints, got {plan.checkpoint}")
+    parts = (plan.sized_worlds(), plan.adversaries, plan.agents)
+    longest = "--".join(max((slug(part.name) for part in each), key=lambda name: len(name.encode())) for each in parts)
+    if len(longest.encode()) > LONGEST_FILE_NAME:
+        raise StudyError(f"names must be shorter: {longest}, in a file name, has more than {LONGEST_FILE_NAME} bytes")
+
+
+def _parts(content: Mapping[str, Any], table: str, folder: Outside | None) -> tuple[Part, ...]:
+    entries = content.get(table)
+    if not isinstance(entries, dict) or not entries:
+        path = (table,) if table in content else ()
+        raise StudyError(f"there must be at least one table [{table}.NAME], got {entries!r:.60}", path)
+    parts = tuple(_part(table, name, entry, folder) for name, entry in entries.items())
+    places: dict[str, str] = {}
+    for part in parts:
+        _check_name(part.name, (table, part.name))
+        if places.setdefault(slug(part.name), part.name) != part.name:
+            raise StudyError(
+                f"{part.name!r} and {places[slug(part.name)]!r} would have the same file name", (table, part.name)
+            )
+    return parts
+
+
+def _check_name(name: str, place: Place) -> None:
+    """Refuse a name that is no name of a file or folder, or that a terminal would obey."""
+    if not slug(name) or len(name) > LONGEST_NAME or set(name) & set("/\\\n\t") or plain(name) != name:
+        rule = f"1 to {LONGEST_NAME} characters, a letter or digit among them, and no slash or control character"
+        raise StudyError(f"a name must have {rule}, got {name!r:.80}", place)
+
+
+def _part(table: str, name: str, entry: Any, folder: Outside | None) -> Part:
+    if not isinstance(entry, dict):
+        raise StudyError(f"there must be a table [{table}.{name}], got {entry!r:.60}", (table, name))
+    if folder is None and isinstance(entry.get(DIGEST), str):
+        return Part.of(name, entry)  # of stored results, which were checked when they were made
+    options = dict(entry)
+    named = options.pop("kind", name)
+    place = (table, name, "kind") if "kind" in entry else (table, name)
+    try:
+        kind = find_kind(table, named, folder)
+    except (TypeError, ValueError) as error:
+        raise StudyError(str(error), place) from None
+    known = {**kind.options, **(dict.fromkeys(("episodes", "delay", "show", *SHARED)) if table == "worlds" else {})}
+    if table == "worlds" and "episodes" in options:
+        _integer(options, "episodes", least=1, within=(table, name))
+    if table == "worlds":
+        _delay(options, (table, name))
+    for option in options:
+        if option not in known:
+            raise StudyError(f"{named!r} has no option {option!r}; {nearest(option, known)}", (table, name, option))
+    for option, default in known.items():
+        if default is REQUIRED and option not in options and option not in SUPPLIED:
+            raise StudyError(f"{named!r} needs the option {option!r}", (table, name))
+    part = Part(name=name, kind=named, options=options)
+    if folder is None:
+        return part
+    with _blamed(table, part):
+        return dataclasses.replace(part, digest=part.found_in(folder, table))
+
+
+def build_everything_once(plan: Plan) -> None:
+    """Build every world, every adversary and agent for every world, and let each agent answer a context."""
+    first = plan.tasks()[0]
+    for world in plan.sized_worlds():
+        with _blamed("worlds", world):
+            task = plan.task(world, first.adversary, first.agent, first.seed)
+            setting = task.setting()
+            names_of(setting.world)
+            shown = task.chosen(setting.world)
+        for adversary in plan.adversaries:
+            with _blamed("adversaries", adversary, world):
+                build_adversary(adversary.kind, adversary.options, setting)
+        for agent in plan.agents:
+            with _blamed("agents", agent, world):
+                built = build_agent(agent.kind, agent.options, setting)
+                for context in (setting.world.contexts[0], *shown):
+                    built.decide(context)
+
+
+@contextlib.contextmanager
+def _blamed(table: str, part: Part, world: Part | None = None) -> Iterator[None]:
+    """Turn the error of a constructor into one about the option that it names, or about the part."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except Exception as error:  # of any kind: part of what is built may be the user's
+        option = next((name for name in part.options if f"`{name}`" in str(error)), None)
+        place = (table, part.name) if option is None else (table, part.name, option)
+        where = "" if world is None else f" in the world {world.name!r}"
+        raise StudyError(f"{part.name!r}{where}: {told(error)}", place) from None

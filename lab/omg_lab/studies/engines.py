@@ -1,0 +1,257 @@
+"""Where the runs of a study are played: in this process, on the cores of this machine, or on a Ray cluster.
+
+A task is a whole run, which writes its own files. So every engine gives the same numbers bit for bit, and when a worker
+dies, only the episodes since its last checkpoint are played again. Each worker has one thread.
+
+The pool is our own: those of the standard library and of joblib give up all runs when one worker dies, and neither
+reports progress.
+"""
+
+from __future__ import annotations
+
+import abc
+import collections
+import contextlib
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from multiprocessing import connection, get_context, resource_tracker
+from typing import TYPE_CHECKING, Any, final
+
+from omg_cmdp.documents import StudyError
+from omg_lab.studies.plan import Task
+from omg_lab.studies.runner import Event, Failed, Lost, Progress, Report, Waiting, give_up, play
+from omg_lab.studies.store import Store
+
+if TYPE_CHECKING:
+    from multiprocessing.context import SpawnProcess
+
+MOST_LOSSES = 3
+"""How many workers may die in a row, with no checkpoint in between, before a run is given up."""
+
+THREADS = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
+"""The environment of a worker: one thread for every numerical library; the last is Apple's."""
+
+
+class Engine(abc.ABC):
+    """Plays runs."""
+
+    @abc.abstractmethod
+    def run(self, tasks: Sequence[Task], store: Store, report: Report) -> None:
+        """Play all `tasks`, and report what happens. Errors of runs are stored, not raised."""
+
+
+@final
+class Serial(Engine):
+    """One run after another, in this process."""
+
+    def run(self, tasks: Sequence[Task], store: Store, report: Report) -> None:
+        """Play all `tasks` in order."""
+        with one_thread():
+            for task in tasks:
+                play(task, store, report)
+
+
+@final
+class Local(Engine):
+    """Several processes on this machine."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+
+    def run(self, tasks: Sequence[Task], store: Store, report: Report) -> None:
+        """Play all `tasks`; if a worker dies, a new one continues its run."""
+        waiting = collections.deque(tasks)
+        losses = _Losses(store)
+        busy: dict[Any, _Worker] = {}
+        idle: list[_Worker] = []
+        try:
+            while waiting or busy:
+                while waiting and len(busy) < self.workers:
+                    worker = idle.pop() if idle else _Worker(store)
+                    worker.send(waiting.popleft())
+                    busy[worker.pipe] = worker
+                for pipe in connection.wait(list(busy)):
+                    worker = busy[pipe]
+                    event = worker.receive()
+                    if isinstance(event, StudyError):
+                        raise event
+                    if event is None:
+                        del busy[pipe]
+                        worker.kill()
+                        event = losses.add(worker.task)
+                        if isinstance(event, Lost):
+                            waiting.appendleft(worker.task)
+                        else:
+                            give_up(worker.task, store, event.error)
+                    elif not isinstance(event, (Progress, Waiting)):
+                        idle.append(busy.pop(pipe))
+                    report(event)
+        finally:
+            # A run may be stopped at any moment: it continues from its checkpoint.
+            for worker in [*idle, *busy.values()]:
+                worker.kill()
+
+
+class _Losses:
+    """How many workers each run has lost since its last checkpoint."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._losses: dict[tuple[str, int], int] = {}
+
+    def add(self, task: Task) -> Lost | Failed:
+        """Count one more loss; return whether the run goes on."""
+        since = (task.name, self._store.saved_at(task.name))
+        losses = self._losses[since] = self._losses.get(since, 0) + 1
+        if losses <= MOST_LOSSES:
+            return Lost(task.name, losses)
+        return Failed(task.name, f"its worker died {losses} times in a row; perhaps it ran out of memory")
+
+
+class _Worker:
+    """A process that plays the runs it is given, one at a time."""
+
+    task: Task
+
+    def __init__(self, store: Store) -> None:
+        # Not forked: the fork of a process with threads, such as a progress display, may hang.
+        context = get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self._process: SpawnProcess = context.Process(target=_work, args=(theirs, store.directory), daemon=True)
+        with _started_single_threaded():
+            self._process.start()
+        theirs.close()
+
+    def send(self, task: Task) -> None:
+        """Give it a run to play."""
+        self.task = task
+        with contextlib.suppress(OSError):  # it has died: `receive` will say so
+            self.pipe.send(task)
+
+    def receive(self) -> Event | StudyError | None:
+        """Return its next event, or the error about the study's files that ends it; None if it has died."""
+        try:
+            event: Event | StudyError = self.pipe.recv()
+        except (EOFError, OSError):
+            return None
+        return event
+
+    def kill(self) -> None:
+        """End the process at once."""
+        self._process.kill()
+        self._process.join()
+        self.pipe.close()
+
+
+def _work(pipe: connection.Connection, directory: os.PathLike[str]) -> None:
+    """Play the tasks that come through the pipe, until its other end is closed."""
+
+    def report(event: Event | StudyError) -> None:
+        try:
+            pipe.send(event)
+        except OSError:
+            raise SystemExit from None
+
+    with one_thread():
+        while True:
+            try:
+                task: Task = pipe.recv()
+            except (EOFError, OSError):
+                return
+            try:
+                play(task, Store(directory), report)
+            except StudyError as error:
+                report(error)
+
+
+@final
+class Ray(Engine):
+    """A Ray cluster whose nodes all see the directory of the study under the same path."""
+
+    def __init__(self, address: str | None = None) -> None:
+        self.address = address
+
+    def run(self, tasks: Sequence[Task], store: Store, report: Report) -> None:
+        """Play all `tasks`; Ray retries those whose worker or node dies."""
+        import ray
+
+        ray.init(address=self.address, log_to_driver=False, runtime_env={"env_vars": THREADS})
+        directory = str(store.directory.resolve())
+        remote = ray.remote(num_cpus=1, max_retries=MOST_LOSSES)(_play_alone)
+        pending = {remote.remote(task, directory): task for task in tasks}
+        try:
+            while pending:
+                for each in ray.wait(list(pending), num_returns=1, timeout=1.0)[0]:
+                    task = pending.pop(each)
+                    try:
+                        event: Event | StudyError = ray.get(each)
+                    except ray.exceptions.RayError as error:
+                        give_up(task, store, str(error))
+                        event = Failed(task.name, f"{type(error).__name__}: its worker was lost")
+                    if isinstance(event, StudyError):
+                        raise event
+                    report(event)
+                for task in pending.values():
+                    if parts := len(store.parts(task.name)):
+                        report(Progress(task.name, min(task.episodes, parts * task.checkpoint), float("nan")))
+        finally:
+            for each in pending:
+                ray.cancel(each, force=True)
+            ray.shutdown()
+
+
+def _play_alone(task: Task, directory: str) -> Event | StudyError:
+    """Play a run, and return its last event, or the error about the study's files that ended it."""
+    events: collections.deque[Event] = collections.deque(maxlen=1)
+    try:
+        with one_thread():
+            play(task, Store(directory), events.append)
+    except StudyError as error:
+        return error
+    return events[0]
+
+
+def named(name: str, workers: int | None, address: str | None) -> Engine:
+    """Return the engine of the command line."""
+    if name == "ray":
+        return Ray(address)
+    if name != "local" or address is not None:
+        wrong = f"--engine {name}" if name != "local" else f"--address {address}"
+        raise StudyError(f"{wrong}: must be --engine local, or --engine ray, with or without --address")
+    count = workers or cores()
+    return Serial() if count == 1 else Local(count)
+
+
+def cores() -> int:
+    """Return how many cores this process may use; where the system does not say, how many there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Limit numerical libraries to one thread: same bits everywhere, and workers do not compete for cores."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        yield
+
+
+@contextlib.contextmanager
+def _started_single_threaded() -> Iterator[None]:
+    """Let child processes start with one thread for every library, and with Ctrl-C blocked, which is for the parent."""
+    before = {name: os.environ.get(name) for name in THREADS}
+    os.environ.update(THREADS)
+    resource_tracker.ensure_running()  # now: started below, it would unblock Ctrl-C again
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # not lost: it reaches the parent afterwards
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,290 @@
+"""The oracles of a study by name, built for a world.
+
+`oracles` is one name for both, or a table {rewards = "...", dynamics = "..."}:
+
+    finite     the function class of the world, online (the default of most agents, where the world has one)
+    offline    fits of that class to all past episodes
+    least_squares   (dynamics) the same, by least squares; as a name for both, the rewards are "offline"
+    log_loss   (rewards) that class, under log loss
+    counts     a table for each context of the world, label or vector
+    linear     (rewards) linear in features; as a name for both, the dynamics are softmax
+    softmax    (dynamics) softmax in features
+    basis      (dynamics) unknown kernels, mixed by features
+    known      the truth: nothing to learn
+
+In the table each of the two may be a table itself, {kind = "linear", ridge = 2.0}, with arguments of the constructor.
+There `FURTHER` lists more kinds, and `module:Class` is one of yours. An argument may be "module:function", or a table
+{kind = "module:Class", ...}, an object that is made; `oracle` and `oracles`, of oracles made of oracles, are such kinds
+again.
+
+Features are the world's `features`, else the context itself if it is a vector, else those that a `FeatureMap` finds if
+contexts are records, else a unit vector for each label. Counts, softmax and basis know the `support` of a world that
+has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from omg_cmdp import oracles
+from omg_cmdp.contexts import Context, context_numbers, context_vectors, label_index, table_label
+from omg_cmdp.documents import nearest
+from omg_cmdp.oracles import adapters
+from omg_cmdp.oracles.adapters.ensemble import DynamicsOptions, Options
+from omg_cmdp.validation import FloatArray
+from omg_lab.studies.options import arguments_of
+from omg_lab.studies.outside.folder import Outside, is_outside
+
+REWARDS: dict[str, type] = {
+    "finite": oracles.FiniteRewards,
+    "offline": oracles.OfflineFiniteRewards,
+    "log_loss": oracles.LogLossRewards,
+    "counts": oracles.CountRewards,
+    "linear": oracles.LinearRewards,
+    "known": oracles.KnownRewards,
+}
+DYNAMICS: dict[str, type] = {
+    "finite": oracles.FiniteDynamics,
+    "offline": oracles.OfflineFiniteDynamics,
+    "least_squares": oracles.OfflineLeastSquaresDynamics,
+    "counts": oracles.CountDynamics,
+    "softmax": oracles.SoftmaxDynamics,
+    "basis": oracles.BasisDynamics,
+    "known": oracles.KnownDynamics,
+}
+PARTS = {"rewards": REWARDS, "dynamics": DYNAMICS}
+PAIRS = {
+    "finite": ("finite", "finite"),
+    "offline": ("offline", "offline"),
+    "least_squares": ("offline", "least_squares"),
+    "log_loss": ("log_loss", "finite"),
+    "counts": ("counts", "counts"),
+    "linear": ("linear", "softmax"),
+}
+"""One name for both oracles."""
+
+FURTHER: dict[str, dict[str, type | str]] = {
+    "rewards": {
+        "aggregate": oracles.AggregateRewards,
+        "copies": oracles.CopiesRewards,
+        "epochs": oracles.EpochRewards,
+        "stepwise": oracles.StepwiseRewards,
+        "product": oracles.ProductRewards,
+        "offline_linear": oracles.OfflineLinearRewards,
+        **{name: f"{name.title()}Rewards" for name in ("refitted", "river", "sklearn", "torch")},
+    },
+    "dynamics": {
+        "aggregate": oracles.AggregateDynamics,
+        "copies": oracles.CopiesDynamics,
+        "epochs": oracles.EpochDynamics,
+        "stepwise": oracles.StepwiseDynamics,
+        "mixture": oracles.MixtureDynamics,
+        "offline_linear": oracles.OfflineLinearDynamics,
+        "offline_softmax": oracles.OfflineSoftmaxDynamics,
+        **{name: f"{name.title()}Dynamics" for name in ("refitted", "river", "sklearn", "torch")},
+    },
+}
+"""Most of these need arguments; a text names an adapter, which is imported when it is used."""
+
+SAME_ARGUMENTS: dict[type, type] = {
+    oracles.OfflineLinearRewards: oracles.LinearRewards,
+    oracles.OfflineSoftmaxDynamics: oracles.SoftmaxDynamics,
+}
+"""Those that pass on what they are given."""
+
+OF_CLASSES = ("finite", "offline", "least_squares", "log_loss")
+"""Those that know the function class of the world."""
+
+SETTINGS = {name: arguments_of(oracles.FiniteDynamics)[name] for name in ("rate", "smoothing")}
+"""What an agent's table may set of its oracles, with the defaults of the usual ones."""
+
+
+def has_class(world: Any) -> bool:
+    """Return whether the world has a class of functions."""
+    return hasattr(world, "reward_functions") and hasattr(world, "transition_functions")
+
+
+def usual_oracles(world: Any) -> str:
+    """Return the usual oracles where there is no class: linear for vectors and records, else counts."""
+    first = world.contexts[0]
+    return "linear" if isinstance(first, Mapping) or np.ndim(first) else "counts"
+
+
+def oracle_pair(world: Any, named: Any, settings: Mapping[str, Any], folder: Outside | None = None) -> tuple[Any, Any]:
+    """Return a reward oracle and a dynamics oracle; each gets those `settings` that it has."""
+    plans = [_Plan.of(part, spec, folder) for part, spec in zip(PARTS, oracle_names(named), strict=True)]
+    if getattr(world, "product_class", False) and plans[0].name in ("finite", "offline"):
+        plans[0].make = oracles.ProductRewards  # there is no offline fit of a product class
+    for setting, value in settings.items():
+        if not any(setting in plan.arguments for plan in plans):
+            raise ValueError(f"`{setting}` must be left out for oracles = {named!r}, got {value!r}")
+    rewards, dynamics = (plan.built(world, settings) for plan in plans)
+    return rewards, dynamics
+
+
+def oracle_names(named: Any) -> tuple[Any, Any]:
+    """Return the names of both oracles, or their tables.
+
+    >>> oracle_names("counts"), oracle_names({"rewards": "known", "dynamics": "counts"})
+    (('counts', 'counts'), ('known', 'counts'))
+    """
+    if isinstance(named, str) and named in PAIRS:
+        return PAIRS[named]
+    if not isinstance(named, Mapping) or set(named) != set(PARTS):
+        rule = f"one of {', '.join(PAIRS)}, or a table {{rewards, dynamics}}"
+        raise ValueError(f"`oracles` must be {rule}, got {named!r}")
+    return named["rewards"], named["dynamics"]
+
+
+def oracle_arguments(part: str, name: str) -> dict[str, Any]:
+    """Return the arguments of an oracle of `part`, with their defaults."""
+    return _Plan.of(part, name, None).arguments
+
+
+class _Plan:
+    """An oracle to be built: of rewards or of dynamics, its name, its class, and the arguments that the file gives."""
+
+    def __init__(self, part: str, name: str, make: Any, given: dict[str, Any], folder: Outside | None) -> None:
+        self.part, self.name, self.make, self.given, self.folder = part, name, make, given, folder
+
+    @classmethod
+    def of(cls, part: str, spec: Any, folder: Outside | None) -> _Plan:
+        """Return the plan of a name, or of a table with its `kind` and arguments."""
+        given = dict(spec) if isinstance(spec, Mapping) else {"kind": spec}
+        name = given.pop("kind", None)
+        known: dict[str, Any] = {**PARTS[part], **FURTHER[part]}
+        if not isinstance(name, str) or (name not in known and not (folder and is_outside("oracles", name))):
+            rule = f"one of {', '.join(known)}, module:Class, or a table with such a `kind`"
+            raise ValueError(f"`oracles`: {part} must be {rule}, got {spec!r:.80}")
+        make = known[name] if name in known else _found(folder, name)
+        try:
+            make = getattr(adapters, make) if isinstance(make, str) else make
+        except ImportError as error:
+            raise ValueError(
+                f"`oracles`: {part} must be of a package that is installed, got {name!r}: {error}"
+            ) from None
+        return cls(part, name, make, given, folder)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of the constructor."""
+        own = arguments_of(SAME_ARGUMENTS.get(self.make, self.make))
+        if self.make.__module__.startswith(f"{adapters.__name__}."):
+            del own["forecasters"]  # of the frame, which they make themselves
+            return own | dict.fromkeys((Options if self.part == "rewards" else DynamicsOptions).__annotations__)
+        return own
+
+    def built(self, world: Any, settings: Mapping[str, Any]) -> Any:
+        """Return the oracle: what the file does not give is supplied by its name."""
+        asked = self.arguments
+        for name in self.given:
+            if name not in asked:
+                raise ValueError(f"`oracles`: {self.name!r} has no argument {name!r}; {nearest(name, asked)}")
+        own = {name: self._argument(world, name, value, settings) for name, value in self.given.items()}
+        supplied = {**_supplied(world, self.part, asked, own), **settings, **own}
+        try:
+            made = self.make(**{name: supplied[name] for name in asked if name in supplied})
+        except TypeError as error:
+            raise ValueError(f"`oracles`: {self.name!r} cannot be made: {error}") from None
+        base = oracles.RewardOracle if self.part == "rewards" else oracles.DynamicsOracle
+        if not isinstance(made, base):
+            raise ValueError(f"`oracles`: {self.part} must be a {base.__name__}, got {type(made).__name__}")
+        return made
+
+    def _argument(self, world: Any, name: str, value: Any, settings: Mapping[str, Any]) -> Any:
+        if name == "oracle":
+            return _Plan.of(self.part, value, self.folder).built(world, settings)
+        if name == "oracles" and isinstance(value, list):
+            return [self._argument(world, "oracle", each, settings) for each in value]
+        if isinstance(value, Mapping) and "kind" in value:
+            return _found(self.folder, value["kind"])(**{key: each for key, each in value.items() if key != "kind"})
+        return _found(self.folder, value) if self.folder and is_outside("oracles", value) else value
+
+
+def _found(folder: Outside | None, name: Any) -> Any:
+    if folder is None or not is_outside("oracles", name):
+        raise ValueError(f"`oracles`: a `kind` must be module:Class, named by a study file, got {name!r:.60}")
+    return folder.find("oracles", name)
+
+
+def _supplied(world: Any, part: str, asked: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the world knows of the arguments of an oracle."""
+    space, rewards, support = world.space, part == "rewards", getattr(world, "support", None)
+    functions = getattr(world, "reward_functions" if rewards else "transition_functions", None)
+    given: dict[str, Any] = {
+        **{"states": space.states, "actions": space.actions, "horizon": space.horizon, "contexts": world.contexts},
+        **{"space": space, "admissible": space.admissible, "support": support},
+        "base": None if support is None else support / support.sum(axis=-1, keepdims=True),
+    }
+    if "predictions" in asked and "predictions" not in own:
+        if functions is None:
+            raise ValueError("`oracles` must not be of a class of functions where the world has none, got such")
+        given |= {"predictions": functions}
+        if "functions" in asked:
+            given["functions"] = len(functions(world.contexts[0]))
+    if "function" in asked:
+        if not hasattr(world, "mdp"):
+            raise ValueError("`oracles` must not be 'known' where there are no tables, got such")
+        given["function"] = lambda context: world.mdp(context).rewards if rewards else world.mdp(context).transitions
+    if "features" in asked and "features" not in own:
+        features, vectors = world_mixture(world) if "bases" in asked else world_features(world)
+        norm = float(np.linalg.norm(vectors, axis=1).max())
+        sizes = dict.fromkeys(("bases", "dimension"), vectors.shape[1])
+        given |= {"features": features, "feature_norm": norm or 1.0, **sizes}
+    return given
+
+
+Vectors = tuple[Callable[[Context], FloatArray], FloatArray]
+"""A map from contexts to vectors, and the vectors (C, d) of the world's contexts."""
+
+
+def world_features(world: Any) -> Vectors:
+    """Return the features of contexts: the world's own, a vector itself, those of records, or a unit vector each."""
+    own = getattr(world, "features", None)
+    if own is not None:
+        return own, np.array([own(context) for context in world.contexts], dtype=np.float64)
+    if isinstance(world.contexts[0], Mapping):
+        fitted = oracles.FeatureMap.fit(list(world.contexts))
+        return fitted, np.array([fitted(context) for context in world.contexts])
+    vectors = context_vectors(world.contexts)
+    if context_numbers(world.contexts[0]) is not None:
+        return _numbers, vectors
+    return _listed(world, vectors), vectors
+
+
+def world_mixture(world: Any) -> Vectors:
+    """Return the features as weights of a mixture. A number c is ((c - low), (high - c))/(high - low).
+
+    low and high are the least and the largest of the world's contexts: what is affine in c is a mixture of what is at
+    both ends.
+    """
+    features, vectors = world_features(world)
+    if vectors.min() >= 0.0 and np.abs(vectors.sum(axis=1) - 1.0).max() <= 1e-8:
+        return features, vectors
+    numbers = [context_numbers(context) for context in world.contexts]
+    if any(each is None or len(each) != 1 for each in numbers):
+        raise ValueError("`oracles`: dynamics must not be 'basis' unless features are mixture weights, or one number")
+    ends = [edge(float(each[0]) for each in numbers if each is not None) for edge in (min, max)]
+    low, wide = ends[0], (ends[1] - ends[0]) or 1.0
+
+    def mixture(context: Context) -> FloatArray:
+        share = min(max((float(np.asarray(context).item()) - low) / wide, 0.0), 1.0)
+        return np.array([share, 1.0 - share])
+
+    return mixture, np.array([mixture(context) for context in world.contexts])
+
+
+def _numbers(context: Context) -> FloatArray:
+    found = context_numbers(context)
+    assert found is not None  # as the first of them, all are vectors
+    return found
+
+
+def _listed(world: Any, vectors: FloatArray) -> Callable[[Context], FloatArray]:
+    """Return the map from the contexts of a world to these vectors."""
+    labels = [table_label(context) for context in world.contexts]
+    place = {label: labels.index(label) for label in label_index(labels)}
+    return lambda context: np.asarray(vectors[place[table_label(context)]])

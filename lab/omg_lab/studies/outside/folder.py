@@ -1,0 +1,119 @@
+"""What a study file may name, found from the folder in which it lies: the door through which foreign code comes in.
+
+    module:Name     a class or function: of a module beside the file, else of one that Python finds
+    name            what an installed package offers as an entry point: `omg_cmdp.worlds`, `.agents`, `.oracles`
+    people.csv      a table of contexts, relative to the file
+
+A `Folder` is made only of a study file that the user has named. Stored results have none: nothing that they name is
+imported or read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import re
+import sys
+import traceback
+from collections.abc import Iterable
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Protocol
+
+from omg_cmdp.contexts import Context
+from omg_cmdp.documents import StudyError
+from omg_cmdp.records import context_rows
+from omg_lab.studies.outside.sources import digest, import_beside, module_sources
+
+GROUPS = ("worlds", "agents", "oracles")
+"""What packages may bring."""
+
+_REFERENCE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+@functools.cache
+def packaged(group: str) -> dict[str, str]:
+    """Return what installed packages offer: names, and the `module:Name` that each stands for. Nothing is imported."""
+    found: dict[str, str] = {}
+    for entry in metadata.entry_points(group=f"omg_lab.{group}"):
+        if found.setdefault(entry.name, entry.value) != entry.value:
+            raise StudyError(
+                f"two packages bring {group} of the name {entry.name!r}: {found[entry.name]}, {entry.value}"
+            )
+    return found
+
+
+def is_outside(group: str, name: Any) -> bool:
+    """Return whether a name has the form `module:Name`, or is one that a package brings."""
+    return isinstance(name, str) and (bool(_REFERENCE.fullmatch(name)) or name in packaged(group))
+
+
+class Outside(Protocol):
+    """Where names that are not of this package are found."""
+
+    def find(self, group: str, name: str) -> Any:
+        """Return the class or function that a name stands for."""
+
+    def contexts(self, name: str) -> list[Context]:
+        """Return the contexts of a file."""
+
+    def digest(self, names: Iterable[tuple[str, str]], files: Iterable[str]) -> str:
+        """Return a digest of what these names, of groups, and files stand for."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Folder:
+    """The folder of a study file."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, file: Path) -> Folder:
+        """Return the folder of a study file that the user has named."""
+        return cls(file.resolve().parent)
+
+    def find(self, group: str, name: str) -> Any:
+        """Return the class or function that a name stands for."""
+        module, _, attribute = packaged(group).get(name, name).partition(":")
+        try:
+            found: Any = import_beside(module, self.path)
+            for each in attribute.split("."):
+                found = getattr(found, each)
+        except StudyError:
+            raise
+        except Exception as error:  # anything may go wrong in a module of somebody else
+            raise StudyError(f"{name!r} cannot be imported: {told(error)}") from None
+        if not callable(found):
+            raise StudyError(f"{name!r} must be a class or a function, got {found!r:.60}")
+        return found
+
+    def contexts(self, name: str) -> list[Context]:
+        """Return the rows of a table of contexts as records."""
+        import pandas
+
+        try:
+            table = pandas.read_csv(self.path / name)
+            return list(context_rows("contexts", table))
+        except (OSError, ValueError) as error:
+            raise ValueError(f"`contexts` must be a table with a header and rows, got {name!r}: {error}") from None
+
+    def digest(self, names: Iterable[tuple[str, str]], files: Iterable[str]) -> str:
+        """Return a digest of what these names, of groups, and files stand for; the names have been found before."""
+        parts = []
+        for group, name in sorted(set(names)):
+            module = packaged(group).get(name, name).partition(":")[0]
+            origin = getattr(sys.modules[module], "__file__", None)
+            parts.append(digest(module_sources(module, self.path) or ([Path(origin)] if origin else [])))
+        parts += [digest([self.path / file]) for file in sorted(set(files))]
+        return hashlib.sha256(" ".join(parts).encode()).hexdigest()
+
+
+def told(error: Exception) -> str:
+    """Return an error in one line, with the line of somebody else's code where it happened."""
+    installed = (str(Path(__file__).parents[2]), sys.prefix, sys.base_prefix, "<")
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [frame for frame in frames if not frame.filename.startswith(installed)]
+    where = f" ({Path(theirs[-1].filename).name}, line {theirs[-1].lineno})" if theirs else ""
+    kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+    return f"{kind}{error}{where}"

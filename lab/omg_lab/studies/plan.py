@@ -1,0 +1,185 @@
+"""The plan of a study: worlds × adversaries × agents × seeds, one run for each; and the random streams of every run."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from omg_cmdp.contexts import Context
+from omg_cmdp.documents import StudyError
+from omg_cmdp.environments import SampledWorld
+from omg_cmdp.persistence import digest_of
+from omg_cmdp.runs.sampled import SampledRun
+from omg_cmdp.runs.shown import shown_contexts
+from omg_cmdp.runs.simulate import Run
+from omg_cmdp.theory.rounds import Round
+from omg_lab.studies.agents import SHARED, Setting
+from omg_lab.studies.catalogue import Part, build_adversary, build_agent, build_delay, build_world
+from omg_lab.studies.outside.folder import Outside
+from omg_lab.studies.variations import sized_worlds
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Task:
+    """One run, to be played.
+
+    Its random streams follow by `SeedSequence` from the seed of the study, the number of the seed, and the names of
+    world and adversary. So they are the same on any engine, and for all agents, which meet the same world and noise.
+    The world's structure does not depend on the adversary.
+    """
+
+    world: Part
+    adversary: Part
+    agent: Part
+    seed: int
+    """The number of the seed in the study."""
+    root: int
+    """The seed of the study."""
+    episodes: int
+    checkpoint: int
+    """Episodes between checkpoints."""
+    propensities: bool
+    """Whether states, actions, rewards and propensities are logged."""
+    delay: Any = 0
+    """How late feedback is, as in the study file."""
+    folder: Outside | None = dataclasses.field(default=None, compare=False)
+    """Of the study file that the user has named; without it nothing outside the package is imported."""
+
+    @property
+    def name(self) -> str:
+        """For its files."""
+        return "--".join(slug(str(label)) for label in self.labels.values())
+
+    @property
+    def settings(self) -> str:
+        """A digest of all that decides its numbers; checkpoints may be anywhere."""
+        parts = [part.resolved() for part in (self.world, self.adversary, self.agent)]
+        late = [self.delay] if self.delay else []
+        return digest_of([self.labels, parts, self.root, self.episodes, self.propensities, *late])
+
+    @property
+    def labels(self) -> dict[str, str | int]:
+        """The columns that tell runs apart."""
+        return {"world": self.world.name, "adversary": self.adversary.name, "agent": self.agent.name, "seed": self.seed}
+
+    def setting(self) -> Setting:
+        """Return the world, with the seed and number of episodes that its adversary and agent are built for."""
+        self._check_sources()
+        options, folder = self.world.options, self.folder
+        return Setting(
+            world=build_world(self.world.kind, options, seed=self._seed(), episodes=self.episodes, folder=folder),
+            folder=folder,
+            seed=self._seed(self.adversary.name, "agent"),
+            episodes=self.episodes,
+            shared={name: options[name] for name in SHARED if name in options},
+        )
+
+    def shown(self, world: Any) -> list[Context]:
+        """Return the contexts for which the policy at the end is kept: the world's option `show`, or some of all."""
+        return shown_contexts(world.contexts, self.world.options.get("show"))
+
+    def chosen(self, world: Any) -> list[Context]:
+        """Return the contexts that `show` lists, each of which the world must know; none if it is left out."""
+        listed = self.shown(world) if "show" in self.world.options else []
+        for context in [] if isinstance(world, SampledWorld) else listed:
+            try:
+                world.truth(context)
+            except (LookupError, TypeError, ValueError) as error:
+                raise ValueError(f"`show` must list contexts of the world, got {context!r:.60}: {error}") from None
+        return listed
+
+    def start(self, observe: Callable[[Round], None] | None = None) -> Run:
+        """Return the run at its beginning."""
+        setting, noise = self.setting(), self._seed(self.adversary.name, "noise")
+        adversary = build_adversary(self.adversary.kind, self.adversary.options, setting)
+        agent = build_agent(self.agent.kind, self.agent.options, setting)
+        play = SampledRun if isinstance(setting.world, SampledWorld) else Run
+        delay = build_delay(self.delay)
+        return play(setting.world, adversary, agent, seed=noise, delay=delay, observe=observe)
+
+    def _check_sources(self) -> None:
+        """Refuse what is outside the package unless it is what it was when the study was planned."""
+        for table, part in zip(TABLES, (self.world, self.adversary, self.agent), strict=True):
+            if part.digest and self.folder is None:
+                rule = (
+                    "is not imported, nor read, because stored results name it; name the study file too: --study FILE"
+                )
+                raise StudyError(f"{part.name!r}: what it names outside this package {rule}", (table, part.name))
+            if self.folder is not None and part.digest and part.found_in(self.folder, table) != part.digest:
+                raise StudyError(f"{part.name!r}: its sources have changed since; run into another folder with --out")
+
+    def _seed(self, *owner: str) -> int:
+        parts = (str(self.root), str(self.seed), self.world.name, *owner)
+        entropy = [int.from_bytes(hashlib.sha256(part.encode()).digest()[:8], "big") for part in parts]
+        return int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0])
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A study: what a TOML file describes."""
+
+    name: str
+    description: str
+    episodes: int
+    seed: int
+    seeds: tuple[int, ...]
+    checkpoint: int
+    propensities: bool
+    worlds: tuple[Part, ...]
+    adversaries: tuple[Part, ...]
+    agents: tuple[Part, ...]
+    vary: Mapping[str, tuple[int, ...]]
+    """The sizes that are varied, T, S, A or H, and their values; () stands for values around each world's own."""
+    delay: Any = 0
+    """How late feedback is, in worlds that say nothing else: a number of episodes, or a table."""
+    folder: Outside | None = dataclasses.field(default=None, compare=False)
+    """Of the study file that the user has named."""
+
+    def sized_worlds(self) -> tuple[Part, ...]:
+        """Return the worlds in which runs are played: those of the file, or each in several sizes."""
+        return sized_worlds(self.worlds, self.vary, self.episodes)
+
+    def tasks(self) -> tuple[Task, ...]:
+        """Return all runs, seed by seed, so that agents can be compared early."""
+        grid = itertools.product(self.seeds, self.sized_worlds(), self.adversaries, self.agents)
+        return tuple(self.task(world, adversary, agent, seed) for seed, world, adversary, agent in grid)
+
+    def task(self, world: Part, adversary: Part, agent: Part, seed: int) -> Task:
+        """Return one run."""
+        return Task(
+            world=world,
+            adversary=adversary,
+            agent=agent,
+            seed=seed,
+            root=self.seed,
+            episodes=world.options.get("episodes", self.episodes),
+            checkpoint=self.checkpoint,
+            propensities=self.propensities,
+            delay=world.options.get("delay", self.delay),
+            folder=self.folder,
+        )
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the configuration with all kinds and defaults resolved, as plain data in the form of the file."""
+        plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.compare}
+        parts = {table: {part.name: part.resolved() for part in plain[table]} for table in TABLES}
+        vary = {size: list(values) for size, values in self.vary.items()}
+        return {**plain, "seeds": list(self.seeds), "vary": vary, **parts}
+
+
+TABLES = ("worlds", "adversaries", "agents")
+
+
+def slug(name: str) -> str:
+    """Return `name` for use in a file name: letters, digits and single hyphens.
+
+    >>> slug("OMG, κ = 0.1")
+    'omg-κ-0-1'
+    """
+    return re.sub(r"[\W_]+", "-", name.lower()).strip("-")

@@ -1,0 +1,205 @@
+"""The results of a study, read from its directory; and its finished runs played again.
+
+Are they equal to their logs, and does the analysis hold on them?
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from omg_cmdp.documents import StudyError
+from omg_cmdp.runs.advice import Advice
+from omg_cmdp.runs.shown import Names
+from omg_lab.audit.audit import Audit, Row
+from omg_lab.studies.config import build_everything_once, unchecked_plan
+from omg_lab.studies.journal import LOGGED_TOTALS, SUMMED, kept
+from omg_lab.studies.plan import TABLES, Plan, Task
+from omg_lab.studies.runner import BOUNDS
+from omg_lab.studies.store import Store
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+
+class Policies(NamedTuple):
+    """What an agent would do for some contexts."""
+
+    advice: list[Advice]
+    names: Names
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Results:
+    """A study: its configuration, a row for each finished run, and their logs."""
+
+    directory: Path
+    configuration: Mapping[str, Any]
+    """With every name, kind and option that was set."""
+    provenance: Mapping[str, Any]
+    """Versions, commit and date."""
+    runs: pandas.DataFrame
+    """One row each: labels, episodes, sizes, the oracles' regret bounds, total regret and other totals, seconds."""
+    failed: pandas.DataFrame
+    """The runs that failed, with their errors."""
+    parts: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
+    """A digest of each part of the log of every finished run."""
+
+    policies: Mapping[str, Policies] = dataclasses.field(default_factory=dict)
+    """What the agent of every finished run would do at its end."""
+
+    @functools.cached_property
+    def log(self) -> pandas.DataFrame:
+        """A row per logged episode of the finished runs, ordered by run and episode."""
+        return self.log_of(*sorted(self.runs["run"]))
+
+    def log_of(self, *runs: str, columns: Sequence[str] | None = None) -> pandas.DataFrame:
+        """Return the log of some runs; only `columns`, if they are given."""
+        import pandas
+        from pyarrow import concat_tables
+
+        wanted = None if columns is None else list(columns)
+        tables = list(self.tables(*runs, columns=wanted))
+        if not tables:
+            return pandas.DataFrame(columns=wanted)
+        return concat_tables(tables, promote_options="default").to_pandas()
+
+    def tables(self, *runs: str, columns: Sequence[str] | None = None) -> Iterator[pyarrow.Table]:
+        """Yield the parts of the log of some runs, each checked to be the one that was written."""
+        from pyarrow import BufferReader, parquet
+
+        store = Store(self.directory)
+        for run in runs:
+            for number, digest in enumerate(self.parts[run]):
+                yield parquet.read_table(BufferReader(store.read_part(run, number, digest)), columns=columns)
+
+    def tasks(self, study: Plan | None = None) -> list[Task]:
+        """Return the finished runs as tasks, which can be played again.
+
+        What they name outside the package comes from `study`, the plan of a file that the user has named.
+        """
+        finished, stored = set(self.runs["run"]), unchecked_plan(self.configuration)
+        for table in TABLES:
+            named = {part.name: part for part in (getattr(study, table) if study else ())}
+            for part in getattr(stored, table):
+                if (part.digest or any(part.named_outside(table))) and named.get(part.name) != part:
+                    rule = "must be in the study file as it was when it was run" if study else "needs --study FILE"
+                    raise StudyError(f"{table}.{part.name}, which names what is not of this package, {rule}")
+        plan = dataclasses.replace(stored, folder=study.folder if study else None)
+        build_everything_once(plan)
+        return [task for task in plan.tasks() if task.name in finished]
+
+
+def load(directory: str | os.PathLike[str]) -> Results:
+    """Return the results in `directory`. The log is read on first use.
+
+    Raises `FileNotFoundError` where there is no study.
+    """
+    import pandas
+
+    store = Store(directory)
+    study = store.study()
+    if study is None:
+        raise FileNotFoundError(f"`directory` must hold a study, got {os.fspath(directory)}")
+    results = _checked(store, study["configuration"])
+    ended = {status: [each for each in results if each["status"] == status] for status in ("finished", "failed")}
+    finished = pandas.DataFrame(ended["finished"], columns=None if ended["finished"] else ["run", *_KEY, "regret"])
+    return Results(
+        directory=Path(directory),
+        configuration=study["configuration"],
+        provenance={name: value for name, value in study.items() if name != "configuration"},
+        runs=finished.drop(columns=_ELSEWHERE, errors="ignore").astype(_types(finished)),
+        failed=pandas.DataFrame(ended["failed"], columns=["run", *_KEY, "error"]),
+        parts={each["run"]: each["parts"] for each in ended["finished"]},
+        policies={each["run"]: _policies(each) for each in ended["finished"]},
+    )
+
+
+def _checked(store: Store, configuration: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the results of a study, each of a run of this configuration, with all the parts of its log in place."""
+    try:
+        tasks = {task.name: task for task in unchecked_plan(configuration).tasks()}
+    except StudyError as error:
+        raise StudyError(f"{store.directory / 'study.json'}: {error}") from None
+    results, logged = list(store.results()), {path.name for path in store.log.glob("*.parquet")}
+    for result in results:
+        run = result["run"]
+        if run not in tasks or result["settings"] != tasks[run].settings:
+            raise StudyError(
+                f"{store.runs / run}.json: it is of a run with other settings than in study.json; delete it"
+            )
+        for number, digest in enumerate(result.get("parts", ())):
+            if store.part(run, number).name not in logged:
+                store.read_part(run, number, digest)  # says what to do
+        result["made_with"] = "; then ".join(map(_made_with, result["made_with"]))
+    return results
+
+
+def _made_with(made: Mapping[str, Any]) -> str:
+    libraries = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
+    return f"omg-cmdp {made['version']}, commit {made['commit']}, {libraries}"
+
+
+def _policies(result: Mapping[str, Any]) -> Policies:
+    names = Names(**{kind: tuple(names) for kind, names in result["names"].items()})
+    return Policies([Advice.of_record(record) for record in result["policies"]], names)
+
+
+_ELSEWHERE = ["status", "error", "settings", "parts", "policies", "names"]
+"""What a result says that is no column of `Results.runs`."""
+_KEY = ("world", "adversary", "agent", "seed", "episodes")
+
+
+def _types(runs: pandas.DataFrame) -> dict[str, str]:
+    """Return the types of columns in which every value may be missing."""
+    return {name: "float64" for name in (*SUMMED, *BOUNDS) if name in runs}
+
+
+class Audited(NamedTuple):
+    """A run that was played again."""
+
+    task: Task
+    rows: list[Row]
+    as_logged: bool
+    """Whether its regret was that of the log, bit for bit, and the totals of its result are those of the log."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong with it.
+
+        A statement that may fail with some probability may fail in a run, an assumption may be false of a world, and an
+        oracle may have nothing to prove.
+        """
+        return self.as_logged and all(
+            row.holds or row.kind in ("probable", "assumption") or (row.kind == "oracle" and not row.violations)
+            for row in self.rows
+        )
+
+
+def audits(
+    results: Results, *, episodes: int, choose: Callable[[str], bool], study: Plan | None = None
+) -> Iterator[Audited]:
+    """Play the first `episodes` of the finished runs of chosen names again, and check the analysis on each of them.
+
+    Runs in worlds whose truth is unknown are left out: there is nothing to check.
+    """
+    exact = set(results.runs.loc[results.runs["regret"].notna(), "run"])
+    for task in filter(lambda task: choose(task.name) and task.name in exact, results.tasks(study)):
+        audit = Audit()
+        run = task.start(observe=audit)
+        run.advance(min(episodes, task.episodes))
+        regret = run.ledger.table()["regret"]
+        totals = [f"cumulative_{name}" for name in LOGGED_TOTALS]
+        log = results.log_of(task.name, columns=["episode", "regret", *totals])
+        result = results.runs.set_index("run").loc[task.name, list(LOGGED_TOTALS)]
+        summed = np.array_equal(log[totals].iloc[-1], result.astype(float), equal_nan=True)
+        logged = log[log["episode"] <= len(regret)]["regret"]
+        rows = [episode for episode in regret.index if kept(episode, task.episodes)]
+        yield Audited(task, audit.rows(), summed and logged.to_list() == regret[rows].to_list())

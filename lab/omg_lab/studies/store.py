@@ -1,0 +1,203 @@
+"""The files of a study, none of which is ever half written, or taken for another.
+
+    study.json                  the resolved configuration, versions, commit, date
+    log/RUN-000000.parquet      parts of a run's log: pandas.read_parquet("DIR/log") reads all runs
+    state/RUN.npz               the last checkpoint of a run
+    state/RUN.lock              held by the process that plays the run; study.lock, by one that changes study.json
+    runs/RUN.json               the result of a finished run, or the error of one that failed
+
+A file is written under a name of its own, `.FILE.tmp-...`, and then moved to its place in one step. A run writes a part
+of its log, then the checkpoint that says which parts count, and at the end its result. After a crash, parts that the
+checkpoint does not count are deleted, and their episodes are played again.
+
+Results and checkpoints name their run and its settings, and hold a digest of themselves and of each part of the log.
+A file that is missing, was changed, or belongs elsewhere is an error that says which file it is and what to do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from numpy.typing import NDArray
+
+from omg_cmdp.documents import StudyError, UnwritableError
+from omg_cmdp.persistence import read_arrays, read_json, whole_file, write_arrays, write_json
+
+FORMAT = 3
+"""Of a study's directory; a study of another format is refused."""
+
+STUDY, RESULT, CHECKPOINT = "study", "result of a run", "checkpoint of a run"
+
+SECONDS_BETWEEN_TRIES = 0.2
+"""To get the lock of a run that another process is playing."""
+
+
+class Store:
+    """The files of a study."""
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self.directory = Path(directory)
+        try:
+            os.fspath(self.directory).encode()
+        except UnicodeEncodeError:
+            raise StudyError(
+                f"the folder of a study must have a name in UTF-8, got {os.fsencode(directory)!r}"
+            ) from None
+        self.log, self.state, self.runs = (self.directory / name for name in ("log", "state", "runs"))
+
+    def create(self) -> None:
+        """Make the directories."""
+        for folder in (self.log, self.state, self.runs):
+            with _writing(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+
+    def write_study(self, content: Mapping[str, Any]) -> None:
+        """Write the configuration of the study and its provenance; what a crash left half written is deleted."""
+        path = self.directory / "study.json"
+        with _writing(path):
+            for left in self.directory.glob(f".{path.name}.tmp-*"):
+                left.unlink()
+            write_json(path, content, kind=STUDY, version=FORMAT)
+
+    def study(self) -> dict[str, Any] | None:
+        """Return the configuration of the study and its provenance; None if there is no study."""
+        path = self.directory / "study.json"
+        with _reading(path, "restore it, or run the study in another folder"):
+            return read_json(path, kind=STUDY, version=FORMAT) if path.exists() else None
+
+    # The result of a run.
+
+    def result(self, run: str) -> dict[str, Any] | None:
+        """Return the result of a run; None if there is none yet."""
+        path = self.runs / f"{run}.json"
+        with _reading(path, "delete it, and `omg-lab run` makes it again"):
+            found = read_json(path, kind=RESULT, version=FORMAT) if path.exists() else None
+            if found is not None and found["run"] != run:
+                raise ValueError(f"it is the result of {found['run']}")
+            return found
+
+    def results(self) -> Iterator[dict[str, Any]]:
+        """Yield all results, in the order of their names."""
+        yield from filter(None, map(self.result, sorted(path.stem for path in self.runs.glob("*.json"))))
+
+    def is_finished(self, run: str) -> bool:
+        """Return whether a run has been played to its end."""
+        result = self.result(run)
+        return result is not None and result["status"] == "finished"
+
+    def write_result(self, run: str, result: Mapping[str, Any]) -> None:
+        """Write the result of a run."""
+        path = self.runs / f"{run}.json"
+        with _writing(path):
+            write_json(path, {"run": run, **result}, kind=RESULT, version=FORMAT)
+
+    # Its log and checkpoint.
+
+    def part(self, run: str, number: int) -> Path:
+        """Return the path of a part of the log."""
+        return self.log / f"{run}-{number:06d}.parquet"
+
+    def parts(self, run: str) -> list[Path]:
+        """Return the paths of the existing parts of a run's log, in order."""
+        return sorted(path for path in self.log.glob(f"{run}-*.parquet") if path.stem[:-7] == run)
+
+    def write_part(self, run: str, number: int, content: bytes) -> str:
+        """Store a part of the log, and return its digest."""
+        path = self.part(run, number)
+        with _writing(path), whole_file(path) as temporary:
+            temporary.write_bytes(content)
+        return hashlib.sha256(content).hexdigest()
+
+    def read_part(self, run: str, number: int, digest: str) -> bytes:
+        """Return a part of the log, which must be the one that was written."""
+        path = self.part(run, number)
+        with _reading(
+            path, f"restore it; or delete {run}.json in runs/ and {run}.npz in state/, and run the study again"
+        ):
+            content = path.read_bytes()
+            if hashlib.sha256(content).hexdigest() != digest:
+                raise ValueError("it was changed since it was written")
+            return content
+
+    def write_checkpoint(self, run: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Replace the checkpoint."""
+        path = self.state / f"{run}.npz"
+        with _writing(path):
+            write_arrays(path, arrays, kind=CHECKPOINT, version=FORMAT)
+
+    @contextlib.contextmanager
+    def checkpoint(self, run: str) -> Iterator[dict[str, NDArray[Any]] | None]:
+        """Yield the last checkpoint, None if there is none; what does not fit into it is an error about its file."""
+        path = self.state / f"{run}.npz"
+        with _reading(path, "delete it, and the run is played from its beginning"):
+            yield read_arrays(path, kind=CHECKPOINT, version=FORMAT) if path.exists() else None
+
+    def saved_at(self, run: str) -> int:
+        """Return when the last checkpoint was written, in nanoseconds; 0 if there is none."""
+        path = self.state / f"{run}.npz"
+        return path.stat().st_mtime_ns if path.exists() else 0
+
+    def forget_after(self, run: str, parts: int) -> None:
+        """Delete all but the first `parts` parts of the log, and what a crash may have left half written."""
+        endings = {self.log: "-??????.parquet", self.state: ".npz", self.runs: ".json"}
+        left = [path for folder, ending in endings.items() for path in folder.glob(f".{run}{ending}.tmp-*")]
+        for path in [*self.parts(run)[parts:], *left]:
+            with _writing(path):
+                path.unlink()
+
+    @contextlib.contextmanager
+    def owned(self, run: str, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """Lock a run, so that no other process plays it meanwhile. The lock of a process that dies is released.
+
+        While another process has it, `waiting` is called several times a second.
+        """
+        path = self.state / f"{run}.lock"
+        with _writing(path):
+            file = _locked(path, waiting)
+        with file:
+            yield
+
+
+def _locked(path: Path, waiting: Callable[[], None]) -> IO[str]:
+    """Return the file `path`, locked."""
+    import fcntl
+
+    while True:
+        file = path.open("a")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return file
+        except BlockingIOError:
+            file.close()
+            waiting()
+            time.sleep(SECONDS_BETWEEN_TRIES)
+        except OSError:
+            file.close()
+            raise
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        advice = "make room, or choose another folder with --out; the same command continues"
+        raise UnwritableError(f"{path} cannot be written: {error.strerror or error}; {advice}") from error
+
+
+@contextlib.contextmanager
+def _reading(path: Path, advice: str) -> Iterator[None]:
+    try:
+        yield
+    except StudyError:  # it names a file already
+        raise
+    except OSError as error:
+        raise StudyError(f"{path} cannot be read: {error.strerror or error}; {advice}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise StudyError(f"{path}: {error}; {advice}") from error

@@ -1,0 +1,76 @@
+"""Rate studies: the worlds in several sizes T, S, A or H, one size at a time."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from omg_lab.studies.catalogue import WORLDS, Part
+
+SIZES = {
+    "T": ("episodes",),
+    "S": ("states",),
+    "A": ("actions", "risky_arms", "keys"),
+    "H": ("horizon", "visits"),
+}
+"""The options of worlds that are such a size."""
+
+EXPONENTS = {"T": 0.5, "S": 0.5, "A": 0.5, "H": 2.5}
+"""Of the theorem's bound, H^2.5 · √(T·S·A·R); R, the regret of the oracles, is held fixed."""
+
+FACTORS = {"T": (0.125, 0.25, 0.5, 1.0)}
+AROUND = (0.5, 1.0, 2.0, 4.0)
+"""If no values are given, T is multiplied by `FACTORS`, and S, A and H by these; rounded up, and at least 2."""
+
+
+class Variant(NamedTuple):
+    """A world in another size."""
+
+    world: Part
+    base: str
+    """The name of the world of the study file."""
+    size: str
+    value: int
+
+
+def variants(worlds: Iterable[Part], vary: Mapping[str, Sequence[int]], episodes: int) -> list[Variant]:
+    """Return every world in every size of `vary`, one size at a time."""
+    return [
+        Variant(_resized(world, size, value), world.name, size, value)
+        for world in worlds
+        for size, values in vary.items()
+        for value in (values or _around(world, size, episodes))
+    ]
+
+
+def sized_worlds(worlds: Sequence[Part], vary: Mapping[str, Sequence[int]], episodes: int) -> tuple[Part, ...]:
+    """Return the worlds in which runs are played: every variant, or `worlds` themselves if nothing is varied."""
+    return tuple(variant.world for variant in variants(worlds, vary, episodes)) or tuple(worlds)
+
+
+def option_of(world: Part, size: str) -> str | None:
+    """Return the option of a world that is its size; None if it has no such size.
+
+    Of one that is not of this package, only what the file sets is known.
+    """
+    known = {*(WORLDS[world.kind].options if world.kind in WORLDS else world.options), "episodes"}
+    return next((name for name in SIZES[size] if name in known), None)
+
+
+def _resized(world: Part, size: str, value: int) -> Part:
+    option = option_of(world, size)
+    if option is None:
+        raise ValueError(f"`vary` must name a size of every world; {world.name!r} has no {size}")
+    changed = {**world.options, option: value}
+    return dataclasses.replace(world, name=f"{world.name}, {size} = {value}", options=changed)
+
+
+def _around(world: Part, size: str, episodes: int) -> list[int]:
+    option = option_of(world, size) or ""
+    usual = WORLDS[world.kind].options.get(option) if world.kind in WORLDS else None
+    own = world.options.get(option, episodes if size == "T" else usual)
+    if not isinstance(own, int):
+        return [0]  # refused when the plan is checked
+    return sorted({max(2, math.ceil(factor * own)) for factor in FACTORS.get(size, AROUND)})

@@ -1,0 +1,72 @@
+"""Many arms, one good: the bandit of textbooks, once for every label.
+
+States, actions, horizon   S = 1, A = 10, H = 1.
+Contexts                   2 labels; each has a best arm.
+Rewards                    The best arm pays .9, the others .5. Bernoulli.
+Transitions                None to speak of: a class of one.
+Class                      16 hypotheses on the best arms, one of them true; in every context each arm is best in N/A of
+                           them, up to rounding.
+Dial                       towards means of the other arms uniform in [.5, .9], drawn for each context.
+
+With a fixed gap the regret of a good agent grows like the logarithm of T, at best by Σ Δ/kl(.5, .9) = 9·.4/.51 = 7.0
+for each factor e, in every context (Lai and Robbins, 1985).
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.validation import FloatArray, positive_integer
+from omg_lab.worlds.base import World, label, shuffled, streams
+
+BEST, OTHER = 0.9, 0.5
+
+
+@final
+class Arms(World):
+    """One arm of mean .9 among arms of mean .5; `best_arms` (C,) are the good ones.
+
+    >>> world = Arms()
+    >>> float(world.mdp(1).rewards[0, world.best_arms[1]])
+    0.9
+    """
+
+    def __init__(
+        self,
+        *,
+        actions: int = 10,
+        context_count: int = 2,
+        reward_class_size: int = 16,
+        misspecification: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        count = positive_integer("context_count", context_count)
+        size = positive_integer("reward_class_size", reward_class_size)
+        space = Space(states=1, actions=actions, horizon=1)
+        super().__init__(space=space, contexts=tuple(range(count)), misspecification=misspecification)
+
+        for_rewards, outside = streams(seed, 2)
+        self.reward_index = int(for_rewards.integers(size))
+        self._best = shuffled(for_rewards, for_rewards.permutation(actions)[np.arange(size) % actions], (count,))
+        # Labels have different arms as long as there are enough, so that the context matters.
+        self._best[self.reward_index] = self.best_arms = for_rewards.permutation(actions)[np.arange(count) % actions]
+        self._outside = outside.uniform(OTHER, BEST, size=(count, actions))
+
+    def reward_functions(self, context: Context) -> FloatArray:
+        """Return the rewards (N, 1, A) under every hypothesis."""
+        best = self._best[:, label(context, len(self.contexts)), None, None]
+        return np.where(best == np.arange(self.space.actions), BEST, OTHER)
+
+    def transition_functions(self, context: Context) -> FloatArray:
+        """Return the kernel (1, 1, A, 1)."""
+        label(context, len(self.contexts))
+        return np.ones((1, 1, self.space.actions, 1))
+
+    def _outside_rewards(self, context: Context) -> FloatArray:
+        rewards = self._outside[[context]].copy()
+        rewards[0, self.best_arms[context]] = BEST
+        return rewards

@@ -1,0 +1,64 @@
+"""A contextual bandit: one state, one step. Here agents for MDPs can be checked against what is known of bandits.
+
+States, actions, horizon   S = 1, A = 4, H = 1.
+Contexts                   16 directions c in R^4, ‖c‖ = 1.
+Rewards                    f(c, a) = ½ + θ(a)·c, Bernoulli; ‖θ(a)‖ = ½.
+Transitions                Trivial: there is only one state.
+Class                      32 tables θ in uniform directions, one of them true.
+Dial                       towards rewards ½ + ½·sin(ω(a)·c), with frequencies ω of standard deviation 4.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.validation import FloatArray, positive_integer
+from omg_lab.worlds.base import Waves, World, streams, unit_vectors, vector
+
+
+@final
+class ContextualBandit(World):
+    """Rewards linear in a context on the unit sphere.
+
+    >>> bandit = ContextualBandit(actions=5)
+    >>> bandit.mdp(bandit.contexts[0]).rewards.shape
+    (1, 5)
+    """
+
+    def __init__(
+        self,
+        *,
+        actions: int = 4,
+        dimension: int = 4,
+        context_count: int = 16,
+        reward_class_size: int = 32,
+        misspecification: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        space = Space(states=1, actions=actions, horizon=1)
+        self.dimension = positive_integer("dimension", dimension)
+        size = positive_integer("reward_class_size", reward_class_size)
+        for_contexts, for_rewards, outside = streams(seed, 3)
+        contexts = unit_vectors(for_contexts, positive_integer("context_count", context_count), dimension)
+        super().__init__(space=space, contexts=contexts, misspecification=misspecification)
+
+        self.reward_index = int(for_rewards.integers(size))
+        theta = for_rewards.normal(size=(size, 1, actions, dimension))
+        self._theta = 0.5 * theta / np.linalg.norm(theta, axis=-1, keepdims=True)
+        self._waves = Waves(outside, space, dimension)
+
+    def reward_functions(self, context: Context) -> FloatArray:
+        """Return ½ + θ(a)·c for every θ of the class, (N, 1, A)."""
+        return np.asarray(np.clip(0.5 + self._theta @ vector(context, self.dimension), 0.0, 1.0))
+
+    def transition_functions(self, context: Context) -> FloatArray:
+        """Return the kernel (1, 1, A, 1)."""
+        vector(context, self.dimension)
+        return np.ones((1, 1, self.space.actions, 1))
+
+    def _outside_rewards(self, context: Context) -> FloatArray:
+        return self._waves.rewards(context)

@@ -1,0 +1,82 @@
+"""A decoy: a safe arm that looks best until the others are tried.
+
+States, actions, horizon   S = 3, A = 3, H = 4; episodes start in state 0. Action 0 is safe, the others are risky.
+Contexts                   16 labels.
+Rewards                    The safe arm pays .5. A risky arm pays .95 in about 30 % of the pairs of a context and a
+                           state, and .1 in the others. Bernoulli.
+Transitions                A random kernel that depends on state and action but not on the context, rows uniform on the
+                           simplex; it is known, a class of one.
+Class                      32 hypotheses on where the risky arms are good, one of them true; for every context, state
+                           and arm, 30 % of them, rounded up, call it good.
+Dial                       towards risky arms that pay uniformly drawn means in [.1, .95].
+
+In the mean model of the class a risky arm pays .1 + .85·10/32 = .37 in every state, and the safe arm .5. All states are
+then worth the same, and the best plan is the safe arm everywhere. Its rewards are the same under every hypothesis, so
+an agent that stays with it never learns about the others.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import final
+
+import numpy as np
+
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.validation import FloatArray, positive_integer
+from omg_lab.worlds.base import World, fraction, label, shuffled, streams
+
+SAFE, GOOD, BAD = 0.5, 0.95, 0.1
+
+
+@final
+class Decoy(World):
+    """A safe arm of mean .5 and risky arms of mean .95 or .1, depending on context and state.
+
+    >>> world = Decoy()
+    >>> world.reward_functions(0).mean(axis=0).round(2)[0]  # the prior mean
+    array([0.5 , 0.37, 0.37])
+    """
+
+    def __init__(
+        self,
+        *,
+        states: int = 3,
+        risky_arms: int = 2,
+        horizon: int = 4,
+        good_share: float = 0.3,
+        context_count: int = 16,
+        reward_class_size: int = 32,
+        misspecification: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        count = positive_integer("context_count", context_count)
+        size = positive_integer("reward_class_size", reward_class_size)
+        arms = positive_integer("risky_arms", risky_arms)
+        space = Space(states=states, actions=1 + arms, horizon=horizon)
+        super().__init__(space=space, contexts=tuple(range(count)), misspecification=misspecification)
+
+        for_rewards, for_transitions, outside = streams(seed, 3)
+        self.reward_index = int(for_rewards.integers(size))
+        good = np.arange(size) < math.ceil(size * fraction("good_share", good_share))
+        cells = (count, states, arms)
+        self._risky = np.where(shuffled(for_rewards, good, cells), GOOD, BAD)
+        self._kernel = for_transitions.dirichlet(np.ones(states), size=(1, states, 1 + arms))
+        self._outside = outside.uniform(BAD, GOOD, size=(1, *cells))
+
+    def reward_functions(self, context: Context) -> FloatArray:
+        """Return the rewards (N, S, A) under every hypothesis."""
+        return _with_safe_arm(self._risky[:, label(context, len(self.contexts))])
+
+    def transition_functions(self, context: Context) -> FloatArray:
+        """Return the kernel (1, S, A, S), which is known."""
+        label(context, len(self.contexts))
+        return self._kernel.copy()
+
+    def _outside_rewards(self, context: Context) -> FloatArray:
+        return np.asarray(_with_safe_arm(self._outside[:, context])[0])
+
+
+def _with_safe_arm(risky: FloatArray) -> FloatArray:
+    return np.concatenate([np.full((*risky.shape[:2], 1), SAFE), risky], axis=-1)

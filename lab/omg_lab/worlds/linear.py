@@ -1,0 +1,86 @@
+"""A random contextual MDP that is linear in the context.
+
+States, actions, horizon   S = 4, A = 3, H = 5; episodes start in state 0.
+Contexts                   16 points c of the simplex in R^3, from a Dirichlet distribution of concentration ¼: mixtures
+                           of three types, most of them near one.
+Rewards                    f(c, s, a) = ½ + θ(s, a)·c, Bernoulli; θ(s, a) uniform in [-½, ½]^d.
+Transitions                P(s'|c, s, a) = Σ_i c_i·P_i(s'|s, a); each row of P_i Dirichlet of concentration ½.
+Class                      32 tables θ and 32 tables (P_1, ..., P_d), all drawn in this way; the truth is one of each.
+Dial                       towards rewards ½ + ½·sin(ω(s, a)·c) and transitions ∝ exp(2·sin(ω(s, a, s')·c)), with
+                           frequencies ω of standard deviation 4: no linear function of c fits them.
+
+The linear CMDP of Modi et al. (2018). Nothing here punishes an agent that does not explore: any path tells the
+functions of the class apart. For worlds that do punish it, see `lock` and `decoy`.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.validation import FloatArray, distributions, frozen, positive_integer
+from omg_lab.worlds.base import Waves, World, streams, vector
+
+CONTEXT_CONCENTRATION = 0.25
+KERNEL_CONCENTRATION = 0.5
+
+
+@final
+class LinearWorld(World):
+    """Rewards and transitions linear in a context on the simplex.
+
+    >>> world = LinearWorld(seed=1)
+    >>> world.reward_functions(world.contexts[0]).shape, world.transition_functions(world.contexts[0]).shape
+    ((32, 4, 3), (32, 4, 3, 4))
+    """
+
+    def __init__(
+        self,
+        *,
+        states: int = 4,
+        actions: int = 3,
+        horizon: int = 5,
+        dimension: int = 3,
+        context_count: int = 16,
+        reward_class_size: int = 32,
+        transition_class_size: int = 32,
+        misspecification: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        space = Space(states=states, actions=actions, horizon=horizon)
+        self.dimension = positive_integer("dimension", dimension)
+        functions = positive_integer("reward_class_size", reward_class_size)
+        kernels = positive_integer("transition_class_size", transition_class_size)
+        for_contexts, for_rewards, for_transitions, outside = streams(seed, 4)
+        count = positive_integer("context_count", context_count)
+        drawn = for_contexts.dirichlet([CONTEXT_CONCENTRATION] * dimension, size=count)
+        super().__init__(space=space, contexts=tuple(map(frozen, drawn)), misspecification=misspecification)
+
+        pairs = (states, actions)
+        self.reward_index = int(for_rewards.integers(functions))
+        self.transition_index = int(for_transitions.integers(kernels))
+        self._theta = for_rewards.uniform(-0.5, 0.5, size=(functions, *pairs, dimension))
+        self._kernels = for_transitions.dirichlet([KERNEL_CONCENTRATION] * states, size=(dimension, kernels, *pairs))
+        self._waves = Waves(outside, space, dimension)
+
+    def reward_functions(self, context: Context) -> FloatArray:
+        """Return ½ + θ(s, a)·c for every θ of the class, (N, S, A)."""
+        return np.clip(0.5 + self._theta @ self._on_simplex(context), 0.0, 1.0)
+
+    def transition_functions(self, context: Context) -> FloatArray:
+        """Return Σ_i c_i·P_i for every (P_1, ..., P_d) of the class, (M, S, A, S)."""
+        return np.tensordot(self._on_simplex(context), self._kernels, axes=1)
+
+    def _outside_rewards(self, context: Context) -> FloatArray:
+        return self._waves.rewards(context)
+
+    def _outside_transitions(self, context: Context) -> FloatArray:
+        return self._waves.transitions(context)
+
+    def _on_simplex(self, context: Context) -> FloatArray:
+        weights = vector(context, self.dimension)
+        distributions("context", weights)
+        return weights

@@ -1,0 +1,77 @@
+"""A long decoy: one pair is met H times in an episode, and so is the error about it.
+
+States       S = 1.
+Actions      0 is safe, 1 is risky.
+Horizon      H = 20; 5 and 100 are the others that we measure.
+Contexts     2 labels; the risky action is good in half of them, up to rounding.
+Transitions  None to speak of: a class of one.
+Rewards      Safe .5; risky .6 where it is good, and .1 where it is not. Bernoulli.
+Class        16 hypotheses on where risky is good, one of them true; in every context half of them, up to rounding.
+Dial         towards risky means drawn for each context, uniform between the true one and the middle, .35.
+
+Who stays safe loses .1·H in every episode of a good context, and who takes the risk in a bad one .4·H in one episode: a
+wrong estimate of one mean costs H times what it costs in a bandit, and one step is enough to learn from. A table of
+counts starts at a mean of ½ and is never below what the safe action pays: after a bad first look, greedy is safe for
+ever. In the class the mean of the risky action is .35.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.validation import FloatArray, positive_integer
+from omg_lab.worlds.base import World, label, shuffled, streams
+
+SAFE, GOOD, BAD = 0.5, 0.6, 0.1
+
+
+@final
+class LongDecoy(World):
+    """A safe action and a risky one for H steps; `good` (C,) says where risky is better.
+
+    >>> world = LongDecoy(horizon=100)
+    >>> sorted(round(world.optimal_value(context), 9) for context in world.contexts)
+    [50.0, 60.0]
+    """
+
+    def __init__(
+        self,
+        *,
+        horizon: int = 20,
+        context_count: int = 2,
+        reward_class_size: int = 16,
+        misspecification: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        count = positive_integer("context_count", context_count)
+        size = positive_integer("reward_class_size", reward_class_size)
+        space = Space(states=1, actions=2, horizon=horizon)
+        super().__init__(space=space, contexts=tuple(range(count)), misspecification=misspecification)
+
+        for_rewards, outside = streams(seed, 2)
+        self.reward_index = int(for_rewards.integers(size))
+        hypotheses = shuffled(for_rewards, np.arange(size) % 2 == 0, (count,))
+        hypotheses[self.reward_index] = self.good = for_rewards.permutation(np.arange(count) % 2 == 0)
+        self._risky = np.where(hypotheses, GOOD, BAD)
+        true, middle = self._risky[self.reward_index], (GOOD + BAD) / 2
+        self._outside = true + outside.random(count) * (middle - true)
+
+    def reward_functions(self, context: Context) -> FloatArray:
+        """Return the rewards (N, 1, A) under every hypothesis."""
+        return _with_safe(self._risky[:, label(context, len(self.contexts))])
+
+    def transition_functions(self, context: Context) -> FloatArray:
+        """Return the kernel (1, 1, A, 1)."""
+        label(context, len(self.contexts))
+        return np.ones((1, 1, 2, 1))
+
+    def _outside_rewards(self, context: Context) -> FloatArray:
+        return np.asarray(_with_safe(self._outside[[context]])[0])
+
+
+def _with_safe(risky: FloatArray) -> FloatArray:
+    return np.stack([np.full_like(risky, SAFE), risky], axis=-1)[:, None]

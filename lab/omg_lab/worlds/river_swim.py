@@ -1,0 +1,98 @@
+"""RiverSwim (Strehl and Littman, 2008): the reward is upstream, and for a long time nothing says so.
+
+States       n = 6 places along the river, 0 downstream; episodes start there.
+Actions      2: one swims against the current, the other drifts. Which is which depends on the context.
+Horizon      H = 20.
+Contexts     4 labels; each has a current w and its own names of the actions.
+Transitions  Drifting leads one place down. Swimming leads one place up with probability .4 - w, stays with .6, and
+             loses a place with w. At place 0 it leads up with .65 - w, and else stays; at the last place it stays with
+             .65 - w, and else loses it. w = .05 is the river of Osband, Russo and Van Roy (2013).
+Rewards      .005 for drifting at place 0, 1 for swimming at the last place, else 0; Bernoulli. Known: a class of one.
+Class        16 hypotheses on the currents, w uniform in [.02, .1] for each context; one of them is true. The names of
+             the actions are the same in all.
+Dial         towards rapids: a current of its own, uniform in [.02, .3], at every place.
+
+Who chooses at random is carried back, and spends fewer than .05 of the 20 steps at the last place, while .005 is there
+from the first step. V* is 1.9 to 4.5.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.validation import FloatArray, positive_integer
+from omg_lab.worlds.base import World, label, streams
+
+STAY, UP_OR_BACK, AT_AN_END = 0.6, 0.4, 0.65
+CURRENTS, RAPIDS = (0.02, 0.1), (0.02, 0.3)
+SMALL, LARGE = 0.005, 1.0
+
+
+@final
+class RiverSwim(World):
+    """Swim against a current to a large reward, or drift to a small one; `swim` (C,) is the action that swims.
+
+    >>> river = RiverSwim()
+    >>> drift = 1 - river.swim[0]
+    >>> float(river.mdp(0).rewards[0, drift]), float(river.mdp(0).transitions[3, drift, 2])
+    (0.005, 1.0)
+    """
+
+    def __init__(
+        self,
+        *,
+        states: int = 6,
+        horizon: int = 20,
+        context_count: int = 4,
+        transition_class_size: int = 16,
+        misspecification: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        space = Space(states=states, actions=2, horizon=horizon)
+        if states < 3:
+            raise ValueError(f"`states` must be an integer of at least 3, got {states}")
+        count = positive_integer("context_count", context_count)
+        size = positive_integer("transition_class_size", transition_class_size)
+        super().__init__(space=space, contexts=tuple(range(count)), misspecification=misspecification)
+
+        for_names, for_transitions, outside = streams(seed, 3)
+        self.swim = for_names.permutation(np.arange(count) % 2)
+        self.transition_index = int(for_transitions.integers(size))
+        self._currents = for_transitions.uniform(*CURRENTS, size=(size, count, 1))
+        self._rapids = outside.uniform(*RAPIDS, size=(1, count, states))
+        place = np.arange(states)
+        self.support = np.repeat(np.abs(place[:, None] - place)[:, None] <= 1, 2, axis=1)
+
+    def reward_functions(self, context: Context) -> FloatArray:
+        """Return the rewards (1, S, A), which are known."""
+        swim = self.swim[label(context, len(self.contexts))]
+        rewards = np.zeros((1, self.space.states, 2))
+        rewards[:, 0, 1 - swim] = SMALL
+        rewards[:, -1, swim] = LARGE
+        return rewards
+
+    def transition_functions(self, context: Context) -> FloatArray:
+        """Return the kernels (M, S, A, S) of all hypotheses on the current."""
+        return self._kernels(self._currents[:, label(context, len(self.contexts))], context)
+
+    def _outside_transitions(self, context: Context) -> FloatArray:
+        return np.asarray(self._kernels(self._rapids[:, context], context)[0])
+
+    def _kernels(self, currents: FloatArray, context: Context) -> FloatArray:
+        """Return (M, S, A, S) for currents (M, S), or (M, 1) if they are the same at all places."""
+        states, swim = self.space.states, self.swim[context]
+        currents = np.broadcast_to(currents, (len(currents), states))
+        kernels = np.zeros((len(currents), states, 2, states))
+        place, inner = np.arange(states), np.arange(1, states - 1)
+        kernels[:, place, 1 - swim, np.maximum(place - 1, 0)] = 1.0
+        kernels[:, inner, swim, inner + 1] = UP_OR_BACK - currents[:, 1:-1]
+        kernels[:, inner, swim, inner] = STAY
+        kernels[:, inner, swim, inner - 1] = currents[:, 1:-1]
+        for end, inward, outward in ((0, 1, 0), (-1, -1, -2)):
+            kernels[:, end, swim, inward] = AT_AN_END - currents[:, end]
+            kernels[:, end, swim, outward] = 1.0 - AT_AN_END + currents[:, end]
+        return kernels

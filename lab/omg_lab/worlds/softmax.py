@@ -1,0 +1,80 @@
+"""A random contextual MDP with softmax transitions.
+
+States, actions, horizon   S = 5, A = 3, H = 5; episodes start in state 0.
+Contexts                   16 directions c in R^4, ‖c‖ = 1.
+Rewards                    f(c, s, a) = 1/(1 + exp(-w(s, a)·c)), Bernoulli; ‖w(s, a)‖ = 3.
+Transitions                P(s'|c, s, a) ∝ exp(W(s, a, s')·c); ‖W(s, a)‖ = 3 (Frobenius).
+Class                      32 tables w and 32 tables W in uniform directions; the truth is one of each.
+Dial                       towards rewards ½ + ½·sin(ω(s, a)·c) and transitions ∝ exp(2·sin(ω(s, a, s')·c)), with
+                           frequencies ω of standard deviation 4.
+
+The norms are the defaults of `SoftmaxDynamics`, so that its theorem covers this world. The generalised linear model of
+Modi and Tewari (2020).
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.validation import FloatArray, positive_integer, positive_number
+from omg_lab.worlds.base import Waves, World, sigmoid, softmax, streams, unit_vectors, vector
+
+
+@final
+class SoftmaxWorld(World):
+    """Softmax transitions and logistic rewards in a context on the unit sphere.
+
+    >>> world = SoftmaxWorld(seed=1)
+    >>> bool(world.mdp(world.contexts[0]).transitions.min() > 0.01)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        states: int = 5,
+        actions: int = 3,
+        horizon: int = 5,
+        dimension: int = 4,
+        context_count: int = 16,
+        weight_norm: float = 3.0,
+        reward_class_size: int = 32,
+        transition_class_size: int = 32,
+        misspecification: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        space = Space(states=states, actions=actions, horizon=horizon)
+        self.dimension = positive_integer("dimension", dimension)
+        norm = positive_number("weight_norm", weight_norm)
+        functions = positive_integer("reward_class_size", reward_class_size)
+        kernels = positive_integer("transition_class_size", transition_class_size)
+        for_contexts, for_rewards, for_transitions, outside = streams(seed, 4)
+        contexts = unit_vectors(for_contexts, positive_integer("context_count", context_count), dimension)
+        super().__init__(space=space, contexts=contexts, misspecification=misspecification)
+
+        pairs = (states, actions)
+        self.reward_index = int(for_rewards.integers(functions))
+        self.transition_index = int(for_transitions.integers(kernels))
+        weights = for_rewards.normal(size=(functions, *pairs, dimension))
+        self._reward_weights = norm * weights / np.linalg.norm(weights, axis=-1, keepdims=True)
+        weights = for_transitions.normal(size=(kernels, *pairs, states, dimension))
+        self._transition_weights = norm * weights / np.linalg.norm(weights, axis=(-2, -1), keepdims=True)
+        self._waves = Waves(outside, space, dimension)
+
+    def reward_functions(self, context: Context) -> FloatArray:
+        """Return 1/(1 + exp(-w(s, a)·c)) for every w of the class, (N, S, A)."""
+        return sigmoid(self._reward_weights @ vector(context, self.dimension))
+
+    def transition_functions(self, context: Context) -> FloatArray:
+        """Return softmax(W(s, a)·c) for every W of the class, (M, S, A, S)."""
+        return softmax(self._transition_weights @ vector(context, self.dimension))
+
+    def _outside_rewards(self, context: Context) -> FloatArray:
+        return self._waves.rewards(context)
+
+    def _outside_transitions(self, context: Context) -> FloatArray:
+        return self._waves.transitions(context)

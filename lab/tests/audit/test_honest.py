@@ -1,0 +1,36 @@
+"""Every agent of the package is honest: nothing about it is red, and nothing that could be shown is not proven."""
+
+import pytest
+
+import omg_cmdp as omg
+from lab.tests.rivals.catalogue import KERNELS, KINDS, LABELS, REWARDS, build
+from omg_lab.audit import Audit, claims, lemmas
+
+WITH_BARRIER = {"adaptive", "theory", "anytime", "float", "callable", "uncertainty weighted", "schedule, episodes"}
+IN_EPOCHS = {"epoch OMG", "epoch PC-IGW"}
+
+
+class World(omg.ContextualMDP):
+    """The first function of both classes is true."""
+
+    def __init__(self, space):
+        self.space = space
+
+    def mdp(self, context):
+        return self.space.mdp(transitions=KERNELS[context][0], rewards=REWARDS[context][0])
+
+
+@pytest.mark.parametrize("space", ["plain", "restricted, spread start"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_honest_agent_has_nothing_to_hide(kind, space):
+    _, agent = build(kind, space=space)
+    audit = Audit()
+    omg.simulate(World(agent.space), omg.adversaries.IID(LABELS), agent, 4, observe=audit)
+    rows = {row.name: row for row in audit.rows()}
+    # An oracle that predicts for a whole epoch promises nothing about its regret.
+    unproven = {"oracle regret, rewards", "oracle regret, dynamics"} if kind in IN_EPOCHS else set()
+    assert {name: row.verdict for name, row in rows.items() if not row.holds} == dict.fromkeys(unproven, "not proven")
+    has_barrier = kind in WITH_BARRIER | {"epoch OMG"}
+    assert set(claims.OF_BARRIERS + lemmas.OF_BARRIERS) & rows.keys() == (
+        set(claims.OF_BARRIERS + lemmas.OF_BARRIERS) if has_barrier else set()
+    )

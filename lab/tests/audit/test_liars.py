@@ -1,0 +1,47 @@
+"""The catalogue of liars: each lies about one thing, and turns the right rows of an audit red."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lab.tests.audit.liars import LIES
+from lab.tests.audit.lying import audited, complaint, verdicts
+from omg_lab.audit.statements import STATEMENTS
+
+PAGE = Path(__file__).parents[2] / "docs" / "liars.md"
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_liar_turns_the_right_rows_red(name, seed):
+    assert complaint(LIES[name], seed) == ""
+
+
+def test_an_honest_agent_has_no_red_row_and_none_that_is_not_proven(seed):
+    audit = audited(None, seed)
+    assert verdicts(audit) == (set(), set())
+    late = {"delayed regret, rewards", "delayed regret, dynamics"}
+    assert set(STATEMENTS) - {row.name for row in audit.rows()} == {"Theorem A", "known dynamics", *late}
+
+
+def test_every_claim_oracle_and_assumption_is_caught_by_some_liar():
+    caught = frozenset().union(*(lie.red for lie in LIES.values()))
+    for name, statement in STATEMENTS.items():
+        if statement.kind in ("claim", "oracle", "assumption"):
+            assert name in caught
+
+
+def test_the_page_has_every_liar_with_its_lie_and_its_rows():
+    cells = [re.split(r" *\| *", line.strip("| \n")) for line in PAGE.read_text(encoding="utf-8").splitlines()]
+    table = {line[0]: line[1:] for line in cells if line[0] in LIES}
+    for name, lie in LIES.items():
+        what, red, _ = table[name]
+        assert what == lie.what
+        assert set(re.findall(r'"([^"]+)"', red)) == lie.red
+
+
+def test_noise_seen_in_advance_is_red_because_nothing_is_cut_off(seed):
+    row = next(row for row in audited(LIES["sees the rewards"], seed).rows() if row.name == "square loss")
+    cut_off = 16.0 * 3 * np.log(2.0 / 0.05)  # the right side if a negative regret counted as none
+    assert row.right < 0.0 < row.left < cut_off

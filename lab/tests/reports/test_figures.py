@@ -1,0 +1,220 @@
+"""Figures say what the numbers say, and look the same each time."""
+
+import functools
+import re
+
+import numpy as np
+import pytest
+
+from lab.tests.studies.examples import changed, results_of
+from omg_cmdp.theory import bounds
+from omg_cmdp.theory.constants import Assumptions, most_tuples
+from omg_lab.reports import agent_figures, figures
+from omg_lab.reports.drawing import POINTS, looks, stacked, thinned
+from omg_lab.reports.formats import number
+from omg_lab.reports.scenarios import Theory, scenarios
+from omg_lab.reports.sentences import agent_sentences
+from omg_lab.worlds import TreatmentTrial
+
+
+def scenario(name="treatment", results=None):
+    return next(each for each in scenarios(results or results_of()) if each.world == name)
+
+
+def every_figure(each):
+    return figures.comparing_figures(each) + agent_figures.agent_figures(each)
+
+
+@functools.cache
+def drawn_once(world):
+    return every_figure(scenario(world))
+
+
+@pytest.mark.parametrize("count", [1, 2, 399, 400, 401, 10_000, 28_001])
+@pytest.mark.parametrize("geometric", [False, True])
+def test_thinning_keeps_both_ends_and_no_more_points_than_it_says(count, geometric):
+    places = thinned(count, geometric=geometric)
+    assert len(places) <= POINTS
+    assert places[0] == 0
+    assert places[-1] == count - 1
+    assert (np.diff(places) > 0).all()
+
+
+def test_stacked_parts_keep_their_size_touch_and_reach_the_sums_of_each_sign():
+    parts = np.random.default_rng(0).normal(size=(3, 50))
+    edges = stacked(parts)
+    assert np.allclose([high - low for low, high in edges], np.abs(parts))
+    assert np.allclose(np.max([high for _, high in edges], axis=0), np.maximum(parts, 0.0).sum(axis=0))
+    assert np.allclose(np.min([low for low, _ in edges], axis=0), np.minimum(parts, 0.0).sum(axis=0))
+
+
+def test_no_two_of_thirty_agents_look_alike():
+    worn = looks([str(i) for i in range(30)]).values()
+    assert len({(look.color, look.linestyle, look.marker) for look in worn}) == 30
+
+
+@pytest.mark.parametrize("world", ["treatment", "decoy"])
+def test_every_figure_has_a_title_a_caption_and_the_focus_in_it(world):
+    drawn = drawn_once(world)
+    assert [figure.name.rpartition("-")[2] for figure in drawn] == [
+        *("totals", "regret", "rates"),
+        *("terms", "exploration", "errors"),
+    ]
+    assert all(figure.title and ("omg" in figure.caption) for figure in drawn[1:])
+
+
+def test_the_same_numbers_give_the_same_bytes(tmp_path):
+    first, second = drawn_once("treatment")[1], figures.regret(scenario())
+    assert first.svg() == second.svg()
+    (tmp_path / "again").mkdir()
+    assert first.save(tmp_path).read_bytes() == second.save(tmp_path / "again").read_bytes()
+
+
+def test_an_inline_picture_needs_no_network_and_follows_the_page_s_colour():
+    picture = drawn_once("treatment")[2].svg()
+    assert picture.startswith("<svg viewBox=")
+    assert "http" not in picture
+    assert "<script" not in picture
+    assert "currentColor" in picture
+    assert len(picture) < 100_000
+
+
+def test_the_names_in_two_pictures_of_a_page_differ():
+    named = [set(re.findall(r'id="([^"]*)"', figure.svg())) for figure in drawn_once("treatment")]
+    assert sum(map(len, named)) == len(set().union(*named))
+
+
+@pytest.mark.parametrize("world", ["treatment", "decoy"])
+def test_what_a_picture_refers_to_is_in_it(world):
+    for figure in drawn_once(world):
+        picture = figure.svg()
+        used = set(re.findall(r'(?:url\(#|href="#)([^")]*)', picture))
+        assert used <= set(re.findall(r'id="([^"]*)"', picture))
+
+
+def test_totals_name_the_best_and_the_worst_agent():
+    each = scenario("decoy")
+    ends = each.finals.mean()
+    caption = figures.totals(each).caption
+    assert caption.startswith(f"Least was lost by {ends.idxmin()}: {number(ends.min())}")
+    assert f"Most was lost by {ends.idxmax()}: {number(ends.max())}" in caption
+
+
+@pytest.mark.parametrize(("slope", "side"), [(3.0, "below"), (0.1, "above")])
+def test_parted_bands_are_reported_with_the_side_and_the_episode(slope, side):
+    """All agents lose 1 per episode, but one from episode 100 on `slope`: bands of ± 1 % part soon after."""
+    results = results_of()
+    t, rival = results.log["episode"], results.log["agent"] != "omg"
+    lost = np.where(rival & (t > 100), 100.0 + slope * (t - 100), t)
+    log = results.log.assign(cumulative_regret=lost * (1.0 + 0.001 * results.log["seed"]))
+    caption = figures.regret(scenario(results=changed(results, log=log))).caption
+    found = re.match(rf"From episode (\d+) on, the band of omg is {side} that of its best rival, greedy\.", caption)
+    assert found
+    assert 100 < int(found[1]) < 110
+
+
+@pytest.mark.parametrize(
+    ("power", "verdict"),
+    [
+        (0.2, "slower than √t"),
+        (0.9, "faster so far than √t"),
+        (0.45, "consistent with √t"),
+        (0.55, "consistent with √t"),
+    ],
+)
+def test_the_slope_is_judged_by_its_interval(power, verdict):
+    results = results_of()
+    powers = power + 0.04 * (results.log["seed"] - 1.5)  # four seeds: the mean is `power`, its interval ± 0.08
+    log = results.log.assign(cumulative_regret=results.log["episode"] ** powers)
+    assert verdict in figures.rates(scenario(results=changed(results, log=log))).caption
+
+
+def test_the_three_terms_sum_to_the_regret_that_the_caption_tells():
+    each = scenario()
+    end = float(each.finals["omg"].mean())
+    caption = agent_figures.terms(each).caption
+    parts = [float(each.curves("omg", f"cumulative_{name}")[1][:, -1].mean()) for name in agent_figures.TERMS]
+    assert np.isclose(sum(parts), end)
+    assert f"The regret of omg, {number(end)}," in caption
+    assert all(number(part) in caption for part in parts)
+    assert ("drawn downwards" in caption) == (min(parts) < 0.0)
+
+
+def test_the_bound_is_the_theorem_s_and_a_figure_only_if_it_says_something(monkeypatch):
+    theory = scenario().theory
+    regrets = {"reward_regret": theory.reward_regret, "dynamics_regret": theory.dynamics_regret}
+    space = TreatmentTrial().space  # with several start states, and actions that are not admissible
+    sizes = {"states": 5, "actions": 3, "horizon": 6, "tuples": most_tuples(space)}
+    assert theory == Theory(**sizes, **regrets)
+    sizes |= {"episodes": 300, "delta": 0.05}
+    told = agent_sentences(scenario())[-1]
+    assert agent_figures.bound(scenario()) is None
+    monkeypatch.setattr(Theory, "is_vacuous", lambda self, episodes: False)
+    assert len(agent_sentences(scenario())) == 1
+    for text in (told, agent_figures.bound(scenario()).caption):
+        assert number(bounds.corrected(Assumptions(**sizes, **regrets))) in text
+        assert number(bounds.as_printed(Assumptions(**sizes, **regrets))) in text
+        assert number(6 * 300) in text  # the most that can be lost
+
+
+@pytest.mark.parametrize(("episodes", "vacuous"), [(1000, True), (10**6, False)])
+def test_a_bound_is_vacuous_if_it_is_above_all_that_can_be_lost(episodes, vacuous):
+    theory = Theory(states=1, actions=2, horizon=1, tuples=2, reward_regret=0.0, dynamics_regret=0.0)
+    assert theory.is_vacuous(episodes) == vacuous
+    assert (theory.corrected(np.array([episodes]))[0] > episodes) == vacuous
+
+
+def test_the_regret_in_words_is_what_was_not_known_and_the_price_of_exploring():
+    each = scenario("decoy")
+    lost = each.finals["omg"].mean()
+    unknown = each.curves("omg", "cumulative_best_policy_regret")[1][:, -1].mean()
+    assert each.exploring("omg") == pytest.approx(lost - unknown)
+    assert each.exploring("greedy") == 0.0
+    told = agent_sentences(each)[0]
+    assert told.startswith(f"In total omg lost {number(lost)}: {number(unknown)} for what it did not know yet")
+    assert f"{number(lost - unknown)} for exploring" in told
+    late = each.curves("omg", "exploration")[1][:, 270:].mean()
+    assert f"played {number(late)} an episode below" in told
+
+
+@pytest.mark.parametrize("world", ["treatment", "decoy"])
+def test_no_more_than_two_bands_are_drawn_and_they_differ_in_more_than_colour(world):
+    drawn = figures.regret(scenario(world))
+    bands = drawn.canvas.axes[0].collections
+    assert 1 <= len(bands) <= 2
+    assert len({band.get_hatch() for band in bands}) == len(bands)
+    assert ("hatched" in drawn.caption) == (len(bands) == 2)
+
+
+def test_errors_stay_under_what_the_oracles_bounds_allow_and_known_dynamics_have_none():
+    each = scenario()
+    for name in agent_figures.ERRORS:
+        assert each.curves("omg", f"cumulative_{name}")[1].max() <= getattr(each.theory, name)
+    assert "The transitions of this world are known" in drawn_once("decoy")[5].caption
+
+
+def test_an_agent_without_a_model_has_no_figures_about_it():
+    results = results_of()
+    kept = changed(results, runs=results.runs[results.runs["agent"] == "uniform"])
+    blind = kept.log.assign(gamma=np.nan, certificate=np.nan, plan_gap=np.nan, reward_error=np.nan)
+    each = scenario(results=changed(kept, log=blind))
+    assert each.focus == "uniform"
+    drawn = [agent_figures.terms(each), agent_figures.exploration(each), agent_figures.model_errors(each)]
+    assert drawn == [None, None, None]
+
+
+def test_a_seed_that_some_agent_has_not_finished_does_not_count():
+    results = results_of()
+    runs = results.runs[~((results.runs["agent"] == "greedy") & (results.runs["seed"] == 3))]
+    each = scenario(results=changed(results, runs=runs))
+    assert list(each.finals.index) == [0, 1, 2]
+    assert each.curves("omg", "regret")[1].shape == (3, 300)
+
+
+def test_a_single_seed_is_drawn_without_bands_and_says_so():
+    results = results_of()
+    each = scenario(results=changed(results, runs=results.runs[results.runs["seed"] == 0]))
+    told = " ".join(figure.caption for figure in every_figure(each))
+    assert "a single seed" in told.lower()
+    assert "nan" not in told
+    assert "–" not in told

@@ -1,0 +1,187 @@
+"""The policies of a report: the contexts that tell most, pictures that say what the numbers say, and who differs."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+from lab.tests.studies.examples import results_of
+from omg_cmdp.runs.advice import Advice
+from omg_cmdp.runs.shown import Names
+from omg_lab.reports.policies import (
+    MOST_ACTIONS,
+    SURE,
+    chosen,
+    described,
+    distance,
+    policies_table,
+    policy_figure,
+    shown_policies,
+)
+from omg_lab.reports.scenarios import scenarios
+
+NAMES = Names(("mild", "severe"), ("wait", "act"), ("age",))
+
+
+def advice(*shares, context=0.5, sure=1.0, visits=1.0):
+    """Return advice for one step and two states: the shares of action 0."""
+    policy = np.array([[[share, 1.0 - share] for share in shares]])
+    best = policy.argmax(axis=2)
+    likely = np.broadcast_to(visits, best.shape).astype(float)
+    numbers = {"lead": np.full(best.shape, 0.25), "sure": np.full(best.shape, sure), "visits": likely}
+    place = {"context": context, "steps": np.array([0]), "states": np.arange(2)}
+    return Advice(**place, policy=policy, best=best, runner_up=1 - best, **numbers)
+
+
+def test_policies_differ_in_the_share_of_decisions_that_do():
+    assert distance(advice(1.0, 1.0), advice(1.0, 1.0)) == 0.0
+    assert distance(advice(1.0, 1.0), advice(0.0, 0.0)) == 1.0
+    assert distance(advice(1.0, 1.0), advice(1.0, 0.5)) == 0.25
+    assert distance(advice(1.0, 1.0, visits=[[3.0, 1.0]]), advice(0.0, 1.0)) == 0.75
+    unknown = dataclasses.replace(advice(1.0, 1.0), visits=None)
+    assert distance(unknown, advice(0.0, 1.0)) == 0.5
+
+
+def test_the_typical_context_comes_first_and_then_those_where_agents_differ_most():
+    own = [advice(share, share, context=i) for i, share in enumerate((0.0, 0.5, 0.9, 1.0))]
+    rival = [advice(share, share, context=i) for i, share in enumerate((0.3, 0.5, 0.9, 0.5))]
+    shown = chosen({"omg": own, "greedy": rival})
+    assert [each.advice["omg"].context for each in shown] == [1, 3, 0]
+    assert [each.reason for each in shown] == ["typical", *["where agents differ most"] * 2]
+    assert [each.letter for each in shown] == ["A", "B", "C"]
+    assert all(each.advice["greedy"].context == each.advice["omg"].context for each in shown)
+
+
+def test_alone_an_agent_is_shown_where_it_is_typical_and_where_least():
+    own = [advice(share, share, context=i) for i, share in enumerate((0.0, 0.6, 0.9, 1.0))]
+    shown = chosen({"omg": own})
+    assert [each.advice["omg"].context for each in shown] == [1, 0, 3]
+    assert {each.reason for each in shown[1:]} == {"least typical"}
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_few_contexts_are_all_shown_in_their_order(count):
+    own = [advice(0.5, 0.5, context=i) for i in range(count)]
+    assert [each.advice["omg"].context for each in chosen({"omg": own, "greedy": own})] == list(range(count))
+
+
+@pytest.mark.parametrize(
+    ("context", "features", "text"),
+    [
+        (np.array([0.5, -1.0]), (), "0.500, −1.00"),
+        (0.4, ("success rate",), "success rate 0.400"),
+        (3, (), "3"),
+        (("b", 2), (), "b, 2"),
+        (
+            np.full(40, 0.5),
+            [f"feature{i}" for i in range(40)],
+            ", ".join(f"feature{i} 0.500" for i in range(12)) + ", …",
+        ),
+    ],
+)
+def test_contexts_are_described_by_their_features(context, features, text):
+    assert described(context, features) == text
+
+
+def heights(figure):
+    """Return the height of each bar, by its place and its action."""
+    axes = figure.canvas.axes[0]
+    return np.array([[bar.get_height() for bar in group] for group in axes.containers])
+
+
+def test_bars_are_as_high_as_actions_are_likely_and_a_question_mark_tells_doubt():
+    figure = policy_figure(advice(0.75, 1.0, sure=0.9), *NAMES[:2], title="A")
+    np.testing.assert_allclose(heights(figure)[:, 0], 0.8 * np.array([0.75, 0.25, 1.0, 0.0]))
+    assert [text.get_text() for text in figure.canvas.axes[0].texts] == []
+    doubtful = policy_figure(advice(0.75, 1.0, sure=SURE - 0.01), *NAMES[:2], title="A")
+    assert [text.get_text() for text in doubtful.canvas.axes[0].texts] == ["?", "?"]
+    picture = figure.svg()
+    assert all(f">{name}<" in picture for name in ("mild", "severe", "wait", "act"))
+
+
+def test_where_a_state_hardly_occurs_there_is_no_bar():
+    figure = policy_figure(advice(0.75, 1.0, sure=0.0, visits=[[1.0, 0.0]]), *NAMES[:2], title="A")
+    assert heights(figure)[2:].sum() == 0.0
+    assert len(figure.canvas.axes[0].texts) == 1
+
+
+def test_many_actions_share_the_last_colour():
+    policy = np.random.default_rng(0).dirichlet(np.ones(9), (1, 2))
+    many = dataclasses.replace(advice(1.0, 1.0), policy=policy)
+    figure = policy_figure(many, title="A")
+    drawn = heights(figure)[: MOST_ACTIONS + 1, 0]
+    assert drawn.sum() == pytest.approx(0.8)
+    assert "others" in figure.svg()
+
+
+def test_the_table_says_what_is_next_how_sure_and_who_differs():
+    own, same, other = advice(0.9, 0.2), advice(0.6, 0.4), advice(0.9, 0.8)
+    shown = chosen({"omg": [own], "greedy": [same], "uniform": [other]})
+    table = policies_table("x", "omg", shown, NAMES)
+    assert table.shown["state"] == ["mild", "severe"]
+    assert table.shown["best action"] == ["wait", "act"]
+    assert table.shown["next best"] == ["act", "wait"]
+    assert table.shown["how often played"] == ["90 %", "80 %"]
+    assert table.shown["worth less by"] == ["0.250", "0.250"]
+    assert table.shown["sure"] == ["100 %", "100 %"]
+    assert table.shown["others who differ"] == ["–", "uniform"]
+    assert table.raw[1]["other_agents"] == "uniform"
+
+
+@pytest.fixture(scope="module")
+def shown():
+    results = results_of(episodes=40, seeds=1)
+    scenario = next(each for each in scenarios(results) if each.world == "treatment")
+    return scenario, results, shown_policies(scenario, results.policies)
+
+
+def test_a_report_shows_three_policies_of_the_first_seed(shown):
+    _, results, (figures, (table,), reading) = shown
+    assert [figure.name for figure in figures] == [f"treatment--iid-policy-{letter}" for letter in "abc"]
+    assert "after 40 episodes (seed 0)" in reading
+    assert set(table.shown["state"]) == {"mild", "moderate", "severe"}
+    assert set(table.shown["best action"]) <= {"wait", "drug A", "drug B"}
+    assert all(re.match(r"This is age .*, weight .*, kidneys .*, heart .*\. In \d+ % of", f.caption) for f in figures)
+    assert all("by uniform in " in figure.caption for figure in figures)
+    kept = results.policies["treatment--iid--omg--0"].advice
+    letters = dict.fromkeys(row["context"] for row in table.raw)
+    features = results.policies["treatment--iid--omg--0"].names.features
+    assert set(letters) <= {described(each.context, features) for each in kept}
+    assert len(letters) == 3
+
+
+def test_the_policies_kept_are_those_of_the_agent_at_its_end():
+    """The decoy's OMG plays its own best action nearly always; uniform play is uniform."""
+    results = results_of(episodes=40, seeds=1)
+    for run, (kept, _) in results.policies.items():
+        assert len(kept) == 6
+        for each in kept:
+            np.testing.assert_allclose(each.policy.sum(axis=2), 1.0, atol=5e-6)
+            if "uniform" in run:
+                assert np.ptp(each.policy) < 1e-5
+            if "greedy" in run:
+                np.testing.assert_array_equal(each.policy.argmax(axis=2), each.best)
+
+
+def test_nothing_is_shown_where_no_state_has_a_choice(shown):
+    scenario, results, _ = shown
+    bare = {run: each._replace(advice=[]) for run, each in results.policies.items()}
+    assert shown_policies(scenario, bare) == ([], [], "")
+
+
+CHOSEN = """
+episodes = {episodes}
+seeds = {seeds}
+[worlds.treatment]
+show = [1, [0.5, 0.0, -1.0, 0.25]]
+[agents.omg]
+"""
+
+
+def test_a_study_chooses_the_contexts_that_are_shown():
+    results = results_of(CHOSEN, episodes=3, seeds=1)
+    figures, (table,), _ = shown_policies(scenarios(results)[0], results.policies)
+    assert [figure.title for figure in figures] == ["Context A", "Context B"]
+    assert figures[1].caption.startswith("This is age 0.500, weight 0, kidneys −1.00, heart 0.250. ")
+    assert table.shown["others who differ"] == ["–"] * 6

@@ -1,0 +1,61 @@
+"""Worlds whose truth is unknown: what is shown is what was earned, and more is better."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import omg_lab
+from omg_lab.reports.comparisons import compare_runs
+from omg_lab.reports.returns import BLOCKS, earnings, earnings_figure, earnings_table, headline
+from omg_lab.reports.scenarios import scenarios
+from omg_lab.reports.statistics import mean_interval
+
+pytest.importorskip("gymnasium")
+
+
+@functools.cache
+def results(seeds=3):
+    lake = {"arguments": "success_rate", "horizon": 8, "tables": False, "reward_range": (0.0, 1.0)}
+    agents = {"omg": "omg", "lazy": "uniform"}
+    return omg_lab.compare("FrozenLake-v1", [0.6, 1.0], agents, episodes=45, seeds=seeds, **lake).results
+
+
+def test_they_are_no_scenarios_with_regret():
+    assert scenarios(results()) == []
+    assert len(earnings(results())) == 1
+
+
+def test_the_table_has_the_means_of_the_log_best_first():
+    (earned,) = earnings(results())
+    means = results().log.groupby(["seed", "agent"])["return"].mean().unstack()
+    np.testing.assert_allclose(earned.finals, means[earned.finals.columns])
+    assert earned.finals.mean().is_monotonic_decreasing
+    for row in earnings_table(earned).raw:
+        assert (row["return"], row["low"], row["high"]) == mean_interval(means[row["agent"]])
+    assert earned.focus == "omg"
+
+
+def test_blocks_share_out_all_episodes():
+    (earned,) = earnings(results())
+    for agent in earned.finals.columns:
+        episodes, values = earned.curves(agent)
+        assert values.shape == (3, BLOCKS)
+        lengths = np.diff([0.0, *episodes])
+        assert lengths.sum() == 45
+        np.testing.assert_allclose(values @ lengths / 45, earned.finals[agent])
+
+
+def test_whoever_earns_more_has_the_smaller_loss():
+    (record,) = compare_runs(results().runs, against="omg")
+    totals = results().runs.groupby("agent")["return"].mean()
+    assert record["difference"] == pytest.approx(totals["lazy"] - totals["omg"])
+
+
+def test_words_and_picture_are_those_of_one_seed_too():
+    pytest.importorskip("matplotlib")
+    for seeds in (1, 3):
+        (earned,) = earnings(results(seeds))
+        assert headline(earned).startswith(f"{earned.finals.columns[0]} earned most")
+        assert "no regret" in headline(earned)
+        assert earnings_figure(earned).svg().startswith("<svg")

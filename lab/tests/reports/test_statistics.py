@@ -1,0 +1,224 @@
+"""Bands, intervals and slopes cover as often as they say, in simulations where the truth is known."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from omg_lab.reports.statistics import fitted_slope, mean_interval, rate, simultaneous_band
+
+POINTS = np.geomspace(10.0, 1000.0, 60)
+
+
+def at_least(level, studies):
+    """Return what a share of `studies` that is `level` in the mean stays above, but for chance (4 deviations)."""
+    return level - 4.0 * np.sqrt(level * (1.0 - level) / studies)
+
+
+def smooth(rng, shape):
+    """Return independent curves that differ in a few coefficients, like the regrets of seeds: (*shape, T')."""
+    parts = [POINTS**0.5, POINTS**0.7 / 4.0, 3.0 * np.log(POINTS), 10.0 * np.sin(np.log(POINTS))]
+    return rng.normal(size=(*shape, len(parts))) @ np.stack(parts)
+
+
+def walks(rng, shape):
+    """Return random walks, as rough as a sum of independent regrets: (*shape, T')."""
+    return (rng.normal(size=(*shape, len(POINTS))) * np.sqrt(np.diff(POINTS, prepend=0.0))).cumsum(axis=-1)
+
+
+def wiggles(rng, shape):
+    """Return independent points, which no curve joins: (*shape, T')."""
+    return rng.normal(size=(*shape, len(POINTS)))
+
+
+def largest_t(curves):
+    """Return the largest |t| of the points for the true mean of zero; `curves` is (studies, R, T')."""
+    return (np.abs(curves.mean(axis=1)) / curves.std(axis=1, ddof=1)).max(axis=1) * np.sqrt(curves.shape[1])
+
+
+@pytest.mark.parametrize("seeds", [5, 10, 30])
+@pytest.mark.parametrize(("process", "waste"), [(smooth, 1.12), (walks, 1.2), (wiggles, 1.1)])
+def test_band_covers_the_whole_curve_and_is_hardly_wider_than_it_must_be(process, waste, seeds, rng):
+    studies, level = 400, 0.9
+    curves = process(rng, (studies, seeds))
+    bands = [simultaneous_band(study, level) for study in curves]
+    covered = [((band.low <= 0.0) & (band.high >= 0.0)).all() for band in bands]
+    assert np.mean(covered) >= at_least(level, studies)
+    needed = np.quantile(largest_t(process(rng, (4000, seeds))), level)  # by one who knows the process
+    assert np.median([band.critical for band in bands]) <= waste * needed
+
+
+def test_band_of_one_point_is_students_interval(rng):
+    values = rng.normal(size=7)
+    band, interval = simultaneous_band(values[:, None], 0.9), mean_interval(values, 0.9)
+    np.testing.assert_allclose([*band.mean, *band.low, *band.high], interval, rtol=1e-9)
+
+
+def test_band_is_between_student_and_bonferroni(rng):
+    band = simultaneous_band(walks(rng, (8,)), 0.95)
+    assert stats.t.isf(0.025, 7) < band.critical < stats.t.isf(0.025 / len(POINTS), 7)
+    many = simultaneous_band(wiggles(rng, (8,)), 0.95)
+    assert band.critical < many.critical <= stats.t.isf(0.025 / len(POINTS), 7) * (1 + 1e-9)
+
+
+def test_band_follows_units_and_the_order_of_seeds_does_not_matter(rng):
+    curves, factor = walks(rng, (6,)), rng.uniform(0.1, 10.0, size=len(POINTS))
+    band = simultaneous_band(curves)
+    other = simultaneous_band(curves[::-1] * factor + 5.0)
+    np.testing.assert_allclose(other.critical, band.critical, rtol=1e-6)
+    np.testing.assert_allclose(other.low, band.low * factor + 5.0, rtol=1e-6)
+
+
+def test_band_does_not_mind_points_upside_down(rng):
+    curves, signs = walks(rng, (6,)), rng.choice([-1.0, 1.0], size=len(POINTS))
+    band, turned = simultaneous_band(curves), simultaneous_band(curves * signs)
+    np.testing.assert_allclose(turned.high - turned.mean, band.high - band.mean, rtol=1e-9)
+
+
+def test_a_rough_stretch_costs_no_more_than_bonferroni_there(rng):
+    even, rough = smooth(rng, (30,)), wiggles(rng, (30,))[:, :20]
+    mixed = simultaneous_band(np.concatenate([even, rough], axis=1), 0.9)
+    assert mixed.critical <= max(simultaneous_band(even, 0.95).critical, stats.t.isf(0.025 / 20, 29)) * (1 + 1e-9)
+
+
+def test_repeating_points_does_not_widen_the_band(rng):
+    curves = walks(rng, (6,))
+    twice = simultaneous_band(np.repeat(curves, 2, axis=1))
+    np.testing.assert_allclose(twice.critical, simultaneous_band(curves).critical, rtol=1e-3)
+
+
+def test_where_all_seeds_agree_the_band_is_their_curve(rng):
+    curves = np.concatenate([np.zeros((6, 20)), walks(rng, (6,))], axis=1)
+    band = simultaneous_band(curves)
+    assert not band.low[:20].any()
+    assert not band.high[:20].any()
+    assert band.critical == simultaneous_band(curves[:, 20:]).critical
+    same = simultaneous_band(np.ones((4, 3)))
+    np.testing.assert_array_equal([same.low, same.high], np.ones((2, 3)))
+
+
+def test_a_band_told_that_the_mean_increases_is_narrower_and_covers_as_often(rng):
+    truth, studies = POINTS**0.5, 200
+    curves = truth + 0.3 * walks(rng, (studies, 5))
+    for study in curves:
+        plain, told = simultaneous_band(study), simultaneous_band(study, increasing=True)
+        assert (told.high <= plain.high).all()
+        assert (told.low >= np.maximum(plain.low, 0.0)).all()
+        assert (np.diff(told.low) >= 0.0).all()
+        assert (np.diff(told.high) >= 0.0).all()
+        covers = [((band.low <= truth) & (truth <= band.high)).all() for band in (plain, told)]
+        assert covers[0] == covers[1]
+
+
+@pytest.mark.parametrize("seeds", [2, 5, 20])
+def test_interval_of_gaussian_seeds_covers_as_it_says(seeds, rng):
+    studies = 1000
+    intervals = [mean_interval(row, 0.9) for row in rng.normal(3.0, 2.0, size=(studies, seeds))]
+    covered = np.mean([interval.low <= 3.0 <= interval.high for interval in intervals])
+    assert abs(covered - 0.9) <= 0.9 - at_least(0.9, studies)
+
+
+@pytest.mark.parametrize("skew", [0.0, 1.0])
+def test_interval_of_few_seeds_covers_more_often_than_the_bootstrap(skew, rng):
+    studies = 400
+    values = rng.normal(size=(studies, 5))
+    values, truth = (np.exp(skew * values), np.exp(skew**2 / 2.0)) if skew else (values, 0.0)
+    ours = np.mean([low <= truth <= high for _, low, high in map(mean_interval, values)])
+    low, high = stats.bootstrap((values,), np.mean, axis=1, n_resamples=499, random_state=0).confidence_interval
+    theirs = np.mean((low <= truth) & (truth <= high))
+    assert ours > theirs + 0.03
+    assert theirs < 0.9  # of 0.95
+
+
+def power_curves(rng, shape, exponents, points):
+    """Return curves c·t^a·(1 + slow noise) with an exponent a for each: (*shape, T')."""
+    scale, phase = np.exp(rng.normal(size=(*shape, 1))), rng.uniform(0.0, 2.0 * np.pi, size=(*shape, 1))
+    noise = 1.0 + 0.02 * np.sin(3.0 * np.log(points) + phase)
+    return scale * points ** exponents[..., None] * noise
+
+
+@pytest.mark.parametrize("exponent", [0.5, 2.0 / 3.0, 1.0])
+def test_slope_interval_covers_the_exponent(exponent, rng):
+    studies, seeds, points = 400, 6, np.arange(1.0, 301.0)
+    curves = power_curves(rng, (studies, seeds), exponent + 0.05 * rng.normal(size=(studies, seeds)), points)
+    fits = [fitted_slope(study, 0.2, level=0.9) for study in curves]
+    covered = np.mean([fit.low <= exponent <= fit.high for fit in fits])
+    assert abs(covered - 0.9) <= 0.9 - at_least(0.9, studies)
+
+
+def test_slope_of_a_power_is_its_exponent_whatever_the_units_and_points(rng):
+    exponents = rng.uniform(0.2, 1.0, size=4)
+    for points in (np.arange(1.0, 500.0), np.unique(rng.integers(1, 10_000, size=60))):
+        curves = 7.0 * points ** exponents[:, None]
+        np.testing.assert_allclose(fitted_slope(curves, episodes=points).by_seed, exponents, rtol=1e-9)
+
+
+def test_slope_of_a_thinned_log_is_that_of_the_whole(rng):
+    episodes = np.arange(1, 20_001)
+    curves = np.cumsum(rng.uniform(size=(3, 20_000)) * episodes**-0.4, axis=1) + 20.0 * np.log(episodes)
+    kept = (episodes <= 10_000) | (episodes % 10 == 0)
+    whole, thinned = fitted_slope(curves, 0.1), fitted_slope(curves[:, kept], 0.1, episodes=episodes[kept])
+    np.testing.assert_allclose(thinned.by_seed, whole.by_seed, atol=2e-4)
+
+
+def test_seeds_without_regret_are_flat_and_seeds_with_a_late_first_one_are_left_out():
+    points = np.arange(1.0, 101.0)
+    late = np.maximum(points - 80.0, 0.0)
+    fit = fitted_slope([np.zeros(100), np.full(100, 3.0), points**0.5, late, np.full(100, 1e-13) * points])
+    np.testing.assert_allclose(fit.by_seed, [0.0, 0.0, 0.5, np.nan, 0.0], atol=1e-12)
+    assert fit.left_out == 1
+    assert fit.low < fit.slope < fit.high
+    none = fitted_slope([late])
+    assert none.left_out == 1
+    assert np.isnan(none[:3]).all()
+
+
+@pytest.mark.parametrize("exponent", [0.5, 1.5])
+def test_rate_interval_covers_the_exponent_and_refutes_smaller_ones(exponent, rng):
+    studies, seeds, values = 400, 5, np.array([2.0, 4.0, 8.0, 16.0])
+    # Noise that grows with the value and is shared within a seed.
+    noise = 0.2 * rng.normal(size=(studies, seeds, 4)) * np.arange(1, 5) + rng.normal(size=(studies, seeds, 1))
+    found = [rate(values, study, exponent, level=0.9) for study in 3.0 * values**exponent * np.exp(noise)]
+    covered = np.mean([each.low <= exponent <= each.high for each in found])
+    assert abs(covered - 0.9) <= 0.9 - at_least(0.9, studies)
+    assert np.mean([each.refuted for each in found]) <= 1.0 - at_least(0.95, studies)
+    clear = rate(values, values**exponent * np.exp(0.01 * rng.normal(size=(5, 4))), exponent - 0.2)
+    assert clear.refuted
+    assert clear.expected == exponent - 0.2
+    assert not rate(values, values**exponent * np.exp(0.01 * rng.normal(size=(5, 4))), exponent + 0.2).refuted
+
+
+def test_rate_is_the_slope_of_numpys_line(rng):
+    values, regrets = np.array([3.0, 5.0, 20.0]), rng.uniform(1.0, 2.0, size=(4, 3))
+    lines = [np.polyfit(np.log(values), np.log(row), 1)[0] for row in regrets]
+    np.testing.assert_allclose(rate(values, regrets, 0.5).by_seed, lines)
+
+
+def test_one_seed_has_a_mean_and_no_bounds():
+    curve = np.arange(1.0, 5.0)
+    band = simultaneous_band([curve])
+    np.testing.assert_array_equal(band.mean, curve)
+    assert np.isnan([*band.low, *band.high, band.critical]).all()
+    for mean, low, high in (mean_interval([2.0]), fitted_slope([curve])[:3], rate([1, 2], [[1, 2]], 0.5)[:3]):
+        assert np.isfinite(mean)
+        assert np.isnan([low, high]).all()
+    assert not rate([1, 2], [[1, 2]], 0.5).refuted
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: simultaneous_band([1.0, 2.0]), r"`curves` must have 2 axes, none empty, got shape \(2,\)"),
+        (lambda: simultaneous_band([[1.0, np.nan]]), r"`curves` must be finite, got nan at index \(0, 1\)"),
+        (lambda: simultaneous_band([[1.0], [2.0]], 95), r"`level` must lie in \(0, 1\), got 95"),
+        (lambda: mean_interval([]), "`values` must have 1 axes"),
+        (lambda: fitted_slope([[1.0, 2.0]], episodes=[2, 1]), "`episodes` must be 2 positive, increasing numbers"),
+        (lambda: fitted_slope([[1.0, 2.0]], episodes=[1]), "`episodes` must be 2 positive, increasing numbers"),
+        (lambda: fitted_slope([[1.0, 2.0]], 0.9), "`from_fraction` must leave two points or more, got 0.9 of 2"),
+        (lambda: rate([2, 2], [[1, 2]], 0.5), "`values` must be positive, and two or more of them different"),
+        (lambda: rate([1, 2], [[1, 2, 3]], 0.5), r"`regrets` must have a column per value, \(R, 2\), got \(1, 3\)"),
+        (lambda: rate([1, 2], [[1, 2]], np.inf), "`expected` must be finite"),
+    ],
+)
+def test_bad_input_is_refused_by_name(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

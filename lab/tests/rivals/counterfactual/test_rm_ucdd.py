@@ -1,0 +1,135 @@
+"""RM-UCDD: the warm-up, what is counted, reachability, and optimism in expectation."""
+
+import math
+
+import numpy as np
+import pytest
+
+import omg_cmdp as omg
+from lab.tests.rivals.small_world import ACTIONS, HORIZON, LABELS, MASK, SPACES, STATES, Small
+from omg_cmdp.adversaries import IID
+from omg_cmdp.mdp import occupancy_measure
+from omg_cmdp.mdp.bellman import best_response
+from omg_cmdp.oracles import OfflineFiniteRewards, OfflineLeastSquaresDynamics
+from omg_lab.rivals import RMUCDD
+from omg_lab.worlds import CombinationLock, LinearWorld
+
+
+def least_squares(world):
+    """Return both of its fits, for the classes of `world`."""
+    return (
+        OfflineFiniteRewards(world.rewards, horizon=HORIZON),
+        OfflineLeastSquaresDynamics(world.kernels, horizon=HORIZON),
+    )
+
+
+def test_rm_ucdd_plays_every_action_once_and_counts_choices(rng):
+    world = Small(rng)
+    agent = RMUCDD(world.space, *world.offline(), contexts=LABELS)
+    chosen = {context: np.zeros((HORIZON, STATES, ACTIONS)) for context in LABELS}
+    run = omg.Run(world, IID(LABELS), agent)
+    for round_ in range(25):
+        for context in LABELS:
+            policy = agent.policy(context)
+            if round_ < ACTIONS:
+                assert (policy[..., round_] == 1.0).all()
+            chosen[context] += policy
+        run.advance(1)
+        if round_ + 1 >= ACTIONS:
+            assert all(np.array_equal(agent.visits(context), chosen[context]) for context in LABELS)
+
+
+def test_without_a_list_rm_ucdd_counts_the_rounds_after_the_warm_up(rng):
+    """Epochs begin after 0, 1, 2, 4 and 8 rounds, of which the first three are the warm-up."""
+    world = Small(rng)
+    agent = RMUCDD(world.space, *world.offline())
+    run = omg.Run(world, IID(LABELS), agent)
+    totals = []
+    for _ in range(9):
+        (total,) = set(agent.visits("a").sum(axis=2).flat)
+        totals.append(total)
+        run.advance(1)
+    assert totals == [3, 3, 3, 3, 4, 4, 4, 4, 8]
+
+
+def test_a_warm_up_with_restricted_actions_covers_them_all(rng):
+    world = Small(rng, SPACES["restricted"])
+    agent = RMUCDD(world.space, *world.offline(), contexts=LABELS)
+    run, covered = omg.Run(world, IID(LABELS), agent), np.zeros((HORIZON, STATES, ACTIONS))
+    for _ in range(ACTIONS):
+        covered += agent.policy("a")
+        run.advance(1)
+    assert np.array_equal(covered > 0.0, np.broadcast_to(MASK, covered.shape))
+
+
+def test_rare_states_are_explored_more():
+    """p_min stands beside the counts: half of it is twice the bonus."""
+    oracles = Small(np.random.default_rng(0)).offline()
+    settings = {"scale": 0.01, "contexts": LABELS}
+    sure, rare = (RMUCDD(SPACES["plain"], *oracles, reachability=p, **settings) for p in (1.0, 0.5))
+    np.testing.assert_allclose(rare.bonus("a"), 2.0 * sure.bonus("a"))
+
+
+def least_reachability(world):
+    """Return p_min: the least probability, over contexts, steps after the first and states, under any policy."""
+    found = []
+    for context in LABELS:
+        mdp = world.mdp(context)
+        for h in range(1, HORIZON):
+            for s in range(STATES):
+                target = np.zeros((HORIZON, STATES, ACTIONS))
+                target[h, s] = -1.0
+                found.append(-float(mdp.start @ best_response(mdp, target)[1][0]))
+    return min(found)
+
+
+@pytest.mark.parametrize("scale", [1e-4, 0.1])
+def test_it_is_optimistic_in_expectation(scale, rng):
+    """p_min·N is below the true occupancies of the rounds so far; so V* - Ṽ is below their errors, in every context."""
+    world = Small(rng)
+    p_min = least_reachability(world)
+    assert 0.01 < p_min < 1.0
+    settings = {"contexts": LABELS, "scale": scale, "episodes": 60, "reachability": p_min}
+    agent = RMUCDD(world.space, *least_squares(world), **settings)
+    run, beta, gaps = omg.Run(world, IID(LABELS), agent), scale * math.sqrt(60), []
+    been = {context: np.zeros((HORIZON, STATES, ACTIONS)) for context in LABELS}
+    for number in range(60):
+        for context in LABELS:
+            truth, model = world.truth(context), agent.model(context)
+            if number >= ACTIONS:
+                start = np.zeros((HORIZON, STATES, ACTIONS), dtype=bool)
+                start[0] = world.space.start[:, None] == 0.0
+                counted = p_min * agent.visits(context)
+                assert (np.where(start, 0.0, counted) <= been[context] + 1e-9).all()
+                optimistic = model.reward_steps + agent.bonus(context)
+                policy, values = best_response(model, optimistic, bounds=agent.value_bounds)
+                assert np.array_equal(agent.policy(context), policy)
+                squares = (truth.mdp.reward_steps - model.reward_steps) ** 2
+                moved = np.abs(truth.mdp.transition_steps - model.transition_steps).sum(axis=-1) ** 2
+                errors = (squares + HORIZON * moved) / (2.0 * beta)
+                gaps.append(truth.best[1] - world.space.start @ values[0])
+                weights = occupancy_measure(truth.mdp, truth.best[0]) * counted
+                assert gaps[-1] <= (weights * errors).sum() + 1e-9
+                assert gaps[-1] <= (been[context] * errors).sum() + 1e-9
+            been[context] += occupancy_measure(truth.mdp, agent.policy(context))
+        run.advance(1)
+    assert scale > 1e-3 or max(gaps) > 0.0  # with next to no bonus it is not optimistic by itself
+
+
+@pytest.mark.parametrize("kind", [LinearWorld, CombinationLock])
+def test_regret_is_sublinear_with_its_own_fits(kind):
+    world = kind(seed=1)
+    horizon = world.space.horizon
+    rewards = OfflineFiniteRewards(world.reward_functions, horizon=horizon)
+    dynamics = OfflineLeastSquaresDynamics(world.transition_functions, horizon=horizon)
+    agent = RMUCDD(world.space, rewards, dynamics, contexts=world.contexts, scale=0.003, episodes=600)
+    regret = omg.simulate(world, IID(world.contexts), agent, 600).regret
+    assert regret[:100].sum() > 1.0
+    assert regret[300:].sum() < 0.3 * regret[:300].sum()
+
+
+@pytest.mark.parametrize("value", [0.0, 1.5, "often", None])
+def test_reachability_is_a_probability(value):
+    world = Small(np.random.default_rng(0))
+    with pytest.raises(ValueError, match="`reachability`"):
+        RMUCDD(world.space, *least_squares(world), reachability=value)

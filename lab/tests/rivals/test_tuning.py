@@ -1,0 +1,79 @@
+"""One number to tune, given or as a function of the episode: what all agents that have one do with it."""
+
+import inspect
+import math
+
+import numpy as np
+import pytest
+
+from library.tests.agents.models import learning, policy_of, uniform
+from library.tests.random_mdps import random_mdp
+from omg_cmdp import TabularMDP, optimal_policy, policy_value
+from omg_cmdp.agents import EpsilonGreedy, Power
+from omg_lab.rivals import PCIGW, Boltzmann, LocalIGW, OccupancyEntropy
+from omg_lab.worlds import Decoy
+
+BY_GAMMA = (LocalIGW, Boltzmann, OccupancyEntropy, PCIGW)
+BAD = (0.0, -1.0, np.nan, np.inf, "much", [1.0], True - 1)
+
+
+@pytest.mark.parametrize("kind", BY_GAMMA)
+def test_a_large_gamma_is_greedy(kind, rng):
+    mdp = random_mdp(rng, 3, 3, 4, kernel="dense", rewards="uniform")
+    assert policy_value(mdp, policy_of(kind, mdp, 1e10)) == pytest.approx(optimal_policy(mdp)[1], abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", [LocalIGW, Boltzmann, OccupancyEntropy])
+def test_a_small_gamma_is_uniform(kind, rng):
+    kernel = np.repeat(rng.dirichlet(np.ones(3), (3, 1)), 2, axis=1)  # actions do not move: no state is to be preferred
+    mdp = TabularMDP(transitions=kernel, rewards=rng.random((3, 2)), horizon=4)
+    np.testing.assert_allclose(policy_of(kind, mdp, 1e-10), uniform(mdp), atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", BY_GAMMA)
+def test_gamma_is_a_number_or_a_function_of_the_episode(kind):
+    world = Decoy()
+    fixed, growing, power = (
+        learning(world, kind, 6.0),
+        learning(world, kind, lambda t: 2.0 * t),
+        learning(world, kind, Power(2, 1)),
+    )
+    for t, same in ((1, False), (3, True)):
+        for agent in (fixed, growing, power):
+            agent.episodes_seen = t - 1
+        first, second, third = (agent.decide(0) for agent in (fixed, growing, power))
+        assert second.gamma == third.gamma == 2.0 * t
+        assert np.array_equal(second.policy, third.policy)
+        assert (first.gamma == second.gamma) is same
+    assert learning(world, kind).decide(0).gamma == inspect.signature(kind).parameters["gamma"].default(1)
+
+
+@pytest.mark.parametrize("bad", BAD, ids=str)
+def test_other_numbers_are_refused_by_name(bad):
+    world = Decoy()
+    for kind, name in (*((kind, "gamma") for kind in BY_GAMMA), (EpsilonGreedy, "epsilon")):
+        with pytest.raises(ValueError, match=f"`{name}` must be a positive, finite number"):
+            learning(world, kind, bad)
+        agent = learning(world, kind, lambda _: bad)
+        with pytest.raises(ValueError, match=rf"`{name}\(t\)` must be a positive, finite number"):
+            agent.policy(0)
+
+
+def test_powers_are_checked():
+    assert Power(8, -1.0 / 3.0)(27) == pytest.approx(8.0 / 3.0)
+    for scale, exponent in ((0.0, 1.0), (-1.0, 1.0), (1.0, np.nan), (1.0, "half")):
+        with pytest.raises(ValueError, match=r"`(scale|exponent)` must be"):
+            Power(scale, exponent)
+
+
+@pytest.mark.parametrize("kind", [*BY_GAMMA, EpsilonGreedy])
+def test_tuned_numbers_are_settings(kind, tmp_path):
+    """Powers are known by their numbers; of other functions only that they are functions."""
+    world, path = Decoy(), tmp_path / "agent"
+    learning(world, kind, Power(3, 0.5)).save(path)
+    learning(world, kind, Power(3.0, 0.5)).restore(path)
+    for other in (3.0, Power(4.0, 0.5), lambda t: 3.0 * math.sqrt(t)):
+        with pytest.raises(ValueError, match="`state` must come from"):
+            learning(world, kind, other).restore(path)
+    learning(world, kind, lambda t: t).save(path)
+    learning(world, kind, lambda t: 2.0 * t).restore(path)

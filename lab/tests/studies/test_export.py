@@ -1,0 +1,117 @@
+"""What is exported says what the log says, in the words of other programs."""
+
+import itertools
+import json
+
+import numpy as np
+import pandas
+import pytest
+from pyarrow import parquet
+
+from lab.tests.studies.examples import run_study
+from omg_cmdp.contexts import context_from_json
+from omg_lab.studies.config import read_plan
+from omg_lab.studies.export import export
+
+STUDY = """
+episodes = 30
+seeds = 2
+checkpoint = 12
+propensities = {}
+[worlds.treatment]
+patients = 5
+[worlds.decoy]
+context_count = 3
+[agents.omg]
+"""
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return run_study(STUDY.format("true"), tmp_path_factory.mktemp("study"))
+
+
+def test_a_csv_holds_every_row(results, tmp_path):
+    [path] = export(results, "csv", tmp_path)
+    table = pandas.read_csv(path)
+    assert list(table) == list(results.log)
+    np.testing.assert_allclose(table["cumulative_regret"], results.log["cumulative_regret"], rtol=1e-15)
+    assert json.loads(table["propensities"][7]) == results.log["propensities"][7].tolist()
+
+
+def test_no_name_is_a_formula_in_a_csv(tmp_path):
+    text = 'episodes = 2\n[worlds.decoy]\ncontext_count = 2\n[agents."=1+1"]\nkind = "uniform"'
+    [path] = export(run_study(text, tmp_path / "study"), "csv", tmp_path)
+    assert set(pandas.read_csv(path)["agent"]) == {"'=1+1"}
+
+
+def test_an_export_is_replaced_whole_or_not_at_all(results, tmp_path, monkeypatch):
+    """It fails at the third part of the log."""
+    original = parquet.read_table
+    for form, name in (("csv", "log.csv"), ("parquet", "log.parquet")):
+        (tmp_path / name).write_text("the old one")
+        calls = itertools.count()
+        with monkeypatch.context() as patch:
+            patch.setattr(parquet, "read_table", lambda *a, n=calls, **b: original(*a, **b) if next(n) < 2 else 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                export(results, form, tmp_path)
+        assert (tmp_path / name).read_text() == "the old one"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_parquet_is_the_log_in_one_file(results, tmp_path):
+    [path] = export(results, "parquet", tmp_path)
+    pandas.testing.assert_frame_equal(pandas.read_parquet(path), results.log)
+
+
+def test_obp_gets_a_round_per_step_with_its_propensity(results, tmp_path):
+    paths = export(results, "obp", tmp_path)
+    assert len(paths) == 4
+    log = results.log[(results.log["world"] == "treatment") & (results.log["seed"] == 1)]
+    with np.load(tmp_path / "treatment--iid--omg--1.npz") as feedback:
+        assert int(feedback["n_rounds"]) == 30 * 6 == len(feedback["action"])
+        assert int(feedback["n_actions"]) == 3
+        np.testing.assert_array_equal(feedback["pscore"], np.concatenate(log["propensities"].to_list()))
+        np.testing.assert_array_equal(feedback["reward"], np.concatenate(log["rewards"].to_list()))
+        patient = context_from_json(log["context"].iloc[2])
+        np.testing.assert_array_equal(feedback["context"][12][:4], patient)
+        state = log["states"].iloc[2][0]
+        assert feedback["context"][12][4:9].tolist() == np.eye(5)[state].tolist()
+        assert feedback["context"][13][9:].tolist() == np.eye(6)[1].tolist()
+
+
+def test_propensities_are_the_policys_probabilities_of_what_was_done(results):
+    for task in read_plan(STUDY.format("true")).tasks():
+        rounds = []
+        task.start(observe=rounds.append).advance(30)
+        log = results.log[(results.log["world"] == task.world.name) & (results.log["seed"] == task.seed)]
+        for this, actions, propensities in zip(rounds, log["actions"], log["propensities"], strict=True):
+            states = this.played.states[:-1]
+            chances = this.decision.policy[np.arange(len(actions)), states, actions]
+            np.testing.assert_array_equal(propensities, chances)
+
+
+def test_vw_gets_a_line_per_step(results, tmp_path):
+    export(results, "vw", tmp_path)
+    lines = (tmp_path / "treatment--iid--omg--0.vw").read_text().splitlines()
+    log = results.log[(results.log["world"] == "treatment") & (results.log["seed"] == 0)]
+    assert len(lines) == 30 * 6
+    label, context, state, step = (part.strip() for part in lines[7].split("|"))
+    action, cost, probability = label.split(":")
+    assert int(action) == log["actions"].iloc[1][1] + 1
+    assert float(cost) == 1.0 - log["rewards"].iloc[1][1]
+    assert float(probability) == log["propensities"].iloc[1][1]
+    assert (state, step) == (f"state s{log['states'].iloc[1][1]}", "step h1")
+    values = [float(each.split(":")[1]) for each in context.split()[1:]]
+    assert values == context_from_json(log["context"].iloc[1]).tolist()
+    assert "|context c" in (tmp_path / "decoy--iid--omg--0.vw").read_text()
+
+
+def test_propensities_must_have_been_logged(tmp_path):
+    results = run_study(STUDY.format("false"), tmp_path)
+    with pytest.raises(ValueError, match="propensities = true"):
+        export(results, "vw", tmp_path / "out")
+    with pytest.raises(ValueError, match="`form`"):
+        export(results, "xml", tmp_path / "out")
+    [path] = export(results, "csv", tmp_path / "out")
+    assert "propensities" not in pandas.read_csv(path)

@@ -1,0 +1,72 @@
+"""What a report shows of a world: contexts, places and names."""
+
+import numpy as np
+import pytest
+
+from lab.tests.worlds.catalogue import WORLDS
+from omg_cmdp.agents.baselines.uniform import uniform_policy
+from omg_cmdp.runs.shown import CANDIDATES, MOST_STATES, MOST_STEPS, Names, names_of, shown_cells, shown_contexts
+from omg_lab.worlds import TreatmentTrial
+
+TRIAL = TreatmentTrial()
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 6, 7, 100])
+def test_without_a_choice_contexts_are_spread_over_the_list(count):
+    contexts = tuple(range(count))
+    shown = shown_contexts(contexts)
+    assert len(shown) == len(set(shown)) == min(count, CANDIDATES)
+    assert shown == sorted(shown)
+    assert shown[0] == 0
+    assert shown[-1] == (count - 1 if count > 1 else 0)
+
+
+def test_contexts_are_chosen_by_number_or_told():
+    chosen = shown_contexts(TRIAL.contexts, [3, [0.5, 0.0, -1.0, 0.25]])
+    assert chosen[0] is TRIAL.contexts[3]
+    assert chosen[1].tolist() == [0.5, 0.0, -1.0, 0.25]
+    assert shown_contexts([("a", 1), ("b", 2)], [["b", 2], 0]) == [("b", 2), ("a", 1)]
+    assert shown_contexts(["x", "y"], ["y"]) == ["y"]
+    assert shown_contexts([{"age": 1}], [{"age": 2}]) == [{"age": 2}]
+
+
+@pytest.mark.parametrize("chosen", [[], 3, [20], [-1], [True], [0.5], [0, 1, 2, 3], "abc", [None]])
+def test_other_choices_are_refused(chosen):
+    with pytest.raises(ValueError, match="`show` must list"):
+        shown_contexts(TRIAL.contexts, chosen)
+
+
+@pytest.mark.parametrize("make", WORLDS, ids=lambda kind: kind.__name__)
+def test_names_of_our_worlds_fit_and_the_states_shown_are_those_visited_most(make):
+    world = make()
+    assert isinstance(names_of(world), Names)
+    truths = [world.truth(context) for context in shown_contexts(world.contexts)]
+    steps, states = shown_cells(world.space, truths)
+    assert len(steps) == min(MOST_STEPS, world.space.horizon)
+    assert (steps[0], steps[-1]) == (0, world.space.horizon - 1)
+    free = np.flatnonzero(world.space.admissible.sum(axis=1) > 1)
+    assert len(states) == min(MOST_STATES, len(free))
+    assert set(states) <= set(free)
+    played = [(truth, policy) for truth in truths for policy in (truth.best[0], uniform_policy(world.space))]
+    visits = sum(truth.occupancy(policy).sum(axis=(0, 2)) for truth, policy in played)
+    left = np.setdiff1d(free, states)
+    assert visits[states].min() >= visits[left].max(initial=0.0) - 1e-12
+
+
+def test_the_places_shown_are_those_visited_most():
+    """In the trial: recovered and dead leave no choice, and the other three stages fit."""
+    assert names_of(TRIAL) == Names(TRIAL.state_names, TRIAL.action_names, TRIAL.feature_names)
+    assert shown_cells(TRIAL.space, [TRIAL.truth(TRIAL.contexts[0])])[1].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"), [("state", ("a", "b")), ("action", ("a", "b", 3)), ("feature", ("age",))], ids=str
+)
+def test_names_that_do_not_fit_are_refused(kind, names):
+    class Odd:
+        space, contexts = TRIAL.space, TRIAL.contexts
+
+    setattr(Odd, f"{kind}_names", names)
+    with pytest.raises(ValueError, match=f"`{kind}_names` must be . texts"):
+        names_of(Odd)
+    assert names_of(type("Plain", (), {"space": TRIAL.space, "contexts": TRIAL.contexts})) == Names()

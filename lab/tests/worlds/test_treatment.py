@@ -1,0 +1,62 @@
+"""The trial: what can happen to a patient, and to whom a drug should be given."""
+
+import numpy as np
+import pytest
+
+from lab.tests.worlds.catalogue import truths
+from omg_lab.worlds import TreatmentTrial
+from omg_lab.worlds.treatment import STAGES, TREATMENTS
+
+RECOVERED, MILD, MODERATE, SEVERE, DEAD = range(len(STAGES))
+WAIT, DRUG_A, DRUG_B = range(len(TREATMENTS))
+
+
+@pytest.mark.parametrize("dial", [0.0, 0.5])
+def test_a_visit_moves_by_one_stage_at_most(seed, dial):
+    for mdp in truths(TreatmentTrial(seed=seed, misspecification=dial)):
+        for stage in (MILD, MODERATE, SEVERE):
+            near = mdp.transitions[stage][:, stage - 1 : stage + 2]
+            assert (near > 0.0).all()
+            np.testing.assert_allclose(near.sum(axis=1), 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dial", [0.0, 0.5])
+def test_recovery_and_death_are_final(seed, dial):
+    world = TreatmentTrial(seed=seed, misspecification=dial)
+    for mdp in truths(world):
+        for stage, quality in ((RECOVERED, 1.0), (DEAD, 0.0)):
+            assert mdp.transitions[stage, WAIT, stage] == 1.0
+            assert mdp.rewards[stage, WAIT] == quality
+            np.testing.assert_array_equal(mdp.admissible[stage], [True, False, False])
+
+
+def test_waiting_has_no_side_effects_and_drugs_do(seed):
+    for mdp in truths(TreatmentTrial(seed=seed)):
+        np.testing.assert_allclose(mdp.rewards[:, WAIT], [1.0, 0.8, 0.5, 0.2, 0.0], rtol=1e-12)
+        assert (mdp.rewards[MILD:DEAD, 1:] < mdp.rewards[MILD:DEAD, [WAIT]]).all()
+
+
+def test_side_effects_and_response_are_the_same_at_every_stage(seed):
+    for mdp in truths(TreatmentTrial(seed=seed)):
+        relative = mdp.rewards[MILD:DEAD] / mdp.rewards[MILD:DEAD, [WAIT]]
+        np.testing.assert_allclose(relative, relative[:1].repeat(3, axis=0), rtol=1e-12)
+        better = mdp.transitions[range(MILD, DEAD), :, range(RECOVERED, SEVERE)]
+        np.testing.assert_allclose(better, better[:1].repeat(3, axis=0), rtol=1e-12)
+
+
+def test_worse_stages_decline_faster(seed):
+    for mdp in truths(TreatmentTrial(seed=seed)):
+        worse = mdp.transitions[range(MILD, DEAD), :, range(MODERATE, DEAD + 1)]
+        assert (np.diff(worse, axis=0) > 0.0).all()
+
+
+def test_every_treatment_is_best_for_somebody():
+    """In the first visit of a moderate case, over some trials."""
+    world = [TreatmentTrial(seed=seed) for seed in range(5)]
+    first = [trial.truth(patient).best[0][0, MODERATE].argmax() for trial in world for patient in trial.contexts]
+    assert set(first) == {WAIT, DRUG_A, DRUG_B}
+
+
+def test_features_out_of_range_are_refused():
+    with pytest.raises(ValueError, match=r"`context` must lie in \[-1, 1\], got 40"):
+        TreatmentTrial().mdp([40.0, 0.0, 0.0, 0.0])

@@ -1,0 +1,140 @@
+"""What an exploration rule knows, and what it must do."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from omg_cmdp.contexts import Context
+from omg_cmdp.jit import Lazy
+from omg_cmdp.mdp.bellman import ValueBounds
+from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.planning.decision import Decision
+from omg_cmdp.planning.plan import plan
+from omg_cmdp.planning.solution import Solution
+from omg_cmdp.theory.constants import Assumptions
+from omg_cmdp.validation import FloatArray, float_table, in_range, one_of_shapes, positive_number
+
+compiled = Lazy("omg_cmdp.agents.exploration.compiled")
+
+ROUNDS, ROUGHLY = 3, 0.1
+"""How many plans it takes to divide roots among steps, and the tolerance of all but the last."""
+
+
+class Situation(NamedTuple):
+    """What a rule knows: the episode, its context, the model for it, and the oracles behind the model."""
+
+    episode: int
+    """Counted from 1."""
+    context: Context
+    model: TabularMDP
+    reward_oracle: RewardOracle
+    dynamics_oracle: DynamicsOracle
+    tuples: int
+    """An upper bound on the number n of reachable (h, s, a)."""
+    tolerance: float
+    """What the certificate of the plan must not exceed."""
+    bounds: ValueBounds
+    """What can be earned from each step on."""
+
+    def plan(self, gamma: float, weights: FloatArray | None = None, start: Solution | None = None) -> Decision:
+        """Return the plan for the barrier m = weights/γ; without `weights` they are 1. `start` saves time."""
+        solution = plan(self.model, gamma, weights=weights, tolerance=self.tolerance, start=start)
+        return self._decision(solution, gamma, weights, solution.certificate)
+
+    def plan_roots(self, u: FloatArray, floor: float) -> Decision:
+        """Return the plan that maximises ⟨q, f̂⟩ + Σ √(u·q) + floor·Σ log q, u (H, S, A).
+
+        If `u` is (S, A), what is learned in one step holds in all: the roots are √(u·Σ_h q_h), one for each pair, and
+        `u` is divided among the steps (`_split`).
+
+        It is also the plan for the barrier of its own weights, m = ½·√(q̂·u) + floor, and is certified as that: the
+        certificate is relative to their mean, 1/γ. Where it falls short, the barrier of these weights is solved on,
+        from there: weights may be any numbers, but a plan must be that of its weights.
+        """
+        floor, shape = positive_number("floor", floor), (self.model.horizon, self.model.states, self.model.actions)
+        if not (type(u) is np.ndarray and u.dtype == np.float64 and u.shape == shape and u.flags.carray):
+            u = float_table("u", u)
+            one_of_shapes("u", u, shape, shape[1:])
+            in_range("u", u, 0.0, math.inf)
+        u, start = (u, None) if u.ndim == 3 else self._split(u, floor)
+        solution, weights = self._roots(u, floor, self.tolerance, start), np.empty(shape)
+        gamma = compiled.own_weights(solution.occupancy, u, floor, weights)
+        certificate = gamma * solution.certificate
+        if certificate > self.tolerance:
+            return self.plan(gamma, weights, start=solution)
+        return self._decision(solution, gamma, weights, certificate)
+
+    def _split(self, u: FloatArray, floor: float) -> tuple[FloatArray, Solution | None]:
+        """Return u·θ (H, S, A) with Σ_h θ_h = 1, for u (S, A), and the plan that θ is from.
+
+        √(u·Σ_h q_h) is the largest Σ_h √(u·θ_h·q_h), at θ_h = q_h/Σ_h q_h. So each plan with the θ of the one before
+        has a larger objective. At first all steps have the same, and the plan with the θ returned is number `ROUNDS`.
+        """
+        split, solution = np.repeat(u[None] / self.model.horizon, self.model.horizon, axis=0), None
+        if self.model.horizon > 1 and u.any():
+            for _ in range(ROUNDS - 1):
+                solution = self._roots(split, floor, ROUGHLY, solution)
+                compiled.divide(u, solution.occupancy, split)
+        return split, solution
+
+    def _roots(self, u: FloatArray, floor: float, tolerance: float, start: Solution | None) -> Solution:
+        """Return the plan with these roots, to a gap of `tolerance` times the weight that is likely."""
+        tolerance *= compiled.likely_weight(u, floor)
+        return plan(self.model, uncertainty=u, floor=floor, tolerance=tolerance, start=start)
+
+    def least_weight(self, floor: float) -> float:
+        """Return floor/√(n·t): over T episodes it costs at most 2·floor·√(nT)."""
+        return positive_number("floor", floor) / math.sqrt(self.tuples * self.episode)
+
+    def _decision(self, solution: Solution, gamma: float, weights: FloatArray | None, certificate: float) -> Decision:
+        return Decision(
+            policy=solution.policy,
+            model=self.model,
+            gamma=gamma,
+            weights=weights,
+            occupancy=solution.occupancy,
+            values=solution.values,
+            certificate=certificate,
+            iterations=solution.iterations,
+        )
+
+    def assumptions(self, episodes: int, delta: float) -> Assumptions:
+        """Return what bounds for T = `episodes` assume, by the oracles' own regret bounds, which must be finite."""
+        regrets = {}
+        for name in ("reward", "dynamics"):
+            bound = getattr(self, f"{name}_oracle").regret_bound(episodes, self.model.horizon)
+            if not math.isfinite(bound):
+                raise ValueError(f"`{name}_oracle` must have a finite `regret_bound` for this gamma, got {bound}")
+            regrets[f"{name}_regret"] = bound
+        return Assumptions(
+            states=self.model.states,
+            actions=self.model.actions,
+            horizon=self.model.horizon,
+            tuples=self.tuples,
+            episodes=episodes,
+            delta=delta,
+            **regrets,
+        )
+
+
+class ExplorationRule(abc.ABC):
+    """A rule of your own needs one method, which often ends with `return situation.plan(gamma, weights)`."""
+
+    @abc.abstractmethod
+    def decide(self, situation: Situation) -> Decision:
+        """Return what to play in the next episode. Pure: asking twice changes nothing."""
+
+    def __str__(self) -> str:
+        """The rule's settings: equal for rules that do the same."""
+        return f"{type(self).__name__}({', '.join(f'{name}={setting(value)}' for name, value in vars(self).items())})"
+
+
+def setting(value: object) -> str:
+    """Return `value` as text; of functions only dataclasses can be told apart."""
+    return "a function" if callable(value) and not dataclasses.is_dataclass(value) else str(value)

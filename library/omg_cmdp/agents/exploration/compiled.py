@@ -1,0 +1,141 @@
+"""The compiled loops of the exploration rules: uncertainties, gains, and the weights that a plan ends with."""
+
+import math
+
+import numpy as np
+
+from omg_cmdp.jit import compiled
+from omg_cmdp.mdp.compiled import best_actions
+
+ALONE = 1e-3
+"""A draw that makes all but so little of the visits is the only visitor: nothing is known of its noise."""
+
+
+@compiled
+def backup_errors(ranges, reward_errors, kernel_errors, scale, errors):
+    """Fill scale·(u_f + range_h²·u_P), (H, S, A): squared errors of r + P·V, from those of r and P, (K, S, A) each."""
+    horizon, states, actions = errors.shape
+    for h in range(horizon):
+        f, p = h % reward_errors.shape[0], h % kernel_errors.shape[0]
+        for s in range(states):
+            for a in range(actions):
+                errors[h, s, a] = scale * (reward_errors[f, s, a] + ranges[h] ** 2 * kernel_errors[p, s, a])
+
+
+@compiled
+def fill_gains(kernel, rewards, start, admissible, drawn_rewards, drawn_kernels, lows, highs, gains):
+    """Fill v = b̃²/E[q_k], (steps, S, A), from K >= 2 drawn models, (K, steps, S, A) and (K, steps, S, A, S).
+
+    `gains` has H steps, or one for all: then what a draw visits and carries is summed over the steps, before anything
+    else. b = E[x_k], x_k = q_k·e_k, and b̃ = b₊·(Σb)₊/Σb₊ is what is left of its positive part for its sum. The square
+    of Σx is too large by the noise of the draws that visit the tuple: `spread`, Σ (x_k - r·q_k)² for r = Σx/Σq, times
+    n/(n - 1) for n = (Σq)²/Σq² of them, is taken off. Values from step h on lie in [lows_h, highs_h], also those of the
+    drawn models.
+    """
+    states, horizon, count = gains.shape[1], len(lows) - 1, len(drawn_rewards)
+    values, chosen = np.zeros((horizon + 1, states)), np.empty((horizon, states), np.int64)
+    visits, errors = np.empty((horizon + 1, states)), np.empty((horizon, states))
+    flow, came = np.empty(gains.shape), np.empty(gains.shape)
+    x, q, v = flow.reshape(-1), came.reshape(-1), gains.reshape(-1)
+    flows, squares, products, visited, visited_squares = np.zeros((5, gains.size))
+    for k in range(count):
+        if k == 0 or not (is_same(drawn_rewards, k) and is_same(drawn_kernels, k)):
+            best_actions(drawn_kernels[k], drawn_rewards[k], admissible, lows, highs, chosen, values)
+            follow(kernel, rewards, start, chosen, values, visits, errors)
+            carry(chosen, visits, errors, flow, came)
+        for i in range(gains.size):
+            flows[i] += x[i]
+            squares[i] += x[i] * x[i]
+            products[i] += x[i] * q[i]
+            visited[i] += q[i]
+            visited_squares[i] += q[i] * q[i]
+    total, hoped = flows.sum(), np.maximum(flows, 0.0).sum()
+    share = max(total, 0.0) / hoped if hoped > 0.0 else 0.0
+    for i in range(gains.size):
+        v[i] = 0.0
+        if flows[i] > 0.0:
+            whole, rate = visited[i] ** 2, flows[i] / visited[i]
+            spread = squares[i] + rate * (rate * visited_squares[i] - 2.0 * products[i])
+            others = whole - visited_squares[i]
+            noise = spread * whole / others if others > ALONE * whole else 0.0
+            v[i] = share * share * max(flows[i] ** 2 - max(noise, 0.0), 0.0) / (count * visited[i])
+
+
+@compiled
+def carry(chosen, visits, errors, flow, came):
+    """Fill x = q·e and q of one draw, (steps, S, A) each; if there is one step for all, their sums over steps."""
+    horizon, states = chosen.shape
+    flow[:] = 0.0
+    came[:] = 0.0
+    for h in range(horizon):
+        step = h % len(flow)
+        for s in range(states):
+            flow[step, s, chosen[h, s]] += visits[h, s] * errors[h, s]
+            came[step, s, chosen[h, s]] += visits[h, s]
+
+
+@compiled
+def is_same(drawn, k):
+    """Return whether draw k is the one before: the rule once a finite class is identified."""
+    here, before = drawn[k].reshape(-1), drawn[k - 1].reshape(-1)
+    for i in range(len(here)):
+        if here[i] != before[i]:
+            return False
+    return True
+
+
+@compiled
+def follow(kernel, rewards, start, chosen, values, visits, errors):
+    """Fill how likely the actions `chosen` (H, S) lead where, (H + 1, S), and the errors V_h - r - P·V_{h+1} there."""
+    horizon, states = chosen.shape
+    visits[1:] = 0.0
+    for s in range(states):
+        visits[0, s] = start[s]
+    for h in range(horizon):
+        k, r = h % kernel.shape[0], h % rewards.shape[0]
+        for s in range(states):
+            errors[h, s] = 0.0
+            if visits[h, s] > 0.0:
+                a = chosen[h, s]
+                expected = rewards[r, s, a]
+                for j in range(states):
+                    expected += kernel[k, s, a, j] * values[h + 1, j]
+                    visits[h + 1, j] += visits[h, s] * kernel[k, s, a, j]
+                errors[h, s] = values[h, s] - expected
+
+
+@compiled
+def likely_weight(u, floor):
+    """Return a tenth of the mean of ½·√(q·u) + floor for q = 1/(SA): how large the weights of a plan will be."""
+    total = 0.0
+    for entry in u.flat:
+        total += math.sqrt(entry)
+    return 0.1 * (0.5 * total / (u.size * math.sqrt(u.shape[1] * u.shape[2])) + floor)
+
+
+@compiled
+def own_weights(occupancy, u, floor, weights):
+    """Fill γ·(½·√(q·u) + floor), (H, S, A), with the γ that makes their mean 1; return γ."""
+    horizon, states, actions = weights.shape
+    total = 0.0
+    for h in range(horizon):
+        for s in range(states):
+            for a in range(actions):
+                weights[h, s, a] = 0.5 * math.sqrt(occupancy[h, s, a] * u[h, s, a]) + floor
+                total += weights[h, s, a]
+    gamma = weights.size / total
+    weights *= gamma
+    return gamma
+
+
+@compiled
+def divide(u, occupancy, divided):
+    """Fill u·q_h/Σ_h q_h, (H, S, A), for u (S, A); 0 where no step leads."""
+    horizon, states, actions = occupancy.shape
+    for s in range(states):
+        for a in range(actions):
+            total = 0.0
+            for h in range(horizon):
+                total += occupancy[h, s, a]
+            for h in range(horizon):
+                divided[h, s, a] = u[s, a] * (occupancy[h, s, a] / total) if total > 0.0 else 0.0

@@ -1,0 +1,103 @@
+"""The gain-weighted rule: pay only for what can change the decision.
+
+Draw models M_k = (f_k, P_k) from the oracles' posteriors, k = 1..K. Each says what it would do, π_k with values V_k,
+and by how much the mean model (f̂, P̂) underrates it: with q_k the occupancy measure of π_k in P̂,
+
+    e_k = V_{k,h}(s) - f̂(s, a) - Σ P̂(s'|s, a)·V_{k,h+1}(s')  at a = π_k,     Σ q_k·e_k = V_k* - V̂^{π_k}.
+
+b = E[q_k·e_k] is the gain that flows through a tuple. Where it is negative elsewhere only the sum counts: b̃ =
+b₊·(Σb)₊/Σb₊ has Σ b̃ = (Σb)₊. For the plan q̂ of any barrier weights m, Σ m·q_k/q̂ = Σ m - (V̂^{π_k} - V̂^{q̂}).
+Averaged over the draws, with c = E[q_k] and b̃ <= m·c/q̂ + q̂·b̃²/(4mc),
+
+    E V* - V̂^{q̂}  <=  Σ m + ¼·Σ q̂·v/m,     v = b̃²/c:
+
+the gain that plausible optima carry through a tuple, squared, per visit. v is 0 where no plausible model would go, and
+where errors cancel. The bound is smallest at the weights m = ½·√(q̂·v) of the program max ⟨q, f̂⟩ + Σ √(v·q); half of
+these weights raise it by a quarter, and are what is played. No constant is left to tune. The posteriors are the
+oracles' own, and the statement holds on average over them, given the past and the context (docs/theory.md).
+
+What is learned in one step mostly holds in all. Then b and c are sums over the steps, v is a number for each pair, and
+the program is max ⟨q, f̂⟩ + Σ √(v·Q), Q = Σ_h q_h: it explores a pair in those steps where that costs least.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
+from omg_cmdp.contexts import Context
+from omg_cmdp.jit import Lazy
+from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.oracles.base import Oracle
+from omg_cmdp.planning.decision import Decision
+from omg_cmdp.validation import ROW_SUM_TOLERANCE, FloatArray, positive_integer, positive_number, seed_number
+
+compiled = Lazy("omg_cmdp.agents.exploration.compiled")
+tables = Lazy("omg_cmdp.mdp.compiled")
+
+SHARE = 0.25
+"""What the program is given of v: half the weights of the smallest bound, at 5/4 of it. Chosen on seeds above 200."""
+LARGEST = 2**25
+"""The most numbers that drawn tables hold in all: 256 MiB. A large model gets fewer draws, but four at least."""
+
+
+@final
+class GainWeighted(ExplorationRule):
+    """m = ¼·√(q̂·v) + floor/√(n·t), q̂ the plan: explore where plausible models expect to gain.
+
+    If one table serves all steps, v is divided among them, in proportion to visits of the plan.
+    v is estimated by `draws` >= 2 models, a function of `seed`, the episode and the context. The floor costs at most
+    2·floor·√(nT) over T episodes, and keeps ¼·Σ q̂·err²/m below √(nT)/(4·floor) times what the oracles' bounds allow,
+    even if the posteriors are wrong.
+    """
+
+    def __init__(self, *, draws: int = 32, floor: float = 1e-4, seed: int = 0) -> None:
+        self.draws = positive_integer("draws", draws)
+        if self.draws < 2:
+            raise ValueError(f"`draws` must be at least 2, got {draws!r}")
+        self.floor = positive_number("floor", floor)
+        self.seed = seed_number(seed)
+
+    def decide(self, situation: Situation) -> Decision:
+        """Return the plan with the weights of this episode."""
+        return situation.plan_roots(SHARE * self.gains(situation), situation.least_weight(self.floor))
+
+    def gains(self, situation: Situation) -> FloatArray:
+        """Return v, (S, A) for all steps; or (H, S, A) if steps are learned apart: draws by step, and not all equal."""
+        model, context = situation.model, situation.context
+        generator = np.random.default_rng((self.seed, situation.episode))
+        oracles = situation.reward_oracle, situation.dynamics_oracle
+        rewards, transitions = drawn_models(model, *oracles, context, self.draws, generator)
+        by_step = any(drawn.shape[1] > 1 and (drawn != drawn[0]).any() for drawn in (rewards, transitions))
+        gains = np.empty((model.horizon if by_step else 1, *model.admissible.shape))
+        compiled.fill_gains(*model.raw, rewards, transitions, *situation.bounds, gains)
+        return gains if by_step else gains[0]
+
+
+def drawn_models(
+    model: TabularMDP,
+    reward_oracle: Oracle,
+    dynamics_oracle: Oracle,
+    context: Context,
+    most: int,
+    generator: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:
+    """Return rewards (K, steps, S, A) and transitions (K, steps, S, A, S) of K drawn models, K = `most` if they fit."""
+    count = min(most, max(4, LARGEST // model.transitions.size))
+    table = model.admissible.shape
+    rewards = _drawn(reward_oracle, context, count, generator, table)
+    return rewards, _drawn(dynamics_oracle, context, count, generator, (*table, model.states))
+
+
+def _drawn(
+    oracle: Oracle, context: Context, count: int, generator: np.random.Generator, table: tuple[int, ...]
+) -> FloatArray:
+    """Return `count` draws of a table, as (count, steps, ...) with the steps that they have."""
+    drawn = np.ascontiguousarray(oracle.draws(context, count, generator), dtype=np.float64)
+    if drawn.shape[:1] != (count,) or drawn.shape[-len(table) :] != table or drawn.ndim > len(table) + 2:
+        raise ValueError(f"`draws` must return ({count}, ...) tables of shape {table}, got {drawn.shape}")
+    if not tables.is_within(drawn, 0.0, 1.0 + ROW_SUM_TOLERANCE):  # not if it is no number, either
+        raise ValueError(f"`draws` must lie in [0, 1], got numbers from {drawn.min()} to {drawn.max()}")
+    return drawn.reshape(count, -1, *table)

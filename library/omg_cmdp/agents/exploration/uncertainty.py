@@ -1,0 +1,40 @@
+"""The uncertainty-weighted rule: explore where the oracles are unsure. For comparison with the gain-weighted one."""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
+from omg_cmdp.jit import Lazy
+from omg_cmdp.mdp.bellman import value_ranges
+from omg_cmdp.planning.decision import Decision
+from omg_cmdp.validation import positive_number
+
+compiled = Lazy("omg_cmdp.agents.exploration.compiled")
+
+
+@final
+class UncertaintyWeighted(ExplorationRule):
+    """m = ½·√(q̂·u) + floor/√(n·t), q̂ the plan: explore where the oracles are unsure, wanted or not (docs/theory.md).
+
+    u_h = (κ/H)·(u_f + range_h²·u_P) is the expected squared error of f̂ + P̂·V_{h+1}, up to κ/H. range_h is by how much
+    V_{h+1} can differ in the model; errors of H steps add in squares where bonuses √u add, hence 1/H.
+    """
+
+    def __init__(self, *, kappa: float = 0.15, floor: float = 1e-4) -> None:
+        self.kappa = positive_number("kappa", kappa)
+        self.floor = positive_number("floor", floor)
+
+    def decide(self, situation: Situation) -> Decision:
+        """Return the plan with the weights of this episode."""
+        model, shape = situation.model, (-1, *situation.model.admissible.shape)
+        rewards, dynamics = (
+            np.ascontiguousarray(oracle.uncertainty(situation.context), dtype=np.float64).reshape(shape)
+            for oracle in (situation.reward_oracle, situation.dynamics_oracle)
+        )
+        unsure = np.empty((model.horizon, *shape[1:]))
+        ranges = value_ranges(model, bounds=situation.bounds)
+        compiled.backup_errors(ranges, rewards, dynamics, self.kappa / model.horizon, unsure)
+        return situation.plan_roots(unsure, situation.least_weight(self.floor))

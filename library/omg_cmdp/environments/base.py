@@ -1,0 +1,76 @@
+"""The contract of a contextual MDP: the true MDP of every context, its optimum, and episodes sampled from it."""
+
+from __future__ import annotations
+
+import abc
+import functools
+import operator
+
+import numpy as np
+
+from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache
+from omg_cmdp.jit import Lazy
+from omg_cmdp.mdp.episode import Episode
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.mdp.truth import Truth
+from omg_cmdp.validation import FloatArray, float_table, in_range, instance_of
+
+compiled = Lazy("omg_cmdp.mdp.compiled")
+
+
+class ContextualMDP(abc.ABC):
+    """A contextual MDP. One of your own needs only `space` and `mdp(context)`.
+
+    Rewards are Bernoulli with the mean in the table, unless `draw_reward` is overridden.
+    """
+
+    space: Space
+
+    kept_bytes = KEPT_BYTES
+    """How much memory the truths of recent contexts may take; the last one is always kept."""
+
+    @abc.abstractmethod
+    def mdp(self, context: Context) -> TabularMDP:
+        """Return the true MDP of `context`."""
+
+    def draw_reward(self, mean: float, uniform: float) -> float:
+        """Return a reward in [0, 1] with the given mean, from one uniform number."""
+        return float(uniform < mean)
+
+    def truth(self, context: Context) -> Truth:
+        """Return the true MDP and its optimum; those of recent contexts are kept."""
+        return self._truths.get(context, self._find_truth)
+
+    @functools.cached_property
+    def _truths(self) -> ContextCache[Truth]:
+        return ContextCache(self.kept_bytes, size=operator.attrgetter("nbytes"))
+
+    def _find_truth(self, context: Context) -> Truth:
+        mdp = self.mdp(context)
+        difference = self.space.difference(mdp.space)
+        if difference is not None:
+            wanted, got = difference
+            raise ValueError(f"`mdp` must return an MDP with {wanted}, as `space` says, got {got}")
+        return Truth(mdp)
+
+    def optimal_value(self, context: Context) -> float:
+        """Return V*(context)."""
+        return self.truth(context).best[1]
+
+    def sample(self, context: Context, policy: FloatArray, generator: np.random.Generator) -> Episode:
+        """Play `policy` (H, S, A) for one episode in the MDP of `context`; 3H + 1 random numbers are used."""
+        instance_of("generator", generator, np.random.Generator)
+        mdp, horizon = self.truth(context).mdp, self.space.horizon
+        # It comes from any agent, and the propensities are only as true as its rows.
+        policy = mdp.space.checked_policy(policy)
+        uniforms = generator.random(3 * horizon + 1)
+        states, actions = np.empty(horizon + 1, dtype=np.int64), np.empty(horizon, dtype=np.int64)
+        means, earned, propensities = np.empty(horizon), np.empty(horizon), np.empty(horizon)
+        kernel, rewards, start, _ = mdp.raw
+        compiled.play(kernel, rewards, start, policy, uniforms, states, actions, means, earned, propensities)
+        if getattr(self.draw_reward, "__func__", None) is not ContextualMDP.draw_reward:
+            pairs = zip(means.tolist(), uniforms[2 * horizon + 1 :].tolist(), strict=True)
+            earned = float_table("rewards", [self.draw_reward(mean, uniform) for mean, uniform in pairs])
+            in_range("rewards", earned, 0.0, 1.0)
+        return Episode.of_arrays(context, states, actions, earned, propensities, horizon)

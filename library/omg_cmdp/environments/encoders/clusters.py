@@ -1,0 +1,48 @@
+"""Cells by the nearest of some centres, found by k-means."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.environments.encoders.base import Encoder
+from omg_cmdp.environments.encoders.steps import Steps
+from omg_cmdp.persistence import State, numbers
+from omg_cmdp.validation import FloatArray, positive_integer, seed_number
+
+
+@final
+class Clusters(Encoder):
+    """The clusters of k-means, on features divided by their standard deviations. Fitting needs scikit-learn."""
+
+    def __init__(self, most: int, *, seed: int = 0) -> None:
+        self.most, self.seed = positive_integer("most", most), seed_number(seed)
+
+    def __repr__(self) -> str:
+        return f"Clusters({self.most}, seed={self.seed})"
+
+    def _fit(self, steps: Steps) -> dict[str, FloatArray]:
+        try:
+            from sklearn.cluster import KMeans
+        except ImportError as error:
+            raise ImportError("this needs scikit-learn: pip install scikit-learn") from error
+        spread = steps.observations.std(axis=0)
+        scale = np.where(spread > 0.0, spread, 1.0)
+        scaled = steps.observations / scale
+        distinct = min(self.most, len(np.unique(scaled, axis=0)))
+        centres = KMeans(distinct, n_init=1, random_state=self.seed).fit(scaled).cluster_centers_
+        return {"centres": np.asarray(centres, dtype=np.float64), "scale": scale}
+
+    def _load(self, arrays: State, dimension: int) -> None:
+        centres, scale = numbers("centres", arrays, (None, dimension)), numbers("scale", arrays, (dimension,))
+        if not 0 < len(centres) <= self.most or not (scale > 0.0).all():
+            got = f"{len(centres)} centres, scale {scale}"
+            raise ValueError(f"`state` must hold 1 to {self.most} centres and a positive scale, got {got}")
+        self._centres, self._scale, self._norms = centres, scale, (centres**2).sum(axis=1)
+        self.cells = len(centres)
+
+    def _encode(self, observations: FloatArray) -> NDArray[Any]:
+        # |x - c|² without |x|², which is the same for all centres.
+        return np.asarray((self._norms - 2.0 * (observations / self._scale) @ self._centres.T).argmin(axis=1))

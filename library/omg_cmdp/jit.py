@@ -1,0 +1,231 @@
+"""How the package compiles: the decorators, when compiled code is loaded, and when it is too old.
+
+A function of compiled code takes and fills plain arrays, and has a decorator from here:
+
+    compiled       the usual one
+    compiled_for   an entry point: compiled for these types when its module is imported
+    leaf           for functions that allocate nothing: twice as fast for small arrays
+
+Arithmetic is always exactly as written. A loop is compiled twice, with vectors and without, and which of the two runs
+can depend on how far apart its arrays lie in memory. Were the compiler free to reorder sums, to fuse a product with a
+sum or to divide by multiplying, the two would differ in their last bits, and so would two plans of one problem.
+
+Elsewhere in the package, `kernels = Lazy("omg_cmdp.mdp.compiled")` stands for such a module, which is imported with the
+first call of one of its functions: `import omg_cmdp` stays light, and compiles nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib
+import importlib.util
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numba
+
+_PACKAGES = ("omg_cmdp", "omg_lab")
+"""The packages with compiled code."""
+
+_EXACT: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+# numba counts the references of every array that it takes out of a tuple, unless it is told that no memory is managed
+# here: there is no public option for this, and without it a small plan takes twice as long.
+_LEAF: dict[str, Any] = {**_EXACT, "_nrt": False}
+
+
+def _decorator(options: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
+    def decorate(function: Callable[..., Any]) -> Any:
+        import numba
+
+        dispatcher = numba.njit(**options)(function)
+        try:
+            dispatcher._cache = _kept()(function)
+        except RuntimeError:  # numba found no folder to write to
+            _announce_no_cache()
+        return dispatcher
+
+    return decorate
+
+
+compiled, leaf = _decorator(_EXACT), _decorator(_LEAF)
+
+
+def compiled_for(*arguments: numba.types.Type) -> Callable[[Callable[..., Any]], Any]:
+    """Compile an entry point of the planner for these argument types at once, or load it from the cache."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        dispatcher = compiled(function)
+        dispatcher.compile(arguments)
+        return dispatcher
+
+    return decorate
+
+
+def table(dtype: numba.types.Type, dimensions: int) -> numba.types.Array:
+    """Return the type of a C-ordered array."""
+    from numba import types
+
+    return types.Array(dtype, dimensions, "C")
+
+
+class Lazy:
+    """A module of compiled code that is imported with the first use of one of its names."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        _announce_compilation()
+        value = getattr(importlib.import_module(self._module), name)
+        setattr(self, name, value)  # the next use finds it without coming here
+        return value
+
+
+class _OneThread:
+    """Counts who is planning; the first to come takes BLAS down to one thread, the last to go restores it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        if hasattr(os, "register_at_fork"):
+            # A child has none of the threads that were planning, one of which may have held the lock.
+            os.register_at_fork(
+                before=self._lock.acquire, after_in_parent=self._lock.release, after_in_child=self._in_child
+            )
+
+    @functools.cached_property
+    def _pools(self) -> list[Any]:
+        import threadpoolctl
+
+        return list(threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers)
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            if self._users == 0:
+                self._before = [pool.get_num_threads() for pool in self._pools]
+                self._set([1] * len(self._pools))
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                if self._users == 1:
+                    self._set(self._before)
+                self._users = max(0, self._users - 1)  # 0 in a child that was forked in between
+
+    def _in_child(self) -> None:
+        if self._users > 0:
+            self._users = 0
+            self._set(self._before)
+        self._lock.release()
+
+    def _set(self, threads: list[int]) -> None:
+        for pool, count in zip(self._pools, threads, strict=True):
+            # threadpoolctl heeds one thread of the process only, lest threads undo each other's limits. Here the count
+            # of users sees to that, and a plan from any thread must have its limit; no public call does it.
+            getattr(pool, "_real_set_num_threads", pool.set_num_threads)(count)
+
+
+# One thread for two reasons: small blocks on many threads are slower by far, and the order of sums, hence every bit of
+# a plan, must not depend on how many cores there are. Many plans at once are what the cores are for.
+one_thread = _OneThread()
+"""A context in which BLAS has one thread, whichever threads plan meanwhile."""
+
+
+@functools.cache
+def _announce_compilation() -> None:
+    """Tell the user, once, that the wait is compilation."""
+    from numba.core import event
+
+    class Notice(event.Listener):
+        def on_start(self, event: Any) -> None:
+            if event.data["dispatcher"].py_func.__module__.partition(".")[0] in _PACKAGES:
+                _say_once("compiling for this machine (about a minute)")
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    event.register("numba:compile", Notice())  # type: ignore[no-untyped-call]
+
+
+def _announce_no_cache() -> None:
+    """Tell the user, once, that the wait will come back, and how to avoid it."""
+    _say_once("compiled code cannot be kept, and every process compiles; set NUMBA_CACHE_DIR to a writable folder")
+
+
+@functools.cache
+def _say_once(line: str) -> None:
+    print(f"omg-cmdp: {line}", file=sys.stderr)
+
+
+@functools.cache
+def _kept() -> type:
+    """Return numba's cache of compiled functions, made to keep what it should and to do without where it cannot."""
+    caching: Any = importlib.import_module("numba.core.caching")
+
+    class Kept(caching.FunctionCache):  # type: ignore[misc]
+        def __init__(self, function: Callable[..., Any]) -> None:
+            super().__init__(function)
+            # numba's own stamp is the file of the function; functions and constants compiled into it have others.
+            stamp = _digest(function.__module__)
+            self._cache_file = caching.IndexDataCacheFile(self.cache_path, self._impl.filename_base, stamp)
+
+        def load_overload(self, *arguments: Any) -> Any:
+            try:
+                return super().load_overload(*arguments)
+            except Exception:  # a damaged file, or another user's
+                with contextlib.suppress(OSError):
+                    self.flush()
+                return None
+
+        def save_overload(self, *arguments: Any) -> None:
+            try:
+                super().save_overload(*arguments)
+            except OSError:  # read-only since, or full
+                _announce_no_cache()
+
+    return Kept
+
+
+@functools.cache
+def _digest(module: str) -> str:
+    """Return a digest of the source of `module` and of all that it imports from our packages."""
+    found: dict[str, str] = {}
+    pending = [module]
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found[name], imported = _source(name)
+            pending += imported
+    return hashlib.sha256("".join(found[name] for name in sorted(found)).encode()).hexdigest()
+
+
+@functools.cache
+def _source(module: str) -> tuple[str, list[str]]:
+    """Return the source of a module of this package, and all names that it imports from the package.
+
+    Some of these are modules and some are what is in them; of the latter there is no source.
+    """
+    try:
+        spec = importlib.util.find_spec(module)
+    except ImportError:  # a name that is no module, or a room whose optional package is missing
+        return "", []
+    if spec is None or spec.origin is None:
+        return "", []
+    source = Path(spec.origin).read_text(encoding="utf-8")
+    imported = []
+    for origin, names in _IMPORTS.findall(source):
+        imported += [origin, *(f"{origin}.{name}" for name in re.findall(r"\w+", names))]
+    return source, imported
+
+
+_IMPORTS = re.compile(r"^\s*(?:from|import) ((?:omg_cmdp|omg_lab)[\w.]*)(?: import ([\w, ]+|\([^)]*\)))?", re.MULTILINE)

@@ -1,0 +1,276 @@
+"""What happened in one episode: a trajectory to learn from, and an episode with the propensities of its actions."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from omg_cmdp.contexts import Context, unchanging
+from omg_cmdp.jit import Lazy
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.validation import (
+    FloatArray,
+    first_index,
+    float_table,
+    frozen,
+    instance_of,
+    interval,
+    one_of_shapes,
+    positive_integer,
+)
+
+compiled = Lazy("omg_cmdp.mdp.compiled")
+
+ROUNDING = 1e-7
+"""By how much a return may leave its range, as a share of H times the largest reward: what single precision loses."""
+
+
+@dataclasses.dataclass(frozen=True, init=False, eq=False)
+class Trajectory:
+    """The context, L + 1 states, L actions and L rewards of an episode, as read-only copies; 1 <= L <= H.
+
+    An episode with L < H was *truncated*: somebody dropped out, and what would have followed is not known. One that
+    *terminated* is continued to its H steps in an absorbing state, which earns nothing.
+
+    A reward that is not known yet is None, and kept as nan; `rewards=None` stands for L of them. `agent.update_rewards`
+    takes those that arrive later. If only their sum will ever be known, that is the `total`.
+
+    >>> Trajectory(context="c", states=[0, 1, 1], actions=[0, 2], rewards=[0.0, 1.0]).next_states
+    array([1, 1])
+    >>> Trajectory(context="c", states=[0, 1, 1], actions=[0, 2], rewards=[0.0, None]).rewards
+    array([ 0., nan])
+    """
+
+    context: Context
+    states: NDArray[np.int64]
+    actions: NDArray[np.int64]
+    rewards: FloatArray
+    total: float | None = None
+
+    def __init__(
+        self,
+        *,
+        context: Context,
+        states: ArrayLike,
+        actions: ArrayLike,
+        rewards: ArrayLike | Sequence[float | None] | None,
+        total: float | None = None,
+    ) -> None:
+        visited, taken = _integers("states", states), _integers("actions", actions)
+        earned = np.full(taken.shape, np.nan) if rewards is None else _rewards(rewards)
+        if earned.ndim != 1 or taken.shape != earned.shape or len(visited) != len(taken) + 1 or not len(taken):
+            got = f"{visited.shape}, {taken.shape} and {earned.shape}"
+            raise ValueError(f"`states`, `actions` and `rewards` must have shapes (L+1,), (L,) and (L,), got {got}")
+        self._hold(context, visited, taken, earned)
+        if total is not None:
+            self.__dict__.update(total=_total(total, earned))
+
+    def _hold(
+        self, context: Context, states: NDArray[np.int64], actions: NDArray[np.int64], rewards: FloatArray
+    ) -> None:
+        for array in (states, actions, rewards):
+            array.setflags(write=False)
+        self.__dict__.update(context=unchanging(context), states=states, actions=actions, rewards=rewards)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through the constructor, so that a copy is as read-only as this one.
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        fields["rewards"] = [None if math.isnan(reward) else reward for reward in self.rewards.tolist()]
+        return functools.partial(type(self), **fields), ()
+
+    @property
+    def next_states(self) -> NDArray[np.int64]:
+        """The states after each action."""
+        return self.states[1:]
+
+    def check(
+        self,
+        space: Space,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        return_range: tuple[float, float] | None = None,
+    ) -> None:
+        """Raise unless this is an episode of `space`, its rewards in `reward_range` and their sum in `return_range`.
+
+        What is not known may be anything in `reward_range`.
+        """
+        instance_of("space", space, Space)
+        if len(self.actions) > space.horizon:
+            raise ValueError(
+                f"`actions` must have at most the horizon's length {space.horizon}, got {len(self.actions)}"
+            )
+        low, high = interval("reward_range", reward_range)
+        if compiled.is_episode(self.states, self.actions, self.rewards, space.raw[1], low, high):
+            if return_range is not None or self.total is not None:
+                known = None if return_range is None else interval("return_range", return_range)
+                self._check_return(space.horizon, (low, high), known)
+            return
+        for name, values, count in (("states", self.states, space.states), ("actions", self.actions, space.actions)):
+            for value in values.tolist():
+                if not 0 <= value < count:
+                    raise ValueError(f"`{name}` must lie in 0..{count - 1}, got {value}")
+        for reward in self.rewards.tolist():
+            if reward < low or reward > high:
+                raise ValueError(f"`rewards` must lie in [{low:g}, {high:g}], got {reward}")
+        step = int(np.argmin(space.admissible[self.states[:-1], self.actions]))
+        pair = f"action {self.actions[step]} in state {self.states[step]}"
+        raise ValueError(f"`actions` must be admissible, got {pair} at step {step}")
+
+    def _check_return(
+        self, horizon: int, reward_range: tuple[float, float], return_range: tuple[float, float] | None
+    ) -> None:
+        """Raise unless what was earned, and what may still be earned, can add up to a return in its range."""
+        (low, high), steps = reward_range, len(self.rewards)
+        slack = ROUNDING * horizon * max(abs(low), abs(high))
+        if self.total is not None and not steps * low - slack <= self.total <= steps * high + slack:
+            raise ValueError(f"`total` must lie in [{steps * low:g}, {steps * high:g}], got {self.total}")
+        if return_range is None:
+            return
+        (least, most), earned = return_range, float(np.nansum(self.rewards)) if self.total is None else self.total
+        unknown = horizon - steps + (np.count_nonzero(np.isnan(self.rewards)) if self.total is None else 0)
+        if not least - slack <= earned + unknown * high or not earned + unknown * low <= most + slack:
+            got = f"[{least:g}, {most:g}] and an episode that earned {earned:g}"
+            raise ValueError(f"`return_range` must hold what every episode earns, got {got}")
+
+
+@dataclasses.dataclass(frozen=True, init=False, eq=False)
+class Episode(Trajectory):
+    """A trajectory as it was played, with the probability of every action taken.
+
+    `propensities` (L,) lie in (0, 1]; None if they are unknown, which is enough to learn from but not to value
+    another policy. `length` is the number of steps before the episode ended, those with a decision: L by default.
+
+    >>> Episode(context="c", states=[0, 1, 1], actions=[0, 2], rewards=[0.0, 1.0], propensities=[0.5, 0.1]).length
+    2
+    """
+
+    propensities: FloatArray | None = None
+    length: int = 0
+
+    def __init__(
+        self,
+        *,
+        context: Context,
+        states: ArrayLike,
+        actions: ArrayLike,
+        rewards: ArrayLike | Sequence[float | None] | None,
+        total: float | None = None,
+        propensities: ArrayLike | None = None,
+        length: int | None = None,
+    ) -> None:
+        super().__init__(context=context, states=states, actions=actions, rewards=rewards, total=total)
+        steps = len(self.actions)
+        decided = steps if length is None else positive_integer("length", length)
+        if decided > steps:
+            raise ValueError(f"`length` must be at most the number of actions {steps}, got {length}")
+        chances = None if propensities is None else _propensities(propensities, steps)
+        self.__dict__.update(propensities=chances, length=decided)
+
+    def first(self, steps: int) -> Episode:
+        """Return its first steps, all if there are no more: what is seen of somebody who drops out after so many.
+
+        >>> Episode(context="c", states=[0, 1, 1], actions=[0, 2], rewards=[0.0, 1.0]).first(1).states
+        array([0, 1])
+        """
+        steps = positive_integer("steps", steps)
+        if steps >= len(self.actions):
+            return self
+        if self.total is not None:
+            raise ValueError(f"`steps` must be all {len(self.actions)} of an episode with a total, got {steps}")
+        chances = None if self.propensities is None else self.propensities[:steps].copy()
+        arrays = self.states[: steps + 1].copy(), self.actions[:steps].copy(), self.rewards[:steps].copy()
+        return Episode.of_arrays(self.context, *arrays, chances, min(self.length, steps))
+
+    @classmethod
+    def of_arrays(
+        cls,
+        context: Context,
+        states: NDArray[np.int64],
+        actions: NDArray[np.int64],
+        rewards: FloatArray,
+        propensities: FloatArray | None,
+        length: int,
+    ) -> Episode:
+        """Return the episode that holds these very arrays: nothing is checked or copied, and they become read-only."""
+        made = object.__new__(cls)
+        made._hold(context, states, actions, rewards)
+        made.__dict__.update(propensities=None if propensities is None else frozen(propensities), length=length)
+        return made
+
+    @classmethod
+    def of_steps(
+        cls,
+        space: Space,
+        context: Context,
+        states: NDArray[np.int64],
+        actions: NDArray[np.int64],
+        rewards: FloatArray,
+        propensities: FloatArray | None = None,
+        *,
+        last: int | None,
+    ) -> Episode:
+        """Return the episode of these L steps, with the state `last` after them; nothing is checked.
+
+        None: the episode terminated, and is continued to its H steps in the last state of the space.
+        """
+        steps = len(actions)
+        length = space.horizon if last is None else steps
+        visited, taken = np.full(length + 1, space.states - 1), np.full(length, int(space.admissible[-1].argmax()))
+        earned, known = np.zeros(length), np.ones(length)
+        visited[:steps], taken[:steps], earned[:steps] = states, actions, rewards
+        if last is not None:
+            visited[steps] = last
+        if propensities is not None:
+            known[:steps] = propensities
+        return cls.of_arrays(context, visited, taken, earned, None if propensities is None else known, steps)
+
+
+def _integers(name: str, values: ArrayLike) -> NDArray[Any]:
+    try:
+        array = np.array(values)
+    except Exception:  # whatever a foreign object raises
+        raise ValueError(f"`{name}` must be a vector of integers, got {values!r:.60}") from None
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ValueError(f"`{name}` must be a vector of integers, got {array.dtype} of shape {array.shape}")
+    return array if array.dtype == np.int64 else array.astype(np.int64)
+
+
+def _rewards(values: Any) -> FloatArray:
+    """Return the rewards, nan for None."""
+    unknown = (
+        [place for place, value in enumerate(values) if value is None] if isinstance(values, (list, tuple)) else []
+    )
+    rewards = float_table("rewards", [0.0 if value is None else value for value in values] if unknown else values)
+    if not all(map(math.isfinite, rewards.reshape(-1).tolist())):
+        raise ValueError(f"`rewards` must be finite, or None if they are not known yet, got {rewards}")
+    if unknown:
+        rewards[unknown] = np.nan
+    return rewards
+
+
+def _total(value: Any, rewards: FloatArray) -> float:
+    """Return a sum that stands for all rewards, none of which is known."""
+    try:
+        total = float(value)
+    except (TypeError, ValueError):
+        total = math.nan
+    if not math.isfinite(total):
+        raise ValueError(f"`total` must be a finite number or None, got {value!r}")
+    if not np.isnan(rewards).all():
+        raise ValueError(f"`total` must be None if rewards are given, got {total} and {rewards}")
+    return total
+
+
+def _propensities(values: ArrayLike, steps: int) -> FloatArray:
+    chances = float_table("propensities", values)
+    one_of_shapes("propensities", chances, (steps,))
+    bad = ~((chances > 0.0) & (chances <= 1.0))
+    if bad.any():
+        [step] = first_index(bad)
+        raise ValueError(f"`propensities` must lie in (0, 1], got {float(chances[step])} at step {step}")
+    return frozen(chances)

@@ -1,0 +1,141 @@
+"""The tables of a finite-horizon MDP."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import operator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from omg_cmdp import validation
+from omg_cmdp.jit import Lazy
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.validation import BoolArray, FloatArray
+
+compiled = Lazy("omg_cmdp.mdp.compiled")
+
+
+@dataclasses.dataclass(frozen=True, init=False, eq=False, repr=False)
+class TabularMDP:
+    """A Markov decision process of `horizon` steps given by its tables.
+
+    `transitions` has shape (S, A, S), or (H, S, A, S) when it depends on the step; `rewards` in [0, 1] has shape
+    (S, A) or (H, S, A). `start` is a state or a distribution (S,), kept as a distribution. `admissible` is None or a
+    boolean mask (S, A) with an action in every state, kept as a mask. The tables are read-only copies; entries of
+    inadmissible actions are never used: they may be anything, and are kept as zeros.
+
+    >>> mdp = TabularMDP(transitions=np.full((2, 3, 2), 0.5), rewards=np.ones((2, 3)), horizon=4)
+    >>> mdp.states, mdp.actions, mdp.horizon
+    (2, 3, 4)
+    """
+
+    space: Space
+    """What is known of this MDP before the first episode."""
+
+    @classmethod
+    def of_space(cls, space: Space, transitions: ArrayLike, rewards: ArrayLike) -> TabularMDP:
+        """Return the MDP with these tables; only they are checked. See `Space.mdp`."""
+        validation.instance_of("space", space, Space)
+        made = object.__new__(cls)
+        made._hold(space, validation.float_table("transitions", transitions), rewards)
+        return made
+
+    def __init__(
+        self,
+        *,
+        transitions: ArrayLike,
+        rewards: ArrayLike,
+        horizon: int,
+        start: ArrayLike = 0,
+        admissible: ArrayLike | None = None,
+    ) -> None:
+        horizon = validation.positive_integer("horizon", horizon)
+        kernel = validation.float_table("transitions", transitions)
+        if kernel.ndim not in (3, 4) or 0 in kernel.shape:
+            raise ValueError(f"`transitions` must have shape (S, A, S) or (H, S, A, S), got {kernel.shape}")
+        states, actions = kernel.shape[-3:-1]
+        space = Space(states=states, actions=actions, horizon=horizon, start=start, admissible=admissible)
+        self._hold(space, kernel, rewards)
+
+    def _hold(self, space: Space, transitions: FloatArray, rewards: ArrayLike) -> None:
+        """Check the tables and keep them; `transitions` is a copy already."""
+        of_transitions, of_rewards = space._shapes  # type: ignore[attr-defined]
+        earned = validation.float_table("rewards", rewards)
+        if transitions.shape not in of_transitions or earned.shape not in of_rewards:
+            validation.one_of_shapes("transitions", transitions, *of_transitions)
+            validation.one_of_shapes("rewards", earned, *of_rewards)
+        start, mask = space.raw
+        raw = (
+            transitions if transitions.ndim == 4 else transitions[None],
+            earned if earned.ndim == 3 else earned[None],
+            start,
+            mask,
+        )
+        if not compiled.settle(*raw[:2], mask, validation.ROW_SUM_TOLERANCE):
+            # Rows that are never used are replaced by a valid one for the check.
+            used = np.where(space.admissible[:, :, None], transitions, np.eye(1, space.states)[0])
+            validation.distributions("transitions", used)
+            validation.in_range("rewards", earned, 0.0, 1.0)
+        self.__dict__.update(space=space, _tables=(transitions, earned), _raw=raw)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return operator.methodcaller("mdp", transitions=self.transitions, rewards=self.rewards), (self.space,)
+
+    def __repr__(self) -> str:
+        return f"TabularMDP(transitions={self.transitions!r}, rewards={self.rewards!r}, space={self.space!r})"
+
+    @functools.cached_property
+    def transitions(self) -> FloatArray:
+        """The probabilities of the next state, (S, A, S) or (H, S, A, S), read-only."""
+        return validation.frozen(self._tables[0].view())  # type: ignore[attr-defined]
+
+    @functools.cached_property
+    def rewards(self) -> FloatArray:
+        """The mean rewards, (S, A) or (H, S, A), read-only."""
+        return validation.frozen(self._tables[1].view())  # type: ignore[attr-defined]
+
+    @property
+    def states(self) -> int:
+        """The number of states S."""
+        return self.space.states
+
+    @property
+    def actions(self) -> int:
+        """The number of actions A, admissible or not."""
+        return self.space.actions
+
+    @property
+    def horizon(self) -> int:
+        """The number of steps H."""
+        return self.space.horizon
+
+    @property
+    def start(self) -> FloatArray:
+        """The distribution (S,) of the first state."""
+        return self.space.start
+
+    @property
+    def admissible(self) -> BoolArray:
+        """The mask (S, A) of allowed actions."""
+        return self.space.admissible
+
+    @property
+    def raw(self) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.uint8]]:
+        """The arrays `transition_steps`, `reward_steps`, `start` and `admissible` (as 0 and 1) for compiled code.
+
+        Do not write to them. They are not read-only, because numba takes several times longer to accept such an array.
+        """
+        return self._raw  # type: ignore[attr-defined, no-any-return]
+
+    @property
+    def transition_steps(self) -> FloatArray:
+        """The transitions as (K, S, A, S); step h uses entry h mod K, so K is 1 (stationary) or H."""
+        return self.transitions if self.transitions.ndim == 4 else self.transitions[None]
+
+    @property
+    def reward_steps(self) -> FloatArray:
+        """The rewards as (K, S, A), K = 1 or H, read like `transition_steps`."""
+        return self.rewards if self.rewards.ndim == 3 else self.rewards[None]

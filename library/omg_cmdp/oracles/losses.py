@@ -1,0 +1,219 @@
+"""Square loss and log loss, both of which are *mixable*.
+
+A loss ℓ is η-mixable if for all forecasts f_1..f_N and weights w there is one forecast f̂ with
+
+    ℓ(f̂, y) <= -(1/η)·log Σ w_i·exp(-η·ℓ(f_i, y))     for every outcome y.
+
+Square loss on [0, 1] is 2-mixable, by Vovk's substitution f̂ = ½ + (g(0) - g(1))/2, g(y) the right side above; log loss
+is 1-mixable, by the mean (Vovk 1990, 1998). Log loss is -log(P + ε) here, with ε = 1e-150: finite where a forecast is
+zero, and mixable all the same, because exp(-ℓ) = P + ε is affine in P. Cut off, -log max(P, ε), it is not: the maximum
+of the mean is below the mean of the maxima (docs/oracles.md, *What a forecast excludes*).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from omg_cmdp.jit import Lazy
+from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
+from omg_cmdp.oracles.draws import rewards_around, rows_around
+from omg_cmdp.validation import FloatArray, distributions, in_range
+
+compiled = Lazy("omg_cmdp.oracles.compiled.losses")
+
+IntArray = NDArray[np.int64]
+_INTEGERS, _REALS = np.dtype(np.int64), np.dtype(np.float64)
+
+SMALLEST_PROBABILITY = 1e-150
+"""The ε of log loss: a transition that a forecast excludes costs 345, and above 1e-134 no double holds P + ε ≠ P."""
+
+
+class Episode(NamedTuple):
+    """One checked episode of L examples, 1 <= L <= H."""
+
+    states: IntArray
+    actions: IntArray
+    outcomes: NDArray[Any]
+    """Rewards, or next states."""
+    pairs: IntArray
+    """The places of the examples in a flattened table over (S, A) or (H, S, A)."""
+    cells: IntArray
+    """Their places in a flattened table of forecasts: the pair, and for transitions the next state."""
+
+
+class SquareLoss:
+    """ℓ(f, y) = (f - y)², both in [0, 1]. `rate` is the largest η at which it is mixable."""
+
+    rate = 2.0
+    judges = RewardOracle
+    """The oracles that are judged by it."""
+
+    def aggregate(self, losses: FloatArray, rate: float, forecasts: FloatArray) -> FloatArray:
+        """Return the substitution (...) of K `forecasts` (K, ...) with weights ∝ exp(-rate·losses).
+
+        >>> SQUARE.aggregate(np.zeros(2), 2.0, np.array([[0.0, 0.3], [1.0, 0.3]])).round(12)
+        array([0.5, 0.3])
+        """
+        if len(losses) == 1:
+            return np.array(forecasts[0])
+        aggregate = np.empty(forecasts.shape[1:])
+        compiled.aggregate_square(losses, rate, np.ascontiguousarray(forecasts), aggregate)
+        return aggregate
+
+    def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Episode) -> float:
+        """Add Σ (f - r)² of each of K `forecasts` in the episode to `losses`; return the loss of their aggregate."""
+        tables = np.ascontiguousarray(forecasts)
+        own: float = compiled.charge_square(losses, rate, tables, episode.cells, episode.outcomes)
+        return own
+
+    def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
+        """Return (f* - f̂)², (..., S, A)."""
+        return np.asarray((truth - forecast) ** 2)
+
+    def draws(
+        self, prediction: FloatArray, uncertainty: FloatArray, count: int, generator: np.random.Generator
+    ) -> FloatArray:
+        """Return (count, ...): tables whose expected divergence from `prediction` is about `uncertainty`."""
+        return rewards_around(prediction, uncertainty, count, generator)
+
+    def check_tables(self, name: str, tables: FloatArray) -> None:
+        """Raise unless `tables` are (N, S, A) or (N, H, S, A), in [0, 1]."""
+        if tables.ndim not in (3, 4) or tables.size == 0:
+            raise ValueError(f"`{name}` must return shape (N, S, A) or (N, H, S, A), got {tables.shape}")
+        in_range(name, tables, 0.0, 1.0)
+
+    def pairs(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return (S, A) or (H, S, A) of a table of `shape`: the shape itself."""
+        return shape
+
+    def read(
+        self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
+    ) -> Episode:
+        """Return the episode, checked against a table of `shape`, with rewards in [0, 1]."""
+        visited, taken, earned = _vectors(horizon, states=states, actions=actions, rewards=outcomes)
+        pairs = np.empty(len(visited), dtype=_INTEGERS)
+        if not compiled.read_rewards(visited, taken, earned, *_sizes(shape, horizon), pairs):
+            _refuse("states", visited, shape[-2])
+            _refuse("actions", taken, shape[-1])
+            bad = next(r for r in earned.tolist() if not 0.0 <= r <= 1.0)
+            raise ValueError(f"`rewards` must lie in [0, 1], got {bad}")
+        return Episode(visited, taken, earned, pairs, pairs)
+
+
+class LogLoss:
+    """ℓ(P, s') = -log(P(s') + ε), ε = `SMALLEST_PROBABILITY`. It has the methods of `SquareLoss`."""
+
+    rate = 1.0
+    judges = DynamicsOracle
+
+    def aggregate(self, losses: FloatArray, rate: float, forecasts: FloatArray) -> FloatArray:
+        """Return the mean, Σ w·P."""
+        if len(losses) == 1:
+            return np.array(forecasts[0])
+        aggregate = np.empty(forecasts.shape[1:])
+        compiled.aggregate_log(losses, rate, np.ascontiguousarray(forecasts), aggregate)
+        return aggregate
+
+    def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Episode) -> float:
+        """Charge -Σ log(P + ε)."""
+        tables = np.ascontiguousarray(forecasts)
+        own: float = compiled.charge_log(losses, rate, tables, episode.cells, SMALLEST_PROBABILITY)
+        return own
+
+    def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
+        """Return D² = Σ (√P* - √P̂)² over next states, (..., S, A)."""
+        return np.asarray(((np.sqrt(truth) - np.sqrt(forecast)) ** 2).sum(axis=-1))
+
+    def draws(
+        self, prediction: FloatArray, uncertainty: FloatArray, count: int, generator: np.random.Generator
+    ) -> FloatArray:
+        """Return (count, ...): kernels whose expected divergence from `prediction` is about `uncertainty`."""
+        return rows_around(prediction, uncertainty, count, generator)
+
+    def check_tables(self, name: str, tables: FloatArray) -> None:
+        """Raise unless `tables` are (N, S, A, S) or (N, H, S, A, S), rows on the simplex."""
+        if tables.ndim not in (4, 5) or tables.shape[-1] != tables.shape[-3] or tables.size == 0:
+            raise ValueError(f"`{name}` must return shape (N, S, A, S) or (N, H, S, A, S), got {tables.shape}")
+        distributions(name, tables)
+
+    def pairs(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return (S, A) or (H, S, A) of a table of `shape`: without the next state."""
+        return shape[:-1]
+
+    def read(
+        self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
+    ) -> Episode:
+        """Return the episode, checked against a table of `shape`, with next states."""
+        visited, taken, reached = _vectors(horizon, states=states, actions=actions, next_states=outcomes)
+        pairs, cells = np.empty(len(visited), dtype=_INTEGERS), np.empty(len(visited), dtype=_INTEGERS)
+        if not compiled.read_transitions(visited, taken, reached, *_sizes(shape[:-1], horizon), pairs, cells):
+            _refuse("states", visited, shape[-3])
+            _refuse("actions", taken, shape[-2])
+            _refuse("next_states", reached, shape[-1])
+        return Episode(visited, taken, reached, pairs, cells)
+
+
+Loss = SquareLoss | LogLoss
+SQUARE, LOG = SquareLoss(), LogLoss()
+
+
+def loss_of(oracle: Oracle) -> Loss:
+    """Return the loss by which an oracle is judged."""
+    if isinstance(oracle, SQUARE.judges):
+        return SQUARE
+    if isinstance(oracle, LOG.judges):
+        return LOG
+    raise ValueError(f"`oracle` must be a RewardOracle or a DynamicsOracle, got {type(oracle).__name__}")
+
+
+def exponential_weights(losses: FloatArray, rate: float) -> FloatArray:
+    """Return w ∝ exp(-rate·losses), none below e⁻⁷⁰⁰ of the largest, so that none is lost for good."""
+    weights = np.exp(np.maximum(-rate * (losses - losses.min()), -700.0))
+    return np.asarray(weights / weights.sum())
+
+
+def _sizes(shape: tuple[int, ...], horizon: int) -> tuple[int, ...]:
+    """Return (steps, S, A) of a table over `shape`, (S, A) or (H, S, A)."""
+    if len(shape) == 2:
+        return 1, *shape
+    if shape[0] != horizon:
+        raise ValueError(f"`horizon` must be the number of steps of the tables, {shape[0]}, got {horizon}")
+    return shape
+
+
+def _refuse(name: str, values: IntArray, count: int) -> None:
+    """Raise if one of `values` is out of range."""
+    for value in values.tolist():
+        if not 0 <= value < count:
+            raise ValueError(f"`{name}` must lie in 0..{count - 1}, got {value}")
+
+
+def _vectors(horizon: int, **named: ArrayLike) -> list[NDArray[Any]]:
+    """Return checked copies, real numbers for rewards and else integers: nothing refers to the caller's arrays."""
+    found = []
+    for name, values in named.items():
+        dtype = _REALS if name == "rewards" else _INTEGERS
+        fits = type(values) is np.ndarray and values.dtype == dtype and values.ndim == 1
+        found.append(values.copy() if fits else _vector(name, values, dtype))  # type: ignore[union-attr]
+    if not len(found[0]) == len(found[1]) == len(found[2]) or not 1 <= len(found[0]) <= horizon:
+        names, got = " and ".join(f"`{name}`" for name in named), [len(values) for values in found]
+        raise ValueError(f"{names} must have one entry each per step of the episode, 1 to {horizon}, got {got}")
+    return found
+
+
+def _vector(name: str, values: ArrayLike, dtype: np.dtype[Any]) -> NDArray[Any]:
+    try:
+        array = np.array(values)
+    except Exception:  # whatever a foreign object raises
+        raise ValueError(f"`{name}` must be a vector, got {values!r:.60}") from None
+    if array.ndim != 1:
+        raise ValueError(f"`{name}` must be a vector, one entry per step of the episode, got shape {array.shape}")
+    if array.dtype == dtype:
+        return array
+    kinds, rule = ("iu", "integers") if dtype == _INTEGERS else ("biuf", "real numbers")
+    if array.dtype.kind not in kinds and array.size:
+        raise ValueError(f"`{name}` must be {rule}, got dtype {array.dtype}")
+    return array.astype(dtype)

@@ -1,0 +1,122 @@
+"""The certificate in plain numpy: what a plan proves, for someone who does not trust the planner."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from omg_cmdp.mdp.occupancy import reachable_states
+from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.mdp.thresholds import NEGLIGIBLE
+from omg_cmdp.planning import rounding
+from omg_cmdp.planning.regularisers import regulariser
+from omg_cmdp.validation import BoolArray, FloatArray, float_table, instance_of, one_of_shapes
+
+
+def certificate(
+    mdp: TabularMDP,
+    policy: ArrayLike,
+    values: ArrayLike,
+    *,
+    gamma: float | None = None,
+    weights: ArrayLike | None = None,
+    uncertainty: ArrayLike | None = None,
+    floor: float = 0.0,
+) -> float:
+    """Return an upper bound on γ·(L(q*) - L(q)), or with uncertainty on L(q*) - L(q), q the occupancy of `policy`.
+
+    For any values V (H, S) with slacks z = V_h(s) - r_h(s, a) - Σ P_h(s'|s, a)·V_{h+1}(s') > 0, weak duality gives
+
+        γ·(L(q*) - L(q)) <= Σ w·(x - 1 - ln x), x = γ·q·z/w,     or     L(q*) - L(q) <= Σ (√(z·q) - ½·√(u/z))²,
+
+    over the reachable, admissible (h, s, a); with uncertainty and a floor m, and x = q·z/(½·√(u·q) + m),
+
+        L(q*) - L(q) <= Σ ½·√(u·q)·(x - 1)²/x + m·(x - 1 - ln x),
+
+    which also bounds the gap of the barrier with weights ½·√(u·q) + m. What rounding may have done is added to it
+    (`planning/rounding.py` says how): the bound holds in exact arithmetic. Values without positive slacks prove
+    nothing, nor does a policy that is likely in a state that counts as unreachable: the answer is then inf.
+
+    >>> mdp = TabularMDP(transitions=np.ones((1, 2, 1)), rewards=np.array([[0.5, 0.5]]), horizon=1)
+    >>> certificate(mdp, [[[0.5, 0.5]]], [[0.7]], gamma=10.0) < 1e-14  # V = r + A/γ is optimal here
+    True
+    """
+    instance_of("mdp", mdp, TabularMDP)
+    roots, barrier, scale = regulariser(mdp, gamma, weights, uncertainty, floor)
+    table = float_table("values", values)
+    one_of_shapes("values", table, (mdp.horizon, mdp.states))
+    reached = reachable_states(mdp)
+    counts = reached[:, :, None] & mdp.admissible
+    occupancy, of_occupancy, left_out = _occupancy(mdp, mdp.space.checked_policy(policy), reached)
+    table = table * reached
+    q, z = occupancy[counts], slacks(mdp, table)[counts]
+    if not ((q > 0.0) & (z > 0.0)).all() or left_out > NEGLIGIBLE:
+        return float("inf")
+    of_slack = rounding.of_slack(mdp.states) * table[:, :, None] + rounding.TINY
+    known, lost, u, m = (
+        np.broadcast_to(each, counts.shape)[counts] for each in (of_occupancy, of_slack, roots, barrier)
+    )
+    error = 2.0 * known + lost / z + rounding.OF_TERM
+    if not (error <= rounding.KNOWN_WITHIN).all():
+        return float("inf")
+    return rounding.of_sum(q.size) * scale * float(_terms(u, m, q, z, error).sum())
+
+
+def _occupancy(mdp: TabularMDP, policy: FloatArray, reached: BoolArray) -> tuple[FloatArray, FloatArray, float]:
+    """Return the occupancy (H, S, A) over reached states, its relative error (H, 1, 1), and the most on any other."""
+    occupancy, left_out, marginal = np.empty(policy.shape), 0.0, mdp.start
+    for h in range(mdp.horizon):
+        left_out = max(left_out, float(marginal[~reached[h]].max(initial=0.0)))
+        occupancy[h] = (marginal * reached[h])[:, None] * policy[h]
+        marginal = np.tensordot(occupancy[h], mdp.transition_steps[h % len(mdp.transition_steps)], 2)
+    drift = np.abs(policy.sum(axis=2) - 1.0).max(axis=1)
+    error = np.cumsum(rounding.of_occupancy(mdp.states, mdp.actions) + drift)
+    return occupancy, error[:, None, None], left_out
+
+
+def _terms(u: FloatArray, m: FloatArray, q: FloatArray, z: FloatArray, error: FloatArray) -> FloatArray:
+    """Return the summands, each the largest for any x within the relative `error`."""
+    product, root = q * z, 0.5 * np.sqrt(u * q)
+    if not m.any():
+        distance = np.abs(product - root) + error * (product + root)
+        return np.asarray(distance * (distance / (product * (1.0 - error))))
+    x = product / (root + m)
+    excess = x - 1.0
+    distance = np.abs(excess) + error * x
+    of_roots = root * distance * (distance / (x * (1.0 - error)))
+    return np.asarray(of_roots + m * (excess - np.log1p(excess) + error * (np.abs(excess) + error)))
+
+
+def slacks(mdp: TabularMDP, values: FloatArray) -> FloatArray:
+    """Return z_h(s, a) = V_h(s) - r_h(s, a) - Σ P_h(s'|s, a)·V_{h+1}(s') for values (H, S), V_H = 0.
+
+    The sum is taken with twice the digits; `rounding` bounds its error.
+    """
+    after = np.concatenate([values[1:], np.zeros((1, mdp.states))])
+    shape = (mdp.horizon, mdp.states, mdp.actions)
+    slack, lost = _difference(np.broadcast_to(values[:, :, None], shape), mdp.reward_steps)
+    for j in range(mdp.states):
+        product, of_product = _product(mdp.transition_steps[..., j], after[:, j, None, None])
+        slack, of_sum = _difference(slack, product)
+        lost = lost + (of_sum - of_product)
+    return np.asarray(slack + lost)
+
+
+def _difference(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return a - b, rounded, and what rounding took from it (Knuth)."""
+    rounded = a - b
+    part = rounded - a
+    return rounded, (a - (rounded - part)) - (b + part)
+
+
+def _product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return a·b, rounded, and what rounding took from it (Dekker)."""
+    rounded, (high, low), (other, rest) = a * b, _halves(a), _halves(b)
+    return rounded, low * rest - (((rounded - high * other) - low * other) - high * rest)
+
+
+def _halves(a: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return two numbers of half the digits whose sum is a (Veltkamp)."""
+    shifted = 134217729.0 * a
+    high = shifted - (shifted - a)
+    return high, a - high

@@ -1,0 +1,93 @@
+"""The exact numbers of one episode: its regret, the three parts of it, and the errors of the model."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from omg_cmdp.contexts import Context
+from omg_cmdp.jit import Lazy
+from omg_cmdp.mdp.episode import Episode
+from omg_cmdp.mdp.truth import Truth
+from omg_cmdp.planning.decision import Decision
+from omg_cmdp.validation import FloatArray
+
+compiled = Lazy("omg_cmdp.mdp.compiled")
+
+_SURELY = np.ones(1)
+_UNKNOWN = (math.nan, math.nan, math.nan)
+
+
+class Round(NamedTuple):
+    """Everything about one episode of a run, for the ledger and for audits."""
+
+    episode: int
+    """Counted from 1."""
+    truth: Truth
+    decision: Decision
+    played: Episode
+    occupancy: FloatArray
+    """Of the policy played, in the true MDP; the mean of a mixture."""
+    value: float
+    """V^π, exact; of a mixture, the mean."""
+    differences: tuple[float, float, float] = _UNKNOWN
+    """The three terms of the paper's decomposition, which sum to the regret; nan without a model.
+
+    V* - V̂^{π*} (the optimal policy's value, true minus estimated), V̂^{π*} - V̂^π (what the plan gives up in its own
+    model), V̂^π - V^π (the played policy's value, estimated minus true).
+    """
+    exploration: float = math.nan
+    """V̂* - V̂^π >= 0: how far the policy played is below the best one in the agent's own model; nan without a model."""
+    best_policy_regret: float = math.nan
+    """V* - V^π̂ of the model's optimum π̂, `Agent.best_policy`: what is not known yet; the rest of the regret is the
+    price of exploring."""
+    errors: tuple[float, float] = _UNKNOWN[:2]
+    """Σ q·(f̂ - f*)² and Σ q·D²(P̂, P*), q the occupancy above; nan without a model."""
+    oracles: tuple[Any, ...] = (None, None)
+    """The agent's oracles of rewards and of dynamics; None for one that has none."""
+    charged: tuple[float, float] = _UNKNOWN[:2]
+    """What its oracles were charged for the feedback that arrived after this episode; nan where they keep no losses."""
+    arrived: tuple[int, ...] = ()
+    """The episodes whose feedback that was, in this order; without delay this one."""
+
+    @property
+    def context(self) -> Context:
+        """The context of the episode."""
+        return self.played.context
+
+    @property
+    def optimal_value(self) -> float:
+        """V*."""
+        return self.truth.best[1]
+
+    @property
+    def regret(self) -> float:
+        """V* - V^π."""
+        return self.optimal_value - self.value
+
+
+def account(episode: int, truth: Truth, decision: Decision, played: Episode) -> Round:
+    """Return the round, with the exact value of the policy that was played."""
+    kernel, rewards, start, _ = truth.mdp.raw
+    guess, means, first, admissible = (decision.model or truth.mdp).raw
+    best_policy, best = truth.best
+    mixture, probabilities = mixed_policies(decision)
+    policies, occupancy = np.ascontiguousarray(mixture, dtype=np.float64), np.empty(best_policy.shape)
+    if policies.shape != (len(probabilities), *occupancy.shape) or guess.shape[1:] != kernel.shape[1:]:
+        wanted, got = f"{occupancy.shape} and {kernel.shape[1:]}", f"{policies.shape[1:]} and {guess.shape[1:]}"
+        raise ValueError(f"`decide` must return policies and a kernel of shapes {wanted}, got {got}")
+    value, believed_best, believed, own_value, own_believed, squares, hellinger = compiled.account(
+        kernel, rewards, start, guess, means, first, admissible, best_policy, policies, probabilities, occupancy
+    )
+    if decision.model is None:
+        return Round(episode, truth, decision, played, occupancy, value)
+    differences = best - believed_best, believed_best - believed, believed - value
+    own = own_believed - believed, best - own_value
+    return Round(episode, truth, decision, played, occupancy, value, differences, *own, (squares, hellinger))
+
+
+def mixed_policies(decision: Decision) -> tuple[FloatArray, FloatArray]:
+    """Return the policies (K, H, S, A) of which one was drawn, and their probabilities (K,)."""
+    return decision.mixture or (decision.policy[None], _SURELY)

@@ -1,0 +1,352 @@
+"""Environments without tables: proven contexts, honest estimates against the best policy known; cells as states."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+
+import omg_cmdp as omg
+from omg_cmdp.environments import (
+    Bins,
+    Clusters,
+    Discretised,
+    SampledWorld,
+    from_gymnasium,
+    gymnasium_space,
+    random_steps,
+)
+from omg_cmdp.oracles import CountDynamics, CountRewards
+from omg_lab.worlds import cart_pole, mountain_car
+
+
+def lake(tables):
+    return from_gymnasium(
+        "FrozenLake-v1", [0.5, 0.9], arguments="success_rate", horizon=15, reward_range=(0, 1), tables=tables
+    )
+
+
+class Dice(gymnasium.Env):
+    """Throws once; pays what the die shows, more or less often as the context says. Terminates, if one lets it."""
+
+    metadata = {"render_modes": []}  # noqa: RUF012
+    observation_space, action_space = Discrete(6), Discrete(2)
+
+    def __init__(self, seeded=True, listens=True, reports=False):
+        self._seeded, self._listens, self._reports = seeded, listens, reports
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed if self._seeded else None)
+        self._bias = options["context"] if self._listens else 0.5
+        return int(self.np_random.integers(6)), {"context": options["context"]} if self._reports else {}
+
+    def step(self, action):
+        return 0, float(self.np_random.random() < self._bias), True, False, {}
+
+
+class Seldom(Dice):
+    """Starts in any of so many states."""
+
+    def __init__(self, states):
+        super().__init__()
+        self.observation_space = Discrete(states)
+
+    def reset(self, *, seed=None, options=None):
+        _, info = super().reset(seed=seed, options=options)
+        return int(self.np_random.integers(self.observation_space.n)), info
+
+
+class Tossed(Dice):
+    """A die whose context is a vector, its bias first."""
+
+    def reset(self, *, seed=None, options=None):
+        return super().reset(seed=seed, options={"context": options["context"][0]})[0], {"context": options["context"]}
+
+
+def test_blackjack_is_sampled():
+    world = from_gymnasium(
+        "Blackjack-v1",
+        [False, True],
+        arguments=lambda natural: {"natural": natural, "sab": False},
+        horizon=10,
+        reward_range=(-1.0, 1.5),
+    )
+    assert isinstance(world, SampledWorld)
+    assert world.space.states == 32 * 11 * 2 + 1
+    assert world.space.start.sum() == pytest.approx(1.0)
+    policy = np.zeros((10, 705, 2))
+    policy[:, :, 0] = 1.0  # always stick
+    plain, natural = (world.returns(context, policy, 300) for context in world.contexts)
+    assert (natural >= plain).all()  # the same cards under the same seeds
+    assert natural.sum() > plain.sum()
+
+
+def test_the_shortfall_is_the_regret_where_the_best_policy_is_known():
+    """On the lake, sampled: against the optimal policies, the interval holds the exact mean regret."""
+    world, exact = lake(False), lake(True)
+    sizes = {"states": 17, "actions": 4, "horizon": 15}
+    agent = omg.agents.Greedy(world.space, CountRewards(**sizes), CountDynamics(**sizes))
+    contexts, regrets, log = [0.5, 0.9] * 40, [], omg.Log(world.space)
+    for context in contexts:
+        regrets.append(exact.truth(context).regret(agent.policy(context)))
+        omg.play(world, agent, [context], log=log)
+    known = {"greedy": agent.policy, "optimal": lambda context: exact.truth(context).best[0]}
+    table = omg.shortfall(world, log, known, rollouts=300, confidence=0.999)
+    assert table["context"].tolist() == [0.5, 0.9, None]
+    assert table["episodes"].tolist() == [40, 40, 80]
+    overall = table.iloc[-1]
+    assert overall["low"] <= np.mean(regrets) <= overall["high"]
+    assert overall["high"] - overall["low"] < 0.5
+    for context in (0.5, 0.9):
+        row = table[table["context"] == context].iloc[0]
+        assert row["best_known"] == "optimal"
+        assert row["best_known_value"] == pytest.approx(exact.optimal_value(context), abs=0.2)
+
+
+def test_without_a_better_policy_nobody_stays_behind():
+    """The only policy known is the one that was played: the interval holds 0."""
+    world = lake(False)
+    sizes = {"states": 17, "actions": 4, "horizon": 15}
+    agent = omg.agents.Uniform(world.space, CountRewards(**sizes), CountDynamics(**sizes))
+    log = omg.play(world, agent, [0.5, 0.9] * 30)
+    overall = omg.shortfall(world, log, {"uniform": agent.policy}, rollouts=200, confidence=0.999).iloc[-1]
+    assert overall["low"] <= 0.0 <= overall["high"]
+    for bad in ({"rollouts": 3}, {"rollouts": 0}, {"confidence": 1.0}):
+        with pytest.raises(ValueError, match=r"`rollouts` must|`confidence` must"):
+            omg.shortfall(world, log, {"uniform": agent.policy}, **bad)
+    with pytest.raises(ValueError, match="at least one policy"):
+        omg.shortfall(world, log, {})
+    with pytest.raises(ValueError, match=r"`world` must be a SampledWorld, got TableWorld: .*exact regret"):
+        omg.shortfall(lake(True), log, {"uniform": agent.policy})
+    with pytest.raises(ValueError, match=r"got SampledWorld: .*use `omg_cmdp\.play`"):
+        omg.simulate(world, omg.adversaries.IID([0.5, 0.9]), agent, episodes=1)
+
+
+def test_the_noise_of_one_context_is_not_that_of_another():
+    """Ten fair coins: the interval of all of them has its nominal coverage, which shared noise would ruin."""
+    coins = [np.array([0.5, coin]) for coin in range(10)]
+    world = from_gymnasium(Tossed, coins, horizon=1, reward_range=(0, 1))
+    agent = omg.agents.Uniform(
+        world.space, *(kind(states=7, actions=2, horizon=1) for kind in (CountRewards, CountDynamics))
+    )
+    held = []
+    for seed in range(60):
+        log = omg.play(world, agent, coins * 2, seed=seed)
+        overall = omg.shortfall(world, log, {"uniform": agent.policy}, rollouts=12, seed=seed).iloc[-1]
+        held.append(overall["low"] <= 0.0 <= overall["high"])
+    assert np.mean(held) > 0.85
+
+
+def test_contexts_without_a_key_are_not_thrown_together():
+    world = from_gymnasium(lambda: Dice(listens=False, reports=True), [b"one", b"two"], horizon=1, reward_range=(0, 1))
+    sizes = {"states": 7, "actions": 2, "horizon": 1}
+    agent = omg.agents.Uniform(world.space, CountRewards(**sizes), CountDynamics(**sizes))
+    table = omg.shortfall(world, omg.play(world, agent, [b"one", b"two"]), {"uniform": agent.policy}, rollouts=4)
+    assert table["episodes"].tolist() == [1, 1, 2]
+
+
+class Kept(gymnasium.Env):
+    """Pays what stands in the array that it was made with."""
+
+    metadata = {"render_modes": []}  # noqa: RUF012
+    observation_space, action_space = Discrete(1), Discrete(1)
+
+    def __init__(self, share):
+        self._share = share
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action):
+        return 0, float(self._share[0]), True, False, {}
+
+
+def test_a_context_that_the_user_writes_over_does_not_change_an_environment():
+    world = from_gymnasium(Kept, [np.array([0.1]), np.array([0.9])], arguments="share", horizon=1, reward_range=(0, 1))
+    policy, context = np.ones((1, 2, 1)), np.array([0.3])
+    assert world.returns(context, policy, 1) == [0.3]
+    context[0] = 0.7
+    assert world.returns(np.array([0.3]), policy, 1) == [0.3]
+
+
+def test_a_sampled_world_refuses_a_context_of_another_shape():
+    world = from_gymnasium(Dice, [0.2, 0.8], horizon=1, reward_range=(0, 1))
+    with pytest.raises(ValueError, match="`context` must all be numbers of shape"):
+        world.returns(np.array([0.2, 0.8]), np.full((1, 7, 2), 0.5), 1)
+
+
+def test_starts_are_counted():
+    settings = {"horizon": 1, "reward_range": (0, 1)}
+    world = from_gymnasium(Dice, [0.2, 0.8], **settings)
+    np.testing.assert_allclose(world.space.start[:-1], 1 / 6, atol=0.15)
+    assert world.space.start[-1] == 0.0
+    assert lake(False).space.start.tolist() == [1.0] + [0.0] * 16  # always the same corner
+    rare = from_gymnasium(lambda: Seldom(400), [0.2, 0.8], **settings)
+    assert (rare.space.start[:-1] > 0.0).all()  # a state that 200 resets did not see may still come
+    loaded = [0.5, 0.1, 0.1, 0.1, 0.1, 0.1]
+    assert from_gymnasium(Dice, [0.2, 0.8], start=loaded, **settings).space.start.tolist() == [*loaded, 0.0]
+
+
+def test_a_start_that_excludes_where_episodes_begin_is_refused():
+    rule = r"must begin in a state .* positive probability, got \d: give such a `start` .*next one can be played"
+    with pytest.raises(ValueError, match=rule):
+        from_gymnasium(Dice, [0.2, 0.8], horizon=1, reward_range=(0, 1), start=[0.5, 0.5, 0, 0, 0, 0])
+
+
+def test_returns_outside_their_range_are_refused():
+    settings = {"arguments": "success_rate", "horizon": 15, "reward_range": (0, 1), "tables": False}
+    right, wrong = (
+        from_gymnasium("FrozenLake-v1", [0.5, 0.9], return_range=given, **settings) for given in ((0, 1), (0, 0.5))
+    )
+    policy = from_gymnasium("FrozenLake-v1", [0.5, 0.9], **settings | {"tables": True}).truth(0.9).best[0]
+    assert right.return_range == (0.0, 1.0)
+    assert right.returns(0.9, policy, 20).max() == 1.0
+    with pytest.raises(ValueError, match=r"`return_range` must hold .* got \[0, 0.5\] and an episode that earned 1"):
+        wrong.returns(0.9, policy, 20)
+
+
+def test_contexts_that_do_not_reach_the_environment_are_found():
+    settings = {"contexts": [0.2, 0.8], "horizon": 1, "reward_range": (0, 1)}
+    with pytest.raises(ValueError, match=r"`contexts` must reach the environment, got the same episodes.*arguments="):
+        from_gymnasium(lambda: Dice(listens=False), **settings)
+    with pytest.raises(ValueError, match=r"repeat an episode if `reset` gets the same seed.*np_random"):
+        from_gymnasium(lambda: Dice(seeded=False), **settings)
+    with pytest.raises(ValueError, match="`reward_range` must be given"):
+        from_gymnasium(Dice, [0.2, 0.8], horizon=1)
+    with pytest.raises(ValueError, match="in the declared range"):
+        from_gymnasium(Dice, [0.2, 0.8], horizon=1, reward_range=(-1, 0.5))
+    assert isinstance(from_gymnasium(lambda: Dice(listens=False, reports=True), **settings), SampledWorld)
+
+
+# Continuous observations, made discrete.
+
+
+class Wind(gymnasium.Env):
+    """A point drifts with the context's wind, action 1 holds it; it earns 1 near the middle."""
+
+    metadata = {"render_modes": []}  # noqa: RUF012
+    observation_space, action_space = Box(-10.0, 10.0, (2,)), Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self._wind, self._place = (options or {}).get("context", 0.5), self.np_random.normal(size=2)
+        return self._place.astype(np.float32), {}
+
+    def step(self, action):
+        self._place = np.clip(
+            self._place + self.np_random.normal(scale=0.3, size=2) + self._wind * (1 - action), -10, 10
+        )
+        return self._place.astype(np.float32), float(abs(self._place[0]) < 1.0), False, False, {}
+
+
+def seen(env=None, count=300, **options):
+    return random_steps(env or gymnasium.wrappers.TimeLimit(Wind(), 20), count, **options)
+
+
+def test_random_steps_are_those_of_the_environment():
+    steps = seen(contexts=[0.0, 2.0])
+    assert steps.observations.shape == (300, 2)
+    np.testing.assert_array_equal(steps.episodes, np.arange(300) // 20)
+    np.testing.assert_array_equal(steps.contexts, steps.episodes % 2)
+    assert not steps.terminated.any()
+    same = np.diff(steps.episodes) == 0
+    np.testing.assert_array_equal(steps.next_observations[:-1][same], steps.observations[1:][same])
+    np.testing.assert_array_equal(steps.observations, seen(contexts=[0.0, 2.0]).observations)
+    assert not np.array_equal(steps.observations, seen(contexts=[0.0, 2.0], seed=1).observations)
+    calm, storm = (steps.observations[steps.contexts == k, 0].mean() for k in (0, 1))
+    assert storm > calm + 1.0  # contexts arrive
+
+
+def test_actions_are_held():
+    def switches(hold):
+        steps = seen(count=2000, hold=hold)
+        return (np.diff(steps.actions) != 0)[np.diff(steps.episodes) == 0].mean()
+
+    assert switches(1.0) == pytest.approx(0.5, abs=0.04)
+    assert switches(10.0) == pytest.approx(0.05, abs=0.02)
+
+
+def test_a_fallen_pole_has_terminated():
+    steps = seen(cart_pole(), 300, contexts=[1.0, 2.0])
+    last = np.append(np.diff(steps.episodes) > 0, False)
+    np.testing.assert_array_equal(steps.terminated[:-1], last[:-1])
+    assert (np.abs(steps.next_observations[steps.terminated, 0]) > 0.2).all()
+
+
+def test_cells_are_states():
+    steps = seen()
+    encoder = Clusters(4).fit(steps)
+    env = Discretised(Wind(), encoder)
+    assert env.observation_space == Discrete(4)
+    cells = [env.observation(row.astype(np.float32)) for row in steps.observations[:20]]
+    np.testing.assert_array_equal(cells, encoder.encode(steps.observations[:20]))
+    encoder.fit(seen(seed=1))  # changes other cells than those of the environment
+    assert cells == [env.observation(row.astype(np.float32)) for row in steps.observations[:20]]
+
+
+def test_an_agent_plays_what_was_continuous(tmp_path):
+    def player(encoder):
+        world = from_gymnasium(
+            lambda: gymnasium.wrappers.TimeLimit(Discretised(Wind(), encoder), 5), [0.0, 1.0], reward_range=(0, 1)
+        )
+        sizes = {"states": 7, "actions": 2, "horizon": 5}
+        return world, omg.OMG(world.space, CountRewards(**sizes), CountDynamics(**sizes))
+
+    world, agent = player(Bins((3, 2)).fit(seen()))
+    assert len(omg.play(world, agent, [0.0, 1.0] * 3)) == 6
+    agent.save(tmp_path / "agent.npz")
+    elsewhere, other = player(Bins((3, 2)).fit(seen(seed=1)))
+    with pytest.raises(ValueError, match="`state` must come from"):
+        other.restore(tmp_path / "agent.npz")
+    with pytest.raises(ValueError, match="`env` must play in the cells that the agent was made for"):
+        omg.play(elsewhere, agent, [0.0])
+    assert agent.episodes_seen == 6
+    _, restored = player(Bins((3, 2)).restore(tmp_path / "agent.npz"))
+    restored.restore(tmp_path / "agent.npz")
+    np.testing.assert_array_equal(restored.policy(1.0), agent.policy(1.0))
+
+
+def test_an_environment_may_have_an_encoder_of_its_own():
+    class Dial(Dice):
+        encoder = "of something else"
+
+    assert gymnasium_space(Dial(), horizon=1).encoder is None
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Discretised(Wind(), "bins"), "`encoder` must be an Encoder, got str"),
+        (lambda: Discretised(Wind(), Bins(3)), r"`encoder` must be fitted, got Bins\(3, strategy='quantile'\)"),
+        (
+            lambda: Discretised(gymnasium.make("CartPole-v1"), Bins(3).fit(seen())),
+            r"`observations` must have shape \(n, 2",
+        ),
+        (lambda: seen(count=0), "`count` must be an integer of at least 1, got 0"),
+        (lambda: seen(hold=0.5), "`hold` must be at least 1, got 0.5"),
+        (lambda: seen(seed=-1), "`seed` must"),
+        (lambda: seen(gymnasium.make("Pendulum-v1")), "`env` must have discrete actions"),
+        (lambda: seen(cart_pole(), contexts=[0.0]), "`context` must be a positive, finite number, got 0.0"),
+    ],
+)
+def test_what_cannot_make_states_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_contexts_change_the_physics():
+    """A longer pole falls more slowly, a stronger motor drives faster; 1 is Gymnasium's own."""
+
+    def after(make, context, action, steps=4):
+        env = make()
+        env.reset(seed=0, options={"context": context})
+        return [env.step(action)[0] for _ in range(steps)][-1]
+
+    falls = [abs(after(cart_pole, length, 1)[1]) for length in (0.5, 1.0, 2.0)]
+    assert falls[0] > falls[1] > falls[2]
+    speeds = [after(mountain_car, strength, 2)[1] for strength in (0.5, 1.0, 2.0)]
+    assert speeds[0] < speeds[1] < speeds[2]
+    own = gymnasium.make("CartPole-v1")
+    own.reset(seed=0)
+    np.testing.assert_array_equal(after(cart_pole, 1.0, 1), [own.step(1)[0] for _ in range(4)][-1][2:])
+    assert cart_pole(cart=True).reset(seed=0)[0].shape == (4,)

@@ -1,0 +1,237 @@
+"""Softmax dynamics: compiled loops against numpy, stationarity, the projection's KKT conditions, batch likelihood."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from omg_cmdp.oracles import SoftmaxDynamics
+from omg_cmdp.oracles.compiled import softmax as compiled
+from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY
+
+STATES, ACTIONS, DIMENSION, HORIZON = 4, 2, 3, 6
+SIZE = {"states": STATES, "actions": ACTIONS, "dimension": DIMENSION}
+
+
+def softmax(logits):
+    exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+
+def direction(rng, dimension=DIMENSION):
+    vector = rng.standard_normal(dimension)
+    return vector / np.linalg.norm(vector)
+
+
+def random_covariance(rng, size, low=-3.0, high=1.0):
+    basis = np.linalg.qr(rng.standard_normal((size, size)))[0]
+    return basis * 10.0 ** rng.uniform(low, high, size) @ basis.T
+
+
+def offsets_with_zeros(rng, rows):
+    kernel = rng.dirichlet(np.ones(STATES), size=rows) * (rng.random((rows, STATES)) < 0.7)
+    kernel[:, 0] += 0.1
+    with np.errstate(divide="ignore"):
+        return np.log(kernel / kernel.sum(axis=1, keepdims=True))
+
+
+def random_episode(rng, horizon=HORIZON):
+    return rng.integers(STATES, size=horizon), rng.integers(ACTIONS, size=horizon), rng.integers(STATES, size=horizon)
+
+
+@pytest.mark.parametrize("size", [0.1, 10.0, 300.0])
+def test_softmax_tables_against_numpy(size, rng):
+    weights, offsets, row = (
+        size * rng.standard_normal((8, STATES, DIMENSION)),
+        offsets_with_zeros(rng, 8),
+        direction(rng),
+    )
+    table = np.empty((8, STATES))
+    compiled.softmax_table(weights, offsets, row, table)
+    np.testing.assert_allclose(table, softmax(offsets + weights @ row), rtol=1e-11, atol=1e-250)
+    np.testing.assert_array_equal(table > 0.0, offsets > -np.inf)  # never zero where possible
+    oracle = SoftmaxDynamics(**SIZE, horizon=1)
+    np.testing.assert_allclose(oracle.predict(row), 1.0 / STATES, rtol=1e-15)
+
+
+def test_transitions_are_tallied(rng):
+    pairs, reached, possible = (
+        rng.integers(3, size=9),
+        rng.integers(STATES, size=9),
+        1.0 * (rng.random((3, STATES)) < 0.5),
+    )
+    distinct, counts = np.full(9, -1), np.full((9, STATES), np.nan)
+    found = compiled.tally(pairs, reached, possible, distinct, counts)
+    assert sorted(distinct[:found]) == sorted(set(pairs))
+    for pair, row in zip(distinct[:found], counts[:found], strict=True):
+        np.testing.assert_array_equal(row, np.bincount(reached[pairs == pair], minlength=STATES) * possible[pair])
+
+
+@pytest.mark.parametrize("common", [False, True])
+def test_proximal_logits_are_stationary(common, rng):
+    """u - start + variance·(n·softmax(u) - counts) = 0, for variances from 1e-8 to 1e4."""
+    for _ in range(500):
+        count = rng.integers(2, 8)
+        start = rng.standard_normal(count) * 10.0 ** rng.uniform(-1.0, 1.5)
+        variances = 10.0 ** (np.full(count, rng.uniform(-8, 4)) if common else rng.uniform(-8, 4, count))
+        counts = rng.multinomial(rng.integers(1, 51), rng.dirichlet(np.full(count, 0.3))).astype(float)
+        possible = (rng.random(count) < 0.8) | (counts > 0)
+        start[~possible] = -np.inf
+        logits, probabilities = np.empty((2, count))
+        compiled.proximal_logits(start, variances, counts, logits, probabilities)
+        np.testing.assert_allclose(probabilities, softmax(logits), rtol=1e-12, atol=1e-200)
+        gradient = variances * (counts.sum() * probabilities - counts)
+        np.testing.assert_allclose((logits[possible] - start[possible]) + gradient[possible], 0.0, atol=1e-8)
+        assert (probabilities[~possible] == 0.0).all()
+
+
+def test_the_newton_fit_is_a_proximal_step_with_curvature(rng):
+    """The new weights minimise the examples' loss plus the quadratic of the past; covariances gain p(1-p)·n·zzᵀ."""
+    for _ in range(20):
+        weights, row = rng.standard_normal((1, STATES, DIMENSION)), direction(rng)
+        covariances = np.array([[random_covariance(rng, DIMENSION) for _ in range(STATES)]])
+        counts, offsets = rng.multinomial(5, np.full(STATES, 0.25)).astype(float)[None], np.zeros((1, STATES))
+        new, shrunk = weights.copy(), covariances.copy()
+        compiled.newton_fit(new, shrunk, offsets, row, np.array([0]), counts)
+        fitted = softmax(new[0] @ row)
+        for i in range(STATES):
+            gradient = np.linalg.solve(covariances[0, i], new[0, i] - weights[0, i])
+            gradient += (5.0 * fitted[i] - counts[0, i]) * row
+            np.testing.assert_allclose(gradient, 0.0, atol=1e-7)
+            gained = np.linalg.inv(shrunk[0, i]) - np.linalg.inv(covariances[0, i])
+            np.testing.assert_allclose(gained, 5.0 * fitted[i] * (1.0 - fitted[i]) * np.outer(row, row), atol=1e-8)
+
+
+def test_the_online_newton_step_against_dense_algebra(rng):
+    for _ in range(20):
+        weights, offsets, row = rng.standard_normal((3, STATES, DIMENSION)), offsets_with_zeros(rng, 3), direction(rng)
+        inverses = np.array([random_covariance(rng, DIMENSION) for _ in range(3)])
+        pairs, counts, kappa = np.array([2, 0]), rng.integers(4, size=(2, STATES)).astype(float), rng.uniform(0.01, 0.5)
+        new, updated = weights.copy(), inverses.copy()
+        largest = compiled.newton_step(new, updated, offsets, row, pairs, counts, kappa)
+        expected = weights.copy()
+        for pair, seen in zip(pairs, counts, strict=True):
+            matrix = np.linalg.inv(inverses[pair]) + kappa * seen.sum() * np.outer(row, row)
+            gradient = np.outer(seen.sum() * softmax(offsets[pair] + weights[pair] @ row) - seen, row)
+            expected[pair] -= gradient @ np.linalg.inv(matrix)
+            np.testing.assert_allclose(np.linalg.inv(updated[pair]), matrix, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(new, expected, rtol=1e-8, atol=1e-10)
+        np.testing.assert_array_equal(updated[1], inverses[1])
+        assert largest == pytest.approx((expected[pairs] ** 2).sum(axis=(1, 2)).max())
+
+
+@pytest.mark.parametrize("radius", [0.1, 1.0, 3.0])
+def test_the_projection_is_nearest_in_its_norm(radius, rng):
+    """KKT: (W - V)A = μV with μ >= 0 and ‖V‖ = B."""
+    oracle = SoftmaxDynamics(**SIZE, horizon=1, weight_norm=radius)
+    for _ in range(30):
+        before, inverse = rng.standard_normal((STATES, DIMENSION)) * 2.0, random_covariance(rng, DIMENSION)
+        oracle.forecasters.step_weights[3], oracle.forecasters.step_inverses[3] = before, inverse
+        oracle.forecasters._project(3)
+        after, matrix = oracle.forecasters.step_weights[3], np.linalg.inv(inverse)
+        assert np.linalg.norm(after) <= radius * (1.0 + 1e-12)
+        if np.linalg.norm(before) <= radius:
+            np.testing.assert_array_equal(after, before)
+            continue
+        pull = (before - after) @ matrix
+        multiplier = np.vdot(pull, after) / np.vdot(after, after)
+        assert multiplier >= 0.0
+        np.testing.assert_allclose(pull, multiplier * after, rtol=1e-7, atol=1e-7 * np.abs(pull).max())
+        assert np.linalg.norm(after) == pytest.approx(radius, rel=1e-9)
+
+        def distance(point, before=before, matrix=matrix):
+            return np.vdot((point - before) @ matrix, point - before)
+
+        others = rng.standard_normal((50, STATES, DIMENSION))
+        others = after + 0.3 * radius * others
+        others *= np.minimum(1.0, radius / np.linalg.norm(others, axis=(1, 2), keepdims=True))
+        assert all(distance(after) <= distance(other) * (1.0 + 1e-9) for other in others)
+
+
+def test_the_weights_of_the_step_stay_centred_and_in_the_ball(rng):
+    """Also on the surface of the ball, where one next state, again and again, drives them."""
+    base = np.full((STATES, ACTIONS, STATES), 0.25)
+    base[:, 1] = [0.0, 0.3, 0.3, 0.4]
+    oracle = SoftmaxDynamics(**SIZE, horizon=HORIZON, weight_norm=0.2, base=base)
+    for _ in range(300):
+        oracle.update(direction(rng), *random_episode(rng))
+        oracle.update(np.abs(direction(rng)), [0] * HORIZON, [0] * HORIZON, [1] * HORIZON)
+    weights = oracle.state()["step_weights"]
+    np.testing.assert_allclose(weights.sum(axis=1), 0.0, atol=1e-12)
+    np.testing.assert_array_equal(weights[1::2, 0], 0.0)
+    lengths = np.linalg.norm(weights, axis=(1, 2))
+    assert lengths.min() > 0.0
+    assert lengths.max() <= 0.2 * (1.0 + 1e-12)
+    assert lengths[0] == pytest.approx(0.2, rel=1e-9)
+
+
+@pytest.mark.parametrize("rate", ["guarded", "proven", "realizable"])
+def test_what_the_base_excludes_stays_excluded(rate, rng):
+    base = np.exp(offsets_with_zeros(rng, STATES * ACTIONS)).reshape(STATES, ACTIONS, STATES)
+    oracle = SoftmaxDynamics(**SIZE, horizon=HORIZON, base=base, rate=rate)
+    for _ in range(40):
+        context, (states, actions, reached) = direction(rng), random_episode(rng)
+        excluded = base[states, actions, reached] == 0.0
+        loss = oracle.loss
+        oracle.update(context, states, actions, reached)
+        prediction, uncertainty = oracle.predict(context), oracle.uncertainty(context)
+        np.testing.assert_array_equal(prediction > 0.0, base > 0.0)
+        np.testing.assert_allclose(prediction.sum(axis=-1), 1.0, rtol=1e-12)
+        assert np.isfinite(uncertainty).all()
+        assert (uncertainty >= 0.0).all()
+        assert oracle.loss - loss >= -math.log(SMALLEST_PROBABILITY) * excluded.sum() - 1e-9
+    # An episode of impossible transitions teaches nothing.
+    state, (s, a, successor) = oracle.state(), np.argwhere(base == 0.0)[0]
+    oracle.update(context, [s] * HORIZON, [a] * HORIZON, [successor] * HORIZON)
+    for name in oracle.forecasters.learned:
+        np.testing.assert_allclose(oracle.state()[name], state[name], rtol=1e-12, atol=1e-14)
+
+
+def test_probabilities_in_the_ball_are_at_least_the_curvature(rng):
+    """κ = b/(b + (1-b)·exp(√2·B·X)), with equality for two next states."""
+    base = rng.dirichlet(np.full(STATES, 2.0), size=(STATES, ACTIONS))
+    oracle = SoftmaxDynamics(**SIZE, horizon=1, base=base, weight_norm=2.0, feature_norm=0.5)
+    for _ in range(300):
+        weights = rng.standard_normal((STATES * ACTIONS, STATES, DIMENSION))
+        weights *= 2.0 / np.linalg.norm(weights, axis=(1, 2), keepdims=True)
+        assert oracle.forecasters.table(weights, 0.5 * direction(rng)).min() >= oracle.forecasters.curvature
+    two = SoftmaxDynamics(states=2, actions=1, dimension=1, horizon=1, weight_norm=2.0)
+    worst = math.sqrt(2.0) * np.array([[[1.0], [-1.0]], [[1.0], [-1.0]]])
+    assert two.forecasters.table(worst, np.ones(1)).min() == pytest.approx(two.forecasters.curvature, rel=1e-12)
+    groups, kappa = STATES * ACTIONS, oracle.forecasters.curvature
+    growth = math.log1p((kappa * 2.0 * 0.5 / DIMENSION) ** 2 * 100 / groups)
+    expected = groups * DIMENSION / kappa * (0.5 + growth) + math.log(2.0)
+    assert oracle.regret_bound(100, 1) == pytest.approx(expected)
+    assert SoftmaxDynamics(**SIZE, horizon=1, rate="realizable").regret_bound(100, 1) == math.inf
+
+
+def test_a_ball_so_large_that_its_curvature_vanishes_is_refused():
+    for sizes in ({"weight_norm": 600.0}, {"weight_norm": 3.0, "feature_norm": 200.0}):
+        with pytest.raises(ValueError, match="`weight_norm`"):
+            SoftmaxDynamics(**SIZE, horizon=1, **sizes)
+
+
+def test_the_newton_fit_is_almost_as_good_as_batch_likelihood(rng):
+    """Excess log loss after 2000 examples, exact for each of many fresh contexts, over a few truths."""
+    excess = np.zeros(2)
+    for _ in range(4):
+        truth = 1.5 * rng.standard_normal((STATES, DIMENSION))
+        oracle = SoftmaxDynamics(**SIZE, horizon=5, rate="realizable")
+        rows, reached = np.array([direction(rng) for _ in range(400)]), np.empty((400, 5), dtype=int)
+        for row, moves in zip(rows, reached, strict=True):
+            moves[:] = rng.choice(STATES, p=softmax(truth @ row), size=5)
+            oracle.update(row, [1] * 5, [0] * 5, moves)
+        counts = np.array([np.bincount(moves, minlength=STATES) for moves in reached])
+
+        def objective(flat, rows=rows, counts=counts):
+            probabilities = softmax(rows @ flat.reshape(STATES, DIMENSION).T)
+            gradient = (5.0 * probabilities - counts).T @ rows + flat.reshape(STATES, DIMENSION)
+            return 0.5 * flat @ flat - (counts * np.log(probabilities)).sum(), gradient.ravel()
+
+        batch = minimize(objective, np.zeros(STATES * DIMENSION), jac=True, method="BFGS").x.reshape(STATES, DIMENSION)
+        for row in (direction(rng) for _ in range(200)):
+            exact = softmax(truth @ row)
+            for i, guess in enumerate((oracle.predict(row)[1, 0], softmax(batch @ row))):
+                excess[i] += exact @ np.log(exact / guess)
+    assert excess[0] <= 2.0 * excess[1]

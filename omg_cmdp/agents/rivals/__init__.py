@@ -1,1 +1,0 @@
-"""Agents of other papers, and ablations of OMG-CMDP!."""

@@ -1,5 +1,0 @@
-"""A client for apps: retries that cannot decide twice, and a queue for when there is no network."""
-
-from omg_cmdp.live.client.client import Client, OlderLogError, RefusedError, UnreachableError
-
-__all__ = ["Client", "OlderLogError", "RefusedError", "UnreachableError"]

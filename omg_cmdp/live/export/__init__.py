@@ -1,6 +1,0 @@
-"""A trial for the statistician: one tidy table of decisions, and the log for off-policy values."""
-
-from omg_cmdp.live.export.decisions import decisions, write_decisions
-from omg_cmdp.live.export.logged import live_log
-
-__all__ = ["decisions", "live_log", "write_decisions"]

@@ -1,0 +1,205 @@
+"""The command line of a trial: check, token, serve, replay, export.
+
+Exit codes: 0 done, 1 the log is not what was written, 2 bad usage.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from omg_cmdp.documents import StudyError, plain
+
+if TYPE_CHECKING:
+    from omg_trial.log.events import Event
+    from omg_trial.study.trial import Trial
+
+app = typer.Typer(
+    help="Trials of contextual MDPs: check, serve, replay, export.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Study = Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The study file of a trial.")]
+Tokens = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The hashes of tokens; by default STUDY.tokens beside it.")
+]
+Stored = Annotated[str, typer.Argument(metavar="DATABASE", help="A SQLite file, or postgresql://...")]
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Register a command whose errors of usage and of files become one line and exit code 2."""
+
+    @app.command()
+    @functools.wraps(function)
+    def guarded(*arguments: object, **options: object) -> None:
+        try:
+            function(*arguments, **options)
+            return
+        except BrokenPipeError:  # the reader of the output has seen enough
+            raise
+        except OSError as error:
+            message = f"{os.fspath(error.filename)}: {error.strerror}" if error.filename else str(error)
+        except ValueError as error:
+            message = str(error)
+        typer.echo(f"omg-trial: {plain(message)}", err=True)
+        raise typer.Exit(2)
+
+    return guarded
+
+
+@command
+def serve(
+    study: Study,
+    database: Annotated[
+        str | None, typer.Option(metavar="URL", help="A file, or postgresql://...; by default STUDY.db beside it.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
+    host: Annotated[str, typer.Option(help="Where to listen; a proxy before it has the TLS.")] = "127.0.0.1",
+    tokens: Tokens = None,
+) -> None:
+    """Serve a trial: decisions over HTTP, until it is told to end."""
+    with _using_a_store():
+        from omg_trial.study.trial import Trial
+        from omg_trial.web.server import serving
+
+        trial = Trial.read(study)
+        _log_discreetly()
+        known = tokens or study.with_suffix(".tokens")
+        if not known.exists():
+            typer.echo(f"nobody has a token yet: omg-trial token {study} app NAME", err=True)
+        with serving(trial, database or study.with_suffix(".db"), known, host=host, port=port) as address:
+            typer.echo(f"{trial.name}: {address}")
+            _wait_for_the_end()
+
+
+@command
+def token(
+    study: Study,
+    role: Annotated[str, typer.Argument(metavar="app|analyst|administrator")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="To know it by.")],
+    tokens: Tokens = None,
+) -> None:
+    """Make a token, and print it. Only its hash is kept; a line taken from the file takes the token back."""
+    from omg_trial.study.trial import Trial
+    from omg_trial.tokens import Tokens as Known
+
+    Trial.read(study)
+    typer.echo(Known(tokens or study.with_suffix(".tokens")).add(role, name))
+
+
+@command
+def check(
+    study: Study,
+    people: Annotated[int, typer.Option(min=1, help="In the rehearsal.")] = 20,
+) -> None:
+    """Explain the study file of a trial in plain sentences, and rehearse it with random people and outcomes."""
+    from omg_trial.commands.explain import explained, told
+    from omg_trial.commands.rehearsal import rehearse
+    from omg_trial.study.trial import Trial
+
+    trial = Trial.read(study)
+    for line in [*explained(trial), f"\nA rehearsal with {people} people:", *told(rehearse(trial, people=people))]:
+        typer.echo(line)
+
+
+@command
+def replay(
+    database: Stored,
+    study: Annotated[
+        Path | None, typer.Option(metavar="STUDY.toml", help="Instead of what the database holds of it.")
+    ] = None,
+) -> None:
+    """Fold the log of a trial anew, and compare every probability, action and model with it, bit for bit."""
+    from omg_trial.log.events import BrokenChainError
+    from omg_trial.replay import replay as again
+    from omg_trial.study.trial import Trial
+
+    with _using_a_store(), _reading(database) as (trial, events):
+        try:
+            found = again(trial if study is None else Trial.read(study), events)
+        except BrokenChainError as error:
+            typer.echo(f"NOT the log that was written: {error}")
+            raise typer.Exit(1) from None
+    counts = f"{found.policies} policies, {found.decisions} decisions, {found.versions} models"
+    typer.echo(f"{found.events} events: {counts} computed again.")
+    for difference in found.differences:
+        typer.echo(difference)
+    if found.differences:
+        typer.echo("NOT equal to the log; perhaps that was written by another version.")
+        raise typer.Exit(1)
+    typer.echo("Equal to the log, bit for bit.")
+
+
+@command
+def export(
+    database: Stored,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The table to write; it ends with .csv or .parquet.")],
+) -> None:
+    """Write the decisions of a trial as one table, with a data dictionary beside it."""
+    from omg_trial.export import write_decisions
+
+    with _using_a_store(), _reading(database) as (trial, events):
+        for path in write_decisions(trial, events, out):
+            typer.echo(path)
+
+
+@contextlib.contextmanager
+def _using_a_store() -> Iterator[None]:
+    """Turn errors of the store into errors of usage."""
+    from omg_trial.log.store import StoreError
+
+    try:
+        yield
+    except StoreError as error:
+        raise StudyError(str(error)) from None
+
+
+@contextlib.contextmanager
+def _reading(url: str) -> Iterator[tuple[Trial, Iterator[Event]]]:
+    """Yield the trial of a database, and its events; also beside a service that writes."""
+    from omg_trial.log.database import Database
+    from omg_trial.study.trial import Trial
+
+    if "://" not in url and not Path(url).is_file():
+        raise StudyError(f"{url}: there is no such database")
+    with contextlib.closing(Database(url, writing=False)) as store:
+        founded = next(store.read(), None)
+        if founded is None:
+            raise StudyError(f"{url}: nothing has happened there yet")
+        yield Trial.of(founded.body["content"]), store.read()
+
+
+class Discreet(logging.Formatter):
+    """Names the kind of an exception, and not what it says: that may be about a person."""
+
+    def formatException(self, ei: object) -> str:  # noqa: N802 - the name is of logging
+        """Return its kind."""
+        return f"({ei[0].__name__})" if isinstance(ei, tuple) and isinstance(ei[0], type) else ""
+
+
+def _log_discreetly() -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(Discreet("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+
+
+def _wait_for_the_end() -> None:
+    """Wait for SIGTERM or Ctrl-C."""
+    ended = threading.Event()
+    before = {each: signal.signal(each, lambda *_: ended.set()) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        ended.wait()
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

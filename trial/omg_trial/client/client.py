@@ -1,0 +1,264 @@
+"""The client of an app: it never decides twice, and goes on without a network as far as that is possible."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import Any
+
+import httpx
+
+from omg_cmdp.validation import instance_of, positive_integer, positive_number
+from omg_trial.client.outbox import Call, Outbox
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
+"""Seconds between two attempts; each pause is twice the one before it."""
+KEPT_FOR_LATER = (401, 403)
+"""Refusals of the client, and not of a call: what waits goes on waiting."""
+INVALID = 422
+
+
+class RefusedError(ValueError):
+    """The service has refused a call, and will again; `status` is that of HTTP."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class OlderLogError(RefusedError):
+    """The service does not know what it has told before: an older backup was restored, say."""
+
+
+class UnreachableError(ConnectionError):
+    """The service did not answer. The same call, made again, is the same: it is not done twice."""
+
+
+class Client:
+    """Asks a service at `url`, with the token of an app.
+
+    `queue` is a file for what must survive a crash of the app; None keeps it in memory. A call that is not answered is
+    repeated for `patience` seconds. Answers are those of the service, as dictionaries. For several threads.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        queue: str | os.PathLike[str] | None = None,
+        patience: float = 10.0,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+            raise ValueError(f"`url` must begin with http:// or https://, got {url!r:.60}")
+        if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token:
+            raise ValueError("`token` must be a text of visible characters, got something else")
+        if transport is not None:
+            instance_of("transport", transport, httpx.BaseTransport)
+        self.patience = positive_number("patience", patience)
+        try:
+            self._http = httpx.Client(
+                base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=self.patience, transport=transport
+            )
+        except httpx.InvalidURL as error:
+            raise ValueError(f"`url` must be an address, got {url!r:.60}: {error}") from None
+        self._outbox = Outbox(queue)
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close_connection()
+
+    def open(self, person: str, context: Any) -> dict[str, Any]:
+        """Begin an episode; this needs a network. Until it is closed, the same call returns the same episode."""
+        with self._lock:
+            call = self._outbox.call("/v1/episodes", {"person": person, "context": context}, waits=False)
+            opened = self._asked(call)
+            self._outbox.keep(opened, call)
+            return opened
+
+    def decide(self, episode: int, step: int, state: str) -> dict[str, Any]:
+        """Return the decision for a step.
+
+        Without a network it is the one that the service would make, from the table with which the episode was opened;
+        it is told later, and its `event` is None. If the study's rules may change decisions there is no such table, and
+        `UnreachableError` is raised.
+        """
+        path, body = _path(episode, "decisions"), {"step": step, "state": state}
+        with self._lock:
+            call = self._outbox.call(path, body, waits=False)
+            try:
+                decided = self._asked(call)
+            except UnreachableError:
+                known = self._known_decision(episode, step, state)
+                if known is None:
+                    raise
+                self._outbox.call(path, {**body, "action": known["action"]}, waits=True)
+                decided = known
+            self._outbox.done(call)
+            return decided
+
+    def report(
+        self,
+        episode: int,
+        step: int,
+        *,
+        reward: float | None = None,
+        next_state: str | None = None,
+        revision: int = 0,
+    ) -> bool:
+        """Say what came of a step. Return whether the service knows it; if not, it waits for a network."""
+        instance_of("revision", revision, int)
+        body = {"step": step, "reward": reward, "next_state": next_state, "revision": revision}
+        return self._tell(_path(episode, "outcomes"), body)
+
+    def close(self, episode: int, cause: str = "finished") -> bool:
+        """End an episode. Return whether the service knows it; if not, it waits for a network."""
+        instance_of("cause", cause, str)
+        path = _path(episode, "close")
+        with self._lock:
+            try:
+                known = self._tell(path, {"cause": cause})
+            except RefusedError as refusal:
+                if refusal.status != INVALID:  # the episode has ended, or the call waits
+                    self._outbox.forget(episode)
+                raise
+            self._outbox.forget(episode)
+            return known
+
+    def send(self) -> int:
+        """Send what waits, in its order, and return how many calls that were.
+
+        `UnreachableError` if the service does not answer: the rest goes on waiting. A call that is refused is set
+        aside, see `refused`, and the others go on.
+        """
+        with self._lock:
+            return self._send()
+
+    def refused(self) -> list[tuple[str, dict[str, Any], str]]:
+        """Return the calls that waited and were refused: path, body, and why. Somebody has to look at them."""
+        with self._lock:
+            return self._outbox.refused()
+
+    def trust(self) -> None:
+        """Go on with a service whose log is older than what was seen, after the team has decided to."""
+        with self._lock:
+            self._outbox.trust()
+
+    def close_connection(self) -> None:
+        """Let go of the network and of the file."""
+        self._http.close()
+        self._outbox.close()
+
+    def _tell(self, path: str, body: dict[str, Any]) -> bool:
+        with self._lock:
+            told = self._outbox.call(path, body, waits=True)
+            try:
+                self._send(told)
+            except UnreachableError:
+                return False
+            return True
+
+    def _send(self, told: Call | None = None) -> int:
+        """Send what waits. A refusal of `told` is raised; other calls that are refused are set aside."""
+        sent = 0
+        for call in self._outbox.waiting():
+            try:
+                self._answer(call)
+                self._outbox.done(call)
+                sent += 1
+            except RefusedError as refusal:
+                if refusal.status in KEPT_FOR_LATER or isinstance(refusal, OlderLogError):
+                    raise
+                if told is not None and call.key == told.key:
+                    self._outbox.done(call)
+                    raise
+                self._outbox.refuse(call, str(refusal))
+        return sent
+
+    def _asked(self, call: Call) -> dict[str, Any]:
+        """Return the answer of a call that cannot wait, after all that does."""
+        self._send()
+        try:
+            return self._answer(call)
+        except RefusedError:
+            self._outbox.done(call)
+            raise
+
+    def _answer(self, call: Call) -> dict[str, Any]:
+        """Send a call until the service answers it."""
+        end, pause = time.monotonic() + self.patience, FIRST_PAUSE
+        while True:
+            try:
+                response = self._http.post(call.path, json=call.body, headers=self._headers(call))
+            except httpx.TransportError as error:
+                cause = type(error).__name__
+            else:
+                answer = self._answer_in(response)
+                if answer is not None:
+                    return answer
+                cause = f"status {response.status_code}"
+                pause = max(pause, _seconds(response.headers.get("Retry-After")))
+            if time.monotonic() + pause > end:
+                raise UnreachableError(f"the service did not answer for {self.patience:g} seconds: {cause}")
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _answer_in(self, response: httpx.Response) -> dict[str, Any] | None:
+        """Return what was answered; None if that must be asked again, or was not the service but a proxy say."""
+        try:
+            content = response.json()
+        except ValueError:
+            return None
+        if not isinstance(content, dict):
+            return None
+        head = response.headers.get("Log-Head")
+        if response.is_success and head is not None:
+            if _number(head) > _number(self._outbox.seen):
+                self._outbox.seen = head
+            return content
+        if response.is_client_error and response.status_code != 429 and "error" in content:
+            raise (RefusedError if head is None else OlderLogError)(response.status_code, str(content["error"]))
+        return None
+
+    def _headers(self, call: Call) -> dict[str, str]:
+        seen = self._outbox.seen
+        return {"Idempotency-Key": call.key, **({} if seen is None else {"Log-Seen": seen})}
+
+    def _known_decision(self, episode: int, step: int, state: str) -> dict[str, Any] | None:
+        opened = self._outbox.opened(episode)
+        if (
+            opened is None
+            or opened["drawn"] is None
+            or state not in opened["states"]
+            or not 0 <= step < opened["horizon"]
+        ):
+            return None
+        place = opened["states"].index(state)
+        action = opened["drawn"][step][place]
+        fallback = {"rung": opened["rung"], "cause": opened["cause"], "rules": []}
+        return {
+            "episode": episode,
+            "event": None,
+            "step": step,
+            "action": action,
+            "probability": opened["policy"][step][place][opened["actions"].index(action)],
+            "version": opened["version"],
+            "fallback": None if opened["rung"] == "plan" else fallback,
+        }
+
+
+def _path(episode: int, what: str) -> str:
+    return f"/v1/episodes/{positive_integer('episode', episode)}/{what}"
+
+
+def _number(mark: str | None) -> int:
+    return 0 if mark is None else int(mark.partition(":")[0])
+
+
+def _seconds(text: str | None) -> float:
+    return min(float(text), LONGEST_PAUSE) if text and text.isdecimal() else 0.0

@@ -1,0 +1,112 @@
+"""From examples to a model: always the same one, whatever was learned before; and what it must pass to be published."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.contexts import context_from_json
+from omg_cmdp.persistence import State as Arrays
+from omg_trial.episodes import Dataset
+from omg_trial.study.trial import Trial
+from omg_trial.versions import Learning
+
+TRIED = 5
+"""A model must have a certified plan for so many of the contexts that came last."""
+
+
+REMEMBERED, MOST_REMEMBERED = 100, 30
+"""What was learned is remembered after so many examples each, and so many times."""
+
+
+class Lesson(NamedTuple):
+    """What came of learning."""
+
+    agent: ModelAgent
+    model: str
+    """A digest of all that was learned."""
+    refusal: str | None
+    """Why it must not be published."""
+
+
+class Trainer:
+    """Learns examples in their order, always from the first one on.
+
+    What was learned before is remembered here and there, and a prefix that has not changed since is not learned again:
+    the result is the same to the bit. Outcomes that come late change examples, but seldom old ones.
+    """
+
+    def __init__(self, trial: Trial) -> None:
+        self.trial = trial
+        self._known: tuple[Dataset, dict[int, Arrays]] = (), {}
+
+    def train(self, dataset: Dataset, settled: int = 0) -> ModelAgent:
+        """Return an agent that has learned these examples; the first `settled` are not likely to change any more."""
+        agent = self.trial.agent()
+        known, states = self._known
+        same = _common(known, dataset)
+        states = {place: arrays for place, arrays in states.items() if place <= same}
+        done = max(states, default=0)
+        if done:
+            agent.load_state(states[done])
+        for place, example in enumerate(dataset[done:], start=done + 1):
+            agent.update(example.trajectory())
+            if place % REMEMBERED == 0 or place == settled:
+                states[place] = agent.state()
+        kept = sorted(place for place in states if place % REMEMBERED == 0 or place in (settled, done))
+        self._known = dataset, {place: states[place] for place in kept[-MOST_REMEMBERED:]}
+        return agent
+
+    def remember(self, dataset: Dataset, arrays: Arrays) -> None:
+        """Begin with what was learned from `dataset` before, by another process say."""
+        self._known = dataset, {len(dataset): arrays}
+
+    def learn(self, learning: Learning) -> Lesson:
+        """Return what came of it: an agent, and whether it may be published."""
+        try:
+            agent = self.train(learning.dataset, learning.settled)
+            return Lesson(agent, model_digest(agent), refusal(agent, learning.dataset))
+        except Exception as error:  # whatever a model may raise: the one in use stays
+            return Lesson(self.trial.agent(), "", f"it could not be learned: {type(error).__name__}: {error}")
+
+
+def _common(first: Dataset, second: Dataset) -> int:
+    """Return how many examples are the same from the first on."""
+    pairs = zip(first, second, strict=False)
+    ends = min(len(first), len(second))
+    return next((place for place, (one, other) in enumerate(pairs) if one is not other and one != other), ends)
+
+
+def model_digest(agent: ModelAgent) -> str:
+    """Return a digest of all that was learned: equal for agents that are equal to the bit."""
+    whole = hashlib.sha256()
+    for name, array in sorted(agent.state().items()):
+        whole.update(f"{name} {array.dtype.str} {array.shape} ".encode() + np.ascontiguousarray(array).tobytes())
+    return whole.hexdigest()
+
+
+def refusal(agent: ModelAgent, dataset: Dataset) -> str | None:
+    """Return why a model must not be published; None if it may.
+
+    Its tables are finite and its plans certified for the contexts that came last, and no oracle has lost more than its
+    proven bound allows.
+    """
+    if not all(np.isfinite(array).all() for array in agent.state().values() if array.dtype.kind == "f"):
+        return "the model has numbers that are not finite"
+    for name, oracle in (("reward", agent.reward_oracle), ("dynamics", agent.dynamics_oracle)):
+        bound = oracle.regret_bound(max(len(dataset), 1), agent.space.horizon)
+        lost = oracle.loss - oracle.best_loss()
+        if math.isfinite(bound) and lost > bound * (1.0 + 1e-6) + 1e-6:
+            return f"the {name} oracle lost {lost:.4g} more than the best of its class, and its bound is {bound:.4g}"
+    for text in list(dict.fromkeys(example.context for example in reversed(dataset)))[:TRIED]:
+        try:
+            decision = agent.decide(context_from_json(text))
+        except (ArithmeticError, ValueError) as error:
+            return f"there is no certified plan for a context: {error}"
+        if not math.isfinite(decision.certificate):
+            return "a plan has no certificate"
+    return None

@@ -1,0 +1,219 @@
+"""Events in a database: a SQLite file, or PostgreSQL by its URL. One schema, one connection, one writer.
+
+SQLite has a rollback journal and `synchronous = FULL`: what was acknowledged survives a power cut. (Below version
+3.51.3 two connections in WAL mode can damage the file.) Whoever writes holds a lock, on a file beside SQLite's, or an
+advisory one of PostgreSQL. A second writer is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sql
+from sqlalchemy.exc import SQLAlchemyError
+
+from omg_cmdp.validation import file_path, instance_of
+from omg_trial.log.events import Event, canonical
+from omg_trial.log.store import Snapshot, StoreError
+
+FETCHED = 1000
+"""Rows that are read at a time."""
+
+_schema = sql.MetaData()
+_events = sql.Table(
+    "events",
+    _schema,
+    sql.Column("number", sql.BigInteger, primary_key=True, autoincrement=False),
+    sql.Column("time", sql.Text, nullable=False),
+    sql.Column("kind", sql.Text, nullable=False),
+    sql.Column("body", sql.Text, nullable=False),
+    sql.Column("key", sql.Text, unique=True),
+    sql.Column("request", sql.Text),
+    sql.Column("answer", sql.Text),
+    sql.Column("hash", sql.Text, nullable=False),
+)
+_snapshots = sql.Table(
+    "snapshots",
+    _schema,
+    sql.Column("number", sql.BigInteger, primary_key=True, autoincrement=False),
+    sql.Column("hash", sql.Text, nullable=False),
+    sql.Column("content", sql.LargeBinary, nullable=False),
+)
+
+
+_BY_KEY = sql.select(_events).where(_events.c.key == sql.bindparam("key"))
+_AFTER = sql.select(_events).where(_events.c.number > sql.bindparam("number")).order_by(_events.c.number).limit(FETCHED)
+_LAST_SNAPSHOT = sql.select(_snapshots).order_by(_snapshots.c.number.desc()).limit(1)
+
+
+class InUseError(StoreError):
+    """Another process writes to the database."""
+
+
+class Database:
+    """A `Store` that lasts. `url` is the name of a SQLite file, or `postgresql://...`.
+
+    With `writing=False` it only reads, also beside a service that writes.
+    """
+
+    def __init__(self, url: str | os.PathLike[str], *, writing: bool = True) -> None:
+        instance_of("writing", writing, bool)
+        self.url = _url(url)
+        self.writing = writing
+        file = self.url.database if self.url.get_backend_name() == "sqlite" else None
+        self.folder = Path(file).absolute().parent if file else Path()
+        self._connection: sql.Connection | None = None
+        self._lock: int | None = None
+        self._engine = sql.create_engine(self.url, poolclass=sql.pool.NullPool)
+        if self.url.get_backend_name() == "sqlite":
+            sql.event.listen(self._engine, "connect", _set_up)
+        self.reopen()
+
+    def reopen(self) -> None:
+        """Connect, take the lock, and check that the tables are ours."""
+        self.close()
+        try:
+            if self.writing and self.url.get_backend_name() == "sqlite":  # nobody else's to read
+                os.close(os.open(str(self.url.database), os.O_RDWR | os.O_CREAT, 0o600))
+            self._connection = self._engine.connect()
+            if self.writing:
+                self._take_lock(self._connection)
+                _schema.create_all(self._connection)
+                self._connection.commit()
+            self._check()
+        except (SQLAlchemyError, OSError) as error:
+            self.close()
+            raise StoreError(f"the database cannot be opened: {_reason(error)}") from None
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the database."""
+        if self._connection is not None:
+            with contextlib.suppress(SQLAlchemyError):
+                self._connection.invalidate()
+                self._connection.close()
+            self._connection = None
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def read(self, after: int = 0) -> Iterator[Event]:
+        """Yield the events after one with this number, in order."""
+        while True:
+            rows = self._rows(_AFTER, number=after)
+            for number, time, kind, body, *rest in rows:
+                yield Event(number, time, kind, json.loads(body), *rest)
+                after = number
+            if len(rows) < FETCHED:
+                return
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Keep all events, or none and raise `StoreError`; they are durable when this returns."""
+        rows = [{**event._asdict(), "body": canonical(event.body)} for event in events]
+        with self._failing():
+            assert self._connection is not None
+            self._connection.execute(_events.insert(), rows)
+            self._connection.commit()
+
+    def answered(self, key: str) -> Event | None:
+        """Return the event that answers a call with this key."""
+        for number, time, kind, body, *rest in self._rows(_BY_KEY, key=key):
+            return Event(number, time, kind, json.loads(body), *rest)
+        return None
+
+    def mark(self, number: int) -> str | None:
+        """Return the `mark` of the event with this number."""
+        rows = self._rows(sql.select(_events.c.hash).where(_events.c.number == number))
+        return f"{number}:{rows[0].hash}" if rows else None
+
+    def keep(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot in the place of older ones."""
+        with self._failing():
+            assert self._connection is not None
+            self._connection.execute(_snapshots.delete())
+            self._connection.execute(_snapshots.insert(), [snapshot._asdict()])
+            self._connection.commit()
+
+    def snapshot(self) -> Snapshot | None:
+        """Return the last snapshot."""
+        rows = self._rows(_LAST_SNAPSHOT)
+        return Snapshot(*rows[0]) if rows else None
+
+    def _rows(self, query: sql.Select[Any], **values: Any) -> list[Any]:
+        with self._failing():
+            assert self._connection is not None
+            rows = list(self._connection.execute(query, values))
+            self._connection.rollback()  # nothing is held while nobody asks
+            return rows
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        if self._connection is None:
+            raise StoreError("the database is closed")
+        try:
+            yield
+        except (SQLAlchemyError, OSError) as error:
+            self.close()
+            raise StoreError(f"the database does not answer: {_reason(error)}") from None
+
+    def _take_lock(self, connection: sql.Connection) -> None:
+        if self.url.get_backend_name() == "sqlite":
+            # Released by the system when the process ends, however it ends.
+            self._lock = os.open(f"{self.url.database}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise InUseError(f"the database {self.url.database} is in use by another process") from None
+            return
+        locked = connection.execute(sql.text("SELECT pg_try_advisory_lock(hashtext('omg-cmdp live'))")).scalar()
+        connection.commit()
+        if not locked:
+            raise InUseError(f"the database {self.url.database} is in use by another process")
+
+    def _check(self) -> None:
+        assert self._connection is not None
+        found = sql.inspect(self._connection)
+        for table in _schema.sorted_tables:
+            columns = (
+                {column["name"] for column in found.get_columns(table.name)} if found.has_table(table.name) else set()
+            )
+            if columns != set(table.columns.keys()):
+                rule = f"have a table {table.name} with the columns {', '.join(table.columns.keys())}"
+                raise StoreError(f"the database must {rule}, got {', '.join(sorted(columns)) or 'none'}")
+        self._connection.rollback()
+
+
+def _url(url: str | os.PathLike[str]) -> sql.URL:
+    text = url if isinstance(url, str) else str(file_path(url, "url"))
+    if "://" not in text:
+        return sql.URL.create("sqlite", database=str(file_path(text, "url").absolute()))
+    try:
+        made = sql.make_url(text)
+    except SQLAlchemyError:
+        made = sql.URL.create("none")
+    if made.get_backend_name() == "postgresql":
+        return made.set(drivername="postgresql+psycopg")
+    if made.get_backend_name() == "sqlite" and made.database:
+        return made
+    raise ValueError(f"`url` must be a file, sqlite:///FILE or postgresql://..., got {made.render_as_string()!r}")
+
+
+def _set_up(connection: Any, _: Any) -> None:
+    cursor = connection.cursor()
+    for pragma in ("journal_mode = PERSIST", "synchronous = FULL", "busy_timeout = 5000"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _reason(error: BaseException) -> str:
+    """Return what the driver says, without the statement and its parameters, which may hold a person's data."""
+    cause = getattr(error, "orig", None) or error
+    return f"{type(cause).__name__}: {str(cause).splitlines()[0][:200]}" if str(cause) else type(cause).__name__

@@ -1,0 +1,137 @@
+"""Replay: the log is folded anew, and everything that was computed then is computed again and compared, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.sampling import draw_index
+from omg_cmdp.validation import instance_of
+from omg_trial.chance import uniform
+from omg_trial.deciding import planned
+from omg_trial.learning import Trainer
+from omg_trial.log.events import Event, events_in, verified
+from omg_trial.rules import moment, ruled
+from omg_trial.state import State
+from omg_trial.study.trial import Trial
+
+SHOWN = 20
+
+
+class Replay(NamedTuple):
+    """What a replay has found."""
+
+    events: int
+    policies: int
+    """Plans that were computed again."""
+    decisions: int
+    versions: int
+    differences: tuple[str, ...]
+    """At most twenty."""
+    state: State
+
+
+class _Replayer:
+    """Follows the log with the agent that was in use at each event."""
+
+    def __init__(self, trial: Trial) -> None:
+        self.trial, self.state = trial, State(trial.missing_reward)
+        self.trainer = Trainer(trial)
+        self.agent: ModelAgent = trial.agent()
+        self.counts = {"opened": 0, "decided": 0, "learned": 0}
+        self.differences: list[str] = []
+
+    def follow(self, event: Event) -> None:
+        check = getattr(self, f"_{event.kind}", None)
+        if check is not None:
+            check(event)
+        self.state.apply(event)
+        if event.kind in ("started", "rolled back"):
+            dataset = self.state.version.dataset
+            self.agent = self.trainer.train(dataset, len(dataset) if event.kind == "started" else 0)
+
+    def _differ(self, event: Event, what: str) -> None:
+        if len(self.differences) < SHOWN:
+            self.differences.append(f"event {event.number} ({event.kind}): {what}")
+
+    def _founded(self, event: Event) -> None:
+        if event.body["study"] != self.trial.digest:
+            self._differ(event, "the database is of another study file")
+
+    def _opened(self, event: Event) -> None:
+        body = event.body
+        if body["rung"] == "fixed":
+            again = self.trial.fixed_policy()
+        elif body["rung"] == "last plan":
+            last = self.state.last_plan(body["context"])
+            again = np.empty(0) if last is None else last.policy
+        else:
+            again = planned(self.trial, self.agent, body["context"]).policy
+            self.counts["opened"] += 1
+        if again.tolist() != body["policy"]:
+            self._differ(event, f"another policy ({body['rung']})")
+        if body["version"] != self.state.version.number:
+            self._differ(event, f"version {body['version']}, in use was {self.state.version.number}")
+
+    def _decided(self, event: Event) -> None:
+        body, record = event.body, self.state.episodes.get(event.body["episode"])
+        if record is None:
+            return  # of somebody who has withdrawn
+        self.counts["decided"] += 1
+        if body["step"] in record.choices:
+            self._differ(event, "the step was decided before")
+        policy = record.policy
+        if self.trial.replan:
+            policy = planned(self.trial, self.agent, record.context).policy if body["rung"] == "plan" else None
+        if policy is not None:
+            row, earlier = policy[body["step"], body["state"]], self.state.choices_of(record.person)
+            again = ruled(self.trial, row, body["state"], moment(event.time), earlier).probabilities
+            if again.tolist() != body["probabilities"]:
+                self._differ(event, "other probabilities")
+        chances = np.array(body["probabilities"])
+        drawn = draw_index(chances, uniform(self.state.secret, record.person, record.number, body["step"]))
+        if drawn != body["drawn"]:
+            self._differ(event, f"action {drawn}, in the log {body['drawn']}")
+        if body["probability"] is not None and body["probability"] != chances[body["action"]]:
+            self._differ(event, "another probability of the action")
+
+    def _learned(self, event: Event) -> None:
+        learning = self.state.learning
+        if learning is None:
+            self._differ(event, "learning had not begun")
+            return
+        lesson = self.trainer.learn(learning)
+        self.counts["learned"] += 1
+        if (lesson.refusal is None) != event.body["published"] or lesson.model != event.body["model"]:
+            self._differ(event, "another model")
+        if event.body["published"]:
+            self.agent = lesson.agent
+
+
+def replay(trial: Trial, events: Iterable[Event]) -> Replay:
+    """Return what comes of the log when it is folded anew, and where that differs from what it says."""
+    instance_of("trial", trial, Trial)
+    replayer = _Replayer(trial)
+    for event in verified(events):
+        replayer.follow(event)
+    counts = replayer.counts
+    numbers = replayer.state.number, counts["opened"], counts["decided"], counts["learned"]
+    return Replay(*numbers, tuple(replayer.differences), replayer.state)
+
+
+def without(events: Iterable[Event], person: str) -> list[Event]:
+    """Return the log as it would be had this person never been there: fewer events, with the same numbers.
+
+    Its hashes do not chain; it is there to be folded and compared.
+    """
+    instance_of("person", person, str)
+    kept, theirs = [], set()
+    for event in events_in(events):
+        if event.body.get("person") == person:
+            theirs.add(event.number)
+        elif event.body.get("episode") not in theirs:
+            kept.append(event)
+    return kept

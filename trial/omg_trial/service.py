@@ -1,0 +1,178 @@
+"""The service: one thread answers calls in batches, another one learns, and a third has an eye on the clock."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import functools
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from omg_trial.calls import Refusal
+from omg_trial.desk import Answer, Asked, Desk
+from omg_trial.log.store import StoreError
+from omg_trial.versions import Learning
+from omg_trial.watching.incidents import tick
+from omg_trial.watching.process import Process
+
+MOST_IN_BATCH = 100
+MOST_WAITING = 1000
+SNAPSHOT_EVENTS, SNAPSHOT_SHARE = 10_000, 0.1
+"""A snapshot is kept after so many events, or when the log is longer by this share: it costs more, the longer it is."""
+TICK_SECONDS = 60.0
+
+_log = logging.getLogger("omg_trial")
+
+Task = tuple[Asked | Callable[[Desk], Any], "concurrent.futures.Future[Any]"]
+
+
+class Busy(Refusal):
+    """Too many calls wait, or the service ends."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(503, message)
+
+
+class Service:
+    """Runs a desk. Calls that wait at the same time are kept by one transaction, and each is answered after it."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.process = Process(desk.clock, desk.store.folder)
+        self._tasks: queue.Queue[Task | None] = queue.Queue(MOST_WAITING)
+        self._lessons: queue.Queue[Learning | None] = queue.Queue()
+        self._learning: int | None = None
+        self._snapshot = desk.state.number
+        self._ended = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._answer_calls, name="omg-cmdp answers"),
+            threading.Thread(target=self._learn, name="omg-cmdp learns", daemon=True),
+            threading.Thread(target=self._watch, name="omg-cmdp watches", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, asked: Asked) -> concurrent.futures.Future[Answer]:
+        """Return the answer of a call, when it is on disk. It raises `Refusal`, or `StoreError` if nothing was kept."""
+        return self._put(asked)
+
+    def look(self, view: Callable[[Desk], Any]) -> concurrent.futures.Future[Any]:
+        """Return what `view` sees of the desk, between two batches. It must not change anything."""
+        return self._put(view)
+
+    def end(self) -> None:
+        """Answer what waits, and end."""
+        if not self._ended.is_set():
+            self._ended.set()
+            self._tasks.put(None)
+            self._lessons.put(None)
+            self._threads[0].join()
+
+    def _put(self, task: Asked | Callable[[Desk], Any]) -> concurrent.futures.Future[Any]:
+        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        if self._ended.is_set():
+            raise Busy("the service is ending")
+        try:
+            self._tasks.put_nowait((task, future))
+        except queue.Full:
+            raise Busy(f"more than {MOST_WAITING} calls wait") from None
+        return future
+
+    def _answer_calls(self) -> None:
+        going = True
+        while going:
+            batch = [self._tasks.get()]
+            while len(batch) < MOST_IN_BATCH:
+                try:
+                    batch.append(self._tasks.get_nowait())
+                except queue.Empty:
+                    break
+            going = None not in batch
+            self._answer([task for task in batch if task is not None])
+            self._after()
+
+    def _answer(self, batch: list[Task]) -> None:
+        asked = [(task, future) for task, future in batch if isinstance(task, Asked)]
+        try:
+            answers: list[Any] = list(self.desk.answer([task for task, _ in asked]))
+        except StoreError as error:
+            _log.error("the store failed: %s", error)
+            answers = [error] * len(asked)
+        except Exception as error:
+            # The state may be half-way: what the store holds is the truth.
+            _log.error("a call failed: %s", type(error).__name__)
+            self.desk.lost = True
+            answers = [StoreError(f"a call failed: {type(error).__name__}")] * len(asked)
+        for (_, future), answer in zip(asked, answers, strict=True):
+            _settle(future, answer)
+        for task, future in batch:
+            if not isinstance(task, Asked):
+                try:
+                    _settle(future, task(self.desk))
+                except Exception as error:
+                    _settle(future, error)
+
+    def _after(self) -> None:
+        """Begin to learn if that is due, and keep a snapshot now and then."""
+        try:
+            if self.desk.lost:
+                return
+            if self.desk.learning_due():
+                self.desk.call("learn", {})
+            learning = self.desk.state.learning
+            if learning is not None and learning.number != self._learning:
+                self._learning = learning.number
+                self._lessons.put(learning)
+            if self.desk.state.number - self._snapshot >= max(SNAPSHOT_EVENTS, SNAPSHOT_SHARE * self._snapshot):
+                self.desk.snapshot()
+                self._snapshot = self.desk.state.number
+        except StoreError as error:
+            _log.error("the store failed: %s", error)
+
+    def _learn(self) -> None:
+        while (learning := self._lessons.get()) is not None:
+            lesson = self.desk.trainer.learn(learning)
+            with _logging("what was learned"):
+                self._put_later(functools.partial(Desk.taught, learning=learning, lesson=lesson)).result()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(TICK_SECONDS):
+            with _logging("the checks"):
+                tick(lambda task: self._put_later(task).result(), self.process)
+
+    def _put_later(self, task: Callable[[Desk], Any]) -> concurrent.futures.Future[Any]:
+        """Put a task of our own, however many calls wait."""
+        while not self._ended.is_set():
+            future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+            try:
+                self._tasks.put((task, future), timeout=1.0)
+                return future
+            except queue.Full:
+                time.sleep(0.01)
+        raise Busy("the service is ending")
+
+
+@contextlib.contextmanager
+def _logging(what: str) -> Iterator[None]:
+    """Write to the service's log what goes wrong here; nothing of a person is in it."""
+    try:
+        yield
+    except Busy:
+        pass  # the service is ending
+    except StoreError as error:
+        _log.error("the store failed: %s", error)
+    except Exception as error:
+        _log.error("%s failed: %s", what, type(error).__name__)
+
+
+def _settle(future: concurrent.futures.Future[Any], answer: Any) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    if isinstance(answer, BaseException):
+        future.set_exception(answer)
+    else:
+        future.set_result(answer)

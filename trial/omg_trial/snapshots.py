@@ -1,0 +1,143 @@
+"""Snapshots: a state as bytes, so that a start need not fold all events. With them or without, it is the same state."""
+
+from __future__ import annotations
+
+import gc
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.validation import FloatArray
+from omg_trial.episodes import Choice, Example, Outcome, Plan, Record
+from omg_trial.learning import model_digest
+from omg_trial.log.events import canonical
+from omg_trial.log.store import Snapshot, Store
+from omg_trial.state import Incident, State
+from omg_trial.study.trial import Trial
+from omg_trial.versions import Change, Version
+
+FORMAT = 2
+_TEXT, _POLICIES = "state.json", "policies"
+
+
+def frozen_state(state: State, agent: ModelAgent) -> Snapshot:
+    """Return the state, and what its agent has learned, as bytes."""
+    file = io.BytesIO()
+    learned = {f"model/{name}": array for name, array in agent.state().items()}
+    with _without_collections():
+        packed = canonical(_packed(state, model_digest(agent))).encode()
+    text = np.frombuffer(zlib.compress(packed, 1), dtype=np.uint8)
+    policies = np.array([plan.policy for plan in state.plans.values()])
+    np.savez(file, **{_TEXT: text, _POLICIES: policies, **learned})  # type: ignore[arg-type]
+    return Snapshot(state.number, state.hash, file.getvalue())
+
+
+def thawed_state(trial: Trial, store: Store) -> tuple[State, dict[str, NDArray[Any]] | None]:
+    """Return the state of the store's snapshot, and the arrays of its agent; a fresh state if none fits."""
+    snapshot = store.snapshot()
+    if snapshot is None:
+        return State(trial.missing_reward), None
+    try:
+        with _without_collections(), np.load(io.BytesIO(snapshot.content), allow_pickle=False) as file:
+            content = json.loads(zlib.decompress(file[_TEXT].tobytes()))
+            arrays = {name.removeprefix("model/"): file[name] for name in file.files if name.startswith("model/")}
+            state = _unpacked(content, file[_POLICIES], trial.missing_reward)
+        agent = trial.agent()
+        agent.load_state(arrays)
+        fits = content["format"] == FORMAT and content["model"] == model_digest(agent) and state.study == trial.digest
+        if not fits or (state.number, state.hash) != (snapshot.number, snapshot.hash):
+            raise ValueError("of another state")
+    except (EOFError, KeyError, OSError, TypeError, ValueError, zipfile.BadZipFile, zlib.error):
+        return State(trial.missing_reward), None
+    return state, arrays
+
+
+def _packed(state: State, model: str) -> dict[str, Any]:
+    examples: dict[Example, int] = {}
+    versions = [
+        [
+            version.number,
+            version.model,
+            version.time,
+            [examples.setdefault(each, len(examples)) for each in version.dataset],
+        ]
+        for version in state.versions
+    ]
+    return {
+        "format": FORMAT,
+        "model": model,
+        "head": [state.number, state.hash, state.time],
+        "study": [state.study, state.secret],
+        "records": [_packed_record(record) for record in state.episodes.values()],
+        "withdrawn": sorted(state.withdrawn),
+        "plans": [[person, plan.episode, plan.context] for person, plan in state.plans.items()],
+        "examples": list(examples),
+        "versions": versions,
+        "latest": state.latest,
+        "changes": state.changes,
+        "incidents": state.incidents,
+        "closed_since": state.closed_since,
+        "stale": state.stale,
+    }
+
+
+def _packed_record(record: Record) -> dict[str, Any]:
+    fields = dict(vars(record))
+    fields["policy"] = None if record.policy is None else record.policy.tolist()
+    fields["choices"] = [[step, *choice] for step, choice in record.choices.items()]
+    fields["outcomes"] = [[step, *outcome] for step, outcome in record.outcomes.items()]
+    return fields
+
+
+def _unpacked(content: dict[str, Any], policies: FloatArray, missing_reward: float | None) -> State:
+    state = State(missing_reward)
+    state.number, state.hash, state.time = content["head"]
+    state.study, state.secret = content["study"]
+    for fields in content["records"]:
+        policy, choices, outcomes = fields.pop("policy"), fields.pop("choices"), fields.pop("outcomes")
+        record = Record(policy=None if policy is None else np.array(policy), **fields)
+        record.choices = {step: _choice(rest) for step, *rest in choices}
+        record.outcomes = {step: Outcome._make([*rest, (one, other)]) for step, *rest, (one, other) in outcomes}
+        state.restore(record)
+    state.withdrawn = set(content["withdrawn"])
+    state.plans = {
+        person: Plan(episode, context, policy)
+        for (person, episode, context), policy in zip(content["plans"], policies, strict=True)
+    }
+    examples = [
+        Example(episode, person, context, tuple(states), tuple(actions), tuple(rewards))
+        for episode, person, context, states, actions, rewards in content["examples"]
+    ]
+    state.versions = [
+        Version(number, tuple(examples[place] for place in places), model, time)
+        for number, model, time, places in content["versions"]
+    ]
+    state.latest = content["latest"]
+    state.changes = [Change(*each) for each in content["changes"]]
+    state.incidents = [Incident(*each) for each in content["incidents"]]
+    state.closed_since, state.stale = content["closed_since"], content["stale"]
+    return state
+
+
+def _choice(fields: list[Any]) -> Choice:
+    return Choice._make([*fields[:-1], tuple(fields[-1])])
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Do not look for garbage among millions of objects while they are made."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

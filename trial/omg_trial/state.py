@@ -1,0 +1,232 @@
+"""The state of a trial: a fold of its events. Nothing here asks a model, draws a number or looks at a clock."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from omg_trial.episodes import Choice, Dataset, Example, Outcome, Plan, Record
+from omg_trial.log.events import FIRST_HASH, Event, digest
+from omg_trial.versions import Change, Learning, Version
+
+KEPT_VERSIONS = 20
+"""So many published versions can be rolled back to."""
+KEPT_CHANGES = 200
+
+
+class Incident(NamedTuple):
+    """Something that the team must know of."""
+
+    number: int
+    time: str
+    severity: str
+    check: str
+    message: str
+
+
+class State:
+    """What all events so far come to. `missing_reward` is the study's rule for rewards that never came."""
+
+    def __init__(self, missing_reward: float | None = None) -> None:
+        self.missing_reward = missing_reward
+        self.number, self.hash, self.time = 0, FIRST_HASH, ""
+        self.study: str | None = None
+        self.secret = ""
+        self.episodes: dict[int, Record] = {}
+        self.of_person: dict[str, list[int]] = {}
+        self.withdrawn: set[str] = set()
+        self.open: dict[int, None] = {}
+        """Episodes that are under way, in the order in which they were opened."""
+        self.plans: dict[str, Plan] = {}
+        """By person."""
+        self._examples: dict[int, Example] = {}
+        self._sorted = True
+        self.versions: list[Version] = [Version(0, (), "", "")]
+        self.latest = 0
+        """The highest number that a version has had."""
+        self.learning: Learning | None = None
+        self.changes: list[Change] = []
+        """The last ones; those before are in the log."""
+        self.incidents: list[Incident] = []
+        self.closed_since = 0
+        """Episodes that were closed since learning began last."""
+        self.stale = False
+        """Whether it must begin again: somebody has withdrawn since, or it did not end."""
+
+    @property
+    def version(self) -> Version:
+        """What is in use."""
+        return self.versions[-1]
+
+    def apply(self, event: Event) -> None:
+        """Take one more event in."""
+        self.number, self.hash, self.time = event.number, event.hash, event.time
+        _KINDS[event.kind](self, event, **event.body)
+
+    def last_plan(self, context: str) -> Plan | None:
+        """Return the last certified plan for a context, whoever it was made for."""
+        plans = [plan for plan in self.plans.values() if plan.context == context]
+        return max(plans, key=lambda plan: plan.episode, default=None)
+
+    def choices_of(self, person: str) -> list[Choice]:
+        """Return what was decided for a person so far."""
+        return [choice for number in self.of_person[person] for choice in self.episodes[number].choices.values()]
+
+    def dataset(self) -> tuple[Dataset, int]:
+        """Return the examples of closed episodes, in the order in which these were opened, and how many are settled."""
+        if not self._sorted:
+            self._examples, self._sorted = dict(sorted(self._examples.items())), True
+        found = tuple(self._examples.values())
+        first = next(iter(self.open), None)
+        return found, len(found) if first is None else bisect.bisect_left(found, first, key=lambda each: each.episode)
+
+    def digest(self) -> str:
+        """Return a digest of everything that decides what happens next; not of who has withdrawn, nor of incidents."""
+        records = [record.plain() for record in self.episodes.values()]
+        plans = {person: [plan.episode, plan.policy.tolist()] for person, plan in self.plans.items()}
+        versions = [[version.number, *version.dataset] for version in self.versions]
+        return digest([self.study, records, plans, versions, self.dataset()])
+
+    def restore(self, record: Record) -> None:
+        """Take in a record that is later than all others."""
+        self.episodes[record.number] = record
+        self.of_person.setdefault(record.person, []).append(record.number)
+        if record.closed is None:
+            self.open[record.number] = None
+        self._learn_from(record)
+
+    def _founded(self, event: Event, *, study: str, secret: str, **_: Any) -> None:
+        self.study, self.secret = study, secret
+
+    def _started(self, event: Event, **_: Any) -> None:
+        if self.learning is not None:  # it ended with the process
+            self.learning, self.stale = None, True
+
+    def _opened(
+        self,
+        event: Event,
+        *,
+        person: str,
+        context: str,
+        policy: list[Any],
+        version: int,
+        rung: str,
+        certificate: float | None,
+        **_: Any,
+    ) -> None:
+        table = np.array(policy)
+        self.restore(Record(event.number, person, context, event.time, version, rung, certificate, table))
+        if rung == "plan":
+            self.plans[person] = Plan(event.number, context, table)
+
+    def _decided(
+        self,
+        event: Event,
+        *,
+        episode: int,
+        step: int,
+        state: int,
+        action: int,
+        probability: float | None,
+        version: int,
+        rung: str,
+        cause: str | None,
+        rules: Sequence[str],
+        **_: Any,
+    ) -> None:
+        record = self.episodes[episode]
+        record.choices[step] = Choice(state, action, probability, version, event.time, rung, cause, tuple(rules))
+        record.touched = event.time
+        self._learn_from(record)
+
+    def _reported(
+        self,
+        event: Event,
+        *,
+        episode: int,
+        step: int,
+        reward: float | None,
+        next_state: int | None,
+        revision: int,
+        **_: Any,
+    ) -> None:
+        record = self.episodes[episode]
+        record.outcomes[step] = record.outcomes.get(step, Outcome()).revised(reward, next_state, revision)
+        record.touched = event.time
+        self._learn_from(record)
+
+    def _closed(self, event: Event, *, episode: int, cause: str, **_: Any) -> None:
+        record = self.episodes[episode]
+        record.closed, record.policy, record.touched = cause, None, event.time
+        self.open.pop(episode, None)
+        self._learn_from(record)
+        self.closed_since += 1
+
+    def _withdrawn(self, event: Event, *, person: str, **_: Any) -> None:
+        """Take the person out of everything: what is left is as if they had never been there."""
+        self.withdrawn.add(person)
+        for number in self.of_person.pop(person, []):
+            del self.episodes[number]
+            self.open.pop(number, None)
+            self._examples.pop(number, None)
+        self.plans.pop(person, None)
+        self.versions = [
+            each._replace(dataset=tuple(example for example in each.dataset if example.person != person))
+            for each in self.versions
+        ]
+        self.stale = True
+
+    def _learning(self, event: Event, **_: Any) -> None:
+        self.learning = Learning(event.number, *self.dataset())
+        self.closed_since, self.stale = 0, False
+
+    def _learned(self, event: Event, *, version: int, model: str, published: bool, cause: str | None, **_: Any) -> None:
+        assert self.learning is not None
+        self.latest = version
+        kept = tuple(each for each in self.learning.dataset if each.person not in self.withdrawn)
+        if published:
+            self.versions = [*self.versions, Version(version, kept, model, event.time)][-KEPT_VERSIONS:]
+        self._changed(Change(event.time, version, len(kept), "published" if published else "refused", cause))
+        self.learning = None
+
+    def _rolled_back(self, event: Event, *, version: int, **_: Any) -> None:
+        self.versions = [each for each in self.versions if each.number <= version]
+        self._changed(Change(event.time, version, len(self.version.dataset), "rolled back to", None))
+        self.learning = None
+
+    def _changed(self, change: Change) -> None:
+        self.changes = [*self.changes, change][-KEPT_CHANGES:]
+
+    def _repeated(self, event: Event, *, episode: int, **_: Any) -> None:
+        """Count it: the step was decided before."""
+        self.episodes[episode].repeats += 1
+
+    def _incident(self, event: Event, *, severity: str, check: str, message: str, **_: Any) -> None:
+        self.incidents.append(Incident(event.number, event.time, severity, check, message))
+
+    def _learn_from(self, record: Record) -> None:
+        """Put together what can be learned from an episode that is closed; late outcomes change it."""
+        if record.closed is None or (example := record.example(self.missing_reward)) is None:
+            return
+        if record.number not in self._examples:
+            self._sorted = self._sorted and record.number > next(reversed(self._examples), 0)
+        self._examples[record.number] = example
+
+
+_KINDS: dict[str, Callable[..., None]] = {
+    "founded": State._founded,
+    "started": State._started,
+    "opened": State._opened,
+    "decided": State._decided,
+    "repeated": State._repeated,
+    "reported": State._reported,
+    "closed": State._closed,
+    "withdrawn": State._withdrawn,
+    "learning": State._learning,
+    "learned": State._learned,
+    "rolled back": State._rolled_back,
+    "incident": State._incident,
+}

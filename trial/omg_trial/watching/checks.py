@@ -1,0 +1,51 @@
+"""The monitoring checks: each looks at one thing that went wrong in trials, and says in a sentence what it sees.
+
+Sentences name episodes, not people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from omg_trial.watching import decisions, outcomes, system
+from omg_trial.watching.verdicts import Verdict
+from omg_trial.watching.view import View
+
+CHECKS: dict[str, Callable[[View], Verdict]] = {
+    "clipped probabilities": decisions.clipped,
+    "shares of actions": decisions.shares,
+    "burden": decisions.burden,
+    "window": decisions.outside,
+    "fallbacks": decisions.fallbacks,
+    "deviations": decisions.deviations,
+    "gaps": outcomes.gaps,
+    "repeated decisions": outcomes.repeats,
+    "expected decisions": outcomes.expected,
+    "overdue rewards": outcomes.overdue,
+    "unmatched outcomes": outcomes.unmatched,
+    "contradictory states": outcomes.contradictions,
+    "support": outcomes.support,
+    "roster": outcomes.roster,
+    "model refused": system.refused,
+    "learning late": system.late,
+    "clock": system.clock,
+    "store": system.kept,
+    "restored log": system.restored,
+    "unauthorised calls": system.unauthorised,
+    "memory": system.memory,
+    "disk": system.disk,
+}
+
+
+class Finding(NamedTuple):
+    """What a check has seen."""
+
+    check: str
+    severity: str
+    message: str
+
+
+def findings(view: View) -> list[Finding]:
+    """Return what every check sees."""
+    return [Finding(name, *check(view)) for name, check in CHECKS.items()]

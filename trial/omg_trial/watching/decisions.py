@@ -1,0 +1,111 @@
+"""Checks of what was decided: probabilities, actions, the burden of each person, rungs of the ladder."""
+
+from __future__ import annotations
+
+import collections
+
+from omg_trial.rules import week_of
+from omg_trial.watching.verdicts import GREEN, RED, SHOWN, Verdict, share_within, yellow_if
+from omg_trial.watching.view import WEEK, Step, View
+
+CLIPPED = 0.01
+"""A plan with at most so much probability for an action leaves it to the floor."""
+
+
+def clipped(view: View) -> Verdict:
+    """Look for people whose last decisions were all left to the floor."""
+    people, limit = view.by_person(view.steps), view.trial.watch.streak
+    long = sum(_all_clipped(view, steps, limit) for steps in people.values())
+    return yellow_if(
+        long > 0, f"{long} of {len(people)} people have clipped probabilities in their last {limit} decisions"
+    )
+
+
+def _all_clipped(view: View, steps: list[Step], limit: int) -> bool:
+    """Return whether in the last decisions of a person only the floor explored."""
+    floor, admissible, streak = view.trial.floor, view.trial.space.admissible, 0
+    for _, _, _, _, choice, _ in reversed(steps):
+        rest = float(floor.rest[choice.state, 0])
+        planned = choice.rung == "plan" and not choice.rules and choice.probability is not None
+        if not planned or rest < 1e-9 or admissible[choice.state].sum() < 2:
+            continue
+        assert choice.probability is not None
+        chance = (choice.probability - floor.least[choice.state, choice.action]) / rest
+        if CLIPPED < chance < 1.0 - CLIPPED:
+            return False
+        streak += 1
+        if streak == limit:
+            return True
+    return False
+
+
+def shares(view: View) -> Verdict:
+    """Compare how often each action was taken with the least share, for all and for each."""
+    watch, actions = view.trial.watch, view.trial.actions
+    whole = _action_shares(view, view.week)
+    each = [
+        min(_action_shares(view, steps).values(), default=1.0)
+        for steps in view.by_person(view.week).values()
+        if len(steps) >= watch.streak
+    ]
+    few = sum(share < watch.least_share for share in each)
+    seldom = len(view.week) >= watch.streak and min(whole.values(), default=1.0) < watch.least_share
+    shown = ", ".join(f"{actions[action]} {share:.0%}" for action, share in whole.items()) or "no decisions"
+    rule = f"; below {watch.least_share:.0%} for {few} of {len(each)} people with {watch.streak} decisions"
+    return yellow_if(seldom or few > 0, f"shares of actions where they are admissible: {shown}{rule}")
+
+
+def _action_shares(view: View, steps: list[Step]) -> dict[int, float]:
+    """Return how often each action was taken where it could be."""
+    admissible = view.trial.space.admissible
+    could = collections.Counter(
+        action for each in steps for action in range(len(view.trial.actions)) if admissible[each.choice.state, action]
+    )
+    taken = collections.Counter(each.choice.action for each in steps)
+    return {action: taken[action] / count for action, count in sorted(could.items())}
+
+
+def burden(view: View) -> Verdict:
+    """Compare each person's weeks with the most and the least that the study allows."""
+    trial, limits = view.trial, view.trial.limits
+    if not (limits.most or limits.least):
+        return GREEN, "the study sets no limits"
+    weeks: dict[tuple[str, tuple[int, int]], list[int]] = collections.defaultdict(list)
+    for each in view.steps:
+        if each.time > view.now - 2 * WEEK:
+            weeks[each.person, week_of(trial, each.time)].append(each.choice.action)
+    this, last = week_of(trial, view.now), week_of(trial, view.now - WEEK)
+    above = below = 0
+    for (_, week), taken in weeks.items():
+        above += week == this and any(taken.count(action) > most for action, most in limits.most.items())
+        whole = week == last and len(taken) >= (limits.decisions_per_week or 0)
+        below += whole and any(taken.count(action) < least for action, least in limits.least.items())
+    message = f"{above} people had an action more often than allowed this week, {below} had one too seldom last week"
+    return (RED, message) if above else yellow_if(below > 0, message)
+
+
+def outside(view: View) -> Verdict:
+    """Count what was asked for when nobody may be bothered."""
+    those = ["window" in each.choice.rules for each in view.week]
+    return share_within(those, "asked for outside the window", view.trial.watch.outside)
+
+
+def fallbacks(view: View) -> Verdict:
+    """Count decisions that were not made by a fresh plan, by cause."""
+    causes = collections.Counter(
+        f"{each.choice.rung} ({each.choice.cause or 'of the episode'})"
+        for each in view.week
+        if each.choice.rung != "plan"
+    )
+    shown = ", ".join(f"{count} by {cause}" for cause, count in causes.most_common(SHOWN)) or "none"
+    count, all_of_them = causes.total(), len(view.week)
+    message = f"{count} of {all_of_them} decisions without a fresh plan: {shown}"
+    if 2 * count > all_of_them:
+        return RED, message
+    return yellow_if(count > view.trial.watch.fallbacks * all_of_them, message)
+
+
+def deviations(view: View) -> Verdict:
+    """Count what was done in another way: its probability is unknown."""
+    those = [each.choice.probability is None for each in view.week]
+    return share_within(those, "carried out in another way than drawn", view.trial.watch.deviations)

@@ -1,0 +1,44 @@
+"""What the service does every minute: close episodes that are overdue, and note what has changed, as events."""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from omg_trial.desk import Asked, Desk
+from omg_trial.rules import moment
+from omg_trial.watching.checks import Finding, findings
+from omg_trial.watching.process import Process
+from omg_trial.watching.verdicts import GREEN
+from omg_trial.watching.view import View
+
+
+def tick(at_desk: Callable[[Callable[[Desk], Any]], Any], process: Process) -> None:
+    """Close what is overdue, and note the checks whose colour is not the one that was noted last.
+
+    `at_desk` calls a function with the desk, between two batches. The checks run outside of it: nobody waits for them.
+    """
+    process.measure()
+    at_desk(close_overdue)
+    view: View = at_desk(lambda desk: View.of(desk.trial, desk.state, desk.clock(), process))
+    changed = [each for each in findings(view) if each.severity != view.noted.get(each.check, GREEN)]
+    if changed:
+        at_desk(lambda desk: note(desk, changed))
+
+
+def close_overdue(desk: Desk) -> None:
+    """Close the episodes in which nothing has happened for too long: what was seen of them counts."""
+    until = desk.clock() - datetime.timedelta(hours=desk.trial.watch.close_after_hours)
+    overdue = [number for number in desk.state.open if moment(desk.state.episodes[number].touched) <= until]
+    asked = [Asked("close", {"episode": number, "cause": "overdue"}, secrets.token_hex(16)) for number in overdue]
+    if asked and not desk.lost:
+        desk.answer(asked)
+
+
+def note(desk: Desk, changed: list[Finding]) -> None:
+    """Keep what the checks have found, if anything can be kept."""
+    for check, severity, message in changed:
+        if not desk.lost:
+            desk.note(severity, check, message)

@@ -1,0 +1,76 @@
+"""Checks of the model and of the machine."""
+
+from __future__ import annotations
+
+import bisect
+import datetime
+
+from omg_trial.rules import moment
+from omg_trial.watching.verdicts import GREEN, RED, YELLOW, Verdict, named, yellow_if
+from omg_trial.watching.view import View
+
+CLOCK_SECONDS = 5.0
+"""So far the clock may be behind the last event: it is set by small steps all the time."""
+
+
+def refused(view: View) -> Verdict:
+    """Tell whether the model that was learned last passed its checks."""
+    last = view.changes[-1] if view.changes else None
+    if last is None or last.verdict != "refused":
+        return GREEN, "the last model that was learned is in use" if last else "nothing was learned yet"
+    return YELLOW, f"the model of version {last.version} was not published: {last.cause}"
+
+
+def late(view: View) -> Verdict:
+    """Look for episodes that were closed long ago, and that the version in use does not know."""
+    hours = view.trial.watch.learn_hours
+    until, missing = view.now - datetime.timedelta(hours=hours), view.trial.missing_reward
+    old = [each for each in view.recent if each.closed is not None and moment(each.touched) <= until]
+    late = [each for each in old if not _known(view.learned, each.number) and each.example(missing) is not None]
+    return yellow_if(bool(late), f"closed for {hours:g} hours and not learned from: {named(late)}")
+
+
+def _known(numbers: tuple[int, ...], number: int) -> bool:
+    place = bisect.bisect_left(numbers, number)
+    return place < len(numbers) and numbers[place] == number
+
+
+def clock(view: View) -> Verdict:
+    """Compare the clock with the last event."""
+    behind = (moment(view.time) - view.now).total_seconds() if view.time else 0.0
+    if behind > CLOCK_SECONDS:
+        return RED, f"the clock is {behind:.0f} seconds behind the last event: it was set back"
+    return GREEN, "the clock is not behind the last event"
+
+
+def kept(view: View) -> Verdict:
+    """Count calls that were not kept."""
+    failed = view.process.lately("503")
+    return RED if failed else GREEN, f"{failed} calls could not be kept in an hour"
+
+
+def restored(view: View) -> Verdict:
+    """Count calls of an app that has seen events which the log does not have: an older backup, or another database."""
+    count = view.process.lately("older log")
+    return RED if count else GREEN, f"{count} calls in an hour knew events that are not in the log"
+
+
+def unauthorised(view: View) -> Verdict:
+    """Count calls without a right to be answered."""
+    count = view.process.lately("401", "403")
+    return yellow_if(count > view.trial.watch.unauthorised, f"{count} unauthorised calls in an hour")
+
+
+def memory(view: View) -> Verdict:
+    """Compare the memory in use with what is allowed."""
+    used, most = view.process.memory, view.trial.watch.memory_megabytes
+    shown = "unknown" if used is None else f"{used:.0f} MB"
+    return yellow_if(used is not None and used > most, f"memory in use: {shown}, allowed are {most:.0f} MB")
+
+
+def disk(view: View) -> Verdict:
+    """Compare the space that is free with what is needed."""
+    free, least = view.process.disk, view.trial.watch.disk_megabytes
+    shown = "unknown" if free is None else f"{free:.0f} MB"
+    bad = free is not None and free < least
+    return RED if bad else GREEN, f"free on disk: {shown}, needed are {least:.0f} MB"

@@ -1,0 +1,130 @@
+"""What the checks and the page look at: a copy of the last episodes, which stays as it is while the desk goes on."""
+
+from __future__ import annotations
+
+import collections
+import copy
+import dataclasses
+import datetime
+import functools
+import itertools
+from typing import NamedTuple
+
+from omg_trial.episodes import Choice, Outcome, Record
+from omg_trial.rules import moment
+from omg_trial.state import Incident, State
+from omg_trial.study.trial import Trial
+from omg_trial.versions import Change
+from omg_trial.watching.process import Process
+
+MOST_EPISODES = 5000
+"""So many of the last episodes are looked at, and all that are open."""
+MOST_INCIDENTS = 200
+WEEK = datetime.timedelta(days=7)
+
+
+class Step(NamedTuple):
+    """A decision, with what came of it."""
+
+    person: str
+    episode: int
+    step: int
+    time: datetime.datetime
+    choice: Choice
+    outcome: Outcome | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class View:
+    """A trial at one moment."""
+
+    trial: Trial
+    now: datetime.datetime
+    """By the clock, even if the log is ahead of it."""
+    process: Process
+    number: int
+    hash: str
+    time: str
+    """Of the last event."""
+    records: list[Record]
+    """In the order in which they were opened."""
+    joined: dict[str, str]
+    """When the first episode of each person was opened."""
+    episodes: int
+    withdrawn: int
+    version: int
+    learned: tuple[int, ...]
+    """The episodes that the version in use was learned from."""
+    changes: list[Change]
+    incidents: list[Incident]
+    noted: dict[str, str]
+    """The severity of each check when it was noted last."""
+
+    @classmethod
+    def of(cls, trial: Trial, state: State, now: datetime.datetime, process: Process) -> View:
+        """Return what can be seen."""
+        last = {record.number for record in itertools.islice(reversed(state.episodes.values()), MOST_EPISODES)}
+        records = [state.episodes[number] for number in sorted(last | state.open.keys())]
+        return cls(
+            trial=trial,
+            now=now,
+            process=process,
+            number=state.number,
+            hash=state.hash,
+            time=state.time,
+            records=[_copied(each) for each in records],
+            joined={person: state.episodes[numbers[0]].opened for person, numbers in state.of_person.items()},
+            episodes=len(state.episodes),
+            withdrawn=len(state.withdrawn),
+            version=state.version.number,
+            learned=tuple(example.episode for example in state.version.dataset),
+            changes=list(state.changes),
+            incidents=state.incidents[-MOST_INCIDENTS:],
+            noted={each.check: each.severity for each in state.incidents},
+        )
+
+    @functools.cached_property
+    def steps(self) -> list[Step]:
+        """All decisions of the records, by time."""
+        found = [
+            Step(record.person, record.number, step, moment(choice.time), choice, record.outcomes.get(step))
+            for record in self.records
+            for step, choice in record.choices.items()
+        ]
+        return sorted(found, key=lambda each: each.time)
+
+    @functools.cached_property
+    def week(self) -> list[Step]:
+        """The decisions of the last seven days."""
+        return [each for each in self.steps if each.time > self.now - WEEK]
+
+    @functools.cached_property
+    def recent(self) -> list[Record]:
+        """Episodes in which something has happened in the last two weeks, beyond what is not overdue."""
+        watch = self.trial.watch
+        hours = datetime.timedelta(hours=max(watch.overdue_hours, watch.learn_hours))
+        return [each for each in self.records if moment(each.touched) > self.now - 2 * WEEK - hours]
+
+    @functools.cached_property
+    def due(self) -> list[Step]:
+        """Decisions of seven days whose reward should have come by now."""
+        until = self.now - datetime.timedelta(hours=self.trial.watch.overdue_hours)
+        return [each for each in self.steps if until - WEEK < each.time <= until]
+
+    @functools.cached_property
+    def overdue(self) -> list[Step]:
+        """Those of them whose reward has not come."""
+        return [each for each in self.due if each.outcome is None or each.outcome.reward is None]
+
+    def by_person(self, steps: list[Step]) -> dict[str, list[Step]]:
+        """Return the steps of each person, by time."""
+        found: dict[str, list[Step]] = collections.defaultdict(list)
+        for each in steps:
+            found[each.person].append(each)
+        return found
+
+
+def _copied(record: Record) -> Record:
+    made = copy.copy(record)
+    made.choices, made.outcomes = dict(record.choices), dict(record.outcomes)
+    return made

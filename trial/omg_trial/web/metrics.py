@@ -1,0 +1,77 @@
+"""Metrics for Prometheus. Labels are names of the study and of this package: no person, no context."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from omg_trial.watching.checks import findings
+from omg_trial.watching.verdicts import SEVERITIES
+from omg_trial.watching.view import View
+
+_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+
+
+class Metrics:
+    """What can be scraped: how long calls took, and the trial as it is at that moment."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self.seconds = Histogram(
+            "omg_cmdp_call_seconds",
+            "From a call to its answer, which is on disk by then.",
+            ["call"],
+            buckets=_BUCKETS,
+            registry=self._registry,
+        )
+
+    def text(self, view: View) -> bytes:
+        """Return all of them in the text format."""
+        now = CollectorRegistry()
+        now.register(_Now(view))
+        return generate_latest(self._registry) + generate_latest(now)
+
+
+class _Now(Collector):
+    """A trial in numbers."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def collect(self) -> Iterator[Metric]:
+        view = self._view
+        yield _gauge("events", "Events in the log.", view.number)
+        yield _gauge("version", "Version of the model in use.", view.version)
+        yield _gauge("people", "People in the study.", len(view.joined))
+        yield _gauge("people_withdrawn", "People who have withdrawn.", view.withdrawn)
+        yield _gauge("episodes", "Episodes of people in the study.", view.episodes)
+        yield _gauge("episodes_under_way", "Open episodes.", sum(each.closed is None for each in view.records))
+        yield _gauge("rewards_overdue", "Decisions of seven days without a reward in time.", len(view.overdue))
+        memory, disk = view.process.memory, view.process.disk
+        yield _gauge("memory_megabytes", "Memory of the process.", float("nan") if memory is None else memory)
+        yield _gauge("disk_free_megabytes", "Free on the disk of the log.", float("nan") if disk is None else disk)
+        taken = collections.Counter(
+            (view.trial.actions[each.choice.action], each.choice.rung, " ".join(each.choice.rules))
+            for each in view.week
+        )
+        labels = ("action", "rung", "rules")
+        decisions = GaugeMetricFamily("omg_cmdp_decisions_of_seven_days", "Decisions.", labels=labels)
+        for names, count in sorted(taken.items()):
+            decisions.add_metric(names, count)
+        yield decisions
+        refusals = CounterMetricFamily("omg_cmdp_refusals", "Refused calls since the start.", labels=("cause",))
+        for cause, count in sorted(view.process.refusals.items()):
+            refusals.add_metric((cause,), count)
+        yield refusals
+        checks = GaugeMetricFamily("omg_cmdp_check", "0 green, 1 yellow, 2 red.", labels=("check",))
+        for finding in findings(view):
+            checks.add_metric((finding.check,), SEVERITIES.index(finding.severity))
+        yield checks
+
+
+def _gauge(name: str, text: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"omg_cmdp_{name}", text, value=value)

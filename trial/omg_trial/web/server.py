@@ -1,0 +1,66 @@
+"""The service over HTTP, from its start to its end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Iterator
+
+import uvicorn
+
+from omg_trial.commands.rehearsal import rehearse
+from omg_trial.desk import Desk
+from omg_trial.log.database import Database
+from omg_trial.service import Service
+from omg_trial.study.trial import Trial
+from omg_trial.tokens import Tokens
+from omg_trial.web.app import make_app
+
+PATIENCE = 10
+"""Seconds that calls under way have when the service ends."""
+
+
+@contextlib.contextmanager
+def serving(
+    trial: Trial,
+    database: str | os.PathLike[str],
+    tokens: str | os.PathLike[str],
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+) -> Iterator[str]:
+    """Serve a study until the block ends, and yield the address. Port 0 is any that is free.
+
+    Calls that are under way at the end are answered.
+    """
+    with contextlib.closing(Database(database)) as store, contextlib.closing(_listener(host, port)) as listener:
+        rehearse(trial, people=1)  # so that nobody waits for a compiler
+        service = Service(Desk(trial, store))
+        app = make_app(service, Tokens(tokens))
+        config = uvicorn.Config(
+            app,
+            access_log=False,  # addresses name people
+            log_config=None,
+            server_header=False,
+            lifespan="off",
+            timeout_graceful_shutdown=PATIENCE,
+        )
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="omg-lab listens")
+        thread.start()
+        try:
+            yield f"http://{host if ':' not in host else f'[{host}]'}:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+            service.end()
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        raise ValueError(f"`host` and `port` must be free to listen at, got {host} and {port}: {error}") from None

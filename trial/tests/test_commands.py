@@ -1,0 +1,193 @@
+"""The commands of a trial: what is typed, what is printed, the exit codes."""
+
+import io
+import logging
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+from omg_trial import commands
+from omg_trial.cli import app
+from omg_trial.commands.explain import explained, told
+from omg_trial.commands.rehearsal import random_context, rehearse
+from omg_trial.desk import Desk
+from omg_trial.log.database import Database
+from omg_trial.study.trial import Trial
+from omg_trial.tokens import Tokens
+from trial.tests.studies import TEXT, Trialist, desk, trial
+
+RULES = TEXT.replace("[context.columns]", "most_per_week = { call = 1 }\n[context.columns]") + (
+    '[window]\nbegin = "22:00"\nend = "06:00"\noutside = "nothing"\n[learning]\nreplan = "step"\nmissing_reward = 0.0\n'
+)
+
+
+def called(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def study(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.fixture
+def database(study):
+    store = Database(study.with_suffix(".db"))
+    Trialist(Desk(Trial.read(study), store), seed=0).play(4)
+    store.close()
+    return study.with_suffix(".db")
+
+
+def test_check_explains_and_rehearses(study):
+    done = called("check", study, "--people", 3)
+    assert done.exit_code == 0, done.output
+    for part in ("took it, missed it", "at least probability 0.1", "reminder 30%", "6 episodes, 24 decisions"):
+        assert part in done.output
+
+
+def test_a_rehearsal_keeps_what_the_file_promises():
+    found = rehearse(trial(text=RULES), people=4)
+    assert found.decisions == 2 * 4 * 4
+    assert sum(found.shares.values()) == pytest.approx(1.0)
+    assert found.shares["call"] <= 2 / 8  # two weeks, one call in each
+    assert found.changed["most per week"] > 0
+    assert found.published == 2
+    assert all(line.endswith(".") for line in [*explained(trial(text=RULES)), *told(found)])
+
+
+def test_random_contexts_are_allowed(rng):
+    at = desk()
+    for number in range(5):
+        at.call("open", {"person": f"p{number}", "context": random_context(at.trial, rng)})
+
+
+def test_a_token_is_printed_once_and_kept_as_a_hash(study):
+    done = called("token", study, "analyst", "the statistician")
+    assert done.exit_code == 0, done.output
+    token = done.output.strip()
+    assert Tokens(study.with_suffix(".tokens")).role(token) == "analyst"
+    assert token not in study.with_suffix(".tokens").read_text()
+    assert called("token", study, "king", "me").exit_code == 2
+
+
+def test_a_replay_is_equal_beside_a_service_that_writes(database):
+    with_writer = Database(database)
+    done = called("replay", database)
+    with_writer.close()
+    assert done.exit_code == 0, done.output
+    assert "Equal to the log, bit for bit." in done.output
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE events SET body = replace(body, '\"step\":0', '\"step\":1') WHERE kind = 'decided'",
+        "DELETE FROM events WHERE number = 4",
+        "UPDATE events SET time = '2026-11-01T00:00:00.000000+00:00' WHERE number = 3",
+    ],
+)
+def test_a_log_that_was_changed_is_found_out(database, change):
+    with sqlite3.connect(database) as connection:
+        connection.execute(change)
+    connection.close()
+    done = called("replay", database)
+    assert done.exit_code == 1
+    assert "NOT the log that was written: event" in done.output
+
+
+def test_a_replay_with_another_study_file_differs(database, tmp_path):
+    other = tmp_path / "other.toml"
+    other.write_text(TEXT.replace("floor = 0.1", "floor = 0.2"))
+    done = called("replay", database, "--study", other)
+    assert done.exit_code == 1
+    assert "the database is of another study file" in done.output
+
+
+def test_export_tells_a_database_from_a_directory(database, tmp_path):
+    done = called("export", database, "--out", tmp_path / "x.csv")
+    assert done.exit_code == 0, done.output
+    assert done.output.split() == [str(tmp_path / "x.csv"), str(tmp_path / "x.md")]
+    assert "--out must name a file" in called("export", database).output
+    assert "must hold a study" in called("export", tmp_path / "nowhere", "--to", "csv").output
+
+
+@pytest.mark.parametrize("command", ["replay", "export"])
+def test_what_is_no_database_is_refused_in_a_line(command, tmp_path):
+    (tmp_path / "text.db").write_text("not a database at all " * 100)
+    done = called(command, tmp_path / "text.db", *(["--out", tmp_path / "x.csv"] if command == "export" else []))
+    assert done.exit_code == 2
+    assert "the database cannot be opened" in done.output
+    assert called("replay", tmp_path / "missing.db").exit_code == 2
+    assert not (tmp_path / "missing.db").exists()
+
+
+def test_without_the_extra_a_line_says_what_to_install(study, monkeypatch):
+    monkeypatch.setattr(commands, "NEEDED", ("a_package_that_is_not_there",))
+    done = called("serve", study)
+    assert done.exit_code == 2
+    assert "pip install None" in done.output
+
+
+@pytest.mark.slow
+def test_serve_answers_refuses_a_second_instance_and_ends_when_told(study):
+    token = Tokens(study.with_suffix(".tokens")).add("app", "me")
+    command = [sys.executable, "-m", "omg_cmdp", "serve", str(study), "--port", "0"]
+    pipes = {
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "text": True,
+        "env": os.environ | {"PYTHONPATH": "."},
+    }
+    with subprocess.Popen(command, **pipes) as service:
+        address = service.stdout.readline().split()[-1]
+        headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": "a"}
+        body = {"person": "a-very-secret-name", "context": {"age": 40}}
+        assert httpx.post(f"{address}/v1/episodes", json=body, headers=headers).status_code == 200
+        assert httpx.post(f"{address}/v1/episodes", json={"person": body["person"]}, headers=headers).status_code == 422
+        second = subprocess.run(command, capture_output=True, text=True, env=pipes["env"])
+        service.send_signal(signal.SIGTERM)
+        output, errors = service.communicate(timeout=60)
+    assert second.returncode == 2
+    assert "is in use by another process" in second.stderr
+    assert service.returncode == 0
+    assert "secret" not in output + errors
+    assert called("replay", study.with_suffix(".db")).exit_code == 0
+    assert study.with_suffix(".db").stat().st_mode & 0o077 == 0
+
+
+def test_the_services_own_log_names_the_kind_of_an_error_and_not_what_it_says():
+    stream = io.StringIO()
+    log, handler = logging.getLogger("a test"), logging.StreamHandler(stream)
+    handler.setFormatter(commands.Discreet("%(levelname)s %(message)s"))
+    log.addHandler(handler)
+    try:
+        raise ValueError("a secret name")
+    except ValueError:
+        log.exception("a call failed")
+    log.removeHandler(handler)
+    assert stream.getvalue() == "ERROR a call failed\n(ValueError)\n"
+
+
+def test_a_port_that_is_taken_is_a_line(study):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = called("serve", study, "--port", taken.getsockname()[1])
+    assert done.exit_code == 2
+    assert "`host` and `port` must be free to listen at" in done.output
+
+
+@pytest.mark.parametrize("wrong", ["floor = 0.4", "floor = 'low'", "flor = 0.1"])
+def test_a_wrong_file_is_named_with_its_line(study, wrong):
+    study.write_text(TEXT.replace("floor = 0.1", wrong))
+    for command in ("check", "serve"):
+        done = called(command, study)
+        assert done.exit_code == 2
+        assert "study.toml, line" in done.output

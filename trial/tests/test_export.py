@@ -1,0 +1,112 @@
+"""What the statistician gets: a row for every decision, and the log with exact propensities."""
+
+import json
+
+import numpy as np
+import pandas
+import pytest
+
+from omg_trial.export import decisions, live_log, write_decisions
+from omg_trial.export.decisions import columns
+from trial.tests.studies import TEXT, Trialist, desk, person
+
+FORMULA = '=HYPERLINK("http://elsewhere")'
+LABELLED = (
+    TEXT.replace("[context.columns]", "[context]\nlabels = ['alone', 'with others']")
+    .replace("age = { low = 20, high = 90 }", "")
+    .replace('lives = { labels = ["alone", "with others"] }', "")
+)
+
+
+def opened(at, name="p1", context=None):
+    return json.loads(at.call("open", {"person": name, "context": context or person(1)}).text)["episode"]
+
+
+def decided(at, episode, step, state="took it", **more):
+    return json.loads(at.call("decide", {"episode": episode, "step": step, "state": state, **more}).text)
+
+
+@pytest.fixture(scope="module")
+def played():
+    at = desk()
+    Trialist(at, seed=0, people=5, overlapping=3).play(20)
+    at.call("withdraw", {"person": "p3"})
+    return at
+
+
+def test_a_row_for_every_decision_as_the_log_has_it(played):
+    table = decisions(played.trial, played.store.read())
+    events = {(e.body["episode"], e.body["step"]): e for e in played.store.read() if e.kind == "decided"}
+    assert set(zip(table["episode"], table["step"], strict=True)) == events.keys()
+    for row in table.to_dict("records"):
+        event = events[row["episode"], row["step"]]
+        assert row["probability"] == event.body["probability"]
+        assert [row[f"probability_{name}"] for name in played.trial.actions] == event.body["probabilities"]
+        assert row["action"] == played.trial.actions[event.body["action"]]
+        assert row["time"] == event.time
+
+
+def test_whoever_has_withdrawn_is_marked_in_the_table_and_not_in_the_log(played):
+    table = decisions(played.trial, played.store.read())
+    assert set(table.loc[table["withdrawn"], "person"]) == {"p3"}
+    known = {record.number for record in played.state.episodes.values() if record.example(None) is not None}
+    assert len(live_log(played.trial, played.store.read())) == len(known)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_files_hold_the_table_to_the_bit_with_a_dictionary_of_every_column(played, tmp_path, ending):
+    file, explained = write_decisions(played.trial, played.store.read(), tmp_path / f"deep/decisions.{ending}")
+    kinds = {name: column.kind for name, column in columns(played.trial).items()}
+    read = pandas.read_csv(file, dtype=kinds) if ending == "csv" else pandas.read_parquet(file).astype(kinds)
+    whole = decisions(played.trial, played.store.read())
+    read["rules"] = read["rules"].fillna("")  # an empty text is nothing in CSV
+    pandas.testing.assert_frame_equal(read, whole, check_exact=True)
+    text = explained.read_text()
+    assert [name for name in whole if f"| `{name}` |" not in text] == []
+    assert played.state.secret not in text + file.read_bytes().decode("latin-1")
+
+
+def test_another_ending_is_refused_and_nothing_is_written(played, tmp_path):
+    with pytest.raises(ValueError, match=r"`path` must end with \.csv or \.parquet, got 'x\.xlsx'"):
+        write_decisions(played.trial, played.store.read(), tmp_path / "x.xlsx")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_text_is_no_formula_in_a_spreadsheet(tmp_path):
+    at = desk()
+    decided(at, opened(at, context={"lives": FORMULA}), 0)
+    file, _ = write_decisions(at.trial, at.store.read(), tmp_path / "x.csv")
+    assert pandas.read_csv(file)["context_lives"].tolist() == [f"'{FORMULA}"]
+
+
+def test_what_was_done_instead_has_no_probability_and_ends_the_logged_episode():
+    at = desk()
+    episode = opened(at)
+    first = decided(at, episode, 0)
+    drawn = json.loads(at.store.events[episode - 1].answer)["drawn"][1][0]
+    decided(at, episode, 1, action=next(name for name in at.trial.actions if name != drawn))
+    decided(at, episode, 2)
+    at.call("report", {"episode": episode, "step": 2, "next_state": "took it"})
+    rows = decisions(at.trial, at.store.read()).set_index("step")
+    assert rows.loc[1, "drawn"] == drawn != rows.loc[1, "action"]
+    assert rows["probability"].isna().tolist() == [False, True, False]
+    [logged] = live_log(at.trial, at.store.read()).episodes
+    assert logged.actions.tolist() == [at.trial.actions.index(first["action"])]
+
+
+def test_contexts_of_any_kind_have_their_columns(tmp_path):
+    at = desk(text=LABELLED)
+    decided(at, opened(at, context="alone"), 0)
+    assert decisions(at.trial, at.store.read())["context"].tolist() == ["alone"]
+    at = desk()
+    decided(at, opened(at, context={"age": "forty", "lives": 3}), 0)
+    file, _ = write_decisions(at.trial, at.store.read(), tmp_path / "x.parquet")
+    [row] = pandas.read_parquet(file).to_dict("records")
+    assert np.isnan(row["context_age"])
+    assert row["context_lives"] == "3"
+
+
+def test_nothing_yet_is_an_empty_table(tmp_path):
+    at = desk()
+    file, _ = write_decisions(at.trial, at.store.read(), tmp_path / "x.parquet")
+    assert len(pandas.read_parquet(file)) == len(live_log(at.trial, at.store.read())) == 0

@@ -1,0 +1,233 @@
+"""The failures of docs/tutorials/run-a-trial.md that no other test shows, and that its table is whole."""
+
+import datetime
+import json
+import re
+import sqlite3
+import threading
+from pathlib import Path
+
+import httpx
+import pytest
+
+from omg_trial import deciding, learning
+from omg_trial.calls import Refusal
+from omg_trial.desk import Asked
+from omg_trial.log.database import Database
+from omg_trial.log.events import BrokenChainError
+from omg_trial.service import MOST_WAITING, Busy, Service
+from trial.tests.network import ADDRESS, wired
+from trial.tests.studies import TEXT, Clock, Trialist, desk, person
+
+ROOT = Path(__file__).parent.parent.parent
+PAGE = ROOT / "docs" / "tutorials" / "run-a-trial.md"
+WINDOW = '[window]\nbegin = "08:00"\nend = "20:00"\noutside = "nothing"\n'
+CALLS = "[context.columns]", "most_per_week = { call = 1 }\n[context.columns]"
+
+
+def opened(at, name="p1", context=None):
+    return json.loads(at.call("open", {"person": name, "context": context or person(1)}).text)
+
+
+def decided(at, episode, step=0, state="took it", **more):
+    return json.loads(at.call("decide", {"episode": episode, "step": step, "state": state, **more}).text)
+
+
+# The app does not call, or another path.
+
+
+def test_a_step_that_is_never_asked_for_leaves_a_gap_and_nothing_else():
+    """No decision is made up; what was seen before the gap is learned."""
+    at = desk()
+    episode = opened(at)["episode"]
+    decided(at, episode, 0)
+    decided(at, episode, 2)
+    at.call("report", {"episode": episode, "step": 0, "reward": 1.0, "next_state": "took it"})
+    at.call("close", {"episode": episode})
+    assert sorted(at.state.episodes[episode].choices) == [0, 2]
+    [example] = at.state.dataset()[0]
+    assert len(example.actions) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/v1/episodes"), ("POST", "/action"), ("POST", "/v1/episodes/x/decisions")]
+)
+def test_a_wrong_path_changes_nothing(tmp_path, method, path):
+    at = desk()
+    with wired(tmp_path, at=at) as (wire, token):
+        headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": "k"}
+        with httpx.Client(base_url=ADDRESS, transport=wire) as client:
+            answer = client.request(method, path, headers=headers, json={"step": 0, "state": "took it"})
+    assert answer.status_code in (404, 405)
+    assert "error" in answer.json()
+    assert [event.kind for event in at.store.events] == ["founded", "started"]
+
+
+# App and service disagree.
+
+
+def test_who_is_under_way_is_told_to_an_app_that_thinks_otherwise():
+    at = desk()
+    first = opened(at)["episode"]
+    with pytest.raises(Refusal, match=f"got one with episode {first} under way") as refused:
+        opened(at)
+    assert refused.value.status == 409
+    at.call("close", {"episode": first})
+    with pytest.raises(Refusal, match="must be open"):
+        decided(at, first)
+
+
+def test_an_app_restored_from_a_backup_gets_the_decisions_that_were_made():
+    at = desk()
+    episode = opened(at)["episode"]
+    before = [decided(at, episode, step)["action"] for step in range(3)]
+    assert [decided(at, episode, step)["action"] for step in range(3)] == before
+    assert [event.kind for event in at.store.events].count("decided") == 3
+
+
+# Contexts and rewards.
+
+
+def test_a_missing_column_is_missing_and_one_far_outside_counts_as_the_end_of_its_range():
+    at = desk()
+    policies = [opened(at, f"p{age}", {"age": age, "lives": "alone"})["policy"] for age in (90, 10**6)]
+    assert policies[0] == policies[1]
+    assert opened(at, "q", {"lives": "alone"})["rung"] == opened(at, "r", {"age": 50})["rung"] == "plan"
+
+
+@pytest.mark.parametrize(("rule", "learned"), [("", None), ("[learning]\nmissing_reward = 0.25\n", 0.25)])
+def test_a_reward_that_never_comes_is_what_the_study_says(rule, learned):
+    at = desk(rule)
+    episode = opened(at)["episode"]
+    decided(at, episode)
+    at.call("report", {"episode": episode, "step": 0, "next_state": "missed it"})
+    at.call("close", {"episode": episode, "cause": "dropped out"})
+    [example] = at.state.dataset()[0]
+    assert (example.states, example.rewards) == ((0, 1), (learned,))
+
+
+# Resources.
+
+
+def test_a_plan_that_runs_out_of_memory_is_replaced_by_the_fixed_policy(monkeypatch):
+    def exhausted(*_):
+        raise MemoryError
+
+    at = desk()
+    monkeypatch.setattr(deciding, "planned", exhausted)
+    answer = opened(at)
+    assert (answer["rung"], answer["cause"]) == ("fixed", "no certified plan: MemoryError")
+    told = decided(at, answer["episode"])
+    assert told["probability"] == {"nothing": 0.5, "reminder": 0.3, "call": 0.2}[told["action"]]
+
+
+def test_decisions_do_not_wait_for_learning_and_say_which_version_they_are_of(monkeypatch):
+    at, may_end, learn = desk(), threading.Event(), learning.Trainer.learn
+    Trialist(at, seed=0).play(3)
+    version = at.state.version.number
+    monkeypatch.setattr(learning.Trainer, "learn", lambda *given: may_end.wait() and learn(*given))
+    service = Service(at)
+    try:
+        service.submit(Asked("learn", {}, "learn")).result()
+        made = service.submit(Asked("open", {"person": "new", "context": person(1)}, "open")).result(timeout=30)
+        assert json.loads(made.text)["version"] == version
+        assert at.state.learning is not None
+    finally:
+        may_end.set()
+        service.end()
+
+
+def _fill(service, may_go_on):
+    for _ in range(MOST_WAITING + 200):  # of which one batch at most is taken
+        service.look(lambda _: may_go_on.wait())
+
+
+def test_too_many_calls_are_sent_away_to_come_again():
+    service, may_go_on = Service(desk()), threading.Event()
+    try:
+        with pytest.raises(Busy, match="calls wait") as refused:
+            _fill(service, may_go_on)
+        assert refused.value.status == 503
+    finally:
+        may_go_on.set()
+        service.end()
+
+
+# Learning.
+
+
+def test_learning_from_nothing_is_a_version_like_any_other():
+    at = desk()
+    assert opened(at)["version"] == 0
+    at.call("learn", {})
+    at.learn_here()
+    answer = opened(at, "p2")
+    assert (answer["version"], answer["rung"]) == (1, "plan")
+
+
+# The database.
+
+
+@pytest.mark.parametrize(
+    "damage", ["UPDATE events SET kind = 'repeated' WHERE number = 3", "DELETE FROM events WHERE number = 2"]
+)
+def test_a_damaged_log_is_not_served(tmp_path, damage):
+    store = Database(tmp_path / "x.db")
+    Trialist(desk(store=store), seed=0).play(1)
+    store.close()
+    with sqlite3.connect(tmp_path / "x.db") as connection:
+        connection.execute(damage)
+    connection.close()
+    store = Database(tmp_path / "x.db")
+    with pytest.raises(BrokenChainError):
+        desk(store=store)
+    store.close()
+
+
+# Time.
+
+
+def at_time(utc, **options):
+    clock = Clock()
+    clock.now = datetime.datetime.fromisoformat(utc)
+    return desk(clock=clock, **options), clock
+
+
+@pytest.mark.parametrize(
+    ("utc", "inside"),
+    [
+        ("2026-07-01T06:30:00+00:00", True),  # 08:30 in Berlin, in summer
+        ("2026-12-01T06:30:00+00:00", False),  # 07:30, in winter
+        ("2026-12-01T18:30:00+00:00", True),
+        ("2026-07-01T18:30:00+00:00", False),
+    ],
+)
+def test_a_window_is_by_the_clock_of_the_study_in_summer_and_in_winter(utc, inside):
+    at, _ = at_time(utc, extra=WINDOW)
+    told = decided(at, opened(at)["episode"])
+    assert (told["fallback"] is None) == inside
+
+
+def test_a_week_ends_at_midnight_of_the_study():
+    """A Sunday evening, as UTC has it, may be a Monday in Berlin; this one is of the change from summer time."""
+    at, clock = at_time("2026-10-25T22:30:00+00:00", text=TEXT.replace(*CALLS))  # 23:30 on Sunday
+    first = opened(at)["episode"]
+    decided(at, first, 0, action="call")
+    assert decided(at, first, 1)["action"] != "call"
+    clock.forward(hours=1)
+    monday = decided(at, first, 2)
+    assert monday["fallback"] is None
+
+
+# What the page says.
+
+
+def test_the_table_has_forty_five_failures_and_every_test_that_it_names_is_there():
+    rows = re.findall(r"^\| (\d+) \| .* \| .* \| (.*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert [int(number) for number, _ in rows] == list(range(1, 46))
+    for number, shown in rows:
+        names = re.findall(r"`(\w+)::(\w+)`", shown)
+        assert names or shown.startswith("outside: "), number
+        for module, name in names:
+            [path] = [path for room in ("live", "attack") for path in (ROOT / "tests" / room).glob(f"{module}.py")]
+            assert f"def {name}(" in path.read_text(encoding="utf-8"), name

@@ -1,0 +1,56 @@
+"""The floor: a policy with it earns what the planned one earns in the transformed MDP."""
+
+import numpy as np
+import pytest
+
+import omg_cmdp as omg
+from omg_trial.study.floor import Floor, FlooredDynamics, FlooredRewards
+from trial.tests.studies import trial
+
+
+def problem(seed, masked):
+    generator = np.random.default_rng(seed)
+    admissible = np.ones((4, 3), dtype=bool)
+    if masked:
+        admissible[1, 2] = admissible[3, 0] = False
+    space = omg.Space(states=4, actions=3, horizon=5, admissible=admissible)
+    return space, generator.dirichlet(np.ones(4), size=(4, 3)), generator.random((4, 3)), generator
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("probability", [0.0, 0.05, 1 / 3])
+def test_a_policy_with_the_floor_earns_what_the_planned_one_earns_in_the_transformed_mdp(masked, probability):
+    space, kernel, rewards, generator = problem(0, masked)
+    floor = Floor(space, probability)
+    planned = generator.random((5, 4, 3)) * space.admissible
+    planned /= planned.sum(axis=2, keepdims=True)
+    played = floor.policy(planned)
+    truth = space.mdp(transitions=kernel, rewards=rewards)
+    transformed = space.mdp(transitions=floor.kernel(kernel), rewards=floor.rewards(rewards))
+    assert omg.policy_value(truth, played) == pytest.approx(omg.policy_value(transformed, planned), abs=1e-12)
+    assert played[:, space.admissible].min() >= probability - 1e-15
+    assert not played[:, ~space.admissible].any()
+
+
+def test_no_policy_with_the_floor_is_better_than_the_optimum_of_the_transformed_mdp():
+    space, kernel, rewards, generator = problem(1, masked=True)
+    floor = Floor(space, 0.1)
+    truth = space.mdp(transitions=kernel, rewards=rewards)
+    best = omg.optimal_policy(space.mdp(transitions=floor.kernel(kernel), rewards=floor.rewards(rewards)))[1]
+    for _ in range(200):
+        other = generator.dirichlet(np.full(3, 0.2), size=(5, 4)) * space.admissible + 1e-9 * space.admissible
+        other /= other.sum(axis=2, keepdims=True)
+        assert omg.policy_value(truth, floor.policy(other)) <= best + 1e-12
+
+
+def test_floored_oracles_pass_the_contract():
+    made = trial().agent()
+    assert isinstance(made.reward_oracle, FlooredRewards)
+    assert isinstance(made.dynamics_oracle, FlooredDynamics)
+    omg.checks.check_agent(made, contexts=[{"age": 30, "lives": "alone"}, {"age": 80}])
+
+
+@pytest.mark.parametrize("probability", [-0.1, 0.34, float("nan"), "much"])
+def test_a_floor_that_cannot_be_kept_is_refused(probability):
+    with pytest.raises(ValueError, match="`probability` must lie in"):
+        Floor(problem(0, masked=False)[0], probability)

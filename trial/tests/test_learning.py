@@ -1,0 +1,62 @@
+"""Learning again after outcomes that came late: the same model, and little work."""
+
+import numpy as np
+import pytest
+
+from omg_trial import learning
+from omg_trial.learning import Trainer, model_digest
+from trial.tests.studies import Trialist, desk
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    at = desk("[learning]\nafter_episodes = 0\n")
+    Trialist(at, seed=0).play(60)
+    return at.trial, at.state.dataset()[0]
+
+
+@pytest.fixture
+def updates(monkeypatch, dataset):
+    monkeypatch.setattr(learning, "REMEMBERED", 10)
+    kind, counted = type(dataset[0].agent()), []
+    update = kind.update
+    monkeypatch.setattr(kind, "update", lambda agent, *given: (counted.append(1), update(agent, *given))[1])
+    return counted
+
+
+def changed(examples, place):
+    """Return the examples after a reward of one of them was corrected."""
+    old = examples[place]
+    new = old._replace(rewards=tuple(0.25 for _ in old.rewards))
+    return (*examples[:place], new, *examples[place + 1 :])
+
+
+def test_a_model_is_the_same_whatever_was_learned_before(dataset, updates, rng):
+    trial, examples = dataset
+    trainer = Trainer(trial)
+    for _ in range(12):
+        length, place = int(rng.integers(1, len(examples) + 1)), int(rng.integers(len(examples)))
+        now = changed(examples, place)[:length]
+        settled = int(rng.integers(length + 1))
+        assert model_digest(trainer.train(now, settled)) == model_digest(Trainer(trial).train(now))
+
+
+def test_what_changes_late_is_learned_again_from_shortly_before_it(dataset, updates):
+    trial, examples = dataset
+    trainer = Trainer(trial)
+    trainer.train(examples, len(examples))
+    for place in (len(examples) - 3, 25, 0):
+        updates.clear()
+        trainer.train(changed(examples, place), len(examples))
+        assert len(updates) == len(examples) - place // 10 * 10
+        trainer.train(examples, len(examples))
+
+
+def test_one_more_example_is_one_update(dataset, updates):
+    trial, examples = dataset
+    trainer = Trainer(trial)
+    for length in range(1, len(examples)):
+        updates.clear()
+        trainer.train(examples[:length], length)
+        assert np.sum(updates) == 1
+    assert len(trainer._known[1]) <= learning.MOST_REMEMBERED

@@ -1,0 +1,214 @@
+"""What can be looked at over HTTP: numbers that are right, nobody's name in metrics, and texts that stay texts."""
+
+import datetime
+import json
+import re
+
+import httpx
+import numpy as np
+import pytest
+
+from omg_trial.service import Service
+from omg_trial.tokens import ROLES, Tokens
+from omg_trial.watching.overview import overview
+from omg_trial.watching.value import values
+from omg_trial.watching.view import View
+from omg_trial.web.app import make_app
+from trial.tests.network import ADDRESS, Wire
+from trial.tests.studies import TEXT, person
+from trial.tests.test_watching import Scene, contradiction
+
+HOSTILE = "<img src=x onerror=\"document.title='pwned'\">/../'; DROP TABLE events; --"
+
+
+def crowd(scene, people=8, days=6, **context):
+    """Let people come every day, some of whom stop early; the first has some other `context`."""
+    generator = np.random.default_rng(0)
+    for _ in range(days):
+        for number in range(people):
+            body = {"person": f"q{number}", "context": person(number) | ({} if number else context)}
+            episode, state = json.loads(scene.desk.call("open", body).text)["episode"], "took it"
+            for step in range(4 if number % 4 else 3):
+                told = scene.decide(episode, step, state)
+                helped = {"nothing": 0.3, "reminder": 0.8, "call": 0.6}[told["action"]]
+                state = "took it" if generator.random() < helped else "missed it"
+                scene.report(episode, step, state)
+            scene.desk.call("close", {"episode": episode, "cause": "finished" if number % 4 else "dropped out"})
+        scene.learn()
+        scene.clock.forward(days=1)
+    return scene
+
+
+@pytest.fixture(scope="module")
+def scene():
+    made = crowd(Scene(text=TEXT.replace('"adherence"', '"<b>adherence</b>"')), lives=HOSTILE)
+    contradiction(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def service(scene):
+    made = Service(scene.desk)
+    yield made
+    made.end()
+
+
+@pytest.fixture(scope="module")
+def tokens(tmp_path_factory):
+    made = Tokens(tmp_path_factory.mktemp("tokens") / "tokens")
+    return made, {role: made.add(role, role) for role in ROLES}
+
+
+@pytest.fixture(scope="module")
+def client(service, tokens):
+    header = {"Authorization": f"Bearer {tokens[1]['analyst']}"}
+    with httpx.Client(transport=Wire(make_app(service, tokens[0])), base_url=ADDRESS, headers=header) as made:
+        yield made
+
+
+def viewed(scene):
+    return View.of(scene.desk.trial, scene.desk.state, scene.clock(), scene.process)
+
+
+def test_the_overview_counts_what_the_state_holds(client, scene):
+    told, state = client.get("/v1/overview").json(), scene.desk.state
+    decisions = [choice for record in state.episodes.values() for choice in record.choices.values()]
+    assert sum(day["decisions"] for day in told["days"]) == len(decisions)
+    assert np.sum([day["actions"] for day in told["days"]], axis=0).tolist() == [
+        sum(choice.action == action for choice in decisions) for action in range(3)
+    ]
+    assert (told["people"], told["episodes"], told["event"]) == (9, len(state.episodes), state.number)
+    assert [each["episode"] for each in told["under_way"]] == list(state.open)
+    assert [each["version"] for each in told["versions"]] == list(range(6, 0, -1))
+    assert {each["check"]: each["severity"] for each in told["checks"]}["contradictory states"] == "yellow"
+    for day in told["days"][:6]:
+        least, median, most = day["probability"]
+        assert 0.1 - 1e-12 <= least <= median <= most <= 0.8 + 1e-12  # the floor, and what it leaves
+        reward = day["reward"]
+        assert 0.0 <= reward["low"] <= reward["mean"] <= reward["high"] <= 1.0
+
+
+def test_days_are_those_of_the_study():
+    """At 23:30 UTC it is the next day in Berlin; a day without decisions is there too."""
+    scene = Scene()
+    scene.day()
+    scene.clock.now = datetime.datetime(2026, 11, 4, 23, 30, tzinfo=datetime.UTC)
+    scene.day()
+    days = [(day["day"], day["decisions"]) for day in overview(viewed(scene))["days"]]
+    assert days == [("2026-11-02", 4), ("2026-11-03", 0), ("2026-11-04", 0), ("2026-11-05", 4)]
+
+
+def test_a_text_that_is_html_comes_back_as_it_was_given(client, scene):
+    told = client.get("/v1/people/q0").json()
+    assert [each["episode"] for each in told["episodes"]] == scene.desk.state.of_person["q0"][::-1]
+    assert {each["context"]["lives"] for each in told["episodes"]} == {HOSTILE}
+    steps = told["episodes"][0]["steps"]
+    assert [each["step"] for each in steps] == [0, 1, 2]
+    assert all(each["decision"]["probability"] >= 0.1 - 1e-12 for each in steps)
+
+
+def test_an_unknown_person_is_refused(client):
+    for name in ("nobody", "<b>", "a%2Fb", "%27%3B--"):
+        assert client.get(f"/v1/people/{name}").status_code == 404
+
+
+def test_metrics_name_nobody(client, scene):
+    answer = client.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain")
+    for name in ("q0", "img", "alone", "adherence"):
+        assert name not in answer.text
+    values = dict(re.findall(r"^(\S+|\S+\{.*\}) (\S+)$", answer.text, re.MULTILINE))
+    assert float(values["omg_cmdp_events"]) == scene.desk.state.number
+    assert values['omg_cmdp_check{check="contradictory states"}'] == "1.0"
+    decisions = sum(float(value) for name, value in values.items() if name.startswith("omg_cmdp_decisions"))
+    assert decisions == len(viewed(scene).week)
+
+
+def test_refused_calls_are_counted(client, service, tokens):
+    """An app's mistake turns a check yellow; an analyst's attempt does not."""
+    before = service.process.lately("422")
+    assert client.post("/v1/policy", json={"context": {"age": []}}).status_code == 422
+    assert service.process.lately("422") == before
+    app = {"Authorization": f"Bearer {tokens[1]['app']}", "Idempotency-Key": "k"}
+    body = {"person": "q0", "context": {"age": []}}
+    assert client.post("/v1/episodes", json=body, headers=app).status_code == 422
+    assert service.process.lately("422") == before + 1
+    assert 'omg_cmdp_refusals_total{cause="422"}' in client.get("/metrics").text
+
+
+@pytest.mark.parametrize("path", ["/v1/overview", "/v1/people/q0", "/metrics"])
+@pytest.mark.parametrize("role", [None, *ROLES])
+def test_only_analysts_and_administrators_look(client, tokens, path, role):
+    header = {"Authorization": f"Bearer {tokens[1][role] if role else 'x'}"}
+    status = client.get(path, headers=header).status_code
+    assert status == {None: 401, "app": 403, "analyst": 200, "administrator": 200}[role]
+
+
+def test_the_page_is_whole_and_loads_nothing_else(client):
+    page = client.get("/", headers={"Authorization": ""})
+    policy = page.headers["content-security-policy"]
+    assert page.status_code == 200
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    files = re.findall(r'(?:href|src)="(page/[^"]+)"', page.text)
+    texts = [page.text, *(client.get("/" + file).text for file in [*files, "page/charts.js"])]
+    assert len(files) == 2
+    for text in texts:
+        assert re.findall(r"https?://(?!www\.w3\.org/2000/svg)", text) == []
+        assert re.findall(r"innerHTML|outerHTML|insertAdjacent|document\.write|\son\w+=|\sstyle=", text) == []
+    # Every element that the script asks for is there.
+    asked = set(re.findall(r'(?:\$|fill)\("([\w-]+)"\)', texts[-2] if "ask(" in texts[-2] else texts[2]))
+    assert asked
+    assert asked <= set(re.findall(r'id="([\w-]+)"', page.text))
+
+
+# The value.
+
+
+def test_the_value_needs_whole_episodes_with_known_probabilities(scene):
+    told = values(scene.desk.trial, list(scene.desk.state.episodes.values()))
+    records = [each for each in scene.desk.state.episodes.values() if each.closed]
+    assert (told["closed"], told["whole"]) == (48, 36)  # every fourth person stops early
+    returns = [sum(o.reward for o in each.outcomes.values()) for each in records if len(each.choices) == 4]
+    assert told["played"]["value"] == pytest.approx(np.mean(returns))
+
+
+def test_no_value_is_shown_without_support():
+    """With few episodes there is a sentence in its place."""
+    scene = crowd(Scene(), people=4, days=1)
+    told = values(scene.desk.trial, list(scene.desk.state.episodes.values()))
+    assert told["fixed"] is told["gain"] is None
+    assert "Believe none of them" in told["advice"]
+    assert all(each["low"] is None for each in told["estimates"])
+    assert values(scene.desk.trial, [])["advice"].startswith("No episode")
+
+
+def test_playing_the_fixed_probabilities_gains_nothing():
+    """If every plan fails, the trial plays them: all weights are 1, and what they earn is what was earned."""
+    scene = Scene()
+
+    def fail(context):
+        raise ValueError("no plan")
+
+    for _ in range(40):
+        scene.desk.agent.decide = fail
+        scene.day()
+    told = values(scene.desk.trial, list(scene.desk.state.episodes.values()))
+    [sampling] = [each for each in told["estimates"] if each["name"] == "importance sampling"]
+    assert sampling["value"] == pytest.approx(told["played"]["value"])
+    assert sampling["episodes"] == pytest.approx(40)
+    assert (told["gain"]["low"], told["gain"]["high"]) == pytest.approx((0.0, 0.0), abs=1e-9)
+
+
+def test_the_gain_is_the_difference_of_the_two():
+    """Reminders help by half: what is learned earns more than fixed probabilities, and the interval says so."""
+    scene = crowd(Scene(), people=3, days=80)
+    told = values(scene.desk.trial, list(scene.desk.state.episodes.values()))
+    assert told["gain"]["value"] == pytest.approx(told["played"]["value"] - told["fixed"]["value"])
+    assert 0.0 < told["gain"]["low"] < told["gain"]["value"] < told["gain"]["high"]
+
+
+def test_a_deviation_has_no_probability_and_does_not_count():
+    scene = Scene()
+    scene.day(action="call")
+    assert values(scene.desk.trial, list(scene.desk.state.episodes.values()))["whole"] == 0

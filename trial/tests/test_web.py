@@ -1,0 +1,198 @@
+"""The desk over HTTP: roles, keys, limits, documented answers; and nothing of a person in the service's own log."""
+
+import itertools
+import json
+import logging
+import time
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+fastapi = pytest.importorskip("fastapi", reason="needs the extra live")
+
+from starlette.testclient import TestClient  # noqa: E402
+
+from omg_trial.service import Service  # noqa: E402
+from omg_trial.tokens import ROLES, Tokens  # noqa: E402
+from omg_trial.web import app as web  # noqa: E402
+from trial.tests.studies import desk  # noqa: E402
+
+CONTEXT = {"age": 50, "lives": "alone"}
+MAY = {
+    "/v1/episodes": "app",
+    "/v1/episodes/3/decisions": "app",
+    "/v1/episodes/3/outcomes": "app",
+    "/v1/episodes/3/close": "app",
+    "/v1/people/p1/withdraw": "administrator",
+    "/v1/learn": "administrator",
+    "/v1/roll-back": "administrator",
+    "/v1/policy": "analyst",
+}
+BODIES = {
+    "/v1/episodes": {"person": "p1", "context": CONTEXT},
+    "/v1/episodes/3/decisions": {"step": 0, "state": "took it"},
+    "/v1/episodes/3/outcomes": {"step": 0, "reward": 1.0, "next_state": "took it"},
+    "/v1/episodes/3/close": {"cause": "finished"},
+    "/v1/policy": {"context": CONTEXT},
+    "/v1/roll-back": {"version": 0},
+}
+NASTY = [
+    "'; DROP TABLE events; --",
+    "<script>alert(1)</script>",
+    "{{7*7}}",
+    "${jndi:x}",
+    "é\U0001f600",
+    "../../etc/passwd",
+]
+
+
+class Site:
+    """A service and a client for each role."""
+
+    def __init__(self, folder):
+        self.desk = desk()
+        self.service = Service(self.desk)
+        tokens = Tokens(folder / "tokens")
+        self.tokens = {role: tokens.add(role, f"the {role}") for role in ROLES}
+        self.client = TestClient(web.make_app(self.service, tokens), raise_server_exceptions=False)
+        self._keys = itertools.count()
+
+    def post(self, path, body, role="administrator", key=None, token=None):
+        headers = {"Idempotency-Key": key or f"key-{next(self._keys)}"}
+        given = token or self.tokens.get(role)
+        return self.client.post(
+            path, json=body, headers=headers | ({"Authorization": f"Bearer {given}"} if given else {})
+        )
+
+
+@pytest.fixture
+def site(tmp_path):
+    made = Site(tmp_path)
+    yield made
+    made.service.end()
+
+
+@pytest.mark.parametrize("path", MAY)
+def test_every_path_has_its_role(site, path):
+    body = BODIES.get(path, {})
+    assert site.post(path, body, role=None).status_code == 401
+    assert site.post(path, body, token="no such token").status_code == 401
+    for role in ROLES:
+        status = site.post(path, body, role=role).status_code
+        assert (status not in (401, 403)) == (role in (MAY[path], "administrator")), role
+
+
+@pytest.mark.parametrize("rung", ["plan", "fixed"])
+def test_the_policy_of_a_context_is_what_an_episode_would_begin_with(site, monkeypatch, rung):
+    if rung == "fixed":
+        monkeypatch.setattr(type(site.desk.agent), "decide", lambda *_: 1 / 0)
+    shown = site.post("/v1/policy", BODIES["/v1/policy"], role="analyst").json()
+    made = site.post("/v1/episodes", BODIES["/v1/episodes"]).json()
+    assert shown["rung"] == rung
+    assert shown == {key: made[key] for key in shown}
+
+
+def test_a_token_that_was_taken_back_is_refused(site, tmp_path):
+    assert site.post("/v1/policy", BODIES["/v1/policy"], role="analyst").status_code == 200
+    kept = [line for line in (tmp_path / "tokens").read_text().splitlines(keepends=True) if "analyst" not in line]
+    (tmp_path / "tokens").write_text("".join(kept))
+    assert site.post("/v1/policy", BODIES["/v1/policy"], role="analyst").status_code == 401
+
+
+def test_tokens_are_kept_as_hashes_only(site, tmp_path):
+    text = (tmp_path / "tokens").read_text()
+    assert not any(token in text for token in site.tokens.values())
+    assert (tmp_path / "tokens").stat().st_mode & 0o077 == 0
+
+
+def test_an_episode_from_its_beginning_to_its_end(site):
+    opened = site.post("/v1/episodes", BODIES["/v1/episodes"], key="a")
+    assert site.post("/v1/episodes", BODIES["/v1/episodes"], key="a").content == opened.content
+    episode = opened.json()["episode"]
+    decided = site.post(f"/v1/episodes/{episode}/decisions", {"step": 0, "state": "took it"}).json()
+    assert decided["action"] == opened.json()["drawn"][0][0]
+    assert (
+        site.post(f"/v1/episodes/{episode}/outcomes", {"step": 0, "reward": 1.0, "next_state": "took it"}).status_code
+        == 200
+    )
+    assert site.post(f"/v1/episodes/{episode}/close", {}).json()["cause"] == "finished"
+    assert site.post(f"/v1/episodes/{episode}/decisions", {"step": 1, "state": "took it"}).status_code == 409
+    assert site.client.get("/v1/health").json()["status"] == "ready"
+
+
+def test_a_call_without_a_key_is_refused(site):
+    headers = {"Authorization": f"Bearer {site.tokens['app']}"}
+    refused = site.client.post("/v1/episodes", json=BODIES["/v1/episodes"], headers=headers)
+    assert refused.status_code == 400
+    assert "Idempotency-Key" in refused.json()["error"]
+
+
+def test_a_body_that_is_too_large_is_refused(site):
+    refused = site.post("/v1/episodes", {"person": "p1", "context": {"age": 1, "lives": "x" * 70_000}})
+    assert refused.status_code == 413
+
+
+def test_too_many_calls_are_refused(site, monkeypatch):
+    monkeypatch.setattr(web, "CALLS_PER_SECOND", 3.0)
+    statuses = [site.post("/v1/policy", BODIES["/v1/policy"]).status_code for _ in range(8)]
+    assert statuses.count(200) >= 3
+    assert 429 in statuses
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_a_nasty_text_is_data_or_is_refused(site, text):
+    """In every text field: kept as it is, or refused with an error that the study file's names explain; never a 500."""
+    calls = {
+        "/v1/episodes": {"person": "p1", "context": {"age": 40, "lives": text}},
+        "/v1/episodes/3/decisions": {"step": 0, "state": text},
+        "/v1/episodes/3/outcomes": {"step": 0, "next_state": text},
+        "/v1/episodes/3/close": {"cause": text},
+    }
+    statuses = {path: site.post(path, body).status_code for path, body in calls.items()}
+    assert set(statuses.values()) <= {200, 422}, statuses
+    assert site.post("/v1/episodes", {"person": text, "context": CONTEXT}).status_code == 422
+    assert json.loads(site.desk.state.episodes[3].context)["record"][1] == ["lives", text]
+    assert site.post(f"/v1/people/{text}/withdraw", {}).status_code in (200, 404, 405)
+
+
+def test_nothing_of_a_person_is_in_the_services_own_log(site, caplog):
+    caplog.set_level(logging.DEBUG)
+    site.post("/v1/episodes", {"person": "secret-person", "context": {"age": 77, "lives": "secret-place"}})
+    site.post("/v1/episodes", {"person": "secret-person", "context": {"age": "secret", "x": 1}})
+    site.desk.store.append = lambda events: 1 / 0
+    assert site.post("/v1/episodes", {"person": "secret-2", "context": CONTEXT}).status_code == 503
+    assert "secret" not in caplog.text
+    assert "a call failed: ZeroDivisionError" in caplog.text
+
+
+@pytest.mark.slow
+def test_the_answers_are_as_documented(site):
+    """Schemathesis makes calls from the OpenAPI document: no 500, and no answer that is not in it."""
+    schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis")
+    from schemathesis.specs.openapi.checks import positive_data_acceptance  # a call may be refused for what was before
+
+    schema = schemathesis.openapi.from_asgi("/openapi.json", site.client.app)
+    headers = {"Authorization": f"Bearer {site.tokens['administrator']}"}
+    keys = itertools.count()
+    for operation in schema.get_all_operations():
+        endpoint = operation.ok()
+
+        @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+        @given(case=endpoint.as_strategy())
+        def check(case):
+            response = case.call(headers=headers | {"Idempotency-Key": f"fresh-{next(keys)}"})
+            assert response.status_code < 500 or response.status_code == 503, response.text
+            case.validate_response(response, headers=headers, excluded_checks=[positive_data_acceptance])
+
+        check()
+
+
+def test_a_failure_to_publish_is_in_the_services_log(site, caplog, monkeypatch):
+    monkeypatch.setattr(type(site.desk), "taught", lambda *_, **__: 1 / 0)
+    episode = site.post("/v1/episodes", BODIES["/v1/episodes"]).json()["episode"]
+    site.post(f"/v1/episodes/{episode}/close", {})
+    for _ in range(500):
+        if "what was learned failed: ZeroDivisionError" in caplog.text:
+            return
+        time.sleep(0.01)
+    pytest.fail("nothing was logged")

@@ -1,0 +1,73 @@
+"""`python -m tests.live.zygote`: starts services by forking, so that a start takes no time, for tests that kill them.
+
+Reads lines `DATABASE SOCKET`, and answers each with the process number of a service that listens on the socket: a line
+of JSON [name, body, key] is answered by a line of JSON [status, text].
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+
+from omg_trial import service as services
+from omg_trial.calls import Refusal
+from omg_trial.desk import Asked, Desk
+from omg_trial.log.database import Database
+from omg_trial.log.store import StoreError
+from omg_trial.service import Service
+from trial.tests.studies import desk, person, trial
+
+services.SNAPSHOT_EVENTS = 300
+
+
+def answered(service, line):
+    """Return the status and text for a call."""
+    name, body, key = json.loads(line)
+    try:
+        return [200, service.submit(Asked(name, body, key)).result().text]
+    except Refusal as refusal:
+        return [refusal.status, refusal.message]
+    except StoreError as error:
+        return [503, str(error)]
+
+
+def serve(database, address):
+    """Answer calls on a socket until the end."""
+    service = Service(Desk(trial(), Database(database)))
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(address)
+    listener.listen(50)
+
+    def talk(connection):
+        with connection, connection.makefile("rw") as lines:
+            for line in lines:
+                lines.write(json.dumps(answered(service, line)) + "\n")
+                lines.flush()
+
+    while True:
+        connection, _ = listener.accept()
+        threading.Thread(target=talk, args=(connection,), daemon=True).start()
+
+
+def main():
+    """Fork a service for each line."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
+    desk().call("open", {"person": "p", "context": person(1)})  # compiles
+    for line in sys.stdin:
+        database, address = line.split()
+        child = os.fork()
+        if not child:
+            try:
+                serve(database, address)
+            except BaseException as error:
+                print(f"a service ended: {error!r}", file=sys.stderr, flush=True)
+            os._exit(1)
+        print(child, flush=True)
+
+
+if __name__ == "__main__":
+    main()
