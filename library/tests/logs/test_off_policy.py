@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from library.tests.logs.tables import CONTEXTS, SPACE, changed, every_episode, mdps, policies, random_log
+from library.tests.worlds import SafeArm
 from omg_cmdp import Episode, Space, policy_value, simulate
 from omg_cmdp.adversaries import IID
 from omg_cmdp.agents import Greedy, Uniform
 from omg_cmdp.logs import Log, doubly_robust, importance_sampling
 from omg_cmdp.oracles import FiniteDynamics, FiniteRewards
-from omg_lab.worlds import TreatmentTrial
 
 
 def zero_model(space):
@@ -247,10 +247,10 @@ def test_what_is_missing_is_refused(rng):
 
 def test_a_logged_trial_values_a_policy_that_was_never_played(seed):
     """End to end: a model from the first half of a uniform trial, a policy of it, its value from the second half."""
-    world = TreatmentTrial(patients=5, seed=seed)
+    world = SafeArm(actions=2, horizon=3, contexts=5, seed=seed)
     oracles = [
-        FiniteRewards(world.reward_functions, horizon=6),
-        FiniteDynamics(world.transition_functions, horizon=6),
+        FiniteRewards(world.reward_functions, horizon=3),
+        FiniteDynamics(world.transition_functions, horizon=3),
     ]
     rounds = []
     simulate(world, IID(world.contexts), Uniform(world.space, *oracles), episodes=300, seed=seed, observe=rounds.append)

@@ -93,14 +93,14 @@ def test_rounding_never_draws_what_has_no_weight(uniform):
 def test_the_compiled_loops_against_plain_numpy(rng):
     weights, uniforms = rng.random((4, 9)) * rng.integers(0, 2, (4, 9)) + 0.01, rng.random((4, 6))
     drawn = np.empty((4, 6), dtype=np.int64)
-    draws.kernels.systematic(weights, uniforms, drawn)
+    draws.compiled.systematic(weights, uniforms, drawn)
     for row, uniform, found in zip(weights, uniforms, drawn, strict=True):
         wanted = (np.arange(6) + uniform[0]) / 6.0 * row.sum()
         assert sorted(found) == np.searchsorted(row.cumsum(), wanted, side="right").tolist()
     shapes = rng.random(12) * 3.0
     gammas, exponentials = rng.random((2, 5, 12))
     rows = np.zeros((5, 16))
-    draws.kernels.dirichlet(gammas, exponentials, shapes, np.flatnonzero(np.arange(16) % 4), 4, rows)
+    draws.compiled.dirichlet(gammas, exponentials, shapes, np.flatnonzero(np.arange(16) % 4), 4, rows)
     terms = (gammas * np.exp(-exponentials / shapes)).reshape(5, 4, 3)
     np.testing.assert_allclose(rows.reshape(5, 4, 4)[..., 1:], terms / terms.sum(axis=-1, keepdims=True), rtol=1e-12)
     assert (rows[:, ::4] == 0.0).all()
