@@ -85,7 +85,9 @@ def test_numbers_are_those_of_the_tree(page):
 
 
 def test_code_lines_are_counted():
-    source = '"""A module."""\n\nimport os\n# Why.\nx = [\n    1,\n]  # here\n\n\ndef f():\n    """Do."""\n    return 1\n'
+    source = (
+        '"""A module."""\n\nimport os\n# Why.\nx = [\n    1,\n]  # here\n\n\ndef f():\n    """Do."""\n    return 1\n'
+    )
     assert code_lines(source) == 5
 
 
