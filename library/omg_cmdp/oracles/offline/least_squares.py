@@ -2,13 +2,13 @@
 
     P̂ = argmin Σ Σ_s' (P(s'|s, a) - 1[s' came next])²
 
-If the truth P* is one of N transition functions, then with probability 1 - δ, after any number of episodes and whoever chose
-contexts and actions, summed over all past (c, s, a),
+If the truth P* is one of N transition functions, then with probability 1 - δ, after any number of episodes and for any
+choice of contexts and actions, summed over all past (c, s, a),
 
     Σ ‖P̂ - P*‖₂² <= 4·log(N/δ),    hence    Σ ‖P̂ - P*‖₁² <= 4S·log(N/δ).
 
-Proof. For one of them, P, let g = P - P*, and ε the indicator minus P*. ⟨ε, g⟩ has mean 0 and range max g - min g, whose
-square is at most 2‖g‖₂², so that exp(Σ⟨ε, g⟩ - ¼Σ‖g‖₂²) is a supermartingale (Hoeffding). By Ville's inequality
+Proof. For a function P let g = P - P*, and ε the indicator minus P*. ⟨ε, g⟩ has mean 0 and range max g - min g,
+whose square is at most 2‖g‖₂², so that exp(Σ⟨ε, g⟩ - ¼Σ‖g‖₂²) is a supermartingale (Hoeffding). By Ville's inequality
 2Σ⟨ε, g⟩ <= ½Σ‖g‖₂² + 2·log(N/δ) for all P and t at once; and Σ‖g‖₂² <= 2Σ⟨ε, g⟩ for the minimiser. ∎
 
 The S is the price of squares: maximum likelihood (`OfflineFiniteDynamics`) has Σ‖P̂ - P*‖₁² <= 4·Σ D² <= 8·log(N/δ).
