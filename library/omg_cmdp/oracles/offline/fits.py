@@ -148,7 +148,7 @@ class Fitted(Composite):
     fit: FloatArray
 
     def __init__(self, online: Any, loss: Loss) -> None:
-        super().__init__([online], loss, horizon=online.horizon)
+        super().__init__([online], loss, online.horizon)
         self.online = online
 
     @abc.abstractmethod
