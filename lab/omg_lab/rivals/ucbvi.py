@@ -17,8 +17,8 @@ regret 20·L·√(H³·S·A·T) + 250·H²·S²·A·L² (not confirmed); on K ce
 has no guarantee: blind UCBVI has linear regret where contexts disagree about what is best.
 
 Bernstein's first two terms hold for V*; the last pays for the variance of V in the place of that of V*. The paper's
-regret is of order √(HSA·HT) + H²S²A, if HT is large enough: √H less than with Hoeffding's bonus. Where this differs: the
-paper knows the rewards, counts visits of s' at step h + 1, and never lets Q grow from one episode to the next. Here
+regret is of order √(HSA·HT) + H²S²A, if HT is large enough: √H less than with Hoeffding's bonus. Where this differs:
+the paper knows rewards, counts visits of s' at step h + 1, and never lets Q grow from one episode to the next. Here
 r + V(s') is what Bernstein's inequality is for, visits are those of all steps, and Q may grow. Nothing is proven for
 these changes; optimism is tested, and that without variance the bonus falls like 1/N.
 
