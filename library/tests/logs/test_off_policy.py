@@ -15,8 +15,8 @@ from omg_lab.worlds import TreatmentTrial
 
 
 def zero_model(space):
-    kernel = np.full((space.states, space.actions, space.states), 1.0 / space.states)
-    return space.mdp(transitions=kernel, rewards=np.zeros((space.states, space.actions)))
+    transitions = np.full((space.states, space.actions, space.states), 1.0 / space.states)
+    return space.mdp(transitions=transitions, rewards=np.zeros((space.states, space.actions)))
 
 
 def bandit_log(rounds, actions=2):
@@ -104,8 +104,8 @@ def test_without_a_model_doubly_robust_is_importance_sampling(tiny, rng):
 def test_a_true_model_of_a_world_without_chance_leaves_no_variance(rng):
     """Deterministic transitions, start and rewards: every single episode gives the exact value, whatever played it."""
     space = Space(states=3, actions=2, horizon=4, start=1)
-    kernel = np.eye(3)[rng.integers(3, size=(3, 2))]
-    truth = space.mdp(transitions=kernel, rewards=rng.integers(2, size=(3, 2)).astype(float))
+    transitions = np.eye(3)[rng.integers(3, size=(3, 2))]
+    truth = space.mdp(transitions=transitions, rewards=rng.integers(2, size=(3, 2)).astype(float))
     behaviour, target = policies(rng, space), policies(rng, space)
     exact = policy_value(truth, target["mild"])
     for _, log in every_episode(truth, behaviour["mild"], "mild"):
@@ -191,8 +191,8 @@ def test_the_weighted_standard_error_agrees_with_the_jackknife(rng):
 def test_a_model_in_zero_to_one_serves_rewards_of_another_range(rng):
     """As an agent's model does. r → low + (high - low)·r: without chance there is still no variance."""
     space = Space(states=3, actions=2, horizon=3, start=1)
-    kernel = np.eye(3)[rng.integers(3, size=(3, 2))]
-    truth = space.mdp(transitions=kernel, rewards=rng.integers(2, size=(3, 2)).astype(float))
+    transitions = np.eye(3)[rng.integers(3, size=(3, 2))]
+    truth = space.mdp(transitions=transitions, rewards=rng.integers(2, size=(3, 2)).astype(float))
     behaviour, target, (low, high) = policies(rng, space), policies(rng, space), (-2.0, 3.0)
     exact = 3 * low + (high - low) * policy_value(truth, target["mild"])
     for _, log in every_episode(truth, behaviour["mild"], "mild"):
