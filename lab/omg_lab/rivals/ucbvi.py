@@ -29,7 +29,7 @@ read in public code.
 from __future__ import annotations
 
 import math
-from typing import Unpack, final
+from typing import ClassVar, Unpack, final
 
 import numpy as np
 
@@ -49,7 +49,7 @@ compiled = Lazy("omg_lab.rivals.compiled.bernstein")
 class _Optimist(CellLearner):
     """An agent on the counts of a context's cell that adds a bonus of size `scale` and fails with probability δ."""
 
-    settings: tuple[str, ...] = ("cover", "scale", "delta")
+    settings: ClassVar[tuple[str, ...]] = ("cover", "scale", "delta")
 
     def __init__(
         self, space: Space, cover: Cover, *, scale: float = 1.0, delta: float = 0.05, **ranges: Unpack[Ranges]
