@@ -25,7 +25,6 @@ from omg_lab.rivals import (
     GLMORL,
     GLMRLSVI,
     ILTCB,
-    MVP,
     OLIVE,
     PCIGW,
     RLSVI,
@@ -38,7 +37,6 @@ from omg_lab.rivals import (
     AdaCB,
     Blind,
     Boltzmann,
-    BootstrappedEnsemble,
     Clusters,
     CoverRmax,
     EliminatingSquareCB,
@@ -58,7 +56,6 @@ from omg_lab.rivals import (
     RegressorElimination,
     RegularisedIDS,
     SquareCB,
-    UncertaintyBellman,
     WitnessRank,
     epoch_omg,
     epoch_pc_igw,
@@ -97,11 +94,7 @@ OWN_STATISTICS = {
     "GLM-ORL, labels": (LABELS, line(GLMORL, dimension=1, features=lambda _: [1.0])),
     "GLM-RLSVI": (VECTORS, line(GLMRLSVI, dimension=DIMENSION, link="linear", seed=3)),
     "UCBVI-BF": (LABELS, line(UCBVIBF, PerContext(), scale=0.1)),
-    "MVP": (LABELS, line(MVP, PerContext(), scale=0.1)),
-    "MVP, per ball": (VECTORS, line(MVP, PerBall(1.0), scale=0.1)),
     "RLSVI": (LABELS, line(RLSVI, PerContext(), scale=0.1, seed=3)),
-    "uncertainty Bellman": (LABELS, line(UncertaintyBellman, PerContext(), seed=3)),
-    "ensemble": (LABELS, line(BootstrappedEnsemble, PerContext(), members=4, seed=3)),
 }
 """Rivals without oracles: contexts, and how to build one."""
 
