@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from lab.tests.rivals.catalogue import builders, each_agent
-from omg_cmdp import agents, optimal_policy, policy_value
+from omg_cmdp import optimal_policy, policy_value
 from omg_cmdp.agents import Agent
 from omg_cmdp.checks import AGENT_CHECKS
 from omg_cmdp.checks.subject import AgentSubject
+from omg_lab import rivals
 
 AGENTS = each_agent()
 
@@ -26,10 +27,10 @@ def makes_agents(thing):
 
 
 def found():
-    """Return all that makes agents in `omg_cmdp.agents`, by its public name."""
+    """Return all that makes agents in `omg_lab.rivals`, by its public name."""
     things = {}
-    for module in pkgutil.walk_packages(agents.__path__, "omg_cmdp.agents."):
-        if ".kernels" not in module.name:
+    for module in pkgutil.walk_packages(rivals.__path__, "omg_lab.rivals."):
+        if ".compiled" not in module.name:
             for name, thing in vars(importlib.import_module(module.name)).items():
                 if getattr(thing, "__module__", None) == module.name and not name.startswith("_"):
                     things[name] = thing
@@ -37,7 +38,7 @@ def found():
 
 
 def test_every_agent_is_public():
-    assert set(found()) <= set(agents.__all__)
+    assert set(found()) <= set(rivals.__all__)
 
 
 def test_every_agent_is_in_the_catalogue():
