@@ -32,6 +32,8 @@ class World(ContextualMDP):
     transitions that the agent knows have a class of one function.
     """
 
+    takes_keyed = True
+
     product_class = False
     """True if a member of the class may choose its function separately for every context and state."""
 

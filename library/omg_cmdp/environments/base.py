@@ -5,10 +5,11 @@ from __future__ import annotations
 import abc
 import functools
 import operator
+from typing import ClassVar
 
 import numpy as np
 
-from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache
+from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, keyed
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
@@ -27,6 +28,8 @@ class ContextualMDP(abc.ABC):
 
     space: Space
 
+    takes_keyed: ClassVar[bool] = False
+    """Whether `sample` takes a context with its key: True where that of this class is inherited."""
     kept_bytes = KEPT_BYTES
     """How much memory the truths of recent contexts may take; the last one is always kept."""
 
@@ -61,7 +64,8 @@ class ContextualMDP(abc.ABC):
     def sample(self, context: Context, policy: FloatArray, generator: np.random.Generator) -> Episode:
         """Play `policy` (H, S, A) for one episode in the MDP of `context`; 3H + 1 random numbers are used."""
         instance_of("generator", generator, np.random.Generator)
-        mdp, horizon = self.truth(context).mdp, self.space.horizon
+        known, horizon = keyed(context), self.space.horizon
+        mdp = self.truth(known).mdp
         # It comes from any agent, and the propensities are only as true as its rows.
         policy = mdp.space.checked_policy(policy)
         uniforms = generator.random(3 * horizon + 1)
@@ -73,4 +77,4 @@ class ContextualMDP(abc.ABC):
             pairs = zip(means.tolist(), uniforms[2 * horizon + 1 :].tolist(), strict=True)
             earned = float_table("rewards", [self.draw_reward(mean, uniform) for mean, uniform in pairs])
             in_range("rewards", earned, 0.0, 1.0)
-        return Episode.of_arrays(context, states, actions, earned, propensities, horizon)
+        return Episode.of_arrays(known, states, actions, earned, propensities, horizon)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import operator
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +16,7 @@ from omg_cmdp.validation import BoolArray, FloatArray
 compiled = Lazy("omg_cmdp.mdp.compiled")
 
 
-@dataclasses.dataclass(frozen=True, init=False, eq=False, repr=False)
+@final
 class TabularMDP:
     """A Markov decision process of `horizon` steps given by its tables.
 
@@ -32,17 +30,6 @@ class TabularMDP:
     (2, 3, 4)
     """
 
-    space: Space
-    """What is known of this MDP before the first episode."""
-
-    @classmethod
-    def of_space(cls, space: Space, transitions: ArrayLike, rewards: ArrayLike) -> TabularMDP:
-        """Return the MDP with these tables; only they are checked. See `Space.mdp`."""
-        validation.instance_of("space", space, Space)
-        made = object.__new__(cls)
-        made._hold(space, validation.float_table("transitions", transitions), rewards)
-        return made
-
     def __init__(
         self,
         *,
@@ -53,16 +40,23 @@ class TabularMDP:
         admissible: ArrayLike | None = None,
     ) -> None:
         horizon = validation.positive_integer("horizon", horizon)
-        kernel = validation.float_table("transitions", transitions)
-        if kernel.ndim not in (3, 4) or 0 in kernel.shape:
-            raise ValueError(f"`transitions` must have shape (S, A, S) or (H, S, A, S), got {kernel.shape}")
-        states, actions = kernel.shape[-3:-1]
+        table = validation.float_table("transitions", transitions)
+        if table.ndim not in (3, 4) or 0 in table.shape:
+            raise ValueError(f"`transitions` must have shape (S, A, S) or (H, S, A, S), got {table.shape}")
+        states, actions = table.shape[-3:-1]
         space = Space(states=states, actions=actions, horizon=horizon, start=start, admissible=admissible)
-        self._hold(space, kernel, rewards)
+        self._hold(space, table, rewards)
+
+    @classmethod
+    def of_space(cls, space: Space, transitions: ArrayLike, rewards: ArrayLike) -> TabularMDP:
+        """Return the MDP with these tables; only they are checked. See `Space.mdp`."""
+        made = cls.__new__(cls)
+        made._hold(space, validation.float_table("transitions", transitions), rewards)
+        return made
 
     def _hold(self, space: Space, transitions: FloatArray, rewards: ArrayLike) -> None:
         """Check the tables and keep them; `transitions` is a copy already."""
-        of_transitions, of_rewards = space._shapes  # type: ignore[attr-defined]
+        of_transitions, of_rewards = space.shapes
         earned = validation.float_table("rewards", rewards)
         if transitions.shape not in of_transitions or earned.shape not in of_rewards:
             validation.one_of_shapes("transitions", transitions, *of_transitions)
@@ -79,7 +73,8 @@ class TabularMDP:
             used = np.where(space.admissible[:, :, None], transitions, np.eye(1, space.states)[0])
             validation.distributions("transitions", used)
             validation.in_range("rewards", earned, 0.0, 1.0)
-        self.__dict__.update(space=space, _tables=(transitions, earned), _raw=raw)
+        self._space, self._raw = space, raw
+        self._tables: tuple[FloatArray, FloatArray] = transitions, earned
 
     def __reduce__(self) -> tuple[Any, ...]:
         return operator.methodcaller("mdp", transitions=self.transitions, rewards=self.rewards), (self.space,)
@@ -87,40 +82,45 @@ class TabularMDP:
     def __repr__(self) -> str:
         return f"TabularMDP(transitions={self.transitions!r}, rewards={self.rewards!r}, space={self.space!r})"
 
-    @functools.cached_property
+    @property
+    def space(self) -> Space:
+        """What is known of this MDP before the first episode."""
+        return self._space
+
+    @property
     def transitions(self) -> FloatArray:
         """The probabilities of the next state, (S, A, S) or (H, S, A, S), read-only."""
-        return validation.frozen(self._tables[0].view())  # type: ignore[attr-defined]
+        return validation.frozen(self._tables[0].view())
 
-    @functools.cached_property
+    @property
     def rewards(self) -> FloatArray:
         """The mean rewards, (S, A) or (H, S, A), read-only."""
-        return validation.frozen(self._tables[1].view())  # type: ignore[attr-defined]
+        return validation.frozen(self._tables[1].view())
 
     @property
     def states(self) -> int:
         """The number of states S."""
-        return self.space.states
+        return self._space.states
 
     @property
     def actions(self) -> int:
         """The number of actions A, admissible or not."""
-        return self.space.actions
+        return self._space.actions
 
     @property
     def horizon(self) -> int:
         """The number of steps H."""
-        return self.space.horizon
+        return self._space.horizon
 
     @property
     def start(self) -> FloatArray:
         """The distribution (S,) of the first state."""
-        return self.space.start
+        return self._space.start
 
     @property
     def admissible(self) -> BoolArray:
         """The mask (S, A) of allowed actions."""
-        return self.space.admissible
+        return self._space.admissible
 
     @property
     def raw(self) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.uint8]]:
@@ -128,14 +128,14 @@ class TabularMDP:
 
         Do not write to them. They are not read-only, because numba takes several times longer to accept such an array.
         """
-        return self._raw  # type: ignore[attr-defined, no-any-return]
+        return self._raw
 
     @property
     def transition_steps(self) -> FloatArray:
         """The transitions as (K, S, A, S); step h uses entry h mod K, so K is 1 (stationary) or H."""
-        return self.transitions if self.transitions.ndim == 4 else self.transitions[None]
+        return validation.frozen(self._raw[0].view())
 
     @property
     def reward_steps(self) -> FloatArray:
         """The rewards as (K, S, A), K = 1 or H, read like `transition_steps`."""
-        return self.rewards if self.rewards.ndim == 3 else self.rewards[None]
+        return validation.frozen(self._raw[1].view())

@@ -168,7 +168,7 @@ class TableWorld(ContextualMDP):
         """Play `policy` for one episode; 4H + 1 random numbers are used."""
         e = super().sample(context, policy, generator)
         rewards = self._rescaled(self.outcomes(context).draw(e, generator.random(self.space.horizon)))
-        return Episode.of_arrays(e.context, e.states, e.actions, rewards, e.propensities, e.length)
+        return e.with_rewards(rewards)
 
     def original_value(self, value: float) -> float:
         """Return low·H + (high - low)·value: a value here in the environment's units.
@@ -191,6 +191,8 @@ class TableWorld(ContextualMDP):
 @final
 class SampledWorld:
     """A Gymnasium environment without tables: it can be played, but its optimum is unknown."""
+
+    takes_keyed = False
 
     def __init__(
         self,
