@@ -176,7 +176,7 @@ class Learner(Agent):
     def _checked_rewards(self, trajectory: Trajectory) -> FloatArray:
         """Return the rewards of a trajectory that fits, scaled to [0, 1], nan where they are not known."""
         instance_of("trajectory", trajectory, Trajectory)
-        trajectory.check(self.space, self.reward_range, self.return_range)
+        trajectory.fit(self.space, self.reward_range, self.return_range)
         if not self.waits_for_rewards and (trajectory.total is not None or math.isnan(trajectory.rewards.sum())):
             got = trajectory.rewards if trajectory.total is None else f"a total of {trajectory.total}"
             raise ValueError(f"`rewards` must all be known for {type(self).__name__}, got {got}")

@@ -88,11 +88,12 @@ class Trajectory:
         kept = unchanging(plain)
         hold("context", kept)
         hold("_known", None if key is None else Keyed(kept, key))
-        hold("states", frozen(states.view()))
-        hold("actions", frozen(actions.view()))
-        hold("rewards", frozen(rewards.view()))
         hold("total", total)
         hold("raw", (states, actions, rewards))
+        for name, array in (("states", states), ("actions", actions), ("rewards", rewards)):
+            view = array.view()
+            view.setflags(write=False)
+            hold(name, view)
 
     @property
     def known(self) -> Keyed:
@@ -125,15 +126,21 @@ class Trajectory:
         What is not known may be anything in `reward_range`.
         """
         instance_of("space", space, Space)
+        known = None if return_range is None else interval("return_range", return_range)
+        self.fit(space, interval("reward_range", reward_range), known)
+
+    def fit(
+        self, space: Space, reward_range: tuple[float, float], return_range: tuple[float, float] | None = None
+    ) -> None:
+        """Do what `check` does, for a space and ranges that were checked when an agent or a log was made of them."""
         if len(self.actions) > space.horizon:
             raise ValueError(
                 f"`actions` must have at most the horizon's length {space.horizon}, got {len(self.actions)}"
             )
-        low, high = interval("reward_range", reward_range)
+        low, high = reward_range
         if compiled.is_episode(*self.raw, space.raw[1], low, high):
             if return_range is not None or self.total is not None:
-                known = None if return_range is None else interval("return_range", return_range)
-                self._check_return(space.horizon, (low, high), known)
+                self._check_return(space.horizon, reward_range, return_range)
             return
         for name, values, count in (("states", self.states, space.states), ("actions", self.actions, space.actions)):
             for value in values.tolist():

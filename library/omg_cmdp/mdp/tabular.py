@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 from typing import Any, final
 
@@ -17,6 +18,7 @@ compiled = Lazy("omg_cmdp.mdp.compiled")
 
 
 @final
+@dataclasses.dataclass(frozen=True, init=False, eq=False, repr=False)
 class TabularMDP:
     """A Markov decision process of `horizon` steps given by its tables.
 
@@ -29,6 +31,15 @@ class TabularMDP:
     >>> mdp.states, mdp.actions, mdp.horizon
     (2, 3, 4)
     """
+
+    space: Space
+    """What is known of this MDP before the first episode."""
+    raw: tuple[FloatArray, FloatArray, FloatArray, NDArray[np.uint8]]
+    """The arrays `transition_steps`, `reward_steps`, `start` and `admissible` (as 0 and 1) for compiled code.
+
+    Do not write to them. They are not read-only, because numba takes several times longer to accept such an array.
+    """
+    _tables: tuple[FloatArray, FloatArray]
 
     def __init__(
         self,
@@ -73,19 +84,15 @@ class TabularMDP:
             used = np.where(space.admissible[:, :, None], transitions, np.eye(1, space.states)[0])
             validation.distributions("transitions", used)
             validation.in_range("rewards", earned, 0.0, 1.0)
-        self._space, self._raw = space, raw
-        self._tables: tuple[FloatArray, FloatArray] = transitions, earned
+        object.__setattr__(self, "space", space)  # the fields are frozen, and this is their only writer
+        object.__setattr__(self, "raw", raw)
+        object.__setattr__(self, "_tables", (transitions, earned))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return operator.methodcaller("mdp", transitions=self.transitions, rewards=self.rewards), (self.space,)
 
     def __repr__(self) -> str:
         return f"TabularMDP(transitions={self.transitions!r}, rewards={self.rewards!r}, space={self.space!r})"
-
-    @property
-    def space(self) -> Space:
-        """What is known of this MDP before the first episode."""
-        return self._space
 
     @property
     def transitions(self) -> FloatArray:
@@ -100,42 +107,34 @@ class TabularMDP:
     @property
     def states(self) -> int:
         """The number of states S."""
-        return self._space.states
+        return self.space.states
 
     @property
     def actions(self) -> int:
         """The number of actions A, admissible or not."""
-        return self._space.actions
+        return self.space.actions
 
     @property
     def horizon(self) -> int:
         """The number of steps H."""
-        return self._space.horizon
+        return self.space.horizon
 
     @property
     def start(self) -> FloatArray:
         """The distribution (S,) of the first state."""
-        return self._space.start
+        return self.space.start
 
     @property
     def admissible(self) -> BoolArray:
         """The mask (S, A) of allowed actions."""
-        return self._space.admissible
-
-    @property
-    def raw(self) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.uint8]]:
-        """The arrays `transition_steps`, `reward_steps`, `start` and `admissible` (as 0 and 1) for compiled code.
-
-        Do not write to them. They are not read-only, because numba takes several times longer to accept such an array.
-        """
-        return self._raw
+        return self.space.admissible
 
     @property
     def transition_steps(self) -> FloatArray:
         """The transitions as (K, S, A, S); step h uses entry h mod K, so K is 1 (stationary) or H."""
-        return validation.frozen(self._raw[0].view())
+        return validation.frozen(self.raw[0].view())
 
     @property
     def reward_steps(self) -> FloatArray:
         """The rewards as (K, S, A), K = 1 or H, read like `transition_steps`."""
-        return validation.frozen(self._raw[1].view())
+        return validation.frozen(self.raw[1].view())
