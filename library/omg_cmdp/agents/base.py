@@ -176,7 +176,7 @@ class Learner(Agent):
     def _checked_rewards(self, trajectory: Trajectory) -> FloatArray:
         """Return the rewards of a trajectory that fits, scaled to [0, 1], nan where they are not known."""
         instance_of("trajectory", trajectory, Trajectory)
-        trajectory.fit(self.space, self.reward_range, self.return_range)
+        trajectory.must_fit(self.space, self.reward_range, self.return_range)
         if not self.waits_for_rewards and (trajectory.total is not None or math.isnan(trajectory.rewards.sum())):
             got = trajectory.rewards if trajectory.total is None else f"a total of {trajectory.total}"
             raise ValueError(f"`rewards` must all be known for {type(self).__name__}, got {got}")
@@ -257,7 +257,7 @@ class ModelAgent(Learner):
         known, oracle = trajectory.known, self.dynamics_oracle
         # Both answer, with tables that fit, before either learns: a context that one of them refuses changes nothing.
         if self._answered is None or self._answered != known.key:
-            self.model(known)
+            self.model(known.to(self))
         self._learn_rewards(trajectory, rewards)
         states, actions = _steps(trajectory, oracle)
         oracle.update(known.to(oracle), states[:-1], actions, states[1:])

@@ -127,9 +127,9 @@ class Trajectory:
         """
         instance_of("space", space, Space)
         known = None if return_range is None else interval("return_range", return_range)
-        self.fit(space, interval("reward_range", reward_range), known)
+        self.must_fit(space, interval("reward_range", reward_range), known)
 
-    def fit(
+    def must_fit(
         self, space: Space, reward_range: tuple[float, float], return_range: tuple[float, float] | None = None
     ) -> None:
         """Do what `check` does, for a space and ranges that were checked when an agent or a log was made of them."""
