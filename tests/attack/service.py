@@ -46,7 +46,7 @@ def attack(effort: float, seed: int) -> Outcome:
 
 @contextlib.contextmanager
 def _zygote():
-    command = [sys.executable, "-m", "tests.live.zygote"]
+    command = [sys.executable, "-m", "trial.tests.zygote"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
 
         def start(database: Path, address: Path) -> int:
@@ -152,7 +152,7 @@ def _wrong(folder: Path, clients) -> list[str]:
     """Return what is wrong with the log, and with the answers."""
     from omg_trial.log.database import Database
     from omg_trial.replay import replay
-    from trial.tests.studies import trial
+    from trial.tests.trials import trial
 
     store = Database(folder / "trial.db", writing=False)
     events = list(store.read())

@@ -1,0 +1,5 @@
+"""The trial file: what it may say (`sections`), and what it means (`Trial`)."""
+
+from omg_trial.trial_file.trial import EXAMPLE, Trial
+
+__all__ = ["EXAMPLE", "Trial"]
