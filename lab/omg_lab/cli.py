@@ -243,8 +243,7 @@ def _execute(plan: Plan, directory: Path, engine: engines.Engine, *, as_json: bo
             for number, (heads, rows) in enumerate(closing_tables(results)):
                 print_table(console, heads, rows, title="" if number else plan.description)
             for table in map(rate_table, sweeps(results)):
-                rows = [list(row) for row in zip(*table.shown.values(), strict=True)]
-                print_table(console, list(table.shown), rows, title=f"\n{table.caption}")
+                print_table(console, list(table.columns), table.lines(), title=f"\n{table.caption}")
         console.print(f"{len(results.runs)} runs in {directory}", soft_wrap=True, highlight=False, markup=False)
     for failure in results.failed.itertuples():
         Console(stderr=True, soft_wrap=True).print(f"{failure.run} failed:\n{plain(failure.error)}", markup=False)
