@@ -67,8 +67,8 @@ class ContextualMDP(abc.ABC):
         uniforms = generator.random(3 * horizon + 1)
         states, actions = np.empty(horizon + 1, dtype=np.int64), np.empty(horizon, dtype=np.int64)
         means, earned, propensities = np.empty(horizon), np.empty(horizon), np.empty(horizon)
-        kernel, rewards, start, _ = mdp.raw
-        compiled.play(kernel, rewards, start, policy, uniforms, states, actions, means, earned, propensities)
+        transitions, rewards, start, _ = mdp.raw
+        compiled.play(transitions, rewards, start, policy, uniforms, states, actions, means, earned, propensities)
         if getattr(self.draw_reward, "__func__", None) is not ContextualMDP.draw_reward:
             pairs = zip(means.tolist(), uniforms[2 * horizon + 1 :].tolist(), strict=True)
             earned = float_table("rewards", [self.draw_reward(mean, uniform) for mean, uniform in pairs])

@@ -130,7 +130,7 @@ class LogLoss:
     def draws(
         self, prediction: FloatArray, uncertainty: FloatArray, count: int, generator: np.random.Generator
     ) -> FloatArray:
-        """Return (count, ...): kernels whose expected divergence from `prediction` is about `uncertainty`."""
+        """Return (count, ...): transitions whose expected divergence from `prediction` is about `uncertainty`."""
         return rows_around(prediction, uncertainty, count, generator)
 
     def check_tables(self, name: str, tables: FloatArray) -> None:

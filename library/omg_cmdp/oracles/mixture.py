@@ -1,4 +1,4 @@
-"""Mixtures of kernels: known kernels with unknown weights, and unknown kernels with known weights.
+"""Mixtures of transitions: known parts with unknown weights, and unknown parts with known weights.
 
 Both predict something linear in unknown points of simplices, under log loss; each has two forecasters.
 
@@ -43,7 +43,7 @@ RAREST = 1e-6
 
 
 class _Mixture(Forecasters):
-    """Weights of N known kernels, by least squares and by the log barrier."""
+    """Weights of N known transition tables, by least squares and by the log barrier."""
 
     learned = ("gains", "information", "scores")
     rate: Rate
@@ -57,7 +57,7 @@ class _Mixture(Forecasters):
         functions = self._functions(context)
         if len(self.gains) not in (0, len(functions.tables)):
             wanted, got = len(self.gains), len(functions.tables)
-            raise ValueError(f"`predictions` must hold {wanted} kernels as before, got {got}")
+            raise ValueError(f"`predictions` must hold {wanted} tables as before, got {got}")
         return functions
 
     def forecasts(self, functions: Functions) -> FloatArray:
@@ -72,7 +72,7 @@ class _Mixture(Forecasters):
         return barrier_leader(gains, min(0.5, math.sqrt(count / (1.0 + self.account.episodes))))
 
     def _fitted(self, count: int) -> FloatArray:
-        """Return the least-squares weights, with half a pseudo-example for each kernel."""
+        """Return the least-squares weights, with half a pseudo-example for each table."""
         if self.account.episodes == 0:
             return np.full(count, 1.0 / count)
         weights = simplex_least_squares(self.information + np.eye(count), self.scores + 1.0 / count)
@@ -140,7 +140,7 @@ class _Mixture(Forecasters):
 
 
 class _Basis(Forecasters):
-    """Rows of d unknown kernels, by least squares and by the log barrier; a group is a pair."""
+    """Rows of d unknown transition tables, by least squares and by the log barrier; a group is a pair."""
 
     learned = ("gains", "shares", "information", "scores")
     rate: Rate
@@ -232,10 +232,10 @@ class _Basis(Forecasters):
 class MixtureDynamics(Frame[_Mixture], DynamicsOracle):
     """P(s'|c,s,a) = Σ w_i·P_i(s'|c,s,a): `predictions`, context -> (N, S, A, S), are known, the weights w are not.
 
-    The comparator is the best mixture, where `FiniteDynamics` has the best single kernel.
+    The comparator is the best mixture, where `FiniteDynamics` has the best single one.
 
-    >>> kernels = np.array([[[[1.0, 0.0]], [[0.0, 1.0]]], [[[0.0, 1.0]], [[0.0, 1.0]]]])  # state 0 lasts, or ends
-    >>> oracle = MixtureDynamics(lambda context: kernels, horizon=4)
+    >>> tables = np.array([[[[1.0, 0.0]], [[0.0, 1.0]]], [[[0.0, 1.0]], [[0.0, 1.0]]]])  # state 0 lasts, or ends
+    >>> oracle = MixtureDynamics(lambda context: tables, horizon=4)
     >>> for _ in range(200):
     ...     oracle.update("any", states=[0, 0, 0, 0], actions=[0, 0, 0, 0], next_states=[0, 0, 0, 1])
     >>> oracle.predict("any")[0].round(2)
@@ -250,7 +250,7 @@ class MixtureDynamics(Frame[_Mixture], DynamicsOracle):
 
 @final
 class BasisDynamics(Frame[_Basis], DynamicsOracle):
-    """P(s'|c,s,a) = Σ c_i·P_i(s'|s,a): the context, or `features` of it, are weights of d unknown kernels.
+    """P(s'|c,s,a) = Σ c_i·P_i(s'|s,a): the context, or `features` of it, are weights of d unknown transition tables.
 
     This is the linear CMDP of Modi and Tewari (2020), under log loss. `support` (S, A, S) says which transitions can
     happen.

@@ -45,14 +45,14 @@ class _Softmax(Forecasters):
         super().__init__(rate.horizon, rate)
         self.shape, self.features = base.shape, features
         self.ridge, self.weight_norm = ridge, weight_norm
-        kernel = base.reshape(-1, base.shape[-1])
-        self.possible = (kernel > 0.0).astype(np.float64)
+        flat = base.reshape(-1, base.shape[-1])
+        self.possible = (flat > 0.0).astype(np.float64)
         with np.errstate(divide="ignore"):
-            self.offsets = np.log(kernel)
-        self.curvature = self._least_curvature(kernel[kernel > 0.0].min())
+            self.offsets = np.log(flat)
+        self.curvature = self._least_curvature(flat[flat > 0.0].min())
         norms = f"feature_norm {features.norm}, weight_norm {weight_norm}"
         self.settings = f"ridge {ridge}", norms, f"base {fingerprint(self.offsets)}"
-        groups, successors, size = *kernel.shape, features.shape[-1]
+        groups, successors, size = *flat.shape, features.shape[-1]
         step_ridge = size / (self.curvature * weight_norm**2)
         self.weights = np.zeros((groups, successors, size))
         self.covariances = np.zeros((groups, successors, size, size)) + np.eye(size) / ridge
@@ -147,7 +147,7 @@ class _Softmax(Forecasters):
 class SoftmaxDynamics(Frame[_Softmax], DynamicsOracle):
     """Transitions that are softmax in `features` of the context, with weights for each (s, a, s').
 
-    `base` is a kernel P₀ (S, A, S) to tilt, uniform by default; where it is zero, no transition can happen.
+    `base` are transitions P₀ (S, A, S) to tilt, uniform by default; where it is zero, no transition can happen.
     `feature_norm` is X, `weight_norm` B, `ridge` the inverse prior variance of a weight in the Newton fit: choose a
     smaller one if weights may be large, else `uncertainty` is too small (4 times, for weights of three times 1/√ridge).
 
@@ -178,15 +178,15 @@ class SoftmaxDynamics(Frame[_Softmax], DynamicsOracle):
         chosen = Rate(rate, horizon)
         inputs = Features(features, (positive_integer("dimension", dimension),), feature_norm)
         norms = positive_number("ridge", ridge), positive_number("weight_norm", weight_norm)
-        super().__init__(_Softmax(base_kernel(base, states, actions), inputs, *norms, chosen))
+        super().__init__(_Softmax(base_transitions(base, states, actions), inputs, *norms, chosen))
 
 
-def base_kernel(base: ArrayLike | None, states: int, actions: int) -> FloatArray:
+def base_transitions(base: ArrayLike | None, states: int, actions: int) -> FloatArray:
     """Return P₀ (S, A, S), uniform by default."""
     shape = positive_integer("states", states), positive_integer("actions", actions), int(states)
     if base is None:
         return np.full(shape, 1.0 / shape[2])
-    kernel = float_table("base", base)
-    one_of_shapes("base", kernel, shape)
-    distributions("base", kernel)
-    return kernel
+    table = float_table("base", base)
+    one_of_shapes("base", table, shape)
+    distributions("base", table)
+    return table

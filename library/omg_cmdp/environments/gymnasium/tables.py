@@ -60,9 +60,9 @@ class Outcomes:
         )
 
     def transitions(self) -> FloatArray:
-        """Return the kernel (S + 1, A, S + 1)."""
-        kernel = np.bincount(self.cells, weights=self.probabilities, minlength=math.prod(self.shape))
-        return np.asarray(kernel.reshape(self.shape))
+        """Return the transitions (S + 1, A, S + 1)."""
+        table = np.bincount(self.cells, weights=self.probabilities, minlength=math.prod(self.shape))
+        return np.asarray(table.reshape(self.shape))
 
     def mean_rewards(self) -> FloatArray:
         """Return E[r | s, a], (S + 1, A), in the environment's units."""

@@ -143,7 +143,7 @@ class _Means(Finite):
         return self.bound(episodes, horizon) if delay <= self.rate.delay else math.inf
 
 
-class _Kernels(Finite):
+class _Transitions(Finite):
     """Functions that predict transitions, under log loss, each of them smoothed."""
 
     rate: Rate
@@ -213,17 +213,17 @@ class FiniteRewards(Frame[_Means], RewardOracle):
 
 
 @final
-class FiniteDynamics(Frame[_Kernels], DynamicsOracle):
-    """Transitions from a class of N kernels, `predictions`: context -> (N, S, A, S) or (N, H, S, A, S).
+class FiniteDynamics(Frame[_Transitions], DynamicsOracle):
+    """Transitions from a class of N functions, `predictions`: context -> (N, S, A, S) or (N, H, S, A, S).
 
-    `smoothing` ν replaces every kernel P by (1-ν)·P + ν·uniform, over the next states that `support` (S, A, S) admits
+    `smoothing` ν replaces each function P by (1-ν)·P + ν·uniform, over the next states that `support` (S, A, S) admits
     (None: all). It is for classes that may exclude what happens: without it such a transition costs 345, and with
     it log(S/ν). Regret: H·log N proven, H·log 2N guarded, each plus T·H·log 1/(1-ν); for H = 1 log N. With `delay` d,
     at the rate "proven" only: 1.8·H·(d+1)·(2 + log(S/ν))·log N, also if up to d other updates lie between a prediction
     and its own; without smoothing log(S/ν) is 345.
 
-    >>> kernels = np.array([[[[0.9, 0.1]], [[0.0, 1.0]]], [[[0.1, 0.9]], [[0.0, 1.0]]]])  # state 0 lasts, or not
-    >>> oracle = FiniteDynamics(lambda context: kernels, horizon=2)
+    >>> tables = np.array([[[[0.9, 0.1]], [[0.0, 1.0]]], [[[0.1, 0.9]], [[0.0, 1.0]]]])  # state 0 lasts, or not
+    >>> oracle = FiniteDynamics(lambda context: tables, horizon=2)
     >>> oracle.update("any", states=[0, 0], actions=[0, 0], next_states=[0, 1])
     >>> oracle.predict("any")[0]
     array([[0.5, 0.5]])
@@ -242,10 +242,10 @@ class FiniteDynamics(Frame[_Kernels], DynamicsOracle):
         support: ArrayLike | None = None,
     ) -> None:
         chosen = Rate(rate, horizon, tempered=True, delay=delay)
-        super().__init__(_Kernels(predictions, Smoothing(smoothing, support), chosen))
+        super().__init__(_Transitions(predictions, Smoothing(smoothing, support), chosen))
 
     def functions(self, context: Context) -> FloatArray:
-        """Return the tables of all N kernels, (N, ...), read-only."""
+        """Return the tables of all N functions, (N, ...), read-only."""
         return frozen(self.forecasters.prepare(context).tables.view())
 
     def posterior(self, context: Context) -> FloatArray:

@@ -121,9 +121,9 @@ class OfflineFiniteRewards(Frame[BestFunction], RewardOracle):
 
 @final
 class OfflineFiniteDynamics(Frame[BestFunction], DynamicsOracle):
-    """Maximum likelihood over N kernels, `predictions`: context -> (N, S, A, S) or (N, H, S, A, S).
+    """Maximum likelihood over N functions, `predictions`: context -> (N, S, A, S) or (N, H, S, A, S).
 
-    `smoothing` and `support` are those of `FiniteDynamics`: each kernel P counts as (1-ν)·P + ν·uniform.
+    `smoothing` and `support` are those of `FiniteDynamics`: each function P counts as (1-ν)·P + ν·uniform.
     """
 
     update, parameters, predict_with = learn_transitions, current_fit, predict_with_fit
@@ -148,7 +148,7 @@ class Fitted(Composite):
     fit: FloatArray
 
     def __init__(self, online: Any, loss: Loss) -> None:
-        super().__init__([online], loss, horizon=online.horizon)
+        super().__init__([online], loss, online.horizon)
         self.online = online
 
     @abc.abstractmethod
