@@ -39,7 +39,7 @@ SECONDS_BETWEEN_TRIES = 0.2
 """To get the lock of a run that another process is playing."""
 
 
-class Store:
+class StudyStore:
     """The files of a study."""
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
