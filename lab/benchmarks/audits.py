@@ -7,8 +7,8 @@ import concurrent.futures
 import dataclasses
 import random
 
+from omg_cmdp.jit import one_thread
 from omg_lab.audit.audit import Audit, AuditRow, combine
-from omg_lab.studies.engines import one_thread
 from omg_lab.studies.plan import Task
 
 from .grid import Parts, grid, preset

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from omg_cmdp.documents import Override
+from omg_cmdp.jit import one_thread
 from omg_lab.studies.config import read_plan
 from omg_lab.studies.directory import open_study
-from omg_lab.studies.engines import Engine, Local, Serial, one_thread
+from omg_lab.studies.engines import Engine, Local, Serial
 from omg_lab.studies.plan import StudyPlan
 
 from .report import Report, Row
