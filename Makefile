@@ -4,7 +4,7 @@
 #   make test       format, lint, types, tests                make fuzz       60 000 random plans
 #   make test-all   everything, slow tests and guide too      make bench      speed, beside other libraries
 #   make hooks      check every commit                        make lowest     tests with the oldest dependencies
-#   make attack     ten minutes of hostile input
+#   make attack     ten minutes of hostile input              make numbers    count what the README states
 # `make test PACKAGE=library` (lab, trial) tests one of the three packages.
 # `make quick BIN=path/to/bin` uses an environment that you have, and installs nothing.
 PYTHON ?= python3
@@ -16,7 +16,7 @@ QUICK := $(addprefix library/tests/,mdp planning/test_plan.py planning/test_prob
   oracles/test_counts.py oracles/finite agents/test_base.py runs/test_simulate.py test_contexts.py test_persistence.py) \
   tests/test_architecture.py
 
-.PHONY: demo quick test test-all check lowest docs figures fuzz attack bench hooks clean
+.PHONY: demo quick test test-all check lowest docs figures numbers fuzz attack bench hooks clean
 
 # An environment that was given with BIN is taken as it is.
 ifeq ($(BIN),.venv/bin)
@@ -45,6 +45,9 @@ docs: $(call have,docs)
 
 figures: $(call have,lab)
 	$(BIN)/python -m docs.figures
+
+numbers: $(call have,dev)
+	$(BIN)/python -m tests.test_readme
 
 fuzz: $(call have,dev)
 	$(BIN)/python -m library.tests.planning.fuzz

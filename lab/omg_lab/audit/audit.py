@@ -28,7 +28,7 @@ class Audit:
     `replan` computes a second, more precise plan in every episode, the only way to check a certificate from outside.
     Statements about models or barriers are not checked for agents that do not claim to have them.
 
-    >>> import omg_cmdp as omg
+    >>> import omg_cmdp as omg, omg_lab
     >>> world, audit = omg_lab.worlds.SoftmaxWorld(), Audit()
     >>> rewards = omg.oracles.FiniteRewards(world.reward_functions, horizon=5)
     >>> dynamics = omg.oracles.FiniteDynamics(world.transition_functions, horizon=5)

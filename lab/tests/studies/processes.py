@@ -8,14 +8,14 @@ import sys
 import time
 from pathlib import Path
 
-import omg_cmdp
+import omg_lab
 
-ROOT = Path(omg_cmdp.__file__).parents[1]
+ROOT = Path(omg_lab.__file__).parents[1]
 
 
 def command(*arguments, **options):
     """Start the command in a process of its own."""
-    whole = [sys.executable, "-m", "omg_cmdp", *map(str, arguments)]
+    whole = [sys.executable, "-m", "omg_lab", *map(str, arguments)]
     return subprocess.Popen(whole, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
