@@ -14,7 +14,11 @@ OPTIONAL = {
     ),
     "httpx": ("trial/omg_trial/client",),
     "river": ("library/omg_cmdp/oracles/adapters/river.py",),
-    "sklearn": ("library/omg_cmdp/oracles/adapters/sklearn.py",),
+    "sklearn": (
+        "library/omg_cmdp/environments/encoders/clusters.py",
+        "library/omg_cmdp/environments/encoders/leaves.py",
+        "library/omg_cmdp/oracles/adapters/sklearn.py",
+    ),
     "sqlalchemy": ("trial/omg_trial/log/database.py", "trial/tests"),
     "torch": ("library/omg_cmdp/oracles/adapters/tensors.py", "library/omg_cmdp/oracles/adapters/torch.py"),
     "typer": ("lab/omg_lab/cli.py", "lab/omg_lab/reports/terminal.py", "trial/omg_trial/commands"),

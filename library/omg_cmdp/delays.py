@@ -35,8 +35,7 @@ class Delay(abc.ABC):
 
     @abc.abstractmethod
     def late(self, episode: int, generator: np.random.Generator) -> int:
-        """Return the number of episodes by which the feedback of `episode`, counted from 1, is late; called once for
-        each."""
+        """Return by how many episodes the feedback of `episode`, counted from 1, is late; called once for each."""
 
 
 @final
@@ -95,8 +94,9 @@ class Uniform(Delay):
 @final
 @dataclasses.dataclass(frozen=True)
 class Geometric(Delay):
-    """Feedback that arrives after every episode with the same probability: at least k late with (m/(1 + m))^k, m the
-    mean.
+    """Feedback that arrives after every episode with the same probability.
+
+    It is at least k episodes late with probability (m/(1 + m))^k, m the mean.
 
     Parameters
     ----------
@@ -158,8 +158,9 @@ class HeavyTailed(Delay):
 @final
 @dataclasses.dataclass(frozen=True)
 class Reversed(Delay):
-    """Feedback that comes back in blocks of `most`//2 + 1 episodes, each in reverse: the last at once, the first
-    latest.
+    """Feedback of which blocks come back in reverse: the last episode's at once, the first one's latest.
+
+    A block has `most`//2 + 1 episodes.
 
     Parameters
     ----------

@@ -108,8 +108,7 @@ class BestFunction(Finite):
 
 @final
 class OfflineFiniteRewards(Frame[BestFunction], RewardOracle):
-    """Least squares over a finite class: the one of N functions with the smallest square loss so far, the first of
-    equals.
+    """Least squares over a finite class: the best of N functions so far, the first of equals.
 
     If the truth is among them, Σ (f̂ - f*)² <= 2·log(N/δ) over all past examples with probability 1 - δ. Against an
     adversary nothing is proven, and `regret_bound` is inf.
@@ -139,8 +138,7 @@ class OfflineFiniteRewards(Frame[BestFunction], RewardOracle):
 
 @final
 class OfflineFiniteDynamics(Frame[BestFunction], DynamicsOracle):
-    """Maximum likelihood over a finite class: the one of N functions with the smallest log loss so far, the first of
-    equals.
+    """Maximum likelihood over a finite class: the best of N functions so far, the first of equals.
 
     If the truth is among them, Σ D²(P*, P̂) <= 2·log(N/δ) over all past examples with probability 1 - δ. Against an
     adversary nothing is proven, and `regret_bound` is inf.
