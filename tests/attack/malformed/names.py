@@ -14,7 +14,7 @@ ROOMS = (
 )
 """Where public names live; `reports`, `studies` and `cli` are behind the command line, and have none.
 
-Those of the trial are what docs/api/live.md has. Its calls over HTTP are attacked by trial/tests/test_web.py.
+Those of the trial are what docs/api/trial.md has. Its calls over HTTP are attacked by trial/tests/test_web.py.
 """
 
 
