@@ -58,9 +58,8 @@ LONG = {
     "gymnasium.md",
     "own-world.md",
     "regressor.md",
-    "run-a-trial.md",
     "start.md",
-    "watch-a-trial.md",
+    "tutorial.md",
 }
 """Pages that take some seconds."""
 
@@ -353,9 +352,8 @@ def test_every_row_of_an_audit_stands_beside_a_statement_of_the_paper_or_of_ours
     assert [name for name in STATEMENTS if f'"{name}"' not in text] == []
 
 
-def test_numbers_of_the_advice_are_those_of_the_tables():
+def test_the_advice_leaves_its_numbers_to_the_league():
+    """A number that is measured stands in one place: the advice was once copied, and then went stale."""
     advice = (DOCS / "which-agent.md").read_text(encoding="utf-8").split("## Measure it")[0]
-    tables = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("exploration.md", "league.md", "rivals.md"))
-    quoted, measured = (set(re.findall(r"\d+\.\d+", text)) for text in (advice, tables))
-    assert quoted
-    assert quoted <= measured
+    assert re.findall(r"\d+\.\d+", advice) == []
+    assert "(league.md)" in advice
