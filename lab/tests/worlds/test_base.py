@@ -19,8 +19,9 @@ from lab.tests.worlds.catalogue import (
     truths,
     uniform_policy,
 )
-from omg_cmdp import environments, optimal_policy, policy_value
+from omg_cmdp import optimal_policy, policy_value
 from omg_cmdp.oracles import FiniteDynamics, FiniteRewards
+from omg_lab import worlds
 from omg_lab.worlds import LowerBound, World, distance_to_class
 
 DIALS = (0.0, 0.05, 0.1, 0.3, 0.6, 0.9)
@@ -35,7 +36,7 @@ def same_tables(world, other):
 
 def test_every_world_is_public_and_every_public_world_is_tested():
     """The catalogue looks into the modules of `worlds` and `data`, and lists those of Gymnasium; others show here."""
-    exported = {getattr(environments, name) for name in environments.__all__}
+    exported = {getattr(worlds, name) for name in worlds.__all__}
     public = {kind for kind in exported if inspect.isclass(kind) and issubclass(kind, World)}
     assert public == {World, *WORLDS, *FROM_DATA, *FROM_GYMNASIUM}
     assert len(WORLDS) >= 13

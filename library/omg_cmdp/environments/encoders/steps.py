@@ -1,4 +1,4 @@
-"""What encoders are fitted to: steps that were seen in an environment."""
+"""The steps that encoders are fitted to, as they were seen in an environment."""
 
 from __future__ import annotations
 
@@ -15,9 +15,29 @@ IntArray = NDArray[np.int64]
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Steps:
-    """n steps in the order in which they were taken; steps of one episode follow each other.
+    """n steps in the order in which they were taken; the steps of an episode follow each other.
 
     Fitting needs some hundreds of them or more, of actions that differ: see `environments.random_steps`.
+
+    Parameters
+    ----------
+    observations, next_observations : array_like, shape (n, d)
+        What was observed before and after each step.
+    actions : array_like of int, shape (n,)
+        The actions taken.
+    rewards : array_like, shape (n,)
+        The rewards, in any finite range.
+    terminated : array_like of bool, shape (n,)
+        Whether the episode terminated with this step, so that no cell follows.
+    episodes, contexts : array_like of int, shape (n,)
+        The numbers of the episode, which must not decrease, and of the context.
+
+    Examples
+    --------
+    >>> steps = Steps(observations=[[0.1], [0.4]], next_observations=[[0.4], [0.9]], rewards=[0.0, 1.0],
+    ...     terminated=[False, True], actions=[1, 1], episodes=[0, 0], contexts=[0, 0])
+    >>> len(steps), len(steps.where([True, False]))
+    (2, 1)
     """
 
     observations: FloatArray
