@@ -21,6 +21,9 @@ import inspect
 import io
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import NamedTuple
@@ -330,6 +333,26 @@ def test_every_public_name_is_in_the_reference(package):
     public = importlib.import_module(package)
     rooms = {name for name in public.__all__ if inspect.ismodule(vars(public).get(name))}
     assert set(public.__all__) - rooms <= shown
+
+
+@pytest.mark.slow
+def test_search_works_from_the_disk_and_asks_no_server(tmp_path):
+    browsers = [path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))]
+    if not browsers or not importlib.util.find_spec("mkdocs"):
+        pytest.skip("there is no Chromium, or no mkdocs")
+    sync_api = pytest.importorskip("playwright.sync_api")
+    build = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True)
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=browsers[0], args=["--no-sandbox"])
+        page, asked = browser.new_page(), []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto((tmp_path / "index.html").as_uri())
+        page.keyboard.press("s")
+        page.keyboard.type("certificate")
+        page.wait_for_selector(".md-search-result__item")
+        browser.close()
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
 
 
 def test_docstrings_become_markdown():
