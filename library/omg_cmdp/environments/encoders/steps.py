@@ -60,18 +60,21 @@ class Steps:
         count = (len(observations),)
         if count == (0,):
             raise ValueError("`observations` must have at least one row, got none")
-        following = matrix("next_observations", self.next_observations)
+        following, rewards = matrix("next_observations", self.next_observations), float_table("rewards", self.rewards)
         one_of_shapes("next_observations", following, observations.shape)
-        rewards = float_table("rewards", self.rewards)
         one_of_shapes("rewards", rewards, count)
         in_range("rewards", rewards, -np.inf, np.inf)
-        terminated = _column("terminated", self.terminated, count, "b", "boolean")
-        self._set(observations=observations, next_observations=following, rewards=rewards, terminated=terminated)
-        for name in ("actions", "episodes", "contexts"):
-            given = _column(name, getattr(self, name), count, "iu", "integers")
-            if given.min() < 0:
-                raise ValueError(f"`{name}` must be integers of at least 0, got {given.min()}")
-            self._set(**{name: given.astype(np.int64)})
+        checked = {
+            "observations": observations,
+            "next_observations": following,
+            "rewards": rewards,
+            "terminated": _column("terminated", self.terminated, count, "b", "boolean"),
+            "actions": _indices("actions", self.actions, count),
+            "episodes": _indices("episodes", self.episodes, count),
+            "contexts": _indices("contexts", self.contexts, count),
+        }
+        for name, array in checked.items():
+            object.__setattr__(self, name, frozen(array))
         if (np.diff(self.episodes) < 0).any():
             where = int(np.argmax(np.diff(self.episodes) < 0)) + 1
             raise ValueError(f"`episodes` must not decrease, got {self.episodes[where]} at index {where}")
@@ -79,14 +82,10 @@ class Steps:
     def __len__(self) -> int:
         return len(self.actions)
 
-    def _set(self, **arrays: NDArray[Any]) -> None:
-        self.__dict__.update({name: frozen(array) for name, array in arrays.items()})
-
     def where(self, chosen: BoolArray) -> Steps:
         """Return the steps for which `chosen` (n,) is true."""
         chosen = _column("chosen", chosen, self.rewards.shape, "b", "boolean")
-        names = [field.name for field in dataclasses.fields(self)]
-        return Steps(**{name: getattr(self, name)[chosen] for name in names})
+        return Steps(**{name: array[chosen] for name, array in vars(self).items()})
 
 
 def _column(name: str, value: ArrayLike, shape: tuple[int, ...], kinds: str, rule: str) -> NDArray[Any]:
@@ -99,6 +98,14 @@ def _column(name: str, value: ArrayLike, shape: tuple[int, ...], kinds: str, rul
         raise ValueError(f"`{name}` must be {rule}, got dtype {column.dtype}")
     one_of_shapes(name, column, shape)
     return column
+
+
+def _indices(name: str, value: ArrayLike, shape: tuple[int, ...]) -> IntArray:
+    """Return `value` as integers of at least 0."""
+    column = _column(name, value, shape, "iu", "integers")
+    if column.min() < 0:
+        raise ValueError(f"`{name}` must be integers of at least 0, got {column.min()}")
+    return column.astype(np.int64)
 
 
 def matrix(name: str, value: ArrayLike) -> FloatArray:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -128,14 +128,24 @@ def from_gymnasium(
         if exact and start.max() < 1.0:
             raise ValueError("`start` must be given for tables without `initial_state_distrib`, got None")
     space = gymnasium_space(env, horizon=horizon, start=start)
-    returns = return_interval(return_range, space.horizon, interval)
+    parts = Parts(contextual, known, space, interval, return_interval(return_range, space.horizon, interval))
     if exact:
-        world = TableWorld(contextual, known, space, interval, returns)
+        world = TableWorld(parts)
         prove_played(world)
         return world
-    sampled = SampledWorld(contextual, known, space, interval, returns)
+    sampled = SampledWorld(parts)
     prove_episodes(sampled, other)
     return sampled
+
+
+class Parts(NamedTuple):
+    """What both kinds of worlds are made of, checked by `from_gymnasium`; ranges are in the environment's units."""
+
+    env: ContextualEnv
+    contexts: tuple[Context, ...]
+    space: Space
+    reward_range: tuple[float, float]
+    return_range: tuple[float, float] | None
 
 
 @final
@@ -153,17 +163,9 @@ class TableWorld(ContextualMDP):
     (17, (0.0, 1.0))
     """
 
-    def __init__(
-        self,
-        env: ContextualEnv,
-        contexts: tuple[Context, ...],
-        space: Space,
-        reward_range: tuple[float, float],
-        return_range: tuple[float, float] | None,
-    ) -> None:
-        self.env, self.contexts, self.space = env, contexts, space
-        self.reward_range, self.return_range = reward_range, return_range
-        self.scaled_returns = scaled_returns(return_range, space.horizon, reward_range)
+    def __init__(self, parts: Parts) -> None:
+        self.env, self.contexts, self.space, self.reward_range, self.return_range = parts
+        self.scaled_returns = scaled_returns(self.return_range, self.space.horizon, self.reward_range)
         """`return_range` for rewards rescaled to [0, 1], as `simulate` pays them."""
         self._outcomes: ContextCache[Outcomes] = ContextCache(KEPT_BYTES, size=operator.attrgetter("nbytes"))
 
@@ -230,17 +232,9 @@ class SampledWorld:
     (3,)
     """
 
-    def __init__(
-        self,
-        env: ContextualEnv,
-        contexts: tuple[Context, ...],
-        space: Space,
-        reward_range: tuple[float, float],
-        return_range: tuple[float, float] | None,
-    ) -> None:
-        self.env, self.contexts, self.space = env, contexts, space
-        self.reward_range, self.return_range = reward_range, return_range
-        self._player = EnvironmentPlayer(env, space, reward_range)
+    def __init__(self, parts: Parts) -> None:
+        self.env, self.contexts, self.space, self.reward_range, self.return_range = parts
+        self._player = EnvironmentPlayer(self.env, self.space, self.reward_range)
 
     def sample(self, context: Context, policy: FloatArray, generator: np.random.Generator) -> Episode:
         """Play `policy` (H, S + 1, A) for one episode, rewards in the environment's units."""
