@@ -69,7 +69,7 @@ class Case:
 def cases() -> list[Case]:
     return [
         Case(SoftmaxWorld(seed=1), played=1.0, valued=0.5),
-        Case(TreatmentTrial(visits=14, patients=8, seed=1), played=1.0, valued=0.5),
+        Case(TreatmentTrial(horizon=14, context_count=8, seed=1), played=1.0, valued=0.5),
         Case(RiverSwim(horizon=30), played=0.6, valued=0.3),
     ]
 

@@ -19,7 +19,7 @@ seeds = 2
 checkpoint = 12
 propensities = {}
 [worlds.treatment]
-patients = 5
+context_count = 5
 [worlds.decoy]
 context_count = 3
 [agents.omg]

@@ -10,8 +10,8 @@ import numpy as np
 
 from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache
 from omg_cmdp.jit import Lazy
+from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import Episode
-from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.truth import Truth
 from omg_cmdp.validation import FloatArray, float_table, in_range, instance_of
@@ -19,13 +19,11 @@ from omg_cmdp.validation import FloatArray, float_table, in_range, instance_of
 compiled = Lazy("omg_cmdp.mdp.compiled")
 
 
-class ContextualMDP(abc.ABC):
+class ContextualMDP(Environment, abc.ABC):
     """A contextual MDP. One of your own needs only `space` and `mdp(context)`.
 
     Rewards are Bernoulli with the mean in the table, unless `draw_reward` is overridden.
     """
-
-    space: Space
 
     kept_bytes = KEPT_BYTES
     """How much memory the truths of recent contexts may take; the last one is always kept."""

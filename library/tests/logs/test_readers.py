@@ -217,7 +217,7 @@ episodes = 20
 seeds = 1
 propensities = true
 [worlds.treatment]
-patients = 3
+context_count = 3
 [agents.omg]
 """
 
@@ -226,7 +226,7 @@ def test_exports_are_read_back(tmp_path):
     plan = read_plan(STUDY)
     Serial().run(plan.tasks(), open_study(plan, tmp_path), lambda event: None)
     results = load(tmp_path)
-    space = TreatmentTrial(patients=3).space
+    space = TreatmentTrial(context_count=3).space
     logs = [
         read_export(pandas.read_csv(export(results, "csv", tmp_path)[0]), space),
         read_export(pandas.read_parquet(export(results, "parquet", tmp_path)[0]), space),

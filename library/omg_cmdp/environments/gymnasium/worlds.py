@@ -38,6 +38,7 @@ from omg_cmdp.environments.gymnasium.proofs import prove_episodes, prove_played,
 from omg_cmdp.environments.gymnasium.rollout import EnvironmentPlayer, checked_range
 from omg_cmdp.environments.gymnasium.tables import Outcomes
 from omg_cmdp.mdp.bellman import scaled_returns
+from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import ROUNDING, Episode
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
@@ -135,9 +136,12 @@ class TableWorld(ContextualMDP):
     ) -> None:
         self.env, self.contexts, self.space = env, contexts, space
         self.reward_range, self.return_range = reward_range, return_range
-        self.scaled_returns = scaled_returns(return_range, space.horizon, reward_range)
-        """`return_range` for rewards rescaled to [0, 1], as `simulate` pays them."""
         self._outcomes: ContextCache[Outcomes] = ContextCache(KEPT_BYTES, size=operator.attrgetter("nbytes"))
+
+    @property
+    def paid_returns(self) -> tuple[float, float]:
+        """`return_range` for rewards rescaled to [0, 1], as `simulate` pays them."""
+        return scaled_returns(self.return_range, self.space.horizon, self.reward_range)
 
     def outcomes(self, context: Context) -> Outcomes:
         """Return the tables of `context` in the environment's units; those of recent contexts are kept."""
@@ -189,7 +193,7 @@ class TableWorld(ContextualMDP):
 
 
 @final
-class SampledWorld:
+class SampledWorld(Environment):
     """A Gymnasium environment without tables: it can be played, but its optimum is unknown."""
 
     def __init__(
@@ -203,6 +207,11 @@ class SampledWorld:
         self.env, self.contexts, self.space = env, contexts, space
         self.reward_range, self.return_range = reward_range, return_range
         self._player = EnvironmentPlayer(env, space, reward_range)
+
+    @property
+    def paid_range(self) -> tuple[float, float]:
+        """The range of rewards, which are paid in the environment's units."""
+        return self.reward_range
 
     def sample(self, context: Context, policy: FloatArray, generator: np.random.Generator) -> Episode:
         """Play `policy` (H, S + 1, A) for one episode, rewards in the environment's units."""
