@@ -7,7 +7,7 @@ import concurrent.futures
 import dataclasses
 import random
 
-from omg_lab.audit.audit import Audit, Row, combine
+from omg_lab.audit.audit import Audit, AuditRow, combine
 from omg_lab.studies.engines import one_thread
 from omg_lab.studies.plan import Task
 
@@ -19,7 +19,7 @@ EPISODES = 200
 DELTA = 0.05
 
 
-def audited(task: Task) -> list[Row]:
+def audited(task: Task) -> list[AuditRow]:
     """Return the audit of one run."""
     audit = Audit()
     with one_thread():

@@ -15,7 +15,7 @@ from omg_lab.reports.terminal import Live
 from omg_lab.studies.config import presets, unchecked_plan
 from omg_lab.studies.directory import open_study
 from omg_lab.studies.engines import Local, Serial
-from omg_lab.studies.plan import Plan, Task
+from omg_lab.studies.plan import StudyPlan, Task
 from omg_lab.studies.results import Results, load
 
 from .report import RESULTS
@@ -46,13 +46,13 @@ def preset(name: str) -> dict[str, Any]:
     return tomllib.loads(presets()[name])
 
 
-def grid(content: Mapping[str, Any], agents: Parts, *, seeds: Iterable[int], episodes: int) -> Plan:
+def grid(content: Mapping[str, Any], agents: Parts, *, seeds: Iterable[int], episodes: int) -> StudyPlan:
     """Return a study with other agents, seeds and episodes; not all of its runs need be possible."""
     return unchecked_plan({**content, "agents": dict(agents), "seeds": list(seeds), "episodes": episodes})
 
 
 def finished(
-    plan: Plan, folder: str, *, workers: int, plays: Callable[[Task], bool] = lambda task: True, run: bool = True
+    plan: StudyPlan, folder: str, *, workers: int, plays: Callable[[Task], bool] = lambda task: True, run: bool = True
 ) -> Results:
     """Return the results of the runs of `plan` for which `plays` holds; with `run`, missing ones are played first."""
     store = open_study(plan, RESULTS / f"{folder}-{plan.episodes}")

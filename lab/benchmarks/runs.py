@@ -12,7 +12,7 @@ from omg_cmdp.documents import Override
 from omg_lab.studies.config import read_plan
 from omg_lab.studies.directory import open_study
 from omg_lab.studies.engines import Engine, Local, Serial, one_thread
-from omg_lab.studies.plan import Plan
+from omg_lab.studies.plan import StudyPlan
 
 from .report import Report, Row
 
@@ -50,7 +50,7 @@ def runs(*, quick: bool) -> Report:
     return Report(title="Runs of a study", rows=rows, details=times)
 
 
-def _loop(plan: Plan) -> float:
+def _loop(plan: StudyPlan) -> float:
     """Return the seconds of all runs without a store: only the ledger."""
     began = time.perf_counter()
     with one_thread():
@@ -59,8 +59,8 @@ def _loop(plan: Plan) -> float:
     return time.perf_counter() - began
 
 
-def _engine(engine: Engine) -> Callable[[Plan], float]:
-    def seconds(plan: Plan) -> float:
+def _engine(engine: Engine) -> Callable[[StudyPlan], float]:
+    def seconds(plan: StudyPlan) -> float:
         with tempfile.TemporaryDirectory() as folder:
             store = open_study(plan, Path(folder))
             began = time.perf_counter()

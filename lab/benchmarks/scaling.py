@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from library.tests.planning.peer import solve_by_peer
 from omg_cmdp import plan
 
 from .figure import draw
-from .peer import solve_by_peer
 from .report import RESULTS, Report, Row
 from .timing import GAMMA, TOLERANCE, clock, interleave, random_mdp
 

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from omg_cmdp.theory.rounds import Round
 from omg_cmdp.validation import instance_of, listed, number, probability
 from omg_lab.audit import claims, lemmas
-from omg_lab.audit.quantities import Comparison
+from omg_lab.audit.quantities import ModelComparison
 from omg_lab.audit.records import Records, of_the_charges
-from omg_lab.audit.rows import Check, Row, Summary, aligned, summaries
+from omg_lab.audit.rows import AuditRow, Check, Summary, aligned, summaries
 from omg_lab.audit.statements import STATEMENTS, Sides
 from omg_lab.audit.totals import Totals
 
-__all__ = ["Audit", "Row", "Summary", "combine"]
+__all__ = ["Audit", "AuditRow", "Summary", "combine"]
 
 
 class Audit:
@@ -76,7 +76,7 @@ class Audit:
             return
         if planned:
             yield from of_the_charges(this, model)
-        c = Comparison(this, model)
+        c = ModelComparison(this, model)
         run.add_model(c, this)
         yield from lemmas.of_the_model(c)
         if not planned:
@@ -97,7 +97,7 @@ class Audit:
 
     def rows(
         self, *, reward_regret: float | None = None, dynamics_regret: float | None = None, delta: float = 0.05
-    ) -> list[Row]:
+    ) -> list[AuditRow]:
         """Return a row for every statement that was checked, by kind, in the order of the analysis.
 
         `reward_regret` and `dynamics_regret` are R_sq and R_log of the oracles, or bounds on them. The default is the
@@ -140,11 +140,11 @@ def _unproven(names: Iterable[str]) -> Iterator[Sides]:
     return ((name, math.nan, math.nan) for name in names)
 
 
-def combine(runs: Iterable[Audit | Sequence[Row]], delta: float = 0.05) -> list[Summary]:
+def combine(runs: Iterable[Audit | Sequence[AuditRow]], delta: float = 0.05) -> list[Summary]:
     """Return a summary of every statement over several runs: audits, or their rows with oracle regrets of your own."""
     delta, tables = probability("delta", delta), []
     for run in listed("runs", runs):
         tables.append(run.rows(delta=delta) if isinstance(run, Audit) else listed("runs", run))
         for row in tables[-1]:
-            instance_of("runs", row, Row)
+            instance_of("runs", row, AuditRow)
     return summaries(tables, delta)

@@ -14,7 +14,7 @@ ROUNDING = 1e-9
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Row(Statement):
+class AuditRow(Statement):
     """One statement: how often it was checked and violated, and its two sides where they were closest."""
 
     checks: int
@@ -83,9 +83,9 @@ class Check:
             if not right - left >= self.right - self.left:
                 self.episode, self.left, self.right = episode, left, right
 
-    def row(self, name: str) -> Row:
+    def row(self, name: str) -> AuditRow:
         """Return the row."""
-        return Row(**vars(STATEMENTS[name]), **vars(self))
+        return AuditRow(**vars(STATEMENTS[name]), **vars(self))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -118,7 +118,7 @@ class Summary:
         return min(1.0, sum(math.comb(self.runs, k) * p**k * (1.0 - p) ** (self.runs - k) for k in tail))
 
 
-def summaries(tables: Sequence[Iterable[Row]], delta: float) -> list[Summary]:
+def summaries(tables: Sequence[Iterable[AuditRow]], delta: float) -> list[Summary]:
     """Return a summary of every statement that has a row in one of the tables."""
     found = []
     for name, statement in STATEMENTS.items():

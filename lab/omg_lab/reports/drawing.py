@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from omg_cmdp.persistence import whole_file
 from omg_cmdp.validation import FloatArray
 from omg_lab.reports.formats import power
+from omg_lab.reports.statistics import Band
 
 INK, FAINT = "#1c2126", "#8b929a"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -75,7 +76,7 @@ class Figure:
 
     def svg(self) -> str:
         """Return the picture for a page: no prologue, no links, unique ids; the same bytes for the same data."""
-        with _style(f"omg-cmdp {self.name}"), io.StringIO() as file:
+        with _style(f"omg-lab {self.name}"), io.StringIO() as file:
             self.canvas.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
             return _inline(file.getvalue(), self.name, self.title)
 
@@ -115,6 +116,12 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
     }
 
 
+def draw_band(axes: Any, at: FloatArray, band: Band, look: Look, label: str) -> None:
+    """Draw the mean of a band and what lies between its edges."""
+    axes.fill_between(at, band.low, band.high, color=look.color, alpha=0.18, linewidth=0)
+    axes.plot(at, band.mean, label=label, **look.line(len(at)))
+
+
 @contextlib.contextmanager
 def _style(salt: str) -> Iterator[None]:
     import matplotlib
@@ -128,7 +135,7 @@ def canvas(rows: int = 1, *, height: float = HEIGHT) -> Iterator[tuple[Any, list
     """Yield a figure of matplotlib and its axes, one above the other; no window, no global state."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    with _style("omg-cmdp"):
+    with _style("omg-lab"):
         from matplotlib.figure import Figure as Canvas
 
         drawn = Canvas(figsize=(WIDTH, height))

@@ -48,7 +48,7 @@ class Slope(NamedTuple):
     """How many seeds have none: their regret is zero at some points and not at others."""
 
 
-class Rate(NamedTuple):
+class GrowthRate(NamedTuple):
     """A slope beside the exponent that a theorem has for it."""
 
     slope: float
@@ -184,7 +184,7 @@ def fitted_slope(
     return _summary(slopes, probability("level", level))
 
 
-def rate(values: ArrayLike, regrets: ArrayLike, expected: float, *, level: float = 0.95) -> Rate:
+def rate(values: ArrayLike, regrets: ArrayLike, expected: float, *, level: float = 0.95) -> GrowthRate:
     """Return the slope of log regret in the log of what was varied (T, S, A or H), beside a theorem's exponent.
 
     `values` (K,) is what it was set to, `regrets` (R, K) the regret of every seed, a row each. Least squares for every
@@ -203,7 +203,7 @@ def rate(values: ArrayLike, regrets: ArrayLike, expected: float, *, level: float
     slopes = _log_slopes(np.log(values), regrets, weights=np.ones(len(values)))
     found = _summary(slopes, probability("level", level))
     expected = float(finite_table("expected", expected, 0))
-    return Rate(*found, expected=expected, refuted=bool(found.low > expected))
+    return GrowthRate(*found, expected=expected, refuted=bool(found.low > expected))
 
 
 def _log_slopes(log_x: FloatArray, table: FloatArray, weights: FloatArray) -> FloatArray:

@@ -17,7 +17,7 @@ from rich.table import Table
 from omg_cmdp.documents import plain
 from omg_lab.audit.audit import combine
 from omg_lab.reports.scenarios import played_worlds
-from omg_lab.studies.plan import TABLES, Plan, Task
+from omg_lab.studies.plan import TABLES, StudyPlan, Task
 from omg_lab.studies.results import Audited, Results
 from omg_lab.studies.runner import Event, Failed, Finished, Lost, Waiting
 from omg_lab.studies.runner import Progress as RunProgress
@@ -189,7 +189,7 @@ def audit_table(audited: Sequence[Audited]) -> tuple[list[str], list[list[str]]]
     ]
 
 
-def print_plan(console: Console, plan: Plan, seconds: float, workers: int) -> None:
+def print_plan(console: Console, plan: StudyPlan, seconds: float, workers: int) -> None:
     """Print what a plan would run, and how long it would take."""
     console.print(plain(f"{plan.name}: {plan.description}"), markup=False, highlight=False)
     for table in TABLES:
@@ -199,7 +199,7 @@ def print_plan(console: Console, plan: Plan, seconds: float, workers: int) -> No
     console.print(f"{size_of(plan)}; about {_duration(seconds)} on {workers} core(s)", highlight=False)
 
 
-def size_of(plan: Plan) -> str:
+def size_of(plan: StudyPlan) -> str:
     """Return the number of runs and of episodes, in words."""
     lengths = sorted({task.episodes for task in plan.tasks()})
     return f"{len(plan.tasks())} runs of {' to '.join(map(str, dict.fromkeys([lengths[0], lengths[-1]])))} episodes"

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, final
 from omg_cmdp.documents import StudyError
 from omg_lab.studies.plan import Task
 from omg_lab.studies.runner import Event, Failed, Lost, Progress, Report, Waiting, give_up, play
-from omg_lab.studies.store import Store
+from omg_lab.studies.store import StudyStore
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
@@ -39,7 +39,7 @@ class Engine(abc.ABC):
     """Plays runs."""
 
     @abc.abstractmethod
-    def run(self, tasks: Sequence[Task], store: Store, report: Report) -> None:
+    def run(self, tasks: Sequence[Task], store: StudyStore, report: Report) -> None:
         """Play all `tasks`, and report what happens. Errors of runs are stored, not raised."""
 
 
@@ -47,7 +47,7 @@ class Engine(abc.ABC):
 class Serial(Engine):
     """One run after another, in this process."""
 
-    def run(self, tasks: Sequence[Task], store: Store, report: Report) -> None:
+    def run(self, tasks: Sequence[Task], store: StudyStore, report: Report) -> None:
         """Play all `tasks` in order."""
         with one_thread():
             for task in tasks:
@@ -61,7 +61,7 @@ class Local(Engine):
     def __init__(self, workers: int) -> None:
         self.workers = workers
 
-    def run(self, tasks: Sequence[Task], store: Store, report: Report) -> None:
+    def run(self, tasks: Sequence[Task], store: StudyStore, report: Report) -> None:
         """Play all `tasks`; if a worker dies, a new one continues its run."""
         waiting = collections.deque(tasks)
         losses = _Losses(store)
@@ -98,7 +98,7 @@ class Local(Engine):
 class _Losses:
     """How many workers each run has lost since its last checkpoint."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: StudyStore) -> None:
         self._store = store
         self._losses: dict[tuple[str, int], int] = {}
 
@@ -116,7 +116,7 @@ class _Worker:
 
     task: Task
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: StudyStore) -> None:
         # Not forked: the fork of a process with threads, such as a progress display, may hang.
         context = get_context("spawn")
         self.pipe, theirs = context.Pipe()
@@ -162,7 +162,7 @@ def _work(pipe: connection.Connection, directory: os.PathLike[str]) -> None:
             except (EOFError, OSError):
                 return
             try:
-                play(task, Store(directory), report)
+                play(task, StudyStore(directory), report)
             except StudyError as error:
                 report(error)
 
@@ -174,7 +174,7 @@ class Ray(Engine):
     def __init__(self, address: str | None = None) -> None:
         self.address = address
 
-    def run(self, tasks: Sequence[Task], store: Store, report: Report) -> None:
+    def run(self, tasks: Sequence[Task], store: StudyStore, report: Report) -> None:
         """Play all `tasks`; Ray retries those whose worker or node dies."""
         import ray
 
@@ -208,7 +208,7 @@ def _play_alone(task: Task, directory: str) -> Event | StudyError:
     events: collections.deque[Event] = collections.deque(maxlen=1)
     try:
         with one_thread():
-            play(task, Store(directory), events.append)
+            play(task, StudyStore(directory), events.append)
     except StudyError as error:
         return error
     return events[0]

@@ -1,10 +1,15 @@
 """The lock: the optimum opens it, and an agent that does not explore never does."""
 
+import functools
+
 import numpy as np
 import pytest
 
 from lab.tests.worlds.catalogue import Learner, mean_model, uniform_policy
-from omg_cmdp import optimal_policy, policy_value
+from library.tests.agents.models import learning
+from omg_cmdp import OMG, optimal_policy, policy_value, simulate
+from omg_cmdp.adversaries import IID
+from omg_cmdp.agents import Greedy
 from omg_lab.worlds import CombinationLock
 
 
@@ -71,3 +76,12 @@ def test_rewards_are_sure(rng):
     for _ in range(20):
         episode = world.sample(0, uniform_policy(world.space), rng)
         np.testing.assert_array_equal(episode.rewards, world.mdp(0).rewards[episode.states[:-1], episode.actions])
+
+
+def test_greedy_never_opens_the_lock_and_omg_does(seed):
+    """Greedy's regret is linear, half of it in the second half; OMG's ends."""
+    world = CombinationLock(seed=seed)
+    run = functools.partial(simulate, world, IID(world.contexts), episodes=400, seed=seed)
+    greedy, omg = (run(agent=learning(world, kind)).regret for kind in (Greedy, OMG))
+    assert greedy[200:].sum() >= 0.45 * greedy.sum() >= 0.45 * 400 * 0.5
+    assert omg[200:].sum() <= 0.2 * omg.sum() <= 0.2 * 0.1 * greedy.sum()

@@ -20,9 +20,19 @@ compiled = Lazy("omg_cmdp.mdp.compiled")
 
 
 class ContextualMDP(Environment, abc.ABC):
-    """A contextual MDP. One of your own needs only `space` and `mdp(context)`.
+    """A contextual MDP: the true MDP of every context, with exact optimal values, and episodes sampled from it.
 
-    Rewards are Bernoulli with the mean in the table, unless `draw_reward` is overridden.
+    One of your own needs `space` and `mdp(context)`. Rewards are Bernoulli with the mean in the table, unless
+    `draw_reward` is overridden.
+
+    Examples
+    --------
+    >>> class Coins(ContextualMDP):
+    ...     space = Space(states=1, actions=2, horizon=1)
+    ...     def mdp(self, context):
+    ...         return self.space.mdp(transitions=np.ones((1, 2, 1)), rewards=[[context, 1.0 - context]])
+    >>> Coins().optimal_value(0.3)
+    0.7
     """
 
     kept_bytes = KEPT_BYTES
@@ -67,7 +77,7 @@ class ContextualMDP(Environment, abc.ABC):
         means, earned, propensities = np.empty(horizon), np.empty(horizon), np.empty(horizon)
         transitions, rewards, start, _ = mdp.raw
         compiled.play(transitions, rewards, start, policy, uniforms, states, actions, means, earned, propensities)
-        if getattr(self.draw_reward, "__func__", None) is not ContextualMDP.draw_reward:
+        if type(self).draw_reward is not ContextualMDP.draw_reward:
             pairs = zip(means.tolist(), uniforms[2 * horizon + 1 :].tolist(), strict=True)
             earned = float_table("rewards", [self.draw_reward(mean, uniform) for mean, uniform in pairs])
             in_range("rewards", earned, 0.0, 1.0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lab.tests.rivals.catalogue import KINDS, MASK, ORACLES, SIZE, SPACES, build
+from library.tests.agents.catalogue import KINDS, MASK, ORACLES, SIZE, SPACES, build
 from library.tests.agents.models import an_episode
 from omg_cmdp import OMG, Space, Trajectory, oracles
 from omg_cmdp.agents import Greedy, PosteriorSampling
@@ -89,9 +89,9 @@ def test_a_spoilt_number_of_episodes_is_refused(count, saved):
     assert bits(other) == before
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_agent_restored_in_the_middle_continues_bit_for_bit(kind, tmp_path, rng):
-    contexts, agent = build(kind, space="restricted")
+def continues_bit_for_bit(make, path, rng):
+    """Save one of two agents after 20 episodes of 40: the other, restored, plays and learns the same from then on."""
+    contexts, agent = make()
     restored = None
     for t in range(40):
         context = contexts[int(rng.integers(len(contexts)))]
@@ -103,10 +103,15 @@ def test_an_agent_restored_in_the_middle_continues_bit_for_bit(kind, tmp_path, r
             restored.update(episode)
             assert bits(restored) == bits(agent)
         if t == 19:
-            agent.save(tmp_path / "agent")
-            restored = build(kind, space="restricted")[1]
-            restored.restore(tmp_path / "agent")
+            agent.save(path)
+            restored = make()[1]
+            restored.restore(path)
     assert restored.episodes_seen == 40
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_agent_restored_in_the_middle_continues_bit_for_bit(kind, tmp_path, rng):
+    continues_bit_for_bit(lambda: build(kind, space="restricted"), tmp_path / "agent", rng)
 
 
 def test_a_very_wide_range_of_rewards_is_refused_or_works():

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from lab.tests.rivals.catalogue import build
+from library.tests.agents.catalogue import build
 from library.tests.agents.models import an_episode, inverse_gap_weighting, knowing
 from library.tests.random_mdps import random_mdp
 from omg_cmdp import OMG, TabularMDP, optimal_policy, policy_value

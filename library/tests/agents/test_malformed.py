@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lab.tests.rivals.catalogue import LABELS, VECTORS, build
+from library.tests.agents.catalogue import LABELS, VECTORS, build
 from omg_cmdp import OMG, Space, Trajectory, oracles
 
 AGENTS = {

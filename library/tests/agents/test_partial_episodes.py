@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import omg_cmdp as omg
+from library.tests.worlds import SafeArm
 from omg_cmdp.agents import Greedy
 from omg_cmdp.oracles import CountDynamics, CountRewards, LinearRewards, StepwiseRewards, pair_features
-from omg_lab.rivals import UCBVI, Blind
-from omg_lab.worlds import SoftmaxWorld
 
 SIZE = {"states": 5, "actions": 3, "horizon": 5}
 SPACE = omg.Space(**SIZE)
@@ -21,7 +20,7 @@ def cut(episode, steps):
 
 
 def played(count, seed=0):
-    world, generator = SoftmaxWorld(seed=0), np.random.default_rng(seed)
+    world, generator = SafeArm(**SIZE), np.random.default_rng(seed)
     policy = np.full((5, 5, 3), 1.0 / 3.0)
     return [world.sample(world.contexts[0], policy, generator) for _ in range(count)]
 
@@ -62,7 +61,7 @@ def test_dropping_out_at_random_does_not_bias_the_oracles():
 
 
 def test_a_drop_out_teaches_more_than_leaving_it_out():
-    world = SoftmaxWorld(seed=0)
+    world = SafeArm(**SIZE)
     truth = world.mdp(world.contexts[0])
     agents, generator = [counting(), counting()], np.random.default_rng(2)
     for episode in played(300):
@@ -110,18 +109,6 @@ def test_tables_with_steps_take_all_rewards_or_none():
     agent.update(omg.Trajectory(**parts, rewards=None))
     agent.update_rewards(omg.Trajectory(**parts, rewards=episode.rewards))
     assert stepwise.episodes == 1
-
-
-def test_agents_that_cannot_wait_say_so():
-    agent, episode = UCBVI(SPACE, Blind()), played(1)[0]
-    before = agent.state()
-    unknown = omg.Trajectory(context=0, states=episode.states, actions=episode.actions, rewards=None)
-    with pytest.raises(ValueError, match="`rewards` must all be known for UCBVI"):
-        agent.update(unknown)
-    with pytest.raises(ValueError, match="all rewards at once for UCBVI"):
-        agent.update_rewards(episode)
-    assert all(np.array_equal(before[name], array) for name, array in agent.state().items())
-    agent.update(cut(episode, 2))
 
 
 def totals_agent(**options):
