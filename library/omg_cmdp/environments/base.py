@@ -27,6 +27,7 @@ class ContextualMDP(Environment, abc.ABC):
 
     Examples
     --------
+    >>> from omg_cmdp import Space
     >>> class Coins(ContextualMDP):
     ...     space = Space(states=1, actions=2, horizon=1)
     ...     def mdp(self, context):
