@@ -5,6 +5,7 @@
 #   make test-all   everything, slow tests and guide too      make bench      speed, beside other libraries
 #   make hooks      check every commit                        make lowest     tests with the oldest dependencies
 #   make attack     ten minutes of hostile input              make numbers    count what the README states
+#   make alone PACKAGE=library   install and test one package with nothing else
 # `make test PACKAGE=library` (lab, trial) tests one of the three packages.
 # `make quick BIN=path/to/bin` uses an environment that you have, and installs nothing.
 PYTHON ?= python3
@@ -12,11 +13,11 @@ BIN ?= .venv/bin
 PIP := .venv/bin/pip install --quiet --constraint constraints.txt
 
 # Tests that take a few seconds in all and touch every room of the library.
-QUICK := $(addprefix library/tests/,mdp planning/test_plan.py planning/test_problem.py planning/test_validation.py \
+QUICK := $(addprefix library/tests/,mdp planning/test_plan.py planning/test_problem.py test_refusals.py \
   oracles/test_counts.py oracles/finite agents/test_base.py runs/test_simulate.py test_contexts.py test_persistence.py) \
   tests/test_architecture.py
 
-.PHONY: demo quick test test-all check lowest docs figures numbers fuzz attack bench hooks clean
+.PHONY: demo quick test test-all check alone lowest docs figures numbers fuzz attack bench hooks clean
 
 # An environment that was given with BIN is taken as it is.
 ifeq ($(BIN),.venv/bin)
@@ -55,7 +56,7 @@ fuzz: $(call have,dev)
 attack: $(call have,dev)
 	$(BIN)/python -m tests.attack
 
-bench: $(call have,bench) $(call have,rlberry/done)
+bench: $(call have,bench)
 	$(BIN)/python -m lab.benchmarks
 
 hooks: $(call have,hooks)
@@ -66,11 +67,16 @@ lowest: .venv/lowest/done
 	NUMBA_CACHE_DIR=$(CURDIR)/.venv/lowest/compiled .venv/lowest/bin/pytest -q $(QUICK) library/tests/runs lab/tests/reports \
 	  lab/tests/test_cli.py $(addprefix trial/tests/,test_desk.py test_database.py test_commands.py test_client.py)
 
+# One package in an environment of its own, with nothing but what it and its tests ask for.
+alone: .venv/alone-$(PACKAGE)/done
+	.venv/alone-$(PACKAGE)/bin/pytest -q -n 2 $(PACKAGE)
+
 clean:
-	rm -rf .venv lab/benchmarks/results site
+	rm -rf .venv lab/benchmarks/results trial/benchmarks/results site
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
-PROJECTS := pyproject.toml library/pyproject.toml lab/pyproject.toml trial/pyproject.toml constraints.txt
+PACKAGES := library lab trial
+PROJECTS := pyproject.toml $(PACKAGES:%=%/pyproject.toml) constraints.txt
 
 .venv/pip:
 	$(PYTHON) -m venv .venv
@@ -84,8 +90,8 @@ PROJECTS := pyproject.toml library/pyproject.toml lab/pyproject.toml trial/pypro
 	touch $@
 
 .venv/dev: .venv/pip $(PROJECTS)
-	$(PIP) ./lab ./trial --group dev
-	$(PIP) --no-deps --editable ./library --editable ./lab --editable ./trial
+	$(PIP) ./lab ./trial --group dev $(PACKAGES:%=--group %/pyproject.toml:test)
+	$(PIP) --no-deps $(PACKAGES:%=--editable ./%)
 	touch $@
 
 .venv/docs: .venv/dev
@@ -96,22 +102,22 @@ PROJECTS := pyproject.toml library/pyproject.toml lab/pyproject.toml trial/pypro
 	$(PIP) pre-commit
 	touch $@
 
+.venv/alone-%/done: %/pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --constraint constraints.txt pip
+	$(@D)/bin/pip install --quiet --constraint constraints.txt ./$* --group $*/pyproject.toml:test
+	touch $@
+
 .venv/lowest/done: $(PROJECTS) constraints-lowest.txt
 	$(PYTHON) -m venv .venv/lowest
 	.venv/lowest/bin/pip install --quiet --constraint constraints-lowest.txt ./library[gymnasium] ./lab ./trial hypothesis pytest
-	.venv/lowest/bin/pip install --quiet --no-deps --editable ./library --editable ./lab --editable ./trial
+	.venv/lowest/bin/pip install --quiet --no-deps $(PACKAGES:%=--editable ./%)
 	touch $@
 
 .venv/torch: .venv/dev
-	$(PIP) torch stable-baselines3
-	touch $@
-
-# The agents' peer needs an older Gymnasium, and so an environment of its own.
-.venv/rlberry/done: .venv/pip
-	$(PYTHON) -m venv .venv/rlberry
-	.venv/rlberry/bin/pip install --quiet rlberry-scool==0.7.3
+	$(PIP) --group lab/pyproject.toml:slow
 	touch $@
 
 .venv/bench: .venv/dev
-	$(PIP) clarabel cvxpy icu-sepsis river scikit-learn vowpalwabbit
+	$(PIP) --group lab/pyproject.toml:bench
 	touch $@

@@ -6,22 +6,25 @@ import numpy as np
 import pytest
 
 OPTIONAL = {
-    "fastapi": ("trial/omg_trial/web",),
     "gymnasium": (
         "library/omg_cmdp/environments/gymnasium/discretise.py",
         "lab/omg_lab/worlds/gymnasium/control.py",
         "lab/omg_lab/worlds/gymnasium/registered.py",
     ),
-    "httpx": ("trial/omg_trial/client",),
     "river": ("library/omg_cmdp/oracles/adapters/river.py",),
-    "sklearn": ("library/omg_cmdp/oracles/adapters/sklearn.py",),
-    "sqlalchemy": ("trial/omg_trial/log/database.py", "trial/tests"),
+    "sklearn": (
+        "library/omg_cmdp/environments/encoders/clusters.py",
+        "library/omg_cmdp/environments/encoders/leaves.py",
+        "library/omg_cmdp/oracles/adapters/sklearn.py",
+    ),
     "torch": ("library/omg_cmdp/oracles/adapters/tensors.py", "library/omg_cmdp/oracles/adapters/torch.py"),
-    "typer": ("lab/omg_lab/cli.py", "lab/omg_lab/reports/terminal.py", "trial/omg_trial/commands"),
 }
 """Modules that cannot be imported without an optional package; any other import error is an error."""
 
-collect_ignore = ["lab/benchmarks"] + [  # no doctests there, and some modules need the packages of peers
+collect_ignore = [
+    "lab/benchmarks",
+    "trial/benchmarks",
+] + [  # no doctests there, and some modules need the packages of peers
     path for package, paths in OPTIONAL.items() if importlib.util.find_spec(package) is None for path in paths
 ]
 

@@ -5,7 +5,7 @@ instance), or offline fits of the same classes. *learned*: counts, regressions a
 agents. UCBVI and the GLMs have their own models: tables, and the features of contexts. The cells are in `cells.py`.
 
 Feedback comes at once; or 10 or 100 episodes late, for agents that are within three times the best of a cell without
-delay, in the geometric mean; constants are tuned without delay. Runs are kept in benchmarks/results and not played
+delay, in the geometric mean; constants are tuned without delay. Runs are kept in lab/benchmarks/results and not played
 again. `--page` makes docs/league.md of them. `--summary` only prints the tables. `--quick` plays a tenth of the
 episodes, one seed, one delay, i.i.d. contexts, and tunes nothing. `--only OMG greedy` plays these agents.
 """
@@ -113,7 +113,6 @@ def _has_few_functions(world: World) -> bool:
 ROOTS = (10.0, 30.0, 100.0, 300.0, 1000.0)
 BONUSES = (0.003, 0.01, 0.03, 0.1, 0.3)
 SMALL_BONUSES = (0.001, 0.003, 0.01, 0.03, 0.1)
-LEARNING_RATES = (1.0, 10.0, 100.0, 1000.0, 10000.0)
 SHARES = (0.03, 0.1, 0.3, 1.0, 3.0)
 RATES = (0.3, 1.0, 3.0, 10.0, 30.0)
 VISITS = (1, 3, 10, 30, 100)
@@ -140,10 +139,7 @@ BOTH: dict[str, Entry] = {
     ),
     "UCBVI by clusters": Entry("ucbvi", lambda c: {"cover": "clusters", "scale": c}, BONUSES, _has_few_vectors),
     "UCBVI-BF": Entry("ucbvi_bf", _scale, (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)),
-    "MVP": Entry("mvp", _scale, (1e-5, 3e-5, 1e-4, 3e-4, 1e-3)),
     "RLSVI": Entry("rlsvi", _scale, (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)),
-    "uncertainty Bellman": Entry("uncertainty_bellman", _scale, BONUSES),
-    "ensemble": Entry("ensemble", lambda c: {"prior": c}, (0.01, 0.03, 0.1, 0.3, 1.0)),
     "VIDS": Entry("vids"),
     "regularised IDS": Entry("regularised_ids", _worth, (0.01, 0.03, 0.1, 0.3, 1.0)),
     "Rmax per context": Entry("cover_rmax", lambda c: {"cover": "per_context", "visits": c}, VISITS),
@@ -168,8 +164,6 @@ BOTH: dict[str, Entry] = {
     "UCCB": Entry("uccb", _scale, SMALL_BONUSES, _is_small_bandit),  # an action for each context in an episode
     "uniform": Entry("uniform"),
 }
-LEAST_SQUARES = {"rewards": "offline_linear", "dynamics": "offline_linear"}
-"""The fits of LOLIPOP where there are no finite classes: its oracles must be offline, also where something is known."""
 # Learned tables ask for other constants in every cell: four, far apart.
 LARGE = (30.0, 300.0, 3000.0, 30000.0)
 TINY = (1e-5, 1e-4, 1e-3, 1e-2)
@@ -184,10 +178,7 @@ WIDE: dict[str, tuple[float, ...]] = {
     "ERM reduction": (1, 3, 10, 30),
     "UCBVI per ball": (0.2, 0.6, 2.0, 6.0),
     "UCBVI-BF": (1e-5, 1e-4, 1e-3, 1e-2),
-    "MVP": (1e-6, 1e-5, 1e-4, 1e-3),
     "RLSVI": (1e-7, 1e-5, 1e-3, 1e-1),
-    "uncertainty Bellman": (0.001, 0.01, 0.1, 1.0),
-    "ensemble": (0.003, 0.03, 0.3, 3.0),
     "regularised IDS": (0.001, 0.01, 0.1, 1.0),
     "ε-greedy": (0.003, 0.03, 0.3, 3.0),
     **dict.fromkeys(("SquareCB, elimination", "AdaCB"), LARGE),

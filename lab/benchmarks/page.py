@@ -1,7 +1,7 @@
 """`python -m lab.benchmarks.page`: the league as a page of the guide, from the runs that `benchmarks.league` has kept.
 
 Reads docs/league.csv, a row for each run, and writes docs/league.md with its figures. Every number of the page comes
-from that table; `tests/test_league.py` makes the page again and compares.
+from that table; `lab/tests/test_league.py` makes the page again and compares.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .standings import (
     standings,
 )
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 TABLE, PAGE = DOCS / "league.csv", DOCS / "league.md"
 OURS = "OMG"
 SURE = 0.05

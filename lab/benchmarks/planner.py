@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from library.tests.planning.peer import solve_by_peer
 from omg_cmdp import Status, TabularMDP, plan
 
-from .peer import solve_by_peer
 from .report import Report, Row
 from .timing import GAMMA, TOLERANCE, Measurement, clock, interleave, medians, random_mdp
 

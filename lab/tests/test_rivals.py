@@ -8,10 +8,11 @@ import pytest
 
 from lab.benchmarks.league import ENTRIES
 from omg_cmdp import agents
+from omg_lab import rivals
 from omg_lab.studies.catalogue import AGENTS
 
-TESTS = Path(__file__).parent
-PAGE = (TESTS.parent / "docs" / "rivals.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "rivals.md").read_text(encoding="utf-8")
 SECTION = PAGE.partition("## What is proven, and where it is tested\n")[2].partition("\n## ")[0]
 
 
@@ -49,9 +50,9 @@ def test_every_agent_and_every_row_of_the_league_is_there():
 @each_row
 def test_a_row_names_an_agent_its_place_in_the_league_and_tests_that_exist(row):
     assert row.agents
-    assert row.agents <= set(agents.__all__)
+    assert row.agents <= {*agents.__all__, *rivals.__all__}
     assert {AGENTS[KINDS[name]].make.__name__ for name in row.entries} <= row.agents
     named = re.findall(r"`([\w/]+\.py)::(test_\w+)`", row.tested)
     assert named
-    assert [f"{file}::{name}" for file, name in named if f"\ndef {name}(" not in (TESTS / file).read_text()] == []
+    assert [f"{file}::{name}" for file, name in named if f"\ndef {name}(" not in (ROOT / file).read_text()] == []
     assert row.not_confirmed

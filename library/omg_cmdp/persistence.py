@@ -1,10 +1,12 @@
-"""What is learned, as plain arrays: in memory, and in a file.
+"""States as plain arrays, in memory and in files.
+
+A file is written whole or not at all, and read without running anything.
 
     state() / load_state(mapping)    arrays in memory
     save(path) / restore(path)       a file
 
 Everything that can be saved has the first pair; agents and runs have both. A state that does not fit is refused before
-anything changes. A file is written whole or not at all, and read without running anything.
+anything changes.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ AGENT_FILE: dict[str, Any] = {"kind": "saved agent", "version": 2}
 
 
 class Stateful(Protocol):
-    """Whatever has a state."""
+    """An object with a state."""
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all that was learned, as arrays of numbers and text."""
@@ -64,7 +66,7 @@ def load_parts(state: State, parts: Mapping[str, Stateful]) -> None:
 
 @contextlib.contextmanager
 def all_or_nothing(*parts: Stateful) -> Iterator[None]:
-    """Give every one of `parts` its state back if what is done here fails."""
+    """Give each of `parts` its state back if the body of the `with` statement fails."""
     before = [part.state() for part in parts]
     try:
         yield
@@ -112,7 +114,7 @@ def fingerprint(array: ArrayLike) -> str:
 def whole_file(target: Path) -> Iterator[Path]:
     """Yield the name of a file to write, which takes the place of `target` when all of it is on disk.
 
-    That is `.{target.name}.tmp-...`, beside it: what a crash may leave there.
+    Its name is `.{target.name}.tmp-...`, beside `target`; a crash may leave it there.
     """
     temporary = target.with_name(f".{target.name}.tmp-{secrets.token_hex(8)}")
     try:

@@ -1,4 +1,4 @@
-"""By what something was made: this package, its commit, and the libraries below it."""
+"""Provenance of results: the version and commit of this package, and the versions of the libraries below it."""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ Effort 60 is a thousand plans, a thousand times each: 1 000 000 solves.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import importlib
 import math
 import sys
@@ -17,6 +16,7 @@ import sys
 import numpy as np
 
 import omg_cmdp as omg
+from library.tests.planning.heap import Heap, bits, plan_bits
 from library.tests.planning.problems import combination_lock
 from library.tests.random_mdps import random_mdp
 from omg_cmdp import agents, oracles
@@ -29,31 +29,6 @@ WHOLE = 60.0
 """The effort of 1 000 plans, each made 1 000 times."""
 LARGEST = 40
 LABELS = ("a", "b")
-
-
-class Heap:
-    """Blocks of all sizes, some of which are given back and others taken with every call of `churn`.
-
-    They are malloc's own: numpy and Python keep small blocks for themselves, and compiled code would see no change.
-    """
-
-    def __init__(self, rng):
-        self._library = ctypes.CDLL(None)
-        self._library.malloc.restype, self._library.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
-        self._library.free.restype, self._library.free.argtypes = None, [ctypes.c_void_p]
-        self._rng, self._blocks = rng, [None] * 500
-
-    def churn(self):
-        for place in self._rng.integers(len(self._blocks), size=20).tolist():
-            self._library.free(self._blocks[place])
-            self._blocks[place] = None
-        for place, size in self._rng.integers([0, 1], [len(self._blocks), 2000], size=(20, 2)).tolist():
-            self._library.free(self._blocks[place])
-            self._blocks[place] = self._library.malloc(size if size < 1900 else 100 * size)
-
-    def clear(self):
-        for block in self._blocks:
-            self._library.free(block)
 
 
 def attack(effort, seed):
@@ -103,15 +78,6 @@ def problem(rng):
     if rng.random() < 0.3:
         arguments["start"] = omg.plan(mdp, gamma=10.0 ** rng.uniform(-2, 4))
     return {"mdp": mdp, "tolerance": 1e-8, **arguments}
-
-
-def plan_bits(arguments, heap):
-    """Return the bits of the plan for a copy of the MDP, elsewhere on the heap."""
-    heap.churn()
-    mdp = arguments["mdp"]
-    parts = {name: getattr(mdp, name) for name in ("transitions", "rewards", "horizon", "start", "admissible")}
-    solution = omg.plan(**{**arguments, "mdp": omg.TabularMDP(**parts)})
-    return bits([solution.policy, solution.values, solution.occupancy, solution.certificate])
 
 
 def learner(rng, number):
@@ -214,11 +180,3 @@ def bits_elsewhere(function, given, rng):
     """Return the bits of all arguments and results of a call, with every array somewhere else."""
     arguments = [copied(each, 8 * int(rng.integers(9))) for each in given]
     return bits([function(*arguments), *arguments])
-
-
-def bits(values):
-    """Return the bits of arrays and numbers."""
-    found = []
-    for value in values:
-        found.append(bits(value) if isinstance(value, (list, tuple)) else np.asarray(value).tobytes())
-    return tuple(found)

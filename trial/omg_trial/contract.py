@@ -52,13 +52,10 @@ def _entry(value: Any) -> Any:
 
     The check "support" then turns yellow.
     """
-    if (
-        isinstance(value, str)
-        and len(value) <= LONGEST_TEXT
-        and not any("\ud800" <= each <= "\udfff" for each in value)
-    ):
-        return value
-    if value is None or type(value) in (int, bool) or (type(value) is float and math.isfinite(value))
+    if isinstance(value, str):
+        fine = len(value) <= LONGEST_TEXT and not any("\ud800" <= each <= "\udfff" for each in value)
+    else:
+        fine = value is None or type(value) in (int, bool) or (type(value) is float and math.isfinite(value))
     if not fine:
         raise ValueError(f"give a finite number, a text of at most {LONGEST_TEXT} characters, or null")
     return value
@@ -66,11 +63,8 @@ def _entry(value: Any) -> Any:
 
 Whole = Annotated[int, BeforeValidator(_whole)]
 """An integer; in JSON 1.0 is one too."""
-Entry = Annotated[
-    Any,
-    AfterValidator(_entry),
-    WithJsonSchema({"type": ["number", "string", "boolean", "null"], "maxLength": LONGEST_TEXT}),
-]
+_ENTRY_SCHEMA = {"type": ["number", "string", "boolean", "null"], "maxLength": LONGEST_TEXT}
+Entry = Annotated[Any, AfterValidator(_entry), WithJsonSchema(_ENTRY_SCHEMA)]
 Person = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,99}$", examples=["p-017"])]
 Episode = Annotated[Whole, Field(ge=1, le=2**53)]
 Step = Annotated[Whole, Field(ge=0, examples=[0])]

@@ -53,7 +53,7 @@ def test_a_step_is_decided_once_under_any_key():
         at.call("decide", {"episode": episode, "step": 0, "state": "missed it"})
 
 
-def test_a_draw_depends_on_nothing_but_the_study_person_episode_and_step():
+def test_a_draw_depends_on_nothing_but_the_trial_person_episode_and_step():
     """An episode's table of drawn actions says before what each decision will be, whoever else decides meanwhile."""
     at = desk()
     one, other = opened(at, "p1", 1), opened(at, "p2", 2)
@@ -211,7 +211,7 @@ def json_events(at):
     return [event for event in at.store.read() if event.kind == "decided"]
 
 
-def test_outside_the_window_the_action_is_the_studys():
+def test_outside_the_window_the_action_is_the_files():
     clock = Clock()
     at = desk('[window]\nbegin = "08:00"\nend = "20:00"\noutside = "nothing"\n', clock=clock)
     episode = opened(at)["episode"]
@@ -330,7 +330,7 @@ def test_a_desk_goes_on_from_its_log_with_a_snapshot_or_without():
     assert ends[0] == ends[1]
 
 
-def test_a_database_belongs_to_one_study():
+def test_a_database_belongs_to_one_trial():
     at = desk()
     with pytest.raises(ValueError, match="the database does not belong to the trial 'adherence' as its file is now"):
         Desk(trial("[learning]\nafter_episodes = 7\n"), at.store, clock=Clock())

@@ -95,7 +95,7 @@ def test_a_missing_column_is_missing_and_one_far_outside_counts_as_the_end_of_it
 
 
 @pytest.mark.parametrize(("rule", "learned"), [("", None), ("[learning]\nmissing_reward = 0.25\n", 0.25)])
-def test_a_reward_that_never_comes_is_what_the_study_says(rule, learned):
+def test_a_reward_that_never_comes_is_what_the_file_says(rule, learned):
     at = desk(rule)
     episode = opened(at)["episode"]
     decided(at, episode)
@@ -203,13 +203,13 @@ def at_time(utc, **options):
         ("2026-07-01T18:30:00+00:00", False),
     ],
 )
-def test_a_window_is_by_the_clock_of_the_study_in_summer_and_in_winter(utc, inside):
+def test_a_window_is_by_the_clock_of_the_trial_in_summer_and_in_winter(utc, inside):
     at, _ = at_time(utc, extra=WINDOW)
     told = decided(at, opened(at)["episode"])
     assert (told["fallback"] is None) == inside
 
 
-def test_a_week_ends_at_midnight_of_the_study():
+def test_a_week_ends_at_midnight_of_the_trial():
     """A Sunday evening, as UTC has it, may be a Monday in Berlin; this one is of the change from summer time."""
     at, clock = at_time("2026-10-25T22:30:00+00:00", text=TEXT.replace(*CALLS))  # 23:30 on Sunday
     first = opened(at)["episode"]

@@ -88,7 +88,7 @@ def test_the_overview_counts_what_the_state_holds(client, scene):
         assert 0.0 <= reward["low"] <= reward["mean"] <= reward["high"] <= 1.0
 
 
-def test_days_are_those_of_the_study():
+def test_days_are_those_of_the_trial():
     """At 23:30 UTC it is the next day in Berlin; a day without decisions is there too."""
     scene = Scene()
     scene.day()

@@ -18,12 +18,8 @@ from omg_lab.rivals.epochs import EpochGamma, epoch_omg, epoch_pc_igw
 from omg_lab.rivals.erm_reduction import ERMReduction
 from omg_lab.rivals.feel_good import FeelGoodThompson
 from omg_lab.rivals.glm import GLMORL, GLMRLSVI
-from omg_lab.rivals.information.ensemble import BootstrappedEnsemble
-from omg_lab.rivals.information.mvp import MVP
 from omg_lab.rivals.information.regularised_ids import RegularisedIDS
 from omg_lab.rivals.information.rlsvi import RLSVI
-from omg_lab.rivals.information.ucbvi_bf import UCBVIBF
-from omg_lab.rivals.information.uncertainty_bellman import UncertaintyBellman
 from omg_lab.rivals.information.vids import VIDS
 from omg_lab.rivals.local_igw import LocalIGW
 from omg_lab.rivals.occupancy_entropy import OccupancyEntropy
@@ -32,14 +28,13 @@ from omg_lab.rivals.pac.kwik_rmax import KWIKRmax
 from omg_lab.rivals.pac.olive import OLIVE
 from omg_lab.rivals.pac.witness import WitnessRank
 from omg_lab.rivals.pc_igw import PCIGW
-from omg_lab.rivals.ucbvi import UCBVI
+from omg_lab.rivals.ucbvi import UCBVI, UCBVIBF
 
 __all__ = [
     "FALCON",
     "GLMORL",
     "GLMRLSVI",
     "ILTCB",
-    "MVP",
     "OLIVE",
     "PCIGW",
     "RLSVI",
@@ -52,7 +47,6 @@ __all__ = [
     "AdaCB",
     "Blind",
     "Boltzmann",
-    "BootstrappedEnsemble",
     "Clusters",
     "Cover",
     "CoverRmax",
@@ -74,7 +68,6 @@ __all__ = [
     "RegressorElimination",
     "RegularisedIDS",
     "SquareCB",
-    "UncertaintyBellman",
     "WitnessRank",
     "epoch_omg",
     "epoch_pc_igw",

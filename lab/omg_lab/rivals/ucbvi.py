@@ -1,58 +1,92 @@
-"""UCBVI (Azar, Osband and Munos, ICML 2017), one table per cell of contexts: what can be done without generalisation.
+"""UCBVI and UCBVI-BF (Azar, Osband and Munos, ICML 2017), one table per cell of contexts: no generalisation.
 
 Each cell of a cover has counts N(s, a, s') and mean rewards f̂(s, a). An episode in a cell is planned with P̂ = N(s, a,
-s')/N(s, a) and a bonus of Hoeffding's kind,
+s')/N(s, a) and a bonus, in episode t with L = log(5·S·A·H·t/δ); V_h = max_a Q_h is clipped to what can be earned:
 
-    Q_h = f̂ + P̂·V_{h+1} + c·H·√(L/N),   V_h = min(H - h, max_a Q_h),   L = log(5·S·A·H·t/δ),
+    UCBVI       Q_h = f̂ + P̂·V_{h+1} + c·H·√(L/N)                                                  (Hoeffding)
+    UCBVI-BF    Q_h = f̂ + P̂·V_{h+1} + √(8L/N)·(√Var_P̂(V_{h+1}) + √(f̂(1 - f̂))) + (14/3)·H·L/N     (Bernstein)
+                        + √((8/N)·Σ_s' P̂(s')·min(100²·H³S²A·L²/N(s'), H²))
 
-where t is the episode; a pair with N = 0 gets more than any tried pair can be worth. The model is stationary. With a
-`return_range` values are clipped to what it leaves, and the H of the bonus is their range.
+A pair with N = 0 gets more than any tried pair can be worth. The model is stationary. With a `return_range` values are
+clipped to what it leaves, and the H of the bonus is their range.
 
 Theory. f̂ + P̂·V*_{h+1} is the mean of N independent numbers in [0, H]: by Hoeffding's inequality the bonus with c = 1
 covers its error except with probability exp(-2L) for each (h, s, a, N), in all H·δ²/(15·S·A) at most. Otherwise, in a
 cell that is an MDP, V_0 >= V* in every episode. The paper prints 7·H·L/√N, that is c = 7·√L, and for a single MDP the
-regret 20·L·√(H³·S·A·T) + 250·H²·S²·A·L² (both from notes, not certain); on K cells it grows by √K. A cell that holds
-different MDPs has no guarantee: blind UCBVI has linear regret where contexts disagree about what is best.
+regret 20·L·√(H³·S·A·T) + 250·H²·S²·A·L² (not confirmed); on K cells it grows by √K. A cell that holds different MDPs
+has no guarantee: blind UCBVI has linear regret where contexts disagree about what is best.
+
+Bernstein's first two terms hold for V*; the last pays for the variance of V in the place of that of V*. The paper's
+regret is of order √(HSA·HT) + H²S²A, if HT is large enough: √H less than with Hoeffding's bonus. Where this differs:
+the paper knows rewards, counts visits of s' at step h + 1, and never lets Q grow from one episode to the next. Here
+r + V(s') is what Bernstein's inequality is for, visits are those of all steps, and Q may grow. Nothing is proven for
+these changes; optimism is tested, and that without variance the bonus falls like 1/N.
+
+Source: the pseudo-code of UCBVI is in the project's theory notes (§8); that of UCBVI-BF, with its three constants, was
+read in public code.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Unpack, final
+from typing import ClassVar, Unpack, final
 
 import numpy as np
 
 from omg_cmdp.agents.base import Ranges
 from omg_cmdp.contexts import Context
+from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import best_response
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, float_table, in_range, positive_number, probability
-from omg_lab.rivals.cells import CellLearner
+from omg_lab.rivals.cells import CellLearner, Tally
 from omg_lab.rivals.covers import Cover
 
+compiled = Lazy("omg_lab.rivals.compiled.bernstein")
 
-@final
-class UCBVI(CellLearner):
-    """Optimistic value iteration on the counts of a context's cell; `cover` says which contexts share one.
 
-    `scale` is c, the constant to tune: 1 is the theory's, smaller ones such as 0.05 do better. `delta` is δ.
-    """
+class _Optimist(CellLearner):
+    """An agent on the counts of a context's cell that adds a bonus of size `scale` and fails with probability δ."""
 
-    settings = ("cover", "scale", "delta")
+    settings: ClassVar[tuple[str, ...]] = ("cover", "scale", "delta")
 
     def __init__(
-        self,
-        space: Space,
-        cover: Cover,
-        *,
-        scale: float = 1.0,
-        delta: float = 0.05,
-        **ranges: Unpack[Ranges],
+        self, space: Space, cover: Cover, *, scale: float = 1.0, delta: float = 0.05, **ranges: Unpack[Ranges]
     ) -> None:
         super().__init__(space, cover, **ranges)
         self.scale = positive_number("scale", scale)
         self.delta = probability("delta", delta)
+
+    def logarithm(self) -> float:
+        """Return L of the next episode."""
+        pairs = 5.0 * self.space.states * self.space.actions
+        return math.log(pairs * self.space.horizon * (self.episodes_seen + 1) / self.delta)
+
+
+@final
+class UCBVI(_Optimist):
+    """Optimistic value iteration with Hoeffding's bonus on the counts of a context's cell.
+
+    Parameters
+    ----------
+    space : Space
+        The states, actions and horizon.
+    cover : Cover
+        Which contexts share a cell: `Blind()`, `PerContext()`, `PerBall(radius)` or `Clusters(centres)`.
+    scale : float
+        The constant c of the bonus, to be tuned: 1, the default, is the theory's; smaller ones such as 0.05 do better.
+    delta : float
+        The probability δ with which optimism may fail, 0.05 by default.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> import omg_cmdp as omg
+    >>> from omg_lab.rivals import PerContext, UCBVI
+    >>> agent = UCBVI(omg.Space(states=2, actions=2, horizon=3), PerContext(), scale=0.1)
+    >>> agent.policy("anyone").shape
+    (3, 2, 2)
+    """
 
     def decide(self, context: Context) -> Decision:
         """Return an optimal policy, deterministic, of the cell's model with bonuses."""
@@ -65,7 +99,72 @@ class UCBVI(CellLearner):
         """Return c·H·√(L/N) for N = `visits`; where N = 0, more than any tried pair can be worth."""
         visits = float_table("visits", visits)
         in_range("visits", visits, 0.0, np.inf)
+        widest = self.scale * self.value_bounds.span * math.sqrt(self.logarithm())
+        return np.where(visits > 0.0, widest / np.sqrt(np.maximum(visits, 1.0)), self.space.horizon + widest)
+
+
+@final
+class UCBVIBF(_Optimist):
+    """UCBVI with bonuses by the variance of values, of Bernstein's kind.
+
+    Parameters
+    ----------
+    space, cover, delta
+        As for `UCBVI`.
+    scale : float
+        A factor of the whole bonus, to be tuned; 1 by default.
+    constants : tuple of three floats
+        The numbers 8, 14/3 and 100² of the bonus, the default.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> import omg_cmdp as omg
+    >>> from omg_lab.rivals import Blind, UCBVIBF
+    >>> UCBVIBF(omg.Space(states=2, actions=2, horizon=3), Blind(), scale=0.01).policy("anyone").shape
+    (3, 2, 2)
+    """
+
+    settings = ("cover", "scale", "constants", "delta")
+
+    def __init__(
+        self,
+        space: Space,
+        cover: Cover,
+        *,
+        scale: float = 1.0,
+        constants: tuple[float, float, float] = (8.0, 14.0 / 3.0, 1e4),
+        delta: float = 0.05,
+        **ranges: Unpack[Ranges],
+    ) -> None:
+        super().__init__(space, cover, scale=scale, delta=delta, **ranges)
+        if not isinstance(constants, tuple | list) or len(constants) != 3:
+            raise ValueError(f"`constants` must be three positive numbers, got {constants!r:.60}")
+        self.constants = tuple(positive_number("constants", constant) for constant in constants)
+
+    def decide(self, context: Context) -> Decision:
+        """Return a deterministic policy, optimal with the bonuses."""
+        tally = self.tally(context)
+        return Decision(policy=self._plan(tally)[0], model=self._model(tally))
+
+    def optimistic_values(self, context: Context) -> FloatArray:
+        """Return V, (H + 1, S)."""
+        return self._plan(self.tally(context))[1]
+
+    def _plan(self, tally: Tally) -> tuple[FloatArray, FloatArray]:
+        model, visits, logarithm = self._model(tally), tally.counts.sum(axis=2), self.logarithm()
         states, actions, horizon = self.space.states, self.space.actions, self.space.horizon
-        logarithm = math.log(5.0 * states * actions * horizon * (self.episodes_seen + 1) / self.delta)
-        widest = self.scale * self.value_bounds.span * math.sqrt(logarithm)
-        return np.where(visits > 0.0, widest / np.sqrt(np.maximum(visits, 1.0)), horizon + widest)
+        by_variance, by_range, by_visits = self.constants
+        span, tried = self.value_bounds.span, np.maximum(visits, 1.0)
+        roots = self.scale * np.sqrt(by_variance * logarithm / tried)
+        visited = by_visits * horizon * (states * logarithm) ** 2 * actions / np.maximum(visits.sum(axis=1), 1.0)
+        unsure = model.transitions @ np.minimum(visited, 1.0)
+        bonus = roots * np.sqrt(model.rewards * (1.0 - model.rewards))
+        bonus += self.scale * span * (by_range * logarithm / tried + np.sqrt(by_variance * unsure / tried))
+        widest = roots * (0.5 + 0.5 * span) + self.scale * span * (by_range * logarithm + math.sqrt(by_variance))
+        base = np.where(visits > 0.0, model.rewards + bonus, horizon + widest)
+        policy, values = np.empty((horizon, states, actions)), np.empty((horizon + 1, states))
+        roots = np.where(visits > 0.0, roots, 0.0)
+        compiled.optimistic_response(
+            model.raw[0][0], base, roots, self.space.raw[1], *self.value_bounds, policy, values
+        )
+        return policy, values

@@ -121,7 +121,7 @@ class Task:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Plan:
+class StudyPlan:
     """A study: what a TOML file describes."""
 
     name: str

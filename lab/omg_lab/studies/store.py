@@ -22,8 +22,9 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+import filelock
 from numpy.typing import NDArray
 
 from omg_cmdp.documents import StudyError, UnwritableError
@@ -38,7 +39,7 @@ SECONDS_BETWEEN_TRIES = 0.2
 """To get the lock of a run that another process is playing."""
 
 
-class Store:
+class StudyStore:
     """The files of a study."""
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -158,28 +159,17 @@ class Store:
         While another process has it, `waiting` is called several times a second.
         """
         path = self.state / f"{run}.lock"
-        with _writing(path):
-            file = _locked(path, waiting)
-        with file:
-            yield
-
-
-def _locked(path: Path, waiting: Callable[[], None]) -> IO[str]:
-    """Return the file `path`, locked."""
-    import fcntl
-
-    while True:
-        file = path.open("a")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return file
-        except BlockingIOError:
-            file.close()
+        lock = filelock.FileLock(path)
+        while not lock.is_locked:
+            with _writing(path), contextlib.suppress(filelock.Timeout):
+                lock.acquire(blocking=False)
+                break
             waiting()
             time.sleep(SECONDS_BETWEEN_TRIES)
-        except OSError:
-            file.close()
-            raise
+        try:
+            yield
+        finally:
+            lock.release()
 
 
 @contextlib.contextmanager

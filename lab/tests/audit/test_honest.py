@@ -3,7 +3,8 @@
 import pytest
 
 import omg_cmdp as omg
-from lab.tests.rivals.catalogue import KERNELS, KINDS, LABELS, REWARDS, build
+from lab.tests.rivals.catalogue import EVERY_KIND, build
+from library.tests.agents.catalogue import LABELS, REWARDS, TRANSITIONS
 from omg_lab.audit import Audit, claims, lemmas
 
 WITH_BARRIER = {"adaptive", "theory", "anytime", "float", "callable", "uncertainty weighted", "schedule, episodes"}
@@ -17,11 +18,11 @@ class World(omg.ContextualMDP):
         self.space = space
 
     def mdp(self, context):
-        return self.space.mdp(transitions=KERNELS[context][0], rewards=REWARDS[context][0])
+        return self.space.mdp(transitions=TRANSITIONS[context][0], rewards=REWARDS[context][0])
 
 
 @pytest.mark.parametrize("space", ["plain", "restricted, spread start"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 def test_an_honest_agent_has_nothing_to_hide(kind, space):
     _, agent = build(kind, space=space)
     audit = Audit()

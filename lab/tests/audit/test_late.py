@@ -7,7 +7,7 @@ import pytest
 
 import omg_cmdp as omg
 from lab.tests.audit.test_honest import World
-from lab.tests.rivals.catalogue import KERNELS, LABELS, REWARDS, build
+from library.tests.agents.catalogue import LABELS, REWARDS, TRANSITIONS, build
 from omg_cmdp import delays, oracles
 from omg_cmdp.theory.lateness import Lateness
 from omg_lab.audit import Audit
@@ -18,7 +18,7 @@ HORIZON = WORLD.space.horizon
 
 def slow(delay):
     late = {"horizon": HORIZON, "rate": "proven", "delay": delay}
-    return oracles.FiniteRewards(REWARDS, **late), oracles.FiniteDynamics(KERNELS, **late, smoothing=0.01)
+    return oracles.FiniteRewards(REWARDS, **late), oracles.FiniteDynamics(TRANSITIONS, **late, smoothing=0.01)
 
 
 def copies(delay):
@@ -27,7 +27,7 @@ def copies(delay):
 
 
 def at_once(delay):
-    return oracles.FiniteRewards(REWARDS, horizon=HORIZON), oracles.FiniteDynamics(KERNELS, horizon=HORIZON)
+    return oracles.FiniteRewards(REWARDS, horizon=HORIZON), oracles.FiniteDynamics(TRANSITIONS, horizon=HORIZON)
 
 
 def audited(pair, delay, episodes=30):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from lab.tests.rivals.catalogue import FUNCTIONS, HORIZON, KERNELS, LABELS, ORACLES, REWARDS, SPACES
+from library.tests.agents.catalogue import FUNCTIONS, HORIZON, LABELS, ORACLES, REWARDS, SPACES, TRANSITIONS
 from library.tests.agents.models import an_episode
 from omg_cmdp import Space, Trajectory, optimal_policy, oracles, simulate
 from omg_cmdp.adversaries import IID
@@ -47,8 +47,8 @@ def test_the_weights_are_the_formula(space, rng):
         for h, (s, a) in enumerate(zip(episode.states[:-1], episode.actions, strict=True)):
             logs -= 2.0 * (REWARDS[context][:, None, s, a] - episode.rewards[h]) ** 2
             # The catalogue's kernels are smoothed, 1 % of uniform.
-            logs += np.log(0.99 * KERNELS[context][None, :, s, a, episode.states[h + 1]] + 0.01 / 3.0)
-    tables = [(REWARDS[LABELS[t % 3]], KERNELS[LABELS[t % 3]]) for t in range(12)]
+            logs += np.log(0.99 * TRANSITIONS[context][None, :, s, a, episode.states[h + 1]] + 0.01 / 3.0)
+    tables = [(REWARDS[LABELS[t % 3]], TRANSITIONS[LABELS[t % 3]]) for t in range(12)]
     sums = sum(optimal_values(agent.space, *pair) for pair in tables)
     weights = np.exp(logs + 0.7 / math.sqrt(13) * sums)
     np.testing.assert_allclose(agent.weights("a"), weights / weights.sum(), rtol=1e-9)
@@ -75,7 +75,7 @@ def test_pairs_are_drawn_as_often_as_their_weight(monkeypatch):
     def look(mdp, bounds):
         (reward,), (kernel,) = (
             np.flatnonzero([np.array_equal(table, mine) for table in tables])
-            for tables, mine in ((REWARDS["a"], mdp.rewards), (KERNELS["a"], mdp.transitions))
+            for tables, mine in ((REWARDS["a"], mdp.rewards), (TRANSITIONS["a"], mdp.transitions))
         )
         drawn[reward, kernel] += 1
         return optimal_policy(mdp, bounds=bounds)

@@ -20,6 +20,7 @@ from lab.tests.rivals.glm_world import (
 )
 from omg_cmdp import Space, Trajectory, adversaries, optimal_policy, policy_value, simulate
 from omg_cmdp.mdp.bellman import best_response, value_bounds
+from omg_cmdp.oracles import FeatureMap
 from omg_lab.rivals import GLMORL, GLMRLSVI, glm
 from omg_lab.rivals.compiled import glm as compiled
 from omg_lab.worlds import LinearWorld, SoftmaxWorld
@@ -298,3 +299,12 @@ def test_labels_need_features():
 def test_what_is_wrong_is_refused_by_name(more, message):
     with pytest.raises(ValueError, match=message):
         GLMRLSVI(SPACE, **{"dimension": DIMENSION, **more})
+
+
+def test_a_state_of_other_features_is_refused():
+    """The scaling of a feature map is part of what was learned."""
+    table = {"age": [*range(20, 80)]}
+    maps = [FeatureMap.fit(table), FeatureMap.fit({"age": [*range(20, 79), 300]})]
+    agents = [GLMORL(SPACE, dimension=each.dimension, features=each) for each in maps]
+    with pytest.raises(ValueError, match=f"`state` must come from .*{maps[0].fingerprint}"):
+        agents[1].load_state(agents[0].state())

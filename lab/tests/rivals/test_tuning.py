@@ -1,20 +1,19 @@
-"""One number to tune, given or as a function of the episode: what all agents that have one do with it."""
+"""γ of the rivals that have one: its limits, and a function of the episode in its place."""
 
 import inspect
-import math
 
 import numpy as np
 import pytest
 
 from library.tests.agents.models import learning, policy_of, uniform
+from library.tests.agents.test_tuning import BAD, refuses_by_name, saves_what_it_was_tuned_to
 from library.tests.random_mdps import random_mdp
 from omg_cmdp import TabularMDP, optimal_policy, policy_value
-from omg_cmdp.agents import EpsilonGreedy, Power
+from omg_cmdp.agents import Power
 from omg_lab.rivals import PCIGW, Boltzmann, LocalIGW, OccupancyEntropy
 from omg_lab.worlds import Decoy
 
 BY_GAMMA = (LocalIGW, Boltzmann, OccupancyEntropy, PCIGW)
-BAD = (0.0, -1.0, np.nan, np.inf, "much", [1.0], True - 1)
 
 
 @pytest.mark.parametrize("kind", BY_GAMMA)
@@ -49,31 +48,11 @@ def test_gamma_is_a_number_or_a_function_of_the_episode(kind):
 
 
 @pytest.mark.parametrize("bad", BAD, ids=str)
-def test_other_numbers_are_refused_by_name(bad):
-    world = Decoy()
-    for kind, name in (*((kind, "gamma") for kind in BY_GAMMA), (EpsilonGreedy, "epsilon")):
-        with pytest.raises(ValueError, match=f"`{name}` must be a positive, finite number"):
-            learning(world, kind, bad)
-        agent = learning(world, kind, lambda _: bad)
-        with pytest.raises(ValueError, match=rf"`{name}\(t\)` must be a positive, finite number"):
-            agent.policy(0)
+@pytest.mark.parametrize("kind", BY_GAMMA)
+def test_other_numbers_are_refused_by_name(kind, bad):
+    refuses_by_name(kind, "gamma", bad)
 
 
-def test_powers_are_checked():
-    assert Power(8, -1.0 / 3.0)(27) == pytest.approx(8.0 / 3.0)
-    for scale, exponent in ((0.0, 1.0), (-1.0, 1.0), (1.0, np.nan), (1.0, "half")):
-        with pytest.raises(ValueError, match=r"`(scale|exponent)` must be"):
-            Power(scale, exponent)
-
-
-@pytest.mark.parametrize("kind", [*BY_GAMMA, EpsilonGreedy])
+@pytest.mark.parametrize("kind", BY_GAMMA)
 def test_tuned_numbers_are_settings(kind, tmp_path):
-    """Powers are known by their numbers; of other functions only that they are functions."""
-    world, path = Decoy(), tmp_path / "agent"
-    learning(world, kind, Power(3, 0.5)).save(path)
-    learning(world, kind, Power(3.0, 0.5)).restore(path)
-    for other in (3.0, Power(4.0, 0.5), lambda t: 3.0 * math.sqrt(t)):
-        with pytest.raises(ValueError, match="`state` must come from"):
-            learning(world, kind, other).restore(path)
-    learning(world, kind, lambda t: t).save(path)
-    learning(world, kind, lambda t: 2.0 * t).restore(path)
+    saves_what_it_was_tuned_to(kind, tmp_path / "agent")

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import omg_cmdp as omg
-from omg_cmdp import adversaries, agents, environments
+from omg_cmdp import adversaries, agents
 from omg_cmdp.adversaries.base import Adversary
 from omg_cmdp.agents.base import Agent
+from omg_lab import rivals, worlds
 from omg_lab.studies import catalogue
 from omg_lab.studies.agents import Setting
 from omg_lab.studies.catalogue import (
@@ -75,18 +76,18 @@ def test_every_adversary_plays(kind):
 
 
 def test_every_public_world_adversary_and_agent_is_found():
-    def classes(module, base):
-        found = (getattr(module, name) for name in module.__all__)
+    def classes(base, *modules):
+        found = (getattr(module, name) for module in modules for name in module.__all__)
         return {
             each for each in found if inspect.isclass(each) and issubclass(each, base) and not inspect.isabstract(each)
         }
 
-    worlds = {kind.make for name, kind in WORLDS.items() if name != "gymnasium"}
-    assert worlds == {each for each in classes(environments, World) if installed(each)}
-    assert {kind.make for kind in ADVERSARIES.values()} == classes(adversaries, Adversary)
+    made = {kind.make for name, kind in WORLDS.items() if name != "gymnasium"}
+    assert made == {each for each in classes(World, worlds) if installed(each)}
+    assert {kind.make for kind in ADVERSARIES.values()} == classes(Adversary, adversaries)
     made = {kind.make for kind in AGENTS.values()}
-    assert {each for each in made if inspect.isclass(each)} == classes(agents, Agent)
-    assert {agents.epoch_omg, agents.epoch_pc_igw} <= made
+    assert {each for each in made if inspect.isclass(each)} == classes(Agent, agents, rivals)
+    assert {rivals.epoch_omg, rivals.epoch_pc_igw} <= made
 
 
 def test_a_world_is_there_if_its_package_is_installed_and_only_then(monkeypatch):
@@ -96,7 +97,7 @@ def test_a_world_is_there_if_its_package_is_installed_and_only_then(monkeypatch)
         return version(package)
 
     monkeypatch.setattr(importlib.metadata, "version", without)
-    found = catalogue._found(environments, World, lambda name, made: {})
+    found = catalogue._found(World, lambda name, made: {}, worlds)
     assert found.keys() == WORLDS.keys() - {"cliff_walking", "frozen_lake", "gymnasium"}
 
 

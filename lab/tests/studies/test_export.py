@@ -9,9 +9,12 @@ import pytest
 from pyarrow import parquet
 
 from lab.tests.studies.examples import run_study
+from library.tests.logs.tables import same
 from omg_cmdp.contexts import context_from_json
+from omg_cmdp.logs import read_export
 from omg_lab.studies.config import read_plan
 from omg_lab.studies.export import export
+from omg_lab.worlds import TreatmentTrial
 
 STUDY = """
 episodes = 30
@@ -19,7 +22,7 @@ seeds = 2
 checkpoint = 12
 propensities = {}
 [worlds.treatment]
-patients = 5
+context_count = 5
 [worlds.decoy]
 context_count = 3
 [agents.omg]
@@ -115,3 +118,19 @@ def test_propensities_must_have_been_logged(tmp_path):
         export(results, "xml", tmp_path / "out")
     [path] = export(results, "csv", tmp_path / "out")
     assert "propensities" not in pandas.read_csv(path)
+
+
+def test_exports_are_read_back(tmp_path):
+    """As logs of the library, from both kinds of file."""
+    study = "episodes = 20\nseeds = 1\npropensities = true\n[worlds.treatment]\ncontext_count = 3\n[agents.omg]"
+    results = run_study(study, tmp_path / "study")
+    space = TreatmentTrial(context_count=3).space
+    logs = [
+        read_export(pandas.read_csv(export(results, "csv", tmp_path)[0]), space),
+        read_export(pandas.read_parquet(export(results, "parquet", tmp_path)[0]), space),
+    ]
+    for log in logs:
+        assert same(log, logs[0])
+        np.testing.assert_array_equal(log.propensities, np.stack(results.log["propensities"].to_list()))
+        np.testing.assert_array_equal(log.states, np.stack(results.log["states"].to_list()))
+        assert len({context.tobytes() for context in log.contexts}) <= 3

@@ -15,7 +15,7 @@ from omg_lab.studies.config import read_plan
 from omg_lab.studies.directory import open_study
 from omg_lab.studies.results import audits, load
 from omg_lab.studies.runner import play
-from omg_lab.studies.store import Store
+from omg_lab.studies.store import StudyStore
 
 LATE = """
 episodes = 40
@@ -87,7 +87,7 @@ def test_a_run_that_is_stopped_continues_with_episodes_under_way(made, tmp_path)
     task = plan.tasks()[0]
     with pytest.raises(KeyboardInterrupt):
         play(task, store, stop)
-    assert Store(tmp_path).saved_at(task.name)
+    assert StudyStore(tmp_path).saved_at(task.name)
     for each in plan.tasks():
         play(each, store, lambda event: None)
     assert content(tmp_path) == content(made)

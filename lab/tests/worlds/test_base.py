@@ -19,8 +19,9 @@ from lab.tests.worlds.catalogue import (
     truths,
     uniform_policy,
 )
-from omg_cmdp import environments, optimal_policy, policy_value
+from omg_cmdp import optimal_policy, policy_value
 from omg_cmdp.oracles import FiniteDynamics, FiniteRewards
+from omg_lab import worlds
 from omg_lab.worlds import LowerBound, World, distance_to_class
 
 DIALS = (0.0, 0.05, 0.1, 0.3, 0.6, 0.9)
@@ -35,7 +36,7 @@ def same_tables(world, other):
 
 def test_every_world_is_public_and_every_public_world_is_tested():
     """The catalogue looks into the modules of `worlds` and `data`, and lists those of Gymnasium; others show here."""
-    exported = {getattr(environments, name) for name in environments.__all__}
+    exported = {getattr(worlds, name) for name in worlds.__all__}
     public = {kind for kind in exported if inspect.isclass(kind) and issubclass(kind, World)}
     assert public == {World, *WORLDS, *FROM_DATA, *FROM_GYMNASIUM}
     assert len(WORLDS) >= 13
@@ -220,10 +221,11 @@ def test_what_is_no_context_is_refused(kind, context):
 
 @each_world
 def test_sizes_are_refused_by_name(kind):
-    counts = {"states", "actions", "horizon", "dimension", "context_count", "patients", "visits", "positions", "keys"}
-    counts |= {"risky_arms", "episodes", "class_size", "reward_class_size", "transition_class_size"}
-    counts |= {"length", "room_states", "size"}
-    for name in counts & set(inspect.signature(kind).parameters):
+    counts = {"states", "actions", "horizon", "dimension", "context_count", "episodes"}
+    counts |= {"class_size", "reward_class_size", "transition_class_size"}
+    numbers = {name for name, each in inspect.signature(kind).parameters.items() if type(each.default) is int}
+    assert numbers <= counts | {"seed"}, "sizes have these names in every world"
+    for name in counts & numbers:
         for value in (0, 2.5, "two"):
             with pytest.raises(ValueError, match=f"`({name}|horizon)` must be an integer"):
                 kind(**{name: value})

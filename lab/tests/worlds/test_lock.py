@@ -1,10 +1,15 @@
 """The lock: the optimum opens it, and an agent that does not explore never does."""
 
+import functools
+
 import numpy as np
 import pytest
 
 from lab.tests.worlds.catalogue import Learner, mean_model, uniform_policy
-from omg_cmdp import optimal_policy, policy_value
+from library.tests.agents.models import learning
+from omg_cmdp import OMG, optimal_policy, policy_value, simulate
+from omg_cmdp.adversaries import IID
+from omg_cmdp.agents import Greedy
 from omg_lab.worlds import CombinationLock
 
 
@@ -12,7 +17,7 @@ def leaves_at_once(policy):
     return policy[0, 0, -1] == 1.0
 
 
-@pytest.mark.parametrize("shape", [{}, {"positions": 2}, {"positions": 6, "keys": 4}, {"transition_class_size": 16}])
+@pytest.mark.parametrize("shape", [{}, {"states": 4}, {"states": 8, "actions": 5}, {"transition_class_size": 16}])
 def test_the_optimum_opens_every_lock(seed, shape):
     world = CombinationLock(seed=seed, **shape)
     for context in world.contexts:
@@ -30,7 +35,7 @@ def test_books_are_even(seed):
         np.testing.assert_array_equal((advance == 0.95).sum(axis=2), 1)
 
 
-@pytest.mark.parametrize("shape", [{}, {"positions": 2}, {"positions": 6, "keys": 4}, {"transition_class_size": 16}])
+@pytest.mark.parametrize("shape", [{}, {"states": 4}, {"states": 8, "actions": 5}, {"transition_class_size": 16}])
 def test_the_best_plan_in_the_mean_model_leaves_at_once(seed, shape):
     world = CombinationLock(seed=seed, **shape)
     share = -(-len(world.transition_functions(0)) // world.keys) / len(world.transition_functions(0))
@@ -71,3 +76,12 @@ def test_rewards_are_sure(rng):
     for _ in range(20):
         episode = world.sample(0, uniform_policy(world.space), rng)
         np.testing.assert_array_equal(episode.rewards, world.mdp(0).rewards[episode.states[:-1], episode.actions])
+
+
+def test_greedy_never_opens_the_lock_and_omg_does(seed):
+    """Greedy's regret is linear, half of it in the second half; OMG's ends."""
+    world = CombinationLock(seed=seed)
+    run = functools.partial(simulate, world, IID(world.contexts), episodes=400, seed=seed)
+    greedy, omg = (run(agent=learning(world, kind)).regret for kind in (Greedy, OMG))
+    assert greedy[200:].sum() >= 0.45 * greedy.sum() >= 0.45 * 400 * 0.5
+    assert omg[200:].sum() <= 0.2 * omg.sum() <= 0.2 * 0.1 * greedy.sum()

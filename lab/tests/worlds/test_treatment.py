@@ -4,6 +4,11 @@ import numpy as np
 import pytest
 
 from lab.tests.worlds.catalogue import truths
+from omg_cmdp import simulate
+from omg_cmdp.adversaries import IID
+from omg_cmdp.agents import Greedy, Uniform
+from omg_cmdp.logs import Log, doubly_robust, importance_sampling
+from omg_cmdp.oracles import FiniteDynamics, FiniteRewards
 from omg_lab.worlds import TreatmentTrial
 from omg_lab.worlds.treatment import STAGES, TREATMENTS
 
@@ -60,3 +65,21 @@ def test_every_treatment_is_best_for_somebody():
 def test_features_out_of_range_are_refused():
     with pytest.raises(ValueError, match=r"`context` must lie in \[-1, 1\], got 40"):
         TreatmentTrial().mdp([40.0, 0.0, 0.0, 0.0])
+
+
+def test_a_logged_trial_values_a_policy_that_was_never_played(seed):
+    """End to end: a model from the first half of a uniform trial, a policy of it, its value from the second half."""
+    world = TreatmentTrial(context_count=5, seed=seed)
+    oracles = [
+        FiniteRewards(world.reward_functions, horizon=6),
+        FiniteDynamics(world.transition_functions, horizon=6),
+    ]
+    rounds = []
+    simulate(world, IID(world.contexts), Uniform(world.space, *oracles), episodes=300, seed=seed, observe=rounds.append)
+    log = Log(world.space, [this.played for this in rounds])
+    greedy, half = Greedy(world.space, *oracles), log[150:]
+    exact = np.mean([world.truth(context).value(greedy.policy(context)) for context in half.contexts])
+    robust, plain = doubly_robust(half, greedy.policy, greedy.model), importance_sampling(half, greedy.policy)
+    assert abs(robust.value - exact) < 5.0 * robust.standard_error
+    assert robust.standard_error < 0.5 * plain.standard_error
+    assert robust.effective_sample_size == plain.effective_sample_size < 150

@@ -1,4 +1,4 @@
-"""Logged episodes: the log, tables and files, estimates of what another policy is worth, warm starts."""
+"""Logged episodes: the log, tables and files, estimates of another policy's value, warm starts."""
 
 from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.off_policy import (

@@ -13,7 +13,7 @@ A reward may be missing: it is not known yet. An episode with fewer than H steps
 followed is not known. If its last step says *terminated*, it is continued in the last state of the space, where ended
 episodes stay and earn nothing.
 
-`read_export` takes a row for every episode, as `omg-cmdp export --to csv` and `--to parquet` write it.
+`read_export` takes a row for every episode, as `omg-lab export --to csv` and `--to parquet` write it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("episode", "step", "state", "action", "reward", "next_state", "propensity", "terminated")
 LISTS = ("states", "actions", "rewards", "propensities")
-"""The last, and the last two columns, may be missing."""
+"""Columns of a table of steps, of which the last two may be absent, and of episodes, of which the last may be."""
 
 
 def read_frame(
@@ -49,12 +49,25 @@ def read_frame(
     columns: Mapping[str, str] | None = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
 ) -> Log:
-    """Return the episodes of a table with a row for every step.
+    """Return the log of a table with a row for every step; an error names the column, the rule and the row.
 
-    `context` is a list of columns of numbers, which make a vector; the name of one column of labels; or the fields of a
-    record and their columns, {"age": "age", "ward": "unit"}, whatever they hold. None stands for the columns of
-    `Log.table`. `columns` gives the names of columns that are called otherwise: {"state": "s_t"}.
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A table with the columns episode, step, state, action, reward, next_state, and perhaps propensity and
+        terminated; the module says what they hold.
+    space : Space
+        The states, actions and horizon.
+    context : str, sequence of str, or mapping, optional
+        The name of one column of labels; a list of columns of numbers, which make a vector; or the fields of a record
+        and their columns, {"age": "age", "ward": "unit"}, whatever they hold. By default the columns of `Log.table`.
+    columns : mapping, optional
+        The names of columns that are called otherwise: {"state": "s_t"}.
+    reward_range : pair of float, default (0, 1)
+        An interval that holds all rewards.
 
+    Examples
+    --------
     >>> import pandas
     >>> rows = {"episode": [7, 7], "step": [0, 1], "age": [0.4, 0.4], "state": [0, 1], "action": [1, 0]}
     >>> frame = pandas.DataFrame({**rows, "reward": [0.0, 1.0], "next_state": [1, 1], "propensity": [0.5, 0.5]})
@@ -86,10 +99,25 @@ def read_frame(
 
 
 def read_export(frame: pandas.DataFrame, space: Space) -> Log:
-    """Return the episodes of an exported table, whose rows hold lists: `states`, `actions`, `rewards`, `propensities`.
+    """Return the log of an exported table with a row for every episode, as `omg-lab export --to csv` writes it.
 
-    The rows must come from one world; agents and seeds may be several. Agents that draw a whole policy first have
-    propensities of 1, which say nothing about what they might have done: leave them out to value a policy.
+    Agents that draw a whole policy first have propensities of 1, which say nothing about what they might have done:
+    leave them out to value a policy.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A table with the columns context, states, actions, rewards, and perhaps propensities, whose rows hold lists, or
+        lists as JSON. The rows must come from one world; agents and seeds may be several.
+    space : Space
+        The states, actions and horizon.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> row = {"context": '"a"', "states": [[0, 1]], "actions": [[1]], "rewards": [[1.0]], "propensities": [[0.5]]}
+    >>> read_export(pandas.DataFrame(row), Space(states=2, actions=2, horizon=1)).returns
+    array([1.])
     """
     instance_of("space", space, Space)
     _require(frame, ("context", *LISTS[:-1]))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.draws import rewards_around, rows_around
 from omg_cmdp.persistence import State
-from omg_cmdp.validation import FloatArray, whole_number
+from omg_cmdp.validation import BoolArray, FloatArray, whole_number
 
 
 class Oracle(abc.ABC):
@@ -20,6 +20,10 @@ class Oracle(abc.ABC):
 
     loss: float = math.nan
     """The total loss of the predictions made so far; nan if the oracle does not keep it."""
+    horizon: int | None = None
+    """The number of steps H that an episode has at most; None if the oracle takes episodes of any length."""
+    contexts: tuple[Context, ...] | None = None
+    """The contexts that the oracle can be asked about, where these are listed; None if any may come."""
 
     @abc.abstractmethod
     def uncertainty(self, context: Context) -> FloatArray:
@@ -47,6 +51,14 @@ class Oracle(abc.ABC):
     def best_loss(self) -> float:
         """Return the total loss of the best function in hindsight; nan where that cannot be computed."""
         return math.nan
+
+    def distances(self, context: Context, truth: FloatArray, used: BoolArray) -> FloatArray | None:
+        """Return how far functions of the oracle's class are from `truth` in a context; None where that is not known.
+
+        `truth` is (steps, S, A, ...), `used` the pairs that count, (S, A). The result has one number for each function,
+        (N,); or a single one, (1,), if the class chooses a function for each context.
+        """
+        return None
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all that was learned, as arrays of numbers and text."""

@@ -31,7 +31,7 @@ from omg_cmdp.validation import FloatArray, instance_of, listed, positive_intege
 @final
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Number:
-    """A column of numbers: low and high become -1 and 1, and `median` stands for a missing one."""
+    """The rule of a column of numbers: `low` and `high` become -1 and 1, and `median` stands for a missing number."""
 
     column: str | int
     low: float
@@ -50,15 +50,15 @@ class Number:
 
     @property
     def blocks(self) -> int:
-        """How much it adds to the squared norm at most."""
+        """The most that the column adds to the squared norm."""
         return 1 + self.missing
 
     def names(self) -> list[str]:
-        """Return what the main entry stands for."""
+        """Return the name of the main entry."""
         return [f"{self.column}"]
 
     def entries(self, value: Any) -> list[float]:
-        """Return z."""
+        """Return the scaled number."""
         number = _number(value)
         moved = (self.median if number is None else number) - (0.5 * self.low + 0.5 * self.high)
         return [min(max(moved / self._half, -1.0), 1.0)]
@@ -71,7 +71,7 @@ class Number:
 @final
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Category:
-    """A column of categories; `labels` are those that have an entry."""
+    """The rule of a column of categories, of which those in `labels` have an entry."""
 
     column: str | int
     labels: tuple[str, ...]
@@ -84,7 +84,7 @@ class Category:
             raise ValueError(f"a category must have distinct texts as `labels`, got {self}")
 
     def names(self) -> list[str]:
-        """Return what the entries stand for."""
+        """Return the names of the entries."""
         return [f"{self.column}={label}" for label in self.labels]
 
     def entries(self, value: Any) -> list[float]:
@@ -93,7 +93,7 @@ class Category:
         return [float(label == own) for label in self.labels]
 
     def marks(self, value: Any) -> list[float]:
-        """Nothing: a missing category has zeros only."""
+        """Return nothing: a missing category has zeros only."""
         return []
 
 
@@ -102,8 +102,18 @@ class Category:
 class FeatureMap:
     """Rules that make a vector of norm at most 1 of any record, whatever is missing or strange in it.
 
-    `FeatureMap.fit` finds them. They are saved with the oracles that use them, and checked when a state is loaded.
+    `FeatureMap.fit` finds them from a table. They are saved with the oracles that use them, and checked when a state is
+    loaded.
 
+    Parameters
+    ----------
+    columns : tuple of Number or Category
+        The rule of each column, at least one.
+    crosses : tuple of pairs of columns, default ()
+        Pairs of columns whose entries are multiplied with each other.
+
+    Examples
+    --------
     >>> table = {"age": [20, 40, 60, None], "ward": ["a", "b", "a", "a"]}
     >>> features = FeatureMap.fit(table, crosses=[("age", "ward")])
     >>> features.names
@@ -142,10 +152,20 @@ class FeatureMap:
         outside: float = 0.01,
         most: int = 20,
     ) -> FeatureMap:
-        """Return the rules for a table: a DataFrame, a structured array, columns by name, or a list of records.
+        """Return the rules for a table.
 
-        Without `numbers` and `categories` a column is of numbers if all its values are. Beyond the quantiles `outside`
-        and 1 - `outside` a number is an outlier; `most` is the number of categories with an entry.
+        Parameters
+        ----------
+        table : DataFrame, structured array, mapping of columns, or list of records
+            Past contexts, from which quantiles and frequent categories are read.
+        numbers, categories : sequence of columns, optional
+            The columns to use. Without either, all columns are used, as numbers where all values are.
+        crosses : sequence of pairs of columns, default ()
+            Pairs of columns whose entries are multiplied with each other.
+        outside : float, default 0.01
+            Numbers beyond the quantiles `outside` and 1 - `outside` are outliers, which are cut.
+        most : int, default 20
+            The number of categories of a column that have an entry of their own, the most frequent ones.
         """
         if not isinstance(outside, (int, float)) or not 0.0 <= outside < 0.5:
             raise ValueError(f"`outside` must lie in [0, 1/2), got {outside!r}")
@@ -175,7 +195,7 @@ class FeatureMap:
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
-        """What the entries stand for."""
+        """The names of the entries."""
         blocks = {each.column: each.names() for each in self.columns}
         own = [[*each.names(), *[f"{each.column} missing"][: each.missing]] for each in self.columns]
         crossed = [[f"{x} × {y}" for x in blocks[one] for y in blocks[other]] for one, other in self.crosses]

@@ -87,11 +87,7 @@ class Forecasters(abc.ABC):
         return math.nan
 
     def distances(self, prepared: Any, truth: FloatArray, used: BoolArray) -> FloatArray | None:
-        """Return how far functions of the class are from `truth` in one context; None where that is not known.
-
-        `truth` is (steps, S, A, ...), `used` the pairs that count, (S, A). One number for each function, (N,); or one
-        in all, (1,), if the class chooses a function for each context.
-        """
+        """Return how far functions of the class are from `truth` in one context: see `Oracle.distances`."""
         return None
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -127,6 +123,8 @@ class _Answer(NamedTuple):
 
 class Frame(Oracle, Generic[F]):
     """An oracle that holds forecasters. A subclass chooses them in its constructor, and overrides nothing."""
+
+    horizon: int
 
     def __init__(self, forecasters: F) -> None:
         self.forecasters = forecasters
@@ -175,7 +173,7 @@ class Frame(Oracle, Generic[F]):
 
     @final
     def distances(self, context: Context, truth: FloatArray, used: BoolArray) -> FloatArray | None:
-        """Return how far functions of the class are from `truth` in a context: see `Forecasters.distances`."""
+        """Return how far functions of the class are from `truth` in a context; None where that is not known."""
         return self.forecasters.distances(self.forecasters.prepare(context), truth, used)
 
     @final

@@ -193,18 +193,52 @@ class _Linear(Forecasters):
 
 @final
 class LinearRewards(Frame[_Linear], RewardOracle):
-    """f(c, s, a) = ½ + θ(s, a)·z(c), or with `shared` features ½ + θ·z(c, s, a).
+    """Rewards linear in features: f(c, s, a) = ½ + θ(s, a)·z(c), or with `shared` features ½ + θ·z(c, s, a).
 
-    `features` maps a context to z, of shape (d,), or (S, A, d) if `shared`; without it the context is z itself.
-    `ridge` is λ, `feature_norm` X, `weight_norm` B, which only the bound and the comparator use. With `delay` d, at the
-    rate "proven" only, θ is the best in the ball of B, and the bound holds also if up to d other updates lie between a
-    prediction and its own (Theorem 8); an update then costs an eigenvalue decomposition for each weight vector.
+    The forecaster of Vovk, Azoury and Warmuth, clipped to [0, 1]. Regret against weights of norm at most B:
+    H·G·[λB² + (d/4)·log(1 + T·X²/(λdG))] for G weight vectors (S·A, or one if `shared`) and features of norm at most X.
+    Choose it where the context is a vector and rewards change smoothly with it.
 
+    Parameters
+    ----------
+    states : int
+        The number of states, S.
+    actions : int
+        The number of actions, A.
+    dimension : int
+        The number of features, d.
+    horizon : int
+        The largest number of steps of an episode, H.
+    features : callable, optional
+        context -> z, of shape (d,), or (S, A, d) if `shared`; such as a `FeatureMap`. By default the context is z
+        itself. A constant entry is an intercept: without one, f = ½ wherever z = 0.
+    shared : bool, default False
+        Whether all pairs share one weight vector, so that what is learned of one tells about the others.
+    rate : {"guarded", "proven", "realizable"}, default "guarded"
+        "proven" is safe against any adversary, "realizable" faster on benign data and without a bound; "guarded"
+        aggregates both.
+    delay : int, default 0
+        The number d of other updates that may lie between a prediction and its own, with the rate "proven" only. θ is
+        then the best in the ball of B, and an update costs an eigenvalue decomposition for each weight vector.
+    ridge : float, default 1.0
+        λ. The weights have the prior N(0, I/(4λ)).
+    feature_norm : float, default 1.0
+        X. Longer features are refused.
+    weight_norm : float, default 1.0
+        B, which only the bound, the comparator and a positive `delay` use.
+
+    Examples
+    --------
     >>> oracle = LinearRewards(states=1, actions=2, dimension=2, horizon=1)
     >>> for _ in range(200):
     ...     oracle.update([1.0, 0.0], states=[0], actions=[1], rewards=[0.9])
     >>> oracle.predict([1.0, 0.0]).round(2), oracle.predict([0.0, 1.0]).round(2)
     (array([[0.5, 0.9]]), array([[0.5, 0.5]]))
+
+    References
+    ----------
+    V. Vovk, *Competitive on-line linear regression*, NeurIPS 1998; K. Azoury and M. Warmuth, *Relative loss bounds*,
+    Machine Learning 2001; docs/oracles.md, Theorems 2 and 8.
     """
 
     update = learn_rewards
@@ -242,10 +276,19 @@ class LinearRewards(Frame[_Linear], RewardOracle):
         return self.forecasters.covariance(self.forecasters.prepare(context))
 
     def update_total(self, context: Context, states: ArrayLike, actions: ArrayLike, total: float) -> None:
-        """Learn from an episode of which only the sum of its L rewards is known, in [0, L]; for `shared` features.
+        """Learn from an episode of which only the sum of its L rewards is known, in [0, L]; `shared` features only.
 
-        Least squares on sums: it finds the weights if episodes differ enough. The loss of an episode is then (Σ f̂ -
+        Least squares on sums finds the weights if episodes differ enough. The loss of an episode is then (Σ f̂ -
         total)²/L. Errors of steps may cancel in it, so that `regret_bound`, which is about steps, is inf.
+
+        Parameters
+        ----------
+        context : context
+            The context of the episode.
+        states, actions : array_like of int, shape (L,)
+            The states visited and the actions taken.
+        total : float
+            The sum of the rewards, in [0, L].
         """
         if not self.forecasters.shared:
             raise ValueError("`total` must be given to an oracle with shared features, got one with weights per pair")
@@ -266,6 +309,20 @@ class LinearRewards(Frame[_Linear], RewardOracle):
 def pair_features(states: int, actions: int) -> Callable[[Context], FloatArray]:
     """Return features (S, A, S·A) that tell pairs apart and nothing else: a table, as a linear model that takes totals.
 
+    Parameters
+    ----------
+    states : int
+        The number of states, S.
+    actions : int
+        The number of actions, A.
+
+    Returns
+    -------
+    callable
+        context -> (S, A, S·A), the same for every context: the `features` of a `LinearRewards` with `shared=True`.
+
+    Examples
+    --------
     >>> pairs = {"features": pair_features(states=2, actions=1), "shared": True, "dimension": 2}
     >>> oracle = LinearRewards(states=2, actions=1, horizon=2, **pairs)
     >>> for _ in range(2000):

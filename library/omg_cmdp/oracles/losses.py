@@ -12,7 +12,7 @@ of the mean is below the mean of the maxima (docs/oracles.md, *What a forecast e
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,15 +44,14 @@ class Episode(NamedTuple):
     """Their places in a flattened table of forecasts: the pair, and for transitions the next state."""
 
 
-class SquareLoss:
-    """ℓ(f, y) = (f - y)², both in [0, 1]. `rate` is the largest η at which it is mixable."""
+class _Mixable:
+    """What both losses share: the aggregate of forecasts, at a rate of at most `rate`."""
 
-    rate = 2.0
-    judges = RewardOracle
-    """The oracles that are judged by it."""
+    rate: ClassVar[float]
+    """The largest η at which the loss is mixable."""
 
     def aggregate(self, losses: FloatArray, rate: float, forecasts: FloatArray) -> FloatArray:
-        """Return the substitution (...) of K `forecasts` (K, ...) with weights ∝ exp(-rate·losses).
+        """Return one table (...) for K `forecasts` (K, ...) with weights ∝ exp(-rate·losses).
 
         >>> SQUARE.aggregate(np.zeros(2), 2.0, np.array([[0.0, 0.3], [1.0, 0.3]])).round(12)
         array([0.5, 0.3])
@@ -60,8 +59,15 @@ class SquareLoss:
         if len(losses) == 1:
             return np.array(forecasts[0])
         aggregate = np.empty(forecasts.shape[1:])
-        compiled.aggregate_square(losses, rate, np.ascontiguousarray(forecasts), aggregate)
+        compiled.aggregate(losses, rate, np.ascontiguousarray(forecasts), self is SQUARE, aggregate)
         return aggregate
+
+
+class SquareLoss(_Mixable):
+    """ℓ(f, y) = (f - y)², both in [0, 1]; forecasts are aggregated by Vovk's substitution."""
+
+    rate, judges = 2.0, RewardOracle
+    draws = staticmethod(rewards_around)
 
     def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Episode) -> float:
         """Add Σ (f - r)² of each of K `forecasts` in the episode to `losses`; return the loss of their aggregate."""
@@ -72,12 +78,6 @@ class SquareLoss:
     def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
         """Return (f* - f̂)², (..., S, A)."""
         return np.asarray((truth - forecast) ** 2)
-
-    def draws(
-        self, prediction: FloatArray, uncertainty: FloatArray, count: int, generator: np.random.Generator
-    ) -> FloatArray:
-        """Return (count, ...): tables whose expected divergence from `prediction` is about `uncertainty`."""
-        return rewards_around(prediction, uncertainty, count, generator)
 
     def check_tables(self, name: str, tables: FloatArray) -> None:
         """Raise unless `tables` are (N, S, A) or (N, H, S, A), in [0, 1]."""
@@ -103,19 +103,11 @@ class SquareLoss:
         return Episode(visited, taken, earned, pairs, pairs)
 
 
-class LogLoss:
-    """ℓ(P, s') = -log(P(s') + ε), ε = `SMALLEST_PROBABILITY`. It has the methods of `SquareLoss`."""
+class LogLoss(_Mixable):
+    """ℓ(P, s') = -log(P(s') + ε), ε = `SMALLEST_PROBABILITY`; forecasts are aggregated by their mean."""
 
-    rate = 1.0
-    judges = DynamicsOracle
-
-    def aggregate(self, losses: FloatArray, rate: float, forecasts: FloatArray) -> FloatArray:
-        """Return the mean, Σ w·P."""
-        if len(losses) == 1:
-            return np.array(forecasts[0])
-        aggregate = np.empty(forecasts.shape[1:])
-        compiled.aggregate_log(losses, rate, np.ascontiguousarray(forecasts), aggregate)
-        return aggregate
+    rate, judges = 1.0, DynamicsOracle
+    draws = staticmethod(rows_around)
 
     def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Episode) -> float:
         """Charge -Σ log(P + ε)."""
@@ -126,12 +118,6 @@ class LogLoss:
     def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
         """Return D² = Σ (√P* - √P̂)² over next states, (..., S, A)."""
         return np.asarray(((np.sqrt(truth) - np.sqrt(forecast)) ** 2).sum(axis=-1))
-
-    def draws(
-        self, prediction: FloatArray, uncertainty: FloatArray, count: int, generator: np.random.Generator
-    ) -> FloatArray:
-        """Return (count, ...): kernels whose expected divergence from `prediction` is about `uncertainty`."""
-        return rows_around(prediction, uncertainty, count, generator)
 
     def check_tables(self, name: str, tables: FloatArray) -> None:
         """Raise unless `tables` are (N, S, A, S) or (N, H, S, A, S), rows on the simplex."""

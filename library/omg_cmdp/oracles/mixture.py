@@ -1,4 +1,4 @@
-"""Mixtures of kernels: known kernels with unknown weights, and unknown kernels with known weights.
+"""Mixtures of transitions: known parts with unknown weights, and unknown parts with known weights.
 
 Both predict something linear in unknown points of simplices, under log loss; each has two forecasters.
 
@@ -43,7 +43,7 @@ RAREST = 1e-6
 
 
 class _Mixture(Forecasters):
-    """Weights of N known kernels, by least squares and by the log barrier."""
+    """Weights of N known transition tables, by least squares and by the log barrier."""
 
     learned = ("gains", "information", "scores")
     rate: Rate
@@ -57,7 +57,7 @@ class _Mixture(Forecasters):
         functions = self._functions(context)
         if len(self.gains) not in (0, len(functions.tables)):
             wanted, got = len(self.gains), len(functions.tables)
-            raise ValueError(f"`predictions` must hold {wanted} kernels as before, got {got}")
+            raise ValueError(f"`predictions` must hold {wanted} tables as before, got {got}")
         return functions
 
     def forecasts(self, functions: Functions) -> FloatArray:
@@ -72,7 +72,7 @@ class _Mixture(Forecasters):
         return barrier_leader(gains, min(0.5, math.sqrt(count / (1.0 + self.account.episodes))))
 
     def _fitted(self, count: int) -> FloatArray:
-        """Return the least-squares weights, with half a pseudo-example for each kernel."""
+        """Return the least-squares weights, with half a pseudo-example for each table."""
         if self.account.episodes == 0:
             return np.full(count, 1.0 / count)
         weights = simplex_least_squares(self.information + np.eye(count), self.scores + 1.0 / count)
@@ -140,7 +140,7 @@ class _Mixture(Forecasters):
 
 
 class _Basis(Forecasters):
-    """Rows of d unknown kernels, by least squares and by the log barrier; a group is a pair."""
+    """Rows of d unknown transition tables, by least squares and by the log barrier; a group is a pair."""
 
     learned = ("gains", "shares", "information", "scores")
     rate: Rate
@@ -230,16 +230,32 @@ class _Basis(Forecasters):
 
 @final
 class MixtureDynamics(Frame[_Mixture], DynamicsOracle):
-    """P(s'|c,s,a) = Σ w_i·P_i(s'|c,s,a): `predictions`, context -> (N, S, A, S), are known, the weights w are not.
+    """A mixture of known transitions: P(s'|c, s, a) = Σ w_i·P_i(s'|c, s, a) with unknown weights w.
 
-    The comparator is the best mixture, where `FiniteDynamics` has the best single kernel.
+    The comparator is the best mixture, where `FiniteDynamics` has the best single function. Regret, L = log(T + 1):
+    H·[2NL + L·√(N(1 + T)) + 1.6·√(N·T)] + H.
 
-    >>> kernels = np.array([[[[1.0, 0.0]], [[0.0, 1.0]]], [[[0.0, 1.0]], [[0.0, 1.0]]]])  # state 0 lasts, or ends
-    >>> oracle = MixtureDynamics(lambda context: kernels, horizon=4)
+    Parameters
+    ----------
+    predictions : callable or mapping
+        context -> (N, S, A, S) or (N, H, S, A, S), the tables P_i of all N parts. They must not change.
+    horizon : int
+        The largest number of steps of an episode, H.
+    rate : {"guarded", "proven", "realizable"}, default "guarded"
+        "proven" follows the regularised leader, "realizable" least squares without a bound; "guarded" aggregates both.
+
+    Examples
+    --------
+    >>> tables = np.array([[[[1.0, 0.0]], [[0.0, 1.0]]], [[[0.0, 1.0]], [[0.0, 1.0]]]])  # state 0 lasts, or ends
+    >>> oracle = MixtureDynamics(lambda context: tables, horizon=4)
     >>> for _ in range(200):
     ...     oracle.update("any", states=[0, 0, 0, 0], actions=[0, 0, 0, 0], next_states=[0, 0, 0, 1])
     >>> oracle.predict("any")[0].round(2)
     array([[0.74, 0.26]])
+
+    References
+    ----------
+    docs/oracles.md, Theorem 5.
     """
 
     update = learn_transitions
@@ -250,17 +266,41 @@ class MixtureDynamics(Frame[_Mixture], DynamicsOracle):
 
 @final
 class BasisDynamics(Frame[_Basis], DynamicsOracle):
-    """P(s'|c,s,a) = Σ c_i·P_i(s'|s,a): the context, or `features` of it, are weights of d unknown kernels.
+    """A linear contextual MDP: P(s'|c, s, a) = Σ c_i·P_i(s'|s, a) with known weights c and d unknown tables P_i.
 
-    This is the linear CMDP of Modi and Tewari (2020), under log loss. `support` (S, A, S) says which transitions can
-    happen.
+    Regret over G = S·A pairs, D the number of unknown probabilities of a pair, L = log(T + 1):
+    H·G·[2DL + L·√(D(1 + T/G)) + 1.6·√(D·T/G)] + H.
 
+    Parameters
+    ----------
+    states : int
+        The number of states, S.
+    actions : int
+        The number of actions, A.
+    bases : int
+        The number of unknown tables, d.
+    horizon : int
+        The largest number of steps of an episode, H.
+    features : callable, optional
+        context -> (d,), non-negative weights that sum to one. By default the context is these weights itself.
+    rate : {"guarded", "proven", "realizable"}, default "guarded"
+        "proven" follows the regularised leader, "realizable" least squares without a bound; "guarded" aggregates both.
+    support : array_like of bool, shape (S, A, S), optional
+        The transitions that can happen; by default all.
+
+    Examples
+    --------
     >>> oracle = BasisDynamics(states=2, actions=1, bases=2, horizon=1)
     >>> for _ in range(200):
     ...     oracle.update([1.0, 0.0], states=[0], actions=[0], next_states=[0])
     ...     oracle.update([0.0, 1.0], states=[0], actions=[0], next_states=[1])
     >>> oracle.predict([0.3, 0.7])[0].round(1)
     array([[0.3, 0.7]])
+
+    References
+    ----------
+    A. Modi and A. Tewari, *No-regret exploration in contextual reinforcement learning*, UAI 2020; docs/oracles.md,
+    Theorem 5.
     """
 
     update = learn_transitions

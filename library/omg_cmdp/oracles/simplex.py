@@ -53,7 +53,7 @@ class Smoothing:
         return (1.0 - self.amount) * tables + self.amount * self._target(tables.shape[-3:])
 
     def examples(self, shape: tuple[int, ...], episode: Episode) -> tuple[float, FloatArray]:
-        """Return k and b such that the log loss of a smoothed kernel in the transitions seen is -log(k·P + b)."""
+        """Return k and b such that the log loss of smoothed transitions P in the steps seen is -log(k·P + b)."""
         if self.amount == 0.0:
             return 1.0, np.full(len(episode.cells), SMALLEST_PROBABILITY)
         seen = self._target(shape[-3:])[episode.states, episode.actions, episode.outcomes]
@@ -72,7 +72,7 @@ class Smoothing:
         return -math.log(self.amount * least + SMALLEST_PROBABILITY)
 
     def price(self, examples: int) -> float:
-        """Return the most that smoothing adds to the log loss of a kernel."""
+        """Return the most that smoothing adds to the log loss of transitions."""
         return -examples * math.log1p(-self.amount)
 
     def _target(self, shape: tuple[int, ...]) -> FloatArray:

@@ -45,14 +45,14 @@ class _Softmax(Forecasters):
         super().__init__(rate.horizon, rate)
         self.shape, self.features = base.shape, features
         self.ridge, self.weight_norm = ridge, weight_norm
-        kernel = base.reshape(-1, base.shape[-1])
-        self.possible = (kernel > 0.0).astype(np.float64)
+        flat = base.reshape(-1, base.shape[-1])
+        self.possible = (flat > 0.0).astype(np.float64)
         with np.errstate(divide="ignore"):
-            self.offsets = np.log(kernel)
-        self.curvature = self._least_curvature(kernel[kernel > 0.0].min())
+            self.offsets = np.log(flat)
+        self.curvature = self._least_curvature(flat[flat > 0.0].min())
         norms = f"feature_norm {features.norm}, weight_norm {weight_norm}"
         self.settings = f"ridge {ridge}", norms, f"base {fingerprint(self.offsets)}"
-        groups, successors, size = *kernel.shape, features.shape[-1]
+        groups, successors, size = *flat.shape, features.shape[-1]
         step_ridge = size / (self.curvature * weight_norm**2)
         self.weights = np.zeros((groups, successors, size))
         self.covariances = np.zeros((groups, successors, size, size)) + np.eye(size) / ridge
@@ -145,18 +145,50 @@ class _Softmax(Forecasters):
 
 @final
 class SoftmaxDynamics(Frame[_Softmax], DynamicsOracle):
-    """Transitions that are softmax in `features` of the context, with weights for each (s, a, s').
+    """Transitions softmax in features: P(s'|c, s, a) ∝ P₀(s'|s, a)·exp(w(s, a, s')·z(c)).
 
-    `base` is a kernel P₀ (S, A, S) to tilt, uniform by default; where it is zero, no transition can happen.
-    `feature_norm` is X, `weight_norm` B, `ridge` the inverse prior variance of a weight in the Newton fit: choose a
-    smaller one if weights may be large, else `uncertainty` is too small (4 times, for weights of three times 1/√ridge).
+    The "realizable" forecaster is recursive maximum likelihood, the "proven" one an online Newton step with regret
+    H·G·(d/κ)·[½ + log(1 + κ²B²X²·T/(G·d²))] over G = S·A pairs, κ the smallest probability possible. Choose it where
+    the context is a vector and transitions change smoothly with it.
 
+    Parameters
+    ----------
+    states : int
+        The number of states, S.
+    actions : int
+        The number of actions, A.
+    dimension : int
+        The number of features, d.
+    horizon : int
+        The largest number of steps of an episode, H.
+    features : callable, optional
+        context -> z of shape (d,), such as a `FeatureMap`. By default the context is z itself. A constant entry is an
+        intercept: without one, P = P₀ wherever z = 0.
+    base : array_like, shape (S, A, S), optional
+        The transitions P₀ that the weights tilt, uniform by default; where they are zero, no transition can happen.
+    rate : {"guarded", "proven", "realizable"}, default "guarded"
+        "proven" is safe against any adversary, "realizable" faster on benign data and without a bound; "guarded"
+        aggregates both.
+    ridge : float, default 1.0
+        The inverse prior variance of a weight in the Newton fit. Choose a smaller one if weights may be large, else
+        `uncertainty` is too small (4 times, for weights of three times 1/√ridge).
+    feature_norm : float, default 1.0
+        X, the largest norm of z. Longer features are refused.
+    weight_norm : float, default 3.0
+        B, the largest norm of the weights of a pair that the proven forecaster competes with.
+
+    Examples
+    --------
     >>> oracle = SoftmaxDynamics(states=2, actions=1, dimension=1, horizon=1)
     >>> for _ in range(300):
     ...     oracle.update([1.0], states=[0], actions=[0], next_states=[1])
     ...     oracle.update([-1.0], states=[0], actions=[0], next_states=[0])
     >>> oracle.predict([1.0])[0].round(2), oracle.predict([-1.0])[0].round(2)
     (array([[0.01, 0.99]]), array([[0.99, 0.01]]))
+
+    References
+    ----------
+    docs/oracles.md, Theorems 4 and 8.
     """
 
     update = learn_transitions
@@ -178,15 +210,15 @@ class SoftmaxDynamics(Frame[_Softmax], DynamicsOracle):
         chosen = Rate(rate, horizon)
         inputs = Features(features, (positive_integer("dimension", dimension),), feature_norm)
         norms = positive_number("ridge", ridge), positive_number("weight_norm", weight_norm)
-        super().__init__(_Softmax(base_kernel(base, states, actions), inputs, *norms, chosen))
+        super().__init__(_Softmax(base_transitions(base, states, actions), inputs, *norms, chosen))
 
 
-def base_kernel(base: ArrayLike | None, states: int, actions: int) -> FloatArray:
+def base_transitions(base: ArrayLike | None, states: int, actions: int) -> FloatArray:
     """Return P₀ (S, A, S), uniform by default."""
     shape = positive_integer("states", states), positive_integer("actions", actions), int(states)
     if base is None:
         return np.full(shape, 1.0 / shape[2])
-    kernel = float_table("base", base)
-    one_of_shapes("base", kernel, shape)
-    distributions("base", kernel)
-    return kernel
+    table = float_table("base", base)
+    one_of_shapes("base", table, shape)
+    distributions("base", table)
+    return table

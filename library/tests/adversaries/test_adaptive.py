@@ -17,10 +17,10 @@ def regret(view, label):
 def disagreement(view, label):
     """The sum in the definition, written out."""
     mdp = view.environment.mdps[label]
-    (kernel, rewards), (model_kernel, model_rewards) = by_step(mdp), by_step(view.models[label])
+    (transitions, rewards), (model_transitions, model_rewards) = by_step(mdp), by_step(view.models[label])
     occupancy = occupancy_measure(mdp, view.policies[label])
     return sum(
-        occupancy[i] * ((rewards[i] - model_rewards[i]) ** 2 + squared_hellinger(kernel[i], model_kernel[i]))
+        occupancy[i] * ((rewards[i] - model_rewards[i]) ** 2 + squared_hellinger(transitions[i], model_transitions[i]))
         for i in np.ndindex(occupancy.shape)
     )
 

@@ -21,8 +21,8 @@ class Coins(ContextualMDP):
     def mdp(self, context):
         self.asked += 1
         heads = context if isinstance(context, float) else 0.5
-        kernel = np.array([[[heads, 1.0 - heads], [1.0 - heads, heads]]] * 2)
-        return TabularMDP(transitions=kernel, rewards=np.array([[0.2, 0.7], [1.0, 0.0]]), horizon=3)
+        transitions = np.array([[[heads, 1.0 - heads], [1.0 - heads, heads]]] * 2)
+        return TabularMDP(transitions=transitions, rewards=np.array([[0.2, 0.7], [1.0, 0.0]]), horizon=3)
 
 
 class Fixed(ContextualMDP):
@@ -161,10 +161,10 @@ def test_what_has_probability_zero_never_happens(rng, uniform):
         policy += mdp.admissible * (policy.sum(axis=2, keepdims=True) == 0.0)
         policy /= policy.sum(axis=2, keepdims=True)
         states, actions, _, propensities = (table[0] for table in draws(Fixed(mdp), policy, Scripted(uniform), 1))
-        kernel = np.broadcast_to(mdp.transition_steps, (4, 5, 3, 5))
+        transitions = np.broadcast_to(mdp.transition_steps, (4, 5, 3, 5))
         assert mdp.start[states[0]] > 0.0
         assert (propensities > 0.0).all()
-        assert (kernel[np.arange(4), states[:-1], actions, states[1:]] > 0.0).all()
+        assert (transitions[np.arange(4), states[:-1], actions, states[1:]] > 0.0).all()
 
 
 def test_inadmissible_actions_are_never_drawn(rng):

@@ -89,8 +89,8 @@ def test_weights_of_states_vary_less_than_products(rng):
 
 def test_a_true_model_of_a_world_without_chance_leaves_no_error(rng):
     space = Space(states=3, actions=2, horizon=4, start=1)
-    kernel = np.eye(3)[rng.integers(3, size=(3, 2))]
-    truth = space.mdp(transitions=kernel, rewards=rng.integers(2, size=(3, 2)).astype(float))
+    transitions = np.eye(3)[rng.integers(3, size=(3, 2))]
+    truth = space.mdp(transitions=transitions, rewards=rng.integers(2, size=(3, 2)).astype(float))
     behaviour, target = policies(rng, space)["mild"], policies(rng, space)["mild"]
     log = Log(space, [log.episodes[0] for _, log in every_episode(truth, behaviour, "c")])
     estimate = marginal_doubly_robust(log, lambda c: target, lambda c: truth)

@@ -6,17 +6,13 @@ import numpy as np
 import pytest
 
 from library.tests.logs.tables import CONTEXTS, SPACE, changed, every_episode, mdps, policies, random_log
-from omg_cmdp import Episode, Space, policy_value, simulate
-from omg_cmdp.adversaries import IID
-from omg_cmdp.agents import Greedy, Uniform
+from omg_cmdp import Episode, Space, policy_value
 from omg_cmdp.logs import Log, doubly_robust, importance_sampling
-from omg_cmdp.oracles import FiniteDynamics, FiniteRewards
-from omg_lab.worlds import TreatmentTrial
 
 
 def zero_model(space):
-    kernel = np.full((space.states, space.actions, space.states), 1.0 / space.states)
-    return space.mdp(transitions=kernel, rewards=np.zeros((space.states, space.actions)))
+    transitions = np.full((space.states, space.actions, space.states), 1.0 / space.states)
+    return space.mdp(transitions=transitions, rewards=np.zeros((space.states, space.actions)))
 
 
 def bandit_log(rounds, actions=2):
@@ -104,8 +100,8 @@ def test_without_a_model_doubly_robust_is_importance_sampling(tiny, rng):
 def test_a_true_model_of_a_world_without_chance_leaves_no_variance(rng):
     """Deterministic transitions, start and rewards: every single episode gives the exact value, whatever played it."""
     space = Space(states=3, actions=2, horizon=4, start=1)
-    kernel = np.eye(3)[rng.integers(3, size=(3, 2))]
-    truth = space.mdp(transitions=kernel, rewards=rng.integers(2, size=(3, 2)).astype(float))
+    transitions = np.eye(3)[rng.integers(3, size=(3, 2))]
+    truth = space.mdp(transitions=transitions, rewards=rng.integers(2, size=(3, 2)).astype(float))
     behaviour, target = policies(rng, space), policies(rng, space)
     exact = policy_value(truth, target["mild"])
     for _, log in every_episode(truth, behaviour["mild"], "mild"):
@@ -191,8 +187,8 @@ def test_the_weighted_standard_error_agrees_with_the_jackknife(rng):
 def test_a_model_in_zero_to_one_serves_rewards_of_another_range(rng):
     """As an agent's model does. r → low + (high - low)·r: without chance there is still no variance."""
     space = Space(states=3, actions=2, horizon=3, start=1)
-    kernel = np.eye(3)[rng.integers(3, size=(3, 2))]
-    truth = space.mdp(transitions=kernel, rewards=rng.integers(2, size=(3, 2)).astype(float))
+    transitions = np.eye(3)[rng.integers(3, size=(3, 2))]
+    truth = space.mdp(transitions=transitions, rewards=rng.integers(2, size=(3, 2)).astype(float))
     behaviour, target, (low, high) = policies(rng, space), policies(rng, space), (-2.0, 3.0)
     exact = 3 * low + (high - low) * policy_value(truth, target["mild"])
     for _, log in every_episode(truth, behaviour["mild"], "mild"):
@@ -243,21 +239,3 @@ def test_what_is_missing_is_refused(rng):
         doubly_robust(log, lambda context: table, lambda context: None)
     with pytest.raises(ValueError, match="`model` must return an MDP of the log's"):
         doubly_robust(log, lambda context: table, lambda context: zero_model(Space(states=2, actions=2, horizon=2)))
-
-
-def test_a_logged_trial_values_a_policy_that_was_never_played(seed):
-    """End to end: a model from the first half of a uniform trial, a policy of it, its value from the second half."""
-    world = TreatmentTrial(patients=5, seed=seed)
-    oracles = [
-        FiniteRewards(world.reward_functions, horizon=6),
-        FiniteDynamics(world.transition_functions, horizon=6),
-    ]
-    rounds = []
-    simulate(world, IID(world.contexts), Uniform(world.space, *oracles), episodes=300, seed=seed, observe=rounds.append)
-    log = Log(world.space, [this.played for this in rounds])
-    greedy, half = Greedy(world.space, *oracles), log[150:]
-    exact = np.mean([world.truth(context).value(greedy.policy(context)) for context in half.contexts])
-    robust, plain = doubly_robust(half, greedy.policy, greedy.model), importance_sampling(half, greedy.policy)
-    assert abs(robust.value - exact) < 5.0 * robust.standard_error
-    assert robust.standard_error < 0.5 * plain.standard_error
-    assert robust.effective_sample_size == plain.effective_sample_size < 150

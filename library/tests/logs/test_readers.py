@@ -13,12 +13,6 @@ from omg_cmdp.agents import Uniform
 from omg_cmdp.contexts import context_to_json
 from omg_cmdp.logs import importance_sampling, read_export, read_frame
 from omg_cmdp.oracles import CountDynamics, CountRewards
-from omg_lab.studies.config import read_plan
-from omg_lab.studies.directory import open_study
-from omg_lab.studies.engines import Serial
-from omg_lab.studies.export import export
-from omg_lab.studies.results import load
-from omg_lab.worlds import TreatmentTrial
 
 VECTOR = ["age", "weight"]
 
@@ -210,32 +204,6 @@ def test_what_is_no_table_is_refused(table):
         read_frame(table, SPACE, context=["height"])
     with pytest.raises(ValueError, match=r"`columns` must rename some of episode, step, .*, got 'stat'"):
         read_frame(table, SPACE, context=VECTOR, columns={"stat": "state"})
-
-
-STUDY = """
-episodes = 20
-seeds = 1
-propensities = true
-[worlds.treatment]
-patients = 3
-[agents.omg]
-"""
-
-
-def test_exports_are_read_back(tmp_path):
-    plan = read_plan(STUDY)
-    Serial().run(plan.tasks(), open_study(plan, tmp_path), lambda event: None)
-    results = load(tmp_path)
-    space = TreatmentTrial(patients=3).space
-    logs = [
-        read_export(pandas.read_csv(export(results, "csv", tmp_path)[0]), space),
-        read_export(pandas.read_parquet(export(results, "parquet", tmp_path)[0]), space),
-    ]
-    for log in logs:
-        assert same(log, logs[0])
-        np.testing.assert_array_equal(log.propensities, np.stack(results.log["propensities"].to_list()))
-        np.testing.assert_array_equal(log.states, np.stack(results.log["states"].to_list()))
-        assert len({context.tobytes() for context in log.contexts}) <= 3
 
 
 def exported(log):

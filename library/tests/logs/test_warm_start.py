@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from library.tests.logs.tables import changed
+from library.tests.worlds import SafeArm
 from omg_cmdp import OMG, Agent, Episode, Space, simulate
 from omg_cmdp.adversaries import IID
 from omg_cmdp.agents import Greedy
 from omg_cmdp.agents.baselines.uniform import uniform_policy
 from omg_cmdp.logs import Log, warm_start
 from omg_cmdp.oracles import CountDynamics, FiniteDynamics, FiniteRewards, LinearRewards
-from omg_lab.worlds import Decoy
 
 
 def agent(world, kind=Greedy, **options):
@@ -28,7 +28,7 @@ def equal(one, two):
 
 
 def test_it_learns_each_episode_once_and_in_order(seed, rng):
-    world = Decoy(seed=seed)
+    world = SafeArm(seed=seed)
     log = uniform_log(world, 40, rng)
     warm, shown = agent(world, OMG), agent(world, OMG)
     assert warm_start(warm, log) is warm
@@ -40,14 +40,14 @@ def test_it_learns_each_episode_once_and_in_order(seed, rng):
 
 def test_episodes_of_another_policy_teach_what_greed_never_learns(seed, rng):
     """The decoy's safe arm keeps a greedy agent from trying the others; a log of a trial has tried them."""
-    world = Decoy(seed=seed)
+    world = SafeArm(seed=seed)
     cold, warm = agent(world), warm_start(agent(world), uniform_log(world, 300, rng))
     lost = [simulate(world, IID(world.contexts), each, episodes=100, seed=seed).regret.mean() for each in (cold, warm)]
     assert lost[1] < 0.2 * lost[0]
 
 
 def test_the_oracles_keep_their_bounds_over_logged_and_own_episodes(seed, rng):
-    world = Decoy(seed=seed)
+    world = SafeArm(seed=seed)
     omg = warm_start(agent(world, OMG), uniform_log(world, 100, rng))
     simulate(world, IID(world.contexts), omg, episodes=100, seed=seed)
     for oracle in (omg.reward_oracle, omg.dynamics_oracle):
@@ -55,7 +55,7 @@ def test_the_oracles_keep_their_bounds_over_logged_and_own_episodes(seed, rng):
 
 
 def test_a_refused_log_changes_nothing(seed, rng):
-    world = Decoy(seed=seed)
+    world = SafeArm(seed=seed)
     log, learner = uniform_log(world, 10, rng), agent(world)
     warm_start(learner, log[:5])
     before = learner.state()
@@ -96,5 +96,5 @@ def test_an_agent_of_ones_own_needs_only_update(rng):
         def update(self, trajectory):
             self.seen += 1
 
-    world = Decoy()
+    world = SafeArm()
     assert warm_start(Counting(world.space), uniform_log(world, 7, rng)).seen == 7

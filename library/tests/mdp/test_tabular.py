@@ -215,7 +215,7 @@ def test_tables_are_copied():
     assert space.admissible.all()
 
 
-@pytest.mark.parametrize("name", [*TABLES, "kernel", "reward_steps"])
+@pytest.mark.parametrize("name", [*TABLES, "transition_steps", "reward_steps"])
 @pytest.mark.parametrize("masked", [False, True])
 def test_tables_are_read_only(name, masked, rng):
     array = getattr(random_mdp(rng, masked=masked), name)

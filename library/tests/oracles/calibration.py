@@ -52,7 +52,7 @@ def finite_rewards(rng, rate):
 
 
 def finite_dynamics(rng, rate):
-    """One of 16 kernels, Dirichlet(30, 30, 30, 30)."""
+    """One of 16 tables, Dirichlet(30, 30, 30, 30)."""
     tables = rng.dirichlet(np.full(STATES, 30.0), (LABELS, FUNCTIONS, STATES, ACTIONS))
     return FiniteDynamics(tables.__getitem__, horizon=HORIZON, rate=rate), lambda c: tables[c, 0], range(LABELS)
 
@@ -91,7 +91,7 @@ def softmax_dynamics(rng, rate):
 
 
 def mixture_dynamics(rng, rate):
-    """Weights uniform on the simplex, four kernels from Dirichlet(½, ..., ½)."""
+    """Weights uniform on the simplex, four tables from Dirichlet(½, ..., ½)."""
     tables = rng.dirichlet(np.full(STATES, 0.5), (LABELS, 4, STATES, ACTIONS))
     weights = rng.dirichlet(np.ones(4))
     oracle = MixtureDynamics(tables.__getitem__, horizon=HORIZON, rate=rate)
@@ -99,7 +99,7 @@ def mixture_dynamics(rng, rate):
 
 
 def basis_dynamics(rng, rate):
-    """Three kernels from Dirichlet(1, ..., 1), contexts uniform on the simplex."""
+    """Three tables from Dirichlet(1, ..., 1), contexts uniform on the simplex."""
     tables = rng.dirichlet(np.ones(STATES), (DIMENSION, STATES, ACTIONS))
     oracle = BasisDynamics(**SIZE, bases=DIMENSION, rate=rate)
     return oracle, lambda c: np.tensordot(c, tables, 1), rng.dirichlet(np.ones(DIMENSION), LABELS)

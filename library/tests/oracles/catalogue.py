@@ -15,9 +15,9 @@ SIMPLEX = tuple(np.array(v) for v in ([1.0, 0.0, 0.0], [0.2, 0.5, 0.3], [0.0, 0.
 
 _generator = np.random.default_rng(0)
 REWARDS = {label: _generator.random((FUNCTIONS, STATES, ACTIONS)) for label in LABELS}
-KERNELS = {label: _generator.dirichlet(np.ones(STATES), (FUNCTIONS, STATES, ACTIONS)) for label in LABELS}
-ORDER = {label: kernels.argsort(axis=-1).argsort(axis=-1) for label, kernels in KERNELS.items()}
-SPARSE = {  # eight kernels that are certain, and eight that exclude one next state
+TRANSITIONS = {label: _generator.dirichlet(np.ones(STATES), (FUNCTIONS, STATES, ACTIONS)) for label in LABELS}
+ORDER = {label: tables.argsort(axis=-1).argsort(axis=-1) for label, tables in TRANSITIONS.items()}
+SPARSE = {  # eight tables that are certain, and eight that exclude one next state
     label: np.concatenate([(order[:8] == 2).astype(float), (order[8:] > 0) / 2.0]) for label, order in ORDER.items()
 }
 SIZE = {"states": STATES, "actions": ACTIONS}
@@ -33,11 +33,11 @@ def shared_features(context):
 
 RATED = {
     "finite rewards": (LABELS, lambda h, r: oracles.FiniteRewards(REWARDS, horizon=h, rate=r)),
-    "finite dynamics": (LABELS, lambda h, r: oracles.FiniteDynamics(KERNELS, horizon=h, rate=r)),
+    "finite dynamics": (LABELS, lambda h, r: oracles.FiniteDynamics(TRANSITIONS, horizon=h, rate=r)),
     "sparse dynamics": (LABELS, lambda h, r: oracles.FiniteDynamics(SPARSE, horizon=h, rate=r)),
     "smoothed dynamics": (
         LABELS,
-        lambda h, r: oracles.FiniteDynamics(KERNELS, horizon=h, rate=r, smoothing=0.01, support=SUPPORT),
+        lambda h, r: oracles.FiniteDynamics(TRANSITIONS, horizon=h, rate=r, smoothing=0.01, support=SUPPORT),
     ),
     "product rewards": (
         LABELS,
@@ -69,7 +69,7 @@ RATED = {
             **SIZE, dimension=DIMENSION, horizon=h, rate=r, base=SUPPORT / SUPPORT.sum(axis=-1, keepdims=True)
         ),
     ),
-    "mixture": (LABELS, lambda h, r: oracles.MixtureDynamics(KERNELS, horizon=h, rate=r)),
+    "mixture": (LABELS, lambda h, r: oracles.MixtureDynamics(TRANSITIONS, horizon=h, rate=r)),
     "sparse mixture": (LABELS, lambda h, r: oracles.MixtureDynamics(SPARSE, horizon=h, rate=r)),
     "basis": (SIMPLEX, lambda h, r: oracles.BasisDynamics(**SIZE, bases=DIMENSION, horizon=h, rate=r)),
 }
@@ -86,7 +86,7 @@ def _aggregate_dynamics(horizon):
 
 
 def _rival_simulators(horizon):
-    tables = [{label: kernels[i] for label, kernels in SPARSE.items()} for i in (0, 1, 8)]
+    tables = [{label: tables[i] for label, tables in SPARSE.items()} for i in (0, 1, 8)]
     known = [oracles.KnownDynamics(each, horizon=horizon) for each in tables]
     return oracles.AggregateDynamics(known, horizon=horizon)
 
@@ -96,7 +96,7 @@ def known_rewards(horizon):
 
 
 def known_dynamics(horizon):
-    return oracles.KnownDynamics({label: tables[0] for label, tables in KERNELS.items()}, horizon=horizon)
+    return oracles.KnownDynamics({label: tables[0] for label, tables in TRANSITIONS.items()}, horizon=horizon)
 
 
 COMBINED = {
@@ -131,7 +131,7 @@ COMBINED = {
     ),
     "finite dynamics, late": (
         LABELS,
-        lambda h: oracles.FiniteDynamics(KERNELS, horizon=h, rate="proven", delay=4, smoothing=0.01),
+        lambda h: oracles.FiniteDynamics(TRANSITIONS, horizon=h, rate="proven", delay=4, smoothing=0.01),
     ),
     "linear, late": (
         VECTORS,
@@ -150,9 +150,9 @@ OFFLINE = {
     "offline finite rewards": (LABELS, lambda h: oracles.OfflineFiniteRewards(REWARDS, horizon=h)),
     "offline finite dynamics": (
         LABELS,
-        lambda h: oracles.OfflineFiniteDynamics(KERNELS, horizon=h, smoothing=0.01, support=SUPPORT),
+        lambda h: oracles.OfflineFiniteDynamics(TRANSITIONS, horizon=h, smoothing=0.01, support=SUPPORT),
     ),
-    "offline least squares dynamics": (LABELS, lambda h: oracles.OfflineLeastSquaresDynamics(KERNELS, horizon=h)),
+    "offline least squares dynamics": (LABELS, lambda h: oracles.OfflineLeastSquaresDynamics(TRANSITIONS, horizon=h)),
     "offline linear dynamics": (
         VECTORS,
         lambda h: oracles.OfflineLinearDynamics(**SIZE, dimension=DIMENSION, horizon=h),

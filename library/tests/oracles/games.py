@@ -30,7 +30,7 @@ class Game(NamedTuple):
 Maker = Callable[[np.random.Generator, Size], Game]
 
 
-def kernels(rng: np.random.Generator, size: Size, *shape: int) -> Any:
+def transitions(rng: np.random.Generator, size: Size, *shape: int) -> Any:
     """Return (*shape, S, A, S): dense rows, rows with zeros, or certainties; one kind, or each row its own."""
     rows = rng.dirichlet(np.full(size.states, rng.choice([0.01, 0.3, 1.0])), (*shape, size.states, size.actions))
     least = rng.choice([0.0, 0.4, 1.0, rng.random()]) * rows.max(axis=-1, keepdims=True)
@@ -40,7 +40,7 @@ def kernels(rng: np.random.Generator, size: Size, *shape: int) -> Any:
 
 def mask(rng: np.random.Generator, size: Size) -> Any:
     """Return a support, and often one that holds everything."""
-    return kernels(rng, size) > 0.0 if rng.random() < 0.5 else None
+    return transitions(rng, size) > 0.0 if rng.random() < 0.5 else None
 
 
 def rate(rng: np.random.Generator) -> str:
@@ -55,7 +55,7 @@ def functions(rng: np.random.Generator, size: Size, *shape: int) -> Any:
 
 
 def finite_dynamics(rng: np.random.Generator, size: Size, *steps: int) -> Game:
-    tables = kernels(rng, size, size.contexts, rng.integers(1, 7), *steps)
+    tables = transitions(rng, size, size.contexts, rng.integers(1, 7), *steps)
     options = {"smoothing": rng.choice([0.01, 0.5]), "support": mask(rng, size)} if rng.random() < 0.3 else {}
     oracle = oracles.FiniteDynamics(lambda c: tables[c], horizon=size.horizon, rate=rate(rng), **options)
     return Game(oracle, range(size.contexts), tables)
@@ -66,7 +66,7 @@ def step_dependent_dynamics(rng: np.random.Generator, size: Size) -> Game:
 
 
 def mixture_dynamics(rng: np.random.Generator, size: Size) -> Game:
-    tables = kernels(rng, size, size.contexts, rng.integers(2, 4))
+    tables = transitions(rng, size, size.contexts, rng.integers(2, 4))
     weights = np.concatenate([np.eye(tables.shape[1]), rng.dirichlet(np.full(tables.shape[1], 0.5), 40)])
     oracle = oracles.MixtureDynamics(lambda c: tables[c], horizon=size.horizon, rate=rate(rng))
     return Game(oracle, range(size.contexts), np.einsum("mn,cnsat->cmsat", weights, tables))
@@ -75,7 +75,7 @@ def mixture_dynamics(rng: np.random.Generator, size: Size) -> Game:
 def basis_dynamics(rng: np.random.Generator, size: Size) -> Game:
     support, count = mask(rng, size), int(rng.integers(1, 4))
     contexts = rng.dirichlet(np.full(count, 0.5), size.contexts)
-    bases = kernels(rng, size, 40, count) * (1.0 if support is None else support)
+    bases = transitions(rng, size, 40, count) * (1.0 if support is None else support)
     empty = bases.sum(axis=-1, keepdims=True) == 0.0
     bases = np.where(empty, True if support is None else support, bases)
     bases /= bases.sum(axis=-1, keepdims=True)
@@ -85,7 +85,7 @@ def basis_dynamics(rng: np.random.Generator, size: Size) -> Game:
 
 
 def softmax_dynamics(rng: np.random.Generator, size: Size) -> Game:
-    base, contexts = kernels(rng, size), rng.uniform(-0.7, 0.7, (size.contexts, 2))
+    base, contexts = transitions(rng, size), rng.uniform(-0.7, 0.7, (size.contexts, 2))
     weights = rng.standard_normal((40, size.states, size.actions, size.states, 2))
     weights /= np.sqrt((weights**2).sum(axis=(-2, -1), keepdims=True))  # in the ball of radius 3, for each pair
     members = base * np.exp(np.einsum("cd,msatd->cmsat", contexts, 3.0 * rng.random() * weights))
@@ -102,8 +102,8 @@ def count_dynamics(rng: np.random.Generator, size: Size) -> Game:
 
 
 def aggregate_dynamics(rng: np.random.Generator, size: Size) -> Game:
-    """Known kernels only, or beside other classes; perhaps an aggregate in an aggregate."""
-    tables = kernels(rng, size, size.contexts, rng.integers(2, 5))
+    """Known tables only, or beside other classes; perhaps an aggregate in an aggregate."""
+    tables = transitions(rng, size, size.contexts, rng.integers(2, 5))
     known = [oracles.KnownDynamics(lambda c, i=i: tables[c, i], horizon=size.horizon) for i in range(tables.shape[1])]
     others = [finite_dynamics, count_dynamics] if rng.random() < 0.5 else []
     experts = [*known, *(make(rng, size).oracle for make in others)]

@@ -18,8 +18,8 @@ HORIZON, DRAWS = 3, 4000
 class Outsider(oracles.DynamicsOracle):
     """A foreign oracle: what must be written, and no more."""
 
-    def __init__(self, kernel, uncertainty):
-        self.transition_steps, self.claimed = kernel, uncertainty
+    def __init__(self, transitions, uncertainty):
+        self.transition_steps, self.claimed = transitions, uncertainty
 
     def predict(self, context):
         return self.transition_steps.copy()
@@ -93,14 +93,14 @@ def test_rounding_never_draws_what_has_no_weight(uniform):
 def test_the_compiled_loops_against_plain_numpy(rng):
     weights, uniforms = rng.random((4, 9)) * rng.integers(0, 2, (4, 9)) + 0.01, rng.random((4, 6))
     drawn = np.empty((4, 6), dtype=np.int64)
-    draws.kernels.systematic(weights, uniforms, drawn)
+    draws.compiled.systematic(weights, uniforms, drawn)
     for row, uniform, found in zip(weights, uniforms, drawn, strict=True):
         wanted = (np.arange(6) + uniform[0]) / 6.0 * row.sum()
         assert sorted(found) == np.searchsorted(row.cumsum(), wanted, side="right").tolist()
     shapes = rng.random(12) * 3.0
     gammas, exponentials = rng.random((2, 5, 12))
     rows = np.zeros((5, 16))
-    draws.kernels.dirichlet(gammas, exponentials, shapes, np.flatnonzero(np.arange(16) % 4), 4, rows)
+    draws.compiled.dirichlet(gammas, exponentials, shapes, np.flatnonzero(np.arange(16) % 4), 4, rows)
     terms = (gammas * np.exp(-exponentials / shapes)).reshape(5, 4, 3)
     np.testing.assert_allclose(rows.reshape(5, 4, 4)[..., 1:], terms / terms.sum(axis=-1, keepdims=True), rtol=1e-12)
     assert (rows[:, ::4] == 0.0).all()
@@ -123,39 +123,39 @@ def test_rewards_around_a_prediction_are_normal(steps, rng):
 @pytest.mark.parametrize("steps", [(), (4,)], ids=["no steps", "steps"])
 def test_rows_around_a_prediction_are_as_far_as_the_uncertainty(steps, rng):
     """E D² ≈ u, the mean is P̂, and what P̂ excludes stays excluded."""
-    kernel = rng.dirichlet(np.full(6, 2.0), (*steps, 6, 2))
-    kernel[..., 3:] = 0.0
-    kernel /= kernel.sum(axis=-1, keepdims=True)
+    transitions = rng.dirichlet(np.full(6, 2.0), (*steps, 6, 2))
+    transitions[..., 3:] = 0.0
+    transitions /= transitions.sum(axis=-1, keepdims=True)
     for size in (1e-4, 1e-2):
         uncertainty = np.full((6, 2), size)
-        drawn = Outsider(kernel, uncertainty).draws("c", DRAWS, rng)
-        loss_of(Outsider(kernel, uncertainty)).check_tables("draws", drawn)
+        drawn = Outsider(transitions, uncertainty).draws("c", DRAWS, rng)
+        loss_of(Outsider(transitions, uncertainty)).check_tables("draws", drawn)
         assert (drawn[..., 3:] == 0.0).all()
-        divergence = ((np.sqrt(drawn) - np.sqrt(kernel)) ** 2).sum(axis=-1).mean(axis=0)
+        divergence = ((np.sqrt(drawn) - np.sqrt(transitions)) ** 2).sum(axis=-1).mean(axis=0)
         np.testing.assert_allclose(divergence, size, rtol=0.2)
         totals = 2.0 / (4.0 * size) - 1.0
-        near(drawn, kernel, kernel * (1.0 - kernel) / (totals + 1.0))
+        near(drawn, transitions, transitions * (1.0 - transitions) / (totals + 1.0))
 
 
 def test_where_nothing_is_uncertain_the_row_itself_is_drawn(rng):
-    kernel = rng.dirichlet(np.ones(3), (3, 2))
-    kernel[0, 0], kernel[1, 1] = [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]
+    transitions = rng.dirichlet(np.ones(3), (3, 2))
+    transitions[0, 0], transitions[1, 1] = [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]
     uncertainty = np.full((3, 2), 0.1)
     uncertainty[2] = 0.0
-    drawn = Outsider(kernel, uncertainty).draws("c", 20, rng)
+    drawn = Outsider(transitions, uncertainty).draws("c", 20, rng)
     for pair in ((0, 0), (1, 1), (2, 0), (2, 1)):
-        np.testing.assert_array_equal(drawn[:, *pair], np.broadcast_to(kernel[pair], (20, 3)))
+        np.testing.assert_array_equal(drawn[:, *pair], np.broadcast_to(transitions[pair], (20, 3)))
     assert drawn[:, 0, 1].std(axis=0).min() > 0.0
 
 
 @pytest.mark.parametrize("uncertainty", [1e-300, 1e-30, 2.0, 1e30])
 def test_any_uncertainty_gives_valid_rows(uncertainty, rng):
     """For u → 0 the row of P̂, for large u a corner; entries of P̂ may be tiny."""
-    kernel = np.array([[[0.7, 0.3 - 1e-150, 1e-150]], [[1.0, 0.0, 0.0]], [[0.2, 0.3, 0.5]]])
-    drawn = Outsider(kernel, np.full((3, 1), uncertainty)).draws("c", 900, rng)
-    loss_of(Outsider(kernel, None)).check_tables("draws", drawn)
+    transitions = np.array([[[0.7, 0.3 - 1e-150, 1e-150]], [[1.0, 0.0, 0.0]], [[0.2, 0.3, 0.5]]])
+    drawn = Outsider(transitions, np.full((3, 1), uncertainty)).draws("c", 900, rng)
+    loss_of(Outsider(transitions, None)).check_tables("draws", drawn)
     if uncertainty < 1.0:
-        np.testing.assert_allclose(drawn, np.broadcast_to(kernel, drawn.shape), atol=1e-4)
+        np.testing.assert_allclose(drawn, np.broadcast_to(transitions, drawn.shape), atol=1e-4)
     elif uncertainty > 3.0:
         assert (drawn.max(axis=-1) > 0.99).mean() > 0.9
         np.testing.assert_allclose((drawn[:, 2, 0] > 0.5).mean(axis=0), [0.2, 0.3, 0.5], atol=0.1)

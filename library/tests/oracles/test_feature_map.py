@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import omg_cmdp as omg
-import omg_lab
 from omg_cmdp.checks import check_oracle
 from omg_cmdp.oracles import FeatureMap
 from omg_cmdp.oracles.adapters import SklearnRewards
@@ -175,11 +174,10 @@ def users(features):
         "offline": omg.oracles.OfflineLinearRewards(**SIZES, **size),
         "aggregate": omg.oracles.AggregateRewards([omg.oracles.LinearRewards(**SIZES, **size)], horizon=3),
         "adapter": SklearnRewards(SGDRegressor(), features=features, members=2, **SIZES),
-        "agent": omg_lab.rivals.GLMORL(omg.Space(**SIZES), **size),
     }
 
 
-@pytest.mark.parametrize("name", ["linear", "softmax", "offline", "aggregate", "adapter", "agent"])
+@pytest.mark.parametrize("name", ["linear", "softmax", "offline", "aggregate", "adapter"])
 def test_a_state_of_another_scaling_is_refused(name):
     saved = users(FEATURES)[name].state()
     users(FeatureMap.from_json(FEATURES.to_json()))[name].load_state(saved)

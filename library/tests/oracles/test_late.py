@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from library.tests.oracles.catalogue import DIMENSION, KERNELS, LABELS, RATED, REWARDS, SIZE, VECTORS
+from library.tests.oracles.catalogue import DIMENSION, LABELS, RATED, REWARDS, SIZE, TRANSITIONS, VECTORS
 from omg_cmdp import delays, oracles
 from omg_cmdp.checks import challenge
 
@@ -24,7 +24,7 @@ opposite = {label: np.stack([np.zeros((3, 2)), np.ones((3, 2))]) for label in LA
 
 
 def late_finite(h, d):
-    return oracles.FiniteDynamics(KERNELS, horizon=h, rate="proven", delay=d, smoothing=0.02)
+    return oracles.FiniteDynamics(TRANSITIONS, horizon=h, rate="proven", delay=d, smoothing=0.02)
 
 
 LATE = {
@@ -206,12 +206,12 @@ def test_online_newton_steps_pay_for_the_drift(rng):
     contexts, build = RATED["softmax"]
     oracle = build(3, "proven")
     waiting, regret = [], 0.0
-    kernel = np.full(3, 1.0 / 3.0)  # weights of zero
+    transitions = np.full(3, 1.0 / 3.0)  # weights of zero
     for t in range(60):
         context = contexts[t % 3]
         row = oracle.predict(context)[0, 0]
         reached = np.full(3, int(row.argmin()))
-        regret += (np.log(kernel[reached]) - np.log(row[reached])).sum()
+        regret += (np.log(transitions[reached]) - np.log(row[reached])).sum()
         waiting.append((context, [0] * 3, [0] * 3, reached))
         if len(waiting) > 8:
             oracle.update(*waiting.pop(0))
@@ -242,11 +242,11 @@ def test_what_a_support_leaves_out_may_cost_all_that_can_be(rng):
     """Smoothing over a part of the next states does not bound the losses of the others."""
     part = np.ones((3, 2, 3), dtype=bool)
     part[..., 2] = False
-    kernels = np.stack([np.broadcast_to(row, (3, 2, 3)) for row in np.eye(3)])
+    tables = np.stack([np.broadcast_to(row, (3, 2, 3)) for row in np.eye(3)])
     bounds = []
     for support in (None, part):
         oracle = oracles.FiniteDynamics(
-            lambda context: kernels, horizon=2, rate="proven", delay=2, smoothing=0.1, support=support
+            lambda context: tables, horizon=2, rate="proven", delay=2, smoothing=0.1, support=support
         )
         regret, bound = challenged(oracle, [0], 2, rng, outcomes="excluded", episodes=40)
         assert regret <= bound

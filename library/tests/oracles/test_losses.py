@@ -62,8 +62,8 @@ def test_aggregates_against_numpy(count, rng):
     weights = weights_in_numpy(losses, rate)
     rewards, table = rng.random((count, 4, 3)), rng.dirichlet(np.ones(4), size=(count, 4, 3))
     square, log = np.empty(12), np.empty(48)
-    compiled.aggregate_square(losses, rate, rewards.reshape(count, -1), square)
-    compiled.aggregate_log(losses, rate, table.reshape(count, -1), log)
+    compiled.aggregate(losses, rate, rewards.reshape(count, -1), True, square)
+    compiled.aggregate(losses, rate, table.reshape(count, -1), False, log)
     expected = [substitution_in_numpy(weights, column) for column in rewards.reshape(count, -1).T]
     np.testing.assert_allclose(square, expected, atol=1e-14)
     np.testing.assert_allclose(log, weights @ table.reshape(count, -1), rtol=1e-13)

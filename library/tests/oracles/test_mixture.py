@@ -14,7 +14,7 @@ LEARNING = (("guarded", 10.0), ("realizable", 10.0), ("proven", 3.0))  # the pro
 STATES, ACTIONS, COUNT, HORIZON = 3, 2, 3, 5
 
 
-def random_kernels(rng, *shape):
+def random_transitions(rng, *shape):
     return rng.dirichlet(np.full(STATES, 0.5), size=(*shape, STATES, ACTIONS))
 
 
@@ -98,9 +98,9 @@ def test_least_squares_with_a_diagonal_matrix_is_the_projection(rng):
         np.testing.assert_allclose(weights, np.maximum(point - theta, 0.0), atol=1e-10)
 
 
-def draw_episode(rng, kernel):
+def draw_episode(rng, transitions):
     states, actions = rng.integers(STATES, size=HORIZON), rng.integers(ACTIONS, size=HORIZON)
-    below = kernel[states, actions].cumsum(axis=-1)[:, :-1] < rng.random((HORIZON, 1))
+    below = transitions[states, actions].cumsum(axis=-1)[:, :-1] < rng.random((HORIZON, 1))
     return states, actions, below.sum(axis=-1)
 
 
@@ -115,11 +115,11 @@ def check_valid(oracle, context):
 
 
 @pytest.mark.parametrize(("rate", "factor"), LEARNING)
-def test_known_kernels_with_unknown_weights_are_learned(rate, factor, rng):
-    kernels, weights = random_kernels(rng, 4, COUNT), np.array([0.7, 0.05, 0.25])
+def test_known_tables_with_unknown_weights_are_learned(rate, factor, rng):
+    transitions, weights = random_transitions(rng, 4, COUNT), np.array([0.7, 0.05, 0.25])
     oracle, truths = (
-        MixtureDynamics(kernels.__getitem__, horizon=HORIZON, rate=rate),
-        np.tensordot(weights, kernels, (0, 1)),
+        MixtureDynamics(transitions.__getitem__, horizon=HORIZON, rate=rate),
+        np.tensordot(weights, transitions, (0, 1)),
     )
     errors = [np.mean([hellinger(truths[c], oracle.predict(c)) for c in range(4)])]
     uncertain = oracle.uncertainty(0).mean()
@@ -134,26 +134,26 @@ def test_known_kernels_with_unknown_weights_are_learned(rate, factor, rng):
 
 
 @pytest.mark.parametrize(("rate", "factor"), LEARNING)
-def test_unknown_kernels_with_known_weights_are_learned(rate, factor, rng):
-    kernels = random_kernels(rng, COUNT)
+def test_unknown_tables_with_known_weights_are_learned(rate, factor, rng):
+    transitions = random_transitions(rng, COUNT)
     oracle = BasisDynamics(states=STATES, actions=ACTIONS, bases=COUNT, horizon=HORIZON, rate=rate)
     fresh = rng.dirichlet(np.full(COUNT, 0.5), size=20)
-    truths = np.tensordot(fresh, kernels, 1)
+    truths = np.tensordot(fresh, transitions, 1)
     errors = [np.mean([hellinger(truth, oracle.predict(c)) for c, truth in zip(fresh, truths, strict=True)])]
     uncertain = oracle.uncertainty(fresh[0]).mean()
     for t in range(400):
         context = rng.dirichlet(np.full(COUNT, 0.5))
         if t % 10 == 0:
             check_valid(oracle, context)
-        oracle.update(context, *draw_episode(rng, np.tensordot(context, kernels, 1)))
+        oracle.update(context, *draw_episode(rng, np.tensordot(context, transitions, 1)))
     errors.append(np.mean([hellinger(truth, oracle.predict(c)) for c, truth in zip(fresh, truths, strict=True)]))
     assert errors[1] < errors[0] / factor
     assert oracle.uncertainty(fresh[0]).mean() < uncertain / factor
 
 
 @pytest.mark.parametrize("rate", RATES)
-def test_pure_contexts_learn_their_own_kernel(rate, rng):
-    """A context e_i is about kernel i alone: the others keep their prediction."""
+def test_pure_contexts_learn_their_own_table(rate, rng):
+    """A context e_i is about table i alone: the others keep their prediction."""
     oracle = BasisDynamics(states=STATES, actions=ACTIONS, bases=COUNT, horizon=HORIZON, rate=rate)
     pure, before = np.eye(COUNT), oracle.predict(np.eye(COUNT)[1])
     for _ in range(30):
@@ -179,11 +179,11 @@ def test_predictions_stay_in_the_support(rate, rng):
 
 @pytest.mark.parametrize("rate", RATES)
 def test_excluded_transitions_break_nothing(rate):
-    kernels = np.zeros((COUNT, STATES, ACTIONS, STATES))
-    kernels[..., 0] = 1.0
-    support = kernels[0] > 0.0
+    transitions = np.zeros((COUNT, STATES, ACTIONS, STATES))
+    transitions[..., 0] = 1.0
+    support = transitions[0] > 0.0
     for oracle in (
-        MixtureDynamics(lambda _: kernels, horizon=HORIZON, rate=rate),
+        MixtureDynamics(lambda _: transitions, horizon=HORIZON, rate=rate),
         BasisDynamics(states=STATES, actions=ACTIONS, bases=COUNT, horizon=HORIZON, rate=rate, support=support),
     ):
         for _ in range(20):
@@ -226,7 +226,7 @@ def test_bounds_in_closed_form(rng):
     growth = math.log(101)
     expected = 2 * (2 * 6 * growth + growth * math.sqrt(6 * 51) + 1.6 * math.sqrt(6 * 50)) + 1
     assert barrier_bound(100, groups=2, coordinates=6) == pytest.approx(expected)
-    mixture = MixtureDynamics(lambda _: random_kernels(rng, 4), horizon=HORIZON)
+    mixture = MixtureDynamics(lambda _: random_transitions(rng, 4), horizon=HORIZON)
     assert mixture.regret_bound(100, HORIZON) == math.inf  # N is not known yet
     mixture.predict(0)
     price = HORIZON * math.log(2.0)

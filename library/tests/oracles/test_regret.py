@@ -89,7 +89,7 @@ def test_regret_against_a_comparator_found_by_optimisation(name, rate, horizon, 
 
 
 def best_mixture(oracle, record):
-    """EM for the weights of known kernels."""
+    """EM for the weights of known tables."""
     seen = np.concatenate(
         [
             oracle.forecasters.prepare(c).tables[:, s, a, n]
@@ -105,7 +105,7 @@ def best_mixture(oracle, record):
 
 
 def best_basis(oracle, record):
-    """EM for the base kernels at the one pair visited."""
+    """EM for the base tables at the one pair visited."""
     features = np.repeat(record.contexts, oracle.horizon, axis=0)
     outcomes = np.concatenate(record.outcomes)
     bases = np.full((DIMENSION, STATES), 1.0 / STATES)
@@ -141,21 +141,21 @@ def best_softmax(oracle, record):
 @pytest.mark.parametrize(
     "build",
     [
-        lambda kernels, h: FiniteDynamics(lambda _: kernels, horizon=h),
-        lambda kernels, h: FiniteDynamics(lambda _: kernels, horizon=h, rate="proven"),
-        lambda kernels, h: AggregateDynamics([KnownDynamics(kernel, horizon=h) for kernel in kernels], horizon=h),
-        lambda kernels, h: StepwiseDynamics([FiniteDynamics(lambda _: kernels, horizon=1) for _ in range(h)]),
+        lambda tables, h: FiniteDynamics(lambda _: tables, horizon=h),
+        lambda tables, h: FiniteDynamics(lambda _: tables, horizon=h, rate="proven"),
+        lambda tables, h: AggregateDynamics([KnownDynamics(each, horizon=h) for each in tables], horizon=h),
+        lambda tables, h: StepwiseDynamics([FiniteDynamics(lambda _: tables, horizon=1) for _ in range(h)]),
     ],
     ids=["guarded", "proven", "aggregate", "stepwise"],
 )
-def test_two_certain_kernels_that_are_right_in_turn(build, horizon):
+def test_two_certain_tables_that_are_right_in_turn(build, horizon):
     """Each excludes what the other says, and in every third episode what happens is excluded by both.
 
     With losses cut off, -log max(P, ε), the regret is T·H·log(2)/2: 208 for H = 3, T = 200, without the third.
     """
-    kernels = np.stack([np.broadcast_to(row, (3, 1, 3)) for row in np.eye(3)[:2]])
+    tables = np.stack([np.broadcast_to(row, (3, 1, 3)) for row in np.eye(3)[:2]])
     for turns in ([0, 1], [0, 1, 2]):
-        oracle = build(kernels, horizon)
+        oracle = build(tables, horizon)
         for t in range(200):
             oracle.predict(0)
             oracle.update(0, [0] * horizon, [0] * horizon, [turns[t % len(turns)]] * horizon)
@@ -175,9 +175,9 @@ def test_the_textbook_rate_fails_when_frozen(rate, rng):
     """
     horizon, episodes, contexts = 10, 200, range(8)
     opinions = rng.integers(0, 2, (len(contexts), 16, 1, 1)).astype(float)
-    kernels = rng.dirichlet(np.full(5, 0.3), (len(contexts), 16, 5, 1)) * (1 - 5e-6) + 1e-6
+    tables = rng.dirichlet(np.full(5, 0.3), (len(contexts), 16, 5, 1)) * (1 - 5e-6) + 1e-6
     rewards = FiniteRewards(lambda context: opinions[context], horizon=horizon, rate=rate)
-    dynamics = FiniteDynamics(lambda context: kernels[context], horizon=horizon, rate=rate)
+    dynamics = FiniteDynamics(lambda context: tables[context], horizon=horizon, rate=rate)
     regrets = []
     for oracle in (rewards, dynamics):
         challenged(oracle, contexts, horizon, "against", "one pair", rng, episodes)
@@ -193,12 +193,12 @@ def test_the_textbook_rate_fails_when_frozen(rate, rng):
 @pytest.mark.parametrize("rate", ["realizable", "guarded", "proven"])
 def test_on_data_that_fit_the_class_the_guard_costs_little(rate, rng):
     """Realizable data, H = 10: the textbook's rate learns fast, the guarded one pays at most H·log 2 more."""
-    kernels = rng.dirichlet(np.ones(3), (16, 3, 2))
-    oracle = FiniteDynamics(lambda context: kernels, horizon=10, rate=rate)
-    twin = FiniteDynamics(lambda context: kernels, horizon=10, rate="realizable")
+    tables = rng.dirichlet(np.ones(3), (16, 3, 2))
+    oracle = FiniteDynamics(lambda context: tables, horizon=10, rate=rate)
+    twin = FiniteDynamics(lambda context: tables, horizon=10, rate="realizable")
     for _ in range(100):
         states, actions = rng.integers(3, size=10), rng.integers(2, size=10)
-        reached = [rng.choice(3, p=kernels[5, s, a]) for s, a in zip(states, actions, strict=True)]
+        reached = [rng.choice(3, p=tables[5, s, a]) for s, a in zip(states, actions, strict=True)]
         oracle.update(0, states, actions, reached)
         twin.update(0, states, actions, reached)
     if rate != "proven":

@@ -30,10 +30,10 @@ def random_covariance(rng, size, low=-3.0, high=1.0):
 
 
 def offsets_with_zeros(rng, rows):
-    kernel = rng.dirichlet(np.ones(STATES), size=rows) * (rng.random((rows, STATES)) < 0.7)
-    kernel[:, 0] += 0.1
+    transitions = rng.dirichlet(np.ones(STATES), size=rows) * (rng.random((rows, STATES)) < 0.7)
+    transitions[:, 0] += 0.1
     with np.errstate(divide="ignore"):
-        return np.log(kernel / kernel.sum(axis=1, keepdims=True))
+        return np.log(transitions / transitions.sum(axis=1, keepdims=True))
 
 
 def random_episode(rng, horizon=HORIZON):

@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from library.tests.oracles.catalogue import ACTIONS, KERNELS, LABELS, REWARDS, SIZE, STATES, SUPPORT, each_oracle
+from library.tests.oracles.catalogue import ACTIONS, LABELS, REWARDS, SIZE, STATES, SUPPORT, TRANSITIONS, each_oracle
 from omg_cmdp import oracles
 from omg_cmdp.oracles import AggregateRewards, FiniteDynamics, FiniteRewards, MixtureDynamics, RewardOracle
 
@@ -157,7 +157,7 @@ REQUIRED = {
     "LinearRewards": {"dimension": 3},
     "SoftmaxDynamics": {"dimension": 3},
     "BasisDynamics": {"bases": 3},
-    "FiniteDynamics": {"predictions": KERNELS},
+    "FiniteDynamics": {"predictions": TRANSITIONS},
 }
 
 
@@ -205,7 +205,7 @@ def test_states_of_another_setting_are_refused(kind, changes):
 
 @pytest.mark.parametrize("kind", [FiniteRewards, FiniteDynamics, MixtureDynamics])
 def test_states_of_another_number_of_functions_are_refused(kind, rng):
-    tables = REWARDS if kind is FiniteRewards else KERNELS
+    tables = REWARDS if kind is FiniteRewards else TRANSITIONS
     fewer = kind({label: table[:5] for label, table in tables.items()}, horizon=HORIZON)
     oracle = taught(kind(tables, horizon=HORIZON), LABELS, rng)
     is_refused(oracle, taught(fewer, LABELS, rng).state())

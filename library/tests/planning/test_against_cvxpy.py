@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lab.benchmarks.peer import solve_by_peer
+from library.tests.planning.peer import solve_by_peer
 from library.tests.planning.problems import barrier_problem, root_problem
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from library.tests.planning.heap import Heap, plan_bits
 from library.tests.planning.problems import combination_lock
 from library.tests.random_mdps import random_mdp
-from tests.attack.bits import Heap, plan_bits
 
 REGULARISERS = {
     "barrier": lambda rng, table: {"gamma": 1e3},

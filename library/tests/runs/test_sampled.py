@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import omg_cmdp as omg
-import omg_lab
+from library.tests.worlds import SafeArm
 from omg_cmdp.adversaries import IID
 from omg_cmdp.runs.sampled import SampledRun
 from omg_cmdp.runs.simulate import Run
@@ -59,7 +59,7 @@ def test_regret_is_not_promised_where_it_is_unknown(lake):
     with pytest.raises(ValueError, match=r"use `omg_cmdp\.play`"):
         Run(lake, IID(RATES), agent)
     with pytest.raises(ValueError, match="must be a SampledWorld"):
-        SampledRun(omg_lab.worlds.Decoy(), IID(RATES), agent)
+        SampledRun(SafeArm(), IID(RATES), agent)
 
 
 def test_a_sample_of_the_world_is_an_episode_in_its_own_units(lake):

@@ -14,7 +14,7 @@ ROOMS = (
 )
 """Where public names live; `reports`, `studies` and `cli` are behind the command line, and have none.
 
-Those of the trial are what docs/api/live.md has. Its calls over HTTP are attacked by trial/tests/test_web.py.
+Those of the trial are what docs/api/trial.md has. Its calls over HTTP are attacked by trial/tests/test_web.py.
 """
 
 
@@ -63,7 +63,7 @@ def methods(found):
             continue
         bound = getattr(found, name)
         arguments = list(inspect.signature(bound).parameters)
-        ours = bound.__module__.startswith("omg_cmdp")
+        ours = bound.__module__.startswith("omg_")
         if ours and len(arguments) > (0 if isinstance(attribute, classmethod) else 1):
             yield name
 

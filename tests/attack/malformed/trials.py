@@ -65,7 +65,7 @@ EXAMPLES = {
 }
 REASONS = {
     "trial_file.Trial": "made by its class methods, which are called",
-    "desk.Desk": "made by `serving`; what arrives there is attacked over HTTP, by tests/live/test_web.py",
+    "desk.Desk": "made by `serving`; what arrives there is attacked over HTTP, by trial/tests/test_web.py",
     "web.server.serving": "listens at a port; its database and tokens are those above",
 }
 INSTANCES = {"trial_file.Trial": trials.trial, "client.Client": a_client}

@@ -14,7 +14,6 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import TransformObservation
 
 from lab.tests.worlds.catalogue import uniform_policy
-from omg_cmdp import environments
 from omg_cmdp.environments import SampledWorld, from_gymnasium
 from omg_lab import worlds
 from omg_lab.worlds import World, WorldEnv, register_gymnasium
@@ -37,9 +36,9 @@ def skip_without(package):
 
 
 def test_every_world_of_the_package_is_registered():
-    exported = {getattr(environments, name) for name in environments.__all__}
-    worlds = {kind.__name__ for kind in exported if inspect.isclass(kind) and issubclass(kind, World)}
-    assert worlds - {"World", "CliffWalking", "FrozenLake"} == {gymnasium.spec(name).kwargs["world"] for name in IDS}
+    exported = {getattr(worlds, name) for name in worlds.__all__}
+    found = {kind.__name__ for kind in exported if inspect.isclass(kind) and issubclass(kind, World)}
+    assert found - {"World", "CliffWalking", "FrozenLake"} == {gymnasium.spec(name).kwargs["world"] for name in IDS}
     assert {"omg_lab/Lock-v0", "omg_lab/LowerBound-v0", "omg_lab/ICUSepsis-v0"} <= set(IDS)
     assert set(IDS) <= gymnasium.registry.keys()
     assert register_gymnasium() == IDS  # once more does no harm
@@ -158,8 +157,8 @@ def test_what_is_not_admissible_is_played_as_what_is():
 
 
 def test_options_and_instances_make_environments():
-    assert gymnasium.make("omg_lab/Lock-v0", positions=2, context_count=3).unwrapped.world.space.horizon == 3
-    env = WorldEnv(worlds.CombinationLock(positions=3))
+    assert gymnasium.make("omg_lab/Lock-v0", states=4, context_count=3).unwrapped.world.space.horizon == 3
+    env = WorldEnv(worlds.CombinationLock(states=5))
     assert env.reset(options={"context": 7})[1]["context"] == 7
 
 
@@ -168,8 +167,8 @@ def test_a_fresh_interpreter_makes_one_by_its_module():
 import gymnasium
 env = gymnasium.make("omg_lab.worlds.gymnasium.registered:omg_lab/Lock-v0")
 print(env.reset(seed=1, options={"context": 2})[1]["context"])
-import omg_cmdp
-omg_cmdp.worlds.register_gymnasium()
+import omg_lab.worlds
+omg_lab.worlds.register_gymnasium()
 """
     done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["2"]

@@ -55,14 +55,13 @@ class Outcomes:
 
     def same_as(self, other: Outcomes) -> bool:
         """Return whether both are the same tables."""
-        return all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in ("cells", "probabilities", "rewards")
-        )
+        mine, others = ((each.cells, each.probabilities, each.rewards) for each in (self, other))
+        return all(map(np.array_equal, mine, others))
 
     def transitions(self) -> FloatArray:
-        """Return the kernel (S + 1, A, S + 1)."""
-        kernel = np.bincount(self.cells, weights=self.probabilities, minlength=math.prod(self.shape))
-        return np.asarray(kernel.reshape(self.shape))
+        """Return the transitions (S + 1, A, S + 1)."""
+        table = np.bincount(self.cells, weights=self.probabilities, minlength=math.prod(self.shape))
+        return np.asarray(table.reshape(self.shape))
 
     def mean_rewards(self) -> FloatArray:
         """Return E[r | s, a], (S + 1, A), in the environment's units."""

@@ -34,7 +34,7 @@ from omg_cmdp.validation import BoolArray, FloatArray, admissible_mask, positive
 
 
 class Learner(abc.ABC):
-    """How the models of one package are copied, taught and asked. The methods that a model must have are `needs`."""
+    """How the models of one package are copied, taught and asked; `needs` names the methods that a model must have."""
 
     needs: ClassVar[tuple[str, ...]] = ()
 
@@ -63,7 +63,7 @@ class Learner(abc.ABC):
 
 
 class Options(TypedDict):
-    """What all adapters take besides the model."""
+    """Keyword arguments that all adapters take besides the model; each adapter lists them."""
 
     states: int
     actions: int
@@ -79,7 +79,7 @@ class Options(TypedDict):
 
 
 class DynamicsOptions(Options):
-    """What the adapters of classifiers take besides."""
+    """Keyword arguments that adapters of classifiers take besides the model."""
 
     support: NotRequired[ArrayLike | None]
     """(S, A, S): the transitions that can happen. The answers of the model are cut to it."""
@@ -141,11 +141,11 @@ class Ensemble(Forecasters):
         return [self.learner.fresh(self._template) for _ in range(self.members)]
 
     def seen(self) -> int:
-        """Return the number of examples that have come."""
+        """Return the number of examples seen."""
         return self.account.examples
 
     def taught(self) -> int:
-        """Return how many of them the copies have learned."""
+        """Return the number of examples that the copies have learned."""
         return self.seen()
 
     def prepare(self, context: Context) -> Asked:

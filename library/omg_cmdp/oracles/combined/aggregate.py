@@ -14,19 +14,19 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.oracles.combined.composite import Composite
+from omg_cmdp.oracles.combined.composite import Composite, checked_oracles
 from omg_cmdp.oracles.draws import draws_of_parts, resample
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
 from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss, exponential_weights
-from omg_cmdp.validation import FloatArray, listed
+from omg_cmdp.validation import FloatArray
 
 
 class _Aggregate(Composite):
     """Forecasters that are whole oracles."""
 
     def __init__(self, oracles: Sequence[Any], loss: Loss, horizon: int) -> None:
-        experts = listed("oracles", oracles)
-        super().__init__(experts, loss, horizon=horizon, count=len(experts))
+        experts = checked_oracles(oracles, loss)
+        super().__init__(experts, loss, horizon, count=len(experts))
 
     def forecasts(self, context: Context) -> FloatArray:
         return self.predictions(context)
@@ -36,7 +36,7 @@ class _Aggregate(Composite):
             oracle.update(context, episode.states, episode.actions, episode.outcomes)
 
     def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
-        """Return draws of the experts, of each as many as its weight says, w at the textbook's rate."""
+        """Return draws of the experts, each expert's share of them being its weight at the textbook's rate."""
         drawn = resample(exponential_weights(self.account.losses, self.loss.rate), count, generator)
         shape = self.predictions(context).shape[1:]
         return draws_of_parts(drawn, shape, lambda i, n: self.oracles[i].draws(context, n, generator))
@@ -64,8 +64,19 @@ class _Aggregate(Composite):
 
 @final
 class AggregateRewards(Frame[_Aggregate], RewardOracle):
-    """The aggregate of reward oracles.
+    """Several reward oracles aggregated into one that is nearly as good as the best of them.
 
+    The regret against the best of K oracles is at most (H/2)·log K, whatever happens.
+
+    Parameters
+    ----------
+    oracles : sequence of RewardOracle
+        The experts, at least one and all different objects. They learn every episode and must not be updated by others.
+    horizon : int
+        The number of steps of an episode, H; the horizon of every expert.
+
+    Examples
+    --------
     >>> from omg_cmdp.oracles import CountRewards, KnownRewards
     >>> experts = [KnownRewards([[0.9]], horizon=1), CountRewards(states=1, actions=1, horizon=1)]
     >>> oracle = AggregateRewards(experts, horizon=1)
@@ -73,6 +84,10 @@ class AggregateRewards(Frame[_Aggregate], RewardOracle):
     ...     oracle.update("any", states=[0], actions=[0], rewards=[0.2])  # the simulator is wrong
     >>> oracle.predict("any").round(2)
     array([[0.21]])
+
+    References
+    ----------
+    V. Vovk, *Aggregating strategies*, COLT 1990; docs/oracles.md, Theorem 1.
     """
 
     update = learn_rewards
@@ -83,7 +98,31 @@ class AggregateRewards(Frame[_Aggregate], RewardOracle):
 
 @final
 class AggregateDynamics(Frame[_Aggregate], DynamicsOracle):
-    """The aggregate of dynamics oracles."""
+    """Several dynamics oracles aggregated into one that is nearly as good as the best of them.
+
+    The regret against the best of K oracles is at most H·log K, whatever happens.
+
+    Parameters
+    ----------
+    oracles : sequence of DynamicsOracle
+        The experts, at least one and all different objects. They learn every episode and must not be updated by others.
+    horizon : int
+        The number of steps of an episode, H; the horizon of every expert.
+
+    Examples
+    --------
+    >>> from omg_cmdp.oracles import CountDynamics, KnownDynamics
+    >>> simulator = KnownDynamics([[[0.9, 0.1]], [[0.0, 1.0]]], horizon=1)
+    >>> oracle = AggregateDynamics([simulator, CountDynamics(states=2, actions=1, horizon=1)], horizon=1)
+    >>> for _ in range(100):
+    ...     oracle.update("any", states=[0], actions=[0], next_states=[0])
+    >>> oracle.predict("any")[0].round(2)  # the counts have found out
+    array([[1., 0.]])
+
+    References
+    ----------
+    V. Vovk, *Aggregating strategies*, COLT 1990; docs/oracles.md, Theorem 1.
+    """
 
     update = learn_transitions
 

@@ -1,8 +1,10 @@
-"""What the oracles made of oracles share."""
+"""What the oracles made of oracles share: they hand contexts and episodes on, and save the states of their parts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import abc
+import copy
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,18 +15,21 @@ from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.frame import Forecasters
 from omg_cmdp.oracles.losses import Loss
 from omg_cmdp.persistence import State, all_or_nothing, joint_state, part_of
-from omg_cmdp.validation import FloatArray, listed
+from omg_cmdp.validation import BoolArray, FloatArray, listed
 
 
 class Composite(Forecasters):
     """Forecasters that hand contexts and episodes on to `oracles`, all judged by `loss`."""
 
     def __init__(
-        self, oracles: Sequence[Any], loss: Loss, *, horizon: int, part_horizon: int | None = None, count: int = 1
+        self, oracles: list[Any], loss: Loss, horizon: int, *, part_horizon: int | None = None, count: int = 1
     ) -> None:
         super().__init__(horizon, count=count)
-        self.loss = loss
-        self.oracles = _checked(oracles, loss.judges, part_horizon or horizon)
+        wanted = part_horizon or self.horizon
+        horizons = [oracle.horizon for oracle in oracles]
+        if any(found not in (None, wanted) for found in horizons):
+            raise ValueError(f"`oracles` must have horizon {wanted}, got {horizons}")
+        self.oracles, self.loss = oracles, loss
 
     def prepare(self, context: Context) -> Context:
         """Return the context as it is: each oracle prepares its own."""
@@ -53,15 +58,45 @@ class Composite(Forecasters):
         return {str(i): oracle for i, oracle in enumerate(self.oracles)}
 
 
-def _checked(oracles: Sequence[Any], kind: type[Oracle], horizon: int) -> list[Any]:
-    """Return the list of `oracles`: at least one, all of `kind`, none twice, all for episodes of `horizon` steps."""
+class Alternating(Composite):
+    """Copies of one oracle, the *speaker* among which answers all questions until the next update."""
+
+    def __init__(self, oracle: Any, copies: int, loss: Loss) -> None:
+        (first,) = checked_oracles([oracle], loss)
+        if first.horizon is None:
+            raise ValueError(f"`oracle` must have a `horizon`, got a {type(first).__name__} without one")
+        super().__init__([first, *(copy.deepcopy(first) for _ in range(copies))], loss, first.horizon)
+        self.contexts = first.contexts
+
+    @property
+    @abc.abstractmethod
+    def speaker(self) -> Any:
+        """The oracle that predicts now."""
+
+    def forecasts(self, context: Context) -> FloatArray:
+        """Return the table of the speaker."""
+        return np.asarray(self.speaker.predict(context))[None]
+
+    def expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
+        """Return the uncertainty of the speaker."""
+        return np.asarray(self.speaker.uncertainty(context))
+
+    def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
+        """Return draws of the speaker."""
+        return np.asarray(self.speaker.draws(context, count, generator))
+
+    def distances(self, context: Context, truth: FloatArray, used: BoolArray) -> FloatArray | None:
+        """Return the distances of the class, which is the same for all copies."""
+        found: FloatArray | None = self.oracles[0].distances(context, truth, used)
+        return found
+
+
+def checked_oracles(oracles: Iterable[Any], loss: Loss) -> list[Any]:
+    """Return the list of `oracles`: at least one, all judged by `loss`, and none of them twice."""
     found = listed("oracles", oracles)
-    if not found or not all(isinstance(oracle, kind) for oracle in found):
+    if not found or not all(isinstance(oracle, loss.judges) for oracle in found):
         names = [type(oracle).__name__ for oracle in found]
-        raise ValueError(f"`oracles` must be at least one {kind.__name__}, got {names}")
+        raise ValueError(f"`oracles` must be at least one {loss.judges.__name__}, got {names}")
     if len({id(oracle) for oracle in found}) < len(found):
         raise ValueError("`oracles` must be different objects, got one of them twice")
-    horizons = [getattr(oracle, "horizon", horizon) for oracle in found]
-    if any(other != horizon for other in horizons):
-        raise ValueError(f"`oracles` must have horizon {horizon}, got {horizons}")
     return found

@@ -13,50 +13,28 @@ copies are alike. It must be d episodes exactly; where outcomes come earlier, ho
 
 from __future__ import annotations
 
-import copy
 import math
 from typing import Any, final
 
-import numpy as np
-
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.oracles.combined.composite import Composite
+from omg_cmdp.oracles.combined.composite import Alternating
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
-from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss
-from omg_cmdp.validation import BoolArray, FloatArray, positive_integer, whole_number
+from omg_cmdp.oracles.losses import LOG, SQUARE, Episode
+from omg_cmdp.validation import whole_number
 
 
-class _Copies(Composite):
+class _Copies(Alternating):
     """d + 1 oracles with the same settings."""
 
-    def __init__(self, oracle: Any, delay: int, loss: Loss) -> None:
-        horizon = positive_integer("oracle.horizon", getattr(oracle, "horizon", None))
-        others = [copy.deepcopy(oracle) for _ in range(whole_number("delay", delay))]
-        super().__init__([oracle, *others], loss, horizon=horizon)
-        self.contexts = getattr(oracle, "contexts", None)
-
     @property
-    def _speaker(self) -> Any:
+    def speaker(self) -> Any:
         """The copy that learned last."""
         return self.oracles[(self.account.episodes - 1) % len(self.oracles)]
-
-    def forecasts(self, context: Context) -> FloatArray:
-        return np.asarray(self._speaker.predict(context))[None]
 
     def learn(self, context: Context, episode: Episode) -> None:
         learner = self.oracles[self.account.episodes % len(self.oracles)]
         learner.update(context, episode.states, episode.actions, episode.outcomes)
-
-    def expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
-        return np.asarray(self._speaker.uncertainty(context))
-
-    def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
-        return np.asarray(self._speaker.draws(context, count, generator))
-
-    def distances(self, context: Context, truth: FloatArray, used: BoolArray) -> FloatArray | None:
-        found: FloatArray | None = self.oracles[0].distances(context, truth, used)
-        return found
 
     def best_loss(self) -> float:
         """Return the sum of the best losses of the copies, each on its own episodes."""
@@ -75,29 +53,70 @@ class _Copies(Composite):
 
 @final
 class CopiesRewards(Frame[_Copies], RewardOracle):
-    """Copies of a reward oracle, for outcomes that come `delay` episodes late, in order.
+    """Copies of a reward oracle that take turns, for outcomes that come `delay` episodes late, in order.
 
+    The regret is at most (d + 1)·R(⌈T/(d + 1)⌉), R the bound of the oracle for outcomes that come at once.
+
+    Parameters
+    ----------
+    oracle : RewardOracle
+        An oracle that has learned nothing. It becomes the first copy.
+    delay : int
+        The number d of other updates between a prediction and its own, exactly. 0 is the oracle itself.
+
+    Examples
+    --------
+    >>> import numpy as np
     >>> from omg_cmdp.oracles import FiniteRewards
     >>> oracle = CopiesRewards(FiniteRewards({"c": np.array([[[0.0]], [[1.0]]])}, horizon=1), delay=2)
     >>> for _ in range(4):
     ...     oracle.update("c", states=[0], actions=[0], rewards=[1.0])
-    >>> oracle.predict("c").round(2)  # of the first copy, which has learned twice
+    >>> oracle.predict("c").round(2)  # by the first copy, which has learned twice
     array([[0.97]])
     >>> round(oracle.delayed_regret_bound(episodes=100, horizon=1, delay=2, constant=True), 3)  # 3·½·log 2
     1.04
+
+    References
+    ----------
+    M. Weinberger and E. Ordentlich, *On delayed prediction of individual sequences*, IEEE Trans. Inf. Theory 2002;
+    docs/oracles.md, Theorem 6.
     """
 
     update = learn_rewards
 
     def __init__(self, oracle: RewardOracle, *, delay: int) -> None:
-        super().__init__(_Copies(oracle, delay, SQUARE))
+        super().__init__(_Copies(oracle, whole_number("delay", delay), SQUARE))
 
 
 @final
 class CopiesDynamics(Frame[_Copies], DynamicsOracle):
-    """Copies of a dynamics oracle, for outcomes that come `delay` episodes late, in order."""
+    """Copies of a dynamics oracle that take turns, for outcomes that come `delay` episodes late, in order.
+
+    The regret is at most (d + 1)·R(⌈T/(d + 1)⌉), R the bound of the oracle for outcomes that come at once.
+
+    Parameters
+    ----------
+    oracle : DynamicsOracle
+        An oracle that has learned nothing. It becomes the first copy.
+    delay : int
+        The number d of other updates between a prediction and its own, exactly. 0 is the oracle itself.
+
+    Examples
+    --------
+    >>> from omg_cmdp.oracles import CountDynamics
+    >>> oracle = CopiesDynamics(CountDynamics(states=2, actions=1, horizon=1, prior=0.5), delay=1)
+    >>> for _ in range(3):
+    ...     oracle.update("any", states=[0], actions=[0], next_states=[1])
+    >>> oracle.predict("any")[0].round(3)  # by the first copy, which has learned twice
+    array([[0.167, 0.833]])
+
+    References
+    ----------
+    M. Weinberger and E. Ordentlich, *On delayed prediction of individual sequences*, IEEE Trans. Inf. Theory 2002;
+    docs/oracles.md, Theorem 6.
+    """
 
     update = learn_transitions
 
     def __init__(self, oracle: DynamicsOracle, *, delay: int) -> None:
-        super().__init__(_Copies(oracle, delay, LOG))
+        super().__init__(_Copies(oracle, whole_number("delay", delay), LOG))

@@ -7,21 +7,17 @@ the epoch's contexts, which are i.i.d.: nothing is proven for contexts that an a
 
 from __future__ import annotations
 
-import copy
 from typing import Any, final
-
-import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.oracles.combined.composite import Composite
+from omg_cmdp.oracles.combined.composite import Alternating
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
 from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss
-from omg_cmdp.validation import BoolArray, FloatArray, positive_integer
 
 
 def epoch_starts(episodes: int) -> list[int]:
-    """Return after how many episodes the epochs began, the current one included, if `episodes` are over.
+    """Return the numbers of episodes after which epochs began, the current one included, once `episodes` are over.
 
     >>> epoch_starts(0), epoch_starts(1), epoch_starts(7)
     ([0], [0, 1], [0, 1, 2, 4])
@@ -29,39 +25,28 @@ def epoch_starts(episodes: int) -> list[int]:
     return [0, *(1 << m for m in range(episodes.bit_length()))]
 
 
-class _Epochs(Composite):
+class _Epochs(Alternating):
     """Two oracles with the same settings: a *learner* sees every episode, a *speaker* predicts for a whole epoch."""
 
     def __init__(self, oracle: Any, loss: Loss) -> None:
-        horizon = positive_integer("oracle.horizon", getattr(oracle, "horizon", None))
-        super().__init__([oracle, copy.deepcopy(oracle)], loss, horizon=horizon)
-        self._learner, self._speaker = self.oracles
-        self.contexts = getattr(oracle, "contexts", None)
+        super().__init__(oracle, 1, loss)
+        self._learner = self.oracles[0]
         try:
             oracle.state()
         except NotImplementedError as error:
             raise ValueError(f"`oracle` must be one that can be saved, got {type(oracle).__name__}") from error
 
-    def forecasts(self, context: Context) -> FloatArray:
-        return np.asarray(self._speaker.predict(context))[None]
+    @property
+    def speaker(self) -> Any:
+        """The copy of the learner that was made when the epoch began."""
+        return self.oracles[1]
 
     def learn(self, context: Context, episode: Episode) -> None:
         """Let the learner learn; at the end of an epoch the speaker becomes what the learner is."""
         self._learner.update(context, episode.states, episode.actions, episode.outcomes)
         over = self.account.episodes + 1
         if over == epoch_starts(over)[-1]:
-            self._speaker.load_state(self._learner.state())
-
-    def expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
-        return np.asarray(self._speaker.uncertainty(context))
-
-    def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
-        """Return draws from the posterior with which the epoch began."""
-        return np.asarray(self._speaker.draws(context, count, generator))
-
-    def distances(self, context: Context, truth: FloatArray, used: BoolArray) -> FloatArray | None:
-        found: FloatArray | None = self._learner.distances(context, truth, used)
-        return found
+            self.speaker.load_state(self._learner.state())
 
     def best_loss(self) -> float:
         return float(self._learner.best_loss())
@@ -69,16 +54,27 @@ class _Epochs(Composite):
 
 @final
 class EpochRewards(Frame[_Epochs], RewardOracle):
-    """A reward oracle, online or offline, whose predictions change only between epochs. It must have a `state()`.
+    """A reward oracle, online or offline, whose predictions change only between doubling epochs.
 
     Nothing is proven, and `regret_bound` is inf: half of the episodes are predicted from the other half.
 
+    Parameters
+    ----------
+    oracle : RewardOracle
+        An oracle that has learned nothing and has a `state()`, by which it is copied at the end of an epoch.
+
+    Examples
+    --------
     >>> from omg_cmdp.oracles import CountRewards
     >>> oracle = EpochRewards(CountRewards(states=1, actions=1, horizon=1))
     >>> for _ in range(7):
     ...     oracle.update("any", states=[0], actions=[0], rewards=[1.0])
     >>> oracle.predict("any")  # four successes are known
     array([[0.83333333]])
+
+    References
+    ----------
+    D. Simchi-Levi and Y. Xu, *Bypassing the monster*, Mathematics of Operations Research 2022.
     """
 
     update = learn_rewards
@@ -89,7 +85,28 @@ class EpochRewards(Frame[_Epochs], RewardOracle):
 
 @final
 class EpochDynamics(Frame[_Epochs], DynamicsOracle):
-    """A dynamics oracle, online or offline, whose predictions change only between epochs."""
+    """A dynamics oracle, online or offline, whose predictions change only between doubling epochs.
+
+    Nothing is proven, and `regret_bound` is inf: half of the episodes are predicted from the other half.
+
+    Parameters
+    ----------
+    oracle : DynamicsOracle
+        An oracle that has learned nothing and has a `state()`, by which it is copied at the end of an epoch.
+
+    Examples
+    --------
+    >>> from omg_cmdp.oracles import CountDynamics
+    >>> oracle = EpochDynamics(CountDynamics(states=2, actions=1, horizon=1, prior=0.5))
+    >>> for _ in range(3):
+    ...     oracle.update("any", states=[0], actions=[0], next_states=[1])
+    >>> oracle.predict("any")[0].round(3)  # two transitions are known
+    array([[0.167, 0.833]])
+
+    References
+    ----------
+    D. Simchi-Levi and Y. Xu, *Bypassing the monster*, Mathematics of Operations Research 2022.
+    """
 
     update = learn_transitions
 

@@ -13,18 +13,18 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.oracles.combined.composite import Composite
+from omg_cmdp.oracles.combined.composite import Composite, checked_oracles
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
 from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss
-from omg_cmdp.validation import FloatArray, listed
+from omg_cmdp.validation import FloatArray
 
 
 class _Stepwise(Composite):
     """One forecaster, made of H oracles with horizon 1."""
 
     def __init__(self, oracles: Sequence[Any], loss: Loss) -> None:
-        steps = listed("oracles", oracles)
-        super().__init__(steps, loss, horizon=max(1, len(steps)), part_horizon=1)
+        steps = checked_oracles(oracles, loss)
+        super().__init__(steps, loss, len(steps), part_horizon=1)
 
     def forecasts(self, context: Context) -> FloatArray:
         tables = self.predictions(context)
@@ -59,8 +59,18 @@ class _Stepwise(Composite):
 
 @final
 class StepwiseRewards(Frame[_Stepwise], RewardOracle):
-    """Reward oracles, one per step, each made with `horizon=1`.
+    """Reward oracles, one per step of an episode, for rewards that depend on the step: tables (H, S, A).
 
+    The regret is the sum of H textbook bounds for T examples each, the same as for one oracle whose prediction is
+    frozen for H steps.
+
+    Parameters
+    ----------
+    oracles : sequence of RewardOracle
+        One for each of the H steps, all different objects made with `horizon=1`.
+
+    Examples
+    --------
     >>> from omg_cmdp.oracles import CountRewards
     >>> oracle = StepwiseRewards([CountRewards(states=1, actions=2, horizon=1) for _ in range(3)])
     >>> oracle.predict("any").shape
@@ -75,7 +85,23 @@ class StepwiseRewards(Frame[_Stepwise], RewardOracle):
 
 @final
 class StepwiseDynamics(Frame[_Stepwise], DynamicsOracle):
-    """Dynamics oracles, one per step, each made with `horizon=1`."""
+    """Dynamics oracles, one per step of an episode, for transitions that depend on the step: tables (H, S, A, S).
+
+    The regret is the sum of H textbook bounds for T examples each, the same as for one oracle whose prediction is
+    frozen for H steps.
+
+    Parameters
+    ----------
+    oracles : sequence of DynamicsOracle
+        One for each of the H steps, all different objects made with `horizon=1`.
+
+    Examples
+    --------
+    >>> from omg_cmdp.oracles import CountDynamics
+    >>> oracle = StepwiseDynamics([CountDynamics(states=2, actions=1, horizon=1) for _ in range(3)])
+    >>> oracle.predict("any").shape
+    (3, 2, 1, 2)
+    """
 
     update = learn_transitions
 

@@ -95,7 +95,7 @@ def charge_class_log(losses, columns, cells, kept, added):
 
 @compiled
 def charge_class_indicators(losses, columns, cells, states):
-    """Add to each kernel's loss Σ_s' (P(s') - 1[s' is the next state])² at `cells`; a row of P has `states` entries."""
+    """Add to each function's loss Σ_s' (P(s') - 1[s' is the next state])² at `cells`; a row has `states` entries."""
     for n in range(len(losses)):
         for h in range(len(cells)):
             row = cells[h] - cells[h] % states

@@ -143,7 +143,7 @@ class _Means(Finite):
         return self.bound(episodes, horizon) if delay <= self.rate.delay else math.inf
 
 
-class _Kernels(Finite):
+class _Transitions(Finite):
     """Functions that predict transitions, under log loss, each of them smoothed."""
 
     rate: Rate
@@ -182,12 +182,25 @@ class _Kernels(Finite):
 
 @final
 class FiniteRewards(Frame[_Means], RewardOracle):
-    """Rewards from a class of N functions, `predictions`: context -> (N, S, A) or (N, H, S, A), in [0, 1].
+    """Rewards from a finite class of N functions: Vovk's aggregating algorithm.
 
-    `predictions` is a callable, evaluated for all N at once, or a mapping from labels. Regret: (H/2)·log N proven,
-    (H/2)·log 2N guarded; for H = 1 ½·log N. With `delay` d, at the rate "proven" only: 3.6·H·(d+1)·log N, also if up to
-    d other updates lie between a prediction and its own.
+    Regret: (H/2)·log N proven, (H/2)·log 2N guarded, and ½·log N for H = 1; with a `delay` of d, 3.6·H·(d + 1)·log N.
+    Choose it where you can list what the truth may be, as with a few simulators or parameter values.
 
+    Parameters
+    ----------
+    predictions : callable or mapping
+        context -> (N, S, A) or (N, H, S, A), in [0, 1]: the tables of all N functions at once. They must not change.
+    horizon : int
+        The largest number of steps of an episode, H.
+    rate : {"guarded", "proven", "realizable"}, default "guarded"
+        "proven" is safe against any adversary, "realizable" faster on benign data and without a bound; "guarded"
+        aggregates both.
+    delay : int, default 0
+        The number d of other updates that may lie between a prediction and its own, with the rate "proven" only.
+
+    Examples
+    --------
     >>> oracle = FiniteRewards({"c": np.array([[[0.0]], [[1.0]]])}, horizon=2)  # one pair; the reward is 0, or it is 1
     >>> oracle.predict("c"), oracle.uncertainty("c")
     (array([[0.5]]), array([[0.25]]))
@@ -196,6 +209,10 @@ class FiniteRewards(Frame[_Means], RewardOracle):
     (array([[0.89]]), array([[0.026]]))
     >>> oracle.loss, oracle.best_loss(), round(oracle.regret_bound(episodes=1, horizon=2), 3)
     (0.5, 0.0, 1.386)
+
+    References
+    ----------
+    V. Vovk, *A game of prediction with expert advice*, JCSS 1998; docs/oracles.md, Theorems 1 and 7.
     """
 
     update = learn_rewards
@@ -213,20 +230,41 @@ class FiniteRewards(Frame[_Means], RewardOracle):
 
 
 @final
-class FiniteDynamics(Frame[_Kernels], DynamicsOracle):
-    """Transitions from a class of N kernels, `predictions`: context -> (N, S, A, S) or (N, H, S, A, S).
+class FiniteDynamics(Frame[_Transitions], DynamicsOracle):
+    """Transitions from a finite class of N functions: the Bayes mixture, each function smoothed.
 
-    `smoothing` ν replaces every kernel P by (1-ν)·P + ν·uniform, over the next states that `support` (S, A, S) admits
-    (None: all). It is for classes that may exclude what happens: without it such a transition costs 345, and with
-    it log(S/ν). Regret: H·log N proven, H·log 2N guarded, each plus T·H·log 1/(1-ν); for H = 1 log N. With `delay` d,
-    at the rate "proven" only: 1.8·H·(d+1)·(2 + log(S/ν))·log N, also if up to d other updates lie between a prediction
-    and its own; without smoothing log(S/ν) is 345.
+    Smoothing ν replaces each function P by (1-ν)·P + ν·uniform. Regret: H·log N proven, H·log 2N guarded, each plus
+    T·H·log 1/(1-ν), and log N for H = 1; with a `delay` of d, 1.8·H·(d + 1)·(2 + log(S/ν))·log N, where log(S/ν) is 345
+    without smoothing.
 
-    >>> kernels = np.array([[[[0.9, 0.1]], [[0.0, 1.0]]], [[[0.1, 0.9]], [[0.0, 1.0]]]])  # state 0 lasts, or not
-    >>> oracle = FiniteDynamics(lambda context: kernels, horizon=2)
+    Parameters
+    ----------
+    predictions : callable or mapping
+        context -> (N, S, A, S) or (N, H, S, A, S), the tables of all N functions at once. They must not change.
+    horizon : int
+        The largest number of steps of an episode, H.
+    rate : {"guarded", "proven", "realizable"}, default "guarded"
+        "proven" is safe against any adversary, "realizable" faster on benign data and without a bound; "guarded"
+        aggregates both.
+    delay : int, default 0
+        The number d of other updates that may lie between a prediction and its own, with the rate "proven" only.
+    smoothing : float, default 0.0
+        ν in [0, 1), for classes that may exclude what happens: without it such a transition costs 345, and with it
+        log(S/ν).
+    support : array_like of bool, shape (S, A, S), optional
+        The transitions that can happen, over which smoothing spreads; by default all.
+
+    Examples
+    --------
+    >>> tables = np.array([[[[0.9, 0.1]], [[0.0, 1.0]]], [[[0.1, 0.9]], [[0.0, 1.0]]]])  # state 0 lasts, or not
+    >>> oracle = FiniteDynamics(lambda context: tables, horizon=2)
     >>> oracle.update("any", states=[0, 0], actions=[0, 0], next_states=[0, 1])
     >>> oracle.predict("any")[0]
     array([[0.5, 0.5]])
+
+    References
+    ----------
+    V. Vovk, *Aggregating strategies*, COLT 1990; docs/oracles.md, Theorems 1 and 7.
     """
 
     update = learn_transitions
@@ -242,10 +280,10 @@ class FiniteDynamics(Frame[_Kernels], DynamicsOracle):
         support: ArrayLike | None = None,
     ) -> None:
         chosen = Rate(rate, horizon, tempered=True, delay=delay)
-        super().__init__(_Kernels(predictions, Smoothing(smoothing, support), chosen))
+        super().__init__(_Transitions(predictions, Smoothing(smoothing, support), chosen))
 
     def functions(self, context: Context) -> FloatArray:
-        """Return the tables of all N kernels, (N, ...), read-only."""
+        """Return the tables of all N functions, (N, ...), read-only."""
         return frozen(self.forecasters.prepare(context).tables.view())
 
     def posterior(self, context: Context) -> FloatArray:

@@ -46,7 +46,7 @@ class Functions:
         return np.sqrt(self.columns)
 
     def gaps(self, truth: FloatArray, used: BoolArray) -> FloatArray:
-        """Return the largest |f - f*| over steps, and next states of kernels, (N, S, A); 0 where it does not count."""
+        """Return the largest |f - f*| over steps and next states, (N, S, A); 0 where it does not count."""
         steps = truth.shape[1:]
         apart = np.abs(self.tables.reshape(len(self.tables), -1, *steps) - truth).max(axis=1)
         return np.asarray(apart.reshape(len(apart), *used.shape, -1).max(axis=-1) * used)

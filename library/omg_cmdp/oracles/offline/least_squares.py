@@ -2,13 +2,13 @@
 
     P̂ = argmin Σ Σ_s' (P(s'|s, a) - 1[s' came next])²
 
-If the truth P* is one of N kernels, then with probability 1 - δ, after any number of episodes and whoever chose
-contexts and actions, summed over all past (c, s, a),
+If the truth P* is one of N transition functions, then with probability 1 - δ, after any number of episodes and for any
+choice of contexts and actions, summed over all past (c, s, a),
 
     Σ ‖P̂ - P*‖₂² <= 4·log(N/δ),    hence    Σ ‖P̂ - P*‖₁² <= 4S·log(N/δ).
 
-Proof. For a kernel P let g = P - P*, and ε the indicator minus P*. ⟨ε, g⟩ has mean 0 and range max g - min g, whose
-square is at most 2‖g‖₂², so that exp(Σ⟨ε, g⟩ - ¼Σ‖g‖₂²) is a supermartingale (Hoeffding). By Ville's inequality
+Proof. For a function P let g = P - P*, and ε the indicator minus P*. ⟨ε, g⟩ has mean 0 and range max g - min g,
+whose square is at most 2‖g‖₂², so that exp(Σ⟨ε, g⟩ - ¼Σ‖g‖₂²) is a supermartingale (Hoeffding). By Ville's inequality
 2Σ⟨ε, g⟩ <= ½Σ‖g‖₂² + 2·log(N/δ) for all P and t at once; and Σ‖g‖₂² <= 2Σ⟨ε, g⟩ for the minimiser. ∎
 
 The S is the price of squares: maximum likelihood (`OfflineFiniteDynamics`) has Σ‖P̂ - P*‖₁² <= 4·Σ D² <= 8·log(N/δ).
@@ -41,19 +41,31 @@ def charge_indicators(losses: FloatArray, functions: Functions, episode: Episode
 
 
 class _LeastSquares(BestFunction):
-    """The kernel with the smallest sum of squares. Square loss of indicators is 1-mixable, as log loss is."""
+    """The function with the smallest sum of squares. Square loss of indicators is 1-mixable, as log loss is."""
 
     def best_loss(self) -> float:
-        """Return nan: what is kept of each kernel is not its log loss."""
+        """Return nan: what is kept of each function is not its log loss."""
         return math.nan
 
 
 @final
 class OfflineLeastSquaresDynamics(Frame[_LeastSquares], DynamicsOracle):
-    """Least squares over N kernels, `predictions`: context -> (N, S, A, S) or (N, H, S, A, S).
+    """Least squares over a finite class: the one of N functions nearest to the indicators of the next states.
 
-    >>> kernels = np.array([[[[0.9, 0.1]], [[0.0, 1.0]]], [[[0.4, 0.6]], [[0.0, 1.0]]]])
-    >>> oracle = OfflineLeastSquaresDynamics(lambda context: kernels, horizon=2)
+    If the truth is among them, Σ ‖P̂ - P*‖₂² <= 4·log(N/δ) over all past examples with probability 1 - δ. Against an
+    adversary nothing is proven, and `regret_bound` is inf.
+
+    Parameters
+    ----------
+    predictions : callable or mapping
+        context -> (N, S, A, S) or (N, H, S, A, S), the tables of all N functions at once. They must not change.
+    horizon : int
+        The largest number of steps of an episode, H.
+
+    Examples
+    --------
+    >>> tables = np.array([[[[0.9, 0.1]], [[0.0, 1.0]]], [[[0.4, 0.6]], [[0.0, 1.0]]]])
+    >>> oracle = OfflineLeastSquaresDynamics(lambda context: tables, horizon=2)
     >>> oracle.update("any", states=[0, 0], actions=[0, 0], next_states=[0, 1])
     >>> oracle.parameters(), oracle.predict("any")[0]  # 0.02 + 1.62 against 0.72 + 0.32
     (array([1.]), array([[0.4, 0.6]]))
@@ -85,7 +97,7 @@ class _LinearIndicators(Forecasters):
         return np.asarray(self.features(context)[0])
 
     def table_of(self, parameters: FloatArray, row: FloatArray) -> FloatArray:
-        """Return the kernel nearest to 1/S + θ·z."""
+        """Return the transitions nearest to 1/S + θ·z."""
         moved = np.einsum("d,pdj->pj", row, checked_fit(parameters, self.fit.shape))
         return nearest_on_simplex(1.0 / self._table[-1] + moved).reshape(self._table)
 
@@ -111,11 +123,30 @@ class _LinearIndicators(Forecasters):
 
 @final
 class OfflineLinearDynamics(Frame[_LinearIndicators], DynamicsOracle):
-    """Least squares for P(s'|c, s, a) = 1/S + θ(s, a, s')·z(c), moved to the nearest kernel.
+    """Ridge regression for P(s'|c, s, a) = 1/S + θ(s, a, s')·z(c), moved to the nearest distribution.
 
-    θ minimises Σ Σ_s' (1/S + θ·z - 1[s' came next])² + ridge·‖θ‖². The next states sum to one by themselves. A unit
-    vector for each label makes tables of frequencies, (n(s') + ridge/S)/(n + ridge).
+    θ minimises Σ Σ_s' (1/S + θ·z - 1[s' came next])² + ridge·‖θ‖². A unit vector for each label makes tables of
+    frequencies, (n(s') + ridge/S)/(n + ridge). Against an adversary nothing is proven, and `regret_bound` is inf.
 
+    Parameters
+    ----------
+    states : int
+        The number of states, S.
+    actions : int
+        The number of actions, A.
+    dimension : int
+        The number of features, d.
+    horizon : int
+        The largest number of steps of an episode, H.
+    features : callable, optional
+        context -> z of shape (d,), such as a `FeatureMap`. By default the context is z itself.
+    ridge : float, default 1.0
+        The weight of ‖θ‖².
+    feature_norm : float, default 1.0
+        The largest norm of z. Longer features are refused.
+
+    Examples
+    --------
     >>> oracle = OfflineLinearDynamics(states=2, actions=1, dimension=1, horizon=3, ridge=1.0)
     >>> oracle.update([1.0], states=[0, 0, 0], actions=[0, 0, 0], next_states=[1, 0, 1])
     >>> oracle.predict([1.0])[0]  # (1 + ½)/4 and (2 + ½)/4

@@ -92,10 +92,19 @@ class _MaximumLikelihood(Fitted):
 
 @final
 class OfflineSoftmaxDynamics(Frame[_MaximumLikelihood], DynamicsOracle):
-    """Maximum likelihood for P(s'|c, s, a) ∝ P₀(s'|s, a)·exp(w(s, a, s')·z(c)), with a ridge.
+    """Maximum likelihood with a ridge for P(s'|c, s, a) ∝ P₀(s'|s, a)·exp(w(s, a, s')·z(c)).
 
-    w minimises Σ -log P + (ridge/2)·‖w‖². The arguments are those of `SoftmaxDynamics`, without `rate`.
+    w minimises Σ -log P + (ridge/2)·‖w‖² over all past examples. Against an adversary nothing is proven, and
+    `regret_bound` is inf.
 
+    Parameters
+    ----------
+    **arguments
+        Those of `SoftmaxDynamics` but for `rate`: `states`, `actions`, `dimension` and `horizon`, which are required,
+        and `features`, `base`, `ridge`, `feature_norm`, `weight_norm`.
+
+    Examples
+    --------
     >>> oracle = OfflineSoftmaxDynamics(states=2, actions=1, dimension=1, horizon=3, ridge=1e-6)
     >>> oracle.update([1.0], states=[0, 0, 0], actions=[0, 0, 0], next_states=[1, 0, 1])
     >>> oracle.predict([1.0])[0].round(3)

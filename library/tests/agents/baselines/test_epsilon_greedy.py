@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lab.tests.rivals.catalogue import build
+from library.tests.agents.catalogue import build
 from library.tests.agents.models import policy_of, uniform
 from library.tests.random_mdps import random_mdp
 from omg_cmdp import optimal_policy

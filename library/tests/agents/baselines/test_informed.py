@@ -4,16 +4,14 @@ import numpy as np
 import pytest
 
 from library.tests.random_mdps import random_mdp
+from library.tests.worlds import SafeArm
 from omg_cmdp import optimal_policy, policy_value, simulate
 from omg_cmdp.adversaries import IID
 from omg_cmdp.agents import Informed
-from omg_lab.worlds import CombinationLock, Decoy, SoftmaxWorld
 
 
-@pytest.mark.parametrize(
-    "world", [Decoy(), CombinationLock(), SoftmaxWorld(misspecification=0.3)], ids=lambda world: type(world).__name__
-)
-def test_the_informed_have_no_regret_and_no_error(world):
+def test_the_informed_have_no_regret_and_no_error(seed):
+    world = SafeArm(seed=seed)
     table = simulate(world, IID(world.contexts), Informed(world.space, world.mdp), 50).table()
     assert np.abs(table["regret"]).max() <= 1e-12
     assert table["reward_error"].max() == table["dynamics_error"].max() == 0.0
@@ -27,6 +25,6 @@ def test_the_informed_may_be_restricted_and_start_anywhere(rng):
 
 
 def test_the_informed_need_a_function():
-    mdp = Decoy().mdp(0)
+    mdp = SafeArm().mdp(0)
     with pytest.raises(ValueError, match="`mdp` must be a function, got TabularMDP"):
         Informed(mdp.space, mdp)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from lab.tests.rivals.catalogue import build
+from library.tests.agents.catalogue import build
 from library.tests.oracles.test_linear import dense_posterior
 from omg_cmdp import Space, optimal_policy, oracles, simulate
 from omg_cmdp.adversaries import Sequence

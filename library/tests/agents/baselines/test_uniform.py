@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 
-from lab.tests.rivals.catalogue import HORIZON, SPACES, build
+from library.tests.agents.catalogue import HORIZON, SPACES, build
 from library.tests.agents.models import learning, uniform
+from library.tests.worlds import SafeArm
 from omg_cmdp import optimal_policy, policy_value, simulate
 from omg_cmdp.adversaries import IID
 from omg_cmdp.agents import Uniform
-from omg_lab.worlds import CombinationLock, Decoy
 
 
 def test_uniform_regret_is_what_uniform_play_is_short_of():
-    for world in (Decoy(), CombinationLock()):
-        ledger = simulate(world, IID(world.contexts), learning(world, Uniform), 40)
-        for context, regret in zip(ledger.contexts, ledger.regret, strict=True):
-            mdp = world.mdp(context)
-            assert regret == pytest.approx(optimal_policy(mdp)[1] - policy_value(mdp, uniform(mdp)), abs=1e-12)
+    world = SafeArm()
+    ledger = simulate(world, IID(world.contexts), learning(world, Uniform), 40)
+    for context, regret in zip(ledger.contexts, ledger.regret, strict=True):
+        mdp = world.mdp(context)
+        assert regret == pytest.approx(optimal_policy(mdp)[1] - policy_value(mdp, uniform(mdp)), abs=1e-12)
 
 
 def test_uniform_leaves_out_what_is_not_admissible():

@@ -1,6 +1,6 @@
 """What tests of exploration rules share: what a rule knows, for an agent or a model; an agent after some episodes."""
 
-from lab.tests.rivals.catalogue import LABELS, ORACLES
+from library.tests.agents.catalogue import LABELS, ORACLES
 from library.tests.agents.models import an_episode
 from omg_cmdp.agents import Situation
 from omg_cmdp.mdp.bellman import value_bounds

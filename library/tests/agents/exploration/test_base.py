@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from lab.tests.rivals.catalogue import SIZE, SPACES, build
+from library.tests.agents.catalogue import SIZE, SPACES, build
 from library.tests.agents.exploration.situations import finite, model_alone, situation
 from library.tests.random_mdps import random_mdp, random_mdps
 from omg_cmdp import OMG, TabularMDP, certificate, plan
@@ -130,7 +130,7 @@ def test_a_plan_that_is_not_close_enough_for_its_own_weights_is_continued(rng, s
 
     Then the barrier of the weights that it has is solved on from there.
     """
-    monkeypatch.setattr(base.kernels, "likely_weight", lambda u, floor: 1e6)  # far too much
+    monkeypatch.setattr(base.compiled, "likely_weight", lambda u, floor: 1e6)  # far too much
     again = 0
     for model in random_mdps(rng, 20, states=4, actions=3):
         u = rng.random((model.horizon, model.states, model.actions))

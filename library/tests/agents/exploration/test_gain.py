@@ -5,11 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from lab.tests.rivals.catalogue import ORACLES, SIZE, SPACES, build
+from library.tests.agents.catalogue import ORACLES, SIZE, SPACES, build
 from library.tests.agents.exploration.draws import estimate, flow, pooled, promised, seen_by, single_step
 from library.tests.agents.exploration.situations import model_alone, situation, taught
 from library.tests.oracles.test_draws import Outsider, Stranger
 from library.tests.random_mdps import with_tables
+from library.tests.worlds import SafeArm
 from omg_cmdp import OMG, Space, oracles, plan, policy_value
 from omg_cmdp.adversaries import IID
 from omg_cmdp.agents import ExplorationRule, GainWeighted
@@ -17,7 +18,6 @@ from omg_cmdp.mdp.bellman import value_bounds
 from omg_cmdp.planning.certificate import slacks
 from omg_cmdp.runs import simulate
 from omg_cmdp.theory import bounds
-from omg_lab.worlds import NoisyRoom
 
 S, A, H = SIZE["states"], SIZE["actions"], SIZE["horizon"]
 
@@ -103,7 +103,7 @@ class Watched(ExplorationRule):
 
 def test_theorem_c_in_a_run(seed):
     """At the agent's own tolerance draws promise at most Σ q̂z + ¼·Σ v/min_h z more, v their flow; x = q̂z/m ≈ 1."""
-    world, watched = NoisyRoom(seed=seed), Watched(GainWeighted(floor=1e-3, seed=seed))
+    world, watched = SafeArm(seed=seed), Watched(GainWeighted(floor=1e-3, seed=seed))
     sizes = {"states": world.space.states, "actions": world.space.actions, "horizon": world.space.horizon}
     agent = OMG(world.space, oracles.CountRewards(**sizes), oracles.CountDynamics(**sizes), watched)
     simulate(world, IID(world.contexts), agent, 20, seed=seed)

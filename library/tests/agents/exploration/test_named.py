@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from lab.tests.rivals.catalogue import HORIZON, SPACES
+from library.tests.agents.catalogue import HORIZON, SPACES
 from library.tests.agents.exploration.situations import finite
 from library.tests.oracles.catalogue import known_dynamics, known_rewards
 from omg_cmdp import OMG

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from lab.tests.rivals.catalogue import SPACES, build
+from library.tests.agents.catalogue import SPACES, build
 from library.tests.agents.exploration.situations import after, finite
 from omg_cmdp import OMG
 

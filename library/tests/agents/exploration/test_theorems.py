@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from lab.tests.rivals.catalogue import KERNELS, LABELS, MASK, REWARDS, SIZE, SPACES, build
+from library.tests.agents.catalogue import LABELS, MASK, REWARDS, SIZE, SPACES, TRANSITIONS, build
 from library.tests.agents.exploration.situations import after, finite, situation
 from omg_cmdp import OMG, Space, oracles
 from omg_cmdp.agents import Theory
@@ -33,7 +33,7 @@ def test_theory_is_the_same_in_every_episode():
 
 def test_theory_grows_like_the_root_of_the_episodes():
     """The bounds of finite classes do not depend on T (those of smoothed ones do)."""
-    rewards, dynamics = oracles.FiniteRewards(REWARDS, horizon=H), oracles.FiniteDynamics(KERNELS, horizon=H)
+    rewards, dynamics = oracles.FiniteRewards(REWARDS, horizon=H), oracles.FiniteDynamics(TRANSITIONS, horizon=H)
     made = (OMG(SPACES["plain"], rewards, dynamics, "theory", episodes=t) for t in (1000, 4000))
     one, four = (agent.decide("a").gamma for agent in made)
     assert four == pytest.approx(2.0 * one)
@@ -61,6 +61,6 @@ def test_anytime_increases(oracle):
 @pytest.mark.parametrize("gamma", ["theory", "anytime"])
 def test_a_bound_is_needed_where_the_theorem_needs_it(gamma):
     rewards = oracles.FiniteRewards(REWARDS, horizon=H, rate="realizable")
-    dynamics = oracles.FiniteDynamics(KERNELS, horizon=H)
+    dynamics = oracles.FiniteDynamics(TRANSITIONS, horizon=H)
     with pytest.raises(ValueError, match="`reward_oracle` must have a finite `regret_bound`"):
         OMG(SPACES["plain"], rewards, dynamics, gamma, episodes=10).policy("a")

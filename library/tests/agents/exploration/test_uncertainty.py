@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from lab.tests.rivals.catalogue import ORACLES, SIZE, build
+from library.tests.agents.catalogue import ORACLES, SIZE, build
 from library.tests.agents.exploration.situations import after, situation
 from omg_cmdp.mdp.bellman import value_ranges
 from omg_cmdp.planning import plan

@@ -7,9 +7,9 @@ from library.tests.environments.encoders.steps import chain, noise, steps
 from omg_cmdp.environments import Bins, Encoder, encoding_report
 
 
-def walk(kernel, length, seed=0):
-    """Return a walk along the states of a kernel."""
-    cumulative, generator, states = np.cumsum(kernel, axis=1), np.random.default_rng(seed), [0]
+def walk(transitions, length, seed=0):
+    """Return a walk along the states of a transition matrix."""
+    cumulative, generator, states = np.cumsum(transitions, axis=1), np.random.default_rng(seed), [0]
     for uniform in generator.random(length):
         states.append(int(np.searchsorted(cumulative[states[-1]], uniform)))
     return states

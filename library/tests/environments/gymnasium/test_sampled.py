@@ -16,7 +16,6 @@ from omg_cmdp.environments import (
     random_steps,
 )
 from omg_cmdp.oracles import CountDynamics, CountRewards
-from omg_lab.worlds import cart_pole, mountain_car
 
 
 def lake(tables):
@@ -266,13 +265,6 @@ def test_actions_are_held():
     assert switches(10.0) == pytest.approx(0.05, abs=0.02)
 
 
-def test_a_fallen_pole_has_terminated():
-    steps = seen(cart_pole(), 300, contexts=[1.0, 2.0])
-    last = np.append(np.diff(steps.episodes) > 0, False)
-    np.testing.assert_array_equal(steps.terminated[:-1], last[:-1])
-    assert (np.abs(steps.next_observations[steps.terminated, 0]) > 0.2).all()
-
-
 def test_cells_are_states():
     steps = seen()
     encoder = Clusters(4).fit(steps)
@@ -326,27 +318,8 @@ def test_an_environment_may_have_an_encoder_of_its_own():
         (lambda: seen(hold=0.5), "`hold` must be at least 1, got 0.5"),
         (lambda: seen(seed=-1), "`seed` must"),
         (lambda: seen(gymnasium.make("Pendulum-v1")), "`env` must have discrete actions"),
-        (lambda: seen(cart_pole(), contexts=[0.0]), "`context` must be a positive, finite number, got 0.0"),
     ],
 )
 def test_what_cannot_make_states_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_contexts_change_the_physics():
-    """A longer pole falls more slowly, a stronger motor drives faster; 1 is Gymnasium's own."""
-
-    def after(make, context, action, steps=4):
-        env = make()
-        env.reset(seed=0, options={"context": context})
-        return [env.step(action)[0] for _ in range(steps)][-1]
-
-    falls = [abs(after(cart_pole, length, 1)[1]) for length in (0.5, 1.0, 2.0)]
-    assert falls[0] > falls[1] > falls[2]
-    speeds = [after(mountain_car, strength, 2)[1] for strength in (0.5, 1.0, 2.0)]
-    assert speeds[0] < speeds[1] < speeds[2]
-    own = gymnasium.make("CartPole-v1")
-    own.reset(seed=0)
-    np.testing.assert_array_equal(after(cart_pole, 1.0, 1), [own.step(1)[0] for _ in range(4)][-1][2:])
-    assert cart_pole(cart=True).reset(seed=0)[0].shape == (4,)

@@ -97,7 +97,7 @@ def test_drawn_rewards_have_the_variance_that_is_claimed(members, rng):
 
 
 @pytest.mark.parametrize("members", [1, 2, 4])
-def test_drawn_kernels_are_as_far_from_the_mean_as_is_claimed(members, rng):
+def test_drawn_transitions_are_as_far_from_the_mean_as_is_claimed(members, rng):
     said = rng.dirichlet(np.full(3, 300.0), (members, 3, 2))
     said[:, 0, 0] = said[0, 0, 0]
     visits = np.full((3, 2), 400.0)

@@ -193,11 +193,11 @@ def test_the_cache_of_contexts_is_bounded(kind, rng, monkeypatch):
 
 def test_smoothing_stays_in_the_support(rng):
     support = (rng.random((STATES, ACTIONS, STATES)) < 0.5) | (np.arange(STATES) == 0)
-    kernels = rng.dirichlet(np.ones(STATES), size=(5, STATES, ACTIONS)) * support
-    kernels[0, ..., 1:] = 0.0  # and some zeros inside of it
-    kernels /= kernels.sum(axis=-1, keepdims=True)
-    smooth = 0.99 * kernels + 0.01 * support / support.sum(axis=-1, keepdims=True)
-    oracle, losses = FiniteDynamics(lambda _: kernels, horizon=HORIZON, smoothing=0.01, support=support), np.zeros(5)
+    tables = rng.dirichlet(np.ones(STATES), size=(5, STATES, ACTIONS)) * support
+    tables[0, ..., 1:] = 0.0  # and some zeros inside of it
+    tables /= tables.sum(axis=-1, keepdims=True)
+    smooth = 0.99 * tables + 0.01 * support / support.sum(axis=-1, keepdims=True)
+    oracle, losses = FiniteDynamics(lambda _: tables, horizon=HORIZON, smoothing=0.01, support=support), np.zeros(5)
     for episode in random_episodes(rng, FiniteDynamics, 5):
         prediction = oracle.predict("a")
         np.testing.assert_allclose(prediction.sum(axis=-1), 1.0, rtol=1e-12)
@@ -205,30 +205,30 @@ def test_smoothing_stays_in_the_support(rng):
         oracle.update(*episode)  # outside the support too
         losses -= np.log(smooth[:, *episode[1:]] + SMALLEST_PROBABILITY).sum(axis=1)
         np.testing.assert_allclose(oracle.state()["class_losses"], losses, rtol=1e-12)
-    everywhere = FiniteDynamics(lambda _: kernels, horizon=1, smoothing=0.3).predict("a")
-    np.testing.assert_allclose(everywhere, 0.7 * kernels.mean(axis=0) + 0.3 / STATES, rtol=1e-12)
+    everywhere = FiniteDynamics(lambda _: tables, horizon=1, smoothing=0.3).predict("a")
+    np.testing.assert_allclose(everywhere, 0.7 * tables.mean(axis=0) + 0.3 / STATES, rtol=1e-12)
     with pytest.raises(ValueError, match="`support`"):
-        FiniteDynamics(lambda _: kernels, horizon=1, smoothing=0.1, support=support[:2, :, :2]).predict("a")
+        FiniteDynamics(lambda _: tables, horizon=1, smoothing=0.1, support=support[:2, :, :2]).predict("a")
 
 
 def test_a_transition_that_all_functions_exclude_costs_much(rng):
-    kernels = np.broadcast_to(np.eye(1, STATES), (3, STATES, ACTIONS, STATES))
+    tables = np.broadcast_to(np.eye(1, STATES), (3, STATES, ACTIONS, STATES))
     for rate in RATES:
-        oracle = FiniteDynamics(lambda _: kernels, horizon=HORIZON, rate=rate)
+        oracle = FiniteDynamics(lambda _: tables, horizon=HORIZON, rate=rate)
         for _ in range(50):
             oracle.update("a", [0] * HORIZON, [0] * HORIZON, [1] * HORIZON)
         assert oracle.loss == pytest.approx(-50 * HORIZON * math.log(SMALLEST_PROBABILITY), rel=1e-12)
         assert oracle.loss == pytest.approx(oracle.best_loss(), rel=1e-12)
-        np.testing.assert_allclose(oracle.predict("a"), kernels[0], rtol=0.0, atol=1e-12)
+        np.testing.assert_allclose(oracle.predict("a"), tables[0], rtol=0.0, atol=1e-12)
 
 
 def test_losses_of_rare_transitions_keep_their_digits(rng):
     """Their product would underflow."""
     rare = 10.0 ** rng.uniform(-160, -1, (6, STATES, ACTIONS, STATES - 1))
-    kernels = np.concatenate([1.0 - rare.sum(axis=-1, keepdims=True), rare], axis=-1)
-    oracle, [episode] = FiniteDynamics(lambda _: kernels, horizon=60), random_episodes(rng, FiniteDynamics, 1, 60)
+    tables = np.concatenate([1.0 - rare.sum(axis=-1, keepdims=True), rare], axis=-1)
+    oracle, [episode] = FiniteDynamics(lambda _: tables, horizon=60), random_episodes(rng, FiniteDynamics, 1, 60)
     oracle.update(*episode)
-    expected = -np.log(kernels[:, *episode[1:]] + SMALLEST_PROBABILITY).sum(axis=1)
+    expected = -np.log(tables[:, *episode[1:]] + SMALLEST_PROBABILITY).sum(axis=1)
     np.testing.assert_allclose(oracle.state()["class_losses"], expected, rtol=1e-12)
 
 

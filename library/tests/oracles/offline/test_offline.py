@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad, minimize
 
-from library.tests.oracles.catalogue import ACTIONS, DIMENSION, KERNELS, LABELS, OFFLINE, REWARDS, SIZE, STATES, VECTORS
+from library.tests.oracles.catalogue import (
+    ACTIONS,
+    DIMENSION,
+    LABELS,
+    OFFLINE,
+    REWARDS,
+    SIZE,
+    STATES,
+    TRANSITIONS,
+    VECTORS,
+)
 from omg_cmdp.oracles import (
     FiniteDynamics,
     OfflineFiniteDynamics,
@@ -171,22 +181,22 @@ def test_in_sample_errors_obey_the_theorem(choice, rng):
     For least squares it is Σ ‖P̂ - P*‖₂², below 4·log(N/δ).
     """
     tables = rng.uniform(0.3, 0.7, (10, 64, STATES, ACTIONS))
-    kernels = rng.dirichlet(np.full(STATES, 5.0), (10, 64, STATES, ACTIONS))
+    transitions = rng.dirichlet(np.full(STATES, 5.0), (10, 64, STATES, ACTIONS))
     rewards = OfflineFiniteRewards(tables.__getitem__, horizon=1)
-    dynamics = OfflineFiniteDynamics(kernels.__getitem__, horizon=1)
-    squared = OfflineLeastSquaresDynamics(kernels.__getitem__, horizon=1)
+    dynamics = OfflineFiniteDynamics(transitions.__getitem__, horizon=1)
+    squared = OfflineLeastSquaresDynamics(transitions.__getitem__, horizon=1)
     past, bound, largest = np.zeros((10, STATES, ACTIONS)), 2.0 * math.log(64 / 1e-3), 0.0
     for _ in range(300):
         squares = SQUARE.divergence(tables[:, 0], np.stack([rewards.predict(c) for c in range(10)]))
-        hellinger = LOG.divergence(kernels[:, 0], np.stack([dynamics.predict(c) for c in range(10)]))
-        distances = ((kernels[:, 0] - np.stack([squared.predict(c) for c in range(10)])) ** 2).sum(axis=-1)
+        hellinger = LOG.divergence(transitions[:, 0], np.stack([dynamics.predict(c) for c in range(10)]))
+        distances = ((transitions[:, 0] - np.stack([squared.predict(c) for c in range(10)])) ** 2).sum(axis=-1)
         sums = (past * squares).sum(), (past * hellinger).sum(), (past * distances).sum() / 2.0
         assert max(sums) <= bound
         largest = max(largest, *sums)
         worst = np.argmax(squares + hellinger)
         context, state, action = np.unravel_index(worst if choice == "adversarial" else rng.integers(60), past.shape)
         past[context, state, action] += 1
-        mean, row = tables[context, 0, state, action], kernels[context, 0, state, action]
+        mean, row = tables[context, 0, state, action], transitions[context, 0, state, action]
         rewards.update(context, [state], [action], [float(rng.random() < mean)])
         outcome = [int(rng.choice(STATES, p=row))]
         dynamics.update(context, [state], [action], outcome)
@@ -204,7 +214,7 @@ def test_outcomes_against_the_leader_make_its_regret_linear():
 
 def test_smoothing_is_that_of_the_online_class(rng):
     settings = {"horizon": HORIZON, "smoothing": 0.3}
-    offline, online = OfflineFiniteDynamics(KERNELS, **settings), FiniteDynamics(KERNELS, **settings)
+    offline, online = OfflineFiniteDynamics(TRANSITIONS, **settings), FiniteDynamics(TRANSITIONS, **settings)
     for episode in random_episodes(rng, offline, LABELS, 10):
         offline.update(*episode)
         online.update(*episode)
@@ -260,7 +270,7 @@ def test_rows_of_linear_dynamics_solve_the_normal_equations(rng):
 
 
 def test_a_linear_truth_is_found_for_unseen_contexts(rng):
-    """Frequencies of a kernel that is affine in the context, and no projection of the inside of the simplex."""
+    """Frequencies of transitions that are affine in the context, and no projection of the inside of the simplex."""
     slopes = rng.normal(scale=0.05, size=(STATES, ACTIONS, DIMENSION, STATES))
     slopes -= slopes.mean(axis=-1, keepdims=True)
     oracle = OfflineLinearDynamics(**SIZE, dimension=DIMENSION, horizon=HORIZON, ridge=1e-6)
