@@ -45,13 +45,14 @@ LAYERS = {
     "omg_trial": {
         "log": "",
         "trial_file": "log",
+        "contract": "trial_file",
         "tokens": "",
         "client": "",
-        "*": "log trial_file",
-        "export": "* log trial_file",
-        "watching": "* log trial_file export",
-        "service": "* log trial_file watching",
-        "web": "* log trial_file export watching service tokens",
+        "*": "log trial_file contract",
+        "export": "* log trial_file contract",
+        "watching": "* log trial_file contract export",
+        "service": "* log trial_file contract watching",
+        "web": "* log trial_file contract export watching service tokens",
     },
 }
 """What a room may import of its own package, besides itself; `*` are the modules in no folder and without a line.

@@ -20,7 +20,7 @@ from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.contexts import context_from_json
 from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import FloatArray
-from omg_trial.contract import Decide
+from omg_trial.contract.calls import Decide
 from omg_trial.episodes import Record
 from omg_trial.log.events import canonical
 from omg_trial.rules import apply_rules

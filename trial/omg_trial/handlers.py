@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from omg_trial import contract
-from omg_trial.contract import Refusal, context_text
+from omg_trial.contract import Refusal, answers, calls, context_text
 from omg_trial.decisions import ChosenPolicy, DecisionInputs, PolicySource, choose_policy, decide_step, draw_ahead
 from omg_trial.episodes import Record, StepDecision
 from omg_trial.trial_file.trial import Trial
@@ -22,12 +21,12 @@ class Handled(NamedTuple):
     answer: BaseModel
 
 
-def handle(at: DecisionInputs, call: contract.Call, target: int | str | None) -> Handled:
+def handle(at: DecisionInputs, call: calls.Call, target: int | str | None) -> Handled:
     """Return the event and the answer of a call about an episode or a person; `Refusal` if it is refused."""
     return _HANDLERS[call.name](at, call, target)
 
 
-def _open(at: DecisionInputs, call: contract.Open, _: None) -> Handled:
+def _open(at: DecisionInputs, call: calls.Open, _: None) -> Handled:
     if call.person in at.state.withdrawn:
         raise Refusal(410, "the person has withdrawn")
     for number in at.state.of_person.get(call.person, ()):
@@ -36,7 +35,7 @@ def _open(at: DecisionInputs, call: contract.Open, _: None) -> Handled:
     context = context_text(at.trial, call.context)
     chosen = choose_policy(at, context)
     made = _format_policy(at, chosen)
-    answer = contract.Opened(
+    answer = answers.Opened(
         **made,
         episode=at.number,
         event=at.number,
@@ -48,9 +47,9 @@ def _open(at: DecisionInputs, call: contract.Open, _: None) -> Handled:
     return Handled("opened", {"person": call.person, "context": context, **made, "gamma": chosen.gamma}, answer)
 
 
-def show_policy(at: DecisionInputs, call: contract.AskPolicy) -> contract.PolicyAnswer:
+def show_policy(at: DecisionInputs, call: calls.AskPolicy) -> answers.PolicyAnswer:
     """Return the policy that an episode would begin with; nothing happens."""
-    return contract.PolicyAnswer(**_format_policy(at, choose_policy(at, context_text(at.trial, call.context))))
+    return answers.PolicyAnswer(**_format_policy(at, choose_policy(at, context_text(at.trial, call.context))))
 
 
 def _format_policy(at: DecisionInputs, chosen: ChosenPolicy) -> dict[str, Any]:
@@ -63,7 +62,7 @@ def _format_policy(at: DecisionInputs, chosen: ChosenPolicy) -> dict[str, Any]:
     }
 
 
-def _decide(at: DecisionInputs, call: contract.Decide, episode: int) -> Handled:
+def _decide(at: DecisionInputs, call: calls.Decide, episode: int) -> Handled:
     record, trial = find_episode(at, episode, is_open=True), at.trial
     state = trial.states.index(call.state)
     if call.action is not None and not trial.space.admissible[state, trial.actions.index(call.action)]:
@@ -76,7 +75,7 @@ def _decide(at: DecisionInputs, call: contract.Decide, episode: int) -> Handled:
     return Handled("decided", body, _format_decision(at, body))
 
 
-def _check_repeated(trial: Trial, call: contract.Decide, made: StepDecision) -> None:
+def _check_repeated(trial: Trial, call: calls.Decide, made: StepDecision) -> None:
     """Refuse a step that was decided before, under another key, for another state or with another action."""
     if call.state != (state := trial.states[made.state]):
         raise Refusal(409, f"`state`: step {call.step} was decided for the state {state}")
@@ -84,9 +83,9 @@ def _check_repeated(trial: Trial, call: contract.Decide, made: StepDecision) -> 
         raise Refusal(409, f"`action`: step {call.step} was decided, with the action {action}")
 
 
-def _format_decision(at: DecisionInputs, body: Mapping[str, Any]) -> contract.Decided:
-    fallback = contract.Fallback(source=body["source"], cause=body["cause"], rules=list(body["rules"]))
-    return contract.Decided(
+def _format_decision(at: DecisionInputs, body: Mapping[str, Any]) -> answers.Decided:
+    fallback = answers.Fallback(source=body["source"], cause=body["cause"], rules=list(body["rules"]))
+    return answers.Decided(
         episode=body["episode"],
         event=at.number,
         step=body["step"],
@@ -97,20 +96,20 @@ def _format_decision(at: DecisionInputs, body: Mapping[str, Any]) -> contract.De
     )
 
 
-def _report(at: DecisionInputs, call: contract.Report, episode: int) -> Handled:
+def _report(at: DecisionInputs, call: calls.Report, episode: int) -> Handled:
     known = find_episode(at, episode).outcomes.get(call.step)
     next_state = None if call.next_state is None else at.trial.states.index(call.next_state)
     if known is not None and known.contradicts(call.reward, next_state, call.revision):
         rule = f"step {call.step} was reported with other values; a correction needs one above {call.revision}"
         raise Refusal(409, f"`revision`: {rule}")
-    answer = contract.Reported(episode=episode, event=at.number, step=call.step, revision=call.revision)
+    answer = answers.Reported(episode=episode, event=at.number, step=call.step, revision=call.revision)
     return Handled("reported", {**call.model_dump(), "episode": episode, "next_state": next_state}, answer)
 
 
-def _close(at: DecisionInputs, call: contract.Close, episode: int) -> Handled:
+def _close(at: DecisionInputs, call: calls.Close, episode: int) -> Handled:
     find_episode(at, episode, is_open=True)
     body = {"episode": episode, "cause": call.cause}
-    return Handled("closed", body, contract.Closed(episode=episode, event=at.number, cause=call.cause))
+    return Handled("closed", body, answers.Closed(episode=episode, event=at.number, cause=call.cause))
 
 
 def find_episode(at: DecisionInputs, episode: int, *, is_open: bool = False) -> Record:
@@ -132,22 +131,22 @@ def find_person(at: DecisionInputs, person: str) -> list[int]:
     return at.state.of_person[person]
 
 
-def _withdraw(at: DecisionInputs, call: contract.Withdraw, person: str) -> Handled:
+def _withdraw(at: DecisionInputs, call: calls.Withdraw, person: str) -> Handled:
     find_person(at, person)
-    return Handled("withdrawn", {"person": person}, contract.Withdrawn(withdrawn=True, event=at.number))
+    return Handled("withdrawn", {"person": person}, answers.Withdrawn(withdrawn=True, event=at.number))
 
 
-def _learn(at: DecisionInputs, call: contract.Learn, _: None) -> Handled:
+def _learn(at: DecisionInputs, call: calls.Learn, _: None) -> Handled:
     if at.state.learning is not None:
         raise Refusal(409, "learning is under way; wait until it has ended")
-    return Handled("learning", {}, contract.LearningStarted(learning=at.number, event=at.number))
+    return Handled("learning", {}, answers.LearningStarted(learning=at.number, event=at.number))
 
 
-def _roll_back(at: DecisionInputs, call: contract.RollBack, _: None) -> Handled:
+def _roll_back(at: DecisionInputs, call: calls.RollBack, _: None) -> Handled:
     earlier = [version.number for version in at.state.versions[:-1]]
     if call.version not in earlier:
         raise Refusal(409, f"`version`: only versions before the one in use can be used again: {earlier}")
-    return Handled("rolled back", {"version": call.version}, contract.RolledBack(version=call.version, event=at.number))
+    return Handled("rolled back", {"version": call.version}, answers.RolledBack(version=call.version, event=at.number))
 
 
 _HANDLERS: dict[str, Callable[..., Handled]] = {

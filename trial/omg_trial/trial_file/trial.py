@@ -8,55 +8,31 @@ import json
 import zoneinfo
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from omg_cmdp import oracles
 from omg_cmdp.agents.omg import OMG
-from omg_cmdp.documents import Document, StudyError, nearest
+from omg_cmdp.documents import Document, StudyError
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.feature_map import FeatureMap
 from omg_cmdp.validation import FloatArray, file_path, instance_of
 from omg_trial.log.events import digest
+from omg_trial.trial_file.between import (
+    Limits,
+    by_name,
+    distribution,
+    index,
+    read_admissible,
+    read_features,
+    read_limits,
+)
 from omg_trial.trial_file.floor import Floor, FlooredDynamics, FlooredRewards
-from omg_trial.trial_file.sections import Actions, ContextSection, TrialFile, Watch, Window, read_sections
+from omg_trial.trial_file.sections import Watch, Window, read_sections
 
 REWARDS = {"linear": oracles.LinearRewards, "counts": oracles.CountRewards}
 DYNAMICS = {"softmax": oracles.SoftmaxDynamics, "counts": oracles.CountDynamics}
-Value = TypeVar("Value")
-
-EXAMPLE = """
-[trial]
-name = "adherence"
-horizon = 2
-
-[states]
-names = ["took it", "missed it"]
-
-[actions]
-names = ["nothing", "reminder"]
-fallback = { nothing = 0.5, reminder = 0.5 }
-
-[context]
-labels = ["alone", "with others"]
-
-[rewards]
-[dynamics]
-
-[exploration]
-floor = 0.2
-"""
-"""A small trial file, for examples and for trying things out."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Limits:
-    """How often actions are taken, at most and at least, for each person and week; by the index of the action."""
-
-    most: Mapping[int, int]
-    least: Mapping[int, int]
-    decisions_per_week: int | None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -104,6 +80,7 @@ class Trial:
 
     Examples
     --------
+    >>> from omg_trial.trial_file import EXAMPLE
     >>> trial = Trial.parse(EXAMPLE)
     >>> trial.actions, trial.floor.probability
     (('nothing', 'reminder'), 0.2)
@@ -202,15 +179,15 @@ def _build(content: dict[str, Any]) -> Trial:
     """Return the trial of a file's content, with the rules that hold between its tables."""
     file = read_sections(content)
     states, actions, rewards = file.states.names, file.actions.names, file.rewards
-    start = _by_name(file.states.start, states, "states", "start")
+    start = by_name(file.states.start, states, "states", "start")
     space = Space(
         states=len(states),
         actions=len(actions),
         horizon=file.trial.horizon,
-        start=_distribution(start, len(states), "states", "start").tolist() if start else 0,
-        admissible=_admissible(file),
+        start=distribution(start, len(states), "states", "start").tolist() if start else 0,
+        admissible=read_admissible(file),
     )
-    fallback = _distribution(_by_name(file.actions.fallback, actions, *FALLBACK), len(actions), *FALLBACK)
+    fallback = distribution(by_name(file.actions.fallback, actions, *FALLBACK), len(actions), *FALLBACK)
     if ((fallback * space.admissible).sum(axis=1) <= 0.0).any():
         raise StudyError("`actions.fallback` must leave an admissible action in every state", FALLBACK)
     low, high = rewards.range
@@ -222,10 +199,10 @@ def _build(content: dict[str, Any]) -> Trial:
         rule = f"must be at most 1/{len(actions)}, as there are {len(actions)} actions"
         raise StudyError(f"`floor` {rule}, got {floor:g}", ("exploration", "floor"))
     if (window := file.window) is not None:
-        outside = _index(window.outside, actions, "window", "outside")
+        outside = index(window.outside, actions, "window", "outside")
         if not space.admissible[:, outside].all():
             raise StudyError(f"some state forbids {window.outside!r}; choose another action", ("window", "outside"))
-    features = _feature_map(file.context)
+    features = read_features(file.context)
     trial = Trial(
         name=file.trial.name,
         states=states,
@@ -245,7 +222,7 @@ def _build(content: dict[str, Any]) -> Trial:
         missing_reward=missing_reward,
         zone=zoneinfo.ZoneInfo(file.trial.time_zone),
         window=window,
-        limits=_limits(file.actions),
+        limits=read_limits(file.actions),
         watch=file.watch,
         content=_as_json(content),
     )
@@ -266,63 +243,3 @@ def _as_json(content: dict[str, Any]) -> dict[str, Any]:
     except ValueError:
         raise StudyError("all numbers must be finite") from None
     return made
-
-
-def _index(name: str, names: tuple[str, ...], *place: str) -> int:
-    if name not in names:
-        raise StudyError(f"there is no {name!r}; {nearest(name, names)}", place)
-    return names.index(name)
-
-
-def _by_name(table: Mapping[str, Value], names: tuple[str, ...], *place: str) -> dict[int, Value]:
-    """Return a table by the indices of its names, in their order; an unknown name is refused."""
-    return dict(sorted((_index(name, names, *place, name), value) for name, value in table.items()))
-
-
-def _distribution(chances: Mapping[int, float], size: int, *place: str) -> FloatArray:
-    row = np.array([chances.get(each, 0.0) for each in range(size)])
-    if abs(row.sum() - 1.0) > 1e-9:
-        raise StudyError(f"the probabilities of `{'.'.join(place)}` must sum to 1, got {row.sum():g}", place)
-    return row
-
-
-def _admissible(file: TrialFile) -> Any:
-    mask = np.ones((len(file.states.names), len(file.actions.names)), dtype=bool)
-    for state, actions in _by_name(file.states.forbidden, file.states.names, "states", "forbidden").items():
-        place = ("states", "forbidden", file.states.names[state])
-        mask[state, [_index(action, file.actions.names, *place) for action in actions]] = False
-        if not mask[state].any():
-            raise StudyError(f"every action is forbidden in the state {file.states.names[state]!r}; leave one", place)
-    return mask
-
-
-def _feature_map(context: ContextSection) -> FeatureMap | None:
-    if context.labels:
-        return None
-    columns = tuple(column.feature(name) for name, column in context.columns.items())
-    try:
-        return FeatureMap(columns=columns, crosses=context.crosses)
-    except ValueError as error:
-        raise StudyError(str(error), ("context", "crosses")) from None
-
-
-def _limits(actions: Actions) -> Limits:
-    most = _by_name(actions.most_per_week, actions.names, "actions", "most_per_week")
-    least = _by_name(actions.least_per_week, actions.names, "actions", "least_per_week")
-    limits = Limits(most=most, least=least, decisions_per_week=actions.decisions_per_week)
-    at_least = ("actions", "least_per_week")
-    if len(most) == len(actions.names):
-        raise StudyError(
-            "`most_per_week` must leave an action without a limit, which is then taken", ("actions", "most_per_week")
-        )
-    if least and limits.decisions_per_week is None:
-        raise StudyError("`least_per_week` needs `decisions_per_week`", at_least)
-    if limits.decisions_per_week is not None and sum(least.values()) > limits.decisions_per_week:
-        raise StudyError(
-            f"`least_per_week` must sum to at most `decisions_per_week`, got {sum(least.values())}", at_least
-        )
-    for action, number in least.items():
-        if number > most.get(action, number):
-            name = actions.names[action]
-            raise StudyError(f"{name!r} must be at most {most[action]}, as in `most_per_week`", (*at_least, name))
-    return limits

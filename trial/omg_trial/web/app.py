@@ -13,8 +13,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from omg_trial import contract
-from omg_trial.contract import OlderLog, Refusal, describe_problem
+from omg_trial.contract import OlderLog, Refusal, answers, calls, describe_problem
 from omg_trial.desk import Desk, KeyedCall
 from omg_trial.handlers import show_policy
 from omg_trial.log.events import canonical
@@ -30,7 +29,7 @@ CALLS_PER_SECOND = 500.0
 _JSON = "application/json"
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": contract.ErrorAnswer, "description": text}
+    status: {"model": answers.ErrorAnswer, "description": text}
     for status, text in {
         400: "No key, or a request that cannot be read.",
         401: "No token, or an unknown one.",
@@ -51,11 +50,11 @@ Seen = Annotated[str | None, Header(alias="Log-Seen", pattern=r"^[1-9][0-9]{0,15
 _bearer = HTTPBearer(auto_error=False)
 
 
-async def _episode(episode: Annotated[contract.Episode, Path()]) -> int:
+async def _episode(episode: Annotated[calls.Episode, Path()]) -> int:
     return episode
 
 
-async def _person(person: Annotated[contract.Person, Path()]) -> str:
+async def _person(person: Annotated[calls.Person, Path()]) -> str:
     return person
 
 
@@ -104,31 +103,31 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
                 made = await asyncio.wrap_future(service.submit(request))
             return Response(made.text, media_type=_JSON, headers={"Log-Head": made.mark})
 
-    add_call("/v1/episodes", "open", contract.Opened, by_app)
+    add_call("/v1/episodes", "open", answers.Opened, by_app)
     add_call("/v1/episodes/{episode}/decisions", "decide", offered.decided, by_app)
-    add_call("/v1/episodes/{episode}/outcomes", "report", contract.Reported, by_app)
-    add_call("/v1/episodes/{episode}/close", "close", contract.Closed, by_app)
-    add_call("/v1/people/{person}/withdraw", "withdraw", contract.Withdrawn, by_administrator)
-    add_call("/v1/learn", "learn", contract.LearningStarted, by_administrator)
-    add_call("/v1/roll-back", "roll back", contract.RolledBack, by_administrator)
+    add_call("/v1/episodes/{episode}/outcomes", "report", answers.Reported, by_app)
+    add_call("/v1/episodes/{episode}/close", "close", answers.Closed, by_app)
+    add_call("/v1/people/{person}/withdraw", "withdraw", answers.Withdrawn, by_administrator)
+    add_call("/v1/learn", "learn", answers.LearningStarted, by_administrator)
+    add_call("/v1/roll-back", "roll back", answers.RolledBack, by_administrator)
 
     async def show(look: Callable[[Desk], BaseModel]) -> Response:
         text = await asyncio.wrap_future(service.look(lambda at: canonical(look(at).model_dump())))
         return Response(text, media_type=_JSON)
 
-    @app.post("/v1/policy", response_model=contract.PolicyAnswer, dependencies=[by_analyst], operation_id="policy")
+    @app.post("/v1/policy", response_model=answers.PolicyAnswer, dependencies=[by_analyst], operation_id="policy")
     async def policy(body: offered.policy) -> Response:  # type: ignore[name-defined]
         return await show(lambda at: show_policy(at.inputs(), body))
 
-    @app.get("/v1/health", response_model=contract.Health, operation_id="health")
+    @app.get("/v1/health", response_model=answers.Health, operation_id="health")
     async def health() -> Response:
         return await show(_health)
 
     return app
 
 
-def _health(at: Desk) -> contract.Health:
-    return contract.Health(
+def _health(at: Desk) -> answers.Health:
+    return answers.Health(
         status="no store" if at.lost else "ready",
         trial=at.trial.name,
         version=at.state.version.number,

@@ -10,7 +10,7 @@ from fastapi import FastAPI, Path, Response
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from omg_trial.contract import Person
+from omg_trial.contract.calls import Person
 from omg_trial.desk import Desk
 from omg_trial.log.events import canonical
 from omg_trial.service import Service
