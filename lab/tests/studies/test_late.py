@@ -59,7 +59,7 @@ def test_a_result_has_the_bounds_for_its_delay():
         ("", ""),
         ("delay = 3", ""),
         ("delay = 3", slow),
-        ('delay = {kind = "uniform", most = 3}', slow),
+        ('delay = {kind = "up_to", most = 3}', slow),
     ):
         [task] = read_plan(base.format(delay, pair)).tasks()
         run = task.start()

@@ -23,7 +23,7 @@ from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.draws import draw_dirichlet, draws_of_parts, resample
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards, learn_transitions
-from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Episode, exponential_weights
+from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Examples, exponential_weights
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import dirichlet_divergence, support_mask
 from omg_cmdp.persistence import fingerprint
@@ -78,7 +78,7 @@ class _Means(_Tables):
         visits, sums = self.visits[table], self.sums[table]
         return np.asarray(0.5 + (sums - 0.5 * visits) / (visits + 2.0 * self.rate.tempers[:, None, None]))
 
-    def learn(self, table: int, episode: Episode) -> None:
+    def learn(self, table: int, episode: Examples) -> None:
         for learned, examples in (
             (self.visits, np.ones(len(episode.outcomes))),
             (self.sums, episode.outcomes),
@@ -148,7 +148,7 @@ class _Frequencies(_Tables):
         smoothed = self.counts[table] + self._pseudo_counts
         return np.asarray(smoothed / smoothed.sum(axis=-1, keepdims=True))
 
-    def learn(self, table: int, episode: Episode) -> None:
+    def learn(self, table: int, episode: Examples) -> None:
         """Add to the counts; what cannot happen teaches nothing about what can."""
         seen = episode.states, episode.actions, episode.outcomes
         self.excluded += compiled.count_transitions(self.counts[table], self._priors, *seen, self.evidence)

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.features import Described
-from omg_cmdp.oracles.losses import Episode, loss_of
+from omg_cmdp.oracles.losses import Examples, loss_of
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.persistence import State, check_settings, numbers, read_state
 from omg_cmdp.validation import BoolArray, FloatArray, instance_of, positive_integer, whole_number
@@ -63,7 +63,7 @@ class Forecasters(abc.ABC):
         """Return (K, ...): the table of each forecaster."""
 
     @abc.abstractmethod
-    def learn(self, prepared: Any, episode: Episode) -> None:
+    def learn(self, prepared: Any, episode: Examples) -> None:
         """Update the forecasters with a checked episode."""
 
     @abc.abstractmethod

@@ -37,7 +37,7 @@ from omg_cmdp.oracles.ball import least_squares
 from omg_cmdp.oracles.base import RewardOracle
 from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards
-from omg_cmdp.oracles.losses import Episode
+from omg_cmdp.oracles.losses import Examples
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.persistence import State
 from omg_cmdp.validation import FloatArray, instance_of, listed, positive_integer, positive_number, real_number
@@ -97,14 +97,14 @@ class _Linear(Forecasters):
         forecasts = np.clip(0.5 + (rows * self._late_weights).sum(axis=1), 0.0, 1.0)
         return np.asarray(forecasts.reshape(1, *self.pairs))
 
-    def learn(self, rows: FloatArray, episode: Episode) -> None:
+    def learn(self, rows: FloatArray, episode: Examples) -> None:
         self._late_weights = None
         rows, groups = (rows[episode.pairs], np.zeros_like(episode.pairs)) if self.shared else (rows, episode.pairs)
         compiled.rotate_in(self.roots, rows, groups, episode.outcomes - 0.5, self._carried)
         np.add.at(self.visits, groups, 1.0)
         self._changed[groups] = True
 
-    def learn_total(self, rows: FloatArray, episode: Episode, total: float) -> None:
+    def learn_total(self, rows: FloatArray, episode: Examples, total: float) -> None:
         """Learn that Σ f over the episode is `total`: one example, divided by √L, so that its noise is that of one."""
         self._late_weights = None
         steps = len(episode.pairs)

@@ -15,14 +15,14 @@ import threadpoolctl
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.adapters.ensemble import Asked, DynamicsOptions, Ensemble, Learner, Options
+from omg_cmdp.oracles.adapters.ensemble import Answers, DynamicsOptions, Ensemble, ModelKind, Options
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
 from omg_cmdp.validation import FloatArray, positive_integer, probability
 
 
-class _Regressor(Learner):
+class _Regressor(ModelKind):
     """A `random_state` of None becomes 0, in every step of a pipeline, so that a fit can be made again to the bit."""
 
     needs = ("fit", "predict")
@@ -95,7 +95,7 @@ class _Refitted(Ensemble):
     def taught(self) -> int:
         return int(self.fitted)
 
-    def prepare(self, context: Context) -> Asked:
+    def prepare(self, context: Context) -> Answers:
         with self._one_thread():
             return super().prepare(context)
 

@@ -7,7 +7,7 @@ from typing import Any, Unpack, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.oracles.adapters.ensemble import DynamicsOptions, Ensemble, Learner, Options
+from omg_cmdp.oracles.adapters.ensemble import DynamicsOptions, Ensemble, ModelKind, Options
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
@@ -19,7 +19,7 @@ except ImportError as error:
     raise ImportError("this oracle needs scikit-learn: pip install scikit-learn") from error
 
 
-class _Regressor(Learner):
+class _Regressor(ModelKind):
     """A `random_state` of None becomes 0, so that what was learned can be learned again to the bit."""
 
     needs = ("partial_fit", "predict")

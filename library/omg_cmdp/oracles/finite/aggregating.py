@@ -27,7 +27,7 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.draws import resample
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards, learn_transitions
-from omg_cmdp.oracles.losses import LOG, SQUARE, Episode
+from omg_cmdp.oracles.losses import LOG, SQUARE, Examples
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import Smoothing
 from omg_cmdp.persistence import State, numbers
@@ -35,7 +35,7 @@ from omg_cmdp.validation import BoolArray, FloatArray, frozen
 
 compiled = Lazy("omg_cmdp.oracles.compiled.finite")
 
-Charge = Callable[[FloatArray, Functions, Episode], None]
+Charge = Callable[[FloatArray, Functions, Examples], None]
 """Adds the loss of each function in an episode to `losses` (N,)."""
 
 
@@ -56,7 +56,7 @@ class Finite(Forecasters):
         """Return the tables of all N functions."""
         return self.functions(context)
 
-    def learn(self, functions: Functions, episode: Episode) -> None:
+    def learn(self, functions: Functions, episode: Examples) -> None:
         """Charge each function its loss."""
         self.class_losses = self.losses_of(functions)
         self._charge(self.class_losses, functions, episode)
@@ -105,12 +105,12 @@ class Finite(Forecasters):
         return (self.functions.size,)
 
 
-def charge_squares(losses: FloatArray, functions: Functions, episode: Episode) -> None:
+def charge_squares(losses: FloatArray, functions: Functions, episode: Examples) -> None:
     """Charge Σ (f - r)²."""
     compiled.charge_class_square(losses, functions.columns, episode.cells, episode.outcomes)
 
 
-def charge_logs(smoothing: Smoothing, losses: FloatArray, functions: Functions, episode: Episode) -> None:
+def charge_logs(smoothing: Smoothing, losses: FloatArray, functions: Functions, episode: Examples) -> None:
     """Charge -Σ log(P + ε), P smoothed."""
     kept, added = smoothing.examples(functions.shape, episode)
     compiled.charge_class_log(losses, functions.columns, episode.cells, kept, added)

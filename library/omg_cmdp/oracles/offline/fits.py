@@ -41,7 +41,7 @@ from omg_cmdp.oracles.finite.aggregating import Charge, Finite, charge_logs, cha
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
 from omg_cmdp.oracles.linear import LinearRewards
-from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss
+from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss
 from omg_cmdp.oracles.simplex import Smoothing
 from omg_cmdp.validation import FloatArray, float_table, in_range, one_of_shapes
 
@@ -196,7 +196,7 @@ class Fitted(Composite):
         """Return the table of the fit."""
         return self.table_of(self.fit, context)[None]
 
-    def learn(self, context: Context, episode: Episode) -> None:
+    def learn(self, context: Context, episode: Examples) -> None:
         """Let the online oracle learn; a subclass then improves the fit."""
         self.online.update(context, episode.states, episode.actions, episode.outcomes)
 
@@ -227,7 +227,7 @@ class _LeastSquares(Fitted):
         inner = (checked_fit(parameters, self.fit.shape) * self._linear.prepare(context)).sum(axis=1)
         return np.asarray(np.clip(0.5 + inner, 0.0, 1.0).reshape(self._linear.pairs))
 
-    def learn(self, context: Context, episode: Episode) -> None:
+    def learn(self, context: Context, episode: Examples) -> None:
         """Solve RᵀRθ = RᵀQᵀ(r - ½): the online oracle keeps R and Qᵀ(r - ½), (d+1, d+1) for each weight vector."""
         super().learn(context, episode)
         roots = np.moveaxis(self._linear.roots[1], -1, 0)  # at temper 1
