@@ -8,14 +8,13 @@ import pytest
 from lab.tests.studies.examples import content, run_study
 from omg_cmdp import delays
 from omg_cmdp.documents import StudyError
-from omg_cmdp.persistence import digest_of
 from omg_lab.reports import page
 from omg_lab.studies import runner
 from omg_lab.studies.config import read_plan
 from omg_lab.studies.directory import open_study
 from omg_lab.studies.results import audits, load
 from omg_lab.studies.runner import play
-from omg_lab.studies.store import StudyStore
+from omg_lab.studies.store import StudyStore, digest_of
 
 LATE = """
 episodes = 40
