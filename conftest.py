@@ -21,7 +21,10 @@ OPTIONAL = {
 }
 """Modules that cannot be imported without an optional package; any other import error is an error."""
 
-collect_ignore = ["lab/benchmarks"] + [  # no doctests there, and some modules need the packages of peers
+collect_ignore = [
+    "lab/benchmarks",
+    "trial/benchmarks",
+] + [  # no doctests there, and some modules need the packages of peers
     path for package, paths in OPTIONAL.items() if importlib.util.find_spec(package) is None for path in paths
 ]
 

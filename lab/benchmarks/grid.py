@@ -1,4 +1,4 @@
-"""Studies made in code: worlds, adversaries and agents as in a study file, results in benchmarks/results."""
+"""Studies made in code: worlds, adversaries and agents as in a study file, results in lab/benchmarks/results."""
 
 from __future__ import annotations
 

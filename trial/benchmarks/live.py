@@ -1,4 +1,4 @@
-"""`python -m lab.benchmarks.live [load|million]`: how fast the live service decides, and how fast a long log is read.
+"""`python -m trial.benchmarks.live [load|million]`: how fast the live service decides, and how fast a long log is read.
 
 *load*: fifty clients ask for decisions over HTTP, of a service with SQLite, of one with PostgreSQL if a URL is given,
 and of a minimal FastAPI service that only stores what it is sent, in SQLite with the same durability. Then a hundred
@@ -274,7 +274,7 @@ def _fill(desk: Any, events: int, generator: np.random.Generator) -> None:
 
 def main() -> None:
     """Run what is asked for."""
-    command = argparse.ArgumentParser(prog="python -m lab.benchmarks.live", description=__doc__)
+    command = argparse.ArgumentParser(prog="python -m trial.benchmarks.live", description=__doc__)
     command.add_argument("what", choices=["load", "million", "serve"], nargs="?", default="load")
     command.add_argument("arguments", nargs="*")
     command.add_argument("--seconds", type=float, default=10.0)
