@@ -1,4 +1,4 @@
-"""The pictures of the guide's concepts, computed by the package: `python -m docs.figures` writes them beside this file.
+"""The pictures of the guide, computed by the package: `python -m docs.figures` writes them beside this file.
 
 Colours are those of Okabe and Ito; what a colour shows, hatches, letters or line styles show as well.
 """
@@ -18,6 +18,7 @@ from matplotlib.patches import Rectangle
 
 import omg_cmdp as omg
 import omg_lab
+from docs.figures.readers import reader_lab, reader_library, reader_trial
 from omg_cmdp.mdp import TabularMDP
 from omg_lab.reports.drawing import COLOURS, FAINT, INK, logarithmic
 from omg_lab.worlds.treatment import STAGES, TREATMENTS
@@ -223,6 +224,9 @@ PICTURES: tuple[Callable[[], Figure], ...] = (
     oracle,
     regret,
     exploration_rules,
+    reader_library,
+    reader_lab,
+    reader_trial,
 )
 
 
