@@ -33,6 +33,13 @@ from omg_cmdp.persistence import State, numbers
 from omg_cmdp.validation import BoolArray, FloatArray, admissible_mask, positive_integer
 
 
+def seeded(model: Any) -> Any:
+    """Return `model` with 0 for every `random_state` of None, also in the steps of a pipeline; it is changed itself."""
+    parameters = model.get_params().items() if hasattr(model, "get_params") else ()
+    unset = [name for name, value in parameters if name.split("__")[-1] == "random_state" and value is None]
+    return model.set_params(**dict.fromkeys(unset, 0)) if unset else model
+
+
 class ModelKind(abc.ABC):
     """How the models of one package are copied, taught and asked; `needs` names the methods that a model must have."""
 
