@@ -15,8 +15,9 @@ import threadpoolctl
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.adapters.ensemble import Answers, DynamicsOptions, Ensemble, ModelKind, Options, seeded
+from omg_cmdp.oracles.adapters.ensemble import Answers, Ensemble
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
+from omg_cmdp.oracles.adapters.models import DynamicsOptions, ModelKind, Options, seeded
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
 from omg_cmdp.validation import FloatArray, positive_integer, probability

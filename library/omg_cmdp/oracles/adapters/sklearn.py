@@ -7,8 +7,9 @@ from typing import Any, Unpack, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.oracles.adapters.ensemble import DynamicsOptions, Ensemble, ModelKind, Options, seeded
+from omg_cmdp.oracles.adapters.ensemble import Ensemble
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
+from omg_cmdp.oracles.adapters.models import DynamicsOptions, ModelKind, Options, seeded
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
 from omg_cmdp.validation import FloatArray
