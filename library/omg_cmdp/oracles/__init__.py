@@ -13,8 +13,10 @@ from omg_cmdp.oracles.finite.log_loss import LogLossRewards
 from omg_cmdp.oracles.finite.product import ProductRewards
 from omg_cmdp.oracles.linear import LinearRewards, pair_features
 from omg_cmdp.oracles.mixture import BasisDynamics, MixtureDynamics
-from omg_cmdp.oracles.offline.fits import Offline, OfflineFiniteDynamics, OfflineFiniteRewards, OfflineLinearRewards
+from omg_cmdp.oracles.offline.finite import OfflineFiniteDynamics, OfflineFiniteRewards
+from omg_cmdp.oracles.offline.fits import Offline
 from omg_cmdp.oracles.offline.least_squares import OfflineLeastSquaresDynamics, OfflineLinearDynamics
+from omg_cmdp.oracles.offline.linear import OfflineLinearRewards
 from omg_cmdp.oracles.offline.softmax import OfflineSoftmaxDynamics
 from omg_cmdp.oracles.softmax import SoftmaxDynamics
 

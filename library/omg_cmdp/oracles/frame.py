@@ -75,8 +75,11 @@ class Forecasters(abc.ABC):
         return math.inf
 
     def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
-        """Return the same for outcomes that come late, with up to `delay` >= 1 other updates in between."""
-        return math.inf
+        """Return the same for outcomes that come late, with up to `delay` >= 1 other updates in between.
+
+        By default that is the bound, if the rate is made for such a delay.
+        """
+        return self.bound(episodes, horizon) if self.rate is not None and delay <= self.rate.delay else math.inf
 
     def draws(self, prepared: Any, count: int, generator: np.random.Generator) -> FloatArray | None:
         """Return (count, ...): tables drawn from the textbook's posterior; None: draw around the prediction."""

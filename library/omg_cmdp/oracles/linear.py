@@ -186,10 +186,6 @@ class _Linear(Forecasters):
             return self.horizon * late * groups * (self.ridge * norm**2 + 4.0 * (0.5 + norm * reach) * growth)
         return self.rate.frozen_bound(groups * (self.ridge * (norm * norm) + 0.25 * growth))
 
-    def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
-        """Return the bound, which is that of Theorem 8."""
-        return self.bound(episodes, horizon) if delay <= self.rate.delay else math.inf
-
 
 @final
 class LinearRewards(Frame[_Linear], RewardOracle):

@@ -12,13 +12,11 @@ copies may agree by accident. This is a proxy. No theorem says that it bounds th
 
 from __future__ import annotations
 
-import abc
-import copy
 import itertools
 import math
 import re
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, NotRequired, TypedDict
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,65 +24,12 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.adapters.inputs import InputMap, Inputs
 from omg_cmdp.oracles.adapters.kinds import Tables
+from omg_cmdp.oracles.adapters.models import ModelKind
 from omg_cmdp.oracles.draws import draws_of_parts, resample
 from omg_cmdp.oracles.frame import Forecasters
 from omg_cmdp.oracles.losses import Examples
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.validation import BoolArray, FloatArray, admissible_mask, positive_integer
-
-
-class ModelKind(abc.ABC):
-    """How the models of one package are copied, taught and asked; `needs` names the methods that a model must have."""
-
-    needs: ClassVar[tuple[str, ...]] = ()
-
-    def __init__(self, states: int) -> None:
-        self.states = states
-
-    def template(self, model: Any) -> Any:
-        """Return the caller's `model` as it is now; all copies are copies of that."""
-        return copy.deepcopy(model)
-
-    def fresh(self, template: Any) -> Any:
-        """Return a copy that has learned nothing."""
-        return copy.deepcopy(template)
-
-    def describe(self, template: Any) -> str:
-        """Return the settings of the model as text."""
-        return repr(template)
-
-    @abc.abstractmethod
-    def fit(self, pupil: Any, inputs: FloatArray, outcomes: NDArray[Any], seen: int) -> None:
-        """Let one copy learn `inputs` (n, d) with `outcomes` (n,), n >= 1, in an episode after `seen` examples."""
-
-    @abc.abstractmethod
-    def ask(self, pupil: Any, inputs: FloatArray) -> ArrayLike:
-        """Return the answers, (n,) or (n, S), of a copy that has learned something."""
-
-
-class Options(TypedDict):
-    """Keyword arguments that all adapters take besides the model; each adapter lists them."""
-
-    states: int
-    actions: int
-    horizon: int
-    features: NotRequired[InputMap | None]
-    """context -> (S, A, d), the input of each pair; or (d,), as without it for contexts that are vectors, to which
-    state and action are added one-hot. The dimension is fixed by the first episode."""
-    admissible: NotRequired[ArrayLike | None]
-    """(S, A). Other pairs have no reward, no uncertainty and a uniform row; the model is not asked about them, and
-    episodes must not visit them."""
-    members: NotRequired[int]
-    """The number of copies, 4 by default; a single copy learns everything, and u = b/(n + 1)."""
-
-
-class DynamicsOptions(Options):
-    """Keyword arguments that adapters of classifiers take besides the model."""
-
-    support: NotRequired[ArrayLike | None]
-    """(S, A, S): the transitions that can happen. The answers of the model are cut to it."""
-    floor: NotRequired[float]
-    """Answers are raised to about this probability within the support, 1e-4 by default."""
 
 
 class Answers(NamedTuple):

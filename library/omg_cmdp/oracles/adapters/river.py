@@ -6,8 +6,9 @@ from typing import Any, ClassVar, Unpack, final
 
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.oracles.adapters.ensemble import DynamicsOptions, Ensemble, ModelKind, Options
+from omg_cmdp.oracles.adapters.ensemble import Ensemble
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
+from omg_cmdp.oracles.adapters.models import DynamicsOptions, ModelKind, Options
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
 from omg_cmdp.validation import FloatArray

@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import final
+from typing import TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -139,9 +139,6 @@ class _Means(Finite):
     def bound(self, episodes: int, horizon: int) -> float:
         return self.rate.frozen_bound(self.log_size() / SQUARE.rate, most=SQUARE.rate)
 
-    def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
-        return self.bound(episodes, horizon) if delay <= self.rate.delay else math.inf
-
 
 class _Transitions(Finite):
     """Functions that predict transitions, under log loss, each of them smoothed."""
@@ -176,12 +173,24 @@ class _Transitions(Finite):
             return 0.0
         return math.inf if shape is None else LOG.rate * self._smoothing.most_loss(shape)
 
-    def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
-        return self.bound(episodes, horizon) if delay <= self.rate.delay else math.inf
+
+F = TypeVar("F", bound=Finite)
+
+
+class FiniteFrame(Frame[F]):
+    """An oracle that holds a finite class, and tells its functions and their weights."""
+
+    def functions(self, context: Context) -> FloatArray:
+        """Return the tables of all N functions, (N, ...), read-only."""
+        return frozen(self.forecasters.prepare(context).tables.view())
+
+    def posterior(self, context: Context) -> FloatArray:
+        """Return their weights at the textbook's rate, (N,); the context only tells N."""
+        return self.forecasters.posterior(self.forecasters.prepare(context))
 
 
 @final
-class FiniteRewards(Frame[_Means], RewardOracle):
+class FiniteRewards(FiniteFrame[_Means], RewardOracle):
     """Rewards from a finite class of N functions: Vovk's aggregating algorithm.
 
     Regret: (H/2)·log N proven, (H/2)·log 2N guarded, and ½·log N for H = 1; with a `delay` of d, 3.6·H·(d + 1)·log N.
@@ -220,17 +229,9 @@ class FiniteRewards(Frame[_Means], RewardOracle):
     def __init__(self, predictions: Predictions, *, horizon: int, rate: str = "guarded", delay: int = 0) -> None:
         super().__init__(_Means(predictions, Rate(rate, horizon, tempered=True, delay=delay)))
 
-    def functions(self, context: Context) -> FloatArray:
-        """Return the tables of all N functions, (N, ...), read-only."""
-        return frozen(self.forecasters.prepare(context).tables.view())
-
-    def posterior(self, context: Context) -> FloatArray:
-        """Return their weights at the textbook's rate, (N,); the context only tells N."""
-        return self.forecasters.posterior(self.forecasters.prepare(context))
-
 
 @final
-class FiniteDynamics(Frame[_Transitions], DynamicsOracle):
+class FiniteDynamics(FiniteFrame[_Transitions], DynamicsOracle):
     """Transitions from a finite class of N functions: the Bayes mixture, each function smoothed.
 
     Smoothing ν replaces each function P by (1-ν)·P + ν·uniform. Regret: H·log N proven, H·log 2N guarded, each plus
@@ -281,11 +282,3 @@ class FiniteDynamics(Frame[_Transitions], DynamicsOracle):
     ) -> None:
         chosen = Rate(rate, horizon, tempered=True, delay=delay)
         super().__init__(_Transitions(predictions, Smoothing(smoothing, support), chosen))
-
-    def functions(self, context: Context) -> FloatArray:
-        """Return the tables of all N functions, (N, ...), read-only."""
-        return frozen(self.forecasters.prepare(context).tables.view())
-
-    def posterior(self, context: Context) -> FloatArray:
-        """Return their weights at the textbook's rate, (N,); the context only tells N."""
-        return self.forecasters.posterior(self.forecasters.prepare(context))

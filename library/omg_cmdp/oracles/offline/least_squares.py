@@ -28,7 +28,8 @@ from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.finite.function_class import Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_transitions
 from omg_cmdp.oracles.losses import LOG, Examples
-from omg_cmdp.oracles.offline.fits import BestFunction, checked_fit, current_fit, predict_with_fit
+from omg_cmdp.oracles.offline.finite import BestFunction
+from omg_cmdp.oracles.offline.fits import checked_fit, current_fit, predict_with_fit
 from omg_cmdp.oracles.simplex import Smoothing, nearest_on_simplex
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number
 

@@ -8,8 +8,9 @@ import pytest
 
 from library.tests.oracles.adapters.catalogue import KINDS, MAKERS
 from omg_cmdp.oracles import adapters
-from omg_cmdp.oracles.adapters.ensemble import Ensemble, ModelKind, lessons
+from omg_cmdp.oracles.adapters.ensemble import Ensemble, lessons
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
+from omg_cmdp.oracles.adapters.models import ModelKind
 from omg_cmdp.oracles.losses import LOG
 
 
