@@ -23,8 +23,8 @@ from omg_lab.reports.comparisons import compare_runs
 from omg_lab.reports.listing import print_kind, print_kinds
 from omg_lab.reports.rates import rate_table, sweeps
 from omg_lab.reports.terminal import (
-    Live,
-    Plain,
+    LiveDisplay,
+    PlainDisplay,
     audit_table,
     closing_tables,
     print_plan,
@@ -253,7 +253,7 @@ def _execute(plan: StudyPlan, directory: Path, engine: engines.Engine, *, as_jso
 def _display(console: Console, tasks: Sequence[Task], *, silent: bool) -> AbstractContextManager[Report]:
     if silent:
         return contextlib.nullcontext(lambda event: None)
-    return Live(console, tasks) if console.is_terminal else contextlib.nullcontext(Plain(console, tasks))
+    return (LiveDisplay if console.is_terminal else PlainDisplay)(console, tasks)
 
 
 def _folder(plan: StudyPlan) -> str:

@@ -1,4 +1,4 @@
-"""The failures of docs/tutorials/run-a-trial.md that no other test shows, and that its table is whole."""
+"""The failures of docs/trial/failures.md that no other test shows, and that its table is whole."""
 
 import datetime
 import json
@@ -20,7 +20,7 @@ from trial.tests.network import ADDRESS, wired
 from trial.tests.studies import TEXT, Clock, Trialist, desk, person
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE = ROOT / "docs" / "tutorials" / "run-a-trial.md"
+PAGE = ROOT / "docs" / "trial" / "failures.md"
 WINDOW = '[window]\nbegin = "08:00"\nend = "20:00"\noutside = "nothing"\n'
 CALLS = "[context.columns]", "most_per_week = { call = 1 }\n[context.columns]"
 
@@ -229,5 +229,5 @@ def test_the_table_has_forty_five_failures_and_every_test_that_it_names_is_there
         names = re.findall(r"`(\w+)::(\w+)`", shown)
         assert names or shown.startswith("outside: "), number
         for module, name in names:
-            [path] = [path for room in ("live", "attack") for path in (ROOT / "tests" / room).glob(f"{module}.py")]
+            [path] = [path for room in ("trial/tests", "tests/attack") for path in (ROOT / room).glob(f"{module}.py")]
             assert f"def {name}(" in path.read_text(encoding="utf-8"), name

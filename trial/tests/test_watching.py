@@ -390,7 +390,7 @@ def test_a_view_stays_as_it_was():
 
 
 def test_the_guide_tells_every_check_and_every_default():
-    guide = (ROOT / "docs/tutorials/watch-a-trial.md").read_text()
+    guide = (ROOT / "docs/trial/watching.md").read_text()
     assert re.findall(r"^\| ([a-z ]+) \| (?!not green)", guide, re.MULTILINE) == list(CHECKS)
     told = {name: float(value) for name, value in re.findall(r"`(\w+) = ([\d.]+)`", guide)}
     assert told == dataclasses.asdict(trial().watch)

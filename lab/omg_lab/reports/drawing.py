@@ -34,32 +34,7 @@ POINTS = 400
 WIDTH, HEIGHT = 4.0, 2.8
 """In inches."""
 
-_STYLE: dict[Any, Any] = {
-    "axes.edgecolor": FAINT,
-    "axes.grid": True,
-    "axes.labelcolor": INK,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "figure.constrained_layout.use": True,
-    "figure.constrained_layout.h_pad": 0.08,
-    "font.size": 9.0,
-    "grid.color": FAINT,
-    "grid.alpha": 0.25,
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "legend.title_fontsize": 8.5,
-    "lines.linewidth": 1.5,
-    "lines.markersize": 4.5,
-    "path.simplify_threshold": 0.2,
-    "savefig.transparent": True,
-    "svg.fonttype": "none",  # text stays text: small, selectable, and in the reader's font
-    "text.color": INK,
-    "text.parse_math": False,  # names are text
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-}
+_STYLE = Path(__file__).with_name("templates") / "report.mplstyle"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -126,7 +101,7 @@ def draw_band(axes: Any, at: FloatArray, band: Band, look: Look, label: str) -> 
 def _style(salt: str) -> Iterator[None]:
     import matplotlib
 
-    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": salt}):
+    with matplotlib.rc_context({"svg.hashsalt": salt}, _STYLE):
         yield
 
 

@@ -14,7 +14,7 @@ from omg_lab.reports.drawing import Figure, canvas, legend, logarithmic, looks
 from omg_lab.reports.figures import REFERENCE
 from omg_lab.reports.formats import exponent, hundredths, interval, plural
 from omg_lab.reports.scenarios import Scenario, focus_of, regret_interval, varied_worlds
-from omg_lab.reports.statistics import NO_REGRET, GrowthRate, rate
+from omg_lab.reports.statistics import NO_REGRET, Slope, rate
 from omg_lab.reports.tables import ReportTable, cell
 from omg_lab.reports.words import say
 from omg_lab.studies.plan import slug
@@ -53,10 +53,14 @@ class Sweep:
         )
 
     @functools.cached_property
-    def rates(self) -> dict[str, GrowthRate]:
+    def rates(self) -> dict[str, Slope]:
         """The exponent of every agent."""
-        expected = EXPONENTS[self.size]
-        return {agent: rate(list(table), table.to_numpy(), expected) for agent, table in self.regrets.items()}
+        return {agent: rate(list(table), table.to_numpy()) for agent, table in self.regrets.items()}
+
+    @property
+    def expected(self) -> float:
+        """The exponent of the theorem's bound."""
+        return EXPONENTS[self.size]
 
     def bound(self, scenarios: Mapping[tuple[str, str], Scenario]) -> FloatArray | None:
         """Return the theorem's bound, corrected, for the agent in focus in each size; None where one is missing."""
@@ -107,16 +111,15 @@ def rate_figure(sweep: Sweep, bound: FloatArray | None) -> Figure:
             axes.vlines(values[seen], np.maximum(lows, 0.5 * means)[seen], highs[seen], color=look["color"], alpha=0.6)
         own = sweep.regrets[sweep.focus].mean().to_numpy()
         if own[0] > NO_REGRET:
-            expected = EXPONENTS[sweep.size]
-            guide = own[0] * (values / values[0]) ** expected
-            axes.plot(values, guide, label=f"{sweep.size}^{expected:g}, as in the theorem", **REFERENCE)
+            guide = own[0] * (values / values[0]) ** sweep.expected
+            axes.plot(values, guide, label=f"{sweep.size}^{sweep.expected:g}, as in the theorem", **REFERENCE)
         axes.set(xlabel=f"{sweep.size}, {SIZE_NAMES[sweep.size]}", ylabel="total regret")
         logarithmic(axes.xaxis, axes.yaxis)
         axes.set_xticks(values, [str(value) for value in values])
         legend(drawn, axes, columns=1, title="exponent and its 95 % interval")
     slope = least = None
     if bound is not None:
-        slope = rate([*sweep.worlds], bound[None], sweep.rates[sweep.focus].expected).slope
+        slope = rate([*sweep.worlds], bound[None]).slope
         least = float((bound / own.clip(NO_REGRET)).min())
     caption = say("rate_caption", sentence=rate_sentence(sweep), bound_slope=slope, least=least)
     return Figure(name=f"{sweep.name}-rate", title=sweep.title, caption=caption, canvas=drawn)
@@ -124,7 +127,7 @@ def rate_figure(sweep: Sweep, bound: FloatArray | None) -> Figure:
 
 def rate_sentence(sweep: Sweep) -> str:
     """Return the result for the agent in focus, in words."""
-    return say("rate", world=sweep.world, focus=sweep.focus, size=sweep.size, found=sweep.rates[sweep.focus])
+    return say("rate", sweep=sweep, found=sweep.rates[sweep.focus])
 
 
 def rate_table(sweep: Sweep) -> ReportTable:
@@ -139,8 +142,8 @@ def rate_table(sweep: Sweep) -> ReportTable:
                 "exponent": found.slope,
                 "low": found.low,
                 "high": found.high,
-                "theorem": found.expected,
-                "refuted": found.refuted,
+                "theorem": sweep.expected,
+                "refuted": found.refutes(sweep.expected),
                 "seeds": len(sweep.regrets[agent]),
                 "seeds_left_out": found.left_out,
             }

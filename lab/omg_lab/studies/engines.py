@@ -3,8 +3,8 @@
 A task is a whole run, which writes its own files. So every engine gives the same numbers bit for bit, and when a worker
 dies, only the episodes since its last checkpoint are played again. Each worker has one thread.
 
-The pool is our own: those of the standard library and of joblib give up all runs when one worker dies, and neither
-reports progress.
+The pool is our own. Those of the standard library, joblib and loky give up all runs when one worker dies, do not say
+which run it played, and report no progress; the queues that would report it hang if a worker dies while it writes.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from multiprocessing import connection, get_context, resource_tracker
 from typing import TYPE_CHECKING, Any, final
 
 from omg_cmdp.documents import StudyError
+from omg_cmdp.jit import one_thread
 from omg_lab.studies.plan import Task
 from omg_lab.studies.runner import Event, Failed, Lost, Progress, Report, Waiting, give_up, play
 from omg_lab.studies.store import StudyStore
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
 MOST_LOSSES = 3
-"""How many workers may die in a row, with no checkpoint in between, before a run is given up."""
+"""The number of workers that may die in a row, with no checkpoint in between, before a run is given up."""
 
 THREADS = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
@@ -64,7 +65,7 @@ class Local(Engine):
     def run(self, tasks: Sequence[Task], store: StudyStore, report: Report) -> None:
         """Play all `tasks`; if a worker dies, a new one continues its run."""
         waiting = collections.deque(tasks)
-        losses = _Losses(store)
+        losses: collections.Counter[tuple[str, int]] = collections.Counter()
         busy: dict[Any, _Worker] = {}
         idle: list[_Worker] = []
         try:
@@ -81,11 +82,9 @@ class Local(Engine):
                     if event is None:
                         del busy[pipe]
                         worker.kill()
-                        event = losses.add(worker.task)
+                        event = _count_loss(worker.task, store, losses)
                         if isinstance(event, Lost):
                             waiting.appendleft(worker.task)
-                        else:
-                            give_up(worker.task, store, event.error)
                     elif not isinstance(event, (Progress, Waiting)):
                         idle.append(busy.pop(pipe))
                     report(event)
@@ -95,20 +94,15 @@ class Local(Engine):
                 worker.kill()
 
 
-class _Losses:
-    """How many workers each run has lost since its last checkpoint."""
-
-    def __init__(self, store: StudyStore) -> None:
-        self._store = store
-        self._losses: dict[tuple[str, int], int] = {}
-
-    def add(self, task: Task) -> Lost | Failed:
-        """Count one more loss; return whether the run goes on."""
-        since = (task.name, self._store.saved_at(task.name))
-        losses = self._losses[since] = self._losses.get(since, 0) + 1
-        if losses <= MOST_LOSSES:
-            return Lost(task.name, losses)
-        return Failed(task.name, f"its worker died {losses} times in a row; perhaps it ran out of memory")
+def _count_loss(task: Task, store: StudyStore, losses: collections.Counter[tuple[str, int]]) -> Lost | Failed:
+    """Count the workers that a run has lost since its last checkpoint; say whether it goes on."""
+    since = (task.name, store.saved_at(task.name))
+    losses[since] += 1
+    if losses[since] <= MOST_LOSSES:
+        return Lost(task.name)
+    error = f"its worker died {losses[since]} times in a row; perhaps it ran out of memory"
+    give_up(task, store, error)
+    return Failed(task.name, error)
 
 
 class _Worker:
@@ -228,15 +222,6 @@ def named(name: str, workers: int | None, address: str | None) -> Engine:
 def cores() -> int:
     """Return how many cores this process may use; where the system does not say, how many there are."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Limit numerical libraries to one thread: same bits everywhere, and workers do not compete for cores."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        yield
 
 
 @contextlib.contextmanager

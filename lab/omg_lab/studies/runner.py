@@ -61,7 +61,6 @@ class Lost(NamedTuple):
     """The worker that played a run died; another continues from the last checkpoint."""
 
     run: str
-    attempt: int
 
 
 class Waiting(NamedTuple):
@@ -219,13 +218,10 @@ def _regret_bounds(run: Run, episodes: int) -> dict[str, float]:
 def give_up(task: Task, store: StudyStore, error: str) -> None:
     """Store why a run has lost its workers, unless another process has finished it, or is playing it."""
 
-    class BusyError(Exception):
-        pass
-
     def busy() -> None:
-        raise BusyError
+        raise BlockingIOError
 
-    with contextlib.suppress(BusyError), store.owned(task.name, busy):
+    with contextlib.suppress(BlockingIOError), store.owned(task.name, busy):
         if not store.is_finished(task.name):
             record_failure(task, store, error)
 
