@@ -120,7 +120,7 @@ def test_without_a_delay_settings_are_what_they_were():
     [
         ("-1", "`delay` must be an integer of at least 0, got -1"),
         ('"long"', "`delay` must be an integer, got 'long'"),
-        ("{ mean = 3 }", "`delay` must have a kind, fixed, geometric, heavy_tailed, reversed, uniform, got None"),
+        ("{ mean = 3 }", "`delay` must have a kind, fixed, geometric, heavy_tailed, reversed, up_to, got None"),
         ('{ kind = "geometric", men = 3 }', "'geometric' has no option 'men'"),
         ('{ kind = "geometric" }', "'geometric' must have 'mean'"),
         ('{ kind = "geometric", mean = -1 }', "`mean` must be a positive, finite number, got -1"),

@@ -9,7 +9,7 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import RewardOracle
 from omg_cmdp.oracles.frame import Frame, learn_rewards
-from omg_cmdp.oracles.linear import LinearRewards
+from omg_cmdp.oracles.linear.rewards import LinearRewards
 from omg_cmdp.oracles.losses import SQUARE, Examples
 from omg_cmdp.oracles.offline.fits import Fitted, checked_fit, current_fit, predict_with_fit
 from omg_cmdp.validation import FloatArray

@@ -18,7 +18,7 @@ from omg_cmdp.validation import FloatArray
 compiled_likelihood = Lazy("omg_cmdp.oracles.compiled.likelihood")
 
 
-class CountTable:
+class SeenCounts:
     """Counts of next states: one line [pair, z, counts] for each (z, pair) seen."""
 
     def __init__(self, lines: FloatArray, dimension: int) -> None:
@@ -70,7 +70,7 @@ class _MaximumLikelihood(Fitted):
 
     @lines.setter
     def lines(self, lines: FloatArray) -> None:
-        self._examples = CountTable(lines, self.fit.shape[-1])
+        self._examples = SeenCounts(lines, self.fit.shape[-1])
 
     def shape_of(self, name: str) -> tuple[int | None, ...]:
         shape = super().shape_of(name)
