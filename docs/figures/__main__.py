@@ -47,7 +47,7 @@ STYLE: dict[Any, Any] = {
 
 def contextual_mdp() -> Figure:
     """Twelve patients: what is best for each, and what one policy for all of them loses."""
-    trial = omg_lab.worlds.TreatmentTrial(patients=12, seed=1)
+    trial = omg_lab.worlds.TreatmentTrial(context_count=12, seed=1)
     truths = sorted((trial.truth(patient) for patient in trial.contexts), key=lambda truth: truth.best[1])
     average = trial.space.mdp(
         transitions=np.mean([truth.mdp.transitions for truth in truths], axis=0),
@@ -80,7 +80,7 @@ def contextual_mdp() -> Figure:
 
 def occupancy_measure() -> Figure:
     """Where a patient is at each visit, under two policies."""
-    trial = omg_lab.worlds.TreatmentTrial(patients=12, seed=1)
+    trial = omg_lab.worlds.TreatmentTrial(context_count=12, seed=1)
     truth = max((trial.truth(patient) for patient in trial.contexts), key=_value_of_treating)
     waiting = np.zeros((6, 5, 3))
     waiting[..., 0] = 1.0

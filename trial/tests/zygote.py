@@ -1,4 +1,4 @@
-"""`python -m tests.live.zygote`: starts services by forking, so that a start takes no time, for tests that kill them.
+"""`python -m trial.tests.zygote`: starts services by forking, so that a start takes no time, for tests that kill them.
 
 Reads lines `DATABASE SOCKET`, and answers each with the process number of a service that listens on the socket: a line
 of JSON [name, body, key] is answered by a line of JSON [status, text].

@@ -1,4 +1,4 @@
-"""What a decision says of itself, computed again from its model and its policy: nothing is taken on trust."""
+"""The claims of a decision, computed again from its model and its policy: nothing is taken on trust."""
 
 from __future__ import annotations
 

@@ -224,8 +224,8 @@ class ModelAgent(Learner):
             ("dynamics_oracle", dynamics_oracle, DynamicsOracle),
         ):
             instance_of(name, oracle, kind)
-            if getattr(oracle, "horizon", space.horizon) != space.horizon:
-                raise ValueError(f"`{name}` must have horizon {space.horizon}, got {getattr(oracle, 'horizon', None)}")
+            if oracle.horizon not in (None, space.horizon):
+                raise ValueError(f"`{name}` must have horizon {space.horizon}, got {oracle.horizon}")
         self.reward_oracle = reward_oracle
         self.dynamics_oracle = dynamics_oracle
         self._answered: Hashable | None = None  # the context of the last model since the last update

@@ -10,8 +10,8 @@ import numpy as np
 
 from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache
 from omg_cmdp.jit import Lazy
+from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import Episode
-from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.truth import Truth
 from omg_cmdp.validation import FloatArray, float_table, in_range, instance_of
@@ -19,7 +19,7 @@ from omg_cmdp.validation import FloatArray, float_table, in_range, instance_of
 compiled = Lazy("omg_cmdp.mdp.compiled")
 
 
-class ContextualMDP(abc.ABC):
+class ContextualMDP(Environment, abc.ABC):
     """A contextual MDP: the true MDP of every context, with exact optimal values, and episodes sampled from it.
 
     One of your own needs `space` and `mdp(context)`. Rewards are Bernoulli with the mean in the table, unless
@@ -27,6 +27,7 @@ class ContextualMDP(abc.ABC):
 
     Examples
     --------
+    >>> from omg_cmdp import Space
     >>> class Coins(ContextualMDP):
     ...     space = Space(states=1, actions=2, horizon=1)
     ...     def mdp(self, context):
@@ -34,8 +35,6 @@ class ContextualMDP(abc.ABC):
     >>> Coins().optimal_value(0.3)
     0.7
     """
-
-    space: Space
 
     kept_bytes = KEPT_BYTES
     """How much memory the truths of recent contexts may take; the last one is always kept."""

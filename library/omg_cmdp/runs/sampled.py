@@ -45,5 +45,5 @@ class SampledRun(Run):
         return Seen(number, decision, episode)
 
     def _rewards_of_environment(self) -> tuple[str, tuple[float, float]]:
-        known: tuple[float, float] = self.environment.reward_range  # type: ignore[attr-defined]
+        known: tuple[float, float] = self.environment.reward_range
         return f"{known}, as the environment", known

@@ -63,7 +63,7 @@ def methods(found):
             continue
         bound = getattr(found, name)
         arguments = list(inspect.signature(bound).parameters)
-        ours = bound.__module__.startswith("omg_cmdp")
+        ours = bound.__module__.startswith("omg_")
         if ours and len(arguments) > (0 if isinstance(attribute, classmethod) else 1):
             yield name
 

@@ -48,39 +48,39 @@ def of_step(client, **more):
 
 
 EXAMPLES = {
-    "live.tokens.Tokens": lambda: {"path": pathlib.Path("tokens").resolve()},
-    "live.log.database.Database": lambda: {"url": pathlib.Path("trial.db").resolve(), "writing": True},
-    "live.client.Client": lambda: {
+    "tokens.Tokens": lambda: {"path": pathlib.Path("tokens").resolve()},
+    "log.database.Database": lambda: {"url": pathlib.Path("trial.db").resolve(), "writing": True},
+    "client.Client": lambda: {
         "url": "http://service",
         "token": "token",
         "queue": pathlib.Path("queue.db").resolve(),
         "patience": 1.0,
         "transport": httpx.MockTransport(lambda _: httpx.Response(503)),
     },
-    "live.replay.replay": log,
-    "live.replay.without": lambda: {"events": list(played()), "person": "p1"},
-    "live.export.decisions": log,
-    "live.export.live_log": log,
-    "live.export.write_decisions": lambda: {**log(), "path": pathlib.Path("decisions.csv").resolve()},
+    "replay.replay": log,
+    "replay.without": lambda: {"events": list(played()), "person": "p1"},
+    "export.decisions": log,
+    "export.live_log": log,
+    "export.write_decisions": lambda: {**log(), "path": pathlib.Path("decisions.csv").resolve()},
 }
 REASONS = {
-    "live.study.trial.Trial": "made by its class methods, which are called",
-    "live.desk.Desk": "made by `serving`; what arrives there is attacked over HTTP, by tests/live/test_web.py",
-    "live.web.server.serving": "listens at a port; its database and tokens are those above",
+    "study.trial.Trial": "made by its class methods, which are called",
+    "desk.Desk": "made by `serving`; what arrives there is attacked over HTTP, by trial/tests/test_web.py",
+    "web.server.serving": "listens at a port; its database and tokens are those above",
 }
-INSTANCES = {"live.study.trial.Trial": studies.trial, "live.client.Client": a_client}
+INSTANCES = {"study.trial.Trial": studies.trial, "client.Client": a_client}
 METHODS = {
-    "live.study.trial.Trial.read": lambda _: {"path": study_file()},
-    "live.study.trial.Trial.parse": lambda _: {"text": studies.TEXT, "name": "study.toml"},
-    "live.study.trial.Trial.of": lambda trial: {"content": dict(trial.content)},
-    "live.tokens.Tokens.role": lambda tokens: {"token": tokens.add("app", "me")},
-    "live.tokens.Tokens.add": lambda _: {"role": "app", "name": "me"},
+    "study.trial.Trial.read": lambda _: {"path": study_file()},
+    "study.trial.Trial.parse": lambda _: {"text": studies.TEXT, "name": "study.toml"},
+    "study.trial.Trial.of": lambda trial: {"content": dict(trial.content)},
+    "tokens.Tokens.role": lambda tokens: {"token": tokens.add("app", "me")},
+    "tokens.Tokens.add": lambda _: {"role": "app", "name": "me"},
     # Only a desk calls them, with what it has checked.
-    **{f"live.log.database.Database.{name}": None for name in ("read", "append", "answered", "mark", "keep")},
-    "live.client.Client.open": lambda _: dict(PERSON),
-    "live.client.Client.decide": lambda client: of_step(client, state="took it"),
-    "live.client.Client.report": lambda client: of_step(client, reward=1.0, next_state="took it", revision=0),
-    "live.client.Client.close": lambda client: {"episode": client.open(**PERSON)["episode"], "cause": "finished"},
+    **{f"log.database.Database.{name}": None for name in ("read", "append", "answered", "mark", "keep")},
+    "client.Client.open": lambda _: dict(PERSON),
+    "client.Client.decide": lambda client: of_step(client, state="took it"),
+    "client.Client.report": lambda client: of_step(client, reward=1.0, next_state="took it", revision=0),
+    "client.Client.close": lambda client: {"episode": client.open(**PERSON)["episode"], "cause": "finished"},
 }
 
 

@@ -38,6 +38,7 @@ from omg_cmdp.environments.gymnasium.proofs import prove_episodes, prove_played,
 from omg_cmdp.environments.gymnasium.rollout import EnvironmentPlayer, checked_range
 from omg_cmdp.environments.gymnasium.tables import Outcomes
 from omg_cmdp.mdp.bellman import scaled_returns
+from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import ROUNDING, Episode
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
@@ -165,9 +166,12 @@ class TableWorld(ContextualMDP):
 
     def __init__(self, parts: Parts) -> None:
         self.env, self.contexts, self.space, self.reward_range, self.return_range = parts
-        self.scaled_returns = scaled_returns(self.return_range, self.space.horizon, self.reward_range)
-        """`return_range` for rewards rescaled to [0, 1], as `simulate` pays them."""
         self._outcomes: ContextCache[Outcomes] = ContextCache(KEPT_BYTES, size=operator.attrgetter("nbytes"))
+
+    @property
+    def paid_returns(self) -> tuple[float, float]:
+        """`return_range` for rewards rescaled to [0, 1], as `simulate` pays them."""
+        return scaled_returns(self.return_range, self.space.horizon, self.reward_range)
 
     def outcomes(self, context: Context) -> Outcomes:
         """Return the tables of `context` in the environment's units; those of recent contexts are kept."""
@@ -219,7 +223,7 @@ class TableWorld(ContextualMDP):
 
 
 @final
-class SampledWorld:
+class SampledWorld(Environment):
     """A Gymnasium environment without tables, which can be played: `from_gymnasium` makes it. Its optimum is unknown.
 
     Examples
@@ -235,6 +239,11 @@ class SampledWorld:
     def __init__(self, parts: Parts) -> None:
         self.env, self.contexts, self.space, self.reward_range, self.return_range = parts
         self._player = EnvironmentPlayer(self.env, self.space, self.reward_range)
+
+    @property
+    def paid_range(self) -> tuple[float, float]:
+        """The range of rewards, which are paid in the environment's units."""
+        return self.reward_range
 
     def sample(self, context: Context, policy: FloatArray, generator: np.random.Generator) -> Episode:
         """Play `policy` (H, S + 1, A) for one episode, rewards in the environment's units."""
