@@ -180,7 +180,7 @@ def test_imports_go_in_the_direction_of_the_layout():
         ("omg_cmdp.planning.plan", "from omg_cmdp.mdp_extra.inside import anything"),
         ("omg_cmdp.adversaries.adaptive", "from omg_cmdp.environments import gymnasium"),
         ("omg_cmdp.agents.omg", "from omg_cmdp.environments.base import ContextualMDP"),
-        ("omg_cmdp.oracles.linear", "from omg_cmdp.mdp import Space"),
+        ("omg_cmdp.oracles.linear.rewards", "from omg_cmdp.mdp import Space"),
         ("omg_cmdp.validation", "from omg_cmdp.mdp import Space"),
         ("omg_cmdp.logs.warm_start", "from omg_cmdp.agents.omg import OMG"),
         ("omg_cmdp.agents.omg", "from omg_lab.rivals import UCBVI"),
