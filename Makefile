@@ -13,7 +13,7 @@ BIN ?= .venv/bin
 PIP := .venv/bin/pip install --quiet --constraint constraints.txt
 
 # Tests that take a few seconds in all and touch every room of the library.
-QUICK := $(addprefix library/tests/,mdp planning/test_plan.py planning/test_problem.py planning/test_validation.py \
+QUICK := $(addprefix library/tests/,mdp planning/test_plan.py planning/test_problem.py test_refusals.py \
   oracles/test_counts.py oracles/finite agents/test_base.py runs/test_simulate.py test_contexts.py test_persistence.py) \
   tests/test_architecture.py
 
@@ -56,7 +56,7 @@ fuzz: $(call have,dev)
 attack: $(call have,dev)
 	$(BIN)/python -m tests.attack
 
-bench: $(call have,bench) $(call have,rlberry/done)
+bench: $(call have,bench)
 	$(BIN)/python -m lab.benchmarks
 
 hooks: $(call have,hooks)
@@ -72,7 +72,7 @@ alone: .venv/alone-$(PACKAGE)/done
 	.venv/alone-$(PACKAGE)/bin/pytest -q -n 2 $(PACKAGE)
 
 clean:
-	rm -rf .venv lab/benchmarks/results site
+	rm -rf .venv lab/benchmarks/results trial/benchmarks/results site
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 PACKAGES := library lab trial
@@ -116,12 +116,6 @@ PROJECTS := pyproject.toml $(PACKAGES:%=%/pyproject.toml) constraints.txt
 
 .venv/torch: .venv/dev
 	$(PIP) --group lab/pyproject.toml:slow
-	touch $@
-
-# The agents' peer needs an older Gymnasium, and so an environment of its own.
-.venv/rlberry/done: .venv/pip
-	$(PYTHON) -m venv .venv/rlberry
-	.venv/rlberry/bin/pip install --quiet rlberry-scool==0.7.3
 	touch $@
 
 .venv/bench: .venv/dev

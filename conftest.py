@@ -12,12 +12,19 @@ OPTIONAL = {
         "lab/omg_lab/worlds/gymnasium/registered.py",
     ),
     "river": ("library/omg_cmdp/oracles/adapters/river.py",),
-    "sklearn": ("library/omg_cmdp/oracles/adapters/sklearn.py",),
+    "sklearn": (
+        "library/omg_cmdp/environments/encoders/clusters.py",
+        "library/omg_cmdp/environments/encoders/leaves.py",
+        "library/omg_cmdp/oracles/adapters/sklearn.py",
+    ),
     "torch": ("library/omg_cmdp/oracles/adapters/tensors.py", "library/omg_cmdp/oracles/adapters/torch.py"),
 }
 """Modules that cannot be imported without an optional package; any other import error is an error."""
 
-collect_ignore = ["lab/benchmarks"] + [  # no doctests there, and some modules need the packages of peers
+collect_ignore = [
+    "lab/benchmarks",
+    "trial/benchmarks",
+] + [  # no doctests there, and some modules need the packages of peers
     path for package, paths in OPTIONAL.items() if importlib.util.find_spec(package) is None for path in paths
 ]
 

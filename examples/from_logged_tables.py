@@ -36,7 +36,7 @@ def say(name: str, estimate: Estimate) -> None:
 
 def main() -> None:
     """Learn from the first half of the trial, and judge by the second."""
-    world = omg_lab.worlds.TreatmentTrial(visits=3)
+    world = omg_lab.worlds.TreatmentTrial(horizon=3)
     table = trial(world, patients=2000)
     print(table.head(3).round(2).to_string(), "\n")
 

@@ -1,4 +1,4 @@
-"""The pictures of the guide's concepts, computed by the package: `python -m docs.figures` writes them beside this file.
+"""The pictures of the guide, computed by the package: `python -m docs.figures` writes them beside this file.
 
 Colours are those of Okabe and Ito; what a colour shows, hatches, letters or line styles show as well.
 """
@@ -18,6 +18,7 @@ from matplotlib.patches import Rectangle
 
 import omg_cmdp as omg
 import omg_lab
+from docs.figures.readers import reader_lab, reader_library, reader_trial
 from omg_cmdp.mdp import TabularMDP
 from omg_lab.reports.drawing import COLOURS, FAINT, INK, logarithmic
 from omg_lab.worlds.treatment import STAGES, TREATMENTS
@@ -46,7 +47,7 @@ STYLE: dict[Any, Any] = {
 
 def contextual_mdp() -> Figure:
     """Twelve patients: what is best for each, and what one policy for all of them loses."""
-    trial = omg_lab.worlds.TreatmentTrial(patients=12, seed=1)
+    trial = omg_lab.worlds.TreatmentTrial(context_count=12, seed=1)
     truths = sorted((trial.truth(patient) for patient in trial.contexts), key=lambda truth: truth.best[1])
     average = trial.space.mdp(
         transitions=np.mean([truth.mdp.transitions for truth in truths], axis=0),
@@ -79,7 +80,7 @@ def contextual_mdp() -> Figure:
 
 def occupancy_measure() -> Figure:
     """Where a patient is at each visit, under two policies."""
-    trial = omg_lab.worlds.TreatmentTrial(patients=12, seed=1)
+    trial = omg_lab.worlds.TreatmentTrial(context_count=12, seed=1)
     truth = max((trial.truth(patient) for patient in trial.contexts), key=_value_of_treating)
     waiting = np.zeros((6, 5, 3))
     waiting[..., 0] = 1.0
@@ -223,6 +224,9 @@ PICTURES: tuple[Callable[[], Figure], ...] = (
     oracle,
     regret,
     exploration_rules,
+    reader_library,
+    reader_lab,
+    reader_trial,
 )
 
 

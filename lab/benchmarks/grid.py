@@ -1,4 +1,4 @@
-"""Studies made in code: worlds, adversaries and agents as in a study file, results in benchmarks/results."""
+"""Studies made in code: worlds, adversaries and agents as in a study file, results in lab/benchmarks/results."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
-from omg_lab.reports.terminal import Live
+from omg_lab.reports.terminal import LiveDisplay
 from omg_lab.studies.config import presets, unchecked_plan
 from omg_lab.studies.directory import open_study
 from omg_lab.studies.engines import Local, Serial
-from omg_lab.studies.plan import Plan, Task
+from omg_lab.studies.plan import StudyPlan, Task
 from omg_lab.studies.results import Results, load
 
 from .report import RESULTS
@@ -46,13 +46,13 @@ def preset(name: str) -> dict[str, Any]:
     return tomllib.loads(presets()[name])
 
 
-def grid(content: Mapping[str, Any], agents: Parts, *, seeds: Iterable[int], episodes: int) -> Plan:
+def grid(content: Mapping[str, Any], agents: Parts, *, seeds: Iterable[int], episodes: int) -> StudyPlan:
     """Return a study with other agents, seeds and episodes; not all of its runs need be possible."""
     return unchecked_plan({**content, "agents": dict(agents), "seeds": list(seeds), "episodes": episodes})
 
 
 def finished(
-    plan: Plan, folder: str, *, workers: int, plays: Callable[[Task], bool] = lambda task: True, run: bool = True
+    plan: StudyPlan, folder: str, *, workers: int, plays: Callable[[Task], bool] = lambda task: True, run: bool = True
 ) -> Results:
     """Return the results of the runs of `plan` for which `plays` holds; with `run`, missing ones are played first."""
     store = open_study(plan, RESULTS / f"{folder}-{plan.episodes}")
@@ -60,7 +60,7 @@ def finished(
     tasks = [task for task in wanted if run and not store.is_finished(task.name)]
     engine = Serial() if workers == 1 else Local(workers)
     if tasks:
-        with Live(Console(), tasks) as display:
+        with LiveDisplay(Console(), tasks) as display:
             engine.run(tasks, store, display)
     results, names = load(store.directory), {task.name for task in wanted}
     failed = results.failed[results.failed["run"].isin(names)]

@@ -5,7 +5,7 @@ instance), or offline fits of the same classes. *learned*: counts, regressions a
 agents. UCBVI and the GLMs have their own models: tables, and the features of contexts. The cells are in `cells.py`.
 
 Feedback comes at once; or 10 or 100 episodes late, for agents that are within three times the best of a cell without
-delay, in the geometric mean; constants are tuned without delay. Runs are kept in benchmarks/results and not played
+delay, in the geometric mean; constants are tuned without delay. Runs are kept in lab/benchmarks/results and not played
 again. `--page` makes docs/league.md of them. `--summary` only prints the tables. `--quick` plays a tenth of the
 episodes, one seed, one delay, i.i.d. contexts, and tunes nothing. `--only OMG greedy` plays these agents.
 """

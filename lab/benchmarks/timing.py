@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import resource
 import statistics
-import sys
 import time
 from collections.abc import Callable
 
@@ -60,8 +58,3 @@ def _elapsed(call: Callable[[], object], loops: int) -> float:
     for _ in range(loops):
         call()
     return time.perf_counter() - began
-
-
-def peak_memory() -> float:
-    """Return the peak memory of this process in GiB; Linux counts in KiB, macOS in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**30 if sys.platform == "darwin" else 2**20)

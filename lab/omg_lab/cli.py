@@ -23,8 +23,8 @@ from omg_lab.reports.comparisons import compare_runs
 from omg_lab.reports.listing import print_kind, print_kinds
 from omg_lab.reports.rates import rate_table, sweeps
 from omg_lab.reports.terminal import (
-    Live,
-    Plain,
+    LiveDisplay,
+    PlainDisplay,
     audit_table,
     closing_tables,
     print_plan,
@@ -35,7 +35,7 @@ from omg_lab.studies.config import load_plan
 from omg_lab.studies.directory import open_study
 from omg_lab.studies.export import FORMATS, export
 from omg_lab.studies.outside.starter import write_starter
-from omg_lab.studies.plan import Plan, Task
+from omg_lab.studies.plan import StudyPlan, Task
 from omg_lab.studies.results import Results, audits, load
 from omg_lab.studies.runner import Report, estimate
 
@@ -200,7 +200,7 @@ def new(directory: Annotated[Path, typer.Argument(metavar="DIR", help="A new or 
     typer.echo(f"\nNext: omg-lab run {directory / 'study.toml'}")
 
 
-def _named(study: Path | None) -> Plan | None:
+def _named(study: Path | None) -> StudyPlan | None:
     """Return the plan of the study file that was named, if one was."""
     return None if study is None else load_plan(str(study))
 
@@ -221,7 +221,7 @@ def _refusing() -> Iterator[None]:
     raise typer.Exit(2)
 
 
-def _execute(plan: Plan, directory: Path, engine: engines.Engine, *, as_json: bool, quiet: bool) -> Results:
+def _execute(plan: StudyPlan, directory: Path, engine: engines.Engine, *, as_json: bool, quiet: bool) -> Results:
     """Play the missing runs, and show them."""
     store = open_study(plan, directory)
     finished = set(load(directory).runs["run"])  # and nothing is played in a folder with a damaged file
@@ -243,8 +243,7 @@ def _execute(plan: Plan, directory: Path, engine: engines.Engine, *, as_json: bo
             for number, (heads, rows) in enumerate(closing_tables(results)):
                 print_table(console, heads, rows, title="" if number else plan.description)
             for table in map(rate_table, sweeps(results)):
-                rows = [list(row) for row in zip(*table.shown.values(), strict=True)]
-                print_table(console, list(table.shown), rows, title=f"\n{table.caption}")
+                print_table(console, list(table.columns), table.lines(), title=f"\n{table.caption}")
         console.print(f"{len(results.runs)} runs in {directory}", soft_wrap=True, highlight=False, markup=False)
     for failure in results.failed.itertuples():
         Console(stderr=True, soft_wrap=True).print(f"{failure.run} failed:\n{plain(failure.error)}", markup=False)
@@ -254,10 +253,10 @@ def _execute(plan: Plan, directory: Path, engine: engines.Engine, *, as_json: bo
 def _display(console: Console, tasks: Sequence[Task], *, silent: bool) -> AbstractContextManager[Report]:
     if silent:
         return contextlib.nullcontext(lambda event: None)
-    return Live(console, tasks) if console.is_terminal else contextlib.nullcontext(Plain(console, tasks))
+    return (LiveDisplay if console.is_terminal else PlainDisplay)(console, tasks)
 
 
-def _folder(plan: Plan) -> str:
+def _folder(plan: StudyPlan) -> str:
     return "-".join([plan.name, *(["vary", *plan.vary] if plan.vary else [])])
 
 

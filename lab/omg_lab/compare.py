@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas
 
     from omg_lab.reports.drawing import Figure
-    from omg_lab.reports.tables import Table
+    from omg_lab.reports.tables import ReportTable
     from omg_lab.studies.results import Results
 
 __all__ = ["Comparison", "compare"]
@@ -105,7 +105,7 @@ class Comparison:
         """Return a row for each agent, best first: total regret or, without tables, what it earned in an episode."""
         import pandas
 
-        return pandas.DataFrame(self._shown[0].raw).set_index("agent")
+        return pandas.DataFrame(self._shown[0].rows).set_index("agent")
 
     def plot(self) -> Any:
         """Return a figure of matplotlib: cumulative regret or, without tables, what was earned as agents learned."""
@@ -118,18 +118,14 @@ class Comparison:
         return write_report(self.results, file_path(directory, "directory"))
 
     @functools.cached_property
-    def _shown(self) -> tuple[Table, Figure]:
+    def _shown(self) -> tuple[ReportTable, Figure]:
         from omg_lab.reports import figures, returns, tables
         from omg_lab.reports.scenarios import scenarios
 
-        exact = scenarios(self.results)
-        if not exact:
-            (earned,) = returns.earnings(self.results)
-            return returns.earnings_table(earned), returns.earnings_figure(earned)
-        (scenario,) = exact
-        spent = {agent: scenario.milliseconds(agent) for agent in scenario.agents}
-        explored = {agent: scenario.exploring(agent) for agent in scenario.agents}
-        return tables.agents_table(scenario.name, scenario.finals, explored, spent), figures.regret(scenario)
+        if exact := scenarios(self.results):
+            return tables.regret_table(exact), figures.regret(exact[0])
+        (earned,) = returns.earnings(self.results)
+        return returns.earnings_table(earned), returns.earnings_figure(earned)
 
     def _repr_html_(self) -> str:
         table, figure = self._shown

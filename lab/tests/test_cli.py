@@ -20,7 +20,7 @@ import omg_cmdp
 from lab.tests.studies.examples import SMALL, content
 from lab.tests.studies.processes import ROOT, command, wait_for
 from omg_lab.cli import app
-from omg_lab.reports.terminal import Live
+from omg_lab.reports.terminal import LiveDisplay
 from omg_lab.studies.catalogue import DELAYS
 from omg_lab.studies.config import load_plan, presets, read_plan
 from omg_lab.studies.directory import open_study
@@ -201,7 +201,7 @@ def test_presets_and_kinds_are_listed_with_sizes():
     assert "60 runs of 1500 episodes" in output
     assert "floor" in called("list", "omg").output
     assert "exponent" in called("list", "heavy_tailed").output
-    assert "most" in called("list", "uniform").output, "an agent and a delay"
+    assert "most" in called("list", "up_to").output
     assert "[worlds.treatment]" in called("list", "demo").output
 
 
@@ -231,9 +231,9 @@ def test_a_size_is_varied(file, tmp_path):
 def test_a_terminal_shows_a_line_for_each_run():
     console = Console(file=io.StringIO(), force_terminal=True, width=140)
     tasks = read_plan(SMALL).tasks()
-    with Live(console, tasks) as display:
+    with LiveDisplay(console, tasks) as display:
         display(Progress(tasks[0].name, 0, 0.0))
-        display(Lost(tasks[0].name, 1))
+        display(Lost(tasks[0].name))
         display(Progress(tasks[0].name, 30, 12.25))
         display(Finished(tasks[1].name, {"regret": 7.5}))
         display(Failed(tasks[2].name, "ValueError: [no] markup"))

@@ -13,7 +13,7 @@ from lab.benchmarks.grid import grid
 from lab.benchmarks.league import ENTRIES, WIDE, Entry, players, tuned
 from lab.benchmarks.league_figures import draw
 from lab.benchmarks.page import DOCS, PAGE, TABLE, add, page
-from lab.benchmarks.standings import at_the_end, mean_regrets, over_posterior_sampling, ratios_to_the_best, standings
+from lab.benchmarks.standings import mean_regrets, over_posterior_sampling, ratios_to_the_best, standings
 from omg_lab.studies.oracles import oracle_names
 from omg_lab.studies.results import Results
 
@@ -54,12 +54,6 @@ def test_every_cell_is_a_valid_part_of_a_study(league):
         assert set(cell.without) <= ENTRIES["learned"].keys()
         oracle_names(cell.world.get("oracles", "finite"))
     assert set(LEAGUES[league].tuning_adversaries) <= LEAGUES[league].adversaries.keys()
-
-
-def test_a_share_of_the_league_is_a_share_of_every_run():
-    whole, half = (LEAGUES["learned"].content(share) for share in (1.0, 0.5))
-    for name, world in whole["worlds"].items():
-        assert half["worlds"][name] == {**world, "episodes": round(0.5 * world["episodes"])}
 
 
 @leagues
@@ -130,13 +124,6 @@ def test_new_runs_take_the_place_of_those_of_their_season_or_of_their_agents(tmp
     assert kept(0) == {"OMG": {2.0}, "posterior sampling": {7.0, 9.0}, "some": {1.0}}
     add(some, "learned", 0)
     assert kept(0) == kept(10) == {"OMG": {0.0, 3.0, 5.0, 15.0}, "posterior sampling": {7.0, 9.0}}
-
-
-def test_ends_of_grids_are_named():
-    grids = {"a": (1.0, 2.0, 3.0), "b": (1.0, 2.0)}
-    assert at_the_end(grids, {"a": 2.0, "b": 2.0}) == "b (largest, 2)"
-    assert at_the_end(grids, {"a": 2.0, "b": 1.0}) == "b (smallest, 1)"
-    assert at_the_end({"a": grids["a"]}, {"a": 2.0}) == "none"
 
 
 def season(delays=(0, 10), seeds=6):

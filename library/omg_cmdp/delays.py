@@ -1,4 +1,4 @@
-"""When the feedback of an episode arrives: at once, or some episodes later.
+"""Delays say when the feedback of an episode arrives: at once, or some episodes later.
 
 A delay d means that d more episodes are decided before the agent learns from this one; with 0 it learns before the
 next. Feedback that is due at the same time arrives in the order in which it was played.
@@ -16,22 +16,40 @@ import numpy as np
 
 from omg_cmdp.validation import LARGEST_INTEGER, positive_number, whole_number
 
-__all__ = ["Delay", "Fixed", "Geometric", "HeavyTailed", "Reversed", "Uniform"]
+__all__ = ["Delay", "Fixed", "Geometric", "HeavyTailed", "Reversed", "UpTo"]
 
 
 class Delay(abc.ABC):
-    """Says how late feedback is. All its randomness comes from the generator it is given."""
+    """A rule for how late feedback is. All its randomness comes from the generator it is given.
+
+    One of your own needs `late` alone; `simulate` also takes a plain number, or a function of the episode.
+
+    Examples
+    --------
+    >>> class Weekly(Delay):
+    ...     def late(self, episode, generator):
+    ...         return 6 - (episode - 1) % 7
+    >>> [Weekly().late(t, None) for t in range(1, 9)]
+    [6, 5, 4, 3, 2, 1, 0, 6]
+    """
 
     @abc.abstractmethod
     def late(self, episode: int, generator: np.random.Generator) -> int:
-        """Return how many episodes later the feedback of `episode`, counted from 1, arrives. Asked once for each."""
+        """Return by how many episodes the feedback of `episode`, counted from 1, is late; called once for each."""
 
 
 @final
 @dataclasses.dataclass(frozen=True)
 class Fixed(Delay):
-    """All feedback comes the same number of `episodes` later, and so in order.
+    """Feedback that always comes the same number of episodes later, and so in order.
 
+    Parameters
+    ----------
+    episodes : int
+        The delay; 0 means at once.
+
+    Examples
+    --------
     >>> Fixed(10).late(1, np.random.default_rng(0))
     10
     """
@@ -48,8 +66,20 @@ class Fixed(Delay):
 
 @final
 @dataclasses.dataclass(frozen=True)
-class Uniform(Delay):
-    """From 0 to `most` episodes later, each equally likely."""
+class UpTo(Delay):
+    """Feedback that comes from 0 to `most` episodes later, each equally likely.
+
+    Parameters
+    ----------
+    most : int
+        The largest delay.
+
+    Examples
+    --------
+    >>> generator = np.random.default_rng(0)
+    >>> [UpTo(3).late(t, generator) for t in range(1, 7)]
+    [2, 1, 0, 0, 3, 3]
+    """
 
     most: int
 
@@ -64,7 +94,21 @@ class Uniform(Delay):
 @final
 @dataclasses.dataclass(frozen=True)
 class Geometric(Delay):
-    """After every episode it arrives with the same probability, so that it is `mean` episodes late on average."""
+    """Feedback that arrives after every episode with the same probability.
+
+    It is at least k episodes late with probability (m/(1 + m))^k, m the mean.
+
+    Parameters
+    ----------
+    mean : float
+        The mean delay, positive.
+
+    Examples
+    --------
+    >>> generator = np.random.default_rng(0)
+    >>> [Geometric(2.0).late(t, generator) for t in range(1, 7)]
+    [2, 0, 0, 0, 4, 6]
+    """
 
     mean: float
 
@@ -79,9 +123,23 @@ class Geometric(Delay):
 @final
 @dataclasses.dataclass(frozen=True)
 class HeavyTailed(Delay):
-    """At least k episodes late with probability (1 + k/`scale`)^-`exponent`: some feedback never comes in time.
+    """Feedback that is at least k episodes late with probability (1 + k/`scale`)^-`exponent`: some never comes in time.
 
-    The mean is infinite for an exponent of at most 1, the variance for one of at most 2.
+    The distribution is Lomax's, rounded down. The mean is infinite for an exponent of at most 1, the variance for one
+    of at most 2.
+
+    Parameters
+    ----------
+    exponent : float, default 1.5
+        The power with which the tail falls.
+    scale : float, default 1.0
+        The delay at which the tail begins.
+
+    Examples
+    --------
+    >>> generator = np.random.default_rng(0)
+    >>> [HeavyTailed(0.5).late(t, generator) for t in range(1, 7)]
+    [6, 0, 0, 0, 27, 130]
     """
 
     exponent: float = 1.5
@@ -92,7 +150,7 @@ class HeavyTailed(Delay):
         positive_number("scale", self.scale)
 
     def late(self, episode: int, generator: np.random.Generator) -> int:
-        """Return a draw, rounded down, from Lomax's (the shifted Pareto) distribution."""
+        """Return a draw from Lomax's (the shifted Pareto) distribution, rounded down."""
         exponent = -math.log1p(-generator.random()) / self.exponent
         return _rounded_down(self.scale * math.expm1(min(exponent, 700.0)))
 
@@ -100,8 +158,17 @@ class HeavyTailed(Delay):
 @final
 @dataclasses.dataclass(frozen=True)
 class Reversed(Delay):
-    """Blocks of `most`//2 + 1 episodes come back in reverse: the last at once, the first `most` episodes later.
+    """Feedback of which blocks come back in reverse: the last episode's at once, the first one's latest.
 
+    A block has `most`//2 + 1 episodes.
+
+    Parameters
+    ----------
+    most : int
+        The delay of the first episode of a block; one less if it is odd.
+
+    Examples
+    --------
     >>> [t + Reversed(4).late(t, None) for t in range(1, 7)]  # when the feedback of episodes 1 to 6 arrives
     [5, 4, 3, 8, 7, 6]
     """
@@ -120,7 +187,7 @@ class Reversed(Delay):
 @final
 @dataclasses.dataclass(frozen=True, repr=False)
 class _Function(Delay):
-    """A function of the episode."""
+    """A delay that a function of the episode says."""
 
     given: Callable[[int], int]
 
@@ -136,7 +203,7 @@ AnyDelay = int | Callable[[int], int] | Delay
 
 
 def as_delay(given: AnyDelay) -> Delay:
-    """Return what `given` stands for."""
+    """Return the delay that a number, a function of the episode or a `Delay` stands for."""
     if isinstance(given, Delay):
         return given
     if callable(given):

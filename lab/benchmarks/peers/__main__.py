@@ -1,7 +1,7 @@
 """`python -m lab.benchmarks.peers [PEER ...] [--quick]`: worlds of other people, their agents' numbers beside ours.
 
-Results are kept in benchmarks/results/peers.json and not measured again; `--summary` only prints the tables. `--only
-OMG` plays these agents; what is kept of the others is printed too.
+Results are kept in lab/benchmarks/results/peers.json and not measured again; `--summary` only prints the tables.
+`--only OMG` plays these agents; what is kept of the others is printed too.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -25,10 +26,10 @@ from threadpoolctl import threadpool_limits
 
 from omg_cmdp import OMG
 from omg_cmdp.agents import Agent, Greedy, PosteriorSampling
+from omg_cmdp.validation import FloatArray
 from omg_lab.data.classification import DATASETS, examples
 
-from .. import vw_peer
-from ..digits import Ours, play
+from ..peers.classification import Ours, play
 from ..peers.kept import Kept
 from ..peers.world import Line
 
@@ -51,6 +52,19 @@ GUESTS = tuple(f"VW, {name}" for name in ALGORITHMS)
 OURS: dict[str, Callable[..., Agent]] = {"OMG": OMG, "posterior sampling": PosteriorSampling, "greedy, ours": Greedy}
 
 
+def available() -> bool:
+    """Return whether Vowpal Wabbit is installed."""
+    return importlib.util.find_spec("vowpalwabbit") is not None
+
+
+def written(features: FloatArray) -> list[str]:
+    """Return the examples (n, d) in Vowpal Wabbit's format, without labels.
+
+    Features have names: numbers are used as hashes, so that those of different actions collide.
+    """
+    return [" ".join(f"x{i}:{x:g}" for i, x in enumerate(row) if x) for row in features.tolist()]
+
+
 def loss_of_vw(dataset: str, options: str, *, seed: int, size: int | None = None) -> float:
     """Return Vowpal Wabbit's own progressive validation loss on the first `size` examples of an order.
 
@@ -58,11 +72,11 @@ def loss_of_vw(dataset: str, options: str, *, seed: int, size: int | None = None
     """
     features, labels = examples(dataset)
     order = np.random.default_rng(seed).permutation(len(labels))[:size]
-    texts = [text.removeprefix("|p") for text in vw_peer.written(features[:, :-1])]  # it has a constant of its own
+    texts = written(features[:, :-1])  # it has a constant of its own
     package: Any = importlib.import_module("vowpalwabbit")
     workspace = package.Workspace(f"{options} --quiet --random_seed {seed + 1}")
     for example in order:
-        workspace.learn(f"{labels[example] + 1} |{texts[example]}")
+        workspace.learn(f"{labels[example] + 1} | {texts[example]}")
     loss = float(workspace.get_sum_loss()) / len(order)
     workspace.finish()
     return loss
@@ -75,7 +89,7 @@ def loss_of_ours(dataset: str, agent: str, *, seed: int, size: int | None = None
     order = generator.permutation(len(labels))[:size]
     learner = Ours(OURS[agent], features, int(labels.max()) + 1)
     with threadpool_limits(1):
-        return 1.0 - play(learner, order, labels, generator.random(len(order))).reward
+        return 1.0 - play(learner, order, labels, generator.random(len(order)))
 
 
 def measure(kept: Kept, *, quick: bool) -> list[Line]:
@@ -92,7 +106,7 @@ def measure(kept: Kept, *, quick: bool) -> list[Line]:
 
         losses = {agent: played(loss_of_ours, agent, agent) for agent in OURS}
         tuned: dict[str, list[list[float]]] = {}
-        if vw_peer.available() or not kept.whole:
+        if available() or not kept.whole:
             tuned = {
                 agent: [
                     played(loss_of_vw, options_of_vw(f"{explored} {options}", rate, costs), agent)

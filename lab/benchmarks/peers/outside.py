@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 GUESTS = Path(__file__).parent / "guests"
-HOME = Path(__file__).parents[2] / ".venv" / "peers"
+HOME = Path(__file__).parents[3] / ".venv" / "peers"
 PACKAGES = {"scool": "rlberry_scool", "bsuite": "bsuite", "colosseum": "colosseum", "jax": "haiku"}
 
 

@@ -1,4 +1,4 @@
-"""What a decision says of itself, computed again from its model and its policy: nothing is taken on trust."""
+"""The claims of a decision, computed again from its model and its policy: nothing is taken on trust."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from omg_cmdp.planning.plan import plan
 from omg_cmdp.planning.solution import Solution
 from omg_cmdp.theory.rounds import Round, mixed_policies
 from omg_cmdp.validation import ROW_SUM_TOLERANCE, BoolArray, FloatArray
-from omg_lab.audit.quantities import Barrier, Comparison
+from omg_lab.audit.quantities import Barrier, ModelComparison
 from omg_lab.audit.statements import Sides
 
 REFERENCE = 1e-12
@@ -86,7 +86,7 @@ def reachable(model: TabularMDP) -> BoolArray:
     return np.asarray(reachable_states(model)[:, :, None] & model.admissible)
 
 
-def of_the_support(c: Comparison, decision: Decision, held: BoolArray) -> Iterator[Sides]:
+def of_the_support(c: ModelComparison, decision: Decision, held: BoolArray) -> Iterator[Sides]:
     """Yield whether the plan is inside the barrier, and whether γ and w are those of one."""
     wrong = np.where(held, c.believed <= 0.0, c.believed > NEGLIGIBLE)
     claimed = decision.occupancy
@@ -113,7 +113,7 @@ def weights_on(decision: Decision, held: BoolArray) -> FloatArray:
         return np.full(int(held.sum()), math.nan)
 
 
-def barrier(decision: Decision, c: Comparison, held: BoolArray) -> Barrier | None:
+def barrier(decision: Decision, c: ModelComparison, held: BoolArray) -> Barrier | None:
     """Return the barrier of a decision over Z; None if it is not one: a weight or an occupancy is not positive."""
     w, q = weights_on(decision, held), c.believed[held]
     if not ((q > 0.0).all() and (w > 0.0).all() and (w < math.inf).all() and 0.0 < decision.gamma < math.inf):
@@ -130,7 +130,7 @@ def barrier(decision: Decision, c: Comparison, held: BoolArray) -> Barrier | Non
 
 
 def of_the_certificate(
-    c: Comparison, decision: Decision, b: Barrier | None, closer: Solution | None
+    c: ModelComparison, decision: Decision, b: Barrier | None, closer: Solution | None
 ) -> Iterator[Sides]:
     """Yield the gap of the policy, as a second plan and the dual values prove it, beside the certificate."""
     claimed = decision.certificate
@@ -157,7 +157,7 @@ def of_the_certificate(
         yield "certificate", min(most - rounding, claimed) if shown else math.nan, claimed
 
 
-def closer_plan(c: Comparison, b: Barrier) -> Solution:
+def closer_plan(c: ModelComparison, b: Barrier) -> Solution:
     """Return the plan for the same γ and w, to a tolerance that stands for exact."""
     return plan(c.model, b.gamma, weights=_whole(b), tolerance=REFERENCE)
 

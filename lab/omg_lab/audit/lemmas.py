@@ -10,7 +10,7 @@ import numpy as np
 from omg_cmdp.planning.solution import Solution
 from omg_cmdp.theory import bounds, errors
 from omg_lab.audit.claims import PRECISION
-from omg_lab.audit.quantities import Barrier, Comparison, dot
+from omg_lab.audit.quantities import Barrier, ModelComparison, dot
 from omg_lab.audit.statements import Sides
 
 E = math.e
@@ -24,7 +24,7 @@ OF_BARRIERS = ("optimality", "plan gap", "optimum error, bound", "Theorem B", "T
 OF_PLAIN_BARRIERS = ("cost for π*, in the model", "cost for π*", "approximate plan", "iterates")
 
 
-def of_the_model(c: Comparison) -> Iterator[Sides]:
+def of_the_model(c: ModelComparison) -> Iterator[Sides]:
     """Yield what holds for any policy and any model."""
     squares = c.distances**2
     worst = int((4.0 * c.hellinger - squares).argmin())
@@ -50,7 +50,7 @@ def of_the_model(c: Comparison) -> Iterator[Sides]:
     yield "variance", c.variance, 4.0 * horizon * of_rewards
 
 
-def of_the_barrier(c: Comparison, b: Barrier) -> Iterator[Sides]:
+def of_the_barrier(c: ModelComparison, b: Barrier) -> Iterator[Sides]:
     """Yield what holds for every plan with a barrier, up to the error that its certificate leaves."""
     weight, cover = float(b.m.sum()), float(b.m @ (b.d / b.q))
     yield "optimality", abs(cover - weight + c.plan_gap), b.defect
@@ -63,16 +63,16 @@ def of_the_barrier(c: Comparison, b: Barrier) -> Iterator[Sides]:
     estimation = 0.25 * float(b.q @ (squares / b.m))
     yield "optimum error, bound", c.optimum_error, float(b.m @ (b.d**2 / b.q)) + estimation
     regret, shape = c.best - c.value, weight + float(b.m @ (b.q - 2.0 * b.d))
-    if not c.kernel_gap.any():
+    if not c.transition_gap.any():
         yield "Theorem A", regret, shape + estimation + b.defect
     yield "Theorem B", regret, shape + estimation + c.third_term + b.defect
     yield "Theorem B, value", c.best - c.estimate(c.believed), weight + estimation + b.defect
 
 
-def of_the_plain_barrier(c: Comparison, b: Barrier, closer: Solution | None) -> Iterator[Sides]:
+def of_the_plain_barrier(c: ModelComparison, b: Barrier, closer: Solution | None) -> Iterator[Sides]:
     """Yield what holds for the paper's barrier, whose weights are all 1/γ."""
     gamma, count, horizon = b.gamma, len(b.q), c.horizon
-    if not c.kernel_gap.any():
+    if not c.transition_gap.any():
         error = dot(c.believed, c.reward_squares)
         limit = bounds.known_dynamics_round(tuples=count, horizon=horizon, gamma=gamma, squared_error=error)
         yield "known dynamics", c.best - c.value, limit + b.defect

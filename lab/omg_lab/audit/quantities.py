@@ -16,7 +16,7 @@ from omg_cmdp.theory.rounds import Round, mixed_policies
 from omg_cmdp.validation import BoolArray, FloatArray
 
 
-class Comparison:
+class ModelComparison:
     """The true MDP beside the model, for the optimal policy π* and the policy π that was played, or a mixture.
 
     Tables are (H, S, A) unless they say otherwise; a first axis of length 1 stands for all steps.
@@ -31,7 +31,7 @@ class Comparison:
         self.occupancy = this.occupancy
         """q: of π, in the truth."""
         self.reward_gap: FloatArray = self.truth.reward_steps - model.reward_steps
-        self.kernel_gap: FloatArray = self.truth.transition_steps - model.transition_steps
+        self.transition_gap: FloatArray = self.truth.transition_steps - model.transition_steps
         self.hellinger: FloatArray = squared_hellinger(self.truth.transition_steps, model.transition_steps)
         self.best_values = values(self.truth, self.best_policy)
         """V* (H+1, S), in the truth."""
@@ -67,17 +67,17 @@ class Comparison:
     @functools.cached_property
     def errors(self) -> FloatArray:
         """Err = (f* - f̂) + (P* - P̂)·V*_{h+1}."""
-        return self.reward_gap + ahead(self.kernel_gap, self.best_values)
+        return self.reward_gap + ahead(self.transition_gap, self.best_values)
 
     @functools.cached_property
     def distances(self) -> FloatArray:
         """‖P* - P̂‖₁."""
-        return np.asarray(np.abs(self.kernel_gap).sum(axis=-1))
+        return np.asarray(np.abs(self.transition_gap).sum(axis=-1))
 
     @functools.cached_property
     def surprise(self) -> float:
         """Σ q·((f̂ - f*) + (P̂ - P*)·V̂^π_{h+1})."""
-        gaps = (-self.reward_gap - ahead(self.kernel_gap, values(self.model, policy)) for policy in self.policies)
+        gaps = (-self.reward_gap - ahead(self.transition_gap, values(self.model, policy)) for policy in self.policies)
         tables = zip((flow(self.truth, policy)[0] for policy in self.policies), gaps, strict=True)
         return float(self.probabilities @ [dot(occupancy, gap) for occupancy, gap in tables])
 
@@ -91,7 +91,7 @@ class Comparison:
         """Σ q̂·(P* - P̂)·(V* - V^π)_{h+1}: what unknown dynamics add to Theorem A."""
         losses = (self.best_values - values(self.truth, policy) for policy in self.policies)
         tables = zip((flow(self.model, policy)[0] for policy in self.policies), losses, strict=True)
-        return float(self.probabilities @ [dot(q, ahead(self.kernel_gap, loss)) for q, loss in tables])
+        return float(self.probabilities @ [dot(q, ahead(self.transition_gap, loss)) for q, loss in tables])
 
     @functools.cached_property
     def variance(self) -> float:
@@ -158,9 +158,9 @@ def values(mdp: TabularMDP, policy: FloatArray) -> FloatArray:
     return policy_values(mdp, policy, mdp.reward_steps)[0]
 
 
-def ahead(kernel: FloatArray, table: FloatArray) -> FloatArray:
-    """Return Σ_s' K_h(s'|s, a)·V_{h+1}(s'), (H, S, A), for a table V (H+1, S)."""
-    return np.asarray((kernel @ table[1:, None, :, None])[..., 0])
+def ahead(transitions: FloatArray, table: FloatArray) -> FloatArray:
+    """Return Σ_s' P_h(s'|s, a)·V_{h+1}(s'), (H, S, A), for a table V (H+1, S)."""
+    return np.asarray((transitions @ table[1:, None, :, None])[..., 0])
 
 
 def dot(table: FloatArray, other: FloatArray) -> float:

@@ -11,7 +11,7 @@ from omg_cmdp.planning.decision import Decision
 from omg_cmdp.theory import bounds, errors
 from omg_cmdp.theory.constants import Assumptions
 from omg_cmdp.theory.rounds import Round
-from omg_lab.audit.quantities import Barrier, Comparison
+from omg_lab.audit.quantities import Barrier, ModelComparison
 from omg_lab.audit.records import losses
 
 
@@ -75,7 +75,7 @@ class Totals:
     plain: bool = True
     certificate: float = 0.0
 
-    def add_model(self, c: Comparison, this: Round) -> None:
+    def add_model(self, c: ModelComparison, this: Round) -> None:
         """Add the errors of the model in one episode."""
         self.modelled += 1
         self.horizon, self.states, self.actions = c.horizon, c.model.states, c.model.actions
@@ -95,7 +95,7 @@ class Totals:
         if len(self.gammas) < 2:
             self.gammas.add(decision.gamma)
 
-    def add_barrier(self, c: Comparison, b: Barrier) -> None:
+    def add_barrier(self, c: ModelComparison, b: Barrier) -> None:
         """Add what the barrier of one episode costs."""
         self.barred += 1
         least = float(b.m.min())

@@ -116,6 +116,13 @@ def _penalties(columns: int, covariates: float, arms: float) -> FloatArray:
 class ACTG175(World):
     """The patients of ACTG 175 and tables fitted to them; needs the extra `actg175`.
 
+    Parameters
+    ----------
+    transition_class_size : int
+        Number M of fits in the class; 8 by default.
+    seed : int
+        Draws the resamples of patients, and the place of the true fit among them.
+
     >>> world = ACTG175()  # doctest: +SKIP
     >>> len(world.contexts), world.space.states  # doctest: +SKIP
     (2139, 10)
@@ -154,18 +161,18 @@ class ACTG175(World):
         return np.repeat(QUALITY[None, :, None], len(ARMS), axis=2)
 
     def transition_functions(self, context: Context) -> FloatArray:
-        """Return the kernels (M, S, A, S) of all fits."""
+        """Return the transitions (M, S, A, S) of all fits."""
         enrolled = np.concatenate([[1.0], vector(context, len(COVARIATES))])
         first, last = (np.tensordot(enrolled, w[:, : len(enrolled)], (0, 1)) for w in (self._week_20, self._week_96))
         arms, strata = slice(-len(ARMS), None), slice(-len(ARMS) - len(STRATA) - 1, -len(ARMS))
-        kernels = np.zeros((len(first), LOST + 1, len(ARMS), LOST + 1))
-        kernels[:, 0, :, WEEK_20:WEEK_96] = softmax(first[:, None] + self._week_20[:, arms])
-        kernels[:, WEEK_20:WEEK_96, :, WEEK_96:] = softmax(
+        tables = np.zeros((len(first), LOST + 1, len(ARMS), LOST + 1))
+        tables[:, 0, :, WEEK_20:WEEK_96] = softmax(first[:, None] + self._week_20[:, arms])
+        tables[:, WEEK_20:WEEK_96, :, WEEK_96:] = softmax(
             last[:, None, None] + self._week_96[:, strata, None] + self._week_96[:, None, arms]
         )
         ended = np.arange(WEEK_96, LOST + 1)
-        kernels[:, ended, :, ended] = 1.0
-        return kernels
+        tables[:, ended, :, ended] = 1.0
+        return tables
 
     def draw_reward(self, mean: float, uniform: float) -> float:
         """Return the mean: a count decides the reward, without noise."""

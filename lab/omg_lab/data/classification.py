@@ -56,6 +56,17 @@ def examples(dataset: str) -> tuple[FloatArray, NDArray[np.int64]]:
 class Classification(World):
     """A data set of scikit-learn as a bandit: the actions are classes; needs the extra `sklearn`.
 
+    Parameters
+    ----------
+    dataset : str
+        "digits", the default, "iris", "wine" or "breast_cancer".
+    reward_class_size : int
+        Number N of numberings of the classes.
+    misspecification : float
+        The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
+    seed : int
+        Draws the structure: the class, its true member and what the dial moves towards.
+
     >>> world = Classification(dataset="iris")  # doctest: +SKIP
     >>> len(world.contexts), world.space.actions  # doctest: +SKIP
     (149, 3)
@@ -95,7 +106,7 @@ class Classification(World):
         return np.asarray(self._shares[self._place(context)][self._numberings][:, None])
 
     def transition_functions(self, context: Context) -> FloatArray:
-        """Return the kernel (1, 1, A, 1)."""
+        """Return the transitions (1, 1, A, 1)."""
         self._place(context)
         return np.ones((1, 1, self.space.actions, 1))
 

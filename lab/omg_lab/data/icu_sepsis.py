@@ -29,7 +29,7 @@ urea nitrogen are features 4, 30 and 37. One feature can be checked, and is wher
 The rest fits: urea nitrogen has its closest partner in creatinine, feature 38, and where much fluid was given, feature
 44, or vasopressors, feature 2, the admissible actions have high levels of it.
 
-A kernel has 12.8 million entries, 100 MB: the class is evaluated for one context at a time, and the truth is kept for
+A table has 12.8 million entries, 100 MB: the class is evaluated for one context at a time, and the truth is kept for
 the 16 contexts used last.
 """
 
@@ -43,9 +43,9 @@ from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import BoolArray, FloatArray, frozen, positive_integer, positive_number
+from omg_cmdp.validation import BoolArray, FloatArray, frozen, positive_number
 from omg_lab.data.packaged import packaged_file
-from omg_lab.worlds.base import World, streams, vector
+from omg_lab.worlds.base import World, counts, streams, vector
 
 FEATURES = {"age": 4, "urea nitrogen": 37, "lactate": 30}
 """The context's features, and their place among the 47 of a cluster's centre."""
@@ -93,7 +93,24 @@ def tables() -> Tables:
 class ICUSepsis(World):
     """The tables of ICU-Sepsis, tilted by three features of a patient; needs the extra `icu-sepsis`.
 
-    >>> world = ICUSepsis(patients=2)  # doctest: +SKIP
+    Parameters
+    ----------
+    horizon : int
+        The size H.
+    context_count : int
+        Number of patients.
+    tilt : float
+        How much a patient's features tilt the moves between conditions.
+    outcome_tilt : float
+        How much doses tilt death against survival.
+    transition_class_size : int
+        Number M of rotated patients in the class.
+    misspecification : float
+        The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
+    seed : int
+        Draws the structure: the class, its true member and what the dial moves towards.
+
+    >>> world = ICUSepsis(context_count=2)  # doctest: +SKIP
     >>> world.space.states, world.space.actions  # doctest: +SKIP
     (716, 25)
     """
@@ -106,7 +123,7 @@ class ICUSepsis(World):
         self,
         *,
         horizon: int = 10,
-        patients: int = 12,
+        context_count: int = 12,
         tilt: float = 0.5,
         outcome_tilt: float = 1.0,
         transition_class_size: int = 4,
@@ -118,9 +135,9 @@ class ICUSepsis(World):
         admissible[DEATH:, 1:] = False
         states, actions = admissible.shape
         space = Space(states=states, actions=actions, horizon=horizon, start=published.start, admissible=admissible)
-        hypotheses = positive_integer("transition_class_size", transition_class_size)
+        count, hypotheses = counts(context_count=context_count, transition_class_size=transition_class_size)
         for_contexts, for_transitions = streams(seed, 2)
-        drawn = for_contexts.uniform(-1.0, 1.0, size=(positive_integer("patients", patients), len(FEATURES)))
+        drawn = for_contexts.uniform(-1.0, 1.0, size=(count, len(FEATURES)))
         super().__init__(space=space, contexts=tuple(map(frozen, drawn)), misspecification=misspecification)
 
         self.tilt = positive_number("tilt", tilt)
@@ -147,12 +164,12 @@ class ICUSepsis(World):
         return rewards
 
     def transition_functions(self, context: Context) -> FloatArray:
-        """Return the tilted kernels (M, S, A, S) under every hypothesis, 100 MB each at full size."""
+        """Return the tilted transitions (M, S, A, S) under every hypothesis, 100 MB each at full size."""
         patient = vector(context, len(FEATURES))
-        kernels = np.empty((len(self._rotations), *self._row_of.shape, self.space.states))
-        for kernel, rotation in zip(kernels, self._rotations, strict=True):
-            kernel[:] = self._tilted(rotation @ patient, self._features, self._doses)
-        return kernels
+        tables = np.empty((len(self._rotations), *self._row_of.shape, self.space.states))
+        for table, rotation in zip(tables, self._rotations, strict=True):
+            table[:] = self._tilted(rotation @ patient, self._features, self._doses)
+        return tables
 
     def _transition_member(self, context: Context) -> FloatArray:
         return self._tilted(vector(context, len(FEATURES)), self._features, self._doses)
@@ -163,7 +180,7 @@ class ICUSepsis(World):
         return self._tilted(*pairs)
 
     def _tilted(self, patient: FloatArray, features: FloatArray, doses: FloatArray) -> FloatArray:
-        """Return the kernel (S, A, S) of a patient (d,), by features (S, d) of states and doses (rows, d)."""
+        """Return the transitions (S, A, S) of a patient (d,), by features (S, d) of states and doses (rows, d)."""
         rows = self._rows * np.exp(self.tilt * (features @ patient))
         toll = np.exp(self.outcome_tilt * (doses @ patient))
         rows[:, DEATH] *= toll

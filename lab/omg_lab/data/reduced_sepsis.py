@@ -37,7 +37,14 @@ MUCH_FLUID, ANY_VASOPRESSOR = 2, 1
 class ReducedSepsis(ICUSepsis):
     """The tables of ICU-Sepsis in 30 groups and four actions; needs the extra `icu-sepsis`.
 
-    >>> world = ReducedSepsis(patients=2)  # doctest: +SKIP
+    Parameters
+    ----------
+    transition_class_size : int
+        Number M of rotated patients in the class; 8 by default.
+    **options
+        As for `ICUSepsis`.
+
+    >>> world = ReducedSepsis(context_count=2)  # doctest: +SKIP
     >>> world.space.states, world.space.actions  # doctest: +SKIP
     (33, 4)
     """
@@ -63,12 +70,12 @@ def reduced(full: Tables) -> Tables:
     mass = member.T @ weights @ choice
     flow = np.einsum("sg,sa,ab,sat,th->gbh", member, weights, choice, full.transitions, member, optimize=True)
     admissible = mass > 0.0
-    kernel = np.divide(flow, mass[..., None], out=np.zeros_like(flow), where=admissible[..., None])
-    kernel /= np.where(admissible, kernel.sum(axis=-1), 1.0)[..., None]
-    kernel[..., -1] += ~admissible  # rows that nobody may use lead to the end
+    table = np.divide(flow, mass[..., None], out=np.zeros_like(flow), where=admissible[..., None])
+    table /= np.where(admissible, table.sum(axis=-1), 1.0)[..., None]
+    table[..., -1] += ~admissible  # rows that nobody may use lead to the end
     shares = member * visits(full)[:, None]
     centres, sofa = (shares.T @ table / shares.sum(axis=0)[:, None] for table in (full.centres, full.sofa[:, None]))
-    return Tables(kernel, full.start @ member, admissible, centres, sofa[:, 0])
+    return Tables(table, full.start @ member, admissible, centres, sofa[:, 0])
 
 
 def groups(full: Tables) -> NDArray[np.int64]:
@@ -94,7 +101,7 @@ def doses(actions: int) -> NDArray[np.int64]:
 def visits(full: Tables) -> FloatArray:
     """Return how often every state is met in ten steps, (S,), if admissible actions are drawn uniformly."""
     uniform = full.admissible / full.admissible.sum(axis=1, keepdims=True)
-    kernel, here, total = np.einsum("sa,sat->st", uniform, full.transitions), full.start, np.zeros(len(full.start))
+    table, here, total = np.einsum("sa,sat->st", uniform, full.transitions), full.start, np.zeros(len(full.start))
     for _ in range(STEPS):
-        total, here = total + here, here @ kernel
+        total, here = total + here, here @ table
     return total

@@ -6,24 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from omg_lab.reports.drawing import (
-    COLOURS,
-    HEIGHT,
-    INK,
-    Figure,
-    canvas,
-    legend,
-    logarithmic,
-    looks,
-    stacked,
-    thinned,
-)
-from omg_lab.reports.formats import count, listing, number
-from omg_lab.reports.scenarios import DELTA, Scenario
+from omg_lab.reports.drawing import COLOURS, HEIGHT, INK, Figure, canvas, legend, logarithmic, looks, stacked, thinned
+from omg_lab.reports.formats import number
+from omg_lab.reports.scenarios import Scenario
+from omg_lab.reports.sentences import CONFIDENCE
 from omg_lab.reports.statistics import NO_REGRET
+from omg_lab.reports.words import say
 
 TERMS = {"optimum_error": "optimum error", "plan_gap": "plan gap", "policy_error": "policy error"}
 """The three value differences that sum to the regret."""
+FILLS = tuple(zip(COLOURS[5:2:-1], ("", "////", "\\\\\\\\"), strict=True))
 ERRORS = {
     "reward_error": ("rewards", "squared errors of predicted rewards"),
     "dynamics_error": ("transitions", "squared Hellinger distances of predicted transitions"),
@@ -45,24 +37,18 @@ def bound(scenario: Scenario) -> Figure | None:
     episodes, values = scenario.curves(focus, "cumulative_regret")
     shown = thinned(len(episodes), geometric=True)
     t, mean = episodes[shown], values.mean(axis=0)[shown]
-    corrected, printed, most = theory.corrected(t), theory.printed(t), theory.horizon * t
+    limits = {"corrected": theory.corrected(t), "printed": theory.printed(t), "most": theory.horizon * t}
     with canvas() as (drawn, (axes,)):
-        axes.plot(t, printed, color=COLOURS[4], linestyle=(0, (1, 1)), label="theorem, as printed")
-        axes.plot(t, corrected, label="theorem, corrected", **ALLOWED)
-        axes.plot(t, most, color=INK, linewidth=0.9, label=f"most there is to lose, {theory.horizon}t")
-        axes.plot(
-            t, np.where(mean > NO_REGRET, mean, np.nan), label=focus, **looks(scenario.everyone)[focus].line(len(t))
-        )
+        axes.plot(t, limits["printed"], color=COLOURS[4], linestyle=(0, (1, 1)), label="theorem, as printed")
+        axes.plot(t, limits["corrected"], label="theorem, corrected", **ALLOWED)
+        axes.plot(t, limits["most"], color=INK, linewidth=0.9, label=f"most there is to lose, {theory.horizon}t")
+        positive = np.where(mean > NO_REGRET, mean, np.nan)
+        axes.plot(t, positive, label=focus, **looks(scenario.everyone)[focus].line(len(t)))
         axes.set(xlabel="episode", ylabel="cumulative regret")
         logarithmic(axes.xaxis, axes.yaxis)
         legend(drawn, axes)
-    caption = (
-        f"After {count(scenario.episodes)} episodes {focus} has lost {number(mean[-1])}. The theorem allows "
-        f"{number(corrected[-1])} with the constants that its proof supports, and {number(printed[-1])} as printed. "
-        f"The most that any agent can lose is {number(most[-1])}. What the theorem promises is the rate √t, in "
-        "whatever order contexts come. Its bound is drawn at confidence "
-        f"{100.0 * (1.0 - DELTA):.0f} %, and for the γ that the theorem would choose."
-    )
+    ends = {name: limit[-1] for name, limit in limits.items()}
+    caption = say("bound", focus=focus, episodes=scenario.episodes, lost=mean[-1], confidence=CONFIDENCE, **ends)
     return Figure(name=f"{scenario.name}-bound", title="Regret and the theorem's bound", caption=caption, canvas=drawn)
 
 
@@ -75,32 +61,16 @@ def terms(scenario: Scenario) -> Figure | None:
     shown = thinned(len(curves[0][0]))
     episodes, parts = curves[0][0][shown], np.array([values.mean(axis=0)[shown] for _, values in curves])
     with canvas() as (drawn, (axes,)):
-        fills = zip(stacked(parts), TERMS.values(), COLOURS[5:2:-1], ("", "////", "\\\\\\\\"), strict=True)
-        for (low, high), label, colour, hatch in fills:
-            style: dict[str, Any] = {
-                "facecolor": colour,
-                "alpha": 0.7,
-                "hatch": hatch,
-                "edgecolor": INK,
-                "linewidth": 0,
-            }
-            axes.fill_between(episodes, low, high, label=label, **style)
+        for (low, high), label, (colour, hatch) in zip(stacked(parts), TERMS.values(), FILLS, strict=True):
+            fill: dict[str, Any] = {"facecolor": colour, "hatch": hatch, "edgecolor": INK, "alpha": 0.7, "linewidth": 0}
+            axes.fill_between(episodes, low, high, label=label, **fill)
         axes.plot(episodes, parts.sum(axis=0), color=INK, linewidth=2.0, label="regret, their sum")
         axes.axhline(0.0, color=INK, linewidth=0.6)
         axes.set(xlabel="episode", ylabel="cumulative", xlim=(0, None))
         legend(drawn, axes)
-    optimum, gap, policy = parts[:, -1]
-    caption = (
-        f"The regret of {focus}, {number(optimum + gap + policy)}, is the sum of three differences: how much its "
-        f"model underrates the best policy ({number(optimum)}, optimum error); how much the best policy beats the one "
-        f"played, in the model, as that explores ({number(gap)}, plan gap); and how much the model "
-        f"overrates the policy played ({number(policy)}, policy error)."
-    )
-    if min(optimum, gap, policy) < 0.0:
-        caption += " Negative parts are drawn downwards: there the model erred in the agent's favour."
-    return Figure(
-        name=f"{scenario.name}-terms", title=f"Where the regret of {focus} comes from", caption=caption, canvas=drawn
-    )
+    caption = say("terms", focus=focus, **dict(zip(("optimum", "gap", "policy"), parts[:, -1], strict=True)))
+    title = f"Where the regret of {focus} comes from"
+    return Figure(name=f"{scenario.name}-terms", title=title, caption=caption, canvas=drawn)
 
 
 def exploration(scenario: Scenario) -> Figure | None:
@@ -128,20 +98,10 @@ def exploration(scenario: Scenario) -> Figure | None:
         axes[-1].set_xlabel("episode")
     tenth = scenario.episodes / 10.0
     early, late = (np.median(middle[part]) for part in (episodes <= max(tenth, 1.0), episodes > 9.0 * tenth))
-    caption = (
-        f"The larger γ is, the less {focus} explores. Its median went from {number(early)} in the first tenth of the "
-        f"episodes to {number(late)} in the last. (Line: median over the seeds; band: smallest to largest.)"
-    )
-    if certified:
-        worst = float(np.nanmax(certificates))
-        caption += (
-            " The certificate is γ times a proven bound on how far a plan is from the best one. The largest was "
-            f"{number(worst)}, {'within' if worst <= allowed else 'above'} the 1/(16T) = {number(allowed)} that the "
-            "theorem asks for (dashed)."
-        )
-    return Figure(
-        name=f"{scenario.name}-exploration", title=f"How much {focus} explores", caption=caption, canvas=drawn
-    )
+    worst = float(np.nanmax(certificates)) if certified else None
+    caption = say("exploration", focus=focus, early=early, late=late, worst=worst, allowed=allowed)
+    title = f"How much {focus} explores"
+    return Figure(name=f"{scenario.name}-exploration", title=title, caption=caption, canvas=drawn)
 
 
 def model_errors(scenario: Scenario) -> Figure | None:
@@ -153,29 +113,23 @@ def model_errors(scenario: Scenario) -> Figure | None:
     wrong = [name for name, (_, values) in sums.items() if values.max() > NO_REGRET]
     if not wrong:
         return None
-    text = []
+    told = []
     with canvas(len(wrong), height=HEIGHT * (0.4 + 0.45 * len(wrong))) as (drawn, axes):
         for part, name in zip(axes, wrong, strict=True):
             (episodes, values), (label, words) = sums[name], ERRORS[name]
             shown, mean = thinned(len(episodes), geometric=True), values.mean(axis=0)
             look = looks(scenario.everyone)[focus].line(len(shown))
             part.plot(episodes[shown], mean[shown], label=f"errors of {focus}, summed", **look)
-            text.append(f"{number(mean[-1])} in {words}")
+            told.append(f"{number(mean[-1])} in {words}")
             if theory is not None:
                 allowed = getattr(theory, name)
                 part.axhline(allowed, label="allowed by bound", **ALLOWED)
-                text[-1] += f" (allowed: {number(allowed)})"
+                told[-1] += f" (allowed: {number(allowed)})"
             part.set_ylabel(label)
             logarithmic(part.xaxis, part.yaxis)
         axes[-1].set_xlabel("episode")
         legend(drawn, axes[0])
-    caption = (
-        f"Through two regression oracles {focus} learns a model. Where its policies lead, the errors of all episodes "
-        f"add up to {listing(text)}. A flat curve means that the model is now right wherever the agent goes."
-    )
-    caption += "".join(f" The {ERRORS[name][0]} of this world are known." for name in sums if name not in wrong)
-    if theory is None:
-        caption += " These oracles have no proven bound to compare with."
-    return Figure(
-        name=f"{scenario.name}-errors", title=f"How wrong the model of {focus} is", caption=caption, canvas=drawn
-    )
+    known = [ERRORS[name][0] for name in sums if name not in wrong]
+    caption = say("model_errors", focus=focus, errors=told, known=known, proven=theory is not None)
+    title = f"How wrong the model of {focus} is"
+    return Figure(name=f"{scenario.name}-errors", title=title, caption=caption, canvas=drawn)

@@ -23,22 +23,15 @@ from omg_lab.reports.statistics import NO_REGRET, finite_table
 if TYPE_CHECKING:
     import pandas
 
+SIGNIFICANT = 0.05
+"""Differences with an adjusted p up to this count as more than chance."""
 EXACT_UP_TO = 14
 """Up to this many seeds all sign patterns are tried: half of 2^14, as the other half says the same."""
 BETS = (0.25, 0.5, 1.0, 2.0)
 """What `enough_seeds` bets on a seed, as multiples of x: small bets detect small differences."""
 
 
-class PairedTest(NamedTuple):
-    """The mean difference over seeds, and its p-value if signs are fair coins."""
-
-    difference: float
-    p: float
-    exact: bool
-    """Whether all sign patterns were tried, or only some."""
-
-
-class Comparison(NamedTuple):
+class PairedComparison(NamedTuple):
     """Two agents: the mean of first minus second; its p-value, alone and corrected for all comparisons."""
 
     first: str
@@ -56,7 +49,7 @@ class Verdict(enum.Enum):
     UNDECIDED = "Not decided yet."
 
 
-class Decision(NamedTuple):
+class SeedDecision(NamedTuple):
     """What the seeds say so far, and how many more are suggested."""
 
     verdict: Verdict
@@ -69,27 +62,15 @@ class Decision(NamedTuple):
     """The capital of the better of the two bets; 2/(1 - level) decides."""
 
 
-def paired_test(differences: ArrayLike, *, seed: int = 0) -> PairedTest:
-    """Return the two-sided sign-flip test of `differences` (R,), one per seed (Fisher 1935).
-
-    Under the null every sign pattern is as likely as the one seen, so that P(p ≤ α) ≤ α for every α and R. Up to 14
-    seeds all patterns are tried; beyond, 8191 drawn from `seed` and the one seen, which keeps the guarantee (Phipson
-    and Smyth 2010).
-
-    >>> paired_test([1.0, 2.0, 1.5, 0.5, 1.0, 3.0]).p == 2 / 2**6
-    True
-    """
-    differences = finite_table("differences", differences, 1)
-    (p,), _ = _step_down(differences[:, None], seed_number(seed))
-    return PairedTest(float(differences.mean()), float(p), len(differences) <= EXACT_UP_TO)
-
-
 def compare_all(
     regrets: Mapping[str, ArrayLike], *, against: str | None = None, seed: int = 0
-) -> tuple[Comparison, ...]:
+) -> tuple[PairedComparison, ...]:
     """Return the comparisons of every two agents, or of each one with `against`, with corrected p-values.
 
-    `regrets` has the regrets of every agent, (R,), on the same seeds in the same order. The chance that some pair of
+    `regrets` has the regrets of every agent, (R,), on the same seeds in the same order. Two agents are compared by the
+    two-sided sign-flip test (Fisher 1935): if they are equal, every sign pattern of their differences is as likely as
+    the one seen, so that P(p ≤ α) ≤ α for every α and R. Up to 14 seeds all patterns are tried; beyond, 8191 drawn from
+    `seed` and the one seen, which keeps the guarantee (Phipson and Smyth 2010). The chance that some pair of
     equal agents has an adjusted p of at most α is at most α, whichever agents are equal and whatever R: maxT step-down
     (Westfall and Young 1993) with one sign per seed for all pairs, which keeps what agents share in a seed (Romano and
     Wolf 2005). The assumption is now about all differences of equal agents on a seed together: both signs of that
@@ -113,7 +94,7 @@ def compare_all(
     differences = np.stack([rows[i] - rows[j] for i, j in pairs], axis=1)
     alone, adjusted = _step_down(differences, seed_number(seed))
     numbers = zip(differences.mean(axis=0).tolist(), alone.tolist(), adjusted.tolist(), strict=True)
-    return tuple(Comparison(names[i], names[j], *each) for (i, j), each in zip(pairs, numbers, strict=True))
+    return tuple(PairedComparison(names[i], names[j], *each) for (i, j), each in zip(pairs, numbers, strict=True))
 
 
 def _step_down(differences: FloatArray, seed: int) -> tuple[FloatArray, FloatArray]:
@@ -142,7 +123,7 @@ def _signs(seeds: int, seed: int) -> FloatArray:
     return np.where(bits, -1.0, 1.0)
 
 
-def enough_seeds(differences: ArrayLike, level: float = 0.95) -> Decision:
+def enough_seeds(differences: ArrayLike, level: float = 0.95) -> SeedDecision:
     """Return which agent is better as soon as the seeds show it; look after every seed, stop whenever you like.
 
     `differences` (R,) are regrets, first agent minus second, in the order in which the seeds were run. Two gamblers
@@ -174,11 +155,11 @@ def enough_seeds(differences: ArrayLike, level: float = 0.95) -> Decision:
     if reached.any():
         when = int(np.argmax(reached.any(axis=0)))
         winner = int(np.argmax(reached[:, when]))
-        return Decision((Verdict.FIRST, Verdict.SECOND)[winner], when + 1, 0, math.exp(mixed[winner, when]))
+        return SeedDecision((Verdict.FIRST, Verdict.SECOND)[winner], when + 1, 0, math.exp(mixed[winner, when]))
     seeds, growth = len(differences), float(capital[..., -1].max()) / len(differences)
     most = max(seeds, 10)  # suggests at most twice the seeds at a time, as the guess is rough
     needed = math.ceil((to_reach + math.log(len(BETS))) / growth) - seeds if growth > 0.0 else most
-    return Decision(Verdict.UNDECIDED, seeds, min(max(needed, 1), most), math.exp(mixed[:, -1].max()))
+    return SeedDecision(Verdict.UNDECIDED, seeds, min(max(needed, 1), most), math.exp(mixed[:, -1].max()))
 
 
 def log_capital(differences: FloatArray) -> FloatArray:
@@ -206,7 +187,7 @@ def compare_runs(runs: pandas.DataFrame, *, against: str | None = None) -> list[
         pairs = compare_all({str(agent): regrets[agent] for agent in regrets}, against=against)
         for pair in pairs:
             difference = (regrets[pair.first] - regrets[pair.second]).sort_index()
-            decision = enough_seeds(difference, 1.0 - 0.05 / len(pairs))  # corrected for the number of pairs
+            decision = enough_seeds(difference, 1.0 - SIGNIFICANT / len(pairs))  # corrected for the number of pairs
             verdict = decision.verdict.value.replace("The first agent", pair.first)
             verdict = verdict.replace("The second agent", pair.second)
             labels = {"world": str(world), "adversary": str(adversary)}

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from omg_cmdp.persistence import whole_file
 from omg_cmdp.validation import FloatArray
 from omg_lab.reports.formats import power
+from omg_lab.reports.statistics import Band
 
 INK, FAINT = "#1c2126", "#8b929a"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -33,32 +34,7 @@ POINTS = 400
 WIDTH, HEIGHT = 4.0, 2.8
 """In inches."""
 
-_STYLE: dict[Any, Any] = {
-    "axes.edgecolor": FAINT,
-    "axes.grid": True,
-    "axes.labelcolor": INK,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "figure.constrained_layout.use": True,
-    "figure.constrained_layout.h_pad": 0.08,
-    "font.size": 9.0,
-    "grid.color": FAINT,
-    "grid.alpha": 0.25,
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "legend.title_fontsize": 8.5,
-    "lines.linewidth": 1.5,
-    "lines.markersize": 4.5,
-    "path.simplify_threshold": 0.2,
-    "savefig.transparent": True,
-    "svg.fonttype": "none",  # text stays text: small, selectable, and in the reader's font
-    "text.color": INK,
-    "text.parse_math": False,  # names are text
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-}
+_STYLE = Path(__file__).with_name("templates") / "report.mplstyle"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -75,7 +51,7 @@ class Figure:
 
     def svg(self) -> str:
         """Return the picture for a page: no prologue, no links, unique ids; the same bytes for the same data."""
-        with _style(f"omg-cmdp {self.name}"), io.StringIO() as file:
+        with _style(f"omg-lab {self.name}"), io.StringIO() as file:
             self.canvas.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
             return _inline(file.getvalue(), self.name, self.title)
 
@@ -115,11 +91,17 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
     }
 
 
+def draw_band(axes: Any, at: FloatArray, band: Band, look: Look, label: str) -> None:
+    """Draw the mean of a band and what lies between its edges."""
+    axes.fill_between(at, band.low, band.high, color=look.color, alpha=0.18, linewidth=0)
+    axes.plot(at, band.mean, label=label, **look.line(len(at)))
+
+
 @contextlib.contextmanager
 def _style(salt: str) -> Iterator[None]:
     import matplotlib
 
-    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": salt}):
+    with matplotlib.rc_context({"svg.hashsalt": salt}, _STYLE):
         yield
 
 
@@ -128,7 +110,7 @@ def canvas(rows: int = 1, *, height: float = HEIGHT) -> Iterator[tuple[Any, list
     """Yield a figure of matplotlib and its axes, one above the other; no window, no global state."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    with _style("omg-cmdp"):
+    with _style("omg-lab"):
         from matplotlib.figure import Figure as Canvas
 
         drawn = Canvas(figsize=(WIDTH, height))

@@ -12,9 +12,10 @@ import numpy as np
 
 from omg_cmdp.validation import FloatArray
 from omg_lab.reports.drawing import INK, Figure, canvas, legend, logarithmic, looks, thinned
-from omg_lab.reports.formats import count, estimate, exponent, hundredths, listing, number, plural
+from omg_lab.reports.formats import count, exponent, number
 from omg_lab.reports.scenarios import Scenario, regret_interval
 from omg_lab.reports.statistics import NO_REGRET, Band, fitted_slope, simultaneous_band
+from omg_lab.reports.words import say
 
 REFERENCE = {"color": INK, "linewidth": 0.9, "linestyle": (0, (1, 2))}
 CROWDED = 5.0
@@ -37,12 +38,12 @@ def comparing_figures(scenario: Scenario) -> list[Figure]:
 def totals(scenario: Scenario) -> Figure:
     """Draw the total regret of each agent: the seeds, their mean, and its interval."""
     agents, styles = scenario.agents, looks(scenario.everyone)
-    ends = {agent: scenario.finals[agent].to_numpy() for agent in agents}
     smallest, largest = float(scenario.finals.min(axis=None)), float(scenario.finals.max(axis=None))
     wide = 0.0 < SPREAD * smallest < largest
     with canvas(height=0.8 + 0.28 * len(agents)) as (drawn, (axes,)):
-        for place, (agent, values) in enumerate(ends.items()):
-            color, (mean, low, high) = styles[agent].color, regret_interval(values)
+        for place, agent in enumerate(agents):
+            values, color = scenario.finals[agent].to_numpy(), styles[agent].color
+            mean, low, high = regret_interval(values)
             axes.plot(values, np.full(len(values), place), "|", color=color, alpha=0.7, markersize=10)
             axes.plot([max(low, 0.5 * smallest) if wide else low, high], [place, place], color=color, linewidth=2.5)
             axes.plot(mean, place, styles[agent].marker, color=color, markersize=7)
@@ -52,13 +53,9 @@ def totals(scenario: Scenario) -> Figure:
         axes.grid(visible=False, axis="y")
         if wide:
             logarithmic(axes.xaxis)
-    best, worst = regret_interval(ends[agents[0]]), ends[agents[-1]].mean()
-    caption = f"Least was lost by {agents[0]}: {estimate(*best)}."
-    if len(agents) > 1 and best.mean > 0.0:
-        caption += f" Most was lost by {agents[-1]}: {number(worst)}, {number(worst / best.mean)} times as much."
-    caption += " Each stroke is a seed, the marker is their mean, the bar its 95 % interval."
-    if wide:
-        caption += " The axis is logarithmic."
+    best, worst = agents[0], agents[-1]
+    ends = {"lost": regret_interval(scenario.finals[best]), "worst_loss": scenario.finals[worst].mean()}
+    caption = say("totals", best=best, worst=worst, wide=wide, **ends)
     return Figure(name=f"{scenario.name}-totals", title="Total regret by agent", caption=caption, canvas=drawn)
 
 
@@ -84,14 +81,16 @@ def regret(scenario: Scenario) -> Figure:
             tops = [np.nanmax(edges[agent]) for agent in bands if agent not in out]
             axes.set_ylim(0, 1.05 * max(2.0 * ends[focus], *tops))
         legend(drawn, axes)
-    caption = f"{_apart(scenario, bands)} {_late(focus, *scenario.curves(focus, 'cumulative_regret'))}"
-    if out:
-        left = listing([f"{agent} ({number(ends[agent])})" for agent in out])
-        caption += f" Cut off at the top: {left}."
-    caption += f" Lines are means over {plural(len(scenario.finals), 'seed')}"
-    if len(scenario.finals) > 1:
-        named = [f"{agent} ({how})" for agent, how in zip(banded, ("shaded", "hatched"), strict=False)]
-        caption += f"; a band, of {listing(named)}, holds the whole true curve with 95 % confidence."
+    caption = say(
+        "regret",
+        apart=_apart(scenario, bands),
+        focus=focus,
+        late=_late(*scenario.curves(focus, "cumulative_regret")),
+        sqrt_late=1.0 - math.sqrt(0.5),
+        out=[f"{agent} ({number(ends[agent])})" for agent in out],
+        seeds=len(scenario.finals),
+        banded=[f"{agent} ({how})" for agent, how in zip(banded, ("shaded", "hatched"), strict=False)],
+    )
     return Figure(name=f"{scenario.name}-regret", title="Cumulative regret", caption=caption, canvas=drawn)
 
 
@@ -104,33 +103,21 @@ def _band(scenario: Scenario, agent: str) -> tuple[FloatArray, Band]:
 def _apart(scenario: Scenario, bands: dict[str, tuple[FloatArray, Band]]) -> str:
     """Return whether the bands of the agent in focus and of its best rival separate, and when."""
     if not scenario.rivals:
-        return f"Only {scenario.focus} played."
+        return say("one_agent_played", focus=scenario.focus)
     focus, rival = scenario.focus, scenario.rivals[0]
     (episodes, own), (_, its) = bands[focus], bands[rival]
-    below, above = own.high < its.low, own.low > its.high
-    apart = below if own.mean[-1] < its.mean[-1] else above
-    if len(scenario.finals) == 1:
-        return f"A single seed does not tell whether {focus} or its best rival, {rival}, is better."
-    if not apart[-1]:
-        return (
-            f"At the end the bands of {focus} and its best rival, {rival}, overlap: this does not tell which is better."
-        )
-    since = len(apart) - int(np.argmin(apart[::-1])) if not apart.all() else 0
-    side = "below" if apart is below else "above"
-    episode = count(round(episodes[since]))
-    return f"From episode {episode} on, the band of {focus} is {side} that of its best rival, {rival}."
+    below = bool(own.mean[-1] < its.mean[-1])
+    apart = own.high < its.low if below else own.low > its.high
+    first = len(apart) - int(np.argmin(apart[::-1])) if not apart.all() else 0
+    since = round(episodes[first]) if apart[-1] else None
+    return say("bands_apart", focus=focus, rival=rival, seeds=len(scenario.finals), since=since, below=below)
 
 
-def _late(focus: str, episodes: FloatArray, values: FloatArray) -> str:
-    """Return how much of the total was lost in the last half."""
+def _late(episodes: FloatArray, values: FloatArray) -> float | None:
+    """Return the share of the total that was lost in the last half; None if nothing was lost."""
     mean = values.mean(axis=0)
-    if mean[-1] <= NO_REGRET:
-        return f"Nothing was lost by {focus}."
-    late = 1.0 - mean[np.searchsorted(episodes, episodes[-1] / 2.0)] / mean[-1]
-    return (
-        f"In the last half of the episodes {focus} lost {late:.0%} of its total. With √t growth (dotted, through its "
-        f"value after a quarter of them) it would be {1.0 - math.sqrt(0.5):.0%}; an agent that never learns loses 50%."
-    ).replace("%", " %")
+    middle = np.searchsorted(episodes, episodes[-1] / 2.0)
+    return float(1.0 - mean[middle] / mean[-1]) if mean[-1] > NO_REGRET else None
 
 
 def rates(scenario: Scenario) -> Figure:
@@ -140,27 +127,15 @@ def rates(scenario: Scenario) -> Figure:
         for agent in scenario.agents:
             episodes, values = scenario.curves(agent, "cumulative_regret")
             mean, shown = values.mean(axis=0), thinned(len(episodes), geometric=True)
-            slopes[agent] = slope, low, high, *_ = fitted_slope(values, episodes=episodes)
-            label = f"{agent}: {exponent(slope, low, high)}"
+            slopes[agent] = found = fitted_slope(values, episodes=episodes)
+            label = f"{agent}: {exponent(found.slope, found.low, found.high)}"
             positive = np.where(mean > NO_REGRET, mean, np.nan)
             axes.plot(episodes[shown], positive[shown], label=label, **styles[agent].line(len(shown)))
             if agent == scenario.focus and mean[-1] > NO_REGRET:
-                guide = mean[-1] * np.sqrt(np.array([episodes[0], episodes[-1]]) / episodes[-1])
-                axes.plot([episodes[0], episodes[-1]], guide, **REFERENCE)
+                ends = episodes[[0, -1]]
+                axes.plot(ends, mean[-1] * np.sqrt(ends / ends[-1]), **REFERENCE)
         axes.set(xlabel="episode", ylabel="cumulative regret")
         logarithmic(axes.xaxis, axes.yaxis)
         legend(drawn, axes, columns=1, title="slope and its 95 % interval")
-    slope, low, high, *_ = slopes[scenario.focus]
-    if high < 0.5:
-        verdict = "slower than √t, the rate of the theorem"
-    elif low > 0.5:
-        verdict = "faster so far than √t, the rate that the theorem promises in the long run"
-    else:
-        verdict = "consistent with √t, the rate of the theorem"
-    caption = (
-        "On these axes the slope shows how regret grows: 1 for an agent that never learns, ½ for √t (dotted), 0 for "
-        f"one that has learned everything. Over the last half of the episodes {scenario.focus} has slope "
-        f"{estimate(slope, low, high, hundredths)}: "
-        f"{verdict}. The legend has the slopes of all agents, with their intervals."
-    )
+    caption = say("growth", focus=scenario.focus, found=slopes[scenario.focus])
     return Figure(name=f"{scenario.name}-rates", title="How fast regret grows", caption=caption, canvas=drawn)

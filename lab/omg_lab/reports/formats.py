@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -64,7 +63,7 @@ def estimate(mean: float, low: float, high: float, digits: Callable[[float], str
     >>> estimate(41.0, 36.2, 45.8), estimate(41.0, math.nan, math.nan)
     ('41.0 (95 % interval 36.2 to 45.8)', '41.0 (a single seed)')
     """
-    text = "a single seed" if math.isnan(low) else f"95 % interval {digits(low)} to {digits(high)}"
+    text = "a single seed" if math.isnan(low) else f"95 % interval {interval(low, high, digits)}"
     return f"{digits(mean)} ({text})"
 
 
@@ -74,25 +73,25 @@ def exponent(slope: float, low: float, high: float) -> str:
     >>> exponent(0.5, 0.25, 0.75), exponent(0.5, math.nan, math.nan)
     ('0.50 (0.25 to 0.75)', '0.50')
     """
-    return hundredths(slope) + ("" if math.isnan(low) else f" ({hundredths(low)} to {hundredths(high)})")
+    return hundredths(slope) + ("" if math.isnan(low) else f" ({interval(low, high, hundredths)})")
 
 
-def unbroken(text: str) -> str:
-    r"""Return text whose lines are not broken before a per cent sign, or within "p = 0.5".
+def interval(low: float, high: float, digits: Callable[[float], str] = number) -> str:
+    """Return an interval in words; a single seed has none.
 
-    >>> unbroken("95 % (p = 0.5)")
-    '95\xa0% (p\xa0=\xa00.5)'
+    >>> interval(36.2, 45.8), interval(math.nan, math.nan)
+    ('36.2 to 45.8', '–')
     """
-    return re.sub(r"(?<=\d) (?=%)|(?<=\(p) (?=[=<])|(?<=\(p [=<]) (?=\d)", "\N{NO-BREAK SPACE}", text)
+    return "–" if math.isnan(low) else f"{digits(low)} to {digits(high)}"
 
 
 def chance(p: float) -> str:
     """Return a p-value.
 
-    >>> chance(0.0078125), chance(0.0001)
-    ('0.008', '< 0.001')
+    >>> chance(0.0078125), chance(0.0001), chance(math.nan)
+    ('0.008', '< 0.001', '–')
     """
-    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
+    return "–" if math.isnan(p) else f"{p:.3f}" if p >= 0.001 else "< 0.001"
 
 
 def listing(words: Sequence[str]) -> str:

@@ -18,10 +18,10 @@ from omg_cmdp.runs.advice import Advice
 from omg_cmdp.runs.shown import Names
 from omg_cmdp.validation import FloatArray
 from omg_lab.reports.drawing import COLOURS, FAINT, INK, Figure, canvas, legend
-from omg_lab.reports.formats import count, listing, number
-from omg_lab.reports.returns import Earnings
-from omg_lab.reports.scenarios import Scenario
-from omg_lab.reports.tables import Table
+from omg_lab.reports.formats import number
+from omg_lab.reports.scenarios import AgentsInWorld
+from omg_lab.reports.tables import ReportTable, cell
+from omg_lab.reports.words import say
 from omg_lab.studies.results import Policies
 
 SHOWN = 3
@@ -46,15 +46,15 @@ class Shown(NamedTuple):
 
 
 def shown_policies(
-    scenario: Scenario | Earnings, policies: Mapping[str, Policies]
-) -> tuple[list[Figure], list[Table], str]:
+    place: AgentsInWorld, policies: Mapping[str, Policies]
+) -> tuple[list[Figure], list[ReportTable], str]:
     """Return a picture for each context that is shown, a table of all, and how to read them; nothing if none is kept.
 
     They are those of the first seed.
     """
-    seed, focus = scenario.finals.index[0], scenario.focus
-    runs = scenario.runs[scenario.runs["seed"] == seed].set_index("agent")["run"]
-    kept = {agent: policies[runs[agent]] for agent in (focus, *scenario.rivals)}
+    seed, focus = place.finals.index[0], place.focus
+    runs = place.runs[place.runs["seed"] == seed].set_index("agent")["run"]
+    kept = {agent: policies[runs[agent]] for agent in (focus, *place.rivals)}
     names, found = kept[focus].names, chosen({agent: each.advice for agent, each in kept.items()})
     if not found:
         return [], [], ""
@@ -63,20 +63,14 @@ def shown_policies(
             each.advice[focus],
             names.states,
             names.actions,
-            name=f"{scenario.name}-policy-{each.letter.lower()}",
+            name=f"{place.name}-policy-{each.letter.lower()}",
             title=f"Context {each.letter}" + (f": {each.reason}" if each.reason else ""),
-            caption=f"This is {described(each.advice[focus].context, names.features)}. {_caption(focus, each)}",
+            caption=_caption(focus, each, names),
         )
         for each in found
     ]
-    reading = (
-        f"Bars show how likely {focus} is to choose each action after {count(scenario.episodes)} episodes (seed "
-        f"{seed}), at each step and in each state with a choice; a state has no bar at a step where it hardly occurs. "
-        "A question mark stands where the action that is best in its model is the best in fewer than four in five of "
-        "the models that it holds possible. The table has a row for each state, at the step where it is most likely. "
-        "It says what would change the choice: the next best action would have to be worth so much more."
-    )
-    return figures, [policies_table(scenario.name, focus, found, names)], reading
+    reading = say("policies", focus=focus, episodes=place.episodes, seed=seed)
+    return figures, [policies_table(place.name, focus, found, names)], reading
 
 
 def chosen(kept: Mapping[str, Sequence[Advice]]) -> list[Shown]:
@@ -104,7 +98,7 @@ def distance(one: Advice, other: Advice | FloatArray) -> float:
     """Return the share of decisions in which two policies differ, as likely as `one` expects them."""
     theirs = other.policy if isinstance(other, Advice) else other
     apart = 0.5 * np.abs(one.policy - theirs).sum(axis=2)
-    likely = np.ones(apart.shape) if one.visits is None else one.visits
+    likely = _likely(one)
     return float((likely * apart).sum() / max(likely.sum(), 1e-300))
 
 
@@ -141,7 +135,7 @@ def policy_figure(
     states = [state_names[s] if state_names else f"state {s}" for s in advice.states]
     groups = _groups(advice.policy, action_names)
     rows, width = len(states), np.arange(len(advice.steps))
-    often = np.ones(advice.policy.shape[:2], bool) if advice.visits is None else advice.visits >= SELDOM
+    often = _likely(advice) >= SELDOM
     with canvas(height=0.7 + 0.42 * rows) as (drawn, (axes,)):
         for row in range(rows):
             base = np.full(len(width), float(rows - 1 - row))
@@ -175,49 +169,59 @@ def _groups(policy: FloatArray, names: Sequence[str]) -> dict[str, list[int]]:
     return {**{label[a]: [a] for a in first}, "others": likely[MOST_ACTIONS:].tolist()}
 
 
-def _caption(focus: str, shown: Shown) -> str:
+def _caption(focus: str, shown: Shown, names: Names) -> str:
     """Return how sure the agent is, and how much the others differ from it."""
-    own, words = shown.advice[focus], ""
+    own, sure = shown.advice[focus], None
     if own.sure is not None:
-        likely = np.ones(own.sure.shape) if own.visits is None else own.visits
-        share = float((likely * (own.sure >= SURE)).sum() / max(likely.sum(), 1e-300))
-        words = f"In {100.0 * share:.0f} % of the decisions that it expects here, {focus} is sure of the best action. "
+        likely = _likely(own)
+        sure = float((likely * (own.sure >= SURE)).sum() / max(likely.sum(), 1e-300))
     apart = {agent: round(100.0 * distance(own, other)) for agent, other in shown.advice.items() if agent != focus}
-    differ = [f"by {agent} in {share} %" for agent, share in apart.items() if share]
-    if not differ:
-        return words + ("The other agents would decide alike." if apart else "")
-    agree = "; the other agents agree" if len(differ) < len(apart) else ""
-    return f"{words}Decided otherwise: {listing(differ)} of them{agree}."
+    differ = [f"{agent} in {share} %" for agent, share in apart.items() if share]
+    context = described(own.context, names.features)
+    return say("policy", focus=focus, context=context, sure=sure, differ=differ, others=len(apart))
 
 
-def policies_table(name: str, focus: str, found: Sequence[Shown], names: Names) -> Table:
+def policies_table(name: str, focus: str, found: Sequence[Shown], names: Names) -> ReportTable:
     """Return the decisions of the agent in focus: a row for each context and state, at its most likely step."""
-    rows: list[dict[str, Any]] = []
+    rows = []
     for each in found:
-        own = each.advice[focus]
+        own, context = each.advice[focus], described(each.advice[focus].context, names.features)
         table = own.table(names.states, names.actions)
-        for state in dict.fromkeys(table["state"]):
-            here = table[table["state"] == state]
-            row = here.loc[here["visits"].fillna(1.0).idxmax()]
-            place = divmod(int(row.name), len(own.states))
+        records = table.assign(place=range(len(table))).to_dict("records")
+        for row in (
+            records[place] for place in table["visits"].fillna(1.0).groupby(table["state"], sort=False).idxmax()
+        ):
+            place = divmod(row.pop("place"), len(own.states))
             rivals = {agent: other for agent, other in each.advice.items() if agent != focus}
             otherwise = [agent for agent, other in rivals.items() if other.best[place] != own.best[place]]
-            context = described(own.context, names.features)
-            rows.append({"shown": each.letter, "context": context, **row.to_dict(), "other_agents": otherwise})
-    raw = [{**row, "other_agents": " ".join(row["other_agents"])} for row in rows]
-    return Table(
+            rows.append({"shown": each.letter, "context": context, **row, "other_agents": ", ".join(otherwise)})
+    return ReportTable(
         name=f"{name}-policies",
         caption=f"What {focus} would do, what would change it, and how sure it is",
-        raw=raw,
-        shown={
-            "context": [row["shown"] for row in rows],
-            "state": [str(row["state"]) for row in rows],
-            "step": [str(row["step"] + 1) for row in rows],
-            "best action": [str(row["action"]) for row in rows],
-            "how often played": [f"{100.0 * row['probability']:.0f} %" for row in rows],
-            "next best": [str(row["runner_up"]) for row in rows],
-            "worth less by": [number(row["lead"]) for row in rows],
-            "sure": ["–" if np.isnan(row["sure"]) else f"{100.0 * row['sure']:.0f} %" for row in rows],
-            "others who differ": [", ".join(row["other_agents"]) or "–" for row in rows],
+        rows=rows,
+        columns={
+            "context": cell("shown"),
+            "state": cell("state"),
+            "step": lambda row: str(row["step"] + 1),
+            "best action": cell("action"),
+            "probability": cell("probability", percent),
+            "next best": cell("runner_up"),
+            "lead": cell("lead", number),
+            "sure": cell("sure", percent),
+            "agents that differ": lambda row: row["other_agents"] or "–",
         },
     )
+
+
+def percent(share: float) -> str:
+    """Return a share in per cent.
+
+    >>> percent(0.256), percent(float("nan"))
+    ('26 %', '–')
+    """
+    return "–" if np.isnan(share) else f"{100.0 * share:.0f} %"
+
+
+def _likely(advice: Advice) -> FloatArray:
+    """Return how likely each state is at each step; where that is unknown, all are alike."""
+    return np.ones(advice.policy.shape[:2]) if advice.visits is None else advice.visits

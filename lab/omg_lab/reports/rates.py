@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from omg_cmdp.validation import FloatArray
 from omg_lab.reports.drawing import Figure, canvas, legend, logarithmic, looks
 from omg_lab.reports.figures import REFERENCE
-from omg_lab.reports.formats import estimate, exponent, hundredths, number, plural
+from omg_lab.reports.formats import exponent, hundredths, interval, plural
 from omg_lab.reports.scenarios import Scenario, focus_of, regret_interval, varied_worlds
-from omg_lab.reports.statistics import NO_REGRET, Rate, rate
-from omg_lab.reports.tables import Table
+from omg_lab.reports.statistics import NO_REGRET, Slope, rate
+from omg_lab.reports.tables import ReportTable, cell
+from omg_lab.reports.words import say
 from omg_lab.studies.plan import slug
 from omg_lab.studies.results import Results
 from omg_lab.studies.variations import EXPONENTS, Variant
@@ -53,10 +53,14 @@ class Sweep:
         )
 
     @functools.cached_property
-    def rates(self) -> dict[str, Rate]:
+    def rates(self) -> dict[str, Slope]:
         """The exponent of every agent."""
-        expected = EXPONENTS[self.size]
-        return {agent: rate(list(table), table.to_numpy(), expected) for agent, table in self.regrets.items()}
+        return {agent: rate(list(table), table.to_numpy()) for agent, table in self.regrets.items()}
+
+    @property
+    def expected(self) -> float:
+        """The exponent of the theorem's bound."""
+        return EXPONENTS[self.size]
 
     def bound(self, scenarios: Mapping[tuple[str, str], Scenario]) -> FloatArray | None:
         """Return the theorem's bound, corrected, for the agent in focus in each size; None where one is missing."""
@@ -107,66 +111,48 @@ def rate_figure(sweep: Sweep, bound: FloatArray | None) -> Figure:
             axes.vlines(values[seen], np.maximum(lows, 0.5 * means)[seen], highs[seen], color=look["color"], alpha=0.6)
         own = sweep.regrets[sweep.focus].mean().to_numpy()
         if own[0] > NO_REGRET:
-            expected = EXPONENTS[sweep.size]
-            guide = own[0] * (values / values[0]) ** expected
-            axes.plot(values, guide, label=f"{sweep.size}^{expected:g}, as in the theorem", **REFERENCE)
+            guide = own[0] * (values / values[0]) ** sweep.expected
+            axes.plot(values, guide, label=f"{sweep.size}^{sweep.expected:g}, as in the theorem", **REFERENCE)
         axes.set(xlabel=f"{sweep.size}, {SIZE_NAMES[sweep.size]}", ylabel="total regret")
         logarithmic(axes.xaxis, axes.yaxis)
         axes.set_xticks(values, [str(value) for value in values])
         legend(drawn, axes, columns=1, title="exponent and its 95 % interval")
-    caption = f"{rate_sentence(sweep)} {_bound_sentence(sweep, bound)}Bars are 95 % intervals for the means."
+    slope = least = None
+    if bound is not None:
+        slope = rate([*sweep.worlds], bound[None]).slope
+        least = float((bound / own.clip(NO_REGRET)).min())
+    caption = say("rate_caption", sentence=rate_sentence(sweep), bound_slope=slope, least=least)
     return Figure(name=f"{sweep.name}-rate", title=sweep.title, caption=caption, canvas=drawn)
 
 
 def rate_sentence(sweep: Sweep) -> str:
     """Return the result for the agent in focus, in words."""
-    found, size, focus = sweep.rates[sweep.focus], sweep.size, sweep.focus
-    text = estimate(found.slope, found.low, found.high, hundredths)
-    if math.isnan(found.slope):
-        return f"The regret of {focus} is zero in some sizes only, so it has no exponent of {size}."
-    slower = "less than" if found.high < found.expected else "consistent with"
-    verdict = "more so far than" if found.refuted else slower
-    return (
-        f"In the world {sweep.world} the regret of {focus} grows like {size} to the power {text}: {verdict} the "
-        f"{found.expected:g} of the theorem, which is an upper bound for the hardest world."
-    )
+    return say("rate", sweep=sweep, found=sweep.rates[sweep.focus])
 
 
-def _bound_sentence(sweep: Sweep, bound: FloatArray | None) -> str:
-    if bound is None:
-        return ""
-    slope = rate([*sweep.worlds], bound[None], sweep.rates[sweep.focus].expected).slope
-    least = float((bound / sweep.regrets[sweep.focus].mean().to_numpy().clip(NO_REGRET)).min())
-    return (
-        f"The theorem's bound, evaluated with the oracles' own bounds in each size, has the exponent "
-        f"{hundredths(slope)} and is at least {number(least)} times what was lost. "
-    )
-
-
-def rate_table(sweep: Sweep) -> Table:
+def rate_table(sweep: Sweep) -> ReportTable:
     """Return the exponents of all agents."""
-    rows: list[dict[str, Any]] = [
-        {
-            "agent": agent,
-            "exponent": found.slope,
-            "low": found.low,
-            "high": found.high,
-            "theorem": found.expected,
-            "refuted": found.refuted,
-            "seeds": len(sweep.regrets[agent]),
-            "seeds_left_out": found.left_out,
-        }
-        for agent, found in sweep.rates.items()
-    ]
     seeds = plural(min(len(table) for table in sweep.regrets.values()), "seed")
-    return Table(
+    return ReportTable(
         name=f"{sweep.name}-rates",
         caption=f"Exponent of {sweep.size} in the regret, world {sweep.world}, {sweep.adversary}; {seeds}",
-        raw=rows,
-        shown={
-            "agent": [row["agent"] for row in rows],
-            f"exponent of {sweep.size}": [hundredths(row["exponent"]) for row in rows],
-            "95 % interval": [f"{hundredths(row['low'])} to {hundredths(row['high'])}" for row in rows],
-            "theorem": [f"{row['theorem']:g}" for row in rows],
+        rows=[
+            {
+                "agent": agent,
+                "exponent": found.slope,
+                "low": found.low,
+                "high": found.high,
+                "theorem": sweep.expected,
+                "refuted": found.refutes(sweep.expected),
+                "seeds": len(sweep.regrets[agent]),
+                "seeds_left_out": found.left_out,
+            }
+            for agent, found in sweep.rates.items()
+        ],
+        columns={
+            "agent": cell("agent"),
+            f"exponent of {sweep.size}": cell("exponent", hundredths),
+            "95 % interval": lambda row: interval(row["low"], row["high"], hundredths),
+            "theorem": cell("theorem", "{:g}".format),
         },
     )

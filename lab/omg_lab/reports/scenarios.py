@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import functools
 import itertools
+import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +30,7 @@ DELTA = 0.05
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Theory:
+class TheoremNumbers:
     """The theorem's numbers for a scenario: sizes, and the oracles' own bounds on their regrets over all episodes.
 
     Such a bound never falls with the number of episodes, so it holds for fewer episodes too.
@@ -70,42 +72,36 @@ class Theory:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Place:
-    """A world under an adversary."""
+class AgentsInWorld(abc.ABC):
+    """The finished runs of all agents in one world under one adversary."""
 
     world: str
     adversary: str
+    configuration: Mapping[str, Any]
+    """The configuration of the study."""
+    runs: pandas.DataFrame
+    """A row for each run."""
+    log: pandas.DataFrame
+    """A row for each logged episode."""
+
+    @property
+    @abc.abstractmethod
+    def finals(self) -> pandas.DataFrame:
+        """The result of each run: a row for each seed that all agents have finished, a column per agent, best first."""
 
     @property
     def name(self) -> str:
-        """For file names."""
+        """The beginning of the names of its files."""
         return f"{slug(self.world)}--{slug(self.adversary)}"
 
     @property
     def title(self) -> str:
-        """For headings."""
+        """The heading."""
         return f"World {self.world}, adversary {self.adversary}"
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Scenario(Place):
-    """The finished runs in one world under one adversary."""
-
-    configuration: Mapping[str, Any]
-    runs: pandas.DataFrame
-    """A row for each run."""
-    log: pandas.DataFrame
-
-    @functools.cached_property
-    def finals(self) -> pandas.DataFrame:
-        """The total regret: a row for each seed that all agents have finished, a column per agent, best first."""
-        last = self.log.sort_values("episode").groupby(["seed", "agent"])["cumulative_regret"].last()
-        table = last.where(last.abs() > NO_REGRET, 0.0).unstack("agent").dropna()
-        return table[table.mean().sort_values(kind="stable").index]
 
     @property
     def agents(self) -> list[str]:
-        """Best first."""
+        """All agents, best first."""
         return list(self.finals.columns)
 
     @property
@@ -120,13 +116,24 @@ class Scenario(Place):
 
     @property
     def everyone(self) -> list[str]:
-        """The agent in focus, then all others of the study: an order that is the same in all scenarios."""
+        """The agent in focus, then all others of the study: an order that is the same in all worlds."""
         return [self.focus, *(name for name in self.configuration["agents"] if name != self.focus)]
 
     @property
     def episodes(self) -> int:
-        """How many each run has."""
+        """The number of episodes of each run."""
         return int(self.log["episode"].max())
+
+
+class Scenario(AgentsInWorld):
+    """The finished runs in one world whose truth is known, under one adversary."""
+
+    @functools.cached_property
+    def finals(self) -> pandas.DataFrame:
+        """The total regret: a row for each seed that all agents have finished, a column per agent, best first."""
+        last = self.log.sort_values("episode").groupby(["seed", "agent"])["cumulative_regret"].last()
+        table = last.where(last.abs() > NO_REGRET, 0.0).unstack("agent").dropna()
+        return table[table.mean().sort_values(kind="stable").index]
 
     @functools.cached_property
     def _logs(self) -> dict[str, pandas.DataFrame]:
@@ -157,12 +164,12 @@ class Scenario(Place):
         return 0.0 if abs(price) <= NO_REGRET else price
 
     @functools.cached_property
-    def theory(self) -> Theory | None:
+    def theory(self) -> TheoremNumbers | None:
         """The theorem's numbers for the agent in focus; None if its oracles have no proven bound."""
         first = self.runs[self.runs["agent"] == self.focus].iloc[0]
         sizes: dict[str, Any] = {name: int(first[name]) for name in ("states", "actions", "horizon", "tuples")}
         regrets: dict[str, Any] = {name: float(first[f"{name}_bound"]) for name in ("reward_regret", "dynamics_regret")}
-        return Theory(**sizes, **regrets) if np.isfinite([*regrets.values()]).all() else None
+        return TheoremNumbers(**sizes, **regrets) if np.isfinite([*regrets.values()]).all() else None
 
 
 def focus_of(configuration: Mapping[str, Any], agents: Sequence[str]) -> str:
@@ -194,15 +201,26 @@ def _worlds(configuration: Mapping[str, Any]) -> list[Part]:
 
 def scenarios(results: Results) -> list[Scenario]:
     """Return the scenarios of a study, in the order of its configuration; only finished runs with regret count."""
-    configuration, key = results.configuration, ["world", "adversary", "agent", "seed"]
-    log = results.log.merge(results.runs.loc[results.runs["regret"].notna(), key], on=key)
-    found = []
+    return found_in(results, Scenario, results.runs[results.runs["regret"].notna()])
+
+
+Found = TypeVar("Found", bound=AgentsInWorld)
+
+
+def found_in(results: Results, kind: type[Found], runs: pandas.DataFrame) -> list[Found]:
+    """Return those of `runs` in every world under every adversary, if all agents have finished a seed there."""
+    key = ["world", "adversary", "agent", "seed"]
+    log, configuration, found = results.log.merge(runs[key], on=key), results.configuration, []
     for world, adversary in itertools.product(played_worlds(configuration), configuration["adversaries"]):
-        runs, rows = (
-            table[(table["world"] == world) & (table["adversary"] == adversary)] for table in (results.runs, log)
-        )
-        names = {"world": world, "adversary": adversary}
-        scenario = Scenario(**names, configuration=configuration, runs=runs, log=rows)
-        if len(rows) and len(scenario.finals):
-            found.append(scenario)
+        own, rows = (table[(table["world"] == world) & (table["adversary"] == adversary)] for table in (runs, log))
+        each = kind(world=world, adversary=adversary, configuration=configuration, runs=own, log=rows)
+        if len(rows) and len(each.finals):
+            found.append(each)
     return found
+
+
+def totals(found: Sequence[Scenario]) -> pandas.DataFrame:
+    """Return the regret summed over scenarios: a row per seed, a column for every agent in all of them, best first."""
+    table = functools.reduce(operator.add, (scenario.finals for scenario in found))
+    table = table.dropna(axis="columns", how="all").dropna()
+    return table[table.mean().sort_values(kind="stable").index]

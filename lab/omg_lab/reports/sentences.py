@@ -1,26 +1,25 @@
-"""What a report says in words: its title, its headline, what an agent's regret was paid for, chance or not."""
+"""The sentences of a report that are no captions: its title, its headline, what regret was paid for, chance or not."""
 
 from __future__ import annotations
 
-import functools
 import math
-import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from omg_lab.reports.comparisons import Verdict, compare_all, enough_seeds
-from omg_lab.reports.formats import chance, estimate, number, plural
+from omg_lab.reports.comparisons import SIGNIFICANT, Verdict, compare_all, enough_seeds
 from omg_lab.reports.scenarios import DELTA, Scenario, regret_interval
-from omg_lab.reports.tables import SIGNIFICANT
+from omg_lab.reports.words import say
 
 if TYPE_CHECKING:
     import pandas
 
+CONFIDENCE = f"{100.0 * (1.0 - DELTA):.0f}"
+
 
 def title(configuration: Mapping[str, Any]) -> str:
-    """Return what a study is called for readers: the first sentence of its description, or its name."""
+    """Return the title of a study for readers: the first sentence of its description, or its name."""
     first = sentences(configuration["description"])[0]
     return first[:1].upper() + first[1:] or str(configuration["name"])
 
@@ -31,70 +30,46 @@ def sentences(description: str) -> tuple[str, str]:
     return first.rstrip("."), rest
 
 
-def totals(found: Sequence[Scenario]) -> pandas.DataFrame:
-    """Return the regret summed over scenarios: a row per seed, a column for every agent in all of them, best first."""
-    table = functools.reduce(operator.add, (scenario.finals for scenario in found))
-    table = table.dropna(axis="columns", how="all").dropna()
-    return table[table.mean().sort_values(kind="stable").index]
-
-
 def headline(finals: pandas.DataFrame, focus: str, scenario_count: int = 1) -> str:
     """Return the result in words; `finals` has a row per seed, a column per agent, best first."""
-    own, rivals = regret_interval(finals[focus]), [agent for agent in finals.columns if agent != focus]
-    where = "" if scenario_count == 1 else f" over {scenario_count} scenarios"
-    against = "Against the best policy for each context,"
-    if not rivals:
-        return f"{against} {focus} lost {estimate(*own)} in total{where}."
-    rival, best = rivals[0], regret_interval(finals[rivals[0]])
-    if own.mean <= best.mean:
-        share = (
-            f"{100.0 * own.mean / best.mean:.0f} % of the {number(best.mean)}"
-            if best.mean > 0.0
-            else "the same as that"
-        )
-        words = f"{against} {focus} lost least: {estimate(*own)} in total{where}, {share} of the runner-up, {rival}."
-    else:
-        ratio = own.mean / best.mean if best.mean > 0.0 else math.nan
-        times = "" if math.isnan(ratio) else ", about as much" if ratio < 1.05 else f", {number(ratio)} times as much"
-        words = (
-            f"{against} {rival} lost least: {estimate(*best)} in total{where}; {focus} lost {estimate(*own)}{times}."
-        )
-    pairs = compare_all({agent: finals[agent].to_numpy() for agent in (focus, *rivals)})
-    p = pairs[0].adjusted  # the focus and its best rival
-    if p <= SIGNIFICANT:
-        words += (
-            f" The difference is more than chance (p = {chance(p)}, corrected for {plural(len(pairs), 'comparison')})."
-        )
-    else:
-        words += f" With {plural(len(finals), 'seed')}, the difference may be chance (p = {chance(p)}, corrected)."
+    rivals = [agent for agent in finals.columns if agent != focus]
+    pairs = compare_all({agent: finals[agent].to_numpy() for agent in (focus, *rivals)}) if rivals else ()
     worst = finals.columns[-1]
-    if worst not in (focus, rival):
-        words += f" Most was lost by {worst}: {number(finals[worst].mean())}."
-    return words
+    return say(
+        "headline",
+        focus=focus,
+        own=regret_interval(finals[focus]),
+        rival=rivals[0] if rivals else None,
+        best=regret_interval(finals[rivals[0]]) if rivals else None,
+        where="" if scenario_count == 1 else f" over {scenario_count} scenarios",
+        p=pairs[0].adjusted if pairs else None,  # of the focus and its best rival
+        pairs=len(pairs),
+        seeds=len(finals),
+        significant=SIGNIFICANT,
+        worst=worst,
+        worst_loss=finals[worst].mean(),
+    )
 
 
 def chance_or_not(scenario: Scenario) -> str:
     """Return how to read the comparisons, and whether more seeds are needed."""
-    seeds, focus, rival = len(scenario.finals), scenario.focus, scenario.rivals[0]
-    least, pairs = 2.0 ** (1 - seeds), math.comb(len(scenario.agents), 2)
-    words = (
-        "All agents met the same seeds, and are compared seed by seed. Here p is the chance of a difference this large "
-        f"if both agents were equally good, corrected for {plural(pairs, 'comparison')}; if it is at most "
-        f"{SIGNIFICANT}, the difference counts as more than chance. "
-    )
-    if least > SIGNIFICANT:
-        words += f"With {plural(seeds, 'seed')}, p cannot be below {number(least)}: at least 6 seeds are needed. "
+    finals, focus, rival = scenario.finals, scenario.focus, scenario.rivals[0]
     level = 1.0 - SIGNIFICANT / len(scenario.rivals)  # the rival is the best of these
-    watched = enough_seeds((scenario.finals[focus] - scenario.finals[rival]).sort_index(), level)
-    if watched.verdict is Verdict.UNDECIDED:
-        return words + (
-            f"A second test, which may be repeated after every seed, has not yet decided whether {focus} or {rival} is "
-            f"better; about {plural(watched.more, 'more seed')} may be enough."
-        )
-    better, worse = (focus, rival) if watched.verdict is Verdict.FIRST else (rival, focus)
-    return words + (
-        f"A second test, which may be repeated after every seed, found {better} better than {worse} after "
-        f"{plural(watched.seeds, 'seed')}."
+    watched = enough_seeds((finals[focus] - finals[rival]).sort_index(), level)
+    better, worse = {
+        Verdict.FIRST: (focus, rival),
+        Verdict.SECOND: (rival, focus),
+        Verdict.UNDECIDED: (None, None),
+    }[watched.verdict]
+    return say(
+        "chance_or_not",
+        focus=focus,
+        rival=rival,
+        seeds=len(finals),
+        pairs=math.comb(len(scenario.agents), 2),
+        significant=SIGNIFICANT,
+        least=2.0 ** (1 - len(finals)),
+        watched={"better": better, "worse": worse, "seeds": watched.seeds, "more": watched.more},
     )
 
 
@@ -103,22 +78,12 @@ def agent_sentences(scenario: Scenario) -> list[str]:
     focus, theory, told = scenario.focus, scenario.theory, []
     price = scenario.exploring(focus)
     if not math.isnan(price):
-        lost = float(scenario.finals[focus].mean())
         episodes, below = scenario.curves(focus, "exploration")
         late = max(float(below[:, episodes > 0.9 * scenario.episodes].mean()), 0.0)
-        told.append(
-            f"In total {focus} lost {number(lost)}: {number(lost - price)} for what it did not know yet, which the "
-            f"best policy of its model would have lost, too, and {number(price)} for exploring"
-            + (" (it did better than its model's best: that was wrong). " if price < 0.0 else ". ")
-            + f"In the last tenth of the episodes {focus} played {number(late)} an episode below the best policy of "
-            "its own model. That is what it would gain by stopping to explore, if its model is right."
-        )
+        lost = float(scenario.finals[focus].mean())
+        told.append(say("price_of_exploring", focus=focus, lost=lost, price=price, late=late))
     if theory is not None and theory.is_vacuous(scenario.episodes):
         t = np.array([scenario.episodes])
-        told.append(
-            f"The theorem's bound is not drawn: at confidence {100.0 * (1.0 - DELTA):.0f} % it allows a regret of "
-            f"{number(theory.corrected(t)[0])} ({number(theory.printed(t)[0])} as printed), and no agent can lose more "
-            f"than {number(theory.horizon * scenario.episodes)} in so few episodes. What the theorem promises is the "
-            "rate √t, in whatever order contexts come."
-        )
+        limits = {"corrected": theory.corrected(t)[0], "printed": theory.printed(t)[0]}
+        told.append(say("vacuous_bound", confidence=CONFIDENCE, most=theory.horizon * scenario.episodes, **limits))
     return told

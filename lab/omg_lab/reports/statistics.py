@@ -45,20 +45,11 @@ class Slope(NamedTuple):
     by_seed: FloatArray
     """The slope of each seed; NaN where it has none."""
     left_out: int
-    """How many seeds have none: their regret is zero at some points and not at others."""
+    """The number of seeds without a slope: their regret is zero at some points and not at others."""
 
-
-class Rate(NamedTuple):
-    """A slope beside the exponent that a theorem has for it."""
-
-    slope: float
-    low: float
-    high: float
-    by_seed: FloatArray
-    left_out: int
-    expected: float
-    refuted: bool
-    """Whether regret grows faster than the theorem's exponent, beyond chance; slower growth refutes no upper bound."""
+    def refutes(self, exponent: float) -> bool:
+        """Return whether regret grows faster than this exponent, beyond chance; slower growth refutes no bound."""
+        return self.low > exponent
 
 
 def finite_table(name: str, value: ArrayLike, dimensions: int) -> FloatArray:
@@ -184,15 +175,15 @@ def fitted_slope(
     return _summary(slopes, probability("level", level))
 
 
-def rate(values: ArrayLike, regrets: ArrayLike, expected: float, *, level: float = 0.95) -> Rate:
-    """Return the slope of log regret in the log of what was varied (T, S, A or H), beside a theorem's exponent.
+def rate(values: ArrayLike, regrets: ArrayLike, *, level: float = 0.95) -> Slope:
+    """Return the slope of log regret in the log of what was varied (T, S, A or H).
 
     `values` (K,) is what it was set to, `regrets` (R, K) the regret of every seed, a row each. Least squares for every
     seed, then Student's interval over the seeds: it needs neither independent runs within a seed, nor noise of one
     size, nor that the truth be a straight line; the slope is then that of the best line. A seed without any regret has
     slope 0; one whose regret is zero at some values only is left out.
 
-    >>> rate([100, 400, 1600], [[10, 20, 40], [11, 22, 44], [12, 24, 48]], expected=0.5).refuted
+    >>> rate([100, 400, 1600], [[10, 20, 40], [11, 22, 44], [12, 24, 48]]).refutes(0.5)
     False
     """
     values, regrets = finite_table("values", values, 1), finite_table("regrets", regrets, 2)
@@ -201,9 +192,7 @@ def rate(values: ArrayLike, regrets: ArrayLike, expected: float, *, level: float
     if regrets.shape[1:] != values.shape:
         raise ValueError(f"`regrets` must have a column per value, (R, {len(values)}), got {regrets.shape}")
     slopes = _log_slopes(np.log(values), regrets, weights=np.ones(len(values)))
-    found = _summary(slopes, probability("level", level))
-    expected = float(finite_table("expected", expected, 0))
-    return Rate(*found, expected=expected, refuted=bool(found.low > expected))
+    return _summary(slopes, probability("level", level))
 
 
 def _log_slopes(log_x: FloatArray, table: FloatArray, weights: FloatArray) -> FloatArray:

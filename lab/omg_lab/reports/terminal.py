@@ -6,7 +6,7 @@ import itertools
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, final
+from typing import Any, Self, final
 
 from rich import box
 from rich.console import Console
@@ -17,25 +17,66 @@ from rich.table import Table
 from omg_cmdp.documents import plain
 from omg_lab.audit.audit import combine
 from omg_lab.reports.scenarios import played_worlds
-from omg_lab.studies.plan import TABLES, Plan, Task
+from omg_lab.studies.plan import TABLES, StudyPlan, Task
 from omg_lab.studies.results import Audited, Results
 from omg_lab.studies.runner import Event, Failed, Finished, Lost, Waiting
 from omg_lab.studies.runner import Progress as RunProgress
 
-LOST = "{}: its worker died; a new one continues from the last checkpoint"
-BUSY = "{}: another process is playing it; waiting for that one (Ctrl-C stops waiting)"
 MOST_LINES = 24
 """With more runs than this, finished ones disappear from the display."""
 
 
-_UNKNOWN: dict[str, Any] = {"measured": "", "rate": ""}
+class RunDisplay:
+    """Shows the events of runs in a console; this base prints what both ways of showing say in words."""
+
+    def __init__(self, console: Console, tasks: Sequence[Task]) -> None:
+        self.console = console
+        self.episodes = {task.name: task.episodes for task in tasks}
+        self._waiting: set[str] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def line(self, text: str) -> None:
+        """Print one line; control characters are shown, not obeyed."""
+        self.console.print(plain(text), markup=False, highlight=False, soft_wrap=True)
+
+    def __call__(self, event: Event) -> None:
+        """Show one event."""
+        if isinstance(event, Lost):
+            self.line(f"{event.run}: its worker died; a new one continues from the last checkpoint")
+        elif isinstance(event, Waiting) and event.run not in self._waiting:
+            self._waiting.add(event.run)
+            self.line(f"{event.run}: another process is playing it; waiting for its result (Ctrl-C stops waiting)")
 
 
 @final
-class Live:
-    """A line for each run: episodes, regret, rate, time left; and one for all runs."""
+class PlainDisplay(RunDisplay):
+    """A line for each run when it ends, and when its worker dies."""
+
+    ended = 0
+
+    def __call__(self, event: Event) -> None:
+        """Print a line, unless the run only goes on."""
+        super().__call__(event)
+        if isinstance(event, (Failed, Finished)):
+            self.ended += 1
+            place = f"{self.ended}/{len(self.episodes)} {event.run}"
+            if isinstance(event, Failed):
+                self.line(f"{place} failed: {event.error}")
+            else:
+                self.line(f"{place}: {_measured(event.result)}, {event.result['seconds']:.1f} s")
+
+
+@final
+class LiveDisplay(RunDisplay):
+    """A line for each run, with episodes, regret, rate and time left; and one for all runs."""
 
     def __init__(self, console: Console, tasks: Sequence[Task]) -> None:
+        super().__init__(console, tasks)
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
@@ -45,15 +86,12 @@ class Live:
             TimeRemainingColumn(),
             console=console,
         )
-        self._episodes = {task.name: task.episodes for task in tasks}
         self._lines: dict[str, Any] = {}
         self._began: dict[str, tuple[float, int]] = {}
-        total = sum(self._episodes.values())
-        self._all = self._progress.add_task("all runs", total=total, **_UNKNOWN)
-        self._done = dict.fromkeys(self._episodes, 0)
-        self._waiting: set[str] = set()
+        self._done = dict.fromkeys(self.episodes, 0)
+        self._all = self._progress.add_task("all runs", total=sum(self.episodes.values()), measured="", rate="")
 
-    def __enter__(self) -> Live:
+    def __enter__(self) -> Self:
         self._progress.start()
         return self
 
@@ -62,65 +100,30 @@ class Live:
 
     def __call__(self, event: Event) -> None:
         """Update the line of a run."""
+        super().__call__(event)
         if isinstance(event, Lost):
-            self._progress.console.print(LOST.format(event.run))
             self._began.pop(event.run, None)
-        elif isinstance(event, Waiting):
-            if event.run not in self._waiting:
-                self._progress.console.print(BUSY.format(event.run))
-            self._waiting.add(event.run)
         elif isinstance(event, Failed):
-            error = escape(plain(event.error))
-            self._progress.console.print(f"[bold red]{event.run} failed[/]: {error}", highlight=False)
-            self._move(event.run, self._episodes[event.run], "")
+            self.line(f"{event.run} failed: {event.error}")
+            self._move(event.run, self.episodes[event.run], "")
         elif isinstance(event, Finished):
-            self._move(event.run, self._episodes[event.run], _measured(event.result))
-            if len(self._episodes) > MOST_LINES:
+            self._move(event.run, self.episodes[event.run], _measured(event.result))
+            if len(self.episodes) > MOST_LINES:
                 self._progress.update(self._lines[event.run], visible=False)
-        else:
+        elif isinstance(event, RunProgress):
             self._move(event.run, event.episode, "" if math.isnan(event.regret) else f"regret {event.regret:9.1f}")
 
     def _move(self, run: str, episode: int, measured: str) -> None:
         if run not in self._lines:
-            self._lines[run] = self._progress.add_task(run, total=self._episodes[run], **_UNKNOWN)
+            self._lines[run] = self._progress.add_task(run, total=self.episodes[run], measured="", rate="")
         began, first = self._began.setdefault(run, (time.monotonic(), episode))
         seconds = time.monotonic() - began
-        rate = f"{(episode - first) / seconds:.0f}/s" if seconds > 0.1 and episode > first else ""
-        shown: dict[str, Any] = {"rate": rate} if rate else {}
-        self._progress.update(self._lines[run], completed=episode, measured=measured, **shown)
+        rate: dict[str, Any] = (
+            {"rate": f"{(episode - first) / seconds:.0f}/s"} if seconds > 0.1 and episode > first else {}
+        )
+        self._progress.update(self._lines[run], completed=episode, measured=measured, **rate)
         self._done[run] = episode
         self._progress.update(self._all, completed=sum(self._done.values()))
-
-
-@final
-class Plain:
-    """A line for each run when it ends, and when its worker dies."""
-
-    def __init__(self, console: Console, tasks: Sequence[Task]) -> None:
-        self._console, self._left, self._count = console, len(tasks), len(tasks)
-        self._waiting: set[str] = set()
-
-    def __call__(self, event: Event) -> None:
-        """Print a line."""
-        if isinstance(event, RunProgress):
-            return
-        if isinstance(event, Lost):
-            self._line(LOST.format(event.run))
-            return
-        if isinstance(event, Waiting):
-            if event.run not in self._waiting:
-                self._line(BUSY.format(event.run))
-            self._waiting.add(event.run)
-            return
-        self._left -= 1
-        place = f"{self._count - self._left}/{self._count} {event.run}"
-        if isinstance(event, Failed):
-            self._line(f"{place} failed: {event.error}")
-        else:
-            self._line(f"{place}: {_measured(event.result)}, {event.result['seconds']:.1f} s")
-
-    def _line(self, text: str) -> None:
-        self._console.print(plain(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def _measured(result: Mapping[str, Any]) -> str:
@@ -136,60 +139,44 @@ def closing_tables(results: Results) -> Iterator[tuple[list[str], list[list[str]
     Worlds whose truth is known have regret; others have what was earned, in a table of their own. An agent's own time
     is the median over episodes, so that compilation in the first one does not count.
     """
-    log, runs = results.log_of(*results.runs["run"], columns=[*_KEY, *_OWN, "episode", "return"]), results.runs
+    key, own = ["world", "adversary", "agent"], ["seconds_deciding", "seconds_learning"]
+    log = results.log_of(*results.runs["run"], columns=[*key, *own, "episode", "return"])
+    places = list(itertools.product(played_worlds(results.configuration), results.configuration["adversaries"]))
+    logs = dict(list(log.assign(own=1e3 * log[own].sum(axis=1)).groupby(key)))
     for exact in (True, False):
-        chosen = runs[runs["regret"].notna() == exact]
-        rows = [row for place in _places(results) for row in _rows(*place, chosen, log, exact)]
+        rows = []
+        for names, runs in results.runs[results.runs["regret"].notna() == exact].groupby(key):
+            values = runs["regret"] if exact else runs["return"] / runs["episodes"]
+            played, digits = logs[names], 1 if exact else 2
+            if exact:
+                late = f"{runs['regret_last_half'].sum() / max(runs['regret'].sum(), 1e-12):z.0%}"
+            else:
+                late = f"{played.loc[played['episode'] > runs['episodes'].iloc[0] // 2, 'return'].mean():.2f}"
+            numbers = [
+                f"{values.mean():.{digits}f}",
+                f"{values.sem():.{digits}f}",
+                late,
+                f"{played['own'].median():.2f}",
+            ]
+            order = places.index(names[:2]), float(values.mean()) * (1.0 if exact else -1.0)
+            rows.append((order, [*names, str(len(runs)), *numbers]))
         measure = "mean regret" if exact else "return per episode"
         if rows:
-            yield [*_KEY, "seeds", measure, "± s.e.", "in the last half", "ms/episode"], rows
-
-
-_KEY, _OWN = ("world", "adversary", "agent"), ("seconds_deciding", "seconds_learning")
-
-
-def _places(results: Results) -> list[tuple[str, str]]:
-    configuration = results.configuration
-    return list(itertools.product(played_worlds(configuration), configuration["adversaries"]))
-
-
-def _rows(world: str, adversary: str, runs: Any, log: Any, exact: bool) -> list[list[str]]:
-    """Return a row for each agent that played in one world under one adversary."""
-    agents = runs[(runs["world"] == world) & (runs["adversary"] == adversary)].groupby("agent")
-    here = log[(log["world"] == world) & (log["adversary"] == adversary)]
-    rows = []
-    for agent, mine in agents:
-        played = here[here["agent"] == agent]
-        values = mine["regret"] if exact else mine["return"] / mine["episodes"]
-        error = values.sem() if len(mine) > 1 else float("nan")
-        if exact:
-            late = f"{mine['regret_last_half'].sum() / max(mine['regret'].sum(), 1e-12):z.0%}"
-        else:
-            late = f"{played.loc[played['episode'] > mine['episodes'].iloc[0] // 2, 'return'].mean():.2f}"
-        time = 1e3 * played[list(_OWN)].sum(axis=1).median()
-        digits = 1 if exact else 2
-        numbers = [f"{values.mean():.{digits}f}", f"{error:.{digits}f}", late, f"{time:.2f}"]
-        rows.append((float(values.mean()), [world, adversary, str(agent), str(len(mine)), *numbers]))
-    return [row for _, row in sorted(rows, key=lambda each: each[0] if exact else -each[0])]
+            heads = [*key, "seeds", measure, "± s.e.", "in the last half", "ms/episode"]
+            yield heads, [row for _, row in sorted(rows, key=lambda each: each[0])]
 
 
 def audit_table(audited: Sequence[Audited]) -> tuple[list[str], list[list[str]]]:
     """Return the heads and rows of a table: each statement, over all runs."""
     heads = ["kind", "statement", "runs", "violated", "not proven", "vacuous", "allowed rate", "smallest slack"]
-    summaries = combine([each.rows for each in audited]) if audited else []
+    names = ("kind", "name", "runs", "violated", "unproven", "vacuous")
     return heads, [
-        [
-            s.kind,
-            s.name,
-            *map(str, (s.runs, s.violated, s.unproven, s.vacuous)),
-            f"{s.allowed:g}",
-            f"{s.smallest_slack:.2g}",
-        ]
-        for s in summaries
+        [*(str(getattr(each, name)) for name in names), f"{each.allowed:g}", f"{each.smallest_slack:.2g}"]
+        for each in combine([run.rows for run in audited])
     ]
 
 
-def print_plan(console: Console, plan: Plan, seconds: float, workers: int) -> None:
+def print_plan(console: Console, plan: StudyPlan, seconds: float, workers: int) -> None:
     """Print what a plan would run, and how long it would take."""
     console.print(plain(f"{plan.name}: {plan.description}"), markup=False, highlight=False)
     for table in TABLES:
@@ -199,7 +186,7 @@ def print_plan(console: Console, plan: Plan, seconds: float, workers: int) -> No
     console.print(f"{size_of(plan)}; about {_duration(seconds)} on {workers} core(s)", highlight=False)
 
 
-def size_of(plan: Plan) -> str:
+def size_of(plan: StudyPlan) -> str:
     """Return the number of runs and of episodes, in words."""
     lengths = sorted({task.episodes for task in plan.tasks()})
     return f"{len(plan.tasks())} runs of {' to '.join(map(str, dict.fromkeys([lengths[0], lengths[-1]])))} episodes"

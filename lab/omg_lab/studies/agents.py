@@ -86,8 +86,7 @@ def make_agent(kind: str, make: Callable[..., Any], options: dict[str, Any], set
     options = {name: value for name, value in setting.shared.items() if name in known} | options
     supplied: dict[str, Any] = {"space": world.space, "world": world, "contexts": world.contexts}
     supplied |= {"seed": setting.seed, "episodes": setting.episodes}
-    if isinstance(world, SampledWorld):
-        supplied["reward_range"] = world.reward_range
+    supplied["reward_range"] = world.paid_range
     if "mdp" in arguments:
         supplied["mdp"] = _truth(world)
     if "oracles" in known:
@@ -100,7 +99,7 @@ def make_agent(kind: str, make: Callable[..., Any], options: dict[str, Any], set
     if "features" in arguments:
         supplied |= _features(world)
     if options.get("return_range") == "world":
-        options["return_range"] = getattr(world, "scaled_returns", getattr(world, "return_range", None))
+        options["return_range"] = world.paid_returns
     if make is agents.OMG:
         options |= _exploration(options, options.get("seed", setting.seed))
     if make in (rivals.RMUCDD, rivals.UC3RL):

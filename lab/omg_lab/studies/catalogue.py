@@ -97,7 +97,12 @@ def _found(base: type, options: Callable[[str, Callable[..., Any]], Options], *r
     """Return the kinds among the public names of `rooms`: concrete classes, and functions returning one."""
     # What is imported late is no attribute yet.
     public = [each for room in rooms for name, each in vars(room).items() if name in room.__all__]
-    made = [each for each in public if _makes(each, base) and _installed(getattr(each, "package", None))]
+    made = [
+        each
+        for each in public
+        if _makes(each, base)
+        and _installed(each.package if inspect.isclass(each) and issubclass(each, World) else None)
+    ]
     in_file = collections.Counter(each.__module__ for each in made)
     named = {_kind_name(each, alone=in_file[each.__module__] == 1): each for each in made}
     return {
@@ -193,7 +198,7 @@ def build_world(kind: str, options: Options, *, seed: int, episodes: int, folder
     world: Any = chosen.make(**given)
     if not issubclass(type(world), (ContextualMDP, SampledWorld)):
         raise ValueError(f"a world must be a ContextualMDP or a Gymnasium environment, got {type(world).__name__}")
-    if not len(getattr(world, "contexts", ())):
+    if not len(world.contexts):
         raise ValueError(f"a world must have `contexts`, a list of them, got {type(world).__name__} without")
     if not isinstance(world.contexts, (list, tuple)):
         world.contexts = tuple(context_rows("contexts", world.contexts))
@@ -242,15 +247,13 @@ def build_agent(kind: str, options: Options, setting: Setting) -> Agent:
 def _check_size(options: Options) -> None:
     """Refuse sizes whose tables would not fit into memory; what is no number is left to the constructor."""
 
-    def size(*names: str) -> int:
-        found: list[int] = [options[name] for name in names if isinstance(options.get(name), int)]
-        return max([1, *found])
+    def size(name: str) -> int:
+        return max(1, options[name]) if isinstance(options.get(name), int) else 1
 
-    states = size("states", "positions", "visits", "size", "length", "room_states")
-    actions, contexts = size("actions", "keys", "risky_arms"), size("context_count", "patients")
-    functions = size("class_size", "reward_class_size", "transition_class_size")
+    states, actions, contexts = size("states"), size("actions"), size("context_count")
+    functions = max(map(size, ("class_size", "reward_class_size", "transition_class_size")))
     wide = functions * states * actions * max(states * size("dimension"), contexts)
-    deep = size("horizon", "visits", "size") * states * actions * contexts
+    deep = size("horizon") * states * actions * contexts
     if max(wide, deep) > LARGEST_TABLE:
         largest = max((name for name in options if name not in ("seed", "episodes")), key=size)
         raise ValueError(f"`{largest}` must leave tables of at most {LARGEST_TABLE} numbers, got {max(wide, deep)}")

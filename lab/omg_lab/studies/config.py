@@ -36,7 +36,7 @@ from omg_lab.studies.agents import SHARED
 from omg_lab.studies.catalogue import DIGEST, Part, build_adversary, build_agent, build_delay, find_kind
 from omg_lab.studies.options import REQUIRED
 from omg_lab.studies.outside.folder import Folder, Outside, told
-from omg_lab.studies.plan import TABLES, Plan, slug
+from omg_lab.studies.plan import TABLES, StudyPlan, slug
 from omg_lab.studies.variations import SIZES, option_of
 
 KEYS = ("name", "description", "episodes", "seed", "seeds", "checkpoint", "propensities", "delay", "vary", *TABLES)
@@ -61,7 +61,7 @@ def presets() -> dict[str, str]:
     return {Path(file.name).stem: file.read_text(encoding="utf-8") for file in files if file.name.endswith(".toml")}
 
 
-def load_plan(source: str, overrides: Sequence[Override] = (), *, vary: Sequence[str] = ()) -> Plan:
+def load_plan(source: str, overrides: Sequence[Override] = (), *, vary: Sequence[str] = ()) -> StudyPlan:
     """Return the plan of a preset, or of a file."""
     known = presets()
     if source in known:
@@ -84,7 +84,7 @@ def read_plan(
     file: str = "",
     vary: Sequence[str] = (),
     folder: Outside | None = None,
-) -> Plan:
+) -> StudyPlan:
     """Return the plan that `text` describes, checked. If `vary` is given, only these sizes are varied."""
     document = Document(text, overrides, file or name)
     if vary:
@@ -95,14 +95,14 @@ def read_plan(
         raise document.located(error) from None
 
 
-def checked_plan(content: Mapping[str, Any], folder: Outside | None = None) -> Plan:
+def checked_plan(content: Mapping[str, Any], folder: Outside | None = None) -> StudyPlan:
     """Return the plan of a parsed configuration, after building everything in it once."""
     plan = unchecked_plan(content, folder)
     build_everything_once(plan)
     return plan
 
 
-def unchecked_plan(content: Mapping[str, Any], folder: Outside | None = None) -> Plan:
+def unchecked_plan(content: Mapping[str, Any], folder: Outside | None = None) -> StudyPlan:
     """Return the plan of a parsed configuration, without trying whether its runs can be built.
 
     Without a `folder` it is one of stored results: what it names outside the package is not looked at.
@@ -115,7 +115,7 @@ def unchecked_plan(content: Mapping[str, Any], folder: Outside | None = None) ->
     episodes = _integer(content, "episodes", least=1)
     checkpoint = max(FEWEST_BETWEEN_CHECKPOINTS, -(-episodes // MOST_CHECKPOINTS))
     _check_name(_checked(content, "name", str, "text", "study"), ("name",))
-    plan = Plan(
+    plan = StudyPlan(
         name=content.get("name", "study"),
         description=_checked(content, "description", str, "text", ""),
         episodes=episodes,
@@ -183,7 +183,7 @@ def _vary(table: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     return {size: tuple(values) for size, values in table.items()}
 
 
-def _check_sizes(plan: Plan) -> None:
+def _check_sizes(plan: StudyPlan) -> None:
     """Refuse sizes that a world does not have, and worlds that would have the same file names."""
     for world, size in itertools.product(plan.worlds, plan.vary):
         if option_of(world, size) is None:
@@ -253,7 +253,7 @@ def _part(table: str, name: str, entry: Any, folder: Outside | None) -> Part:
         return dataclasses.replace(part, digest=part.found_in(folder, table))
 
 
-def build_everything_once(plan: Plan) -> None:
+def build_everything_once(plan: StudyPlan) -> None:
     """Build every world, every adversary and agent for every world, and let each agent answer a context."""
     first = plan.tasks()[0]
     for world in plan.sized_worlds():

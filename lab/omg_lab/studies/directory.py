@@ -11,19 +11,19 @@ from omg_cmdp.documents import StudyError
 from omg_cmdp.provenance import provenance
 from omg_lab.studies.catalogue import DIGEST
 from omg_lab.studies.config import unchecked_plan
-from omg_lab.studies.plan import TABLES, Plan
+from omg_lab.studies.plan import TABLES, StudyPlan
 from omg_lab.studies.runner import now
-from omg_lab.studies.store import Store
+from omg_lab.studies.store import StudyStore
 
 
-def open_study(plan: Plan, directory: str | os.PathLike[str]) -> Store:
+def open_study(plan: StudyPlan, directory: str | os.PathLike[str]) -> StudyStore:
     """Return the directory of a study, made or found; one that holds other runs under the same names is refused.
 
     Worlds, adversaries, agents and seeds may be added to a study later.
     """
     if importlib.util.find_spec("fcntl") is None:
         raise StudyError("studies need the file locks of Linux or macOS; on Windows use its Subsystem for Linux")
-    store = Store(directory)
+    store = StudyStore(directory)
     store.create()
     with store.owned("study"):  # of two processes that add to a study, neither may undo what the other adds
         found, configuration = store.study(), plan.configuration()

@@ -3,8 +3,8 @@
 A task is a whole run, which writes its own files. So every engine gives the same numbers bit for bit, and when a worker
 dies, only the episodes since its last checkpoint are played again. Each worker has one thread.
 
-The pool is our own: those of the standard library and of joblib give up all runs when one worker dies, and neither
-reports progress.
+The pool is our own. Those of the standard library, joblib and loky give up all runs when one worker dies, do not say
+which run it played, and report no progress; the queues that would report it hang if a worker dies while it writes.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from multiprocessing import connection, get_context, resource_tracker
 from typing import TYPE_CHECKING, Any, final
 
 from omg_cmdp.documents import StudyError
+from omg_cmdp.jit import one_thread
 from omg_lab.studies.plan import Task
 from omg_lab.studies.runner import Event, Failed, Lost, Progress, Report, Waiting, give_up, play
-from omg_lab.studies.store import Store
+from omg_lab.studies.store import StudyStore
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
 MOST_LOSSES = 3
-"""How many workers may die in a row, with no checkpoint in between, before a run is given up."""
+"""The number of workers that may die in a row, with no checkpoint in between, before a run is given up."""
 
 THREADS = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
@@ -39,7 +40,7 @@ class Engine(abc.ABC):
     """Plays runs."""
 
     @abc.abstractmethod
-    def run(self, tasks: Sequence[Task], store: Store, report: Report) -> None:
+    def run(self, tasks: Sequence[Task], store: StudyStore, report: Report) -> None:
         """Play all `tasks`, and report what happens. Errors of runs are stored, not raised."""
 
 
@@ -47,7 +48,7 @@ class Engine(abc.ABC):
 class Serial(Engine):
     """One run after another, in this process."""
 
-    def run(self, tasks: Sequence[Task], store: Store, report: Report) -> None:
+    def run(self, tasks: Sequence[Task], store: StudyStore, report: Report) -> None:
         """Play all `tasks` in order."""
         with one_thread():
             for task in tasks:
@@ -61,10 +62,10 @@ class Local(Engine):
     def __init__(self, workers: int) -> None:
         self.workers = workers
 
-    def run(self, tasks: Sequence[Task], store: Store, report: Report) -> None:
+    def run(self, tasks: Sequence[Task], store: StudyStore, report: Report) -> None:
         """Play all `tasks`; if a worker dies, a new one continues its run."""
         waiting = collections.deque(tasks)
-        losses = _Losses(store)
+        losses: collections.Counter[tuple[str, int]] = collections.Counter()
         busy: dict[Any, _Worker] = {}
         idle: list[_Worker] = []
         try:
@@ -81,11 +82,9 @@ class Local(Engine):
                     if event is None:
                         del busy[pipe]
                         worker.kill()
-                        event = losses.add(worker.task)
+                        event = _count_loss(worker.task, store, losses)
                         if isinstance(event, Lost):
                             waiting.appendleft(worker.task)
-                        else:
-                            give_up(worker.task, store, event.error)
                     elif not isinstance(event, (Progress, Waiting)):
                         idle.append(busy.pop(pipe))
                     report(event)
@@ -95,20 +94,15 @@ class Local(Engine):
                 worker.kill()
 
 
-class _Losses:
-    """How many workers each run has lost since its last checkpoint."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._losses: dict[tuple[str, int], int] = {}
-
-    def add(self, task: Task) -> Lost | Failed:
-        """Count one more loss; return whether the run goes on."""
-        since = (task.name, self._store.saved_at(task.name))
-        losses = self._losses[since] = self._losses.get(since, 0) + 1
-        if losses <= MOST_LOSSES:
-            return Lost(task.name, losses)
-        return Failed(task.name, f"its worker died {losses} times in a row; perhaps it ran out of memory")
+def _count_loss(task: Task, store: StudyStore, losses: collections.Counter[tuple[str, int]]) -> Lost | Failed:
+    """Count the workers that a run has lost since its last checkpoint; say whether it goes on."""
+    since = (task.name, store.saved_at(task.name))
+    losses[since] += 1
+    if losses[since] <= MOST_LOSSES:
+        return Lost(task.name)
+    error = f"its worker died {losses[since]} times in a row; perhaps it ran out of memory"
+    give_up(task, store, error)
+    return Failed(task.name, error)
 
 
 class _Worker:
@@ -116,7 +110,7 @@ class _Worker:
 
     task: Task
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: StudyStore) -> None:
         # Not forked: the fork of a process with threads, such as a progress display, may hang.
         context = get_context("spawn")
         self.pipe, theirs = context.Pipe()
@@ -162,7 +156,7 @@ def _work(pipe: connection.Connection, directory: os.PathLike[str]) -> None:
             except (EOFError, OSError):
                 return
             try:
-                play(task, Store(directory), report)
+                play(task, StudyStore(directory), report)
             except StudyError as error:
                 report(error)
 
@@ -174,7 +168,7 @@ class Ray(Engine):
     def __init__(self, address: str | None = None) -> None:
         self.address = address
 
-    def run(self, tasks: Sequence[Task], store: Store, report: Report) -> None:
+    def run(self, tasks: Sequence[Task], store: StudyStore, report: Report) -> None:
         """Play all `tasks`; Ray retries those whose worker or node dies."""
         import ray
 
@@ -208,7 +202,7 @@ def _play_alone(task: Task, directory: str) -> Event | StudyError:
     events: collections.deque[Event] = collections.deque(maxlen=1)
     try:
         with one_thread():
-            play(task, Store(directory), events.append)
+            play(task, StudyStore(directory), events.append)
     except StudyError as error:
         return error
     return events[0]
@@ -228,15 +222,6 @@ def named(name: str, workers: int | None, address: str | None) -> Engine:
 def cores() -> int:
     """Return how many cores this process may use; where the system does not say, how many there are."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Limit numerical libraries to one thread: same bits everywhere, and workers do not compete for cores."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        yield
 
 
 @contextlib.contextmanager

@@ -24,7 +24,7 @@ from omg_cmdp.contexts import context_from_json
 from omg_cmdp.logs.writers import Decisions, csv_cell, write_obp, write_vw
 from omg_cmdp.persistence import whole_file
 from omg_lab.studies.journal import TEXTS
-from omg_lab.studies.plan import Plan, Task
+from omg_lab.studies.plan import StudyPlan, Task
 from omg_lab.studies.results import Results
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ FORMATS = ("csv", "parquet", "obp", "vw")
 LISTS = ("states", "actions", "rewards", "propensities")
 
 
-def export(results: Results, form: str, target: Path, study: Plan | None = None) -> list[Path]:
+def export(results: Results, form: str, target: Path, study: StudyPlan | None = None) -> list[Path]:
     """Write the finished runs into the folder `target`, and return the files; `study` is as in `Results.tasks`."""
     if form not in FORMATS:
         raise ValueError(f"`form` must be one of {', '.join(FORMATS)}, got {form!r}")

@@ -32,8 +32,9 @@ import numpy as np
 from omg_cmdp import oracles
 from omg_cmdp.contexts import Context, context_numbers, context_vectors, label_index, table_label
 from omg_cmdp.documents import nearest
+from omg_cmdp.environments import ContextualMDP
 from omg_cmdp.oracles import adapters
-from omg_cmdp.oracles.adapters.ensemble import DynamicsOptions, Options
+from omg_cmdp.oracles.adapters.models import DynamicsOptions, Options
 from omg_cmdp.validation import FloatArray
 from omg_lab.studies.options import arguments_of
 from omg_lab.studies.outside.folder import Outside, is_outside
@@ -104,7 +105,7 @@ SETTINGS = {name: arguments_of(oracles.FiniteDynamics)[name] for name in ("rate"
 
 def has_class(world: Any) -> bool:
     """Return whether the world has a class of functions."""
-    return hasattr(world, "reward_functions") and hasattr(world, "transition_functions")
+    return world.reward_functions is not None and world.transition_functions is not None
 
 
 def usual_oracles(world: Any) -> str:
@@ -116,7 +117,7 @@ def usual_oracles(world: Any) -> str:
 def oracle_pair(world: Any, named: Any, settings: Mapping[str, Any], folder: Outside | None = None) -> tuple[Any, Any]:
     """Return a reward oracle and a dynamics oracle; each gets those `settings` that it has."""
     plans = [_Plan.of(part, spec, folder) for part, spec in zip(PARTS, oracle_names(named), strict=True)]
-    if getattr(world, "product_class", False) and plans[0].name in ("finite", "offline"):
+    if world.product_class and plans[0].name in ("finite", "offline"):
         plans[0].make = oracles.ProductRewards  # there is no offline fit of a product class
     for setting, value in settings.items():
         if not any(setting in plan.arguments for plan in plans):
@@ -212,8 +213,8 @@ def _found(folder: Outside | None, name: Any) -> Any:
 
 def _supplied(world: Any, part: str, asked: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the world knows of the arguments of an oracle."""
-    space, rewards, support = world.space, part == "rewards", getattr(world, "support", None)
-    functions = getattr(world, "reward_functions" if rewards else "transition_functions", None)
+    space, rewards, support = world.space, part == "rewards", world.support
+    functions = world.reward_functions if rewards else world.transition_functions
     given: dict[str, Any] = {
         **{"states": space.states, "actions": space.actions, "horizon": space.horizon, "contexts": world.contexts},
         **{"space": space, "admissible": space.admissible, "support": support},
@@ -221,13 +222,13 @@ def _supplied(world: Any, part: str, asked: Mapping[str, Any], own: Mapping[str,
     }
     if "predictions" in asked and "predictions" not in own:
         if functions is None:
-            raise ValueError("`oracles` must not be of a class of functions where the world has none, got such")
+            raise ValueError('`oracles`: this world has no class of functions; use oracles = "counts" or "linear"')
         given |= {"predictions": functions}
         if "functions" in asked:
             given["functions"] = len(functions(world.contexts[0]))
     if "function" in asked:
-        if not hasattr(world, "mdp"):
-            raise ValueError("`oracles` must not be 'known' where there are no tables, got such")
+        if not isinstance(world, ContextualMDP):
+            raise ValueError("`oracles`: nothing is 'known' of a world without tables; use another kind")
         given["function"] = lambda context: world.mdp(context).rewards if rewards else world.mdp(context).transitions
     if "features" in asked and "features" not in own:
         features, vectors = world_mixture(world) if "bases" in asked else world_features(world)
@@ -243,8 +244,8 @@ Vectors = tuple[Callable[[Context], FloatArray], FloatArray]
 
 def world_features(world: Any) -> Vectors:
     """Return the features of contexts: the world's own, a vector itself, those of records, or a unit vector each."""
-    own = getattr(world, "features", None)
-    if own is not None:
+    if world.features is not None:
+        own = world.features
         return own, np.array([own(context) for context in world.contexts], dtype=np.float64)
     if isinstance(world.contexts[0], Mapping):
         fitted = oracles.FeatureMap.fit(list(world.contexts))

@@ -17,12 +17,12 @@ import numpy as np
 from omg_cmdp.documents import StudyError
 from omg_cmdp.runs.advice import Advice
 from omg_cmdp.runs.shown import Names
-from omg_lab.audit.audit import Audit, Row
+from omg_lab.audit.audit import Audit, AuditRow
 from omg_lab.studies.config import build_everything_once, unchecked_plan
 from omg_lab.studies.journal import LOGGED_TOTALS, SUMMED, kept
-from omg_lab.studies.plan import TABLES, Plan, Task
+from omg_lab.studies.plan import TABLES, StudyPlan, Task
 from omg_lab.studies.runner import BOUNDS
-from omg_lab.studies.store import Store
+from omg_lab.studies.store import StudyStore
 
 if TYPE_CHECKING:
     import pandas
@@ -75,12 +75,12 @@ class Results:
         """Yield the parts of the log of some runs, each checked to be the one that was written."""
         from pyarrow import BufferReader, parquet
 
-        store = Store(self.directory)
+        store = StudyStore(self.directory)
         for run in runs:
             for number, digest in enumerate(self.parts[run]):
                 yield parquet.read_table(BufferReader(store.read_part(run, number, digest)), columns=columns)
 
-    def tasks(self, study: Plan | None = None) -> list[Task]:
+    def tasks(self, study: StudyPlan | None = None) -> list[Task]:
         """Return the finished runs as tasks, which can be played again.
 
         What they name outside the package comes from `study`, the plan of a file that the user has named.
@@ -104,7 +104,7 @@ def load(directory: str | os.PathLike[str]) -> Results:
     """
     import pandas
 
-    store = Store(directory)
+    store = StudyStore(directory)
     study = store.study()
     if study is None:
         raise FileNotFoundError(f"`directory` must hold a study, got {os.fspath(directory)}")
@@ -122,7 +122,7 @@ def load(directory: str | os.PathLike[str]) -> Results:
     )
 
 
-def _checked(store: Store, configuration: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _checked(store: StudyStore, configuration: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the results of a study, each of a run of this configuration, with all the parts of its log in place."""
     try:
         tasks = {task.name: task for task in unchecked_plan(configuration).tasks()}
@@ -166,7 +166,7 @@ class Audited(NamedTuple):
     """A run that was played again."""
 
     task: Task
-    rows: list[Row]
+    rows: list[AuditRow]
     as_logged: bool
     """Whether its regret was that of the log, bit for bit, and the totals of its result are those of the log."""
 
@@ -184,7 +184,7 @@ class Audited(NamedTuple):
 
 
 def audits(
-    results: Results, *, episodes: int, choose: Callable[[str], bool], study: Plan | None = None
+    results: Results, *, episodes: int, choose: Callable[[str], bool], study: StudyPlan | None = None
 ) -> Iterator[Audited]:
     """Play the first `episodes` of the finished runs of chosen names again, and check the analysis on each of them.
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.delays import Fixed
-from omg_cmdp.documents import StudyError, UnwritableError
+from omg_cmdp.documents import StudyError
 from omg_cmdp.persistence import check_settings, joint_state, part_of
 from omg_cmdp.provenance import provenance
 from omg_cmdp.runs.advice import advise
@@ -26,8 +26,8 @@ from omg_cmdp.runs.shown import names_of, shown_cells
 from omg_cmdp.runs.simulate import Run
 from omg_cmdp.theory.constants import most_tuples
 from omg_lab.studies.journal import SUMMED, TEXTS, Journal
-from omg_lab.studies.plan import Plan, Task
-from omg_lab.studies.store import Store
+from omg_lab.studies.plan import StudyPlan, Task
+from omg_lab.studies.store import StudyStore, UnwritableError
 
 SECONDS_BETWEEN_REPORTS = 0.2
 BOUNDS = ("reward_regret_bound", "dynamics_regret_bound")
@@ -61,7 +61,6 @@ class Lost(NamedTuple):
     """The worker that played a run died; another continues from the last checkpoint."""
 
     run: str
-    attempt: int
 
 
 class Waiting(NamedTuple):
@@ -74,7 +73,7 @@ Event = Progress | Finished | Failed | Lost | Waiting
 Report = Callable[[Event], None]
 
 
-def play(task: Task, store: Store, report: Report) -> None:
+def play(task: Task, store: StudyStore, report: Report) -> None:
     """Play a run to its end, and store its result. Errors of the run are stored, not raised.
 
     If another process plays it, wait for that one.
@@ -99,7 +98,7 @@ def play(task: Task, store: Store, report: Report) -> None:
             report(Finished(task.name, result))
 
 
-def _play(task: Task, store: Store, report: Report) -> dict[str, Any]:
+def _play(task: Task, store: StudyStore, report: Report) -> dict[str, Any]:
     journal = Journal(task.labels, episodes=task.episodes, trajectories=task.propensities)
     run = task.start(observe=journal.observe if task.propensities else None)
     kept = _resume(task, store, run, journal)
@@ -133,7 +132,7 @@ def _next_pace(played: int, seconds: float) -> int:
     return max(1, min(2 * played, int(played * SECONDS_BETWEEN_REPORTS / max(seconds, 1e-9))))
 
 
-def _resume(task: Task, store: Store, run: Run, journal: Journal) -> _Kept:
+def _resume(task: Task, store: StudyStore, run: Run, journal: Journal) -> _Kept:
     """Continue from the checkpoint, if there is one."""
     kept = _Kept(task.settings, [], [])
     with store.checkpoint(task.name) as saved:
@@ -151,7 +150,7 @@ def _resume(task: Task, store: Store, run: Run, journal: Journal) -> _Kept:
     return kept
 
 
-def _save(task: Task, store: Store, run: Run, journal: Journal, kept: _Kept) -> None:
+def _save(task: Task, store: StudyStore, run: Run, journal: Journal, kept: _Kept) -> None:
     """Write a part of the log, unless there are no rows, then the checkpoint that counts it.
 
     An agent of the user's own that cannot be saved has none: if its run is stopped, it begins again.
@@ -216,21 +215,18 @@ def _regret_bounds(run: Run, episodes: int) -> dict[str, float]:
     return dict(zip(BOUNDS, proven, strict=True))
 
 
-def give_up(task: Task, store: Store, error: str) -> None:
+def give_up(task: Task, store: StudyStore, error: str) -> None:
     """Store why a run has lost its workers, unless another process has finished it, or is playing it."""
 
-    class BusyError(Exception):
-        pass
-
     def busy() -> None:
-        raise BusyError
+        raise BlockingIOError
 
-    with contextlib.suppress(BusyError), store.owned(task.name, busy):
+    with contextlib.suppress(BlockingIOError), store.owned(task.name, busy):
         if not store.is_finished(task.name):
             record_failure(task, store, error)
 
 
-def record_failure(task: Task, store: Store, error: str) -> None:
+def record_failure(task: Task, store: StudyStore, error: str) -> None:
     """Store the error of a run; the next start of the study tries it again."""
     result = {**task.labels, "status": "failed", "episodes": task.episodes, "error": error, "settings": task.settings}
     store.write_result(task.name, {**result, "made_with": [provenance()], "ended": now()})
@@ -241,7 +237,7 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def estimate(plan: Plan, *, budget: float = 10.0) -> float:
+def estimate(plan: StudyPlan, *, budget: float = 10.0) -> float:
     """Return how many seconds a plan takes on one core, judged by the first episodes of a run of every sort."""
     tasks = {task.name.rpartition("--")[0]: task for task in reversed(plan.tasks())}
     each = budget / len(tasks)

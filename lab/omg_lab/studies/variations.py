@@ -9,13 +9,8 @@ from typing import NamedTuple
 
 from omg_lab.studies.catalogue import WORLDS, Part
 
-SIZES = {
-    "T": ("episodes",),
-    "S": ("states",),
-    "A": ("actions", "risky_arms", "keys"),
-    "H": ("horizon", "visits"),
-}
-"""The options of worlds that are such a size."""
+SIZES = {"T": "episodes", "S": "states", "A": "actions", "H": "horizon"}
+"""The option of a world that is such a size."""
 
 EXPONENTS = {"T": 0.5, "S": 0.5, "A": 0.5, "H": 2.5}
 """Of the theorem's bound, H^2.5 · √(T·S·A·R); R, the regret of the oracles, is held fixed."""
@@ -56,7 +51,7 @@ def option_of(world: Part, size: str) -> str | None:
     Of one that is not of this package, only what the file sets is known.
     """
     known = {*(WORLDS[world.kind].options if world.kind in WORLDS else world.options), "episodes"}
-    return next((name for name in SIZES[size] if name in known), None)
+    return SIZES[size] if SIZES[size] in known else None
 
 
 def _resized(world: Part, size: str, value: int) -> Part:

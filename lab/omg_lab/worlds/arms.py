@@ -20,8 +20,8 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, positive_integer
-from omg_lab.worlds.base import World, label, shuffled, streams
+from omg_cmdp.validation import FloatArray
+from omg_lab.worlds.base import World, counts, label, shuffled, streams
 
 BEST, OTHER = 0.9, 0.5
 
@@ -29,6 +29,19 @@ BEST, OTHER = 0.9, 0.5
 @final
 class Arms(World):
     """One arm of mean .9 among arms of mean .5; `best_arms` (C,) are the good ones.
+
+    Parameters
+    ----------
+    actions : int
+        Number of arms.
+    context_count : int
+        Number of contexts.
+    reward_class_size : int
+        Number N of reward functions in the class.
+    misspecification : float
+        The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
+    seed : int
+        Draws the structure: the class, its true member and what the dial moves towards.
 
     >>> world = Arms()
     >>> float(world.mdp(1).rewards[0, world.best_arms[1]])
@@ -44,10 +57,9 @@ class Arms(World):
         misspecification: float = 0.0,
         seed: int = 0,
     ) -> None:
-        count = positive_integer("context_count", context_count)
-        size = positive_integer("reward_class_size", reward_class_size)
+        count, size = counts(context_count=context_count, reward_class_size=reward_class_size)
         space = Space(states=1, actions=actions, horizon=1)
-        super().__init__(space=space, contexts=tuple(range(count)), misspecification=misspecification)
+        super().__init__(space=space, contexts=count, misspecification=misspecification)
 
         for_rewards, outside = streams(seed, 2)
         self.reward_index = int(for_rewards.integers(size))
@@ -62,7 +74,7 @@ class Arms(World):
         return np.where(best == np.arange(self.space.actions), BEST, OTHER)
 
     def transition_functions(self, context: Context) -> FloatArray:
-        """Return the kernel (1, 1, A, 1)."""
+        """Return the transitions (1, 1, A, 1)."""
         label(context, len(self.contexts))
         return np.ones((1, 1, self.space.actions, 1))
 

@@ -16,13 +16,28 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, positive_integer
-from omg_lab.worlds.base import Waves, World, streams, unit_vectors, vector
+from omg_cmdp.validation import FloatArray
+from omg_lab.worlds.base import Waves, World, counts, streams, unit_vectors, vector
 
 
 @final
 class ContextualBandit(World):
     """Rewards linear in a context on the unit sphere.
+
+    Parameters
+    ----------
+    actions : int
+        Number of arms.
+    dimension : int
+        Length d of a context.
+    context_count : int
+        Number of contexts.
+    reward_class_size : int
+        Number N of reward functions in the class.
+    misspecification : float
+        The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
+    seed : int
+        Draws the structure: the class, its true member and what the dial moves towards.
 
     >>> bandit = ContextualBandit(actions=5)
     >>> bandit.mdp(bandit.contexts[0]).rewards.shape
@@ -40,10 +55,11 @@ class ContextualBandit(World):
         seed: int = 0,
     ) -> None:
         space = Space(states=1, actions=actions, horizon=1)
-        self.dimension = positive_integer("dimension", dimension)
-        size = positive_integer("reward_class_size", reward_class_size)
+        self.dimension, count, size = counts(
+            dimension=dimension, context_count=context_count, reward_class_size=reward_class_size
+        )
         for_contexts, for_rewards, outside = streams(seed, 3)
-        contexts = unit_vectors(for_contexts, positive_integer("context_count", context_count), dimension)
+        contexts = unit_vectors(for_contexts, count, dimension)
         super().__init__(space=space, contexts=contexts, misspecification=misspecification)
 
         self.reward_index = int(for_rewards.integers(size))
@@ -56,7 +72,7 @@ class ContextualBandit(World):
         return np.asarray(np.clip(0.5 + self._theta @ vector(context, self.dimension), 0.0, 1.0))
 
     def transition_functions(self, context: Context) -> FloatArray:
-        """Return the kernel (1, 1, A, 1)."""
+        """Return the transitions (1, 1, A, 1)."""
         vector(context, self.dimension)
         return np.ones((1, 1, self.space.actions, 1))
 

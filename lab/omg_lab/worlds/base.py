@@ -21,21 +21,31 @@ from omg_cmdp.contexts import Context, context_numbers
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.validation import BoolArray, FloatArray, float_table, frozen, seed_number
+from omg_cmdp.validation import FloatArray, float_table, frozen, positive_integer, seed_number
 
 
 class World(ContextualMDP):
     """A contextual MDP with `contexts`, a class around the truth, and the dial `misspecification`.
 
     The functions of the class are `reward_functions(context)`, (N, S, A), and `transition_functions(context)`,
-    (M, S, A, S), as `FiniteRewards` and `FiniteDynamics` take them. Rewards or
-    transitions that the agent knows have a class of one function.
+    (M, S, A, S), as `FiniteRewards` and `FiniteDynamics` take them. Rewards or transitions that the agent knows have a
+    class of one function. A world of your own defines both; its sizes are called `states`, `actions` and `horizon`.
+
+    Parameters
+    ----------
+    space : Space
+        The states, actions, horizon, start and admissible actions.
+    contexts : int or tuple
+        The contexts, or the number of labels 0, 1, ….
+    misspecification : float
+        The dial ε in [0, 1).
+
+    >>> from omg_lab.worlds import Arms
+    >>> isinstance(Arms(), World), Arms().contexts
+    (True, (0, 1))
     """
 
     takes_keyed = True
-
-    product_class = False
-    """True if a member of the class may choose its function separately for every context and state."""
 
     reward_index = 0
     """The index of the true reward function, from which the dial moves away."""
@@ -43,27 +53,12 @@ class World(ContextualMDP):
     transition_index = 0
     """The index of the true transition function."""
 
-    support: BoolArray | None = None
-    """Which next states can follow a pair, (S, A, S), whatever the context, for oracles that may know; None: any."""
-
-    return_range: tuple[float, float] | None = None
-    """What an episode can earn in all, (low, high), whatever is done and drawn; None: anything in [0, H]."""
-
-    state_names: tuple[str, ...] = ()
-    """What the states are called, for readers of a report; () if they have only numbers."""
-
-    action_names: tuple[str, ...] = ()
-    """What the actions are called."""
-
-    feature_names: tuple[str, ...] = ()
-    """What the entries of a context are called, if it is a vector."""
-
     package: str | None = None
     """The package that must be installed beside ours, by the name that pip knows; None: there is none."""
 
-    def __init__(self, *, space: Space, contexts: tuple[Context, ...], misspecification: float) -> None:
+    def __init__(self, *, space: Space, contexts: int | tuple[Context, ...], misspecification: float) -> None:
         self.space = space
-        self.contexts = contexts
+        self.contexts: tuple[Context, ...] = tuple(range(contexts)) if isinstance(contexts, int) else contexts
         self.misspecification = fraction("misspecification", misspecification)
 
     def features(self, context: Context) -> FloatArray:
@@ -77,7 +72,7 @@ class World(ContextualMDP):
 
     @abc.abstractmethod
     def transition_functions(self, context: Context) -> FloatArray:
-        """Return the kernels (M, S, A, S) of the M functions of the class."""
+        """Return the transitions (M, S, A, S) of the M functions of the class."""
 
     def mdp(self, context: Context) -> TabularMDP:
         """Return the true MDP of `context`."""
@@ -122,8 +117,17 @@ class Waves:
         return np.asarray(0.5 + 0.5 * np.sin(self._rewards @ context))
 
     def transitions(self, context: Context) -> FloatArray:
-        """Return the kernel (S, A, S)."""
+        """Return the transitions (S, A, S)."""
         return softmax(2.0 * np.sin(self._transitions @ context))
+
+
+def counts(**sizes: Any) -> list[int]:
+    """Return the sizes as integers of at least 1.
+
+    >>> counts(states=3, actions=2)
+    [3, 2]
+    """
+    return [positive_integer(name, value) for name, value in sizes.items()]
 
 
 def fraction(name: str, value: Any) -> float:

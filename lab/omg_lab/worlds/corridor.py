@@ -1,6 +1,6 @@
 """A corridor with one reward at its end: a wrong action sends back to the start.
 
-States       0..n-1 positions, n the end, n+1 out; n = 6. Episodes start at position 0.
+States       S = n + 2: 0..n-1 positions, n = 6, then n the end and n+1 out. Episodes start at position 0.
 Actions      A = 2; one of them is right, depending on the context and the position.
 Horizon      H = 24: time enough for several tries.
 Contexts     2 labels, each with its own right actions.
@@ -25,14 +25,31 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer
-from omg_lab.worlds.base import World, fraction, label, shuffled, streams
+from omg_lab.worlds.base import World, counts, fraction, label, shuffled, streams
 
 
 @final
 class Corridor(World):
     """Go n positions on without a mistake, and be paid once.
 
-    >>> round(Corridor(length=2, horizon=3).optimal_value(0), 4)  # 0.95²
+    Parameters
+    ----------
+    states : int
+        S = n + 2, for a corridor of n positions; at least 3.
+    actions, horizon : int
+        The sizes A and H.
+    slip : float
+        The probability in [0, 1) that the right action fails, and that a wrong one leads on.
+    context_count : int
+        Number of contexts.
+    transition_class_size : int
+        Number M of transition functions in the class.
+    misspecification : float
+        The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
+    seed : int
+        Draws the structure: the class, its true member and what the dial moves towards.
+
+    >>> round(Corridor(states=4, horizon=3).optimal_value(0), 4)  # 0.95²
     0.9025
     """
 
@@ -41,7 +58,7 @@ class Corridor(World):
     def __init__(
         self,
         *,
-        length: int = 6,
+        states: int = 8,
         actions: int = 2,
         horizon: int = 24,
         slip: float = 0.05,
@@ -50,20 +67,20 @@ class Corridor(World):
         misspecification: float = 0.0,
         seed: int = 0,
     ) -> None:
-        self.length, self.slip = positive_integer("length", length), fraction("slip", slip)
-        count = positive_integer("context_count", context_count)
-        books = positive_integer("transition_class_size", transition_class_size)
-        admissible = np.ones((length + 2, positive_integer("actions", actions)), dtype=np.bool_)
+        count, books = counts(context_count=context_count, transition_class_size=transition_class_size)
+        self.length = length = positive_integer("states", states, least=3) - 2
+        self.slip = fraction("slip", slip)
+        admissible = np.ones((states, positive_integer("actions", actions)), dtype=np.bool_)
         admissible[length:, 1:] = False
-        space = Space(states=length + 2, actions=actions, horizon=horizon, admissible=admissible)
-        super().__init__(space=space, contexts=tuple(range(count)), misspecification=misspecification)
+        space = Space(states=states, actions=actions, horizon=horizon, admissible=admissible)
+        super().__init__(space=space, contexts=count, misspecification=misspecification)
 
         for_transitions, outside = streams(seed, 2)
         self.transition_index = int(for_transitions.integers(books))
         self._right = shuffled(for_transitions, np.arange(books) % actions, (count, length))
         low, high = sorted((self.slip, 1.0 - self.slip))
         self._worn = outside.uniform(low, high, size=(1, count, length, actions))
-        self.support = self._kernels(np.full((1, length, actions), 0.5))[0] > 0.0
+        self.support = self._transition_tables(np.full((1, length, actions), 0.5))[0] > 0.0
 
     def draw_reward(self, mean: float, uniform: float) -> float:
         """Return the mean: rewards have no noise."""
@@ -77,18 +94,18 @@ class Corridor(World):
         return rewards
 
     def transition_functions(self, context: Context) -> FloatArray:
-        """Return the kernels (M, S, A, S) under every book of right actions."""
+        """Return the transitions (M, S, A, S) under every book of right actions."""
         right = self._right[:, label(context, len(self.contexts)), :, None] == np.arange(self.space.actions)
-        return self._kernels(np.where(right, 1.0 - self.slip, self.slip))
+        return self._transition_tables(np.where(right, 1.0 - self.slip, self.slip))
 
     def _outside_transitions(self, context: Context) -> FloatArray:
-        return np.asarray(self._kernels(self._worn[:, context])[0])
+        return np.asarray(self._transition_tables(self._worn[:, context])[0])
 
-    def _kernels(self, on: FloatArray) -> FloatArray:
+    def _transition_tables(self, on: FloatArray) -> FloatArray:
         """Return (M, S, A, S) for actions that lead on with probabilities `on` (M, n, A)."""
-        kernels = np.zeros((len(on), self.space.states, self.space.actions, self.space.states))
+        tables = np.zeros((len(on), self.space.states, self.space.actions, self.space.states))
         for position in range(self.length):
-            kernels[:, position, :, position + 1] = on[:, position]
-            kernels[:, position, :, 0] = 1.0 - on[:, position]
-        kernels[:, self.length :, :, -1] = 1.0
-        return kernels
+            tables[:, position, :, position + 1] = on[:, position]
+            tables[:, position, :, 0] = 1.0 - on[:, position]
+        tables[:, self.length :, :, -1] = 1.0
+        return tables

@@ -4,8 +4,8 @@ States, actions, horizon   S = 3, A = 3, H = 4; episodes start in state 0. Actio
 Contexts                   16 labels.
 Rewards                    The safe arm pays .5. A risky arm pays .95 in about 30 % of the pairs of a context and a
                            state, and .1 in the others. Bernoulli.
-Transitions                A random kernel that depends on state and action but not on the context, rows uniform on the
-                           simplex; it is known, a class of one.
+Transitions                Random rows, uniform on the simplex, that depend on state and action but not on the
+                           context; they are known, a class of one.
 Class                      32 hypotheses on where the risky arms are good, one of them true; for every context, state
                            and arm, 30 % of them, rounded up, call it good.
 Dial                       towards risky arms that pay uniformly drawn means in [.1, .95].
@@ -25,7 +25,7 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer
-from omg_lab.worlds.base import World, fraction, label, shuffled, streams
+from omg_lab.worlds.base import World, counts, fraction, label, shuffled, streams
 
 SAFE, GOOD, BAD = 0.5, 0.95, 0.1
 
@@ -33,6 +33,23 @@ SAFE, GOOD, BAD = 0.5, 0.95, 0.1
 @final
 class Decoy(World):
     """A safe arm of mean .5 and risky arms of mean .95 or .1, depending on context and state.
+
+    Parameters
+    ----------
+    states, horizon : int
+        The sizes S and H.
+    actions : int
+        The size A: one safe arm and A - 1 risky ones; at least 2.
+    good_share : float
+        The share in [0, 1) of hypotheses that call a risky arm good, rounded up.
+    context_count : int
+        Number of contexts.
+    reward_class_size : int
+        Number N of reward functions in the class.
+    misspecification : float
+        The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
+    seed : int
+        Draws the structure: the class, its true member and what the dial moves towards.
 
     >>> world = Decoy()
     >>> world.reward_functions(0).mean(axis=0).round(2)[0]  # the prior mean
@@ -43,7 +60,7 @@ class Decoy(World):
         self,
         *,
         states: int = 3,
-        risky_arms: int = 2,
+        actions: int = 3,
         horizon: int = 4,
         good_share: float = 0.3,
         context_count: int = 16,
@@ -51,18 +68,16 @@ class Decoy(World):
         misspecification: float = 0.0,
         seed: int = 0,
     ) -> None:
-        count = positive_integer("context_count", context_count)
-        size = positive_integer("reward_class_size", reward_class_size)
-        arms = positive_integer("risky_arms", risky_arms)
-        space = Space(states=states, actions=1 + arms, horizon=horizon)
-        super().__init__(space=space, contexts=tuple(range(count)), misspecification=misspecification)
+        count, size = counts(context_count=context_count, reward_class_size=reward_class_size)
+        space = Space(states=states, actions=positive_integer("actions", actions, least=2), horizon=horizon)
+        super().__init__(space=space, contexts=count, misspecification=misspecification)
 
         for_rewards, for_transitions, outside = streams(seed, 3)
         self.reward_index = int(for_rewards.integers(size))
         good = np.arange(size) < math.ceil(size * fraction("good_share", good_share))
-        cells = (count, states, arms)
+        cells = (count, states, actions - 1)
         self._risky = np.where(shuffled(for_rewards, good, cells), GOOD, BAD)
-        self._kernel = for_transitions.dirichlet(np.ones(states), size=(1, states, 1 + arms))
+        self._known = for_transitions.dirichlet(np.ones(states), size=(1, states, actions))
         self._outside = outside.uniform(BAD, GOOD, size=(1, *cells))
 
     def reward_functions(self, context: Context) -> FloatArray:
@@ -70,9 +85,9 @@ class Decoy(World):
         return _with_safe_arm(self._risky[:, label(context, len(self.contexts))])
 
     def transition_functions(self, context: Context) -> FloatArray:
-        """Return the kernel (1, S, A, S), which is known."""
+        """Return the transitions (1, S, A, S), which is known."""
         label(context, len(self.contexts))
-        return self._kernel.copy()
+        return self._known.copy()
 
     def _outside_rewards(self, context: Context) -> FloatArray:
         return np.asarray(_with_safe_arm(self._outside[:, context])[0])

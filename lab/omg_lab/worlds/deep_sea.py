@@ -1,7 +1,7 @@
 """DeepSea (Osband et al., 2019): a treasure at the end of a long dive, and small change for turning back.
 
-States       n = 10 columns, 0 at the shore, where episodes start. In the original a state is a row and a column; the
-             row is the step h, which a policy knows anyway, and n states are enough.
+States       S = n = 10 columns, 0 at the shore, where episodes start. In the original a state is a row and a column;
+             the row is the step h, which a policy knows anyway, and n states are enough.
 Actions      2: one dives on, a column to the right, the other turns back, a column to the left, but not beyond the
              shore. Which is which depends on the context and the column.
 Horizon      H = n: the last column can be reached by the last step, by n - 1 dives, and not before.
@@ -16,7 +16,7 @@ Dial         towards choppy water: a probability to the right, uniform in [slip,
              and action, and rewards uniform in [0, .01/n] but for the treasure. At slip 0 every book excludes that.
 
 Without slip only one sequence of moves in 2ⁿ finds the treasure, and all others look better until it is found:
-V* = 1 by n dives, and 0.01 for who never dives.
+V* = 1 by n dives, and 0.01 for an agent that never dives.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer
-from omg_lab.worlds.base import World, fraction, label, shuffled, streams
+from omg_lab.worlds.base import World, counts, fraction, label, shuffled, streams
 
 CHANGE = 0.01
 
@@ -37,7 +37,22 @@ CHANGE = 0.01
 class DeepSea(World):
     """Dive n times for the treasure, or turn back for small change.
 
-    >>> sea = DeepSea(size=7)
+    Parameters
+    ----------
+    states : int
+        S = n columns, and the horizon too: H = S; at least 2.
+    slip : float
+        The probability in [0, 1) that a move goes the other way.
+    context_count : int
+        Number of contexts.
+    class_size : int
+        Number of books of names, for rewards and transitions.
+    misspecification : float
+        The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
+    seed : int
+        Draws the structure: the class, its true member and what the dial moves towards.
+
+    >>> sea = DeepSea(states=7)
     >>> sea.optimal_value(0)
     1.0
     """
@@ -45,19 +60,18 @@ class DeepSea(World):
     def __init__(
         self,
         *,
-        size: int = 10,
+        states: int = 10,
         slip: float = 0.0,
         context_count: int = 2,
         class_size: int = 16,
         misspecification: float = 0.0,
         seed: int = 0,
     ) -> None:
-        if positive_integer("size", size) < 2:
-            raise ValueError(f"`size` must be an integer of at least 2, got {size}")
-        count, books = positive_integer("context_count", context_count), positive_integer("class_size", class_size)
+        size = positive_integer("states", states, least=2)
+        count, books = counts(context_count=context_count, class_size=class_size)
         self.slip, self.change = fraction("slip", slip), CHANGE / size
         space = Space(states=size, actions=2, horizon=size)
-        super().__init__(space=space, contexts=tuple(range(count)), misspecification=misspecification)
+        super().__init__(space=space, contexts=count, misspecification=misspecification)
 
         for_names, outside = streams(seed, 2)
         self.reward_index = self.transition_index = int(for_names.integers(books))
@@ -70,7 +84,7 @@ class DeepSea(World):
         near = np.abs(columns[:, None] - columns) == 1
         near[0, 0] = near[-1, -1] = True
         self.support = np.repeat(near[:, None], 2, axis=1)
-        # Who turns back and slips is paid, and still on the way.
+        # An agent that turns back and slips is paid, and still on the way.
         self.return_range = (0.0, 1.0 + (size - 1) * self.change)
 
     def draw_reward(self, mean: float, uniform: float) -> float:
@@ -85,9 +99,9 @@ class DeepSea(World):
         return rewards
 
     def transition_functions(self, context: Context) -> FloatArray:
-        """Return the kernels (M, S, A, S) under every book of names."""
+        """Return the transitions (M, S, A, S) under every book of names."""
         dives = self._dives[:, label(context, len(self.contexts))]
-        return self._kernels(np.where(dives, 1.0 - self.slip, self.slip))
+        return self._transition_tables(np.where(dives, 1.0 - self.slip, self.slip))
 
     def _outside_rewards(self, context: Context) -> FloatArray:
         rewards = self._scattered[context].copy()
@@ -95,13 +109,13 @@ class DeepSea(World):
         return rewards
 
     def _outside_transitions(self, context: Context) -> FloatArray:
-        return np.asarray(self._kernels(self._choppy[:, context])[0])
+        return np.asarray(self._transition_tables(self._choppy[:, context])[0])
 
-    def _kernels(self, on: FloatArray) -> FloatArray:
+    def _transition_tables(self, on: FloatArray) -> FloatArray:
         """Return (M, S, A, S) for actions that lead on with probabilities `on` (M, S, A)."""
         columns = np.arange(self.space.states)
-        kernels = np.zeros((*on.shape, len(columns)))
+        tables = np.zeros((*on.shape, len(columns)))
         # Both moves of a column are apart, so that nothing is written twice.
-        kernels[:, columns, :, np.minimum(columns + 1, columns[-1])] = np.moveaxis(on, 1, 0)
-        kernels[:, columns, :, np.maximum(columns - 1, 0)] = np.moveaxis(1.0 - on, 1, 0)
-        return kernels
+        tables[:, columns, :, np.minimum(columns + 1, columns[-1])] = np.moveaxis(on, 1, 0)
+        tables[:, columns, :, np.maximum(columns - 1, 0)] = np.moveaxis(1.0 - on, 1, 0)
+        return tables

@@ -21,16 +21,33 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, distributions, frozen, positive_integer
-from omg_lab.worlds.base import Waves, World, streams, vector
+from omg_cmdp.validation import FloatArray, distributions, frozen
+from omg_lab.worlds.base import Waves, World, counts, streams, vector
 
 CONTEXT_CONCENTRATION = 0.25
-KERNEL_CONCENTRATION = 0.5
+ROW_CONCENTRATION = 0.5
 
 
 @final
 class LinearWorld(World):
     """Rewards and transitions linear in a context on the simplex.
+
+    Parameters
+    ----------
+    states, actions, horizon : int
+        The sizes S, A and H.
+    dimension : int
+        Number d of types, the length of a context.
+    context_count : int
+        Number of contexts.
+    reward_class_size : int
+        Number N of reward functions in the class.
+    transition_class_size : int
+        Number M of transition functions in the class.
+    misspecification : float
+        The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
+    seed : int
+        Draws the structure: the class, its true member and what the dial moves towards.
 
     >>> world = LinearWorld(seed=1)
     >>> world.reward_functions(world.contexts[0]).shape, world.transition_functions(world.contexts[0]).shape
@@ -51,19 +68,19 @@ class LinearWorld(World):
         seed: int = 0,
     ) -> None:
         space = Space(states=states, actions=actions, horizon=horizon)
-        self.dimension = positive_integer("dimension", dimension)
-        functions = positive_integer("reward_class_size", reward_class_size)
-        kernels = positive_integer("transition_class_size", transition_class_size)
+        functions, tables = counts(reward_class_size=reward_class_size, transition_class_size=transition_class_size)
+        self.dimension, count = counts(dimension=dimension, context_count=context_count)
         for_contexts, for_rewards, for_transitions, outside = streams(seed, 4)
-        count = positive_integer("context_count", context_count)
         drawn = for_contexts.dirichlet([CONTEXT_CONCENTRATION] * dimension, size=count)
         super().__init__(space=space, contexts=tuple(map(frozen, drawn)), misspecification=misspecification)
 
         pairs = (states, actions)
         self.reward_index = int(for_rewards.integers(functions))
-        self.transition_index = int(for_transitions.integers(kernels))
+        self.transition_index = int(for_transitions.integers(tables))
         self._theta = for_rewards.uniform(-0.5, 0.5, size=(functions, *pairs, dimension))
-        self._kernels = for_transitions.dirichlet([KERNEL_CONCENTRATION] * states, size=(dimension, kernels, *pairs))
+        self._transition_tables = for_transitions.dirichlet(
+            [ROW_CONCENTRATION] * states, size=(dimension, tables, *pairs)
+        )
         self._waves = Waves(outside, space, dimension)
 
     def reward_functions(self, context: Context) -> FloatArray:
@@ -72,7 +89,7 @@ class LinearWorld(World):
 
     def transition_functions(self, context: Context) -> FloatArray:
         """Return Σ_i c_i·P_i for every (P_1, ..., P_d) of the class, (M, S, A, S)."""
-        return np.tensordot(self._on_simplex(context), self._kernels, axes=1)
+        return np.tensordot(self._on_simplex(context), self._transition_tables, axes=1)
 
     def _outside_rewards(self, context: Context) -> FloatArray:
         return self._waves.rewards(context)

@@ -1,7 +1,7 @@
 """A contextual combination lock with a safe exit: an agent that does not explore takes the exit for ever.
 
-States       0..n-1 positions of the lock, n open, n+1 out; n = 4. Episodes start at position 0.
-Actions      0..K-1 keys, K the exit; K = 3.
+States       S = n + 2: 0..n-1 positions of the lock, n = 4, then n open and n+1 out. Episodes start at position 0.
+Actions      A = K + 1: 0..K-1 keys, K = 3, and K the exit.
 Horizon      H = n + 1: the keys, and one step to take what is inside.
 Contexts     16 labels; each has a code of its own, the right key for every position.
 Transitions  From a position the right key leads on with probability 1 - slip = .95, a wrong one with probability
@@ -29,12 +29,31 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer
-from omg_lab.worlds.base import World, fraction, label, shuffled, streams
+from omg_lab.worlds.base import World, counts, fraction, label, shuffled, streams
 
 
 @final
 class CombinationLock(World):
     """Find the keys to n positions, or take the exit.
+
+    Parameters
+    ----------
+    states : int
+        S = n + 2, for a lock of n positions; the horizon is S - 1. At least 3.
+    actions : int
+        A = K + 1: K keys and the exit; at least 2.
+    slip : float
+        The probability in [0, 1) that the right key fails, and that a wrong one leads on.
+    exit_reward : float
+        What the exit pays, in [0, 1).
+    context_count : int
+        Number of contexts.
+    transition_class_size : int
+        Number M of transition functions in the class.
+    misspecification : float
+        The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
+    seed : int
+        Draws the structure: the class, its true member and what the dial moves towards.
 
     >>> lock = CombinationLock()
     >>> round(lock.optimal_value(0), 3)  # 0.95⁴
@@ -44,8 +63,8 @@ class CombinationLock(World):
     def __init__(
         self,
         *,
-        positions: int = 4,
-        keys: int = 3,
+        states: int = 6,
+        actions: int = 4,
         slip: float = 0.05,
         exit_reward: float = 0.25,
         context_count: int = 16,
@@ -53,12 +72,12 @@ class CombinationLock(World):
         misspecification: float = 0.0,
         seed: int = 0,
     ) -> None:
-        self.positions, self.keys = positive_integer("positions", positions), positive_integer("keys", keys)
+        self.positions = positions = positive_integer("states", states, least=3) - 2
+        self.keys = keys = positive_integer("actions", actions, least=2) - 1
         self.slip, self.exit_reward = fraction("slip", slip), fraction("exit_reward", exit_reward)
-        count = positive_integer("context_count", context_count)
-        books = positive_integer("transition_class_size", transition_class_size)
-        space = Space(states=positions + 2, actions=keys + 1, horizon=positions + 1)
-        super().__init__(space=space, contexts=tuple(range(count)), misspecification=misspecification)
+        count, books = counts(context_count=context_count, transition_class_size=transition_class_size)
+        space = Space(states=states, actions=actions, horizon=positions + 1)
+        super().__init__(space=space, contexts=count, misspecification=misspecification)
 
         for_transitions, outside = streams(seed, 2)
         self.transition_index = int(for_transitions.integers(books))
@@ -78,21 +97,21 @@ class CombinationLock(World):
         return rewards
 
     def transition_functions(self, context: Context) -> FloatArray:
-        """Return the kernels (M, S, A, S) under every book of codes."""
+        """Return the transitions (M, S, A, S) under every book of codes."""
         codes = self._codes[:, label(context, len(self.contexts))]
         right = codes[:, :, None] == np.arange(self.keys)
-        return self._kernels(np.where(right, 1.0 - self.slip, self.slip))
+        return self._transition_tables(np.where(right, 1.0 - self.slip, self.slip))
 
     def _outside_transitions(self, context: Context) -> FloatArray:
-        return np.asarray(self._kernels(self._worn[None, context])[0])
+        return np.asarray(self._transition_tables(self._worn[None, context])[0])
 
-    def _kernels(self, advance: FloatArray) -> FloatArray:
+    def _transition_tables(self, advance: FloatArray) -> FloatArray:
         """Return (M, S, A, S) for keys that lead on with probabilities `advance` (M, n, K)."""
-        kernels = np.zeros((len(advance), self.space.states, self.space.actions, self.space.states))
+        tables = np.zeros((len(advance), self.space.states, self.space.actions, self.space.states))
         for position in range(self.positions):
-            kernels[:, position, :-1, position + 1] = advance[:, position]
-            kernels[:, position, :-1, -1] = 1.0 - advance[:, position]
-        kernels[:, : self.positions, -1, -1] = 1.0
+            tables[:, position, :-1, position + 1] = advance[:, position]
+            tables[:, position, :-1, -1] = 1.0 - advance[:, position]
+        tables[:, : self.positions, -1, -1] = 1.0
         for last in (-2, -1):
-            kernels[:, last, :, last] = 1.0
-        return kernels
+            tables[:, last, :, last] = 1.0
+        return tables

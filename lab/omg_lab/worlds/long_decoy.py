@@ -9,10 +9,10 @@ Rewards      Safe .5; risky .6 where it is good, and .1 where it is not. Bernoul
 Class        16 hypotheses on where risky is good, one of them true; in every context half of them, up to rounding.
 Dial         towards risky means drawn for each context, uniform between the true one and the middle, .35.
 
-Who stays safe loses .1·H in every episode of a good context, and who takes the risk in a bad one .4·H in one episode: a
-wrong estimate of one mean costs H times what it costs in a bandit, and one step is enough to learn from. A table of
-counts starts at a mean of ½ and is never below what the safe action pays: after a bad first look, greedy is safe for
-ever. In the class the mean of the risky action is .35.
+An agent that stays safe loses .1·H in every episode of a good context, and one that takes the risk in a bad one .4·H in
+one episode: a wrong estimate of one mean costs H times what it costs in a bandit, and one step is enough to learn from.
+A table of counts starts at a mean of ½ and is never below what the safe action pays: after a bad first look, greedy is
+safe for ever. In the class the mean of the risky action is .35.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, positive_integer
-from omg_lab.worlds.base import World, label, shuffled, streams
+from omg_cmdp.validation import FloatArray
+from omg_lab.worlds.base import World, counts, label, shuffled, streams
 
 SAFE, GOOD, BAD = 0.5, 0.6, 0.1
 
@@ -32,6 +32,19 @@ SAFE, GOOD, BAD = 0.5, 0.6, 0.1
 @final
 class LongDecoy(World):
     """A safe action and a risky one for H steps; `good` (C,) says where risky is better.
+
+    Parameters
+    ----------
+    horizon : int
+        The size H.
+    context_count : int
+        Number of contexts.
+    reward_class_size : int
+        Number N of reward functions in the class.
+    misspecification : float
+        The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
+    seed : int
+        Draws the structure: the class, its true member and what the dial moves towards.
 
     >>> world = LongDecoy(horizon=100)
     >>> sorted(round(world.optimal_value(context), 9) for context in world.contexts)
@@ -47,10 +60,9 @@ class LongDecoy(World):
         misspecification: float = 0.0,
         seed: int = 0,
     ) -> None:
-        count = positive_integer("context_count", context_count)
-        size = positive_integer("reward_class_size", reward_class_size)
+        count, size = counts(context_count=context_count, reward_class_size=reward_class_size)
         space = Space(states=1, actions=2, horizon=horizon)
-        super().__init__(space=space, contexts=tuple(range(count)), misspecification=misspecification)
+        super().__init__(space=space, contexts=count, misspecification=misspecification)
 
         for_rewards, outside = streams(seed, 2)
         self.reward_index = int(for_rewards.integers(size))
@@ -65,7 +77,7 @@ class LongDecoy(World):
         return _with_safe(self._risky[:, label(context, len(self.contexts))])
 
     def transition_functions(self, context: Context) -> FloatArray:
-        """Return the kernel (1, 1, A, 1)."""
+        """Return the transitions (1, 1, A, 1)."""
         label(context, len(self.contexts))
         return np.ones((1, 1, 2, 1))
 

@@ -34,6 +34,19 @@ from omg_lab.worlds.base import World, label, streams
 class LowerBound(World):
     """d·S bandits behind one random walk; `good_actions` (d, S) is a*, `gap` is Δ.
 
+    Parameters
+    ----------
+    states, actions, horizon : int
+        The sizes S, A and H, each at least 2.
+    context_count : int
+        Number of contexts.
+    episodes : int
+        The number T of episodes to come, which sets the gap; a study supplies its own.
+    misspecification : float
+        The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
+    seed : int
+        Draws the structure: the class, its true member and what the dial moves towards.
+
     >>> world = LowerBound(episodes=10_000)
     >>> round(world.gap, 4)
     0.026
@@ -53,11 +66,10 @@ class LowerBound(World):
         seed: int = 0,
     ) -> None:
         for name, size in (("states", states), ("actions", actions), ("horizon", horizon)):
-            if positive_integer(name, size) < 2:
-                raise ValueError(f"`{name}` must be at least 2, got {size}")
+            positive_integer(name, size, least=2)
         count = positive_integer("context_count", context_count)
         space = Space(states=states, actions=actions, horizon=horizon)
-        super().__init__(space=space, contexts=tuple(range(count)), misspecification=misspecification)
+        super().__init__(space=space, contexts=count, misspecification=misspecification)
 
         plays = positive_integer("episodes", episodes) * (horizon - 1)
         self.gap = min(0.25, 0.5 * math.sqrt(actions * count * (states - 1) / plays))
@@ -72,12 +84,12 @@ class LowerBound(World):
         return np.repeat(0.5 + bonus, self.space.states, axis=1)
 
     def transition_functions(self, context: Context) -> FloatArray:
-        """Return the kernel (1, S, A, S), which is known."""
+        """Return the transitions (1, S, A, S), which is known."""
         label(context, len(self.contexts))
         states = self.space.states
-        kernel = np.full((1, states, self.space.actions, states), 1.0 / (states - 1))
-        kernel[..., 0] = 0.0
-        return kernel
+        table = np.full((1, states, self.space.actions, states), 1.0 / (states - 1))
+        table[..., 0] = 0.0
+        return table
 
     def _reward_member(self, context: Context) -> FloatArray:
         """Return the rewards with the good action a*(context, s) in every state s."""

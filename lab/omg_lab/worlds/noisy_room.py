@@ -1,10 +1,10 @@
 """A noisy room: ten states in which everything moves and nothing pays, beside the hub where the money is.
 
-States       0 the hub, where episodes start; 1..n the room, n = 10.
+States       S = n + 1: 0 the hub, where episodes start; 1..n the room, n = 10.
 Actions      3. At the hub 0 and 1 are desks, and 2 is the door to the room.
 Horizon      H = 6.
 Contexts     4 labels; each has a good desk, and both desks are good in half of them.
-Transitions  Who works at a desk stays at the hub. The door leads to a state of the room, drawn uniformly. In the room
+Transitions  A desk leads back to the hub. The door leads to a state of the room, drawn uniformly. In the room
              every action leads to a random state of the room, or, with probability exit = .1, back to the hub; the
              rows are uniform on the simplex, and the same in all contexts.
 Rewards      The good desk pays .7, the other one .55, the door and the room nothing; Bernoulli.
@@ -14,8 +14,8 @@ Dial         towards desks that pay uniformly drawn means in [.55, .7], and move
              context.
 
 The best policy works at the good desk and never sees the room: V* = .7·H. Of the 3·(n + 1) pairs of a context two
-decide. The 3n rows of the room are what is hardest to learn, and worth nothing; who is told the rewards need not
-explore at all. Both desks pay more than the ½ at which a table of counts begins: greedy may stay at the wrong one.
+decide. The 3n rows of the room are what is hardest to learn, and worth nothing; an agent that is told the rewards need
+not explore at all. Both desks pay more than the ½ at which a table of counts begins: greedy may stay at the wrong one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer
-from omg_lab.worlds.base import World, fraction, label, shuffled, streams
+from omg_lab.worlds.base import World, counts, fraction, label, shuffled, streams
 
 GOOD, OTHER = 0.7, 0.55
 DESKS, DOOR = slice(0, 2), 2
@@ -37,6 +37,25 @@ DESKS, DOOR = slice(0, 2), 2
 class NoisyRoom(World):
     """Two desks, and a door to a room of random moves that pays nothing; `good_desks` (C,) are the better ones.
 
+    Parameters
+    ----------
+    states : int
+        S = n + 1: the hub and a room of n states; at least 2.
+    horizon : int
+        The size H.
+    exit : float
+        The probability in [0, 1) of coming back to the hub from a state of the room.
+    context_count : int
+        Number of contexts.
+    reward_class_size : int
+        Number N of reward functions in the class.
+    transition_class_size : int
+        Number M of transition functions in the class.
+    misspecification : float
+        The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
+    seed : int
+        Draws the structure: the class, its true member and what the dial moves towards.
+
     >>> room = NoisyRoom()
     >>> round(room.optimal_value(0), 9), room.space.states
     (4.2, 11)
@@ -45,7 +64,7 @@ class NoisyRoom(World):
     def __init__(
         self,
         *,
-        room_states: int = 10,
+        states: int = 11,
         horizon: int = 6,
         exit: float = 0.1,
         context_count: int = 4,
@@ -54,20 +73,19 @@ class NoisyRoom(World):
         misspecification: float = 0.0,
         seed: int = 0,
     ) -> None:
-        size, count = positive_integer("room_states", room_states), positive_integer("context_count", context_count)
-        functions = positive_integer("reward_class_size", reward_class_size)
-        kernels = positive_integer("transition_class_size", transition_class_size)
+        size, count = positive_integer("states", states, least=2) - 1, positive_integer("context_count", context_count)
+        functions, tables = counts(reward_class_size=reward_class_size, transition_class_size=transition_class_size)
         self.exit = fraction("exit", exit)
         space = Space(states=1 + size, actions=3, horizon=horizon)
-        super().__init__(space=space, contexts=tuple(range(count)), misspecification=misspecification)
+        super().__init__(space=space, contexts=count, misspecification=misspecification)
 
         for_rewards, for_transitions, outside = streams(seed, 3)
         self.reward_index = int(for_rewards.integers(functions))
-        self.transition_index = int(for_transitions.integers(kernels))
+        self.transition_index = int(for_transitions.integers(tables))
         good = shuffled(for_rewards, np.arange(functions) % 2, (count,))
         good[self.reward_index] = self.good_desks = for_rewards.permutation(np.arange(count) % 2)
         self._desks = np.where(good[..., None] == np.arange(2), GOOD, OTHER)
-        self._moves = for_transitions.dirichlet(np.ones(size), size=(kernels, size, 3))
+        self._moves = for_transitions.dirichlet(np.ones(size), size=(tables, size, 3))
         self._outside_desks = outside.uniform(OTHER, GOOD, size=(1, count, 2))
         self._outside_moves = outside.dirichlet(np.ones(size), size=(1, count, size, 3))
         self.support = np.ones((1 + size, 3, 1 + size), dtype=np.bool_)
@@ -78,15 +96,15 @@ class NoisyRoom(World):
         return self._rewards(self._desks[:, label(context, len(self.contexts))])
 
     def transition_functions(self, context: Context) -> FloatArray:
-        """Return the kernels (M, S, A, S) under every hypothesis on the moves."""
+        """Return the transitions (M, S, A, S) under every hypothesis on the moves."""
         label(context, len(self.contexts))
-        return self._kernels(self._moves)
+        return self._transition_tables(self._moves)
 
     def _outside_rewards(self, context: Context) -> FloatArray:
         return np.asarray(self._rewards(self._outside_desks[:, context])[0])
 
     def _outside_transitions(self, context: Context) -> FloatArray:
-        return np.asarray(self._kernels(self._outside_moves[:, context])[0])
+        return np.asarray(self._transition_tables(self._outside_moves[:, context])[0])
 
     def _rewards(self, desks: FloatArray) -> FloatArray:
         """Return (N, S, A) for desks (N, 2)."""
@@ -94,11 +112,11 @@ class NoisyRoom(World):
         rewards[:, 0, DESKS] = desks
         return rewards
 
-    def _kernels(self, moves: FloatArray) -> FloatArray:
+    def _transition_tables(self, moves: FloatArray) -> FloatArray:
         """Return (M, S, A, S) for moves in the room (M, n, 3, n)."""
-        kernels = np.zeros((len(moves), self.space.states, 3, self.space.states))
-        kernels[:, 0, DESKS, 0] = 1.0
-        kernels[:, 0, DOOR, 1:] = 1.0 / (self.space.states - 1)
-        kernels[:, 1:, :, 0] = self.exit
-        kernels[:, 1:, :, 1:] = (1.0 - self.exit) * moves
-        return kernels
+        tables = np.zeros((len(moves), self.space.states, 3, self.space.states))
+        tables[:, 0, DESKS, 0] = 1.0
+        tables[:, 0, DOOR, 1:] = 1.0 / (self.space.states - 1)
+        tables[:, 1:, :, 0] = self.exit
+        tables[:, 1:, :, 1:] = (1.0 - self.exit) * moves
+        return tables

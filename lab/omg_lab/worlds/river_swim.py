@@ -12,8 +12,8 @@ Class        16 hypotheses on the currents, w uniform in [.02, .1] for each cont
              the actions are the same in all.
 Dial         towards rapids: a current of its own, uniform in [.02, .3], at every place.
 
-Who chooses at random is carried back, and spends fewer than .05 of the 20 steps at the last place, while .005 is there
-from the first step. V* is 1.9 to 4.5.
+An agent that chooses at random is carried back, and spends fewer than .05 of the 20 steps at the last place, while .005
+is there from the first step. V* is 1.9 to 4.5.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_integer
-from omg_lab.worlds.base import World, label, streams
+from omg_lab.worlds.base import World, counts, label, streams
 
 STAY, UP_OR_BACK, AT_AN_END = 0.6, 0.4, 0.65
 CURRENTS, RAPIDS = (0.02, 0.1), (0.02, 0.3)
@@ -35,6 +35,21 @@ SMALL, LARGE = 0.005, 1.0
 @final
 class RiverSwim(World):
     """Swim against a current to a large reward, or drift to a small one; `swim` (C,) is the action that swims.
+
+    Parameters
+    ----------
+    states : int
+        Number S of places, at least 3.
+    horizon : int
+        The size H.
+    context_count : int
+        Number of contexts.
+    transition_class_size : int
+        Number M of transition functions in the class.
+    misspecification : float
+        The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
+    seed : int
+        Draws the structure: the class, its true member and what the dial moves towards.
 
     >>> river = RiverSwim()
     >>> drift = 1 - river.swim[0]
@@ -52,12 +67,9 @@ class RiverSwim(World):
         misspecification: float = 0.0,
         seed: int = 0,
     ) -> None:
-        space = Space(states=states, actions=2, horizon=horizon)
-        if states < 3:
-            raise ValueError(f"`states` must be an integer of at least 3, got {states}")
-        count = positive_integer("context_count", context_count)
-        size = positive_integer("transition_class_size", transition_class_size)
-        super().__init__(space=space, contexts=tuple(range(count)), misspecification=misspecification)
+        space = Space(states=positive_integer("states", states, least=3), actions=2, horizon=horizon)
+        count, size = counts(context_count=context_count, transition_class_size=transition_class_size)
+        super().__init__(space=space, contexts=count, misspecification=misspecification)
 
         for_names, for_transitions, outside = streams(seed, 3)
         self.swim = for_names.permutation(np.arange(count) % 2)
@@ -76,23 +88,23 @@ class RiverSwim(World):
         return rewards
 
     def transition_functions(self, context: Context) -> FloatArray:
-        """Return the kernels (M, S, A, S) of all hypotheses on the current."""
-        return self._kernels(self._currents[:, label(context, len(self.contexts))], context)
+        """Return the transitions (M, S, A, S) of all hypotheses on the current."""
+        return self._transition_tables(self._currents[:, label(context, len(self.contexts))], context)
 
     def _outside_transitions(self, context: Context) -> FloatArray:
-        return np.asarray(self._kernels(self._rapids[:, context], context)[0])
+        return np.asarray(self._transition_tables(self._rapids[:, context], context)[0])
 
-    def _kernels(self, currents: FloatArray, context: Context) -> FloatArray:
+    def _transition_tables(self, currents: FloatArray, context: Context) -> FloatArray:
         """Return (M, S, A, S) for currents (M, S), or (M, 1) if they are the same at all places."""
         states, swim = self.space.states, self.swim[context]
         currents = np.broadcast_to(currents, (len(currents), states))
-        kernels = np.zeros((len(currents), states, 2, states))
+        tables = np.zeros((len(currents), states, 2, states))
         place, inner = np.arange(states), np.arange(1, states - 1)
-        kernels[:, place, 1 - swim, np.maximum(place - 1, 0)] = 1.0
-        kernels[:, inner, swim, inner + 1] = UP_OR_BACK - currents[:, 1:-1]
-        kernels[:, inner, swim, inner] = STAY
-        kernels[:, inner, swim, inner - 1] = currents[:, 1:-1]
+        tables[:, place, 1 - swim, np.maximum(place - 1, 0)] = 1.0
+        tables[:, inner, swim, inner + 1] = UP_OR_BACK - currents[:, 1:-1]
+        tables[:, inner, swim, inner] = STAY
+        tables[:, inner, swim, inner - 1] = currents[:, 1:-1]
         for end, inward, outward in ((0, 1, 0), (-1, -1, -2)):
-            kernels[:, end, swim, inward] = AT_AN_END - currents[:, end]
-            kernels[:, end, swim, outward] = 1.0 - AT_AN_END + currents[:, end]
-        return kernels
+            tables[:, end, swim, inward] = AT_AN_END - currents[:, end]
+            tables[:, end, swim, outward] = 1.0 - AT_AN_END + currents[:, end]
+        return tables

@@ -20,13 +20,32 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, positive_integer, positive_number
-from omg_lab.worlds.base import Waves, World, sigmoid, softmax, streams, unit_vectors, vector
+from omg_cmdp.validation import FloatArray, positive_number
+from omg_lab.worlds.base import Waves, World, counts, sigmoid, softmax, streams, unit_vectors, vector
 
 
 @final
 class SoftmaxWorld(World):
     """Softmax transitions and logistic rewards in a context on the unit sphere.
+
+    Parameters
+    ----------
+    states, actions, horizon : int
+        The sizes S, A and H.
+    dimension : int
+        Length d of a context.
+    context_count : int
+        Number of contexts.
+    weight_norm : float
+        The norm of the weights; 3 by default, as in `SoftmaxDynamics`.
+    reward_class_size : int
+        Number N of reward functions in the class.
+    transition_class_size : int
+        Number M of transition functions in the class.
+    misspecification : float
+        The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
+    seed : int
+        Draws the structure: the class, its true member and what the dial moves towards.
 
     >>> world = SoftmaxWorld(seed=1)
     >>> bool(world.mdp(world.contexts[0]).transitions.min() > 0.01)
@@ -48,20 +67,19 @@ class SoftmaxWorld(World):
         seed: int = 0,
     ) -> None:
         space = Space(states=states, actions=actions, horizon=horizon)
-        self.dimension = positive_integer("dimension", dimension)
+        self.dimension, count = counts(dimension=dimension, context_count=context_count)
         norm = positive_number("weight_norm", weight_norm)
-        functions = positive_integer("reward_class_size", reward_class_size)
-        kernels = positive_integer("transition_class_size", transition_class_size)
+        functions, tables = counts(reward_class_size=reward_class_size, transition_class_size=transition_class_size)
         for_contexts, for_rewards, for_transitions, outside = streams(seed, 4)
-        contexts = unit_vectors(for_contexts, positive_integer("context_count", context_count), dimension)
+        contexts = unit_vectors(for_contexts, count, dimension)
         super().__init__(space=space, contexts=contexts, misspecification=misspecification)
 
         pairs = (states, actions)
         self.reward_index = int(for_rewards.integers(functions))
-        self.transition_index = int(for_transitions.integers(kernels))
+        self.transition_index = int(for_transitions.integers(tables))
         weights = for_rewards.normal(size=(functions, *pairs, dimension))
         self._reward_weights = norm * weights / np.linalg.norm(weights, axis=-1, keepdims=True)
-        weights = for_transitions.normal(size=(kernels, *pairs, states, dimension))
+        weights = for_transitions.normal(size=(tables, *pairs, states, dimension))
         self._transition_weights = norm * weights / np.linalg.norm(weights, axis=(-2, -1), keepdims=True)
         self._waves = Waves(outside, space, dimension)
 

@@ -28,8 +28,8 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, frozen, in_range, positive_integer
-from omg_lab.worlds.base import World, sigmoid, streams, vector
+from omg_cmdp.validation import FloatArray, frozen, in_range
+from omg_lab.worlds.base import World, counts, sigmoid, streams, vector
 
 STAGES = ("recovered", "mild", "moderate", "severe", "dead")
 TREATMENTS = ("wait", "drug A", "drug B")
@@ -49,6 +49,21 @@ PAIRS = np.triu_indices(len(FEATURES), k=1)
 class TreatmentTrial(World):
     """Patients in five stages of a disease, two drugs, and features that determine response and side effects.
 
+    Parameters
+    ----------
+    horizon : int
+        Number H of visits.
+    context_count : int
+        Number of patients.
+    reward_class_size : int
+        Number N of reward functions in the class.
+    transition_class_size : int
+        Number M of transition functions in the class.
+    misspecification : float
+        The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
+    seed : int
+        Draws the structure: the class, its true member and what the dial moves towards.
+
     >>> trial = TreatmentTrial()
     >>> trial.space.admissible.sum(axis=1)  # recovered and dead: nothing to choose
     array([1, 3, 3, 3, 1])
@@ -59,8 +74,8 @@ class TreatmentTrial(World):
     def __init__(
         self,
         *,
-        visits: int = 6,
-        patients: int = 20,
+        horizon: int = 6,
+        context_count: int = 20,
         reward_class_size: int = 32,
         transition_class_size: int = 32,
         misspecification: float = 0.0,
@@ -69,18 +84,21 @@ class TreatmentTrial(World):
         admissible = np.ones((len(STAGES), len(TREATMENTS)), dtype=np.bool_)
         admissible[[0, -1], 1:] = False
         space = Space(
-            states=len(STAGES), actions=len(TREATMENTS), horizon=visits, start=ENROLMENT, admissible=admissible
+            states=len(STAGES), actions=len(TREATMENTS), horizon=horizon, start=ENROLMENT, admissible=admissible
         )
-        functions = positive_integer("reward_class_size", reward_class_size)
-        kernels = positive_integer("transition_class_size", transition_class_size)
+        count, functions, tables = counts(
+            context_count=context_count,
+            reward_class_size=reward_class_size,
+            transition_class_size=transition_class_size,
+        )
         for_contexts, for_rewards, for_transitions, outside = streams(seed, 4)
-        drawn = for_contexts.uniform(-1.0, 1.0, size=(positive_integer("patients", patients), len(FEATURES)))
+        drawn = for_contexts.uniform(-1.0, 1.0, size=(count, len(FEATURES)))
         super().__init__(space=space, contexts=tuple(map(frozen, drawn)), misspecification=misspecification)
 
         self.reward_index = int(for_rewards.integers(functions))
-        self.transition_index = int(for_transitions.integers(kernels))
+        self.transition_index = int(for_transitions.integers(tables))
         self._side_effects = _hypotheses(for_rewards, SIDE_EFFECT_MEANS, functions)
-        self._responses = _hypotheses(for_transitions, RESPONSE_MEANS, kernels)
+        self._responses = _hypotheses(for_transitions, RESPONSE_MEANS, tables)
         interactions = outside.normal(scale=INTERACTION, size=(2 * len(TREATMENTS) - 1, len(PAIRS[0])))
         self._side_effect_interactions, self._response_interactions = np.split(interactions, [len(SIDE_EFFECT_MEANS)])
 
@@ -89,7 +107,7 @@ class TreatmentTrial(World):
         return _rewards(self._side_effects @ _patient(context))
 
     def transition_functions(self, context: Context) -> FloatArray:
-        """Return the kernels (M, S, A, S) under every hypothesis on the responses."""
+        """Return the transitions (M, S, A, S) under every hypothesis on the responses."""
         return _transitions(self._responses @ _patient(context))
 
     def _outside_rewards(self, context: Context) -> FloatArray:
@@ -123,12 +141,12 @@ def _rewards(log_odds: FloatArray) -> FloatArray:
 
 
 def _transitions(log_odds: FloatArray) -> FloatArray:
-    """Return the kernels (M, S, A, S) for log-odds (M, treatments) of a response."""
+    """Return the transitions (M, S, A, S) for log-odds (M, treatments) of a response."""
     response = sigmoid(log_odds)
-    kernels = np.zeros((len(response), len(STAGES), len(TREATMENTS), len(STAGES)))
-    kernels[:, 0, :, 0] = kernels[:, -1, :, -1] = 1.0
+    tables = np.zeros((len(response), len(STAGES), len(TREATMENTS), len(STAGES)))
+    tables[:, 0, :, 0] = tables[:, -1, :, -1] = 1.0
     for stage, decline in enumerate(DECLINE, start=1):
-        kernels[:, stage, :, stage - 1] = response
-        kernels[:, stage, :, stage] = (1.0 - response) * (1.0 - decline)
-        kernels[:, stage, :, stage + 1] = (1.0 - response) * decline
-    return kernels
+        tables[:, stage, :, stage - 1] = response
+        tables[:, stage, :, stage] = (1.0 - response) * (1.0 - decline)
+        tables[:, stage, :, stage + 1] = (1.0 - response) * decline
+    return tables

@@ -12,7 +12,7 @@ from omg_cmdp.oracles import FiniteDynamics, FiniteRewards
 from omg_cmdp.planning import plan
 from omg_cmdp.theory import errors
 from omg_cmdp.theory.constants import most_tuples
-from omg_lab.audit.quantities import Comparison
+from omg_lab.audit.quantities import ModelComparison
 
 
 def two_armed_bandit():
@@ -162,7 +162,7 @@ def test_e8_the_sign_of_the_value_difference(rng):
     seen = 0
     for _ in range(20):
         truth, model = random_pair(rng)
-        c = Comparison(played(truth, unplanned(random_policy(rng, truth), model)), model)
+        c = ModelComparison(played(truth, unplanned(random_policy(rng, truth), model)), model)
         right = float((c.believed_best * c.errors).sum())
         assert c.optimum_error == pytest.approx(right, abs=1e-12)
         seen += abs(c.optimum_error + right) > 1e-3  # the printed sign gives the opposite number

@@ -13,7 +13,7 @@ from omg_cmdp.planning import plan
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.theory import bounds, errors
 from omg_lab.audit import Audit, claims, lemmas
-from omg_lab.audit.quantities import Comparison
+from omg_lab.audit.quantities import ModelComparison
 from omg_lab.audit.statements import STATEMENTS
 
 OF_ROUNDS = {"optimum", "model", *claims.OF_BARRIERS, *lemmas.OF_MODELS, *lemmas.OF_BARRIERS, *lemmas.OF_PLAIN_BARRIERS}
@@ -77,7 +77,7 @@ def test_certified_plans_pay_by_the_tuple(rng):
     for _ in range(300):
         truth, model = random_pair(rng)
         decision = random_decision(rng, model)
-        c = Comparison(played(truth, decision), model)
+        c = ModelComparison(played(truth, decision), model)
         b = claims.barrier(decision, c, claims.reachable(model))
         if not decision.certificate < np.inf:
             continue
@@ -95,7 +95,7 @@ def test_certified_plans_pay_by_the_tuple(rng):
 def test_the_third_term_is_bounded_by_hellinger_distances(rng):
     for _ in range(100):
         truth, model = random_pair(rng)
-        c = Comparison(played(truth, unplanned(random_policy(rng, truth), model)), model)
+        c = ModelComparison(played(truth, unplanned(random_policy(rng, truth), model)), model)
         left_over = np.arange(truth.horizon - 1, -1, -1)[:, None, None]
         right = float((c.believed * left_over * np.sqrt(c.hellinger)).sum())
         assert abs(c.third_term) <= right + 1e-12
@@ -104,7 +104,7 @@ def test_the_third_term_is_bounded_by_hellinger_distances(rng):
 def test_squared_errors_split_into_rewards_and_dynamics(rng):
     for _ in range(100):
         truth, model = random_pair(rng)
-        c = Comparison(played(truth, unplanned(random_policy(rng, truth), model)), model)
+        c = ModelComparison(played(truth, unplanned(random_policy(rng, truth), model)), model)
         split = 2.0 * c.reward_squares + 2.0 * truth.horizon**2 * c.hellinger
         assert (c.errors**2 <= np.broadcast_to(split, c.errors.shape) + 1e-12).all()
         estimation = errors.estimation(
@@ -195,7 +195,7 @@ def test_without_the_third_term_theorem_a_fails_for_unknown_dynamics(rng):
         for x in (rare, 1.0)
     )
     decision = planned(rng, model, 1e4, None)
-    c = Comparison(played(truth, decision), model)
+    c = ModelComparison(played(truth, decision), model)
     b = claims.barrier(decision, c, claims.reachable(model))
     assert np.abs(c.errors).max() < 1e-12
     theorem_a = float((b.m * (1.0 + b.q)).sum()) + b.defect

@@ -9,7 +9,7 @@ from lab.tests.audit.rounds import played, random_pair, unplanned
 from library.tests.random_mdps import random_mdp, random_policy, with_tables
 from omg_cmdp.mdp import squared_hellinger
 from omg_cmdp.planning.decision import Decision, Mixture
-from omg_lab.audit.quantities import Comparison
+from omg_lab.audit.quantities import ModelComparison
 from omg_lab.audit.totals import Growth
 
 
@@ -54,7 +54,7 @@ def test_the_excess_has_the_mean_size_and_variance_of_the_claim(rng, reward_step
         truth = random_mdp(rng, 2, 2, 2, rewards="uniform", reward_steps=reward_steps, masked=False)
         model = with_tables(truth, rewards=rng.random(truth.rewards.shape))
         policy = random_policy(rng, truth)
-        c = Comparison(played(truth, unplanned(policy, model)), model)
+        c = ModelComparison(played(truth, unplanned(policy, model)), model)
         chances, excesses = [], []
         for chance, path in every_path(truth, policy):
             excess = 0.0
@@ -77,7 +77,7 @@ def test_a_mixture_is_compared_as_its_mean(rng):
         truth, model = random_pair(rng)
         policies = np.stack([random_policy(rng, truth) for _ in range(3)])
         mixture = Mixture(policies, rng.dirichlet(np.ones(3)))
-        c = Comparison(played(truth, Decision(policy=policies[0], mixture=mixture, model=model)), model)
+        c = ModelComparison(played(truth, Decision(policy=policies[0], mixture=mixture, model=model)), model)
         assert c.surprise == pytest.approx(c.policy_error, abs=1e-12)
         assert c.best - c.value == pytest.approx(c.optimum_error + c.plan_gap + c.policy_error, abs=1e-12)
 

@@ -23,7 +23,7 @@ def published():
 
 @pytest.fixture(scope="module")
 def world():
-    return ICUSepsis(patients=3, transition_class_size=2, horizon=6, seed=1)
+    return ICUSepsis(context_count=3, transition_class_size=2, horizon=6, seed=1)
 
 
 def log_tilt(mdp, published, world):
@@ -72,7 +72,7 @@ def test_only_what_was_seen_is_admissible_and_the_end_leaves_no_choice(world, pu
 
 
 def test_without_a_tilt_it_is_the_published_mdp(published):
-    world = ICUSepsis(patients=1, tilt=1e-13, outcome_tilt=1e-13, transition_class_size=1, horizon=3)
+    world = ICUSepsis(context_count=1, tilt=1e-13, outcome_tilt=1e-13, transition_class_size=1, horizon=3)
     mdp, admissible = world.mdp(world.contexts[0]), world.space.admissible
     np.testing.assert_allclose(mdp.transitions[admissible], published.transitions[admissible], atol=1e-12)
 
@@ -157,7 +157,7 @@ def test_patients_differ_in_what_is_best_for_them(world):
 
 
 def test_the_dial_moves_the_truth_by_no_more_than_it_says(world):
-    moved = ICUSepsis(patients=3, transition_class_size=2, horizon=6, seed=1, misspecification=0.3)
+    moved = ICUSepsis(context_count=3, transition_class_size=2, horizon=6, seed=1, misspecification=0.3)
     for context in world.contexts[:1]:
         distance = np.abs(moved.mdp(context).transitions - world.truth(context).mdp.transitions).max()
         assert 0.01 < distance <= 0.3 + 1e-12

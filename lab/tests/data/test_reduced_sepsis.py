@@ -71,7 +71,7 @@ def test_tables_are_distributions_and_the_outcomes_are_final(small):
 
 
 def test_without_a_tilt_it_is_the_published_flow(small):
-    world = ReducedSepsis(patients=1, tilt=1e-13, outcome_tilt=1e-13, transition_class_size=1)
+    world = ReducedSepsis(context_count=1, tilt=1e-13, outcome_tilt=1e-13, transition_class_size=1)
     mdp, admissible = world.mdp(world.contexts[0]), world.space.admissible
     np.testing.assert_allclose(mdp.transitions[admissible], small.transitions[admissible], atol=1e-12)
 

@@ -12,7 +12,7 @@ from omg_cmdp.theory.constants import Assumptions, most_tuples
 from omg_lab.reports import agent_figures, figures
 from omg_lab.reports.drawing import POINTS, looks, stacked, thinned
 from omg_lab.reports.formats import number
-from omg_lab.reports.scenarios import Theory, scenarios
+from omg_lab.reports.scenarios import TheoremNumbers, scenarios
 from omg_lab.reports.sentences import agent_sentences
 from omg_lab.worlds import TreatmentTrial
 
@@ -145,11 +145,11 @@ def test_the_bound_is_the_theorem_s_and_a_figure_only_if_it_says_something(monke
     regrets = {"reward_regret": theory.reward_regret, "dynamics_regret": theory.dynamics_regret}
     space = TreatmentTrial().space  # with several start states, and actions that are not admissible
     sizes = {"states": 5, "actions": 3, "horizon": 6, "tuples": most_tuples(space)}
-    assert theory == Theory(**sizes, **regrets)
+    assert theory == TheoremNumbers(**sizes, **regrets)
     sizes |= {"episodes": 300, "delta": 0.05}
     told = agent_sentences(scenario())[-1]
     assert agent_figures.bound(scenario()) is None
-    monkeypatch.setattr(Theory, "is_vacuous", lambda self, episodes: False)
+    monkeypatch.setattr(TheoremNumbers, "is_vacuous", lambda self, episodes: False)
     assert len(agent_sentences(scenario())) == 1
     for text in (told, agent_figures.bound(scenario()).caption):
         assert number(bounds.corrected(Assumptions(**sizes, **regrets))) in text
@@ -159,7 +159,7 @@ def test_the_bound_is_the_theorem_s_and_a_figure_only_if_it_says_something(monke
 
 @pytest.mark.parametrize(("episodes", "vacuous"), [(1000, True), (10**6, False)])
 def test_a_bound_is_vacuous_if_it_is_above_all_that_can_be_lost(episodes, vacuous):
-    theory = Theory(states=1, actions=2, horizon=1, tuples=2, reward_regret=0.0, dynamics_regret=0.0)
+    theory = TheoremNumbers(states=1, actions=2, horizon=1, tuples=2, reward_regret=0.0, dynamics_regret=0.0)
     assert theory.is_vacuous(episodes) == vacuous
     assert (theory.corrected(np.array([episodes]))[0] > episodes) == vacuous
 
@@ -171,10 +171,12 @@ def test_the_regret_in_words_is_what_was_not_known_and_the_price_of_exploring():
     assert each.exploring("omg") == pytest.approx(lost - unknown)
     assert each.exploring("greedy") == 0.0
     told = agent_sentences(each)[0]
-    assert told.startswith(f"In total omg lost {number(lost)}: {number(unknown)} for what it did not know yet")
-    assert f"{number(lost - unknown)} for exploring" in told
+    assert told.startswith(
+        f"In total omg lost {number(lost)}. Of this, {number(unknown)} is due to what it did not know yet"
+    )
+    assert f"{number(lost - unknown)} is the price of exploring" in told
     late = each.curves("omg", "exploration")[1][:, 270:].mean()
-    assert f"played {number(late)} an episode below" in told
+    assert f"played {number(late)} per episode below" in told
 
 
 @pytest.mark.parametrize("world", ["treatment", "decoy"])

@@ -12,10 +12,11 @@ import pandas
 import pytest
 
 from lab.tests.studies.examples import changed, results_of, run_study
-from omg_lab.reports.page import _footer, write_report
-from omg_lab.reports.scenarios import scenarios
-from omg_lab.reports.sentences import headline, title, totals
-from omg_lab.reports.tables import Table, agents_table, comparisons_table
+from omg_lab.reports.page import _origin, write_report
+from omg_lab.reports.scenarios import scenarios, totals
+from omg_lab.reports.sentences import headline, title
+from omg_lab.reports.tables import ReportTable, agents_table, cell, comparisons_table
+from omg_lab.reports.words import render
 
 VOID = {"meta", "br", "wbr"}
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -92,6 +93,7 @@ def words(page):
 def test_no_sentence_begins_with_the_name_of_an_agent_or_a_small_letter(page):
     sentences = words(page)
     assert len(sentences) > 50
+    assert not [each for each in sentences if re.search(r"[a-z)][.;:!?][A-Z]", each)], "a space is missing"
     assert [each for each in sentences if each[0].islower() and not each.startswith("small study: ")] == []
 
 
@@ -208,10 +210,15 @@ def finals(**means):
     return pandas.DataFrame({name: mean + noise for name, mean in sorted(means.items(), key=lambda each: each[1])})
 
 
+def shown(table):
+    """Return the texts of a table by heading."""
+    return {heading: [*texts] for heading, texts in zip(table.columns, zip(*table.lines(), strict=True), strict=True)}
+
+
 def test_the_headline_says_who_won_whoever_it_was():
     won = headline(finals(omg=3.0, greedy=4.0, uniform=9.0), "omg")
     assert won.startswith("Against the best policy for each context, omg lost least: 3.00 (95 % interval")
-    assert "75 % of the 4.00 of the runner-up, greedy." in won
+    assert "75 % of what the runner-up lost (greedy, 4.00)." in won
     assert "more than chance (p = 0.008, corrected for 3 comparisons)" in won
     assert "Most was lost by uniform: 9.00" in won
     lost = headline(finals(omg=6.0, greedy=4.0), "omg")
@@ -236,31 +243,31 @@ def test_totals_are_summed_over_contests_seed_by_seed():
 
 def test_a_table_shows_comparisons_with_the_focus_and_keeps_all():
     table = comparisons_table("x", finals(omg=3.0, greedy=4.0, uniform=9.0), "omg")
-    assert table.shown["omg against"] == ["greedy", "uniform"]
-    assert table.shown["result for omg"] == ["lost less", "lost less"]
-    assert [(row["first"], row["second"]) for row in table.raw] == [
+    assert shown(table)["omg against"] == ["greedy", "uniform"]
+    assert shown(table)["result for omg"] == ["lost less", "lost less"]
+    assert [(row["first"], row["second"]) for row in table.rows] == [
         ("omg", "greedy"),
         ("omg", "uniform"),
         ("greedy", "uniform"),
     ]
-    assert comparisons_table("x", finals(omg=3.0), "omg") is None
 
 
 def test_an_agent_without_regret_has_a_table_too():
     table = agents_table("x", finals(informed=0.0, omg=1.0) * [0.0, 1.0], {"informed": 0.0, "omg": np.nan}, BOTH)
-    assert table.shown["regret"][0] == "0"
-    assert table.shown["of it for exploring"] == ["0", "–"]
-    assert table.shown["× best"] == ["–", "–"]
+    assert shown(table)["regret"][0] == "0"
+    assert shown(table)["of it for exploring"] == ["0", "–"]
+    assert shown(table)["× best"] == ["–", "–"]
 
 
 def test_no_interval_of_a_regret_is_below_zero():
     table = agents_table("x", pandas.DataFrame({"omg": [0.0, 0.0, 9.0]}), BOTH, BOTH)
-    assert table.raw[0]["low"] == 0.0
-    assert table.shown["95 % interval"] == ["0 to 15.9"]
+    assert table.rows[0]["low"] == 0.0
+    assert shown(table)["95 % interval"] == ["0 to 15.9"]
 
 
 def test_latex_escapes_what_latex_reads():
-    table = Table(name="x", caption="100 % of it", raw=[{"a": 1}], shown={"a_b": ["50 % & #1"], "× c": ["−3·10⁻⁷"]})
+    row = {"a_b": "50 % & #1", "× c": "−3·10⁻⁷"}
+    table = ReportTable(name="x", caption="100 % of it", rows=[row], columns={name: cell(name) for name in row})
     assert r"50 \% \& \#1 & $-$3$\cdot$10$^{-7}$ \\" in table.latex()
     assert r"a\_b & $\times$ c \\" in table.latex()
 
@@ -269,7 +276,8 @@ def test_names_are_never_live_in_latex_or_a_spreadsheet(tmp_path):
     """`\\\\[...]` and `\\\\*` are commands in LaTeX, though a line lies between; a caption is a comment."""
     hostile = ["=1+1", "[9cm]", "*", "+a", "-a", "@a", "\\input{x}", "a=b"]
     raw = [{"name": name, "regret": -1.5} for name in hostile]
-    table = Table(name="x", caption="a\n\\input{x}", raw=raw, shown={"a": hostile, "b": ["1"] * len(hostile)})
+    columns = {"a": cell("name"), "b": lambda row: "1"}
+    table = ReportTable(name="x", caption="a\n\\input{x}", rows=raw, columns=columns)
     lines = table.latex().splitlines()
     assert lines[0] == "% a \\input{x}"
     assert [line.rpartition(" & ")[0] for line in lines if line.endswith("& 1 \\\\")][1:3] == ["{[}9cm{]}", "{*}"]
@@ -297,7 +305,7 @@ def test_a_page_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
 def test_runs_of_several_versions_are_told_apart():
     results = results_of()
     runs = results.runs.assign(made_with=["omg-cmdp 1", *["omg-cmdp 2"] * (len(results.runs) - 1)])
-    text = _footer(changed(results, runs=runs))
+    text = render("footer.html", **_origin(changed(results, runs=runs)))
     assert "<li>1 run: omg-cmdp 1</li>" in text
     assert f"<li>{len(runs) - 1} runs: omg-cmdp 2</li>" in text
 

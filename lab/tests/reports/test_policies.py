@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from lab.tests.reports.test_page import shown
 from lab.tests.studies.examples import results_of
 from omg_cmdp.runs.advice import Advice
 from omg_cmdp.runs.shown import Names
@@ -117,37 +118,37 @@ def test_many_actions_share_the_last_colour():
 
 def test_the_table_says_what_is_next_how_sure_and_who_differs():
     own, same, other = advice(0.9, 0.2), advice(0.6, 0.4), advice(0.9, 0.8)
-    shown = chosen({"omg": [own], "greedy": [same], "uniform": [other]})
-    table = policies_table("x", "omg", shown, NAMES)
-    assert table.shown["state"] == ["mild", "severe"]
-    assert table.shown["best action"] == ["wait", "act"]
-    assert table.shown["next best"] == ["act", "wait"]
-    assert table.shown["how often played"] == ["90 %", "80 %"]
-    assert table.shown["worth less by"] == ["0.250", "0.250"]
-    assert table.shown["sure"] == ["100 %", "100 %"]
-    assert table.shown["others who differ"] == ["–", "uniform"]
-    assert table.raw[1]["other_agents"] == "uniform"
+    found = chosen({"omg": [own], "greedy": [same], "uniform": [other]})
+    table = policies_table("x", "omg", found, NAMES)
+    assert shown(table)["state"] == ["mild", "severe"]
+    assert shown(table)["best action"] == ["wait", "act"]
+    assert shown(table)["next best"] == ["act", "wait"]
+    assert shown(table)["probability"] == ["90 %", "80 %"]
+    assert shown(table)["lead"] == ["0.250", "0.250"]
+    assert shown(table)["sure"] == ["100 %", "100 %"]
+    assert shown(table)["agents that differ"] == ["–", "uniform"]
+    assert table.rows[1]["other_agents"] == "uniform"
 
 
 @pytest.fixture(scope="module")
-def shown():
+def kept():
     results = results_of(episodes=40, seeds=1)
     scenario = next(each for each in scenarios(results) if each.world == "treatment")
     return scenario, results, shown_policies(scenario, results.policies)
 
 
-def test_a_report_shows_three_policies_of_the_first_seed(shown):
-    _, results, (figures, (table,), reading) = shown
+def test_a_report_shows_three_policies_of_the_first_seed(kept):
+    _, results, (figures, (table,), reading) = kept
     assert [figure.name for figure in figures] == [f"treatment--iid-policy-{letter}" for letter in "abc"]
     assert "after 40 episodes (seed 0)" in reading
-    assert set(table.shown["state"]) == {"mild", "moderate", "severe"}
-    assert set(table.shown["best action"]) <= {"wait", "drug A", "drug B"}
+    assert set(shown(table)["state"]) == {"mild", "moderate", "severe"}
+    assert set(shown(table)["best action"]) <= {"wait", "drug A", "drug B"}
     assert all(re.match(r"This is age .*, weight .*, kidneys .*, heart .*\. In \d+ % of", f.caption) for f in figures)
-    assert all("by uniform in " in figure.caption for figure in figures)
-    kept = results.policies["treatment--iid--omg--0"].advice
-    letters = dict.fromkeys(row["context"] for row in table.raw)
+    assert all("uniform in " in figure.caption for figure in figures)
+    advised = results.policies["treatment--iid--omg--0"].advice
+    letters = dict.fromkeys(row["context"] for row in table.rows)
     features = results.policies["treatment--iid--omg--0"].names.features
-    assert set(letters) <= {described(each.context, features) for each in kept}
+    assert set(letters) <= {described(each.context, features) for each in advised}
     assert len(letters) == 3
 
 
@@ -164,8 +165,15 @@ def test_the_policies_kept_are_those_of_the_agent_at_its_end():
                 np.testing.assert_array_equal(each.policy.argmax(axis=2), each.best)
 
 
-def test_nothing_is_shown_where_no_state_has_a_choice(shown):
-    scenario, results, _ = shown
+def test_states_and_actions_without_names_have_whole_numbers():
+    table = policies_table("x", "omg", chosen({"omg": [advice(0.9, 0.2)]}), Names((), (), ()))
+    assert shown(table)["state"] == ["0", "1"]
+    assert shown(table)["best action"] == ["0", "1"]
+    assert shown(table)["step"] == ["1", "1"]
+
+
+def test_nothing_is_shown_where_no_state_has_a_choice(kept):
+    scenario, results, _ = kept
     bare = {run: each._replace(advice=[]) for run, each in results.policies.items()}
     assert shown_policies(scenario, bare) == ([], [], "")
 
@@ -184,4 +192,4 @@ def test_a_study_chooses_the_contexts_that_are_shown():
     figures, (table,), _ = shown_policies(scenarios(results)[0], results.policies)
     assert [figure.title for figure in figures] == ["Context A", "Context B"]
     assert figures[1].caption.startswith("This is age 0.500, weight 0, kidneys −1.00, heart 0.250. ")
-    assert table.shown["others who differ"] == ["–"] * 6
+    assert shown(table)["agents that differ"] == ["–"] * 6

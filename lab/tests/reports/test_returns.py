@@ -31,7 +31,7 @@ def test_the_table_has_the_means_of_the_log_best_first():
     means = results().log.groupby(["seed", "agent"])["return"].mean().unstack()
     np.testing.assert_allclose(earned.finals, means[earned.finals.columns])
     assert earned.finals.mean().is_monotonic_decreasing
-    for row in earnings_table(earned).raw:
+    for row in earnings_table(earned).rows:
         assert (row["return"], row["low"], row["high"]) == mean_interval(means[row["agent"]])
     assert earned.focus == "omg"
 

@@ -177,20 +177,19 @@ def test_rate_interval_covers_the_exponent_and_refutes_smaller_ones(exponent, rn
     studies, seeds, values = 400, 5, np.array([2.0, 4.0, 8.0, 16.0])
     # Noise that grows with the value and is shared within a seed.
     noise = 0.2 * rng.normal(size=(studies, seeds, 4)) * np.arange(1, 5) + rng.normal(size=(studies, seeds, 1))
-    found = [rate(values, study, exponent, level=0.9) for study in 3.0 * values**exponent * np.exp(noise)]
+    found = [rate(values, study, level=0.9) for study in 3.0 * values**exponent * np.exp(noise)]
     covered = np.mean([each.low <= exponent <= each.high for each in found])
     assert abs(covered - 0.9) <= 0.9 - at_least(0.9, studies)
-    assert np.mean([each.refuted for each in found]) <= 1.0 - at_least(0.95, studies)
-    clear = rate(values, values**exponent * np.exp(0.01 * rng.normal(size=(5, 4))), exponent - 0.2)
-    assert clear.refuted
-    assert clear.expected == exponent - 0.2
-    assert not rate(values, values**exponent * np.exp(0.01 * rng.normal(size=(5, 4))), exponent + 0.2).refuted
+    assert np.mean([each.refutes(exponent) for each in found]) <= 1.0 - at_least(0.95, studies)
+    clear = rate(values, values**exponent * np.exp(0.01 * rng.normal(size=(5, 4))))
+    assert clear.refutes(exponent - 0.2)
+    assert not rate(values, values**exponent * np.exp(0.01 * rng.normal(size=(5, 4)))).refutes(exponent + 0.2)
 
 
 def test_rate_is_the_slope_of_numpys_line(rng):
     values, regrets = np.array([3.0, 5.0, 20.0]), rng.uniform(1.0, 2.0, size=(4, 3))
     lines = [np.polyfit(np.log(values), np.log(row), 1)[0] for row in regrets]
-    np.testing.assert_allclose(rate(values, regrets, 0.5).by_seed, lines)
+    np.testing.assert_allclose(rate(values, regrets).by_seed, lines)
 
 
 def test_one_seed_has_a_mean_and_no_bounds():
@@ -198,10 +197,10 @@ def test_one_seed_has_a_mean_and_no_bounds():
     band = simultaneous_band([curve])
     np.testing.assert_array_equal(band.mean, curve)
     assert np.isnan([*band.low, *band.high, band.critical]).all()
-    for mean, low, high in (mean_interval([2.0]), fitted_slope([curve])[:3], rate([1, 2], [[1, 2]], 0.5)[:3]):
+    for mean, low, high in (mean_interval([2.0]), fitted_slope([curve])[:3], rate([1, 2], [[1, 2]])[:3]):
         assert np.isfinite(mean)
         assert np.isnan([low, high]).all()
-    assert not rate([1, 2], [[1, 2]], 0.5).refuted
+    assert not rate([1, 2], [[1, 2]]).refutes(0.5)
 
 
 @pytest.mark.parametrize(
@@ -214,9 +213,8 @@ def test_one_seed_has_a_mean_and_no_bounds():
         (lambda: fitted_slope([[1.0, 2.0]], episodes=[2, 1]), "`episodes` must be 2 positive, increasing numbers"),
         (lambda: fitted_slope([[1.0, 2.0]], episodes=[1]), "`episodes` must be 2 positive, increasing numbers"),
         (lambda: fitted_slope([[1.0, 2.0]], 0.9), "`from_fraction` must leave two points or more, got 0.9 of 2"),
-        (lambda: rate([2, 2], [[1, 2]], 0.5), "`values` must be positive, and two or more of them different"),
-        (lambda: rate([1, 2], [[1, 2, 3]], 0.5), r"`regrets` must have a column per value, \(R, 2\), got \(1, 3\)"),
-        (lambda: rate([1, 2], [[1, 2]], np.inf), "`expected` must be finite"),
+        (lambda: rate([2, 2], [[1, 2]]), "`values` must be positive, and two or more of them different"),
+        (lambda: rate([1, 2], [[1, 2, 3]]), r"`regrets` must have a column per value, \(R, 2\), got \(1, 3\)"),
     ],
 )
 def test_bad_input_is_refused_by_name(call, message):

@@ -103,7 +103,7 @@ def log_bound(horizon, ratio):
 def test_the_stated_sample_is_enough(sizes, accuracy):
     """A decoy, in which dynamics are known: a fit to the safe arm alone would be .4 and more below the optimum."""
     states, arms, horizon = sizes
-    world = Decoy(states=states, risky_arms=arms, horizon=horizon, context_count=4, reward_class_size=8, seed=3)
+    world = Decoy(states=states, actions=arms + 1, horizon=horizon, context_count=4, reward_class_size=8, seed=3)
     samples = sample_size(world.space, accuracy=accuracy, functions=8, delta=0.1)
     agent = fitting(world, samples=samples)
     tuples = len(agent._tuples)

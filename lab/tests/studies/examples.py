@@ -12,7 +12,7 @@ from omg_lab.studies.config import read_plan
 from omg_lab.studies.directory import open_study
 from omg_lab.studies.engines import Serial
 from omg_lab.studies.results import load
-from omg_lab.studies.store import Store
+from omg_lab.studies.store import StudyStore
 
 SMALL = """
 description = "small"
@@ -94,7 +94,7 @@ def content(directory):
     columns = {name: [str(value) if hasattr(value, "__len__") else value for value in log[name]] for name in log}
     results = [
         {name: value for name, value in result.items() if "seconds" not in name and name not in ("ended", "parts")}
-        for result in Store(directory).results()
+        for result in StudyStore(directory).results()
     ]
     bits = {
         name: pandas.Series(values).to_numpy().tobytes() if log[name].dtype.kind in "fi" else values

@@ -16,7 +16,7 @@ seeds = [0, 3]
 seed = 7
 
 [worlds.treatment]
-patients = 6
+context_count = 6
 
 [worlds.small]
 kind = "linear"
@@ -93,12 +93,16 @@ def test_agents_meet_the_same_world_and_noise_and_seeds_differ():
         ("seeds = ", "seeds = 50000", "100000 runs"),
         ("seed = 7", "seed = -1", "`seed`"),
         ("[worlds.treatment]", "[worlds.treatmint]", "did you mean 'treatment'?"),
-        ("patients = 6", "pateints = 6", "did you mean 'patients'?"),
-        ("patients = 6", "patients = 0", "`patients`"),
-        ("patients = 6", "patients = 6.5", "`patients`"),
-        ("patients = 6", "show = [20]", "`show` must list contexts, each a context, or the number of one, below 20"),
-        ("patients = 6", "show = [0, 1, 2, 3]", "`show` must list 1 to 3 contexts"),
-        ("patients = 6", "show = [[0.5, 0.5]]", "`context` must be a vector of 4 finite numbers"),
+        ("context_count = 6", "contxt_count = 6", "did you mean 'context_count'?"),
+        ("context_count = 6", "context_count = 0", "`context_count`"),
+        ("context_count = 6", "context_count = 6.5", "`context_count`"),
+        (
+            "context_count = 6",
+            "show = [20]",
+            "`show` must list contexts, each a context, or the number of one, below 20",
+        ),
+        ("context_count = 6", "show = [0, 1, 2, 3]", "`show` must list 1 to 3 contexts"),
+        ("context_count = 6", "show = [[0.5, 0.5]]", "`context` must be a vector of 4 finite numbers"),
         ('kind = "linear"', 'kind = "lineal"', "did you mean 'linear'?"),
         ('kind = "linear"', "kind = 3", "[worlds] has no kind 3"),
         ("states = 3", "states = 100000000", "tables"),

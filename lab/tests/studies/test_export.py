@@ -22,7 +22,7 @@ seeds = 2
 checkpoint = 12
 propensities = {}
 [worlds.treatment]
-patients = 5
+context_count = 5
 [worlds.decoy]
 context_count = 3
 [agents.omg]
@@ -122,9 +122,9 @@ def test_propensities_must_have_been_logged(tmp_path):
 
 def test_exports_are_read_back(tmp_path):
     """As logs of the library, from both kinds of file."""
-    study = "episodes = 20\nseeds = 1\npropensities = true\n[worlds.treatment]\npatients = 3\n[agents.omg]"
+    study = "episodes = 20\nseeds = 1\npropensities = true\n[worlds.treatment]\ncontext_count = 3\n[agents.omg]"
     results = run_study(study, tmp_path / "study")
-    space = TreatmentTrial(patients=3).space
+    space = TreatmentTrial(context_count=3).space
     logs = [
         read_export(pandas.read_csv(export(results, "csv", tmp_path)[0]), space),
         read_export(pandas.read_parquet(export(results, "parquet", tmp_path)[0]), space),

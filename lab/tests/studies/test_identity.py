@@ -18,7 +18,7 @@ from omg_lab.studies.directory import open_study
 from omg_lab.studies.engines import Serial
 from omg_lab.studies.results import load
 from omg_lab.studies.runner import Failed, Finished, Waiting, play
-from omg_lab.studies.store import Store
+from omg_lab.studies.store import StudyStore
 
 TINY = """
 episodes = 40
@@ -50,7 +50,7 @@ def study(made, tmp_path):
     """Return a study that may be spoilt: its folder, its files, and its command."""
     folder = tmp_path / "study"
     shutil.copytree(made / "study", folder)
-    store = Store(folder)
+    store = StudyStore(folder)
     run = ("run", made / "study.toml", "--out", folder, "--workers", 1)
     return SimpleNamespace(folder=folder, store=store, run=run)
 
@@ -172,7 +172,7 @@ def test_every_run_says_what_it_was_made_with(study, monkeypatch):
 
 
 def test_of_two_that_add_to_a_study_neither_undoes_the_other(study, monkeypatch):
-    original, meet = Store.study, threading.Barrier(2)
+    original, meet = StudyStore.study, threading.Barrier(2)
 
     def slow(self):
         found = original(self)
@@ -180,7 +180,7 @@ def test_of_two_that_add_to_a_study_neither_undoes_the_other(study, monkeypatch)
             meet.wait(0.3)  # as long as both may read before either writes
         return found
 
-    monkeypatch.setattr(Store, "study", slow)
+    monkeypatch.setattr(StudyStore, "study", slow)
     plans = [read_plan(TINY + f"[agents.{name}]\nkind = 'uniform'\n", name="study") for name in ("a", "b")]
     threads = [threading.Thread(target=open_study, args=(plan, study.folder)) for plan in plans]
     for thread in threads:

@@ -8,6 +8,7 @@ import pytest
 
 import omg_cmdp as omg
 from omg_cmdp.documents import StudyError
+from omg_cmdp.mdp.environment import Environment
 from omg_lab.studies.agents import Setting
 from omg_lab.studies.catalogue import AGENTS, build_adversary, build_agent
 from omg_lab.studies.config import checked_plan
@@ -267,13 +268,13 @@ def test_what_needs_a_class_or_the_truth_is_refused_where_there_is_none():
 
     assert type(pair(Alone(), "known", "counts")[0]) is REWARDS["known"]
     for name in ("finite", "offline", "log_loss"):
-        with pytest.raises(ValueError, match="`oracles` must not be of a class of functions"):
+        with pytest.raises(ValueError, match="`oracles`: this world has no class of functions; use"):
             pair(Alone(), name)
-    with pytest.raises(ValueError, match="`oracles` must not be 'known'"):
+    with pytest.raises(ValueError, match="`oracles`: nothing is 'known' of a world without tables"):
         pair(Unknown())
 
 
-class Unknown:
+class Unknown(Environment):
     """A world that can only be played."""
 
     space, contexts = WORLDS["labels"].space, ("a", "b")

@@ -16,11 +16,11 @@ from omg_lab.studies.config import read_plan
 from omg_lab.studies.journal import LOGGED_TOTALS
 from omg_lab.studies.results import load
 from omg_lab.studies.runner import Failed, Finished, Progress, estimate, play
-from omg_lab.studies.store import Store
+from omg_lab.studies.store import StudyStore
 
 
 def played(plan, directory):
-    store = Store(directory)
+    store = StudyStore(directory)
     store.create()
     store.write_study({"configuration": plan.configuration()})
     events = []
@@ -80,7 +80,7 @@ def test_a_result_keeps_what_the_agent_would_do_at_its_end(whole):
     for task in small_plan().tasks():
         if task.agent.name == "pc_igw":  # of its mixture, the draw is not kept
             continue
-        kept, run = Store(whole).result(task.name)["policies"], task.start()
+        kept, run = StudyStore(whole).result(task.name)["policies"], task.start()
         run.advance(task.episodes)
         contexts = run.environment.contexts
         assert len(kept) == len(contexts) == 4  # all, as they are few
@@ -101,9 +101,9 @@ def test_propensities_are_those_of_the_actions_taken(whole):
 @pytest.mark.parametrize("before", [True, False])
 def test_a_stop_at_any_write_changes_nothing(where, before, whole, tmp_path, monkeypatch):
     """Stop before or after the k-th write of a kind, for all k, and start again each time."""
-    store, tasks = Store(tmp_path), small_plan().tasks()
+    store, tasks = StudyStore(tmp_path), small_plan().tasks()
     store.create()
-    original = getattr(Store, where)
+    original = getattr(StudyStore, where)
     writes = itertools.count()
 
     def stopping(self, *arguments):
@@ -115,7 +115,7 @@ def test_a_stop_at_any_write_changes_nothing(where, before, whole, tmp_path, mon
             raise Stopped
         return written
 
-    monkeypatch.setattr(Store, where, stopping)
+    monkeypatch.setattr(StudyStore, where, stopping)
     stops = 0
     for task in tasks:
         while not store.is_finished(task.name):
@@ -128,7 +128,7 @@ def test_a_stop_at_any_write_changes_nothing(where, before, whole, tmp_path, mon
 
 
 def test_a_stop_between_any_episodes_changes_nothing(whole, tmp_path, rng):
-    store, draw = Store(tmp_path), random.Random(0)
+    store, draw = StudyStore(tmp_path), random.Random(0)
     store.create()
     stops = 0
     for task in small_plan().tasks():
@@ -173,7 +173,7 @@ def test_a_run_that_raises_is_recorded_and_tried_again(tmp_path, monkeypatch):
 
 def test_progress_is_reported_up_to_the_end(tmp_path):
     task = small_plan().tasks()[0]
-    store, events = Store(tmp_path), []
+    store, events = StudyStore(tmp_path), []
     store.create()
     play(task, store, events.append)
     progress = [event for event in events if isinstance(event, Progress)]
@@ -196,7 +196,7 @@ context_count = 200
 def test_memory_stays_flat_and_logs_small(tmp_path):
     """Of 28 000 rows in 1 000 000 episodes, 14 000 are in the first 50 000."""
     plan = read_plan(LONG)
-    store = Store(tmp_path)
+    store = StudyStore(tmp_path)
     store.create()
     memory = []
     tracemalloc.start()

@@ -13,13 +13,13 @@ import numpy as np
 import pyarrow.dataset
 import pytest
 
-from omg_cmdp.documents import StudyError, UnwritableError
-from omg_lab.studies.store import FORMAT, Store
+from omg_cmdp.documents import StudyError
+from omg_lab.studies.store import FORMAT, StudyStore, UnwritableError
 
 HOLD = """
 import sys, time
-from omg_lab.studies.store import Store
-with Store(sys.argv[1]).owned("a"):
+from omg_lab.studies.store import StudyStore
+with StudyStore(sys.argv[1]).owned("a"):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -27,7 +27,7 @@ with Store(sys.argv[1]).owned("a"):
 
 @pytest.fixture
 def store(tmp_path):
-    made = Store(tmp_path)
+    made = StudyStore(tmp_path)
     made.create()
     return made
 
@@ -123,12 +123,12 @@ def test_a_folder_that_cannot_be_made_is_an_error_about_it(place, tmp_path):
         (tmp_path / "x").symlink_to(tmp_path / "nowhere")
         (tmp_path / "nowhere").symlink_to(tmp_path / "x")
     with pytest.raises(UnwritableError, match=f"{tmp_path}/x/log cannot be written"):
-        Store(tmp_path / "x").create()
+        StudyStore(tmp_path / "x").create()
 
 
 def test_the_name_of_the_folder_must_be_text(tmp_path):
     with pytest.raises(StudyError, match="UTF-8"):
-        Store(os.fsdecode(bytes(tmp_path) + b"/\xff"))
+        StudyStore(os.fsdecode(bytes(tmp_path) + b"/\xff"))
 
 
 def test_parts_of_one_run_are_not_those_of_another(store):

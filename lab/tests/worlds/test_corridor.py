@@ -15,7 +15,7 @@ def run_probability(length, coins, p):
     return found[coins]
 
 
-@pytest.mark.parametrize("shape", [{}, {"length": 3, "horizon": 4}, {"length": 4, "horizon": 9, "slip": 0.3}])
+@pytest.mark.parametrize("shape", [{}, {"states": 5, "horizon": 4}, {"states": 6, "horizon": 9, "slip": 0.3}])
 def test_the_optimum_is_the_probability_of_a_run(seed, shape):
     world = Corridor(seed=seed, **shape)
     expected = run_probability(world.length, world.space.horizon - 1, 1.0 - world.slip)

@@ -18,7 +18,7 @@ def played(world, context, moves):
 
 @pytest.mark.parametrize("size", [2, 5, 10, 20])
 def test_the_optimum_is_one_and_turning_back_a_hundredth(seed, size):
-    world = DeepSea(size=size, seed=seed)
+    world = DeepSea(states=size, seed=seed)
     for context in world.contexts:
         assert world.optimal_value(context) == pytest.approx(1.0, abs=1e-12)
         assert played(world, context, [1] * size) == pytest.approx(1.0, abs=1e-12)
@@ -28,7 +28,7 @@ def test_the_optimum_is_one_and_turning_back_a_hundredth(seed, size):
 def test_one_sequence_of_moves_finds_the_treasure(seed):
     """All 2ⁿ are tried; each other one earns a change for every time that it turns back, as in the original."""
     size = 5
-    world = DeepSea(size=size, seed=seed)
+    world = DeepSea(states=size, seed=seed)
     for moves in itertools.product((0, 1), repeat=size):
         treasure = float(all(moves))
         original = treasure - 0.01 / size * sum(moves) if not all(moves) else treasure - 0.01
@@ -38,7 +38,7 @@ def test_one_sequence_of_moves_finds_the_treasure(seed):
 
 @pytest.mark.parametrize("slip", [0.05, 0.2])
 def test_with_slip_the_optimum_is_a_recursion_over_columns(seed, slip):
-    world = DeepSea(size=6, slip=slip, seed=seed)
+    world = DeepSea(states=6, slip=slip, seed=seed)
     after = np.zeros(6)
     for _ in range(6):
         left, right = after[[0, 0, 1, 2, 3, 4]], after[[1, 2, 3, 4, 5, 5]]
@@ -50,7 +50,7 @@ def test_with_slip_the_optimum_is_a_recursion_over_columns(seed, slip):
 
 
 def test_names_differ_between_contexts_and_columns(seed):
-    world = DeepSea(size=20, seed=seed)
+    world = DeepSea(states=20, seed=seed)
     one, other = (world.transition_functions(c)[world.transition_index][:, 0].argmax(axis=1) for c in (0, 1))
     assert (one != other).any()
     assert len({bool(after > column) for column, after in enumerate(one)}) == 2

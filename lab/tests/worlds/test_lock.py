@@ -17,7 +17,7 @@ def leaves_at_once(policy):
     return policy[0, 0, -1] == 1.0
 
 
-@pytest.mark.parametrize("shape", [{}, {"positions": 2}, {"positions": 6, "keys": 4}, {"transition_class_size": 16}])
+@pytest.mark.parametrize("shape", [{}, {"states": 4}, {"states": 8, "actions": 5}, {"transition_class_size": 16}])
 def test_the_optimum_opens_every_lock(seed, shape):
     world = CombinationLock(seed=seed, **shape)
     for context in world.contexts:
@@ -35,7 +35,7 @@ def test_books_are_even(seed):
         np.testing.assert_array_equal((advance == 0.95).sum(axis=2), 1)
 
 
-@pytest.mark.parametrize("shape", [{}, {"positions": 2}, {"positions": 6, "keys": 4}, {"transition_class_size": 16}])
+@pytest.mark.parametrize("shape", [{}, {"states": 4}, {"states": 8, "actions": 5}, {"transition_class_size": 16}])
 def test_the_best_plan_in_the_mean_model_leaves_at_once(seed, shape):
     world = CombinationLock(seed=seed, **shape)
     share = -(-len(world.transition_functions(0)) // world.keys) / len(world.transition_functions(0))

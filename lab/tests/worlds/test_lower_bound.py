@@ -46,5 +46,5 @@ def test_the_class_is_a_product(seed):
 
 @pytest.mark.parametrize("name", ["states", "actions", "horizon"])
 def test_sizes_of_one_are_refused(name):
-    with pytest.raises(ValueError, match=f"`{name}` must be at least 2, got 1"):
+    with pytest.raises(ValueError, match=f"`{name}` must be an integer of at least 2, got 1"):
         LowerBound(**{name: 1})

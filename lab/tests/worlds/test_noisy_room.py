@@ -8,7 +8,7 @@ from omg_cmdp import occupancy_measure, optimal_policy
 from omg_lab.worlds import NoisyRoom
 
 
-@pytest.mark.parametrize("shape", [{}, {"room_states": 3, "horizon": 10, "exit": 0.5}])
+@pytest.mark.parametrize("shape", [{}, {"states": 4, "horizon": 10, "exit": 0.5}])
 @pytest.mark.parametrize("dial", [0.0, 0.5])
 def test_the_best_policy_never_enters_the_room(seed, shape, dial):
     world = NoisyRoom(seed=seed, misspecification=dial, **shape)

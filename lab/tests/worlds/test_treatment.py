@@ -69,7 +69,7 @@ def test_features_out_of_range_are_refused():
 
 def test_a_logged_trial_values_a_policy_that_was_never_played(seed):
     """End to end: a model from the first half of a uniform trial, a policy of it, its value from the second half."""
-    world = TreatmentTrial(patients=5, seed=seed)
+    world = TreatmentTrial(context_count=5, seed=seed)
     oracles = [
         FiniteRewards(world.reward_functions, horizon=6),
         FiniteDynamics(world.transition_functions, horizon=6),

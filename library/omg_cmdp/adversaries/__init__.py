@@ -1,4 +1,4 @@
-"""Who chooses the contexts: in a fixed order, at random, or against the agent."""
+"""Adversaries choose the context of every episode: in a fixed order, at random, or against the agent."""
 
 from omg_cmdp.adversaries.adaptive import LargestDisagreement, WorstRegret
 from omg_cmdp.adversaries.base import Adversary, View

@@ -22,9 +22,17 @@ from omg_cmdp.validation import FloatArray, positive_integer
 
 
 class Worst(Adversary):
-    """Shows the candidate with the largest `harm`, the first of equals; contexts in turn where the harm is unknown.
+    """An adversary that shows the candidate with the largest `harm`, the first of equals.
 
-    The candidates are all `contexts`, or `look` of them, drawn for each episode without replacement.
+    Where the harm is unknown, contexts come in turn. A subclass defines `harm`.
+
+    Parameters
+    ----------
+    contexts : iterable of contexts, or a table
+        The candidates.
+    look : int, optional
+        The number of candidates to compare in each episode, drawn without replacement; by default all. Each costs a
+        plan.
     """
 
     def __init__(self, contexts: Iterable[Context], *, look: int | None = None) -> None:
@@ -35,7 +43,7 @@ class Worst(Adversary):
 
     @abc.abstractmethod
     def harm(self, context: Context, view: View) -> float:
-        """Return what the adversary wants to be large; nan if it is unknown."""
+        """Return the number that the adversary wants to be large; nan if it is unknown."""
 
     @final
     def context(self, episode: int, view: View, generator: np.random.Generator) -> Context:
@@ -51,7 +59,22 @@ class Worst(Adversary):
 
 @final
 class WorstRegret(Worst):
-    """The context of the largest exact regret V*(c) - V^π(c) of the policy π that the agent would play now."""
+    """The context of the largest exact regret V*(c) - V^π(c) of the policy π that the agent would play now.
+
+    Parameters
+    ----------
+    contexts : iterable of contexts, or a table
+        The candidates.
+    look : int, optional
+        The number of candidates to compare in each episode, drawn without replacement; by default all. Each costs a
+        plan.
+
+    Examples
+    --------
+    >>> adversary = WorstRegret(["easy", "hard"])
+    >>> adversary.contexts, adversary.look
+    (('easy', 'hard'), 2)
+    """
 
     def harm(self, context: Context, view: View) -> float:
         """Return the regret, computed in the true MDP."""
@@ -63,9 +86,22 @@ class WorstRegret(Worst):
 class LargestDisagreement(Worst):
     """The context with the largest error of the agent's model, where the agent's own policy leads.
 
-    Σ_{h,s,a} q_h(s, a)·[(f - f̂)² + D²(P, P̂)](s, a), with q the true occupancy of the policy that the agent would play,
-    D² the squared Hellinger distance: the error that the oracles are expected to pay for in this episode. An agent
-    without a model sees all contexts in turn.
+    The error is Σ_{h,s,a} q_h(s, a)·[(f - f̂)² + D²(P, P̂)](s, a), with q the true occupancy of the policy that the
+    agent would play and D² the squared Hellinger distance: the loss that the oracles are expected to pay in this
+    episode. An agent without a model sees all contexts in turn.
+
+    Parameters
+    ----------
+    contexts : iterable of contexts, or a table
+        The candidates.
+    look : int, optional
+        The number of candidates to compare in each episode, drawn without replacement; by default all. Each costs a
+        plan.
+
+    Examples
+    --------
+    >>> LargestDisagreement(range(100), look=3).look
+    3
     """
 
     def harm(self, context: Context, view: View) -> float:

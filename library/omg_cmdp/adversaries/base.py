@@ -1,4 +1,4 @@
-"""The contract of an adversary: it chooses every context, and may look at the agent and the world first."""
+"""The contract of an adversary, which chooses every context and may look at the agent and the world first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from omg_cmdp.validation import FloatArray
 
 
 class View(Protocol):
-    """What an adversary may look at before it chooses. Looking changes nothing."""
+    """What an adversary may look at before it chooses: the world, and the agent's policy and model. Looking is pure."""
 
     @property
     def environment(self) -> ContextualMDP:
@@ -33,9 +33,18 @@ class View(Protocol):
 
 
 class Adversary(abc.ABC):
-    """Chooses the contexts. It is asked once for each episode, in order; episode 0 begins a new run.
+    """The party that chooses the contexts. It is asked once for each episode, in order; episode 0 begins a new run.
 
-    All its randomness comes from the generator it is given. To replay the contexts of a run, give them to `Sequence`.
+    One of your own needs `context` alone, and `state` and `load_state` if it remembers something. All its randomness
+    comes from the generator it is given. To replay the contexts of a run, give them to `Sequence`.
+
+    Examples
+    --------
+    >>> class Alternating(Adversary):
+    ...     def context(self, episode, view, generator):
+    ...         return "ab"[episode % 2]
+    >>> [Alternating().context(t, view=None, generator=None) for t in range(3)]
+    ['a', 'b', 'a']
     """
 
     @abc.abstractmethod

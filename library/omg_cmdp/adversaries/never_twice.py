@@ -21,16 +21,23 @@ DIGEST = 16
 
 
 class ExhaustedError(ValueError):
-    """No context is left that was not shown before."""
+    """`NeverTwice` has no context left that was not shown before."""
 
 
 @final
 class NeverTwice(Adversary):
-    """Contexts from `make`, none of them twice; an `ExhaustedError` when there are no more.
+    """An adversary that never shows a context twice, so that an agent must generalise or learn nothing.
 
-    `make` is a function from a random generator to a context, called again when it returns an old one; or a list
-    without repetition, shown in its order.
+    When there are no more contexts, `ExhaustedError` is raised.
 
+    Parameters
+    ----------
+    make : callable or iterable of contexts
+        A function from a random generator to a context, called again when it returns an old one, at most 1000 times in
+        a row; or a list without repetition, shown in its order.
+
+    Examples
+    --------
     >>> adversary = NeverTwice(lambda generator: int(generator.integers(5)))
     >>> generator = np.random.default_rng(0)
     >>> sorted(adversary.context(t, None, generator) for t in range(5))

@@ -16,7 +16,19 @@ from omg_cmdp.validation import positive_integer
 
 @final
 class IID(Adversary):
-    """Contexts drawn uniformly from `contexts`, independently; repeat one to give it more weight."""
+    """Contexts drawn uniformly and independently.
+
+    Parameters
+    ----------
+    contexts : iterable of contexts, or a table
+        The contexts to draw from; repeat one to give it more weight.
+
+    Examples
+    --------
+    >>> generator = np.random.default_rng(0)
+    >>> "".join(IID(["a", "b", "c"]).context(t, view=None, generator=generator) for t in range(8))
+    'cbbaaaaa'
+    """
 
     def __init__(self, contexts: Iterable[Context]) -> None:
         self.contexts = context_list("contexts", contexts)
@@ -28,8 +40,15 @@ class IID(Adversary):
 
 @final
 class Sequence(Adversary):
-    """`contexts` in the given order, then again from the beginning.
+    """Contexts in a given order, over and over.
 
+    Parameters
+    ----------
+    contexts : iterable of contexts, or a table
+        The contexts, one for each episode; after the last the first comes again.
+
+    Examples
+    --------
     >>> adversary = Sequence(["a", "b", "c"])
     >>> [adversary.context(t, view=None, generator=None) for t in range(5)]
     ['a', 'b', 'c', 'a', 'b']
@@ -45,10 +64,18 @@ class Sequence(Adversary):
 
 @final
 class Sorted(Adversary):
-    """Each of the n contexts in one block of consecutive episodes; `episodes` are divided among them evenly.
+    """Each of n contexts in one block of consecutive episodes, so that what is learned early is not needed again.
 
-    Blocks differ by at most one episode. A longer run starts over. What is learned early is not needed again.
+    Parameters
+    ----------
+    contexts : iterable of contexts, or a table
+        The contexts, in the order of their blocks.
+    episodes : int
+        The number of episodes T, divided among the contexts evenly: blocks differ by at most one. A longer run starts
+        over.
 
+    Examples
+    --------
     >>> adversary = Sorted(["a", "b", "c"], episodes=7)
     >>> "".join(adversary.context(t, view=None, generator=None) for t in range(7))
     'aaabbcc'
@@ -67,9 +94,22 @@ class Sorted(Adversary):
 
 @final
 class Drifting(Adversary):
-    """Drawn uniformly from a window of `contexts`, which moves by one after every `period` episodes.
+    """Contexts drawn uniformly from a window of a list, which moves on and wraps around at the end.
 
-    The window holds `window` contexts, a quarter of them by default. It wraps around at the end of the list.
+    Parameters
+    ----------
+    contexts : iterable of contexts, or a table
+        The contexts, in the order in which the window reaches them.
+    period : int
+        The number of episodes after which the window moves by one context.
+    window : int, optional
+        The number of contexts in the window; by default a quarter of them.
+
+    Examples
+    --------
+    >>> adversary = Drifting(["a", "b", "c", "d"], period=2, window=1)
+    >>> "".join(adversary.context(t, view=None, generator=np.random.default_rng(0)) for t in range(6))
+    'aabbcc'
     """
 
     def __init__(self, contexts: Iterable[Context], period: int, *, window: int | None = None) -> None:
@@ -87,10 +127,25 @@ class Drifting(Adversary):
 
 @final
 class Bursts(Adversary):
-    """A context comes for `length` episodes in a row, and then stays away for at least `absence` episodes.
+    """Contexts that come for some episodes in a row, and then stay away for a while.
 
-    The next burst is drawn uniformly from the contexts that were away for long enough. By default the bursts of half of
-    the contexts lie in between. Needs at least two contexts, and `absence` <= (n - 1)·`length`.
+    The next burst is drawn uniformly from the contexts that were away for long enough.
+
+    Parameters
+    ----------
+    contexts : iterable of contexts, or a table
+        At least two contexts.
+    length : int
+        The number of episodes of a burst.
+    absence : int, optional
+        The number of episodes for which a context stays away at least, at most (n - 1)·`length`. By default the bursts
+        of half of the contexts lie in between.
+
+    Examples
+    --------
+    >>> adversary, generator = Bursts(["a", "b"], length=3), np.random.default_rng(0)
+    >>> "".join(adversary.context(t, view=None, generator=generator) for t in range(9))
+    'bbbaaabbb'
     """
 
     def __init__(self, contexts: Iterable[Context], length: int, *, absence: int | None = None) -> None:

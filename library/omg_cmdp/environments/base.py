@@ -5,14 +5,13 @@ from __future__ import annotations
 import abc
 import functools
 import operator
-from typing import ClassVar
 
 import numpy as np
 
 from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, keyed
 from omg_cmdp.jit import Lazy
+from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import Episode
-from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.truth import Truth
 from omg_cmdp.validation import FloatArray, float_table, in_range, instance_of
@@ -20,16 +19,23 @@ from omg_cmdp.validation import FloatArray, float_table, in_range, instance_of
 compiled = Lazy("omg_cmdp.mdp.compiled")
 
 
-class ContextualMDP(abc.ABC):
-    """A contextual MDP. One of your own needs only `space` and `mdp(context)`.
+class ContextualMDP(Environment, abc.ABC):
+    """A contextual MDP: the true MDP of every context, with exact optimal values, and episodes sampled from it.
 
-    Rewards are Bernoulli with the mean in the table, unless `draw_reward` is overridden.
+    One of your own needs `space` and `mdp(context)`. Rewards are Bernoulli with the mean in the table, unless
+    `draw_reward` is overridden.
+
+    Examples
+    --------
+    >>> from omg_cmdp import Space
+    >>> class Coins(ContextualMDP):
+    ...     space = Space(states=1, actions=2, horizon=1)
+    ...     def mdp(self, context):
+    ...         return self.space.mdp(transitions=np.ones((1, 2, 1)), rewards=[[context, 1.0 - context]])
+    >>> Coins().optimal_value(0.3)
+    0.7
     """
 
-    space: Space
-
-    takes_keyed: ClassVar[bool] = False
-    """Whether `sample` takes a context with its key: True where that of this class is inherited."""
     kept_bytes = KEPT_BYTES
     """How much memory the truths of recent contexts may take; the last one is always kept."""
 
@@ -73,7 +79,7 @@ class ContextualMDP(abc.ABC):
         means, earned, propensities = np.empty(horizon), np.empty(horizon), np.empty(horizon)
         transitions, rewards, start, _ = mdp.raw
         compiled.play(transitions, rewards, start, policy, uniforms, states, actions, means, earned, propensities)
-        if getattr(self.draw_reward, "__func__", None) is not ContextualMDP.draw_reward:
+        if type(self).draw_reward is not ContextualMDP.draw_reward:
             pairs = zip(means.tolist(), uniforms[2 * horizon + 1 :].tolist(), strict=True)
             earned = float_table("rewards", [self.draw_reward(mean, uniform) for mean, uniform in pairs])
             in_range("rewards", earned, 0.0, 1.0)

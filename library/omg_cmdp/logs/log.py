@@ -1,4 +1,4 @@
-"""The log: episodes of one space, and the probability with which each action was taken."""
+"""The log holds episodes of one space, with the probability of each action that was taken."""
 
 from __future__ import annotations
 
@@ -27,10 +27,22 @@ RECORD = "context."
 
 @final
 class Log:
-    """Episodes of `space`, in the order in which they were played, with rewards in `reward_range`.
+    """Episodes of one space in the order in which they were played.
 
-    `play` returns one, tables are read into one, estimators and `warm_start` take one.
+    `play` returns a log, tables are read into one, estimators and `warm_start` take one. A slice of a log is a log:
+    `log[:n]` to learn from, say, and `log[n:]` to judge by.
 
+    Parameters
+    ----------
+    space : Space
+        The states, actions and horizon of all episodes.
+    episodes : iterable of Episode, default ()
+        The episodes; `add` appends more.
+    reward_range : pair of float, default (0, 1)
+        An interval that holds all rewards.
+
+    Examples
+    --------
     >>> episode = Episode(context="c", states=[0, 0], actions=[1], rewards=[1.0], propensities=[0.5])
     >>> log = Log(Space(states=1, actions=2, horizon=1), [episode] * 3)
     >>> len(log), len(log[:2]), log.returns.tolist()
@@ -56,7 +68,7 @@ class Log:
         return len(self.episodes)
 
     def __getitem__(self, chosen: slice) -> Log:
-        """Return some of the episodes as a log: half of them to learn from, say, and the others to judge by."""
+        """Return some of the episodes as a log."""
         if not isinstance(chosen, slice):
             advice = "single ones are in `episodes`"
             raise TypeError(f"`log[...]` must be given a slice of episodes ({advice}), got {chosen!r:.60}")
@@ -76,7 +88,7 @@ class Log:
 
     @property
     def steps(self) -> NDArray[np.int64]:
-        """The number of steps that were seen of each episode, (n,): H, or fewer if it was truncated."""
+        """The number of steps seen of each episode, (n,): H, or fewer if it was truncated."""
         return np.array([len(episode.actions) for episode in self.episodes], dtype=np.int64)
 
     def whole(self) -> Log:
@@ -145,9 +157,13 @@ class Log:
         return pandas.DataFrame(columns | {name: table[seen] for name, table in tables.items()})
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Write the log: the table as .csv or .parquet, for Open Bandit Pipeline as .npz, for Vowpal Wabbit as .vw.
+        """Write the log to a file, which replaces another of that name once the new one is whole; return its path.
 
-        A file of that name is replaced once the new one is whole.
+        Parameters
+        ----------
+        path : path-like
+            Its ending is the format: .csv or .parquet for the table, .npz for Open Bandit Pipeline, .vw for Vowpal
+            Wabbit.
         """
         return write(self, path)
 

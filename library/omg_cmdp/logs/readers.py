@@ -12,13 +12,10 @@
 A reward may be missing: it is not known yet. An episode with fewer than H steps was *truncated*: what would have
 followed is not known. If its last step says *terminated*, it is continued in the last state of the space, where ended
 episodes stay and earn nothing.
-
-`read_export` takes a row for every episode, as `omg-cmdp export --to csv` and `--to parquet` write it.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -26,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.contexts import Context, context_from_json
+from omg_cmdp.contexts import Context
 from omg_cmdp.logs.log import RECORD, Log
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
@@ -37,8 +34,7 @@ if TYPE_CHECKING:
     import pandas
 
 COLUMNS = ("episode", "step", "state", "action", "reward", "next_state", "propensity", "terminated")
-LISTS = ("states", "actions", "rewards", "propensities")
-"""The last, and the last two columns, may be missing."""
+"""The columns of a table of steps; the last two may be absent."""
 
 
 def read_frame(
@@ -49,12 +45,25 @@ def read_frame(
     columns: Mapping[str, str] | None = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
 ) -> Log:
-    """Return the episodes of a table with a row for every step.
+    """Return the log of a table with a row for every step; an error names the column, the rule and the row.
 
-    `context` is a list of columns of numbers, which make a vector; the name of one column of labels; or the fields of a
-    record and their columns, {"age": "age", "ward": "unit"}, whatever they hold. None stands for the columns of
-    `Log.table`. `columns` gives the names of columns that are called otherwise: {"state": "s_t"}.
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A table with the columns episode, step, state, action, reward, next_state, and perhaps propensity and
+        terminated; the module says what they hold.
+    space : Space
+        The states, actions and horizon.
+    context : str, sequence of str, or mapping, optional
+        The name of one column of labels; a list of columns of numbers, which make a vector; or the fields of a record
+        and their columns, {"age": "age", "ward": "unit"}, whatever they hold. By default the columns of `Log.table`.
+    columns : mapping, optional
+        The names of columns that are called otherwise: {"state": "s_t"}.
+    reward_range : pair of float, default (0, 1)
+        An interval that holds all rewards.
 
+    Examples
+    --------
     >>> import pandas
     >>> rows = {"episode": [7, 7], "step": [0, 1], "age": [0.4, 0.4], "state": [0, 1], "action": [1, 0]}
     >>> frame = pandas.DataFrame({**rows, "reward": [0.0, 1.0], "next_state": [1, 1], "propensity": [0.5, 0.5]})
@@ -85,27 +94,6 @@ def read_frame(
     return log
 
 
-def read_export(frame: pandas.DataFrame, space: Space) -> Log:
-    """Return the episodes of an exported table, whose rows hold lists: `states`, `actions`, `rewards`, `propensities`.
-
-    The rows must come from one world; agents and seeds may be several. Agents that draw a whole policy first have
-    propensities of 1, which say nothing about what they might have done: leave them out to value a policy.
-    """
-    instance_of("space", space, Space)
-    _require(frame, ("context", *LISTS[:-1]))
-    if "world" in frame and frame["world"].nunique() > 1:
-        raise ValueError(f"column 'world' must hold one world, got {frame['world'].unique().tolist()}: choose one")
-    given = [name for name in LISTS if name in frame]
-    log = Log(space)
-    for row, context, *lists in zip(frame.index, frame["context"], *(frame[name] for name in given), strict=True):
-        try:
-            arrays = (json.loads(each) if isinstance(each, str) else each for each in lists)
-            log.add(Episode(context=context_from_json(context), **dict(zip(given, arrays, strict=True))))
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"row {row} must hold an episode of the space: {error}") from error
-    return log
-
-
 def _usual(frame: pandas.DataFrame) -> str | list[str] | dict[str, str]:
     fields = [name for name in map(str, frame) if name.startswith(RECORD)]
     if fields:
@@ -118,7 +106,7 @@ class _Steps:
     """The rows of a frame, sorted by episode and step; `ends` marks the last one of each episode."""
 
     def __init__(self, frame: pandas.DataFrame, names: Mapping[str, str], horizon: int) -> None:
-        _require(frame, [names[name] for name in COLUMNS[:-2]])
+        require_columns(frame, [names[name] for name in COLUMNS[:-2]])
         self.frame, self.names = frame, names
         self.rows: NDArray[np.int64] = np.arange(len(frame))
         episodes = frame[names["episode"]].factorize()[0]
@@ -161,7 +149,7 @@ class _Steps:
 
     def records(self, fields: Mapping[str, str]) -> Iterator[Context]:
         """Yield the record of every episode, None for what is missing."""
-        _require(self.frame, fields.values())
+        require_columns(self.frame, fields.values())
         columns, (begins, ends) = {}, self.spans()
         for field, name in fields.items():
             column = [plain(value) for value in self.frame[name].astype(object).to_numpy()[self.rows]]
@@ -182,7 +170,7 @@ class _Steps:
         names = [context] if isinstance(context, str) else listed("context", context)
         if not names:
             raise ValueError("`context` must name at least one column, got none")
-        _require(self.frame, names)
+        require_columns(self.frame, names)
         columns = []
         for name in names:
             if isinstance(context, str):
@@ -217,7 +205,7 @@ def _names(columns: Mapping[str, str]) -> dict[str, str]:
     return {name: columns.get(name, name) for name in COLUMNS}
 
 
-def _require(frame: Any, names: Iterable[str]) -> None:
+def require_columns(frame: Any, names: Iterable[str]) -> None:
     """Raise unless `frame` is a data frame with rows and with these columns, each once."""
     import pandas
 

@@ -1,8 +1,8 @@
-"""An agent that begins with what a log can teach.
+"""Warm starts: an agent begins with what a log can teach.
 
-The oracles are regressions: they learn f(c, s, a) and P(·|c, s, a) from any episodes, whoever played them, provided
-that nothing unobserved influenced both the action and its outcome. The theorem does not ask who played either: an
-oracle's bound holds for any sequence of episodes, and errors on logged ones are not negative. So the errors on the
+The oracles are regressions: they learn f(c, s, a) and P(·|c, s, a) from any episodes, whichever policy played them,
+provided that nothing unobserved influenced both the action and its outcome. The theorem does not ask who played either:
+an oracle's bound holds for any sequence of episodes, and errors on logged ones are not negative. So the errors on the
 agent's own T episodes are bounded by the oracles' bounds for all n + T, logged ones first. The log need not help: if it
 never tried an action, it says nothing about it.
 
@@ -26,9 +26,25 @@ A = TypeVar("A", bound=Agent)
 
 
 def warm_start(agent: A, log: Log) -> A:
-    """Teach `agent` all episodes of `log`, in order, and return it.
+    """Teach an agent all episodes of a log, in order, and return it.
 
-    If it refuses one of them, its state is restored, provided that it can be saved.
+    Parameters
+    ----------
+    agent : Agent
+        An agent for the log's states, actions and horizon. If it refuses an episode, its state is restored, provided
+        that it can be saved.
+    log : Log
+        The episodes, with rewards in the agent's range.
+
+    Examples
+    --------
+    >>> import omg_cmdp as omg
+    >>> space = omg.Space(states=1, actions=2, horizon=1)
+    >>> sizes = {"states": 1, "actions": 2, "horizon": 1}
+    >>> agent = omg.agents.Greedy(space, omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes))
+    >>> episode = omg.Episode(context="c", states=[0, 0], actions=[1], rewards=[1.0])
+    >>> warm_start(agent, Log(space, [episode] * 5)).policy("c")
+    array([[[0., 1.]]])
     """
     instance_of("agent", agent, Agent)
     instance_of("log", log, Log)

@@ -22,7 +22,7 @@ A constant entry is an intercept. What has a `fingerprint`, as a `FeatureMap` ha
 
 
 class Described:
-    """What a function of contexts says of itself: its mark in the settings, and the text saved with the state."""
+    """A function of contexts, its mark in the settings, and the text that is saved with the state."""
 
     def __init__(self, function: FeatureFunction | None) -> None:
         if function is not None and not callable(function):

@@ -12,7 +12,7 @@ of the mean is below the mean of the maxima (docs/oracles.md, *What a forecast e
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,7 +31,7 @@ SMALLEST_PROBABILITY = 1e-150
 """The ε of log loss: a transition that a forecast excludes costs 345, and above 1e-134 no double holds P + ε ≠ P."""
 
 
-class Episode(NamedTuple):
+class Examples(NamedTuple):
     """One checked episode of L examples, 1 <= L <= H."""
 
     states: IntArray
@@ -44,15 +44,14 @@ class Episode(NamedTuple):
     """Their places in a flattened table of forecasts: the pair, and for transitions the next state."""
 
 
-class SquareLoss:
-    """ℓ(f, y) = (f - y)², both in [0, 1]. `rate` is the largest η at which it is mixable."""
+class _Mixable:
+    """What both losses share: the aggregate of forecasts, at a rate of at most `rate`."""
 
-    rate = 2.0
-    judges = RewardOracle
-    """The oracles that are judged by it."""
+    rate: ClassVar[float]
+    """The largest η at which the loss is mixable."""
 
     def aggregate(self, losses: FloatArray, rate: float, forecasts: FloatArray) -> FloatArray:
-        """Return the substitution (...) of K `forecasts` (K, ...) with weights ∝ exp(-rate·losses).
+        """Return one table (...) for K `forecasts` (K, ...) with weights ∝ exp(-rate·losses).
 
         >>> SQUARE.aggregate(np.zeros(2), 2.0, np.array([[0.0, 0.3], [1.0, 0.3]])).round(12)
         array([0.5, 0.3])
@@ -60,10 +59,19 @@ class SquareLoss:
         if len(losses) == 1:
             return np.array(forecasts[0])
         aggregate = np.empty(forecasts.shape[1:])
-        compiled.aggregate_square(losses, rate, np.ascontiguousarray(forecasts), aggregate)
+        # By the class, not by `self is SQUARE`: a copied oracle has a loss that is another object.
+        squares = isinstance(self, SquareLoss)
+        compiled.aggregate(losses, rate, np.ascontiguousarray(forecasts), squares, aggregate)
         return aggregate
 
-    def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Episode) -> float:
+
+class SquareLoss(_Mixable):
+    """ℓ(f, y) = (f - y)², both in [0, 1]; forecasts are aggregated by Vovk's substitution."""
+
+    rate, judges = 2.0, RewardOracle
+    draws = staticmethod(rewards_around)
+
+    def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Examples) -> float:
         """Add Σ (f - r)² of each of K `forecasts` in the episode to `losses`; return the loss of their aggregate."""
         tables = np.ascontiguousarray(forecasts)
         own: float = compiled.charge_square(losses, rate, tables, episode.cells, episode.outcomes)
@@ -72,12 +80,6 @@ class SquareLoss:
     def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
         """Return (f* - f̂)², (..., S, A)."""
         return np.asarray((truth - forecast) ** 2)
-
-    def draws(
-        self, prediction: FloatArray, uncertainty: FloatArray, count: int, generator: np.random.Generator
-    ) -> FloatArray:
-        """Return (count, ...): tables whose expected divergence from `prediction` is about `uncertainty`."""
-        return rewards_around(prediction, uncertainty, count, generator)
 
     def check_tables(self, name: str, tables: FloatArray) -> None:
         """Raise unless `tables` are (N, S, A) or (N, H, S, A), in [0, 1]."""
@@ -91,7 +93,7 @@ class SquareLoss:
 
     def read(
         self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
-    ) -> Episode:
+    ) -> Examples:
         """Return the episode, checked against a table of `shape`, with rewards in [0, 1]."""
         return self.place(shape, horizon, *_vectors(horizon, states=states, actions=actions, rewards=outcomes))
 
@@ -105,24 +107,16 @@ class SquareLoss:
             _refuse("actions", taken, shape[-1])
             bad = next(r for r in earned.tolist() if not 0.0 <= r <= 1.0)
             raise ValueError(f"`rewards` must lie in [0, 1], got {bad}")
-        return Episode(visited, taken, earned, pairs, pairs)
+        return Examples(visited, taken, earned, pairs, pairs)
 
 
-class LogLoss:
-    """ℓ(P, s') = -log(P(s') + ε), ε = `SMALLEST_PROBABILITY`. It has the methods of `SquareLoss`."""
+class LogLoss(_Mixable):
+    """ℓ(P, s') = -log(P(s') + ε), ε = `SMALLEST_PROBABILITY`; forecasts are aggregated by their mean."""
 
-    rate = 1.0
-    judges = DynamicsOracle
+    rate, judges = 1.0, DynamicsOracle
+    draws = staticmethod(rows_around)
 
-    def aggregate(self, losses: FloatArray, rate: float, forecasts: FloatArray) -> FloatArray:
-        """Return the mean, Σ w·P."""
-        if len(losses) == 1:
-            return np.array(forecasts[0])
-        aggregate = np.empty(forecasts.shape[1:])
-        compiled.aggregate_log(losses, rate, np.ascontiguousarray(forecasts), aggregate)
-        return aggregate
-
-    def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Episode) -> float:
+    def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Examples) -> float:
         """Charge -Σ log(P + ε)."""
         tables = np.ascontiguousarray(forecasts)
         own: float = compiled.charge_log(losses, rate, tables, episode.cells, SMALLEST_PROBABILITY)
@@ -131,12 +125,6 @@ class LogLoss:
     def divergence(self, truth: FloatArray, forecast: FloatArray) -> FloatArray:
         """Return D² = Σ (√P* - √P̂)² over next states, (..., S, A)."""
         return np.asarray(((np.sqrt(truth) - np.sqrt(forecast)) ** 2).sum(axis=-1))
-
-    def draws(
-        self, prediction: FloatArray, uncertainty: FloatArray, count: int, generator: np.random.Generator
-    ) -> FloatArray:
-        """Return (count, ...): transitions whose expected divergence from `prediction` is about `uncertainty`."""
-        return rows_around(prediction, uncertainty, count, generator)
 
     def check_tables(self, name: str, tables: FloatArray) -> None:
         """Raise unless `tables` are (N, S, A, S) or (N, H, S, A, S), rows on the simplex."""
@@ -150,7 +138,7 @@ class LogLoss:
 
     def read(
         self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
-    ) -> Episode:
+    ) -> Examples:
         """Return the episode, checked against a table of `shape`, with next states."""
         return self.place(shape, horizon, *_vectors(horizon, states=states, actions=actions, next_states=outcomes))
 
@@ -163,7 +151,7 @@ class LogLoss:
             _refuse("states", visited, shape[-3])
             _refuse("actions", taken, shape[-2])
             _refuse("next_states", reached, shape[-1])
-        return Episode(visited, taken, reached, pairs, cells)
+        return Examples(visited, taken, reached, pairs, cells)
 
 
 Loss = SquareLoss | LogLoss

@@ -26,7 +26,7 @@ from omg_cmdp.oracles.draws import draw_dirichlet
 from omg_cmdp.oracles.features import FeatureFunction, SimplexFeatures
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_transitions
-from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, Episode, IntArray
+from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, Examples, IntArray
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import (
     barrier_bound,
@@ -80,7 +80,7 @@ class _Mixture(Forecasters):
         examples = self.account.examples
         return np.asarray((examples * weights + 0.5) / (examples + 0.5 * count))
 
-    def learn(self, functions: Functions, episode: Episode) -> None:
+    def learn(self, functions: Functions, episode: Examples) -> None:
         count = len(functions.tables)
         flat = functions.tables.reshape(count, -1)
         seen = flat.take(episode.cells, axis=1)
@@ -186,7 +186,7 @@ class _Basis(Forecasters):
         """Return cᵀA⁻¹c: one over the effective number of examples of this mixture."""
         return np.asarray((self._covariances @ weights) @ weights)
 
-    def learn(self, weights: FloatArray, episode: Episode) -> None:
+    def learn(self, weights: FloatArray, episode: Examples) -> None:
         """Add to the sums of the pairs visited; what cannot happen teaches nothing about what can."""
         possible = self._support[episode.pairs, episode.outcomes]
         seen, outcomes = episode.pairs[possible], episode.outcomes[possible]
@@ -231,16 +231,32 @@ class _Basis(Forecasters):
 
 @final
 class MixtureDynamics(Frame[_Mixture], DynamicsOracle):
-    """P(s'|c,s,a) = Σ w_i·P_i(s'|c,s,a): `predictions`, context -> (N, S, A, S), are known, the weights w are not.
+    """A mixture of known transitions: P(s'|c, s, a) = Σ w_i·P_i(s'|c, s, a) with unknown weights w.
 
-    The comparator is the best mixture, where `FiniteDynamics` has the best single one.
+    The comparator is the best mixture, where `FiniteDynamics` has the best single function. Regret, L = log(T + 1):
+    H·[2NL + L·√(N(1 + T)) + 1.6·√(N·T)] + H.
 
+    Parameters
+    ----------
+    predictions : callable or mapping
+        context -> (N, S, A, S) or (N, H, S, A, S), the tables P_i of all N parts. They must not change.
+    horizon : int
+        The largest number of steps of an episode, H.
+    rate : {"guarded", "proven", "realizable"}, default "guarded"
+        "proven" follows the regularised leader, "realizable" least squares without a bound; "guarded" aggregates both.
+
+    Examples
+    --------
     >>> tables = np.array([[[[1.0, 0.0]], [[0.0, 1.0]]], [[[0.0, 1.0]], [[0.0, 1.0]]]])  # state 0 lasts, or ends
     >>> oracle = MixtureDynamics(lambda context: tables, horizon=4)
     >>> for _ in range(200):
     ...     oracle.update("any", states=[0, 0, 0, 0], actions=[0, 0, 0, 0], next_states=[0, 0, 0, 1])
     >>> oracle.predict("any")[0].round(2)
     array([[0.74, 0.26]])
+
+    References
+    ----------
+    docs/oracles.md, Theorem 5.
     """
 
     update = learn_transitions
@@ -251,17 +267,41 @@ class MixtureDynamics(Frame[_Mixture], DynamicsOracle):
 
 @final
 class BasisDynamics(Frame[_Basis], DynamicsOracle):
-    """P(s'|c,s,a) = Σ c_i·P_i(s'|s,a): the context, or `features` of it, are weights of d unknown transition tables.
+    """A linear contextual MDP: P(s'|c, s, a) = Σ c_i·P_i(s'|s, a) with known weights c and d unknown tables P_i.
 
-    This is the linear CMDP of Modi and Tewari (2020), under log loss. `support` (S, A, S) says which transitions can
-    happen.
+    Regret over G = S·A pairs, D the number of unknown probabilities of a pair, L = log(T + 1):
+    H·G·[2DL + L·√(D(1 + T/G)) + 1.6·√(D·T/G)] + H.
 
+    Parameters
+    ----------
+    states : int
+        The number of states, S.
+    actions : int
+        The number of actions, A.
+    bases : int
+        The number of unknown tables, d.
+    horizon : int
+        The largest number of steps of an episode, H.
+    features : callable, optional
+        context -> (d,), non-negative weights that sum to one. By default the context is these weights itself.
+    rate : {"guarded", "proven", "realizable"}, default "guarded"
+        "proven" follows the regularised leader, "realizable" least squares without a bound; "guarded" aggregates both.
+    support : array_like of bool, shape (S, A, S), optional
+        The transitions that can happen; by default all.
+
+    Examples
+    --------
     >>> oracle = BasisDynamics(states=2, actions=1, bases=2, horizon=1)
     >>> for _ in range(200):
     ...     oracle.update([1.0, 0.0], states=[0], actions=[0], next_states=[0])
     ...     oracle.update([0.0, 1.0], states=[0], actions=[0], next_states=[1])
     >>> oracle.predict([0.3, 0.7])[0].round(1)
     array([[0.3, 0.7]])
+
+    References
+    ----------
+    A. Modi and A. Tewari, *No-regret exploration in contextual reinforcement learning*, UAI 2020; docs/oracles.md,
+    Theorem 5.
     """
 
     update = learn_transitions

@@ -26,7 +26,7 @@ from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_transitions
-from omg_cmdp.oracles.losses import LOG, Episode, IntArray
+from omg_cmdp.oracles.losses import LOG, Examples, IntArray
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.persistence import fingerprint
 from omg_cmdp.validation import FloatArray, distributions, float_table, one_of_shapes, positive_integer, positive_number
@@ -78,7 +78,7 @@ class _Softmax(Forecasters):
         compiled_softmax.softmax_table(weights, self.offsets, row, table.reshape(self.offsets.shape))
         return table
 
-    def learn(self, row: FloatArray, episode: Episode) -> None:
+    def learn(self, row: FloatArray, episode: Examples) -> None:
         pairs, counts = self.tally(episode)
         compiled_softmax.newton_fit(self.weights, self.covariances, self.offsets, row, pairs, counts)
         if not self.rate.is_proven:
@@ -88,7 +88,7 @@ class _Softmax(Forecasters):
             for pair in pairs:
                 self._project(pair)
 
-    def tally(self, episode: Episode) -> tuple[IntArray, FloatArray]:
+    def tally(self, episode: Examples) -> tuple[IntArray, FloatArray]:
         """Return the pairs that an episode visits, (n,), and how often each led where, (n, S)."""
         distinct, counts = np.empty_like(episode.pairs), np.empty((self.horizon, self.shape[2]))
         found = compiled_softmax.tally(episode.pairs, episode.outcomes, self.possible, distinct, counts)
@@ -145,18 +145,50 @@ class _Softmax(Forecasters):
 
 @final
 class SoftmaxDynamics(Frame[_Softmax], DynamicsOracle):
-    """Transitions that are softmax in `features` of the context, with weights for each (s, a, s').
+    """Transitions softmax in features: P(s'|c, s, a) ∝ P₀(s'|s, a)·exp(w(s, a, s')·z(c)).
 
-    `base` are transitions P₀ (S, A, S) to tilt, uniform by default; where it is zero, no transition can happen.
-    `feature_norm` is X, `weight_norm` B, `ridge` the inverse prior variance of a weight in the Newton fit: choose a
-    smaller one if weights may be large, else `uncertainty` is too small (4 times, for weights of three times 1/√ridge).
+    The "realizable" forecaster is recursive maximum likelihood, the "proven" one an online Newton step with regret
+    H·G·(d/κ)·[½ + log(1 + κ²B²X²·T/(G·d²))] over G = S·A pairs, κ the smallest probability possible. Choose it where
+    the context is a vector and transitions change smoothly with it.
 
+    Parameters
+    ----------
+    states : int
+        The number of states, S.
+    actions : int
+        The number of actions, A.
+    dimension : int
+        The number of features, d.
+    horizon : int
+        The largest number of steps of an episode, H.
+    features : callable, optional
+        context -> z of shape (d,), such as a `FeatureMap`. By default the context is z itself. A constant entry is an
+        intercept: without one, P = P₀ wherever z = 0.
+    base : array_like, shape (S, A, S), optional
+        The transitions P₀ that the weights tilt, uniform by default; where they are zero, no transition can happen.
+    rate : {"guarded", "proven", "realizable"}, default "guarded"
+        "proven" is safe against any adversary, "realizable" faster on benign data and without a bound; "guarded"
+        aggregates both.
+    ridge : float, default 1.0
+        The inverse prior variance of a weight in the Newton fit. Choose a smaller one if weights may be large, else
+        `uncertainty` is too small (4 times, for weights of three times 1/√ridge).
+    feature_norm : float, default 1.0
+        X, the largest norm of z. Longer features are refused.
+    weight_norm : float, default 3.0
+        B, the largest norm of the weights of a pair that the proven forecaster competes with.
+
+    Examples
+    --------
     >>> oracle = SoftmaxDynamics(states=2, actions=1, dimension=1, horizon=1)
     >>> for _ in range(300):
     ...     oracle.update([1.0], states=[0], actions=[0], next_states=[1])
     ...     oracle.update([-1.0], states=[0], actions=[0], next_states=[0])
     >>> oracle.predict([1.0])[0].round(2), oracle.predict([-1.0])[0].round(2)
     (array([[0.01, 0.99]]), array([[0.99, 0.01]]))
+
+    References
+    ----------
+    docs/oracles.md, Theorems 4 and 8.
     """
 
     update = learn_transitions

@@ -43,7 +43,3 @@ class SampledRun(Run):
 
     def _account(self, number: int, decision: Decision, episode: Episode) -> Seen:
         return Seen(number, decision, episode)
-
-    def _rewards_of_environment(self) -> tuple[str, tuple[float, float]]:
-        known: tuple[float, float] = self.environment.reward_range  # type: ignore[attr-defined]
-        return f"{known}, as the environment", known

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp.agents.baselines.uniform import uniform_policy
 from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.truth import Truth
 from omg_cmdp.runs.advice import choices
@@ -34,9 +35,9 @@ class Names(NamedTuple):
     features: tuple[str, ...] = ()
 
 
-def names_of(world: Any) -> Names:
+def names_of(world: Environment) -> Names:
     """Return the `state_names`, `action_names` and `feature_names` of a world, where it has some."""
-    found = [tuple(getattr(world, f"{kind}_names", ())) for kind in _KINDS]
+    found = [tuple(names) for names in (world.state_names, world.action_names, world.feature_names)]
     sizes = (world.space.states, world.space.actions, np.size(world.contexts[0]))
     for kind, names, size in zip(_KINDS, found, sizes, strict=True):
         if names and (len(names) != size or not all(isinstance(name, str) for name in names)):

@@ -187,12 +187,9 @@ class Run:
         if difference is not None:
             wanted, got = difference
             raise ValueError(f"`agent` must be made for the environment's {wanted}, got {got}")
-        rule, paid = self._rewards_of_environment()
-        if self.agent.reward_range not in (None, paid):
-            raise ValueError(f"`agent` must have reward_range {rule}, got {self.agent.reward_range}")
-
-    def _rewards_of_environment(self) -> tuple[str, tuple[float, float]]:
-        return "(0, 1), the range of every world's rewards", (0.0, 1.0)
+        paid, told = self.environment.paid_range, self.agent.reward_range
+        if told not in (None, paid):
+            raise ValueError(f"`agent` must have reward_range {paid}, as the environment pays, got {told}")
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything needed to continue: agent, adversary, streams, ledger, and what is under way."""

@@ -28,7 +28,7 @@ def chain_log(rng, behaviour, count=100):
 
 
 def test_intervals_cover_the_exact_value(rng):
-    """Nominally 95 %; a smaller version of `python -m lab.benchmarks.off_policy`."""
+    """Nominally 95 %."""
     behaviour, target = np.full((8, 3, 2), 0.5), np.tile([0.7, 0.3], (8, 3, 1))
     truth, draw = chain_log(rng, behaviour)
     exact, covered = policy_value(truth, target), []

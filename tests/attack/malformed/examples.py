@@ -156,7 +156,7 @@ def river_model(name):
 
 
 def some_rows():
-    audit = theory.Audit()
+    audit = omg_lab.Audit()
     omg.simulate(WORLD, adversaries.IID(LABELS), agents.Greedy(SPACE, **pair()), 2, observe=audit)
     return [audit.rows()]
 
@@ -280,19 +280,19 @@ EXAMPLES = {
     "rivals.epoch_pc_igw": model_agent(finite, scale=10.0, seed=1),
     "worlds.Arms": lambda: {"actions": 3, "reward_class_size": 4, **WORLD_OPTIONS},
     "worlds.CliffWalking": lambda: {"horizon": 8, "class_size": 2, **WORLD_OPTIONS},
-    "worlds.CombinationLock": lambda: {"positions": 2, "keys": 2, "slip": 0.1, **WORLD_OPTIONS},
+    "worlds.CombinationLock": lambda: {"states": 4, "actions": 3, "slip": 0.1, **WORLD_OPTIONS},
     "worlds.ContextualBandit": lambda: {"actions": 3, "dimension": D, "reward_class_size": 4, **WORLD_OPTIONS},
-    "worlds.Corridor": lambda: {"length": 3, "actions": 2, "horizon": 4, "slip": 0.1, **WORLD_OPTIONS},
-    "worlds.Decoy": lambda: {"states": 3, "risky_arms": 2, "horizon": 3, "good_share": 0.5, **WORLD_OPTIONS},
-    "worlds.DeepSea": lambda: {"size": 3, "slip": 0.1, "class_size": 4, **WORLD_OPTIONS},
+    "worlds.Corridor": lambda: {"states": 5, "actions": 2, "horizon": 4, "slip": 0.1, **WORLD_OPTIONS},
+    "worlds.Decoy": lambda: {"states": 3, "actions": 3, "horizon": 3, "good_share": 0.5, **WORLD_OPTIONS},
+    "worlds.DeepSea": lambda: {"states": 3, "slip": 0.1, "class_size": 4, **WORLD_OPTIONS},
     "worlds.FrozenLake": lambda: {"map_name": "4x4", "horizon": 4, "class_size": 2, **WORLD_OPTIONS},
     "worlds.LinearWorld": lambda: {**LINEAR, "reward_class_size": 4, "transition_class_size": 4, **WORLD_OPTIONS},
     "worlds.LongDecoy": lambda: {"horizon": 4, "reward_class_size": 4, **WORLD_OPTIONS},
     "worlds.LowerBound": lambda: {**SIZES, "episodes": 100, **WORLD_OPTIONS},
-    "worlds.NoisyRoom": lambda: {"room_states": 3, "horizon": 3, "exit": 0.1, **WORLD_OPTIONS},
+    "worlds.NoisyRoom": lambda: {"states": 4, "horizon": 3, "exit": 0.1, **WORLD_OPTIONS},
     "worlds.RiverSwim": lambda: {"states": 4, "horizon": 4, "transition_class_size": 4, **WORLD_OPTIONS},
     "worlds.SoftmaxWorld": lambda: {**LINEAR, "weight_norm": 2.0, "reward_class_size": 4, **WORLD_OPTIONS},
-    "worlds.TreatmentTrial": lambda: {"visits": 2, "patients": 3, "misspecification": 0.1, "seed": 1},
+    "worlds.TreatmentTrial": lambda: {"horizon": 2, "context_count": 3, "misspecification": 0.1, "seed": 1},
     "environments.Bins": lambda: {"bins": 2, "strategy": "uniform"},
     "environments.Clusters": lambda: {"most": 3, "seed": 1},
     "environments.Leaves": lambda: {"most": 3, "seed": 1},
@@ -304,7 +304,7 @@ EXAMPLES = {
     },
     "worlds.cart_pole": lambda: {"cart": True},
     "environments.Discretised": lambda: {"env": pole(), "encoder": fitted(environments.Bins(2), 4)},
-    "worlds.WorldEnv": lambda: {"world": worlds.CombinationLock(positions=2), "render_mode": None},
+    "worlds.WorldEnv": lambda: {"world": worlds.CombinationLock(states=4), "render_mode": None},
     "worlds.distance_to_class": lambda: {"world": worlds.Arms(actions=2, reward_class_size=2)},
     "environments.from_gymnasium": lambda: {
         "make": "FrozenLake-v1",
@@ -328,7 +328,7 @@ EXAMPLES = {
     "delays.Geometric": lambda: {"mean": 3.0},
     "delays.HeavyTailed": lambda: {"exponent": 1.5, "scale": 2.0},
     "delays.Reversed": lambda: {"most": 4},
-    "delays.Uniform": lambda: {"most": 4},
+    "delays.UpTo": lambda: {"most": 4},
     "runs.Run": lambda: {
         "environment": WORLD,
         "adversary": adversaries.IID(LABELS),
@@ -340,7 +340,7 @@ EXAMPLES = {
     "runs.simulate": lambda: {**EXAMPLES["runs.Run"](), "episodes": 2},
     "runs.advise": lambda: {"agent": an_agent(), "context": "a", "steps": [0], "states": [0, 1], "seed": 1},
     "runs.play": lambda: {"env": lake(), "agent": lake_agent(), "contexts": [0.5, 0.9], "log": None, "seed": 1},
-    "runs.sample_complexity": lambda: {"ledger": INSTANCES["runs.Ledger"](), "epsilon": 0.1, "window": 2},
+    "omg_lab.sample_complexity": lambda: {"ledger": INSTANCES["runs.Ledger"](), "epsilon": 0.1, "window": 2},
     "runs.shortfall": lambda: {
         "world": (world := lake(tables=False)),
         "log": omg.play(world, lake_agent(), [0.5, 0.9]),
@@ -349,7 +349,7 @@ EXAMPLES = {
         "confidence": 0.9,
         "seed": 1,
     },
-    "comparison.compare": lambda: {
+    "omg_lab.compare": lambda: {
         **{"environment": WORLD, "contexts": LABELS, "agents": {"a": "greedy", "b": omg.OMG}},
         **{"episodes": 2, "seeds": 1, "adversary": "iid"},
     },
@@ -379,8 +379,8 @@ EXAMPLES = {
     },
     "logs.warm_start": lambda: {"agent": an_agent(), "log": a_log()},
     "theory.Assumptions": lambda: {**GIVEN, "tuples": 12},
-    "theory.Audit": lambda: {"replan": True},
-    "theory.combine": lambda: {"runs": some_rows(), "delta": 0.1},
+    "audit.Audit": lambda: {"replan": True},
+    "audit.combine": lambda: {"runs": some_rows(), "delta": 0.1},
     "theory.bounds.as_printed": lambda: {"given": theory.Assumptions(**GIVEN), "gamma": 2.0, "exact": True},
     "theory.bounds.corrected": lambda: {"given": theory.Assumptions(**GIVEN), "gamma": 2.0, "certificate": 0.01},
     "theory.bounds.anytime": lambda: {"given": theory.Assumptions(**GIVEN)},
@@ -420,15 +420,14 @@ REASONS = {
     "environments.SampledWorld": "the same",
     "oracles.adapters.TorchDynamics": "the frame of the other adapters; PyTorch takes seconds to import",
     "oracles.adapters.TorchRewards": "the same",
-    "comparison.Comparison": "made by `compare`; its methods are called",
+    "omg_lab.Comparison": "made by `compare`; its methods are called",
     "planning.Solution": "a record that `plan` makes, and that checks nothing",
     "logs.Estimate": "a record that estimators make, and that checks nothing; its methods are called",
-    "theory.Statement": "a record of the catalogue, and that checks nothing",
-    "theory.Row": "a record that an audit makes, and that checks nothing",
-    "theory.Summary": "a record that `combine` makes, and that checks nothing",
+    "audit.Statement": "a record of the catalogue, and that checks nothing",
+    "audit.AuditRow": "a record that an audit makes, and that checks nothing",
+    "audit.Summary": "a record that `combine` makes, and that checks nothing",
     "checks.Challenge": "a record that `challenge` makes, and that checks nothing",
     "runs.Ledger": "made by a run, without arguments; its methods are called",
-    "runs.SampleComplexity": "a record that `sample_complexity` makes, and that checks nothing",
     "runs.Advice": "a record that `advise` makes, and that checks nothing; its methods are called",
     "rivals.Blind": "made without arguments; its methods are called",
     "rivals.PerContext": "the same",
@@ -442,7 +441,7 @@ INSTANCES = {
     "environments.Leaves": lambda: fitted(environments.Leaves(3)),
     "environments.TableWorld": lake,
     "environments.SampledWorld": lambda: lake(tables=False),
-    "comparison.Comparison": lambda: omg_lab.compare(WORLD, LABELS, ["greedy"], episodes=2, seeds=1),
+    "omg_lab.Comparison": lambda: omg_lab.compare(WORLD, LABELS, ["greedy"], episodes=2, seeds=1),
     "runs.Ledger": lambda: omg.simulate(WORLD, adversaries.IID(LABELS), an_agent(), 2),
     "runs.Advice": lambda: omg.advise(an_agent(), "a"),
     "rivals.Blind": rivals.Blind,

@@ -21,6 +21,7 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import RewardOracle
 from omg_cmdp.oracles.finite.aggregating import Finite
+from omg_cmdp.oracles.frame import Frame
 from omg_cmdp.validation import BoolArray, FloatArray
 
 RADIUS = 3.0
@@ -45,8 +46,8 @@ class Plausible(NamedTuple):
 
 def plausible(oracle: RewardOracle, context: Context, radius: float, admissible: BoolArray) -> Plausible:
     """Return what is plausible for an oracle of one step."""
-    forecasters = getattr(oracle, "forecasters", None)
-    if isinstance(forecasters, Finite):
+    if isinstance(oracle, Frame) and isinstance(oracle.forecasters, Finite):
+        forecasters = oracle.forecasters
         functions = forecasters.prepare(context)
         losses = forecasters.losses_of(functions)
         tables = functions.tables[losses <= losses.min() + radius].reshape(-1, *admissible.shape)

@@ -36,6 +36,19 @@ NAME, WINDS = "CliffWalking-v1", (0.05, 0.5)
 class CliffWalking(Grid):
     """Gymnasium's CliffWalking with wind as context; needs the extra `gymnasium`.
 
+    Parameters
+    ----------
+    horizon : int
+        The size H.
+    context_count : int
+        Number of contexts, evenly spread.
+    class_size : int
+        Number of permutations of the actions, for rewards and transitions.
+    misspecification : float
+        The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
+    seed : int
+        Draws the structure: the class, its true member and what the dial moves towards.
+
     >>> cliff = CliffWalking()
     >>> round(FALL * (cliff.optimal_value(0.0) - cliff.space.horizon), 9)  # calm: 13 steps of -1
     -13.0

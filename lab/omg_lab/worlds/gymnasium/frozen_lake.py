@@ -35,6 +35,21 @@ MAPS = ("4x4", "8x8")
 class FrozenLake(Grid):
     """Gymnasium's FrozenLake with its success rate as context; needs the extra `gymnasium`.
 
+    Parameters
+    ----------
+    map_name : str
+        "4x4", the default, or "8x8".
+    horizon : int
+        The size H.
+    context_count : int
+        Number of contexts, evenly spread.
+    class_size : int
+        Number of permutations of the actions, for rewards and transitions.
+    misspecification : float
+        The dial ε in [0, 1): the share of what lies outside the class; 0 by default, so that the truth is a member.
+    seed : int
+        Draws the structure: the class, its true member and what the dial moves towards.
+
     >>> lake = FrozenLake(horizon=30)
     >>> [round(lake.optimal_value(rate), 3) for rate in (0.4, 0.9)]
     [0.354, 0.916]

@@ -10,8 +10,8 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.environments.gymnasium.tables import Outcomes
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import BoolArray, FloatArray, positive_integer
-from omg_lab.worlds.base import World, streams
+from omg_cmdp.validation import BoolArray, FloatArray
+from omg_lab.worlds.base import World, counts, streams
 
 
 class GridTables(NamedTuple):
@@ -76,8 +76,8 @@ class Grid(World):
         misspecification: float,
         seed: int,
     ) -> None:
-        count, size = positive_integer("context_count", context_count), positive_integer("class_size", class_size)
-        self._kernels = np.stack([table.transitions for table in tables])
+        count, size = counts(context_count=context_count, class_size=class_size)
+        self._transition_tables = np.stack([table.transitions for table in tables])
         self._rewards = np.stack([table.rewards for table in tables])
         admissible = np.ones(self._rewards.shape[1:], dtype=np.bool_)
         admissible[-1, 1:] = False
@@ -94,7 +94,7 @@ class Grid(World):
         self._own = np.stack([own, 1.0 - own])
 
     def features(self, context: Context) -> FloatArray:
-        """Return [w, 1 - w]: the shares of two kernels, and of two reward functions."""
+        """Return [w, 1 - w]: the shares of two tables, and of two reward functions."""
         is_number = isinstance(context, (int, float, np.integer, np.floating)) and not isinstance(context, bool)
         share = float(context) if is_number else math.nan
         if not 0.0 <= share <= 1.0:
@@ -107,12 +107,12 @@ class Grid(World):
         return np.moveaxis(rewards[:, self._names], 1, 0)
 
     def transition_functions(self, context: Context) -> FloatArray:
-        """Return the kernels (M, S, A, S) under every permutation of the actions."""
-        kernel = np.tensordot(self.features(context), self._kernels, 1)
-        return np.moveaxis(kernel[:, self._names], 1, 0)
+        """Return the transitions (M, S, A, S) under every permutation of the actions."""
+        table = np.tensordot(self.features(context), self._transition_tables, 1)
+        return np.moveaxis(table[:, self._names], 1, 0)
 
     def _outside_rewards(self, context: Context) -> FloatArray:
         return np.asarray((self._own * self._rewards).sum(axis=0))
 
     def _outside_transitions(self, context: Context) -> FloatArray:
-        return np.asarray((self._own[..., None] * self._kernels).sum(axis=0))
+        return np.asarray((self._own[..., None] * self._transition_tables).sum(axis=0))

@@ -59,7 +59,7 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
         if render_mode is not None:
             instance_of("render_mode", render_mode, str)
         self.render_mode = render_mode
-        self.return_range: tuple[float, float] | None = getattr(self.world, "return_range", None)
+        self.return_range: tuple[float, float] | None = self.world.return_range
         """What an episode can earn, if the world says so; rewards lie in [0, 1]."""
         space, contexts = self.world.space, self.world.contexts
         labels = isinstance(contexts[0], int)

@@ -224,7 +224,7 @@ def test_on_the_same_data_a_witness_sees_all_that_olive_sees(rng):
 
 @BOTH
 def test_it_puts_out_a_good_policy_and_keeps_the_truth(kind, seed):
-    world = CombinationLock(positions=2, keys=2, context_count=2, transition_class_size=4, seed=seed)
+    world = CombinationLock(states=4, actions=3, context_count=2, transition_class_size=4, seed=seed)
     rewards = oracles.FiniteRewards(world.reward_functions, horizon=world.space.horizon)
     dynamics = oracles.FiniteDynamics(world.transition_functions, horizon=world.space.horizon)
     agent = kind(world.space, rewards, dynamics, epsilon=0.2, evaluations=50, return_range=(0.0, 1.0))

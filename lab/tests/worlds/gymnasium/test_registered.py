@@ -157,8 +157,8 @@ def test_what_is_not_admissible_is_played_as_what_is():
 
 
 def test_options_and_instances_make_environments():
-    assert gymnasium.make("omg_lab/Lock-v0", positions=2, context_count=3).unwrapped.world.space.horizon == 3
-    env = WorldEnv(worlds.CombinationLock(positions=3))
+    assert gymnasium.make("omg_lab/Lock-v0", states=4, context_count=3).unwrapped.world.space.horizon == 3
+    env = WorldEnv(worlds.CombinationLock(states=5))
     assert env.reset(options={"context": 7})[1]["context"] == 7
 
 

@@ -1,4 +1,4 @@
-"""What an encoder is: it turns observations into cells, numbered from 0.
+"""The contract of an encoder, which turns observations into cells, numbered from 0.
 
 Limits. What happens next depends on where in a cell the environment is: the process of cells is not Markov, and no MDP
 over them is the truth. The oracles learn an average over each cell as it was visited so far, which changes with the
@@ -29,7 +29,26 @@ from omg_cmdp.validation import FloatArray, file_path, instance_of, listed
 
 
 class Encoder(abc.ABC):
-    """Turns observations into cells. One of your own needs the four methods, and a `repr` that tells its settings."""
+    """A map from observations to cells, fitted to steps; `Bins`, `Clusters` and `Leaves` are such maps.
+
+    One of your own needs the four abstract methods, and a `repr` that tells its settings.
+
+    Examples
+    --------
+    >>> class Signs(Encoder):
+    ...     def _fit(self, steps):
+    ...         return {}
+    ...     def _load(self, arrays, dimension):
+    ...         self.cells = 2
+    ...     def _encode(self, observations):
+    ...         return observations[:, 0] > 0.0
+    ...     def __repr__(self):
+    ...         return "Signs()"
+    >>> steps = Steps(observations=[[0.5]], next_observations=[[1.0]], rewards=[0.0], terminated=[False], actions=[0],
+    ...     episodes=[0], contexts=[0])
+    >>> Signs().fit(steps).encode([[-3.0], [2.0]])
+    array([0, 1])
+    """
 
     dimension: int | None = None
     """How many numbers an observation has; None before `fit`."""
@@ -69,15 +88,28 @@ class Encoder(abc.ABC):
         return self._encode(table).astype(np.int64, copy=False)
 
     @final
-    def episodes(self, steps: Steps, space: Space, contexts: Iterable[Context]) -> list[Episode]:
-        """Return `steps` as episodes in these cells: what cells are made of, an agent can learn from as well.
+    def encode_steps(self, steps: Steps) -> tuple[IntArray, IntArray]:
+        """Return the cells before and after each of `steps`, (n,); after one that terminated, the number of cells."""
+        before, after = self.encode(steps.observations), self.encode(steps.next_observations)
+        after[steps.terminated] = self.cells
+        return before, after
 
-        `space` is the agent's, with a state for each cell and one for episodes that have ended. `contexts` are those
-        that `random_steps` was given. An episode is left after H steps.
+    @final
+    def episodes(self, steps: Steps, space: Space, contexts: Iterable[Context]) -> list[Episode]:
+        """Return `steps` as episodes in these cells, which an agent can learn from.
+
+        Parameters
+        ----------
+        steps : Steps
+            The steps. An episode is left after H of them.
+        space : Space
+            The agent's, with a state for each cell and one for episodes that have ended: see `gymnasium_space`.
+        contexts : iterable of contexts
+            Those that `random_steps` was given.
         """
         instance_of("steps", steps, Steps)
         instance_of("space", space, Space)
-        before, after = self.encode(steps.observations), self.encode(steps.next_observations)
+        before, after = self.encode_steps(steps)
         actions, numbers = int(steps.actions.max()) + 1, int(steps.contexts.max()) + 1
         if space.states != self.cells + 1 or space.actions < actions:
             wanted, got = f"{self.cells} + 1 states and {actions} actions", f"{space.states} and {space.actions}"

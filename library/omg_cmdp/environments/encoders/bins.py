@@ -18,11 +18,19 @@ _STRATEGIES = ("quantile", "uniform")
 
 @final
 class Bins(Encoder):
-    """So many bins of each feature, or of each of the features in turn; a cell is one bin of each.
+    """Cells by bins of each feature, of which a cell has one each, like scikit-learn's `KBinsDiscretizer`.
 
-    With the strategy "quantile" bins hold equally many of the steps; with "uniform" they are equally wide. Edges that
-    coincide are one, so that there may be fewer cells.
+    Edges that coincide are one, so that there may be fewer cells.
 
+    Parameters
+    ----------
+    bins : int or sequence of int
+        The number of bins of each feature, or of each feature in turn.
+    strategy : {"quantile", "uniform"}, default "quantile"
+        Whether bins hold equally many of the steps, or are equally wide.
+
+    Examples
+    --------
     >>> line = np.linspace(0.0, 1.0, 101)[:, None]
     >>> none = np.zeros(101, dtype=int)
     >>> steps = Steps(observations=line, next_observations=line, rewards=none, terminated=none > 0, actions=none,

@@ -15,7 +15,26 @@ from omg_cmdp.validation import FloatArray, positive_integer, seed_number
 
 @final
 class Clusters(Encoder):
-    """The clusters of k-means, on features divided by their standard deviations. Fitting needs scikit-learn."""
+    """Cells by the nearest centre of k-means.
+
+    Features are divided by their standard deviations first. Fitting needs scikit-learn.
+
+    Parameters
+    ----------
+    most : int
+        The number of cells; fewer if there are fewer distinct observations.
+    seed : int, default 0
+        The seed of k-means.
+
+    Examples
+    --------
+    >>> line = np.repeat([[0.0], [1.0], [5.0]], 10, axis=0)
+    >>> none = np.zeros(30, dtype=int)
+    >>> steps = Steps(observations=line, next_observations=line, rewards=none, terminated=none > 0, actions=none,
+    ...     episodes=none, contexts=none)
+    >>> len(set(Clusters(3).fit(steps).encode([[0.1], [1.2], [7.0]]).tolist()))
+    3
+    """
 
     def __init__(self, most: int, *, seed: int = 0) -> None:
         self.most, self.seed = positive_integer("most", most), seed_number(seed)

@@ -32,7 +32,29 @@ FEWEST = 20
 
 @final
 class Leaves(Encoder):
-    """Leaves of a tree fitted to the next cell and the rewards that follow, at most so many; needs scikit-learn."""
+    """Cells by the leaves of a regression tree that predicts the next cell and the rewards to come.
+
+    Where clusters spend cells on whatever varies, leaves spend them on what matters for the rewards. Fitting needs
+    scikit-learn.
+
+    Parameters
+    ----------
+    most : int
+        The largest number of leaves; each holds at least 20 steps.
+    seed : int, default 0
+        The seed of the clusters with which fitting begins.
+
+    Examples
+    --------
+    >>> generator = np.random.default_rng(0)
+    >>> places = generator.random((200, 2))
+    >>> steps = Steps(observations=places, next_observations=generator.random((200, 2)), rewards=places[:, 0] > 0.5,
+    ...     terminated=np.zeros(200, dtype=bool), actions=np.zeros(200, dtype=int), episodes=np.arange(200),
+    ...     contexts=np.zeros(200, dtype=int))
+    >>> leaves = Leaves(2).fit(steps)
+    >>> leaves.encode([[0.2, 0.1], [0.2, 0.9], [0.8, 0.1]])  # the second number does not matter
+    array([0, 0, 1])
+    """
 
     def __init__(self, most: int, *, seed: int = 0) -> None:
         self.most = positive_integer("most", most)
@@ -75,8 +97,7 @@ def _grown(steps: Steps, most: int, encoder: Encoder) -> FloatArray:
     """Return the nodes (feature or -1, threshold, left, right) of a tree that predicts what follows, by these cells."""
     from sklearn.tree import DecisionTreeRegressor
 
-    cell, following = encoder.encode(steps.observations), encoder.encode(steps.next_observations)
-    following[steps.terminated] = encoder.cells
+    cell, following = encoder.encode_steps(steps)
     earned = earned_from(cell, following, steps.rewards, encoder.cells)
     outcomes = np.column_stack([earned / max(earned.std(), 1e-300), np.eye(encoder.cells + 1)[following]])
     # A column for each action, 0 where another was taken: the tree then predicts all actions at once.

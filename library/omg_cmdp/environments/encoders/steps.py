@@ -1,4 +1,4 @@
-"""What encoders are fitted to: steps that were seen in an environment."""
+"""The steps that encoders are fitted to, as they were seen in an environment."""
 
 from __future__ import annotations
 
@@ -15,9 +15,29 @@ IntArray = NDArray[np.int64]
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Steps:
-    """n steps in the order in which they were taken; steps of one episode follow each other.
+    """n steps in the order in which they were taken; the steps of an episode follow each other.
 
     Fitting needs some hundreds of them or more, of actions that differ: see `environments.random_steps`.
+
+    Parameters
+    ----------
+    observations, next_observations : array_like, shape (n, d)
+        What was observed before and after each step.
+    actions : array_like of int, shape (n,)
+        The actions taken.
+    rewards : array_like, shape (n,)
+        The rewards, in any finite range.
+    terminated : array_like of bool, shape (n,)
+        Whether the episode terminated with this step, so that no cell follows.
+    episodes, contexts : array_like of int, shape (n,)
+        The numbers of the episode, which must not decrease, and of the context.
+
+    Examples
+    --------
+    >>> steps = Steps(observations=[[0.1], [0.4]], next_observations=[[0.4], [0.9]], rewards=[0.0, 1.0],
+    ...     terminated=[False, True], actions=[1, 1], episodes=[0, 0], contexts=[0, 0])
+    >>> len(steps), len(steps.where([True, False]))
+    (2, 1)
     """
 
     observations: FloatArray
@@ -40,18 +60,21 @@ class Steps:
         count = (len(observations),)
         if count == (0,):
             raise ValueError("`observations` must have at least one row, got none")
-        following = matrix("next_observations", self.next_observations)
+        following, rewards = matrix("next_observations", self.next_observations), float_table("rewards", self.rewards)
         one_of_shapes("next_observations", following, observations.shape)
-        rewards = float_table("rewards", self.rewards)
         one_of_shapes("rewards", rewards, count)
         in_range("rewards", rewards, -np.inf, np.inf)
-        terminated = _column("terminated", self.terminated, count, "b", "boolean")
-        self._set(observations=observations, next_observations=following, rewards=rewards, terminated=terminated)
-        for name in ("actions", "episodes", "contexts"):
-            given = _column(name, getattr(self, name), count, "iu", "integers")
-            if given.min() < 0:
-                raise ValueError(f"`{name}` must be integers of at least 0, got {given.min()}")
-            self._set(**{name: given.astype(np.int64)})
+        checked = {
+            "observations": observations,
+            "next_observations": following,
+            "rewards": rewards,
+            "terminated": _column("terminated", self.terminated, count, "b", "boolean"),
+            "actions": _indices("actions", self.actions, count),
+            "episodes": _indices("episodes", self.episodes, count),
+            "contexts": _indices("contexts", self.contexts, count),
+        }
+        for name, array in checked.items():
+            object.__setattr__(self, name, frozen(array))
         if (np.diff(self.episodes) < 0).any():
             where = int(np.argmax(np.diff(self.episodes) < 0)) + 1
             raise ValueError(f"`episodes` must not decrease, got {self.episodes[where]} at index {where}")
@@ -59,14 +82,10 @@ class Steps:
     def __len__(self) -> int:
         return len(self.actions)
 
-    def _set(self, **arrays: NDArray[Any]) -> None:
-        self.__dict__.update({name: frozen(array) for name, array in arrays.items()})
-
     def where(self, chosen: BoolArray) -> Steps:
         """Return the steps for which `chosen` (n,) is true."""
         chosen = _column("chosen", chosen, self.rewards.shape, "b", "boolean")
-        names = [field.name for field in dataclasses.fields(self)]
-        return Steps(**{name: getattr(self, name)[chosen] for name in names})
+        return Steps(**{name: array[chosen] for name, array in vars(self).items()})
 
 
 def _column(name: str, value: ArrayLike, shape: tuple[int, ...], kinds: str, rule: str) -> NDArray[Any]:
@@ -79,6 +98,14 @@ def _column(name: str, value: ArrayLike, shape: tuple[int, ...], kinds: str, rul
         raise ValueError(f"`{name}` must be {rule}, got dtype {column.dtype}")
     one_of_shapes(name, column, shape)
     return column
+
+
+def _indices(name: str, value: ArrayLike, shape: tuple[int, ...]) -> IntArray:
+    """Return `value` as integers of at least 0."""
+    column = _column(name, value, shape, "iu", "integers")
+    if column.min() < 0:
+        raise ValueError(f"`{name}` must be integers of at least 0, got {column.min()}")
+    return column.astype(np.int64)
 
 
 def matrix(name: str, value: ArrayLike) -> FloatArray:

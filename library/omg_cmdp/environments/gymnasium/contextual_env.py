@@ -154,7 +154,7 @@ _ADVICE = {
 
 
 def time_limit(env: gymnasium.Env[Any, Any]) -> int | None:
-    """Return after how many steps `env` truncates its episodes; None if it does not say."""
+    """Return the number of steps after which `env` truncates its episodes; None if it does not say."""
     from gymnasium import Wrapper
     from gymnasium.wrappers import TimeLimit
 
@@ -184,12 +184,23 @@ def encoder_state(env: gymnasium.Env[Any, Any]) -> State | None:
 
 
 def gymnasium_space(env: gymnasium.Env[Any, Any], *, horizon: int | None = None, start: Any = 0) -> Space:
-    """Return the `Space` of an agent for `env`: its states, one more for episodes that have ended, and its actions.
+    """Return the `Space` of an agent for a Gymnasium environment, with one more state for episodes that have ended.
 
-    `horizon` is the environment's time limit by default. In the last state, where ended episodes stay, only action 0 is
-    admissible. `start` is a state, or a distribution over the states of `env`, positive wherever an episode can begin:
-    agents plan from it. The space of a `Discretised` environment has its encoder.
+    In the last state, where ended episodes stay, only action 0 is admissible. The space of a `Discretised` environment
+    has its encoder.
 
+    Parameters
+    ----------
+    env : gymnasium.Env
+        An environment with discrete observations and actions.
+    horizon : int, optional
+        The number of steps H; by default the environment's time limit.
+    start : int or array_like, shape (S,), default 0
+        A state, or a distribution over the states of `env` that is positive wherever an episode can begin: agents plan
+        from it.
+
+    Examples
+    --------
     >>> import gymnasium
     >>> space = gymnasium_space(gymnasium.make("FrozenLake-v1"))
     >>> space.states, space.actions, space.horizon

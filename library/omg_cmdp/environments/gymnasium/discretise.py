@@ -26,6 +26,15 @@ except ImportError as error:
 class Discretised(gymnasium.ObservationWrapper[np.int64, Any, Any]):
     """An environment whose observations are the cells of a fitted encoder.
 
+    Parameters
+    ----------
+    env : gymnasium.Env
+        An environment with observations that can be flattened to numbers.
+    encoder : Encoder
+        Fitted to steps of `env`. It is copied: if yours is fitted again, its cells mean something else.
+
+    Examples
+    --------
     >>> from omg_cmdp.environments import Bins
     >>> pole = gymnasium.make("CartPole-v1")
     >>> env = Discretised(pole, Bins(3).fit(random_steps(pole, 500)))
@@ -50,11 +59,28 @@ class Discretised(gymnasium.ObservationWrapper[np.int64, Any, Any]):
 def random_steps(
     env: gymnasium.Env[Any, Any], count: int, *, contexts: Iterable[Context] = (), hold: float = 1.0, seed: int = 0
 ) -> Steps:
-    """Return `count` steps of random actions, to fit an encoder to; `env` has discrete actions.
+    """Return steps of random actions, to fit an encoder to. Observations are flattened.
 
-    `reset` gets the `contexts` in turn, if there are any; the report on encoders counts for each of them apart, so list
-    a few that are typical. A random action is held for `hold` steps on average: pushing for a while gets farther than
-    trembling. Observations are flattened.
+    Parameters
+    ----------
+    env : gymnasium.Env
+        An environment with discrete actions.
+    count : int
+        The number of steps.
+    contexts : iterable of contexts, default ()
+        The contexts that `reset` gets in turn, if there are any. The report on encoders counts for each of them apart,
+        so list a few that are typical.
+    hold : float, default 1.0
+        The number of steps for which a random action is held on average: pushing for a while gets farther than
+        trembling.
+    seed : int, default 0
+        The seed of resets and actions.
+
+    Examples
+    --------
+    >>> steps = random_steps(gymnasium.make("CartPole-v1"), 30)
+    >>> steps.observations.shape, len(set(steps.actions.tolist()))
+    ((30, 4), 2)
     """
     instance_of("env", env, gymnasium.Env)
     count, hold = positive_integer("count", count), positive_number("hold", hold)

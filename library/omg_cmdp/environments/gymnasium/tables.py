@@ -55,9 +55,8 @@ class Outcomes:
 
     def same_as(self, other: Outcomes) -> bool:
         """Return whether both are the same tables."""
-        return all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in ("cells", "probabilities", "rewards")
-        )
+        mine, others = ((each.cells, each.probabilities, each.rewards) for each in (self, other))
+        return all(map(np.array_equal, mine, others))
 
     def transitions(self) -> FloatArray:
         """Return the transitions (S + 1, A, S + 1)."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,6 +38,7 @@ from omg_cmdp.environments.gymnasium.proofs import prove_episodes, prove_played,
 from omg_cmdp.environments.gymnasium.rollout import EnvironmentPlayer, checked_range
 from omg_cmdp.environments.gymnasium.tables import Outcomes
 from omg_cmdp.mdp.bellman import scaled_returns
+from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import ROUNDING, Episode
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
@@ -69,16 +70,38 @@ def from_gymnasium(
 ) -> TableWorld | SampledWorld:
     """Return a world of a Gymnasium environment with discrete observations and actions.
 
-    `make` is an id, or a function that makes the environment. A context goes in by `reset(options={"context": …})`, or
-    by `arguments` of the constructor: the name of one, or a function context -> arguments. `contexts` lists at least
-    two, or is a table of as many rows, so that it can be proven that they matter. `horizon` is the environment's time
-    limit by default. `reward_range` must hold all rewards and 0; by default it is read off the tables. `return_range`
-    must hold what an episode earns in all; by default it is the horizon times that. Both are in the environment's
-    units, and for agents to be told. `start` is a state or a distribution over the states, the same for all contexts.
-    By default it is read off the tables, or counted in 200 resets with the contexts in turn; since counts are not
-    exact, tables then need a single start state.
-    With `tables` False, episodes are sampled even where there are tables.
+    It is proven first that contexts reach the environment, and that its tables, if it has some, are true.
 
+    Parameters
+    ----------
+    make : str, gymnasium.Env or callable
+        The id of a registered environment, an environment, or a function that makes one.
+    contexts : iterable of contexts, or a table
+        At least two contexts of one kind, so that it can be proven that they matter.
+    arguments : str or callable, optional
+        The name of the constructor's argument that takes the context, or a function context -> arguments. By default
+        the context goes in by `reset(options={"context": context})`.
+    horizon : int, optional
+        The number of steps H; by default the environment's time limit.
+    reward_range : pair of float, optional
+        An interval that holds all rewards and 0, in the environment's units; by default it is read off the tables.
+    return_range : pair of float, optional
+        An interval that holds what an episode earns in all; by default the horizon times the range of rewards.
+    start : int or array_like, shape (S,), optional
+        A state or a distribution over states, the same for all contexts. By default it is read off the tables, or
+        counted in 200 resets with the contexts in turn; since counts are not exact, tables then need a single start
+        state.
+    tables : bool, default True
+        Whether to read tables where there are some; with False, episodes are sampled all the same.
+
+    Returns
+    -------
+    TableWorld or SampledWorld
+        An exact contextual MDP if the environment has tables, `env.unwrapped.P`, and otherwise a world that can be
+        played.
+
+    Examples
+    --------
     >>> lake = from_gymnasium("FrozenLake-v1", [0.4, 0.9], arguments="success_rate", horizon=30)
     >>> [round(lake.optimal_value(rate), 3) for rate in lake.contexts]
     [0.354, 0.916]
@@ -106,38 +129,49 @@ def from_gymnasium(
         if exact and start.max() < 1.0:
             raise ValueError("`start` must be given for tables without `initial_state_distrib`, got None")
     space = gymnasium_space(env, horizon=horizon, start=start)
-    returns = return_interval(return_range, space.horizon, interval)
+    parts = Parts(contextual, known, space, interval, return_interval(return_range, space.horizon, interval))
     if exact:
-        world = TableWorld(contextual, known, space, interval, returns)
+        world = TableWorld(parts)
         prove_played(world)
         return world
-    sampled = SampledWorld(contextual, known, space, interval, returns)
+    sampled = SampledWorld(parts)
     prove_episodes(sampled, other)
     return sampled
 
 
+class Parts(NamedTuple):
+    """What both kinds of worlds are made of, checked by `from_gymnasium`; ranges are in the environment's units."""
+
+    env: ContextualEnv
+    contexts: tuple[Context, ...]
+    space: Space
+    reward_range: tuple[float, float]
+    return_range: tuple[float, float] | None
+
+
 @final
 class TableWorld(ContextualMDP):
-    """A Gymnasium environment whose tables are known: `from_gymnasium` makes it.
+    """A Gymnasium environment whose tables are known, as an exact contextual MDP: `from_gymnasium` makes it.
 
     Any context of the same kind as those listed has an MDP. Ended episodes stay in state S. Values and regrets are in
     units of rewards rescaled to [0, 1]; see `original_value`. Sampled rewards have their true distribution given state,
     action and next state.
+
+    Examples
+    --------
+    >>> lake = from_gymnasium("FrozenLake-v1", [0.4, 0.9], arguments="success_rate", horizon=30)
+    >>> lake.space.states, lake.reward_range
+    (17, (0.0, 1.0))
     """
 
-    def __init__(
-        self,
-        env: ContextualEnv,
-        contexts: tuple[Context, ...],
-        space: Space,
-        reward_range: tuple[float, float],
-        return_range: tuple[float, float] | None,
-    ) -> None:
-        self.env, self.contexts, self.space = env, contexts, space
-        self.reward_range, self.return_range = reward_range, return_range
-        self.scaled_returns = scaled_returns(return_range, space.horizon, reward_range)
-        """`return_range` for rewards rescaled to [0, 1], as `simulate` pays them."""
+    def __init__(self, parts: Parts) -> None:
+        self.env, self.contexts, self.space, self.reward_range, self.return_range = parts
         self._outcomes: ContextCache[Outcomes] = ContextCache(KEPT_BYTES, size=operator.attrgetter("nbytes"))
+
+    @property
+    def paid_returns(self) -> tuple[float, float]:
+        """`return_range` for rewards rescaled to [0, 1], as `simulate` pays them."""
+        return scaled_returns(self.return_range, self.space.horizon, self.reward_range)
 
     def outcomes(self, context: Context) -> Outcomes:
         """Return the tables of `context` in the environment's units; those of recent contexts are kept."""
@@ -171,7 +205,7 @@ class TableWorld(ContextualMDP):
         return e.with_rewards(rewards)
 
     def original_value(self, value: float) -> float:
-        """Return low·H + (high - low)·value: a value here in the environment's units.
+        """Return low·H + (high - low)·value: a value of this world in the environment's units.
 
         >>> cliff = from_gymnasium("CliffWalking-v1", [False, True], arguments="is_slippery", horizon=20)
         >>> round(cliff.original_value(cliff.optimal_value(False)), 9)  # 13 steps of -1
@@ -189,22 +223,27 @@ class TableWorld(ContextualMDP):
 
 
 @final
-class SampledWorld:
-    """A Gymnasium environment without tables: it can be played, but its optimum is unknown."""
+class SampledWorld(Environment):
+    """A Gymnasium environment without tables, which can be played: `from_gymnasium` makes it. Its optimum is unknown.
 
-    takes_keyed = False
+    Examples
+    --------
+    >>> rates, rewards = [0.4, 0.9], (0.0, 1.0)
+    >>> lake = from_gymnasium("FrozenLake-v1", rates, arguments="success_rate", reward_range=rewards, tables=False)
+    >>> shares = lake.space.admissible / lake.space.admissible.sum(axis=1, keepdims=True)
+    >>> uniform = np.repeat(shares[None], lake.space.horizon, axis=0)
+    >>> lake.returns(0.9, uniform, episodes=3).shape
+    (3,)
+    """
 
-    def __init__(
-        self,
-        env: ContextualEnv,
-        contexts: tuple[Context, ...],
-        space: Space,
-        reward_range: tuple[float, float],
-        return_range: tuple[float, float] | None,
-    ) -> None:
-        self.env, self.contexts, self.space = env, contexts, space
-        self.reward_range, self.return_range = reward_range, return_range
-        self._player = EnvironmentPlayer(env, space, reward_range)
+    def __init__(self, parts: Parts) -> None:
+        self.env, self.contexts, self.space, self.reward_range, self.return_range = parts
+        self._player = EnvironmentPlayer(self.env, self.space, self.reward_range)
+
+    @property
+    def paid_range(self) -> tuple[float, float]:
+        """The range of rewards, which are paid in the environment's units."""
+        return self.reward_range
 
     def sample(self, context: Context, policy: FloatArray, generator: np.random.Generator) -> Episode:
         """Play `policy` (H, S + 1, A) for one episode, rewards in the environment's units."""

@@ -1,4 +1,4 @@
-"""What a policy would be worth, estimated from episodes played by another one.
+"""Off-policy estimates: what a policy would be worth, from episodes played by another one.
 
     importance_sampling         propensities; weights multiply with every step, so the horizon must be short
     doubly_robust               the same, around the values of a model

@@ -23,27 +23,65 @@ import numpy as np
 
 from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.off_policy.estimate import Estimate, Support, estimated
-from omg_cmdp.logs.off_policy.regression import Features, Places, Regression
-from omg_cmdp.logs.off_policy.steps import Model, Policy, Steps
+from omg_cmdp.logs.off_policy.regression import CellRegression, Features, Places
+from omg_cmdp.logs.off_policy.steps import LoggedSteps, Model, Policy
 from omg_cmdp.validation import function, instance_of
 
 
 def fitted_q(log: Log, policy: Policy, *, features: Features | None = None, stationary: bool = True) -> Estimate:
-    """Return the estimate of the value of `policy` by fitted Q evaluation."""
+    """Return the estimate of a policy's value by fitted Q evaluation, which needs no propensities.
+
+    Parameters
+    ----------
+    log : Log
+        Episodes from which the policy did not learn; truncated ones may be among them.
+    policy : callable
+        context -> (H, S, A), such as `agent.policy`.
+    features : callable, optional
+        context -> (d,), in which Q is linear for every state and action. By default contexts must come again.
+    stationary : bool, default True
+        Whether the next state and reward do not depend on the step, so that all steps are pooled.
+
+    Examples
+    --------
+    >>> from omg_cmdp import Episode, Space
+    >>> episodes = [Episode(context="c", states=[0, 0], actions=[a], rewards=[a]) for a in (0, 1, 0, 1)]
+    >>> log = Log(Space(states=1, actions=2, horizon=1), episodes)
+    >>> round(fitted_q(log, lambda context: np.array([[[0.2, 0.8]]])).value, 6)  # action 1 pays 1
+    0.8
+    """
     instance_of("stationary", stationary, bool)
-    return fitted(Steps.of(log, policy), features, stationary=stationary)
+    return fitted(LoggedSteps.of(log, policy), features, stationary=stationary)
 
 
 def model_value(log: Log, policy: Policy, model: Model) -> Estimate:
-    """Return what `model` says of `policy`, for the contexts and first states of `log`.
+    """Return what a model says of a policy, for the contexts and first states of a log.
 
     The log does not support it, so that its interval is everything; `marginal_doubly_robust` corrects it by the log.
+
+    Parameters
+    ----------
+    log : Log
+        Episodes, whose contexts and first states are used.
+    policy : callable
+        context -> (H, S, A), such as `agent.policy`.
+    model : callable
+        context -> TabularMDP with rewards in [0, 1], such as `agent.model`.
+
+    Examples
+    --------
+    >>> from omg_cmdp import Episode, Space
+    >>> space = Space(states=1, actions=2, horizon=1)
+    >>> log = Log(space, [Episode(context="c", states=[0, 0], actions=[0], rewards=[0.0])])
+    >>> believed = space.mdp(transitions=np.ones((1, 2, 1)), rewards=np.array([[0.0, 0.5]]))
+    >>> model_value(log, lambda context: np.array([[[0.2, 0.8]]]), lambda context: believed).value
+    0.4
     """
     function("model", model)
-    return modelled(Steps.of(log, policy, model))
+    return modelled(LoggedSteps.of(log, policy, model))
 
 
-def modelled(steps: Steps) -> Estimate:
+def modelled(steps: LoggedSteps) -> Estimate:
     """Return the mean of V̂_0(s_0)."""
     return Estimate(
         value=float(steps.first.mean()),
@@ -55,7 +93,7 @@ def modelled(steps: Steps) -> Estimate:
     )
 
 
-def fitted(steps: Steps, features: Features | None, *, stationary: bool) -> Estimate:
+def fitted(steps: LoggedSteps, features: Features | None, *, stationary: bool) -> Estimate:
     """Return the mean of V̂_0(s_0), fitted backwards; its weights follow forwards."""
     (count, horizon), actions, places = steps.actions.shape, steps.space.actions, Places(steps, features)
     episodes, when = np.nonzero(steps.seen)
@@ -65,7 +103,7 @@ def fitted(steps: Steps, features: Features | None, *, stationary: bool) -> Esti
     queries = (places.cells[:, None] * actions + np.arange(actions)).reshape(-1)
     query_features = np.repeat(places.features, actions, axis=0)
     offset = 0 if stationary else step_cells
-    regression = Regression(
+    regression = CellRegression(
         places.cells[here] * actions + steps.actions[steps.seen] + offset * when,
         places.features[here],
         episodes,

@@ -37,7 +37,7 @@ CHUNK = 2_000_000
 
 
 class Support(enum.Enum):
-    """What a log says for an estimate; the value is the sentence for the user."""
+    """How well a log supports an estimate; the value is the sentence for the user."""
 
     GOOD = "The log supports it."
     FEW = f"Fewer than {FEWEST_EPISODES} episodes count: the log hardly ever does what the policy does."
@@ -48,7 +48,18 @@ class Support(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Estimate:
-    """An estimate of the mean of V^π(c) over the contexts of a log."""
+    """An estimate of the mean of V^π(c) over the contexts of a log, with what supports it.
+
+    Estimators such as `importance_sampling` make it.
+
+    Examples
+    --------
+    >>> estimate = Estimate(
+    ...     value=0.5, contributions=np.tile([0.0, 1.0], 50), effective_sample_size=100.0, mean_weights=np.ones(1),
+    ...     support=Support.GOOD, return_range=(0.0, 1.0))
+    >>> [round(end, 2) for end in estimate.interval(0.95)]
+    [0.4, 0.6]
+    """
 
     value: float
     contributions: FloatArray
@@ -64,7 +75,7 @@ class Estimate:
 
     @property
     def standard_error(self) -> float:
-        """Of `value`; nan for a single episode, and if no episode does what the policy may do."""
+        """The standard error of `value`; nan for a single episode, and if no episode does what the policy may do."""
         count = len(self.contributions)
         if count < 2 or not self.mean_weights.all():
             return math.nan
@@ -73,7 +84,14 @@ class Estimate:
     def interval(self, level: float = 0.95, *, seed: int = 0) -> tuple[float, float]:
         """Return an interval that holds the policy's value in about `level` of all logs.
 
-        It is `return_range` unless the log supports the estimate. `seed` is that of the bootstrap.
+        It is `return_range` unless the log supports the estimate.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            The confidence, in (0, 1).
+        seed : int, default 0
+            The seed of the bootstrap.
         """
         level, generator = probability("level", level), np.random.default_rng(seed_number(seed))
         least, most = self.return_range

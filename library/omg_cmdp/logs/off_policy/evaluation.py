@@ -17,7 +17,7 @@ from omg_cmdp.logs.off_policy.estimate import Estimate, Support
 from omg_cmdp.logs.off_policy.marginal import marginal
 from omg_cmdp.logs.off_policy.regression import Features
 from omg_cmdp.logs.off_policy.sampling import sampled
-from omg_cmdp.logs.off_policy.steps import Model, Policy, Steps, UnfitLogError
+from omg_cmdp.logs.off_policy.steps import LoggedSteps, Model, Policy, UnfitLogError
 from omg_cmdp.validation import probability
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ LINEAR = "It takes something for linear in the features."
 
 
 class Evaluation(NamedTuple):
-    """The estimates of a policy's value, by name; of equally good ones the first is believed."""
+    """All estimates of a policy's value, by name; as text, a table and what to believe. `evaluate` makes it."""
 
     estimates: Mapping[str, Estimate]
     refused: Mapping[str, str]
@@ -70,7 +70,7 @@ class Evaluation(NamedTuple):
 
     @property
     def advice(self) -> str:
-        """What to believe, in plain sentences."""
+        """The estimate to believe, in plain sentences."""
         if self.contradiction is not None:
             one, other = self.contradiction
             return (
@@ -113,12 +113,26 @@ def evaluate(
     level: float = 0.95,
     seed: int = 0,
 ) -> Evaluation:
-    """Return every estimate of the value of `policy` that `log` allows, with intervals of `level`.
+    """Return every estimate of a policy's value that a log allows, with intervals.
 
-    With `model`, such as `agent.model`, there are the doubly robust ones and the model's own value. With `features`,
-    context -> (d,), marginal and fitted estimates share between contexts what they learn; without, contexts must come
-    again for these to be of use.
+    Parameters
+    ----------
+    log : Log
+        Episodes from which neither the policy nor the model learned.
+    policy : callable
+        context -> (H, S, A), such as `agent.policy`.
+    model : callable, optional
+        context -> TabularMDP, such as `agent.model`; it adds the doubly robust estimates and the model's own value.
+    features : callable, optional
+        context -> (d,), numbers of the size of 1 without a constant, by which marginal and fitted estimates share
+        between contexts what they learn; without, contexts must come again for these to be of use.
+    level : float, default 0.95
+        The confidence of the intervals, in (0, 1).
+    seed : int, default 0
+        The seed of the bootstrap.
 
+    Examples
+    --------
     >>> from omg_cmdp import Episode, Space
     >>> arms = {"context": "c", "states": [0, 0], "propensities": [0.5]}
     >>> episodes = [Episode(**arms, actions=[t % 2], rewards=[t % 2]) for t in range(120)]
@@ -126,10 +140,10 @@ def evaluate(
     >>> evaluate(log, lambda context: [[[0.2, 0.8]]]).supported[0]
     'fitted Q'
     """
-    level, plain = probability("level", level), Steps.of(log, policy)
+    level, plain = probability("level", level), LoggedSteps.of(log, policy)
     made: dict[str, Callable[[], Estimate]] = {"fitted Q": lambda: fitted(plain, features, stationary=True)}
     if model is not None:
-        around = Steps.of(log, policy, model)
+        around = LoggedSteps.of(log, policy, model)
         made |= {
             "doubly robust": lambda: sampled(around, weighted=False),
             ROBUST: lambda: marginal(around, features),

@@ -25,23 +25,72 @@ import numpy as np
 
 from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.off_policy.estimate import Estimate, estimated
-from omg_cmdp.logs.off_policy.regression import Features, Places, Regression
-from omg_cmdp.logs.off_policy.steps import Model, Policy, Steps, UnfitLogError
+from omg_cmdp.logs.off_policy.regression import CellRegression, Features, Places
+from omg_cmdp.logs.off_policy.steps import LoggedSteps, Model, Policy, UnfitLogError
 from omg_cmdp.validation import function
 
 
 def marginal_sampling(log: Log, policy: Policy, *, features: Features | None = None) -> Estimate:
-    """Return the marginalised importance sampling estimate of the value of `policy`."""
-    return marginal(Steps.of(log, policy), features)
+    """Return the marginalised importance sampling estimate of a policy's value.
+
+    Parameters
+    ----------
+    log : Log
+        Whole episodes with propensities, from which the policy did not learn.
+    policy : callable
+        context -> (H, S, A), such as `agent.policy`.
+    features : callable, optional
+        context -> (d,), in which the weights of every state are fitted linearly. By default contexts must come again.
+
+    Examples
+    --------
+    >>> from omg_cmdp import Episode, Space
+    >>> arms = {"context": "c", "states": [0, 0], "propensities": [0.5]}
+    >>> episodes = [Episode(**arms, actions=[a], rewards=[a]) for a in (0, 1, 0, 1)]
+    >>> log = Log(Space(states=1, actions=2, horizon=1), episodes)
+    >>> round(marginal_sampling(log, lambda context: np.array([[[0.2, 0.8]]])).value, 6)
+    0.8
+
+    References
+    ----------
+    T. Xie, Y. Ma and Y.-X. Wang, *Towards optimal off-policy evaluation for reinforcement learning with marginalized
+    importance sampling*, NeurIPS 2019.
+    """
+    return marginal(LoggedSteps.of(log, policy), features)
 
 
 def marginal_doubly_robust(log: Log, policy: Policy, model: Model, *, features: Features | None = None) -> Estimate:
-    """Return the marginalised doubly robust estimate of the value of `policy`, with `model` as the control variate."""
+    """Return the marginalised doubly robust estimate of a policy's value, with a model as the control variate.
+
+    Parameters
+    ----------
+    log : Log
+        Whole episodes with propensities, from which neither policy nor model learned.
+    policy : callable
+        context -> (H, S, A), such as `agent.policy`.
+    model : callable
+        context -> TabularMDP with rewards in [0, 1], such as `agent.model`.
+    features : callable, optional
+        context -> (d,), in which the weights of every state are fitted linearly. By default contexts must come again.
+
+    Examples
+    --------
+    >>> from omg_cmdp import Episode, Space
+    >>> space, arms = Space(states=1, actions=2, horizon=1), {"context": "c", "states": [0, 0], "propensities": [0.5]}
+    >>> log = Log(space, [Episode(**arms, actions=[a], rewards=[a]) for a in (0, 1, 0, 1)])
+    >>> believed = space.mdp(transitions=np.ones((1, 2, 1)), rewards=np.array([[0.0, 0.5]]))
+    >>> round(marginal_doubly_robust(log, lambda context: np.array([[[0.2, 0.8]]]), lambda context: believed).value, 6)
+    0.8
+
+    References
+    ----------
+    N. Kallus and M. Uehara, *Double reinforcement learning for efficient off-policy evaluation*, JMLR 2020.
+    """
     function("model", model)
-    return marginal(Steps.of(log, policy, model), features)
+    return marginal(LoggedSteps.of(log, policy, model), features)
 
 
-def marginal(steps: Steps, features: Features | None) -> Estimate:
+def marginal(steps: LoggedSteps, features: Features | None) -> Estimate:
     """Return the mean of first + Σ_h w_h·ρ_h·gains_h.
 
     Its contributions are those of the recursion: with g the gains less their means,
@@ -51,9 +100,8 @@ def marginal(steps: Steps, features: Features | None) -> Estimate:
     """
     ratios, places = steps.ratios(), Places(steps, features)
     count, horizon = ratios.shape
-    fits = [
-        Regression(places.cells[here], places.features[here], np.arange(count), places.count) for here in steps.places.T
-    ]
+    episodes = np.arange(count)
+    fits = [CellRegression(places.cells[at], places.features[at], episodes, places.count) for at in steps.places.T]
     before, weights = np.ones((count, horizon)), np.empty((count, horizon))
     for h in range(horizon):
         weights[:, h] = before[:, h] * ratios[:, h]

@@ -29,30 +29,70 @@ import numpy as np
 
 from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.off_policy.estimate import Estimate, estimated
-from omg_cmdp.logs.off_policy.steps import Model, Policy, Steps, UnfitLogError
+from omg_cmdp.logs.off_policy.steps import LoggedSteps, Model, Policy, UnfitLogError
 from omg_cmdp.validation import FloatArray, function, instance_of
 
 
 def importance_sampling(log: Log, policy: Policy, *, weighted: bool = False) -> Estimate:
-    """Return the per-decision importance sampling estimate of the value of `policy`.
+    """Return the per-decision importance sampling estimate of a policy's value.
 
+    Parameters
+    ----------
+    log : Log
+        Whole episodes with propensities, from which the policy did not learn.
+    policy : callable
+        context -> (H, S, A), such as `agent.policy`.
+    weighted : bool, default False
+        Whether to divide the weights of each step by their mean: a little bias, of the order 1/n, for less variance.
+
+    Examples
+    --------
     >>> from omg_cmdp import Episode, Space
     >>> arms = {"context": "c", "states": [0, 0], "propensities": [0.5]}
     >>> episodes = [Episode(**arms, actions=[a], rewards=[a]) for a in (0, 1, 0, 1)]
     >>> log = Log(Space(states=1, actions=2, horizon=1), episodes)
     >>> importance_sampling(log, lambda context: np.array([[[0.2, 0.8]]])).value  # action 1 pays 1
     0.8
+
+    References
+    ----------
+    D. Precup, R. Sutton and S. Singh, *Eligibility traces for off-policy policy evaluation*, ICML 2000.
     """
-    return sampled(Steps.of(log, policy), weighted=weighted)
+    return sampled(LoggedSteps.of(log, policy), weighted=weighted)
 
 
 def doubly_robust(log: Log, policy: Policy, model: Model, *, weighted: bool = False) -> Estimate:
-    """Return the doubly robust estimate of the value of `policy`, with `model` as the control variate."""
+    """Return the doubly robust estimate of a policy's value, with a model as the control variate.
+
+    Parameters
+    ----------
+    log : Log
+        Whole episodes with propensities, from which neither policy nor model learned.
+    policy : callable
+        context -> (H, S, A), such as `agent.policy`.
+    model : callable
+        context -> TabularMDP with rewards in [0, 1], such as `agent.model`.
+    weighted : bool, default False
+        Whether to divide the weights of each step by their mean: a little bias, of the order 1/n, for less variance.
+
+    Examples
+    --------
+    >>> from omg_cmdp import Episode, Space
+    >>> space, arms = Space(states=1, actions=2, horizon=1), {"context": "c", "states": [0, 0], "propensities": [0.5]}
+    >>> log = Log(space, [Episode(**arms, actions=[a], rewards=[a]) for a in (0, 1, 0, 1)])
+    >>> believed = space.mdp(transitions=np.ones((1, 2, 1)), rewards=np.array([[0.0, 0.5]]))
+    >>> round(doubly_robust(log, lambda context: np.array([[[0.2, 0.8]]]), lambda context: believed).value, 6)
+    0.8
+
+    References
+    ----------
+    N. Jiang and L. Li, *Doubly robust off-policy value evaluation for reinforcement learning*, ICML 2016.
+    """
     function("model", model)
-    return sampled(Steps.of(log, policy, model), weighted=weighted)
+    return sampled(LoggedSteps.of(log, policy, model), weighted=weighted)
 
 
-def sampled(steps: Steps, *, weighted: bool) -> Estimate:
+def sampled(steps: LoggedSteps, *, weighted: bool) -> Estimate:
     """Return the mean of first + Σ_h ρ_{0:h}·gains_h."""
     instance_of("weighted", weighted, bool)
     weights: FloatArray = np.cumprod(steps.ratios(), axis=1, dtype=np.float64)

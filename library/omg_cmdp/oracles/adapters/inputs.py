@@ -1,4 +1,4 @@
-"""What a foreign model sees of a context: one vector of numbers for each pair of state and action."""
+"""The inputs that a foreign model gets for a context: one vector of numbers for each pair of state and action."""
 
 from __future__ import annotations
 

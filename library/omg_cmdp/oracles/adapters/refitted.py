@@ -15,23 +15,21 @@ import threadpoolctl
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.adapters.ensemble import Asked, DynamicsOptions, Ensemble, Learner, Options
+from omg_cmdp.oracles.adapters.ensemble import Answers, Ensemble
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
+from omg_cmdp.oracles.adapters.models import DynamicsOptions, ModelKind, Options, seeded
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
 from omg_cmdp.validation import FloatArray, positive_integer, probability
 
 
-class _Regressor(Learner):
-    """A `random_state` of None becomes 0, in every step of a pipeline, so that a fit can be made again to the bit."""
+class _Regressor(ModelKind):
+    """Anything with `fit`, seeded so that a fit can be made again to the bit."""
 
     needs = ("fit", "predict")
 
     def template(self, model: Any) -> Any:
-        made = super().template(model)
-        parameters = made.get_params().items() if hasattr(made, "get_params") else ()
-        unset = [name for name, value in parameters if name.split("__")[-1] == "random_state" and value is None]
-        return made.set_params(**dict.fromkeys(unset, 0)) if unset else made
+        return seeded(super().template(model))
 
     def fit(self, pupil: Any, inputs: FloatArray, outcomes: NDArray[Any], seen: int) -> None:
         pupil.fit(inputs, outcomes)
@@ -95,7 +93,7 @@ class _Refitted(Ensemble):
     def taught(self) -> int:
         return int(self.fitted)
 
-    def prepare(self, context: Context) -> Asked:
+    def prepare(self, context: Context) -> Answers:
         with self._one_thread():
             return super().prepare(context)
 
@@ -124,10 +122,44 @@ class _Refitted(Ensemble):
 
 @final
 class RefittedRewards(Frame[_Refitted], RewardOracle):
-    """Rewards by anything with `fit` and `predict`: boosting, a forest, a pipeline. See `Ensemble` and `Options`.
+    """Rewards by any regressor, fitted anew to all examples now and then: boosting, a forest, a pipeline.
 
-    The copies are fitted after every so many episodes if `every` is an integer; if it is a fraction, whenever there are
-    so many more examples than at the last fit. Before the first fit, and without data, all rewards are ½.
+    Between two fits the prediction stays as it was; before the first one all rewards are ½. The uncertainty is a proxy,
+    the jackknife's, and `regret_bound` is inf: aggregate the oracle with one that has a bound.
+
+    Parameters
+    ----------
+    model : regressor
+        Anything with `fit` and `predict`. It is copied as it is now; a `random_state` of None becomes 0.
+    every : int or float, default 0.1
+        An integer fits anew after that number of episodes; a fraction g fits whenever there are g times more examples
+        than at the last fit, so that all fits together see at most 1 + 1/g times the examples of the last one.
+    states : int
+        The number of states, S.
+    actions : int
+        The number of actions, A.
+    horizon : int
+        The largest number of steps of an episode, H.
+    features : callable, optional
+        context -> (S, A, d), the input of each pair; or (d,), to which state and action are added one-hot, as they are
+        to a context that is a vector where no `features` are given. The first episode fixes d.
+    admissible : array_like of bool, shape (S, A), optional
+        The pairs that may be visited; by default all. The model is not asked about others.
+    members : int, default 4
+        The number of copies, whose spread is the uncertainty. A single copy learns everything, and says least about it.
+
+    Examples
+    --------
+    >>> class Mean:
+    ...     def fit(self, inputs, rewards):
+    ...         self.mean = rewards.mean()
+    ...     def predict(self, inputs):
+    ...         return np.full(len(inputs), self.mean)
+    >>> oracle = RefittedRewards(Mean(), every=10, states=1, actions=1, horizon=1)
+    >>> for _ in range(19):
+    ...     oracle.update([1.0], states=[0], actions=[0], rewards=[0.75])
+    >>> oracle.predict([1.0])  # fitted once, to ten examples
+    array([[0.75]])
     """
 
     update = learn_rewards
@@ -138,9 +170,47 @@ class RefittedRewards(Frame[_Refitted], RewardOracle):
 
 @final
 class RefittedDynamics(Frame[_Refitted], DynamicsOracle):
-    """Transitions by anything with `fit` and `predict_proba`. See `RefittedRewards` and `DynamicsOptions`.
+    """Transitions by any classifier, fitted anew to all examples now and then: boosting, a forest, a pipeline.
 
-    Before the first fit rows are uniform; after it next states that were never seen have the `floor`.
+    Before the first fit rows are uniform; after it next states that were never seen have the `floor`. The uncertainty
+    is a proxy, the jackknife's, and `regret_bound` is inf: aggregate the oracle with one that has a bound.
+
+    Parameters
+    ----------
+    model : classifier
+        Anything with `fit` and `predict_proba`. It is copied as it is now; a `random_state` of None becomes 0.
+    every : int or float, default 0.1
+        An integer fits anew after that number of episodes; a fraction g fits whenever there are g times more examples
+        than at the last fit, so that all fits together see at most 1 + 1/g times the examples of the last one.
+    states : int
+        The number of states, S.
+    actions : int
+        The number of actions, A.
+    horizon : int
+        The largest number of steps of an episode, H.
+    features : callable, optional
+        context -> (S, A, d), the input of each pair; or (d,), to which state and action are added one-hot, as they are
+        to a context that is a vector where no `features` are given. The first episode fixes d.
+    admissible : array_like of bool, shape (S, A), optional
+        The pairs that may be visited; by default all. The model is not asked about others.
+    members : int, default 4
+        The number of copies, whose spread is the uncertainty. A single copy learns everything, and says least about it.
+    support : array_like of bool, shape (S, A, S), optional
+        The transitions that can happen, to which answers are cut; by default all.
+    floor : float, default 1e-4
+        The probability to which answers are raised, about, within the support.
+
+    Examples
+    --------
+    >>> class Shares:
+    ...     def fit(self, inputs, classes):
+    ...         self.shares = np.bincount(classes) / len(classes)
+    ...     def predict_proba(self, inputs):
+    ...         return np.tile(self.shares, (len(inputs), 1))
+    >>> oracle = RefittedDynamics(Shares(), every=1, members=1, states=2, actions=1, horizon=4)
+    >>> oracle.update([1.0], states=[0, 0, 0, 0], actions=[0, 0, 0, 0], next_states=[1, 1, 0, 1])
+    >>> oracle.predict([1.0])[0]
+    array([[0.25, 0.75]])
     """
 
     update = learn_transitions

@@ -6,8 +6,9 @@ from typing import Any, ClassVar, Unpack, final
 
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.oracles.adapters.ensemble import DynamicsOptions, Ensemble, Learner, Options
+from omg_cmdp.oracles.adapters.ensemble import Ensemble
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
+from omg_cmdp.oracles.adapters.models import DynamicsOptions, ModelKind, Options
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
 from omg_cmdp.validation import FloatArray
@@ -19,7 +20,7 @@ except ImportError as error:
     raise ImportError("this oracle needs River: pip install river") from error
 
 
-class _Regressor(Learner):
+class _Regressor(ModelKind):
     """Features are named 0, 1, ...; a `seed` of None becomes 0, so that runs can be replayed.
 
     Seeds inside a list of models are not found: set them yourself.
@@ -54,7 +55,39 @@ class _Classifier(_Regressor):
 
 @final
 class RiverRewards(Frame[Ensemble], RewardOracle):
-    """Rewards by any River regressor, or a pipeline that ends in one. See `Ensemble` and `Options`."""
+    """Rewards by a River regressor, or a pipeline that ends in one.
+
+    The uncertainty is a proxy, the jackknife's, and `regret_bound` is inf: aggregate the oracle with one that has a
+    bound.
+
+    Parameters
+    ----------
+    model : river.base.Regressor
+        It is cloned with its settings; a `seed` of None becomes 0. Seeds inside a list of models are not found: set
+        them.
+    states : int
+        The number of states, S.
+    actions : int
+        The number of actions, A.
+    horizon : int
+        The largest number of steps of an episode, H.
+    features : callable, optional
+        context -> (S, A, d), the input of each pair; or (d,), to which state and action are added one-hot, as they are
+        to a context that is a vector where no `features` are given. The first episode fixes d.
+    admissible : array_like of bool, shape (S, A), optional
+        The pairs that may be visited; by default all. The model is not asked about others.
+    members : int, default 4
+        The number of copies, whose spread is the uncertainty. A single copy learns everything, and says least about it.
+
+    Examples
+    --------
+    >>> from river.tree import HoeffdingTreeRegressor
+    >>> oracle = RiverRewards(HoeffdingTreeRegressor(grace_period=20), states=1, actions=2, horizon=1)
+    >>> for _ in range(50):
+    ...     oracle.update([1.0], states=[0], actions=[1], rewards=[0.9])
+    >>> oracle.predict([1.0])[0, 1].round(2)
+    np.float64(0.9)
+    """
 
     update = learn_rewards
 
@@ -64,7 +97,43 @@ class RiverRewards(Frame[Ensemble], RewardOracle):
 
 @final
 class RiverDynamics(Frame[Ensemble], DynamicsOracle):
-    """Transitions by any River classifier, or a pipeline that ends in one. See `Ensemble` and `DynamicsOptions`."""
+    """Transitions by a River classifier, or a pipeline that ends in one.
+
+    The uncertainty is a proxy, the jackknife's, and `regret_bound` is inf: aggregate the oracle with one that has a
+    bound.
+
+    Parameters
+    ----------
+    model : river.base.Classifier
+        It is cloned with its settings; a `seed` of None becomes 0. Seeds inside a list of models are not found: set
+        them.
+    states : int
+        The number of states, S.
+    actions : int
+        The number of actions, A.
+    horizon : int
+        The largest number of steps of an episode, H.
+    features : callable, optional
+        context -> (S, A, d), the input of each pair; or (d,), to which state and action are added one-hot, as they are
+        to a context that is a vector where no `features` are given. The first episode fixes d.
+    admissible : array_like of bool, shape (S, A), optional
+        The pairs that may be visited; by default all. The model is not asked about others.
+    members : int, default 4
+        The number of copies, whose spread is the uncertainty. A single copy learns everything, and says least about it.
+    support : array_like of bool, shape (S, A, S), optional
+        The transitions that can happen, to which answers are cut; by default all.
+    floor : float, default 1e-4
+        The probability to which answers are raised, about, within the support.
+
+    Examples
+    --------
+    >>> from river.naive_bayes import GaussianNB
+    >>> oracle = RiverDynamics(GaussianNB(), states=2, actions=1, horizon=1)
+    >>> for _ in range(20):
+    ...     oracle.update([1.0], states=[0], actions=[0], next_states=[1])
+    >>> oracle.predict([1.0])[0].round(2)
+    array([[0., 1.]])
+    """
 
     update = learn_transitions
 

@@ -7,8 +7,9 @@ from typing import Any, Unpack, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.oracles.adapters.ensemble import DynamicsOptions, Ensemble, Learner, Options
+from omg_cmdp.oracles.adapters.ensemble import Ensemble
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
+from omg_cmdp.oracles.adapters.models import DynamicsOptions, ModelKind, Options, seeded
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
 from omg_cmdp.validation import FloatArray
@@ -19,15 +20,13 @@ except ImportError as error:
     raise ImportError("this oracle needs scikit-learn: pip install scikit-learn") from error
 
 
-class _Regressor(Learner):
-    """A `random_state` of None becomes 0, so that what was learned can be learned again to the bit."""
+class _Regressor(ModelKind):
+    """Anything with `partial_fit`, seeded so that what was learned can be learned again to the bit."""
 
     needs = ("partial_fit", "predict")
 
     def template(self, model: Any) -> Any:
-        parameters = model.get_params().items()
-        unset = [name for name, value in parameters if name.split("__")[-1] == "random_state" and value is None]
-        return clone(model).set_params(**dict.fromkeys(unset, 0))
+        return seeded(clone(model))
 
     def fit(self, pupil: Any, inputs: FloatArray, outcomes: NDArray[Any], seen: int) -> None:
         pupil.partial_fit(inputs, outcomes)
@@ -49,7 +48,38 @@ class _Classifier(_Regressor):
 
 @final
 class SklearnRewards(Frame[Ensemble], RewardOracle):
-    """Rewards by any regressor with `partial_fit`, such as `SGDRegressor`. See `Ensemble` and `Options`."""
+    """Rewards by a scikit-learn regressor that learns incrementally, such as `SGDRegressor`.
+
+    The uncertainty is a proxy, the jackknife's, and `regret_bound` is inf: aggregate the oracle with one that has a
+    bound.
+
+    Parameters
+    ----------
+    model : regressor
+        Anything with `partial_fit` and `predict`. It is copied as it is now; a `random_state` of None becomes 0.
+    states : int
+        The number of states, S.
+    actions : int
+        The number of actions, A.
+    horizon : int
+        The largest number of steps of an episode, H.
+    features : callable, optional
+        context -> (S, A, d), the input of each pair; or (d,), to which state and action are added one-hot, as they are
+        to a context that is a vector where no `features` are given. The first episode fixes d.
+    admissible : array_like of bool, shape (S, A), optional
+        The pairs that may be visited; by default all. The model is not asked about others.
+    members : int, default 4
+        The number of copies, whose spread is the uncertainty. A single copy learns everything, and says least about it.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import SGDRegressor
+    >>> oracle = SklearnRewards(SGDRegressor(eta0=0.1), states=1, actions=2, horizon=1)
+    >>> for _ in range(200):
+    ...     oracle.update([1.0], states=[0], actions=[1], rewards=[0.9])
+    >>> bool(abs(oracle.predict([1.0])[0, 1] - 0.9) < 0.05)
+    True
+    """
 
     update = learn_rewards
 
@@ -59,10 +89,45 @@ class SklearnRewards(Frame[Ensemble], RewardOracle):
 
 @final
 class SklearnDynamics(Frame[Ensemble], DynamicsOracle):
-    """Transitions by any classifier with `partial_fit` and `predict_proba`. See `Ensemble` and `DynamicsOptions`.
+    """Transitions by a scikit-learn classifier that learns incrementally, such as `MLPClassifier`.
 
-    `SGDClassifier(loss="log_loss")` fits one against the rest and normalises, which is not the multinomial likelihood:
-    its probabilities may stay off however much it learns. `MLPClassifier(hidden_layer_sizes=())` is multinomial.
+    `SGDClassifier(loss="log_loss")` fits one state against the rest and normalises, which is not the multinomial
+    likelihood: its probabilities may stay off however much it learns. `MLPClassifier(hidden_layer_sizes=())` is
+    multinomial. The uncertainty is a proxy, the jackknife's, and `regret_bound` is inf: aggregate the oracle with one
+    that has a bound.
+
+    Parameters
+    ----------
+    model : classifier
+        Anything with `partial_fit` and `predict_proba`. It is copied as it is now; a `random_state` of None becomes 0.
+    states : int
+        The number of states, S.
+    actions : int
+        The number of actions, A.
+    horizon : int
+        The largest number of steps of an episode, H.
+    features : callable, optional
+        context -> (S, A, d), the input of each pair; or (d,), to which state and action are added one-hot, as they are
+        to a context that is a vector where no `features` are given. The first episode fixes d.
+    admissible : array_like of bool, shape (S, A), optional
+        The pairs that may be visited; by default all. The model is not asked about others.
+    members : int, default 4
+        The number of copies, whose spread is the uncertainty. A single copy learns everything, and says least about it.
+    support : array_like of bool, shape (S, A, S), optional
+        The transitions that can happen, to which answers are cut; by default all.
+    floor : float, default 1e-4
+        The probability to which answers are raised, about, within the support.
+
+    Examples
+    --------
+    >>> from sklearn.neural_network import MLPClassifier
+    >>> model = MLPClassifier(hidden_layer_sizes=(), learning_rate_init=0.1)
+    >>> oracle = SklearnDynamics(model, states=2, actions=1, horizon=1)
+    >>> for _ in range(50):
+    ...     oracle.update([1.0], states=[0], actions=[0], next_states=[1])
+    ...     oracle.update([-1.0], states=[0], actions=[0], next_states=[0])
+    >>> bool(oracle.predict([1.0])[0, 0, 1] > 0.9)
+    True
     """
 
     update = learn_transitions

@@ -8,8 +8,9 @@ from typing import Any, Unpack, final
 
 from numpy.typing import NDArray
 
-from omg_cmdp.oracles.adapters.ensemble import DynamicsOptions, Ensemble, Learner, Options
+from omg_cmdp.oracles.adapters.ensemble import Ensemble
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
+from omg_cmdp.oracles.adapters.models import DynamicsOptions, ModelKind, Options
 from omg_cmdp.oracles.adapters.tensors import Trained, arrays_of, load_arrays, torch
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
@@ -17,7 +18,7 @@ from omg_cmdp.persistence import State
 from omg_cmdp.validation import FloatArray, positive_integer
 
 
-class _Regressor(Learner):
+class _Regressor(ModelKind):
     """A module with an optimiser, which steps `passes` times an episode."""
 
     needs = ("forward", "state_dict")
@@ -80,10 +81,42 @@ class _Modules(Ensemble):
 
 @final
 class TorchRewards(Frame[_Modules], RewardOracle):
-    """Rewards by a module (n, d) -> (n,) or (n, 1), under square loss. See `Ensemble` and `Options`.
+    """Rewards by a PyTorch module (n, d) -> (n,) or (n, 1), under square loss; an episode is a batch.
 
-    `optimizer`, such as `lambda p: torch.optim.Adam(p, lr=0.01)`, makes one; it steps `passes` times an episode. The
-    copies start alike.
+    It is saved as the tensors of its modules and optimisers. The uncertainty is a proxy, the jackknife's, and
+    `regret_bound` is inf: aggregate the oracle with one that has a bound.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        It is copied as it is now: all copies start alike.
+    optimizer : callable
+        parameters -> optimiser, such as `lambda p: torch.optim.Adam(p, lr=0.01)`.
+    passes : int, default 1
+        The number of the optimiser's steps per episode, each on the whole episode.
+    states : int
+        The number of states, S.
+    actions : int
+        The number of actions, A.
+    horizon : int
+        The largest number of steps of an episode, H.
+    features : callable, optional
+        context -> (S, A, d), the input of each pair; or (d,), to which state and action are added one-hot, as they are
+        to a context that is a vector where no `features` are given. The first episode fixes d.
+    admissible : array_like of bool, shape (S, A), optional
+        The pairs that may be visited; by default all. The model is not asked about others.
+    members : int, default 4
+        The number of copies, whose spread is the uncertainty. A single copy learns everything, and says least about it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> model, adam = torch.nn.Linear(4, 1), lambda parameters: torch.optim.Adam(parameters, lr=0.05)
+    >>> oracle = TorchRewards(model, optimizer=adam, states=1, actions=2, horizon=1)  # 1 number, and 3 one-hot
+    >>> for _ in range(200):
+    ...     oracle.update([1.0], states=[0], actions=[1], rewards=[0.9])
+    >>> bool(abs(oracle.predict([1.0])[0, 1] - 0.9) < 0.05)
+    True
     """
 
     update = learn_rewards
@@ -97,7 +130,47 @@ class TorchRewards(Frame[_Modules], RewardOracle):
 
 @final
 class TorchDynamics(Frame[_Modules], DynamicsOracle):
-    """Transitions by a module (n, d) -> (n, S) of logits, under log loss. See `TorchRewards` and `DynamicsOptions`."""
+    """Transitions by a PyTorch module (n, d) -> (n, S) of logits, under log loss; an episode is a batch.
+
+    It is saved as the tensors of its modules and optimisers. The uncertainty is a proxy, the jackknife's, and
+    `regret_bound` is inf: aggregate the oracle with one that has a bound.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        It is copied as it is now: all copies start alike.
+    optimizer : callable
+        parameters -> optimiser, such as `lambda p: torch.optim.Adam(p, lr=0.01)`.
+    passes : int, default 1
+        The number of the optimiser's steps per episode, each on the whole episode.
+    states : int
+        The number of states, S.
+    actions : int
+        The number of actions, A.
+    horizon : int
+        The largest number of steps of an episode, H.
+    features : callable, optional
+        context -> (S, A, d), the input of each pair; or (d,), to which state and action are added one-hot, as they are
+        to a context that is a vector where no `features` are given. The first episode fixes d.
+    admissible : array_like of bool, shape (S, A), optional
+        The pairs that may be visited; by default all. The model is not asked about others.
+    members : int, default 4
+        The number of copies, whose spread is the uncertainty. A single copy learns everything, and says least about it.
+    support : array_like of bool, shape (S, A, S), optional
+        The transitions that can happen, to which answers are cut; by default all.
+    floor : float, default 1e-4
+        The probability to which answers are raised, about, within the support.
+
+    Examples
+    --------
+    >>> import torch
+    >>> model, adam = torch.nn.Linear(4, 2), lambda parameters: torch.optim.Adam(parameters, lr=0.05)
+    >>> oracle = TorchDynamics(model, optimizer=adam, states=2, actions=1, horizon=1)
+    >>> for _ in range(200):
+    ...     oracle.update([1.0], states=[0], actions=[0], next_states=[1])
+    >>> bool(oracle.predict([1.0])[0, 0, 1] > 0.9)
+    True
+    """
 
     update = learn_transitions
 

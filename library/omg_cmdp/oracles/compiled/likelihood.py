@@ -5,33 +5,16 @@ import math
 import numpy as np
 
 from omg_cmdp.jit import compiled
+from omg_cmdp.oracles.compiled.softmax import logits_at, softmax
 
 MOST_STEPS = 100
-
-
-@compiled
-def probabilities_at(weights, offsets, row, probabilities):
-    """Fill softmax(offsets + W·z): 0 where the offset is -inf."""
-    largest = -math.inf
-    for i in range(len(offsets)):
-        logit = offsets[i]
-        for j in range(len(row)):
-            logit += weights[i, j] * row[j]
-        probabilities[i] = logit
-        largest = max(largest, logit)
-    total = 0.0
-    for i in range(len(offsets)):
-        probabilities[i] = math.exp(probabilities[i] - largest)
-        total += probabilities[i]
-    for i in range(len(offsets)):
-        probabilities[i] /= total
 
 
 @compiled
 def derivatives(weights, offsets, rows, counts, ridge, gradient, hessian):
     """Fill gradient and lower Hessian, (K·d,) and (K·d, K·d), of Σ -counts·log softmax + (ridge/2)·‖W‖²."""
     successors, size = weights.shape
-    probabilities = np.empty(successors)
+    logits, probabilities = np.empty((2, successors))
     hessian[:] = 0.0
     for i in range(successors):
         for j in range(size):
@@ -39,7 +22,8 @@ def derivatives(weights, offsets, rows, counts, ridge, gradient, hessian):
             hessian[i * size + j, i * size + j] = ridge
     for line in range(len(rows)):
         row, visits = rows[line], counts[line].sum()
-        probabilities_at(weights, offsets, row, probabilities)
+        logits_at(weights, offsets, row, logits)
+        softmax(logits, probabilities)
         for i in range(successors):
             p = probabilities[i]
             for j in range(size):

@@ -43,23 +43,13 @@ def mean(weights, forecasts, cell):
 
 
 @compiled
-def aggregate_square(losses, rate, forecasts, aggregate):
-    """Fill the substitution (...) of `forecasts` (K, ...), weighted by their losses so far."""
+def aggregate(losses, rate, forecasts, squares, aggregate):
+    """Fill the aggregate (...) of `forecasts` (K, ...), weighted by their losses so far, under square or log loss."""
     weights = np.empty(len(losses))
     exponential_weights(losses, rate, weights)
     tables, filled = forecasts.reshape(len(losses), -1), aggregate.reshape(-1)
     for cell in range(len(filled)):
-        filled[cell] = substitution(weights, tables, cell)
-
-
-@compiled
-def aggregate_log(losses, rate, forecasts, aggregate):
-    """Fill the mean (...) of `forecasts` (K, ...), weighted by their losses so far."""
-    weights = np.empty(len(losses))
-    exponential_weights(losses, rate, weights)
-    tables, filled = forecasts.reshape(len(losses), -1), aggregate.reshape(-1)
-    for cell in range(len(filled)):
-        filled[cell] = mean(weights, tables, cell)
+        filled[cell] = substitution(weights, tables, cell) if squares else mean(weights, tables, cell)
 
 
 @compiled

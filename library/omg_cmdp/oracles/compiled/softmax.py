@@ -21,16 +21,20 @@ def softmax(logits, probabilities):
 
 
 @compiled
+def logits_at(weights, offsets, row, logits):
+    """Fill offsets + W·z of one pair; weights (K, d), offsets and logits (K,)."""
+    for i in range(len(offsets)):
+        logits[i] = offsets[i]
+        for j in range(len(row)):
+            logits[i] += weights[i, j] * row[j]
+
+
+@compiled
 def softmax_table(weights, offsets, row, table):
     """Fill softmax(offsets + weights·z) for every pair; weights (pairs, K, d), offsets and table (pairs, K)."""
-    pairs, successors, size = weights.shape
-    logits = np.empty(successors)
-    for pair in range(pairs):
-        for i in range(successors):
-            logit = offsets[pair, i]
-            for j in range(size):
-                logit += weights[pair, i, j] * row[j]
-            logits[i] = logit
+    logits = np.empty(weights.shape[1])
+    for pair in range(len(weights)):
+        logits_at(weights[pair], offsets[pair], row, logits)
         softmax(logits, table[pair])
 
 
@@ -40,14 +44,11 @@ def softmax_draws(weights, offsets, row, deviations, normals, drawn):
 
     `normals` (count, n) has a number for each of the n logits that are possible, in order.
     """
-    pairs, successors, size = weights.shape
+    pairs, successors, _ = weights.shape
     logits, shifted = np.empty((2, successors))
     used = 0
     for pair in range(pairs):
-        for i in range(successors):
-            logits[i] = offsets[pair, i]
-            for j in range(size):
-                logits[i] += weights[pair, i, j] * row[j]
+        logits_at(weights[pair], offsets[pair], row, logits)
         before = used
         for k in range(len(drawn)):
             used = before
@@ -122,11 +123,10 @@ def newton_fit(weights, covariances, offsets, row, pairs, counts):
     directions = np.empty((successors, size))
     for k in range(len(pairs)):
         weight, covariance = weights[pairs[k]], covariances[pairs[k]]
+        logits_at(weight, offsets[pairs[k]], row, start)
         for i in range(successors):
-            start[i] = offsets[pairs[k], i]
             variances[i] = 0.0
             for j in range(size):
-                start[i] += weight[i, j] * row[j]
                 directions[i, j] = 0.0
                 for m in range(size):
                     directions[i, j] += covariance[i, j, m] * row[m]
@@ -168,10 +168,7 @@ def newton_step(weights, inverses, offsets, row, pairs, counts, curvature):
         for j in range(size):
             for m in range(size):
                 inverse[j, m] -= curvature * visits / damped * direction[j] * direction[m]
-        for i in range(successors):
-            logits[i] = offsets[pairs[k], i]
-            for j in range(size):
-                logits[i] += weight[i, j] * row[j]
+        logits_at(weight, offsets[pairs[k]], row, logits)
         softmax(logits, probabilities)
         for i in range(successors):
             gradient = visits * probabilities[i] - counts[k, i]

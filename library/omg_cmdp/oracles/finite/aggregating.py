@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import final
+from typing import TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +27,7 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.draws import resample
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards, learn_transitions
-from omg_cmdp.oracles.losses import LOG, SQUARE, Episode
+from omg_cmdp.oracles.losses import LOG, SQUARE, Examples
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import Smoothing
 from omg_cmdp.persistence import State, numbers
@@ -35,7 +35,7 @@ from omg_cmdp.validation import BoolArray, FloatArray, frozen
 
 compiled = Lazy("omg_cmdp.oracles.compiled.finite")
 
-Charge = Callable[[FloatArray, Functions, Episode], None]
+Charge = Callable[[FloatArray, Functions, Examples], None]
 """Adds the loss of each function in an episode to `losses` (N,)."""
 
 
@@ -57,7 +57,7 @@ class Finite(Forecasters):
         """Return the tables of all N functions."""
         return self.functions(context)
 
-    def learn(self, functions: Functions, episode: Episode) -> None:
+    def learn(self, functions: Functions, episode: Examples) -> None:
         """Charge each function its loss."""
         self.class_losses = self.losses_of(functions)
         self._charge(self.class_losses, functions, episode)
@@ -106,12 +106,12 @@ class Finite(Forecasters):
         return (self.functions.size,)
 
 
-def charge_squares(losses: FloatArray, functions: Functions, episode: Episode) -> None:
+def charge_squares(losses: FloatArray, functions: Functions, episode: Examples) -> None:
     """Charge Σ (f - r)²."""
     compiled.charge_class_square(losses, functions.columns, episode.cells, episode.outcomes)
 
 
-def charge_logs(smoothing: Smoothing, losses: FloatArray, functions: Functions, episode: Episode) -> None:
+def charge_logs(smoothing: Smoothing, losses: FloatArray, functions: Functions, episode: Examples) -> None:
     """Charge -Σ log(P + ε), P smoothed."""
     kept, added = smoothing.examples(functions.shape, episode)
     compiled.charge_class_log(losses, functions.columns, episode.cells, kept, added)
@@ -139,9 +139,6 @@ class _Means(Finite):
 
     def bound(self, episodes: int, horizon: int) -> float:
         return self.rate.frozen_bound(self.log_size() / SQUARE.rate, most=SQUARE.rate)
-
-    def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
-        return self.bound(episodes, horizon) if delay <= self.rate.delay else math.inf
 
 
 class _Transitions(Finite):
@@ -177,32 +174,12 @@ class _Transitions(Finite):
             return 0.0
         return math.inf if shape is None else LOG.rate * self._smoothing.most_loss(shape)
 
-    def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
-        return self.bound(episodes, horizon) if delay <= self.rate.delay else math.inf
+
+F = TypeVar("F", bound=Finite)
 
 
-@final
-class FiniteRewards(Frame[_Means], RewardOracle):
-    """Rewards from a class of N functions, `predictions`: context -> (N, S, A) or (N, H, S, A), in [0, 1].
-
-    `predictions` is a callable, evaluated for all N at once, or a mapping from labels. Regret: (H/2)·log N proven,
-    (H/2)·log 2N guarded; for H = 1 ½·log N. With `delay` d, at the rate "proven" only: 3.6·H·(d+1)·log N, also if up to
-    d other updates lie between a prediction and its own.
-
-    >>> oracle = FiniteRewards({"c": np.array([[[0.0]], [[1.0]]])}, horizon=2)  # one pair; the reward is 0, or it is 1
-    >>> oracle.predict("c"), oracle.uncertainty("c")
-    (array([[0.5]]), array([[0.25]]))
-    >>> oracle.update("c", states=[0, 0], actions=[0, 0], rewards=[1.0, 1.0])
-    >>> oracle.predict("c").round(2), oracle.uncertainty("c").round(3)
-    (array([[0.89]]), array([[0.026]]))
-    >>> oracle.loss, oracle.best_loss(), round(oracle.regret_bound(episodes=1, horizon=2), 3)
-    (0.5, 0.0, 1.386)
-    """
-
-    update = learn_rewards
-
-    def __init__(self, predictions: Predictions, *, horizon: int, rate: str = "guarded", delay: int = 0) -> None:
-        super().__init__(_Means(predictions, Rate(rate, horizon, tempered=True, delay=delay)))
+class FiniteFrame(Frame[F]):
+    """An oracle that holds a finite class, and tells its functions and their weights."""
 
     def functions(self, context: Context) -> FloatArray:
         """Return the tables of all N functions, (N, ...), read-only."""
@@ -214,20 +191,82 @@ class FiniteRewards(Frame[_Means], RewardOracle):
 
 
 @final
-class FiniteDynamics(Frame[_Transitions], DynamicsOracle):
-    """Transitions from a class of N functions, `predictions`: context -> (N, S, A, S) or (N, H, S, A, S).
+class FiniteRewards(FiniteFrame[_Means], RewardOracle):
+    """Rewards from a finite class of N functions: Vovk's aggregating algorithm.
 
-    `smoothing` ν replaces each function P by (1-ν)·P + ν·uniform, over the next states that `support` (S, A, S) admits
-    (None: all). It is for classes that may exclude what happens: without it such a transition costs 345, and with
-    it log(S/ν). Regret: H·log N proven, H·log 2N guarded, each plus T·H·log 1/(1-ν); for H = 1 log N. With `delay` d,
-    at the rate "proven" only: 1.8·H·(d+1)·(2 + log(S/ν))·log N, also if up to d other updates lie between a prediction
-    and its own; without smoothing log(S/ν) is 345.
+    Regret: (H/2)·log N proven, (H/2)·log 2N guarded, and ½·log N for H = 1; with a `delay` of d, 3.6·H·(d + 1)·log N.
+    Choose it where you can list what the truth may be, as with a few simulators or parameter values.
 
+    Parameters
+    ----------
+    predictions : callable or mapping
+        context -> (N, S, A) or (N, H, S, A), in [0, 1]: the tables of all N functions at once. They must not change.
+    horizon : int
+        The largest number of steps of an episode, H.
+    rate : {"guarded", "proven", "realizable"}, default "guarded"
+        "proven" is safe against any adversary, "realizable" faster on benign data and without a bound; "guarded"
+        aggregates both.
+    delay : int, default 0
+        The number d of other updates that may lie between a prediction and its own, with the rate "proven" only.
+
+    Examples
+    --------
+    >>> oracle = FiniteRewards({"c": np.array([[[0.0]], [[1.0]]])}, horizon=2)  # one pair; the reward is 0, or it is 1
+    >>> oracle.predict("c"), oracle.uncertainty("c")
+    (array([[0.5]]), array([[0.25]]))
+    >>> oracle.update("c", states=[0, 0], actions=[0, 0], rewards=[1.0, 1.0])
+    >>> oracle.predict("c").round(2), oracle.uncertainty("c").round(3)
+    (array([[0.89]]), array([[0.026]]))
+    >>> oracle.loss, oracle.best_loss(), round(oracle.regret_bound(episodes=1, horizon=2), 3)
+    (0.5, 0.0, 1.386)
+
+    References
+    ----------
+    V. Vovk, *A game of prediction with expert advice*, JCSS 1998; docs/oracles.md, Theorems 1 and 7.
+    """
+
+    update = learn_rewards
+
+    def __init__(self, predictions: Predictions, *, horizon: int, rate: str = "guarded", delay: int = 0) -> None:
+        super().__init__(_Means(predictions, Rate(rate, horizon, tempered=True, delay=delay)))
+
+
+@final
+class FiniteDynamics(FiniteFrame[_Transitions], DynamicsOracle):
+    """Transitions from a finite class of N functions: the Bayes mixture, each function smoothed.
+
+    Smoothing ν replaces each function P by (1-ν)·P + ν·uniform. Regret: H·log N proven, H·log 2N guarded, each plus
+    T·H·log 1/(1-ν), and log N for H = 1; with a `delay` of d, 1.8·H·(d + 1)·(2 + log(S/ν))·log N, where log(S/ν) is 345
+    without smoothing.
+
+    Parameters
+    ----------
+    predictions : callable or mapping
+        context -> (N, S, A, S) or (N, H, S, A, S), the tables of all N functions at once. They must not change.
+    horizon : int
+        The largest number of steps of an episode, H.
+    rate : {"guarded", "proven", "realizable"}, default "guarded"
+        "proven" is safe against any adversary, "realizable" faster on benign data and without a bound; "guarded"
+        aggregates both.
+    delay : int, default 0
+        The number d of other updates that may lie between a prediction and its own, with the rate "proven" only.
+    smoothing : float, default 0.0
+        ν in [0, 1), for classes that may exclude what happens: without it such a transition costs 345, and with it
+        log(S/ν).
+    support : array_like of bool, shape (S, A, S), optional
+        The transitions that can happen, over which smoothing spreads; by default all.
+
+    Examples
+    --------
     >>> tables = np.array([[[[0.9, 0.1]], [[0.0, 1.0]]], [[[0.1, 0.9]], [[0.0, 1.0]]]])  # state 0 lasts, or not
     >>> oracle = FiniteDynamics(lambda context: tables, horizon=2)
     >>> oracle.update("any", states=[0, 0], actions=[0, 0], next_states=[0, 1])
     >>> oracle.predict("any")[0]
     array([[0.5, 0.5]])
+
+    References
+    ----------
+    V. Vovk, *Aggregating strategies*, COLT 1990; docs/oracles.md, Theorems 1 and 7.
     """
 
     update = learn_transitions
@@ -244,11 +283,3 @@ class FiniteDynamics(Frame[_Transitions], DynamicsOracle):
     ) -> None:
         chosen = Rate(rate, horizon, tempered=True, delay=delay)
         super().__init__(_Transitions(predictions, Smoothing(smoothing, support), chosen))
-
-    def functions(self, context: Context) -> FloatArray:
-        """Return the tables of all N functions, (N, ...), read-only."""
-        return frozen(self.forecasters.prepare(context).tables.view())
-
-    def posterior(self, context: Context) -> FloatArray:
-        """Return their weights at the textbook's rate, (N,); the context only tells N."""
-        return self.forecasters.posterior(self.forecasters.prepare(context))

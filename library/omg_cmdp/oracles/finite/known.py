@@ -12,7 +12,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards, learn_transitions
-from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss
+from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss
 from omg_cmdp.validation import BoolArray, FloatArray, float_table
 
 Table = ArrayLike | Callable[[Any], ArrayLike] | Mapping[Any, ArrayLike]
@@ -50,7 +50,7 @@ class _Known(Forecasters):
     def forecasts(self, functions: Functions) -> FloatArray:
         return functions.tables
 
-    def learn(self, functions: Functions, episode: Episode) -> None:
+    def learn(self, functions: Functions, episode: Examples) -> None:
         """There is nothing to learn."""
 
     def expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
@@ -77,8 +77,17 @@ class _Known(Forecasters):
 
 @final
 class KnownRewards(Frame[_Known], RewardOracle):
-    """Rewards that are known: a table (S, A) or (H, S, A), or context -> table.
+    """Rewards that are known, as a simulator's are: no regret, no uncertainty, nothing to learn.
 
+    Parameters
+    ----------
+    function : array_like, callable or mapping
+        One table (S, A) or (H, S, A), in [0, 1], for all contexts; or context -> table.
+    horizon : int
+        The largest number of steps of an episode, H.
+
+    Examples
+    --------
     >>> oracle = KnownRewards([[0.3, 0.7]], horizon=1)
     >>> oracle.predict("any"), oracle.uncertainty("any"), oracle.regret_bound(episodes=100, horizon=1)
     (array([[0.3, 0.7]]), array([[0., 0.]]), 0.0)
@@ -92,8 +101,17 @@ class KnownRewards(Frame[_Known], RewardOracle):
 
 @final
 class KnownDynamics(Frame[_Known], DynamicsOracle):
-    """Transitions that are known: a table (S, A, S) or (H, S, A, S), or context -> table.
+    """Transitions that are known, as a simulator's are: no regret, no uncertainty, nothing to learn.
 
+    Parameters
+    ----------
+    function : array_like, callable or mapping
+        One table (S, A, S) or (H, S, A, S), rows on the simplex, for all contexts; or context -> table.
+    horizon : int
+        The largest number of steps of an episode, H.
+
+    Examples
+    --------
     >>> KnownDynamics(np.full((2, 1, 2), 0.5), horizon=1).predict("any")[0]
     array([[0.5, 0.5]])
     """

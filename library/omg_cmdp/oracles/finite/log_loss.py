@@ -18,7 +18,7 @@ from omg_cmdp.oracles.base import RewardOracle
 from omg_cmdp.oracles.finite.aggregating import Finite
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Frame, learn_rewards
-from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, SQUARE, Episode
+from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, SQUARE, Examples
 from omg_cmdp.validation import FloatArray
 
 
@@ -41,7 +41,7 @@ class _Coins(Finite):
         return math.nan
 
 
-def charge_coins(losses: FloatArray, functions: Functions, episode: Episode) -> None:
+def charge_coins(losses: FloatArray, functions: Functions, episode: Examples) -> None:
     """Charge -Σ [r·log(f + ε) + (1-r)·log(1 - f + ε)]."""
     said, rewards = functions.columns[episode.cells].T, episode.outcomes  # (N, H) and (H,)
     successes, failures = (np.log(part + SMALLEST_PROBABILITY) for part in (said, 1.0 - said))
@@ -50,15 +50,28 @@ def charge_coins(losses: FloatArray, functions: Functions, episode: Episode) -> 
 
 @final
 class LogLossRewards(Frame[_Coins], RewardOracle):
-    """Rewards from a class of N functions, `predictions`: context -> (N, S, A) or (N, H, S, A), in [0, 1].
+    """Rewards from a finite class of N functions, weighted by their log loss as probabilities of a coin.
 
-    `loss` is in squares, as for all reward oracles. The bound H·log N is for log loss; for squares nothing is proven
-    here, and `regret_bound` is inf.
+    The regret in log loss is at most H·log N. `loss` is in squares, as for all reward oracles; for squares nothing is
+    proven here, and `regret_bound` is inf. Choose it for agents with first-order regret, such as FastCB.
 
+    Parameters
+    ----------
+    predictions : callable or mapping
+        context -> (N, S, A) or (N, H, S, A), in [0, 1]: the tables of all N functions at once. They must not change.
+    horizon : int
+        The largest number of steps of an episode, H.
+
+    Examples
+    --------
     >>> oracle = LogLossRewards({"c": np.array([[[0.5]], [[0.01]]])}, horizon=1)
     >>> oracle.update("c", states=[0], actions=[0], rewards=[1.0])
     >>> oracle.predict("c").round(2)  # weights 50 : 1
     array([[0.49]])
+
+    References
+    ----------
+    D. Foster and A. Krishnamurthy, *Efficient first-order contextual bandits*, NeurIPS 2021.
     """
 
     update = learn_rewards

@@ -19,7 +19,7 @@ from omg_cmdp.oracles.base import RewardOracle
 from omg_cmdp.oracles.draws import resample
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards
-from omg_cmdp.oracles.losses import SQUARE, Episode
+from omg_cmdp.oracles.losses import SQUARE, Examples
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.validation import BoolArray, FloatArray, positive_integer
 
@@ -66,7 +66,7 @@ class _Product(Forecasters):
         at_zero, at_one = np.einsum("ksn,ysan->yksa", posteriors, halves)
         return np.asarray(np.clip(0.5 + 0.25 * np.log(at_one / at_zero), 0.0, 1.0))
 
-    def learn(self, prepared: tuple[int, Functions], episode: Episode) -> None:
+    def learn(self, prepared: tuple[int, Functions], episode: Examples) -> None:
         index, functions = prepared
         errors = functions.columns[episode.cells] - episode.outcomes[:, None]
         np.add.at(self.class_losses[index], episode.states, errors**2)
@@ -99,15 +99,38 @@ class _Product(Forecasters):
 
 @final
 class ProductRewards(Frame[_Product], RewardOracle):
-    """Rewards from `predictions`, context -> (N, S, A), where each (context, state) has a best function of its own.
+    """Rewards from a product class: each of C contexts and S states has a best function of its own among N.
 
-    `contexts` lists the labels that may come; `functions` is N.
+    The N^(C·S) functions need not be listed, because losses add up over (context, state). Regret: (H/2)·C·S·log N, and
+    (H/2)·log 2 more if guarded.
 
+    Parameters
+    ----------
+    predictions : callable or mapping
+        context -> (N, S, A), in [0, 1]: the tables of all N functions at once. They must not change.
+    contexts : iterable of labels
+        The contexts that may come; any other is refused.
+    states : int
+        The number of states, S.
+    functions : int
+        The number of functions, N.
+    horizon : int
+        The largest number of steps of an episode, H.
+    rate : {"guarded", "proven", "realizable"}, default "guarded"
+        "proven" is safe against any adversary, "realizable" faster on benign data and without a bound; "guarded"
+        aggregates both.
+
+    Examples
+    --------
     >>> arms = np.eye(2)[:, None]  # in each state one of two arms pays
     >>> oracle = ProductRewards(lambda context: arms, contexts=["a", "b"], states=1, functions=2, horizon=1)
     >>> oracle.update("a", states=[0], actions=[0], rewards=[1.0])
     >>> oracle.predict("a").round(2), oracle.predict("b")
     (array([[0.83, 0.17]]), array([[0.5, 0.5]]))
+
+    References
+    ----------
+    docs/oracles.md, Theorem 1.
     """
 
     update = learn_rewards

@@ -27,15 +27,16 @@ from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.finite.function_class import Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_transitions
-from omg_cmdp.oracles.losses import LOG, Episode
-from omg_cmdp.oracles.offline.fits import BestFunction, checked_fit, current_fit, predict_with_fit
+from omg_cmdp.oracles.losses import LOG, Examples
+from omg_cmdp.oracles.offline.finite import BestFunction
+from omg_cmdp.oracles.offline.fits import checked_fit, current_fit, predict_with_fit
 from omg_cmdp.oracles.simplex import Smoothing, nearest_on_simplex
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number
 
 compiled = Lazy("omg_cmdp.oracles.compiled.finite")
 
 
-def charge_indicators(losses: FloatArray, functions: Functions, episode: Episode) -> None:
+def charge_indicators(losses: FloatArray, functions: Functions, episode: Examples) -> None:
     """Charge Σ_s' (P(s') - 1[s' came next])² for each transition."""
     compiled.charge_class_indicators(losses, functions.columns, episode.cells, functions.shape[-1])
 
@@ -50,8 +51,20 @@ class _LeastSquares(BestFunction):
 
 @final
 class OfflineLeastSquaresDynamics(Frame[_LeastSquares], DynamicsOracle):
-    """Least squares over N functions, `predictions`: context -> (N, S, A, S) or (N, H, S, A, S).
+    """Least squares over a finite class: the one of N functions nearest to the indicators of the next states.
 
+    If the truth is among them, Σ ‖P̂ - P*‖₂² <= 4·log(N/δ) over all past examples with probability 1 - δ. Against an
+    adversary nothing is proven, and `regret_bound` is inf.
+
+    Parameters
+    ----------
+    predictions : callable or mapping
+        context -> (N, S, A, S) or (N, H, S, A, S), the tables of all N functions at once. They must not change.
+    horizon : int
+        The largest number of steps of an episode, H.
+
+    Examples
+    --------
     >>> tables = np.array([[[[0.9, 0.1]], [[0.0, 1.0]]], [[[0.4, 0.6]], [[0.0, 1.0]]]])
     >>> oracle = OfflineLeastSquaresDynamics(lambda context: tables, horizon=2)
     >>> oracle.update("any", states=[0, 0], actions=[0, 0], next_states=[0, 1])
@@ -93,7 +106,7 @@ class _LinearIndicators(Forecasters):
         """Return the table of the fit."""
         return self.table_of(self.fit, row)[None]
 
-    def learn(self, row: FloatArray, episode: Episode) -> None:
+    def learn(self, row: FloatArray, episode: Examples) -> None:
         """Add to the normal equations, and solve them for the pairs that the episode visited."""
         targets = np.eye(self._table[-1])[episode.outcomes] - 1.0 / self._table[-1]
         for pair, target in zip(episode.pairs, targets, strict=True):
@@ -111,11 +124,30 @@ class _LinearIndicators(Forecasters):
 
 @final
 class OfflineLinearDynamics(Frame[_LinearIndicators], DynamicsOracle):
-    """Least squares for P(s'|c, s, a) = 1/S + θ(s, a, s')·z(c), moved to the nearest distribution.
+    """Ridge regression for P(s'|c, s, a) = 1/S + θ(s, a, s')·z(c), moved to the nearest distribution.
 
-    θ minimises Σ Σ_s' (1/S + θ·z - 1[s' came next])² + ridge·‖θ‖². The next states sum to one by themselves. A unit
-    vector for each label makes tables of frequencies, (n(s') + ridge/S)/(n + ridge).
+    θ minimises Σ Σ_s' (1/S + θ·z - 1[s' came next])² + ridge·‖θ‖². A unit vector for each label makes tables of
+    frequencies, (n(s') + ridge/S)/(n + ridge). Against an adversary nothing is proven, and `regret_bound` is inf.
 
+    Parameters
+    ----------
+    states : int
+        The number of states, S.
+    actions : int
+        The number of actions, A.
+    dimension : int
+        The number of features, d.
+    horizon : int
+        The largest number of steps of an episode, H.
+    features : callable, optional
+        context -> z of shape (d,), such as a `FeatureMap`. By default the context is z itself.
+    ridge : float, default 1.0
+        The weight of ‖θ‖².
+    feature_norm : float, default 1.0
+        The largest norm of z. Longer features are refused.
+
+    Examples
+    --------
     >>> oracle = OfflineLinearDynamics(states=2, actions=1, dimension=1, horizon=3, ridge=1.0)
     >>> oracle.update([1.0], states=[0, 0, 0], actions=[0, 0, 0], next_states=[1, 0, 1])
     >>> oracle.predict([1.0])[0]  # (1 + ½)/4 and (2 + ½)/4

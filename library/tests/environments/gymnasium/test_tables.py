@@ -152,13 +152,13 @@ def test_the_least_and_the_most_that_an_episode_can_earn(world):
 
 def test_a_world_carries_what_an_episode_can_earn():
     """In the environment's units, and for rewards rescaled to [0, 1]: r → (r + 1)/4, here, in 30 steps."""
-    assert (lake().return_range, lake().scaled_returns) == (None, (0.0, 30.0))
-    assert (lake(None, (0, 1)).return_range, lake(None, (0, 1)).scaled_returns) == ((0.0, 1.0), (0.0, 1.0))
-    assert (lake((-1.0, 3.0), (0, 1)).return_range, lake((-1.0, 3.0), (0, 1)).scaled_returns) == ((0, 1), (7.5, 7.75))
+    assert (lake().return_range, lake().paid_returns) == (None, (0.0, 30.0))
+    assert (lake(None, (0, 1)).return_range, lake(None, (0, 1)).paid_returns) == ((0.0, 1.0), (0.0, 1.0))
+    assert (lake((-1.0, 3.0), (0, 1)).return_range, lake((-1.0, 3.0), (0, 1)).paid_returns) == ((0, 1), (7.5, 7.75))
     for world in (lake(None, (0, 1)), lake((-1.0, 3.0), (0, 1))):
         sizes = {"states": world.space.states, "actions": world.space.actions, "horizon": world.space.horizon}
         pairs = [(CountRewards(**sizes), CountDynamics(**sizes)) for _ in range(2)]
-        simulated = omg.agents.PosteriorSampling(world.space, *pairs[0], return_range=world.scaled_returns)
+        simulated = omg.agents.PosteriorSampling(world.space, *pairs[0], return_range=world.paid_returns)
         omg.simulate(world, omg.adversaries.IID(world.contexts), simulated, episodes=20)
         ranges = {"reward_range": world.reward_range, "return_range": world.return_range}
         played = omg.agents.PosteriorSampling(world.space, *pairs[1], **ranges)

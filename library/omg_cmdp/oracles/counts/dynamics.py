@@ -1,0 +1,162 @@
+"""Frequencies of transitions, in tables: see `counts.tables` for the forecasts and bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from omg_cmdp.contexts import Context
+from omg_cmdp.jit import Lazy
+from omg_cmdp.oracles.base import DynamicsOracle
+from omg_cmdp.oracles.counts.tables import CountTables
+from omg_cmdp.oracles.draws import draw_dirichlet, draws_of_parts, resample
+from omg_cmdp.oracles.frame import Frame, learn_transitions
+from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Examples, exponential_weights
+from omg_cmdp.oracles.rates import Rate
+from omg_cmdp.oracles.simplex import dirichlet_divergence, support_mask
+from omg_cmdp.persistence import fingerprint
+from omg_cmdp.validation import BoolArray, FloatArray, positive_integer, positive_number
+
+compiled = Lazy("omg_cmdp.oracles.compiled.counts")
+
+
+SPARSE = 1.0
+"""The pseudo-counts of a row in all, by the prior for pairs that lead to few of many states."""
+
+
+class _Frequencies(CountTables):
+    """Counts of transitions, of those that the support excludes, and the log evidence of each prior.
+
+    A prior is a Dirichlet distribution, the same for every row: α pseudo-counts for each next state, or `SPARSE` in
+    all. The evidence is the probability of all that was seen if it were true.
+    """
+
+    learned = ("counts", "excluded", "evidence")
+
+    def __init__(
+        self, support: FloatArray, prior: float | None, contexts: Iterable[Context] | None, rate: Rate
+    ) -> None:
+        self._support, self._alpha = support, 0.5 if prior is None else prior
+        each, sparse = self._alpha * support, SPARSE * support / support.sum(axis=-1, keepdims=True)
+        is_learned = prior is None and not np.array_equal(each, sparse)
+        self._priors = np.stack([each, sparse] if is_learned else [each])
+        tempered = rate.tempers[:, None, None, None] * each
+        self._pseudo_counts = tempered if rate.name == "proven" else np.concatenate([tempered, self._priors[1:]])
+        super().__init__(contexts, rate, count=len(self._pseudo_counts))
+        self.settings += f"prior {prior}", f"support {fingerprint(support)}"
+        self.counts = np.zeros((len(self.contexts or [None]), *support.shape))
+        self.excluded, self.evidence = np.zeros(1), np.zeros(len(self._priors))
+
+    def forecasts(self, table: int) -> FloatArray:
+        smoothed = self.counts[table] + self._pseudo_counts
+        return np.asarray(smoothed / smoothed.sum(axis=-1, keepdims=True))
+
+    def learn(self, table: int, episode: Examples) -> None:
+        """Add to the counts; what cannot happen teaches nothing about what can."""
+        seen = episode.states, episode.actions, episode.outcomes
+        self.excluded += compiled.count_transitions(self.counts[table], self._priors, *seen, self.evidence)
+
+    def expected_divergence(self, table: int, prediction: FloatArray) -> FloatArray:
+        """Return 2 - 2·Σ √P̂·E√θ for θ from the Dirichlet posterior, where E√θ_i is a ratio of Gammas."""
+        parts = [dirichlet_divergence(self.counts[table] + prior, prediction) for prior in self._priors]
+        return np.asarray(np.tensordot(self._credibility(), parts, axes=1))
+
+    def draws(self, table: int, count: int, generator: np.random.Generator) -> FloatArray:
+        """Return rows drawn from Dirichlet(prior + n), zero outside the support, each prior as often as is credible."""
+        shapes = self.counts[table] + self._priors
+        drawn = resample(self._credibility(), count, generator)
+        return draws_of_parts(drawn, shapes.shape[1:], lambda k, n: draw_dirichlet(shapes[k], n, generator))
+
+    def _credibility(self) -> FloatArray:
+        """Return the posterior probabilities of the priors."""
+        return exponential_weights(-self.evidence, 1.0)
+
+    def distances(self, table: int, truth: FloatArray, used: BoolArray) -> FloatArray | None:
+        """Return (1,): that, or the largest probability outside of the support."""
+        found = super().distances(table, truth, used)
+        return None if found is None else np.maximum(found, (truth * (self._support == 0.0))[:, used].max())
+
+    def best_loss(self) -> float:
+        """Return the loss of the observed frequencies within the support."""
+        totals = np.broadcast_to(self.counts.sum(axis=-1, keepdims=True), self.counts.shape)
+        seen = self.counts > 0.0
+        possible = -(self.counts[seen] * np.log(self.counts[seen] / totals[seen])).sum()
+        return float(possible - self.excluded[0] * math.log(SMALLEST_PROBABILITY))
+
+    def bound(self, episodes: int, horizon: int) -> float:
+        """Return H·Σ log[Γ(α)·Γ(T' + αK)/(Γ(αK)·Γ(T' + α))]; nothing is proven for α < ½."""
+        pairs = math.prod(self.counts.shape[:-1])
+        visits, successors = episodes / pairs, self._support.sum(axis=-1).max()
+        alpha, total = self._alpha, self._alpha * successors
+        if alpha < 0.5:
+            return math.inf
+        rise = math.lgamma(visits + total) - math.lgamma(visits + alpha)
+        return self.rate.frozen_bound(float(pairs * (rise + math.lgamma(alpha) - math.lgamma(total))))
+
+    def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
+        """Return the bound plus H·(d+1)·Q·log(1 + T/(αQ)), Q the number of (s, a, s') in all tables (Theorem 8)."""
+        cells = len(self.counts) * float(self._support.sum())
+        drift = (delay + 1) * cells * math.log1p(episodes / (self._alpha * cells))
+        return self.bound(episodes, horizon) + self.rate.frozen_bound(drift)
+
+
+@final
+class CountDynamics(Frame[_Frequencies], DynamicsOracle):
+    """Transition frequencies with pseudo-counts: one table for all contexts, or one for each of a list.
+
+    A forecaster of temper τ says (n(s') + ατ)/(n + ατ·K) after n visits of a pair that can lead to K states. Both
+    priors forecast side by side where the prior is learned, and draws come from either as often as it is credible.
+
+    Parameters
+    ----------
+    states : int
+        The number of states, S.
+    actions : int
+        The number of actions, A.
+    horizon : int
+        The largest number of steps of an episode, H.
+    contexts : iterable of contexts, optional
+        Labels, vectors or records with a table each; any other context is refused. By default one table serves all.
+    rate : {"guarded", "proven", "realizable"}, default "guarded"
+        "proven" is safe against any adversary, "realizable" faster on benign data and without a bound; "guarded"
+        aggregates both.
+    prior : float, optional
+        The pseudo-count α of each next state. By default it is learned: ½ each (Krichevsky and Trofimov, 1981), which
+        has the bound, or one in all, which is faster where a pair leads to few of many states.
+    support : array_like of bool, shape (S, A, S), optional
+        The transitions that can happen; by default all.
+
+    Examples
+    --------
+    >>> oracle = CountDynamics(states=2, actions=1, horizon=2, rate="realizable", prior=0.5)
+    >>> oracle.update("any", states=[0, 0], actions=[0, 0], next_states=[1, 1])
+    >>> oracle.predict("any")[0]
+    array([[0.16666667, 0.83333333]])
+
+    References
+    ----------
+    R. Krichevsky and V. Trofimov, *The performance of universal encoding*, IEEE Trans. Inf. Theory 1981;
+    docs/oracles.md, Theorems 3 and 8.
+    """
+
+    update = learn_transitions
+
+    def __init__(
+        self,
+        *,
+        states: int,
+        actions: int,
+        horizon: int,
+        contexts: Iterable[Context] | None = None,
+        rate: str = "guarded",
+        prior: float | None = None,
+        support: ArrayLike | None = None,
+    ) -> None:
+        chosen = Rate(rate, horizon, tempered=True)
+        mask = support_mask(support, positive_integer("states", states), positive_integer("actions", actions))
+        alpha = None if prior is None else positive_number("prior", prior)
+        super().__init__(_Frequencies(mask.astype(np.float64), alpha, contexts, chosen))

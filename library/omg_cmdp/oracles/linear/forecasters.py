@@ -1,0 +1,186 @@
+"""Rewards linear in features of the context: the forecaster of Vovk (1998) and of Azoury and Warmuth (2001), clipped.
+
+With A = τλI + Σ zzᵀ and b = Σ (r - ½)z over past examples, a forecaster of temper τ predicts
+
+    f̂(z) = ½ + zᵀ(A + τ·zzᵀ)⁻¹b = ½ + zᵀA⁻¹b/(1 + τ·zᵀA⁻¹z),  clipped to [0, 1]:
+
+ridge regression with τ more examples, the question itself with the answer ½. τ = 1 is the textbook's, τ = H
+the proven one for frozen episodes. Regret against ‖u‖ <= B with ‖z‖ <= X, for G weight vectors (docs/oracles.md,
+Theorem 2):
+
+    H·G·[λB² + (d/4)·log(1 + T·X²/(λdG))]
+
+The state is the root R of [[A, b], [bᵀ, Σ(r-½)²]] = RᵀR, updated by plane rotations, which lose no digits: a
+prediction costs one triangular solve, and the best loss in hindsight follows from R for τ = 0.
+
+*Uncertainty and draws*: rewards have variance at most ¼, so that the ridge λ is a prior N(0, I/(4λ)) of the weights.
+Mean rewards in [0, 1] have variance at most ¼ too, so that it is N(0, I/(4Λ)) with Λ = max(λ, X²). With the noise σ² of
+each weight vector, estimated from its own residuals, the posterior is
+
+    θ ~ N(C·b/σ², C),  C = (4ΛI + Σzzᵀ/σ²)⁻¹ = σ²·(ρI + Σzzᵀ)⁻¹,  ρ = 4Λσ².
+
+What was not tried keeps the variance ‖z‖²/(4Λ), whatever was seen elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from omg_cmdp.contexts import Context
+from omg_cmdp.jit import Lazy
+from omg_cmdp.oracles.features import Features
+from omg_cmdp.oracles.frame import Forecasters
+from omg_cmdp.oracles.linear.ball import least_squares
+from omg_cmdp.oracles.losses import Examples
+from omg_cmdp.oracles.rates import Rate
+from omg_cmdp.persistence import State
+from omg_cmdp.validation import FloatArray
+
+compiled = Lazy("omg_cmdp.oracles.compiled.linear")
+
+
+class LinearForecasters(Forecasters):
+    """Vovk's forecasters: a root for each temper and weight vector, (d+1, d+1)."""
+
+    learned = ("roots", "visits", "totals")
+    rate: Rate
+    features: Features
+
+    def __init__(
+        self, pairs: tuple[int, int], features: Features, ridge: float, weight_norm: float, rate: Rate
+    ) -> None:
+        super().__init__(rate.horizon, rate)
+        self.pairs, self.features = pairs, features
+        self.ridge, self.weight_norm = ridge, weight_norm
+        self.shared = len(features.shape) == 3
+        self.dimension = features.shape[-1]
+        self._prior_precision = 4.0 * max(ridge, features.norm**2)
+        self.settings = f"ridge {ridge}", f"shared {self.shared}", *rate.settings
+        # Kept in any case: the root without a ridge, and the textbook's, by whose residuals noise is measured.
+        kept = np.unique([0.0, 1.0, *rate.tempers])
+        self._groups = 1 if self.shared else math.prod(pairs)
+        self.roots = np.zeros((len(kept), self.dimension + 1, self.dimension + 1, self._groups))
+        diagonal = np.arange(self.dimension)
+        self.roots[:, diagonal, diagonal] = np.sqrt(kept * ridge)[:, None, None]
+        self.visits, self.totals = np.zeros(self._groups), np.zeros(())
+        self._posterior = np.empty(self.roots.shape[1:])
+        self._changed = np.ones(self._groups, dtype=np.bool_)  # since the posterior was computed
+        self._scratch = np.empty((self.dimension + 1, math.prod(pairs)))
+        self._carried = np.empty(self.dimension + 1)
+        self._late_weights: FloatArray | None = None  # in the ball, since the last update
+
+    def prepare(self, context: Context) -> FloatArray:
+        """Return the features, (1, d) or (S·A, d)."""
+        return self.features(context)
+
+    def forecasts(self, rows: FloatArray) -> FloatArray:
+        """Return ½ + zᵀA⁻¹b/(1 + τ·zᵀA⁻¹z), clipped, for each temper."""
+        if self.rate.delay:
+            return self._in_ball(rows)
+        tempers = self.rate.tempers
+        forecasts = np.empty((len(tempers), *self.pairs))
+        compiled.vaw(
+            self._of_pairs(self.roots, rows), rows, tempers, forecasts.reshape(len(tempers), -1), self._scratch
+        )
+        return forecasts
+
+    def _in_ball(self, rows: FloatArray) -> FloatArray:
+        """Return ½ + θ·z, clipped, θ the best weights in the ball with the ridge λH(d + 1), for late outcomes."""
+        if self._late_weights is None:
+            ridge = self.ridge * self.horizon * (self.rate.delay + 1)
+            roots = np.moveaxis(self.roots[0], -1, 0)
+            self._late_weights = np.array([least_squares(root, self.weight_norm, ridge)[0] for root in roots])
+        forecasts = np.clip(0.5 + (rows * self._late_weights).sum(axis=1), 0.0, 1.0)
+        return np.asarray(forecasts.reshape(1, *self.pairs))
+
+    def learn(self, rows: FloatArray, episode: Examples) -> None:
+        """Rotate the examples into the roots of their weight vectors."""
+        self._late_weights = None
+        rows, groups = (rows[episode.pairs], np.zeros_like(episode.pairs)) if self.shared else (rows, episode.pairs)
+        compiled.rotate_in(self.roots, rows, groups, episode.outcomes - 0.5, self._carried)
+        np.add.at(self.visits, groups, 1.0)
+        self._changed[groups] = True
+
+    def learn_total(self, rows: FloatArray, episode: Examples, total: float) -> None:
+        """Learn that Σ f over the episode is `total`: one example, divided by √L, so that its noise is that of one."""
+        self._late_weights = None
+        steps = len(episode.pairs)
+        row, target = rows[episode.pairs].sum(axis=0) / math.sqrt(steps), (total - 0.5 * steps) / math.sqrt(steps)
+        group = np.zeros(1, dtype=np.int64)
+        compiled.rotate_in(self.roots, row[None], group, np.array([target]), self._carried)
+        self.visits, self.totals = self.visits + 1.0, self.totals + 1.0
+        self._changed[:] = True
+
+    def load_state(self, state: State) -> None:
+        """Load the roots; the posterior will follow from them."""
+        super().load_state(state)
+        self._changed[:] = True
+        self._late_weights = None
+
+    def _of_pairs(self, groups: FloatArray, rows: FloatArray) -> FloatArray:
+        """Return what there is for each weight vector, (..., G), for each pair."""
+        return np.broadcast_to(groups, (*groups.shape[:-1], len(rows))) if self.shared else groups
+
+    def expected_divergence(self, rows: FloatArray, prediction: FloatArray) -> FloatArray:
+        """Return zᵀCz, and the squared distance of the posterior mean from f̂."""
+        means, variances = self._regressions(rows)
+        biases = np.clip(0.5 + means, 0.0, 1.0) - prediction.reshape(-1)
+        return np.asarray(np.minimum(variances + biases**2, 1.0).reshape(self.pairs))
+
+    def draws(self, rows: FloatArray, count: int, generator: np.random.Generator) -> FloatArray:
+        """Return ½ + θ·z, cut to [0, 1], for θ from the posterior: one θ if `shared`, else one for each pair."""
+        means, variances = self._regressions(rows)
+        if self.shared:
+            directions = np.sqrt(self._noise()) * self._scratch[:-1]
+            moved = generator.standard_normal((count, self.dimension)) @ directions
+        else:
+            moved = generator.standard_normal((count, len(means))) * np.sqrt(variances)
+        return np.asarray(np.clip(0.5 + means + moved, 0.0, 1.0).reshape(count, *self.pairs))
+
+    def _regressions(self, rows: FloatArray) -> FloatArray:
+        """Return mean and variance of θ·z, (2, S·A). The scratch then holds R⁻ᵀz, (d, S·A), R the posterior's root."""
+        self._refresh()
+        answers = np.empty((2, math.prod(self.pairs)))
+        compiled.regressions(self._of_pairs(self._posterior, rows), rows, *answers, self._scratch)
+        answers[1] *= self._of_pairs(self._noise(), rows)
+        return answers
+
+    def covariance(self, rows: FloatArray) -> FloatArray:
+        """Return zᵀA⁻¹z' of the actions of each state, (S, A, A), the ridge in A; 0 for different weight vectors."""
+        answers = np.empty((2, math.prod(self.pairs)))
+        compiled.regressions(self._of_pairs(self.roots[1], rows), rows, *answers, self._scratch)  # at temper 1
+        if not self.shared:
+            return np.asarray(answers[1].reshape(self.pairs)[..., None] * np.eye(self.pairs[1]))
+        solved = self._scratch[:-1].reshape(-1, *self.pairs)
+        return np.asarray(np.einsum("dsa,dsb->sab", solved, solved))
+
+    def _noise(self) -> FloatArray:
+        """Return σ² (G,): the mean squared residual, with one pseudo-example of variance ¼, the largest possible."""
+        return np.asarray((0.25 + self.roots[1, -1, -1] ** 2) / (1.0 + self.visits))
+
+    def _refresh(self) -> None:
+        """Add the prior to the roots without ridge that have changed: d examples √ρ·e of the answer ½."""
+        for group in np.flatnonzero(self._changed).tolist():
+            root = self.roots[:1, :, :, group : group + 1].copy()
+            examples = math.sqrt(self._prior_precision * self._noise()[group]) * np.eye(self.dimension)
+            none = np.zeros(self.dimension)
+            compiled.rotate_in(root, examples, none.astype(np.int64), none, self._carried)
+            self._posterior[:, :, group] = root[0, :, :, 0]
+        self._changed[:] = False
+
+    def best_loss(self) -> float:
+        """Return the loss of the best weights of norm at most `weight_norm`, for each weight vector."""
+        return math.fsum(least_squares(root, self.weight_norm)[1] for root in np.moveaxis(self.roots[0], -1, 0))
+
+    def bound(self, episodes: int, horizon: int) -> float:
+        """Return the bound of Theorem 2, or 8 if outcomes are late; nothing is proven once a total was learned."""
+        if self.totals > 0.0:
+            return math.inf
+        groups, size, norm = self._groups, self.dimension, self.weight_norm
+        late, reach = self.rate.delay + 1, self.features.norm
+        growth = size * math.log1p(episodes * reach**2 / (self.ridge * size * groups * late))
+        if self.rate.delay:
+            return self.horizon * late * groups * (self.ridge * norm**2 + 4.0 * (0.5 + norm * reach) * growth)
+        return self.rate.frozen_bound(groups * (self.ridge * (norm * norm) + 0.25 * growth))

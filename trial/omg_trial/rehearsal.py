@@ -1,0 +1,130 @@
+"""A rehearsal: a small trial in memory, with people and outcomes at random, to see what a trial file leads to."""
+
+from __future__ import annotations
+
+import collections
+import datetime
+import json
+import statistics
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from omg_cmdp.oracles.feature_map import Category
+from omg_trial.decisions import PolicySource
+from omg_trial.desk import Desk
+from omg_trial.log.store import MemoryStore
+from omg_trial.trial_file.trial import Trial
+
+ROUNDS = 2
+"""Episodes of each person; what comes of the first is learned before the second."""
+
+
+class Rehearsal(NamedTuple):
+    """Numbers of a rehearsal."""
+
+    episodes: int
+    decisions: int
+    shares: dict[str, float]
+    """Share of each action among all decisions."""
+    least: float
+    """The smallest probability of an action that was drawn."""
+    changed: dict[str, int]
+    """Decisions that a rule has changed, or whose policy was not a fresh plan; by the rule or the policy's source."""
+    published: int
+    refused: tuple[str, ...]
+    """Why models were not published."""
+    seconds: float
+    """The median time of an opening, with its plan."""
+
+
+def rehearse(trial: Trial, *, people: int = 20, seed: int = 0) -> Rehearsal:
+    """Play a trial in memory: everybody has two episodes, whose outcomes are drawn evenly. It begins on a Monday.
+
+    Parameters
+    ----------
+    trial : Trial
+        The trial to rehearse.
+    people : int, default 20
+        Number of people, with contexts at random.
+    seed : int, default 0
+        Seed of contexts and outcomes; the draws of actions have a secret of their own.
+
+    Examples
+    --------
+    >>> from omg_trial.trial_file import EXAMPLE
+    >>> rehearse(Trial.parse(EXAMPLE), people=3).decisions
+    12
+    """
+    generator, clock = np.random.default_rng(seed), _Clock(trial)
+    desk = Desk(trial, MemoryStore(), clock=lambda: clock.now)
+    contexts = [random_context(trial, generator) for _ in range(people)]
+    seconds = []
+    for _ in range(ROUNDS):
+        opened = {}
+        for person, context in enumerate(contexts):
+            begin = time.perf_counter()
+            answer = json.loads(desk.call("open", {"person": f"p{person}", "context": context}).text)
+            seconds.append(time.perf_counter() - begin)
+            opened[answer["episode"]] = str(generator.choice(trial.states, p=trial.space.start))
+        for step in range(trial.space.horizon):
+            for episode, state in opened.items():
+                desk.call("decide", {"episode": episode, "step": step, "state": state})
+                opened[episode] = state = str(generator.choice(trial.states))
+                reward = float(generator.uniform(*trial.reward_range))
+                desk.call("report", {"episode": episode, "step": step, "reward": reward, "next_state": state})
+            clock.forward()
+        for episode in opened:
+            desk.call("close", {"episode": episode})
+        desk.call("learn", {})
+        desk.learn_here()
+    choices = [choice for record in desk.state.episodes.values() for choice in record.choices.values()]
+    taken = collections.Counter(choice.action for choice in choices)
+    sources = (choice.source for choice in choices if choice.source != PolicySource.PLAN)
+    return Rehearsal(
+        len(desk.state.episodes),
+        len(choices),
+        {name: taken[place] / len(choices) for place, name in enumerate(trial.actions)},
+        min(choice.probability for choice in choices if choice.probability is not None),
+        dict(collections.Counter([*sources, *(rule for choice in choices for rule in choice.rules)])),
+        desk.state.version.number,
+        tuple(change.cause or "" for change in desk.state.changes if change.verdict == "refused"),
+        statistics.median(seconds[1:]),
+    )
+
+
+def describe_rehearsal(rehearsal: Rehearsal) -> list[str]:
+    """Return what a rehearsal has shown, sentence by sentence."""
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in rehearsal.shares.items())
+    found = [
+        f"{rehearsal.episodes} episodes, {rehearsal.decisions} decisions: {shares}.",
+        f"The least probable action that was drawn had probability {rehearsal.least:.3g}.",
+        f"{rehearsal.published} models were published. An episode opens in {1000 * rehearsal.seconds:.1f} ms here.",
+    ]
+    found += [f"{count} decisions were made or changed by: {name}." for name, count in rehearsal.changed.items()]
+    return found + [f"A model was not published: {cause}." for cause in rehearsal.refused]
+
+
+def random_context(trial: Trial, generator: np.random.Generator) -> Any:
+    """Return a context that the trial file allows, as an app would send it."""
+    if trial.features is None:
+        return str(generator.choice(trial.labels))
+    return {
+        column.column: str(generator.choice(column.labels))
+        if isinstance(column, Category)
+        else float(generator.uniform(column.low, column.high))
+        for column in trial.features.columns
+    }
+
+
+class _Clock:
+    """Goes on by the time between two decisions: a day, unless the trial file says how many there are in a week."""
+
+    def __init__(self, trial: Trial) -> None:
+        begin = datetime.time(12) if trial.window is None else trial.window.begin
+        self.now = datetime.datetime.combine(datetime.date(2026, 11, 2), begin, trial.zone)
+        self._between = datetime.timedelta(days=7) / (trial.limits.decisions_per_week or 7)
+
+    def forward(self) -> None:
+        self.now += self._between

@@ -1,0 +1,95 @@
+"""A trial file in plain sentences, for those who have to agree to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from omg_cmdp.oracles.feature_map import Category
+from omg_trial.trial_file.trial import Trial
+
+
+def explain_trial(trial: Trial) -> list[str]:
+    """Return what the trial file says, sentence by sentence."""
+    return [*_episodes(trial), *_contexts(trial), *_decisions(trial), *_rules(trial), *_learning(trial)]
+
+
+def _episodes(trial: Trial) -> Iterator[str]:
+    steps = trial.space.horizon
+    yield (
+        f"{trial.name}: an episode has {steps} decision{'s' * (steps > 1)}, "
+        f"each in one of {len(trial.states)} states ({', '.join(trial.states)}), "
+        f"with {len(trial.actions)} actions ({', '.join(trial.actions)})."
+    )
+    yield f"It begins in: {_shares(trial.states, trial.space.start)}."
+    for place, state in enumerate(trial.states):
+        if not trial.space.admissible[place].all():
+            never = [name for name, may in zip(trial.actions, trial.space.admissible[place], strict=True) if not may]
+            yield f"In {state} never: {', '.join(never)}."
+
+
+def _contexts(trial: Trial) -> Iterator[str]:
+    if trial.features is None:
+        yield f"The context of an episode is one of {', '.join(trial.labels)}."
+        return
+    columns = [
+        f"{column.column} ({', '.join(map(str, column.labels))})"
+        if isinstance(column, Category)
+        else f"{column.column} (a number; below {column.low:g} it counts as that, above {column.high:g} alike)"
+        for column in trial.features.columns
+    ]
+    yield f"The context of an episode is a record: {'; '.join(columns)}."
+
+
+def _decisions(trial: Trial) -> Iterator[str]:
+    if trial.floor.probability:
+        yield f"Every action has at least probability {trial.floor.probability:g}, unless a rule below says otherwise."
+    else:
+        yield "Probabilities have no floor: some may be too small for an analysis afterwards."
+    yield f"If there is no plan: {_shares(trial.actions, trial.fallback)}."
+    if trial.replan:
+        yield (
+            "Every step is planned anew with the newest model: regret bounds are about policies that are fixed for an "
+            "episode, and do not hold for one during which a model is published; probabilities are exact all the same."
+        )
+    else:
+        yield "The policy of an episode is fixed when it opens."
+
+
+def _rules(trial: Trial) -> Iterator[str]:
+    if trial.window is not None:
+        begin, end = (time.isoformat("minutes") for time in (trial.window.begin, trial.window.end))
+        outside = trial.window.outside
+        yield f"Outside of {begin} to {end} ({trial.zone.key}) the action is {outside}, for certain."
+    for word, limits in (("most", trial.limits.most), ("least", trial.limits.least)):
+        if limits:
+            yield f"At {word}, for each person and week ({trial.zone.key}): {_counts(trial.actions, limits)}."
+    if trial.window is None and not trial.limits.most and not trial.limits.least and not trial.replan:
+        yield "An app may go on with an episode without a network: it has all actions from the beginning."
+    else:
+        yield "An app needs a network for every decision, because rules may change it."
+
+
+def _learning(trial: Trial) -> Iterator[str]:
+    low, high = trial.reward_range
+    kinds = trial.reward_oracle[0], trial.dynamics_oracle[0]
+    yield f"Rewards lie in [{low:g}, {high:g}]. They are learned by {kinds[0]}, transitions by {kinds[1]}."
+    after = trial.learn_after
+    yield f"Learning begins after {after} closed episode{'s' * (after > 1)}." if after else "It learns when asked to."
+    if trial.missing_reward is None:
+        yield "A reward that never comes is left out."
+    else:
+        yield f"A reward that never comes counts as {trial.missing_reward:g}."
+    yield (
+        f"An outcome is overdue after {trial.watch.overdue_hours:g} hours; "
+        f"an episode in which nothing has happened for {trial.watch.close_after_hours:g} hours is closed."
+    )
+
+
+def _shares(names: tuple[str, ...], chances: np.ndarray) -> str:
+    return ", ".join(f"{name} {chance:.0%}" for name, chance in zip(names, chances, strict=True) if chance)
+
+
+def _counts(names: tuple[str, ...], limits: Mapping[int, int]) -> str:
+    return ", ".join(f"{names[place]} {number} times" for place, number in limits.items())

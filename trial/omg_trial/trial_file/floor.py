@@ -1,0 +1,120 @@
+"""A floor: every admissible action has at least probability p, so that data can be analysed afterwards.
+
+A policy with the floor plays π = p + (1 - A·p)·π', where π' is any policy and A the number of admissible actions. In an
+MDP (f, P) it earns what π' earns in
+
+    f'(s, a) = (1 - A·p)·f(s, a) + p·Σ_b f(s, b),    P' alike.
+
+So the agent plans in (f', P'), and its certificate is about the best policy *with the floor*. Nothing is clipped.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
+from omg_cmdp.persistence import State
+from omg_cmdp.validation import FloatArray, instance_of, real_number
+
+AnyOracle = TypeVar("AnyOracle", bound=Oracle)
+
+
+@final
+class Floor:
+    """The least probability of every admissible action of a space; 0 for none."""
+
+    def __init__(self, space: Space, probability: float) -> None:
+        instance_of("space", space, Space)
+        most = 1.0 / float(space.admissible.sum(axis=1).max())
+        self.probability = real_number(probability)
+        if not 0.0 <= self.probability <= most:
+            rule = f"lie in [0, {most:.3g}], as the probabilities of all admissible actions sum to 1"
+            raise ValueError(f"`probability` must {rule}, got {probability!r}")
+        self.least: FloatArray = np.where(space.admissible, self.probability, 0.0)
+        """(S, A)."""
+        self.rest: FloatArray = 1.0 - self.least.sum(axis=1, keepdims=True)
+        """(S, 1): 1 - A·p."""
+
+    def policy(self, planned: FloatArray) -> FloatArray:
+        """Return π of π', (H, S, A)."""
+        return np.asarray(self.least + self.rest * planned)
+
+    def rewards(self, table: FloatArray) -> FloatArray:
+        """Return f' of f, (..., S, A)."""
+        return np.asarray(self.rest * table + (self.least * table).sum(axis=-1, keepdims=True))
+
+    def transitions(self, table: FloatArray) -> FloatArray:
+        """Return P' of P, (..., S, A, S)."""
+        rest, least = self.rest[..., None], self.least[..., None]
+        return np.asarray(rest * table + (least * table).sum(axis=-2, keepdims=True))
+
+
+class _Floored(Oracle, Generic[AnyOracle]):
+    """An oracle that learns what happens, and predicts what would happen under the floor.
+
+    Its loss, bounds and state are those of the oracle inside. An error of f' is a mean of errors of f, whose square is
+    at most the mean of their squares.
+    """
+
+    def __init__(self, oracle: AnyOracle, floor: Floor) -> None:
+        self.oracle, self.floor = oracle, floor
+        if (horizon := getattr(oracle, "horizon", None)) is not None:
+            self.horizon = horizon
+
+    @property
+    def loss(self) -> float:  # type: ignore[override]
+        return self.oracle.loss
+
+    def best_loss(self) -> float:
+        return self.oracle.best_loss()
+
+    def uncertainty(self, context: Context) -> FloatArray:
+        return self.floor.rewards(self.oracle.uncertainty(context))
+
+    def regret_bound(self, episodes: int, horizon: int) -> float:
+        return self.oracle.regret_bound(episodes, horizon)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return self.oracle.state()
+
+    def load_state(self, state: State) -> None:
+        self.oracle.load_state(state)
+
+
+@final
+class FlooredRewards(_Floored[RewardOracle], RewardOracle):
+    """Rewards under a floor."""
+
+    def predict(self, context: Context) -> FloatArray:
+        """Return f'."""
+        return self.floor.rewards(self.oracle.predict(context))
+
+    def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
+        """Return f' of functions that are plausible."""
+        return self.floor.rewards(self.oracle.draws(context, count, generator))
+
+    def update(self, context: Context, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike) -> None:
+        """Learn what was done: the action that was drawn, whether the plan or the floor wanted it."""
+        self.oracle.update(context, states, actions, rewards)
+
+
+@final
+class FlooredDynamics(_Floored[DynamicsOracle], DynamicsOracle):
+    """Dynamics under a floor."""
+
+    def predict(self, context: Context) -> FloatArray:
+        """Return P'."""
+        return self.floor.transitions(self.oracle.predict(context))
+
+    def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
+        """Return P' of transitions that are plausible."""
+        return self.floor.transitions(self.oracle.draws(context, count, generator))
+
+    def update(self, context: Context, states: ArrayLike, actions: ArrayLike, next_states: ArrayLike) -> None:
+        """Learn where the action that was drawn has led."""
+        self.oracle.update(context, states, actions, next_states)
