@@ -99,7 +99,7 @@ class SquareLoss(_Mixable):
 
     def place(
         self, shape: tuple[int, ...], horizon: int, visited: IntArray, taken: IntArray, earned: NDArray[Any]
-    ) -> Episode:
+    ) -> Examples:
         """Return the episode of vectors that fit each other, and its places in a table of `shape`."""
         pairs = np.empty(len(visited), dtype=_INTEGERS)
         if not compiled.read_rewards(visited, taken, earned, *_sizes(shape, horizon), pairs):
@@ -144,7 +144,7 @@ class LogLoss(_Mixable):
 
     def place(
         self, shape: tuple[int, ...], horizon: int, visited: IntArray, taken: IntArray, reached: NDArray[Any]
-    ) -> Episode:
+    ) -> Examples:
         """Return the episode of vectors that fit each other, and its places in a table of `shape`."""
         pairs, cells = np.empty(len(visited), dtype=_INTEGERS), np.empty(len(visited), dtype=_INTEGERS)
         if not compiled.read_transitions(visited, taken, reached, *_sizes(shape[:-1], horizon), pairs, cells):
