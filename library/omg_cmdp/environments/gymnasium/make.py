@@ -43,7 +43,7 @@ from omg_cmdp.validation import (
 )
 
 RESETS = 200
-"""How many episodes are begun to see where they start, unless tables say so."""
+"""The number of episodes begun to see where they start, unless tables say so."""
 
 
 def from_gymnasium(

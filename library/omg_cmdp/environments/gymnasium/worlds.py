@@ -31,7 +31,7 @@ from omg_cmdp.validation import (
 
 
 class Parts(NamedTuple):
-    """What both kinds of worlds are made of, checked by `from_gymnasium`; ranges are in the environment's units."""
+    """The parts of either kind of world, checked by `from_gymnasium`; ranges are in the environment's units."""
 
     env: ContextualEnv
     contexts: tuple[Context, ...]
