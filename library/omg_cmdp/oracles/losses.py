@@ -59,7 +59,9 @@ class _Mixable:
         if len(losses) == 1:
             return np.array(forecasts[0])
         aggregate = np.empty(forecasts.shape[1:])
-        compiled.aggregate(losses, rate, np.ascontiguousarray(forecasts), self is SQUARE, aggregate)
+        # By the class, not by `self is SQUARE`: a copied oracle has a loss that is another object.
+        squares = isinstance(self, SquareLoss)
+        compiled.aggregate(losses, rate, np.ascontiguousarray(forecasts), squares, aggregate)
         return aggregate
 
 
