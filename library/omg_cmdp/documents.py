@@ -77,12 +77,14 @@ class Document:
             self.content: dict[str, Any] = tomllib.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise StudyError(f"{file}: {error}") from None
+        # tomllib tells no lines, and errors without them are hard to find.
         self._places = {path: f"line {number}" for path, number in _lines(text)}
         for override in overrides:
             self._apply(override)
 
     def located(self, error: StudyError) -> StudyError:
         """Return the error with the file and the line of its key, or of the nearest key above it."""
+        # A key that is missing has no line; the table above it has.
         near = (error.place[:end] for end in range(len(error.place), 0, -1))
         line = [self._places[each] for each in near if each in self._places][:1]
         return StudyError(f"{', '.join([self.file, *line])}: {error.message}")
