@@ -201,7 +201,7 @@ def test_presets_and_kinds_are_listed_with_sizes():
     assert "60 runs of 1500 episodes" in output
     assert "floor" in called("list", "omg").output
     assert "exponent" in called("list", "heavy_tailed").output
-    assert "most" in called("list", "uniform").output, "an agent and a delay"
+    assert "most" in called("list", "up_to").output
     assert "[worlds.treatment]" in called("list", "demo").output
 
 

@@ -14,7 +14,6 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.documents import StudyError
 from omg_cmdp.environments import SampledWorld
-from omg_cmdp.persistence import digest_of
 from omg_cmdp.runs.sampled import SampledRun
 from omg_cmdp.runs.shown import shown_contexts
 from omg_cmdp.runs.simulate import Run
@@ -22,6 +21,7 @@ from omg_cmdp.theory.rounds import Round
 from omg_lab.studies.agents import SHARED, Setting
 from omg_lab.studies.catalogue import Part, build_adversary, build_agent, build_delay, build_world
 from omg_lab.studies.outside.folder import Outside
+from omg_lab.studies.store import digest_of
 from omg_lab.studies.variations import sized_worlds
 
 

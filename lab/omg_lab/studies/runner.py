@@ -17,7 +17,7 @@ import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.delays import Fixed
-from omg_cmdp.documents import StudyError, UnwritableError
+from omg_cmdp.documents import StudyError
 from omg_cmdp.persistence import check_settings, joint_state, part_of
 from omg_cmdp.provenance import provenance
 from omg_cmdp.runs.advice import advise
@@ -27,7 +27,7 @@ from omg_cmdp.runs.simulate import Run
 from omg_cmdp.theory.constants import most_tuples
 from omg_lab.studies.journal import SUMMED, TEXTS, Journal
 from omg_lab.studies.plan import StudyPlan, Task
-from omg_lab.studies.store import StudyStore
+from omg_lab.studies.store import StudyStore, UnwritableError
 
 SECONDS_BETWEEN_REPORTS = 0.2
 BOUNDS = ("reward_regret_bound", "dynamics_regret_bound")
