@@ -31,7 +31,7 @@ from omg_lab.studies.store import StudyStore, UnwritableError
 
 SECONDS_BETWEEN_REPORTS = 0.2
 BOUNDS = ("reward_regret_bound", "dynamics_regret_bound")
-"""In the result of a run: the oracles' own bounds on their regrets over all its episodes."""
+"""The fields of a result with the oracles' own bounds on their regrets over all episodes of the run."""
 
 
 class Progress(NamedTuple):
@@ -40,7 +40,7 @@ class Progress(NamedTuple):
     run: str
     episode: int
     regret: float
-    """The total so far, exact."""
+    """The exact total so far."""
 
 
 class Finished(NamedTuple):
@@ -117,10 +117,10 @@ def _play(task: Task, store: StudyStore, report: Report) -> dict[str, Any]:
 
 
 class _Kept(NamedTuple):
-    """What a checkpoint says beside the state."""
+    """The notes that a checkpoint keeps beside the state."""
 
     settings: str
-    """Of the run."""
+    """The digest of the run's settings."""
     parts: list[str]
     """A digest of each part of the log."""
     made_with: list[dict[str, Any]]

@@ -33,12 +33,12 @@ from omg_cmdp.documents import StudyError
 from omg_cmdp.persistence import read_arrays, whole_file, write_arrays
 
 FORMAT = 3
-"""Of a study's directory; a study of another format is refused."""
+"""The version of the files; a study of another version is refused."""
 
 STUDY, RESULT, CHECKPOINT = "study", "result of a run", "checkpoint of a run"
 
 SECONDS_BETWEEN_TRIES = 0.2
-"""To get the lock of a run that another process is playing."""
+"""The wait between attempts to lock a run that another process is playing."""
 
 
 class UnwritableError(StudyError):
