@@ -327,7 +327,7 @@ EXAMPLES = {
     "delays.Geometric": lambda: {"mean": 3.0},
     "delays.HeavyTailed": lambda: {"exponent": 1.5, "scale": 2.0},
     "delays.Reversed": lambda: {"most": 4},
-    "delays.Uniform": lambda: {"most": 4},
+    "delays.UpTo": lambda: {"most": 4},
     "runs.Run": lambda: {
         "environment": WORLD,
         "adversary": adversaries.IID(LABELS),

@@ -24,10 +24,10 @@ from omg_cmdp.persistence import State, numbers
 from omg_cmdp.validation import FloatArray, positive_integer
 
 DISCOUNT, SWEEPS = 0.95, 60
-"""What counts is earned within some twenty steps; 0.95⁶⁰ is less than one in twenty."""
+"""Rewards count for some twenty steps ahead; 0.95⁶⁰ is less than one in twenty, so that sixty sweeps are enough."""
 ROUNDS = 3
 FEWEST = 20
-"""Steps in a leaf."""
+"""The smallest number of steps in a leaf."""
 
 
 @final
@@ -97,8 +97,7 @@ def _grown(steps: Steps, most: int, encoder: Encoder) -> FloatArray:
     """Return the nodes (feature or -1, threshold, left, right) of a tree that predicts what follows, by these cells."""
     from sklearn.tree import DecisionTreeRegressor
 
-    cell, following = encoder.encode(steps.observations), encoder.encode(steps.next_observations)
-    following[steps.terminated] = encoder.cells
+    cell, following = encoder.encode_steps(steps)
     earned = earned_from(cell, following, steps.rewards, encoder.cells)
     outcomes = np.column_stack([earned / max(earned.std(), 1e-300), np.eye(encoder.cells + 1)[following]])
     # A column for each action, 0 where another was taken: the tree then predicts all actions at once.

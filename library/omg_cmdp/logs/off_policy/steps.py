@@ -35,7 +35,7 @@ class UnfitLogError(ValueError):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class Steps:
+class LoggedSteps:
     """The n episodes of a log, and what a policy would do in the M places where they were.
 
     A place is a context with a state.
@@ -44,16 +44,16 @@ class Steps:
     space: Space
     reward_range: tuple[float, float]
     contexts: list[Context]
-    """The distinct ones."""
+    """The distinct contexts."""
     states: IntArray
     """(n, H + 1); the last one again where an episode was cut off."""
     actions: IntArray
     rewards: FloatArray
     propensities: FloatArray | None
     seen: BoolArray
-    """Which steps were seen, (n, H)."""
+    """True for the steps that were seen, (n, H)."""
     places: IntArray
-    """Where each episode was, (n, H + 1)."""
+    """The place of each episode at each step, (n, H + 1)."""
     owners: IntArray
     """The context of each place, (M,)."""
     policy: FloatArray
@@ -64,7 +64,7 @@ class Steps:
     """r_h + V̂_{h+1}(s_{h+1}) - Q̂_h(s_h, a_h), (n, H): observed less expected; the rewards without a model."""
 
     @classmethod
-    def of(cls, log: Log, policy: Policy, model: Model | None = None) -> Steps:
+    def of(cls, log: Log, policy: Policy, model: Model | None = None) -> LoggedSteps:
         """Return the steps of `log`; call `policy` and `model` once for each distinct context."""
         instance_of("log", log, Log)
         function("policy", policy)
@@ -117,7 +117,7 @@ class Steps:
 
     @property
     def return_range(self) -> tuple[float, float]:
-        """What an episode can earn."""
+        """The least and the most that an episode can earn."""
         low, high = self.reward_range
         return self.space.horizon * low, self.space.horizon * high
 

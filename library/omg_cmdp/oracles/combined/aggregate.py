@@ -1,4 +1,4 @@
-"""Several oracles as one, so that nobody has to choose a class: Vovk's algorithm over experts.
+"""Several oracles as one, where the class of the truth is not known: Vovk's algorithm over experts.
 
 The aggregate's loss exceeds that of the best of K oracles by at most (H/η)·log K, frozen predictions included, for
 square loss η = 2 and for log loss η = 1. Oracles without a bound of their own, such as adapters, may take part.
@@ -17,7 +17,7 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.composite import Composite, checked_oracles
 from omg_cmdp.oracles.draws import draws_of_parts, resample
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
-from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss, exponential_weights
+from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss, exponential_weights
 from omg_cmdp.validation import FloatArray
 
 
@@ -31,7 +31,7 @@ class _Aggregate(Composite):
     def forecasts(self, context: Context) -> FloatArray:
         return self.predictions(context)
 
-    def learn(self, context: Context, episode: Episode) -> None:
+    def learn(self, context: Context, episode: Examples) -> None:
         for oracle in self.oracles:
             oracle.update(context, episode.states, episode.actions, episode.outcomes)
 
