@@ -6,13 +6,15 @@ import abc
 import math
 import os
 from collections.abc import Callable, Hashable
-from typing import Any, ClassVar, TypedDict, Unpack, cast, final
+from typing import Any, ClassVar, Self, TypedDict, Unpack, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from omg_cmdp.agents.building import build_for
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.mdp.bellman import optimal_policy, scaled_returns, value_bounds
+from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
@@ -38,6 +40,15 @@ class Agent(abc.ABC):
     """An agent for a known `space`. An agent of your own needs `policy` and `update`."""
 
     space: Space
+
+    @classmethod
+    def for_world(cls, world: Environment, **options: Any) -> Self:
+        """Return an agent for `world`, such as `OMG.for_world(world, reward_oracle=…, dynamics_oracle=…, seed=1)`.
+
+        The constructor gets `options` and, where it takes them, the world's space, contexts and range of rewards,
+        `seed` and `episodes`. An agent that needs more of a world overrides this.
+        """
+        return build_for(cls, world, **options)
 
     @abc.abstractmethod
     def policy(self, context: Context) -> FloatArray:
@@ -210,6 +221,8 @@ class ModelAgent(Learner):
     """An agent with two oracles. Its model of a context is what they predict, frozen until the next update."""
 
     waits_for_rewards = True
+    usual_oracles: ClassVar[str] = "finite"
+    """The kind of oracles that its paper assumes, as study files call it."""
 
     def __init__(
         self,

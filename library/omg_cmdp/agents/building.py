@@ -1,0 +1,31 @@
+"""How a constructor is called for a world: it gets what it takes of what the world knows."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from omg_cmdp.mdp.environment import Environment
+
+T = TypeVar("T")
+
+
+def arguments_of(make: Callable[..., Any]) -> dict[str, Any]:
+    """Return the arguments of a class or function with their defaults; what **settings passes on counts too."""
+    listed = inspect.signature(make).parameters.values()
+    rest = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    named = {each.name: each.default for each in listed if each.kind not in rest}
+    if isinstance(make, type) and any(each.kind is inspect.Parameter.VAR_KEYWORD for each in listed):
+        return {**arguments_of(make.__bases__[0]), **named}
+    return named
+
+
+def build_for(
+    make: Callable[..., T], world: Environment, *, seed: int = 0, episodes: int | None = None, **options: Any
+) -> T:
+    """Return `make(**options)` with the space, contexts, reward range, seed and episodes where it takes them."""
+    known = {"world": world, "space": world.space, "contexts": world.contexts, "reward_range": world.paid_range}
+    known |= {"seed": seed, "episodes": episodes}
+    taken = arguments_of(make)
+    return make(**{name: value for name, value in known.items() if name in taken} | options)
