@@ -13,7 +13,7 @@ BIN ?= .venv/bin
 PIP := .venv/bin/pip install --quiet --constraint constraints.txt
 
 # Tests that take a few seconds in all and touch every room of the library.
-QUICK := $(addprefix library/tests/,mdp planning/test_plan.py planning/test_problem.py planning/test_validation.py \
+QUICK := $(addprefix library/tests/,mdp planning/test_plan.py planning/test_problem.py test_refusals.py \
   oracles/test_counts.py oracles/finite agents/test_base.py runs/test_simulate.py test_contexts.py test_persistence.py) \
   tests/test_architecture.py
 

@@ -1,4 +1,4 @@
-"""Every code block of the README and of the guide is run: a page from top to bottom, in a directory of its own.
+"""Every code block of the READMEs and of the guide is run: a page from top to bottom, in a directory of its own.
 
     python    doctests where there is >>>, else executed; all blocks of a page share one namespace
     text      straight after a python block that was executed: what it prints
@@ -37,11 +37,12 @@ from omg_lab.audit.statements import STATEMENTS
 from omg_lab.studies.config import read_plan
 from omg_lab.studies.outside.folder import Folder
 from omg_trial.cli import app as trial_app
-from omg_trial.study.trial import Trial
+from omg_trial.trial_file import Trial
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *(page for page in sorted(DOCS.rglob("*.md")) if page.parent.name != "api")]
+READMES = [ROOT / "README.md", *(ROOT / name / "README.md" for name in ("library", "lab", "trial"))]
+PAGES = [*READMES, *(page for page in sorted(DOCS.rglob("*.md")) if page.parent.name != "api")]
 LANGUAGES = {"python", "text", "toml", "sh", ""}
 FENCE = re.compile(
     r"^(?:<!-- (?P<rule>needs|not run): (?P<given>[^\n]+) -->\n)?"
@@ -147,7 +148,7 @@ def write_file(block):
 
 
 def check_plan(block):
-    if "[study]" in block.code:
+    if "[trial]" in block.code:
         Trial.parse(block.code)
         return
     path = file_of(block)

@@ -12,22 +12,42 @@ from omg_cmdp.validation import FloatArray, instance_of, positive_integer, posit
 
 
 class SampleComplexity(NamedTuple):
-    """What a run says of the episodes that it takes to be within ε; inf if it ended before."""
+    """The episodes that a run took to be within ε; inf if it ended before."""
 
     mistakes: int
-    """How many episodes lost more than ε: what agents such as Rmax bound."""
+    """Number of episodes that lost more than ε, which agents such as Rmax bound."""
     played: float
-    """After how many the policies played stay within ε, on average over a window."""
+    """Number of episodes after which the policies played stay within ε, on average over a window."""
     output: float
-    """The same for `best_policy`, what the agent would put out if it had to stop; nan if it has no model."""
+    """The same for `best_policy`, which the agent would put out if it had to stop; nan if it has no model."""
 
 
 def sample_complexity(ledger: Ledger, epsilon: float, *, window: int = 50) -> SampleComplexity:
     """Return how many episodes it took to be within `epsilon`.
 
     One context may be harder than another, so `played` and `output` average: they are the least n such that every
-    `window` consecutive episodes after the first n lose at most ε on average. With window 1 they count until every
-    single episode does. A number near the end of the run says little: what comes after it was not seen for long.
+    `window` consecutive episodes after the first n lose at most ε on average. A number near the end of the run says
+    little, because the episodes after it were not observed for long.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger of a run, as `simulate` returns it.
+    epsilon : float
+        The regret of an episode that is small enough.
+    window : int
+        The number of episodes over which regret is averaged, 50 by default; with 1, every single episode counts.
+
+    Examples
+    --------
+    >>> import omg_cmdp as omg, omg_lab
+    >>> world = omg_lab.worlds.SoftmaxWorld()
+    >>> rewards = omg.oracles.FiniteRewards(world.reward_functions, horizon=5)
+    >>> dynamics = omg.oracles.FiniteDynamics(world.transition_functions, horizon=5)
+    >>> agent = omg.agents.Greedy(world.space, rewards, dynamics)
+    >>> ledger = omg.simulate(world, omg.adversaries.IID(world.contexts), agent, episodes=60)
+    >>> sample_complexity(ledger, epsilon=5.0)  # no episode can lose more than its 5 steps
+    SampleComplexity(mistakes=0, played=0.0, output=0.0)
     """
     instance_of("ledger", ledger, Ledger)
     wanted, width = positive_number("epsilon", epsilon), positive_integer("window", window)

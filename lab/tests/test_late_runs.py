@@ -10,7 +10,7 @@ from omg_cmdp import adversaries, delays, oracles
 
 DELAYS = (
     delays.Fixed(3),
-    delays.Uniform(5),
+    delays.UpTo(5),
     delays.Geometric(2.0),
     delays.HeavyTailed(1.0, 2.0),
     delays.Reversed(4),
@@ -105,7 +105,7 @@ def test_a_run_with_episodes_under_way_continues_to_the_bit(kind, delay, tmp_pat
             np.testing.assert_array_equal(other.state()[name], array, err_msg=name)
 
 
-@pytest.mark.parametrize(("saved", "other"), [(3, 0), (0, 3), (3, 4), (delays.Uniform(3), 3)])
+@pytest.mark.parametrize(("saved", "other"), [(3, 0), (0, 3), (3, 4), (delays.UpTo(3), 3)])
 def test_a_run_with_another_delay_is_refused_and_nothing_changes(saved, other, tmp_path):
     run, wrong = make_run("fixed, counts", delay=saved), make_run("fixed, counts", delay=other)
     run.advance(5)

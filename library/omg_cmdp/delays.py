@@ -16,7 +16,7 @@ import numpy as np
 
 from omg_cmdp.validation import LARGEST_INTEGER, positive_number, whole_number
 
-__all__ = ["Delay", "Fixed", "Geometric", "HeavyTailed", "Reversed", "Uniform"]
+__all__ = ["Delay", "Fixed", "Geometric", "HeavyTailed", "Reversed", "UpTo"]
 
 
 class Delay(abc.ABC):
@@ -66,7 +66,7 @@ class Fixed(Delay):
 
 @final
 @dataclasses.dataclass(frozen=True)
-class Uniform(Delay):
+class UpTo(Delay):
     """Feedback that comes from 0 to `most` episodes later, each equally likely.
 
     Parameters
@@ -77,7 +77,7 @@ class Uniform(Delay):
     Examples
     --------
     >>> generator = np.random.default_rng(0)
-    >>> [Uniform(3).late(t, generator) for t in range(1, 7)]
+    >>> [UpTo(3).late(t, generator) for t in range(1, 7)]
     [2, 1, 0, 0, 3, 3]
     """
 

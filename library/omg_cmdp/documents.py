@@ -20,10 +20,6 @@ class StudyError(ValueError):
         self.message, self.place = message, place
 
 
-class UnwritableError(StudyError):
-    """The files of a study cannot be written, so that no run of it can go on."""
-
-
 def plain(text: str) -> str:
     r"""Return a text without what a terminal would obey, or could not show: control characters become escapes.
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-import json
 import math
 import os
 import secrets
@@ -127,17 +126,33 @@ def whole_file(target: Path) -> Iterator[Path]:
         raise
 
 
-def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, ArrayLike], *, kind: str, version: int) -> None:
-    """Write `arrays` of numbers and text to `path` (npz), replacing what is there only when all is on disk.
+def pack_arrays(arrays: Mapping[str, ArrayLike]) -> bytes:
+    """Return `arrays` of numbers and text as the content of an npz file.
 
-    They are not compressed, so that reading a file never takes much more memory than the file has bytes.
+    They are not compressed, so that reading never takes much more memory than the content has bytes.
     """
-    # Behind a slash no name can be one of numpy's own arguments.
+    return _zipped({f"{name}.npy": _member(np.asarray(array)) for name, array in arrays.items()})
+
+
+def unpack_arrays(content: bytes) -> dict[str, NDArray[Any]]:
+    """Undo `pack_arrays`; raise `ValueError` for anything else.
+
+    >>> unpack_arrays(pack_arrays({"a": [1, 2]}))
+    {'a': array([1, 2])}
+    """
+    try:
+        return {name.removesuffix(".npy"): _array(member) for name, member in _members(content).items()}
+    except _DAMAGE as error:
+        raise ValueError(f"`content` must be an npz file that was packed here, got {content[:20]!r}") from error
+
+
+def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, ArrayLike], *, kind: str, version: int) -> None:
+    """Write `arrays` of numbers and text to `path` (npz), replacing what is there only when all is on disk."""
+    # Behind a slash no name can be that of the head.
     members = {f"/{name}.npy": _member(np.asarray(array)) for name, array in arrays.items()}
-    first = _member(np.array(f"{kind} {version} {_digest(members)}"))
-    with whole_file(Path(path)) as temporary, zipfile.ZipFile(temporary, "w") as file:
-        for name, content in {_FORMAT: first, **members}.items():
-            file.writestr(zipfile.ZipInfo(name), content)
+    head = _member(np.array(f"{kind} {version} {_digest(members)}"))
+    with whole_file(Path(path)) as temporary:
+        temporary.write_bytes(_zipped({_FORMAT: head, **members}))
 
 
 def read_arrays(path: str | os.PathLike[str], *, kind: str, version: int) -> dict[str, NDArray[Any]]:
@@ -151,36 +166,6 @@ def read_arrays(path: str | os.PathLike[str], *, kind: str, version: int) -> dic
         return {name.removeprefix("/").removesuffix(".npy"): _array(member) for name, member in members.items()}
     except _DAMAGE as error:
         raise ValueError(refusal) from error
-
-
-def write_json(path: Path, content: Mapping[str, Any], *, kind: str, version: int) -> None:
-    """Write `content` to `path`, with its kind and a digest of it; NaN and infinity become null."""
-    plain = {
-        name: None if isinstance(each, float) and not math.isfinite(each) else each for name, each in content.items()
-    }
-    whole = {"format": f"{kind} {version}", **plain, "digest": digest_of(plain)}
-    with whole_file(path) as temporary:
-        temporary.write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def read_json(path: Path, *, kind: str, version: int) -> dict[str, Any]:
-    """Return the content of a file that was written with the same `kind` and `version`; refuse any other."""
-    refusal = f"`path` must be a {kind} of format {version}, got {path}"
-    try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        found, digest = content.pop("format"), content.pop("digest")
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise ValueError(refusal) from error
-    if found != f"{kind} {version}":
-        raise ValueError(refusal)
-    if digest != digest_of(content):
-        raise ValueError(f"`path` must be as it was written, got {path}, which was changed since")
-    return content
-
-
-def digest_of(content: Any) -> str:
-    """Return a digest of what JSON can hold."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 _FORMAT = "format.npy"
@@ -199,6 +184,14 @@ def _members(content: bytes) -> dict[str, bytes]:
         if not stored or sum(each.file_size for each in listed) > len(content):
             raise ValueError("members must be stored as they are")
         return {each.filename: file.read(each) for each in listed}
+
+
+def _zipped(members: Mapping[str, bytes]) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as file:
+        for name, member in members.items():
+            file.writestr(zipfile.ZipInfo(name), member)
+    return content.getvalue()
 
 
 def _digest(members: Mapping[str, bytes]) -> str:

@@ -29,9 +29,10 @@ def provenance() -> dict[str, Any]:
 def commit(package: Path) -> str:
     """Return the commit of the sources in the folder `package`, with "(changed)" if they differ; else "unknown".
 
-    Only a repository of the package itself counts, and not one around the place where it is installed.
+    Only a repository of the package itself counts, with the package at its top or one folder below, and not one around
+    the place where it is installed.
     """
-    # In a hook of git these variables would point to the repository of whoever called it.
+    # In a hook of git these variables would point to the repository of its caller.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
 
     def git(*arguments: str) -> str:
@@ -41,7 +42,7 @@ def commit(package: Path) -> str:
         return done.stdout.strip()
 
     try:
-        if Path(git("rev-parse", "--show-toplevel")).resolve() == package.parent.resolve():
+        if Path(git("rev-parse", "--show-toplevel")).resolve() in package.resolve().parents[:2]:
             git("ls-files", "--error-unmatch", "__init__.py")
             changed = git("status", "--porcelain", "--untracked-files=no")
             return git("rev-parse", "HEAD") + (" (changed)" if changed else "")

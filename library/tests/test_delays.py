@@ -22,7 +22,7 @@ def assert_tail(found, tail):
 
 
 def test_delays_have_their_laws():
-    assert_tail(drawn(delays.Uniform(10)), lambda k: max(0.0, 1.0 - k / 11))
+    assert_tail(drawn(delays.UpTo(10)), lambda k: max(0.0, 1.0 - k / 11))
     assert_tail(drawn(delays.Geometric(4.0)), lambda k: 0.8**k)
     assert_tail(drawn(delays.HeavyTailed(1.2, 3.0)), lambda k: (1.0 + k / 3.0) ** -1.2)
     assert (drawn(delays.Fixed(7), 5) == 7).all()
@@ -40,7 +40,7 @@ def test_reversed_blocks_come_back_last_first_one_after_each_episode(most):
 
 def test_a_number_and_a_function_are_delays():
     assert as_delay(3) == delays.Fixed(3)
-    assert as_delay(delays.Uniform(2)) == delays.Uniform(2)
+    assert as_delay(delays.UpTo(2)) == delays.UpTo(2)
     assert [as_delay(lambda t: t % 3).late(t, None) for t in (1, 2, 3)] == [1, 2, 0]
 
 
@@ -48,7 +48,7 @@ def test_a_number_and_a_function_are_delays():
     "make",
     [
         lambda: delays.Fixed(-1),
-        lambda: delays.Uniform(2.5),
+        lambda: delays.UpTo(2.5),
         lambda: delays.Reversed(True),
         lambda: delays.Geometric(0.0),
         lambda: delays.HeavyTailed(exponent=-1.0),

@@ -19,13 +19,27 @@ def git(folder, *arguments):
 @pytest.fixture
 def repository(tmp_path):
     """Return a repository with a package in it, and the commit."""
-    package = tmp_path / "project" / "package"
+    return made(tmp_path / "project", "package")
+
+
+def made(project, place):
+    package = project / place
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
-    git(package.parent, "init", "-q")
-    git(package.parent, "add", ".")
-    git(package.parent, "commit", "-qm", "x")
-    return package, git(package.parent, "rev-parse", "HEAD")
+    git(project, "init", "-q")
+    git(project, "add", ".")
+    git(project, "commit", "-qm", "x")
+    return package, git(project, "rev-parse", "HEAD")
+
+
+def test_the_package_may_be_one_of_several_in_its_repository(tmp_path):
+    package, head = made(tmp_path / "project", "library/package")
+    assert commit(package) == head
+
+
+def test_a_copy_deep_inside_another_project_does_not_count(tmp_path):
+    package, _ = made(tmp_path / "project", "vendor/library/package")
+    assert commit(package) == "unknown"
 
 
 def test_the_commit_is_that_of_the_package(repository):
@@ -36,7 +50,7 @@ def test_the_commit_is_that_of_the_package(repository):
 
 
 def test_the_repository_is_only_looked_at(repository):
-    """Not even its index is refreshed: whoever is killed meanwhile would leave a lock behind."""
+    """Not even its index is refreshed: a process that is killed meanwhile would leave a lock behind."""
     package, _ = repository
     os.utime(package / "__init__.py", (0, 0))  # a reason to refresh it
     index = package.parent / ".git" / "index"

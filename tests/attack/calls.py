@@ -1,7 +1,7 @@
 """Malformed calls on every public name: 20 000 at effort 1.
 
 A call begins as a valid one, and one or two of its arguments are replaced. It must return, or raise a ValueError or
-TypeError that names an argument, the rule and the value; where an argument's annotation excludes the replacement, it
+TypeError that names an argument in a sentence; where an argument's annotation excludes the replacement, it
 must raise. Whatever has a state has the same one after an error.
 """
 
@@ -18,13 +18,13 @@ from tests.attack.outcome import Outcome
 
 CALLS = 20_000
 EACH = 5
-"""So many calls are worth what the first one loads: a few calls go to a few names."""
+"""Calls per name: the first one loads and compiles, so a few calls go to a few names."""
 
 RARELY = dict.fromkeys(
     (
         *("checks.check_agent", "checks.check_oracle", "runs.play", "runs.shortfall", "runs.simulate"),
-        *("environments.from_gymnasium", "environments.gymnasium_space", "theory.combine", "comparison.compare"),
-        *("comparison.Comparison.report", "environments.SampledWorld.sample"),
+        *("environments.from_gymnasium", "environments.gymnasium_space", "audit.combine", "omg_lab.compare"),
+        *("omg_lab.Comparison.report", "environments.SampledWorld.sample"),
     ),
     0.2,
 )

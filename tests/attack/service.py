@@ -1,4 +1,4 @@
-"""`kill -9` of the live service under load: what it has acknowledged is there once, and replays to the bit.
+"""`kill -9` of the service of a trial under load: what it has acknowledged is there once, and replays to the bit.
 
 Five clients open, decide, report and close as fast as they are answered, and ask again with the same key after each
 kill. A kill comes at a random moment, also while the service starts. `--effort 10` is a thousand kills.
@@ -46,7 +46,7 @@ def attack(effort: float, seed: int) -> Outcome:
 
 @contextlib.contextmanager
 def _zygote():
-    command = [sys.executable, "-m", "tests.live.zygote"]
+    command = [sys.executable, "-m", "trial.tests.zygote"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
 
         def start(database: Path, address: Path) -> int:
@@ -61,7 +61,7 @@ def _zygote():
 
 
 def _life(start, folder: Path, clients, moment: tuple[bool, float] | None) -> None:
-    """Let a service live for so long after its first answer, or after its start; or until it has learned something."""
+    """Kill a service at a moment after its first answer or its start; without one, when it has learned something."""
     address = folder / f"socket-{time.monotonic_ns()}"
     service = start(folder / "trial.db", address)
     talk, most = _Talk(), 10 if moment is None else 10**6
@@ -152,7 +152,7 @@ def _wrong(folder: Path, clients) -> list[str]:
     """Return what is wrong with the log, and with the answers."""
     from omg_trial.log.database import Database
     from omg_trial.replay import replay
-    from trial.tests.studies import trial
+    from trial.tests.trials import trial
 
     store = Database(folder / "trial.db", writing=False)
     events = list(store.read())

@@ -48,7 +48,9 @@ def raising(error):
         (lambda size: size.rows, 3, "AttributeError"),
         (lambda size: [][size], 3, "IndexError"),
         (lambda size: size + "", 3, "unclear TypeError"),
-        (raising(ValueError("`size` must be positive")), 3, "unclear ValueError"),
+        (raising(ValueError("wrong shape of something else")), 3, "unclear ValueError"),
+        (raising(ValueError("bad size")), 3, "unclear ValueError"),
+        (raising(ValueError("unknown size 3; use 5 or more")), 3, ""),
         (raising(ValueError("`size` must be at least 5, got 3")), 3, ""),
     ],
 )

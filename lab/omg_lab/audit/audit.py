@@ -23,11 +23,19 @@ __all__ = ["Audit", "AuditRow", "Summary", "combine"]
 
 
 class Audit:
-    """Observes the rounds of one run, and says which statements of the analysis hold on it.
+    """An observer of one run that says which statements of the analysis hold on it.
 
-    `replan` computes a second, more precise plan in every episode, the only way to check a certificate from outside.
     Statements about models or barriers are not checked for agents that do not claim to have them.
 
+    Parameters
+    ----------
+    replan : bool
+        Whether a second, more precise plan is computed in every episode. This is the only way to check a certificate
+        from outside; without it an audit is faster, and certificates rest on the agent's own dual values. True by
+        default.
+
+    Examples
+    --------
     >>> import omg_cmdp as omg, omg_lab
     >>> world, audit = omg_lab.worlds.SoftmaxWorld(), Audit()
     >>> rewards = omg.oracles.FiniteRewards(world.reward_functions, horizon=5)
@@ -100,9 +108,14 @@ class Audit:
     ) -> list[AuditRow]:
         """Return a row for every statement that was checked, by kind, in the order of the analysis.
 
-        `reward_regret` and `dynamics_regret` are R_sq and R_log of the oracles, or bounds on them. The default is the
-        excess of the model's losses over those of the truth in this run: this is what the two concentration lemmas are
-        about, and it is at most the regret if the truth is in the class.
+        Parameters
+        ----------
+        reward_regret, dynamics_regret : float, optional
+            R_sq and R_log of the oracles, or bounds on them. The default is the excess of the model's losses over those
+            of the truth in this run: the two concentration lemmas are about that, and it is at most the regret if the
+            truth is in the class.
+        delta : float
+            The failure probability of the statements that may fail, 0.05 by default.
         """
         probability("delta", delta)
         for name, regret in (("reward_regret", reward_regret), ("dynamics_regret", dynamics_regret)):
@@ -122,14 +135,11 @@ class Audit:
             found[name] = check.row(name)
         return [found[name] for name in STATEMENTS if name in found]
 
-    def table(
-        self, *, reward_regret: float | None = None, dynamics_regret: float | None = None, delta: float = 0.05
-    ) -> str:
-        """Return the rows as plain text."""
-        rows = self.rows(reward_regret=reward_regret, dynamics_regret=dynamics_regret, delta=delta)
+    def table(self, **options: float) -> str:
+        """Return the rows as plain text; the options are those of `rows`."""
         heads = ("kind", "statement", "verdict", "checks", "violated", "unproven", "left", "right", "slack")
         cells = [(*heads, "in episode", "claim", "where")]
-        for row in rows:
+        for row in self.rows(**options):
             counts = (str(row.checks), str(row.violations), str(row.unproven))
             numbers = (f"{row.left:.4g}", f"{row.right:.4g}", f"{row.slack:.2g}", str(row.episode))
             cells.append((row.kind, row.name, row.remark, *counts, *numbers, row.claim, row.where))
@@ -141,7 +151,20 @@ def _unproven(names: Iterable[str]) -> Iterator[Sides]:
 
 
 def combine(runs: Iterable[Audit | Sequence[AuditRow]], delta: float = 0.05) -> list[Summary]:
-    """Return a summary of every statement over several runs: audits, or their rows with oracle regrets of your own."""
+    """Return a summary of every statement over several runs.
+
+    Parameters
+    ----------
+    runs : iterable of Audit, or of lists of AuditRow
+        The audits of the runs; or their rows, if these were made with oracle regrets of your own.
+    delta : float
+        The failure probability of the statements that may fail, 0.05 by default.
+
+    Examples
+    --------
+    >>> combine([Audit(), Audit()])  # no round was observed
+    []
+    """
     delta, tables = probability("delta", delta), []
     for run in listed("runs", runs):
         tables.append(run.rows(delta=delta) if isinstance(run, Audit) else listed("runs", run))

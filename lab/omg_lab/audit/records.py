@@ -1,4 +1,4 @@
-"""What the oracles say of themselves: their charges, their regrets, and whether their classes hold the truth."""
+"""The claims of oracles: what they were charged, their regrets, and whether their classes hold the truth."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def losses(mdp: TabularMDP, this: Round) -> tuple[float, float]:
 
 
 def of_the_charges(this: Round, model: TabularMDP) -> Iterator[Sides]:
-    """Yield whether the oracles were charged the loss of the model; late, it is that of a later one."""
+    """Yield whether the oracles were charged the loss of the model; a late outcome is charged to a later model."""
     if this.arrived != (this.episode,):
         return
     for oracle, name, own, charged in zip(this.oracles, NAMES, losses(model, this), this.charged, strict=True):
@@ -63,8 +63,9 @@ class Records:
         """Note the distance of each function of class `k` from the truth in this context."""
         if self._met and self.worst[k] is None:
             return
-        ask, mdp, before = getattr(this.oracles[k], "distances", None), this.truth.mdp, self.worst[k]
-        found = None if ask is None else ask(this.context, (mdp.reward_steps, mdp.transition_steps)[k], mdp.admissible)
+        mdp, before = this.truth.mdp, self.worst[k]
+        truth = (mdp.reward_steps, mdp.transition_steps)[k]
+        found = this.oracles[k].distances(this.context, truth, mdp.admissible)
         self.worst[k] = found if before is None or found is None else np.maximum(before, found)
 
     def proven(self, episodes: int) -> list[float]:

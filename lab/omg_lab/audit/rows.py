@@ -18,18 +18,22 @@ class AuditRow(Statement):
     """One statement: how often it was checked and violated, and its two sides where they were closest."""
 
     checks: int
+    """Number of times it was checked."""
     violations: int
+    """Number of checks in which the left side exceeded the right."""
     unproven: int
-    """How often one of the sides could not be computed, or the right side was infinite: nothing is shown then."""
+    """Number of checks in which a side could not be computed, or the right side was infinite, which shows nothing."""
     vacuous: int
-    """How often the right side was more than the left can ever be."""
+    """Number of checks in which the right side was more than the left can ever be."""
     episode: int
-    """Where the slack is smallest; for statements about the whole run, its last episode."""
+    """The episode in which the slack is smallest; for statements about the whole run, its last episode."""
     left: float
+    """The left side in that episode."""
     right: float
+    """The right side in that episode."""
     binds_from: float = math.nan
-    """Of a statement about the run: the T from which its right side is below T·H, if what an episode costs and what
-    the oracles regret stay as they are; inf: never. nan for the others."""
+    """For a statement about the run, the T from which its right side is below T·H, if what an episode costs and what
+    the oracles regret stay as they are; inf if it never is. nan for the other statements."""
 
     @property
     def slack(self) -> float:
@@ -43,9 +47,9 @@ class AuditRow(Statement):
 
     @property
     def verdict(self) -> str:
-        """Return "violated", "not proven", "vacuous" or "holds".
+        """The word "violated", "not proven", "vacuous" or "holds".
 
-        "vacuous": it holds, but never said anything, because the right side is more than an agent can lose.
+        A vacuous statement holds, but says nothing, because its right side is more than an agent can lose.
         """
         if self.holds:
             return "vacuous" if self.vacuous == self.checks else "holds"
@@ -53,7 +57,7 @@ class AuditRow(Statement):
 
     @property
     def remark(self) -> str:
-        """The verdict, and of a vacuous row of a run from which T on it binds."""
+        """The verdict; for a vacuous statement about the run also the T from which it says something."""
         if self.verdict != "vacuous" or math.isnan(self.binds_from):
             return self.verdict
         return "vacuous here, for any T" if self.binds_from == math.inf else f"vacuous here, T < {self.binds_from:.2g}"
@@ -65,7 +69,7 @@ class AuditRow(Statement):
 
 
 class Check:
-    """Counts for the row of one statement, under the names of its fields."""
+    """The counts for the row of one statement, under the names of its fields."""
 
     def __init__(self) -> None:
         self.checks = self.violations = self.unproven = self.vacuous = self.episode = 0
@@ -93,8 +97,11 @@ class Summary:
     """One statement over several runs."""
 
     name: str
+    """Its name in the catalogue."""
     kind: str
+    """One of `KINDS`."""
     runs: int
+    """The number of runs in which it was checked."""
     violated: int
     """The number of runs in which it failed."""
     unproven: int
@@ -104,6 +111,7 @@ class Summary:
     allowed: float
     """The probability with which it may fail in a run."""
     smallest_slack: float
+    """The right side minus the left, where that is smallest over all runs."""
 
     @property
     def failure_rate(self) -> float:
@@ -113,9 +121,9 @@ class Summary:
     @property
     def surprise(self) -> float:
         """The probability of at least that many failures if each run failed with the probability allowed."""
-        tail = range(self.violated, self.runs + 1)
-        p = self.allowed
-        return min(1.0, sum(math.comb(self.runs, k) * p**k * (1.0 - p) ** (self.runs - k) for k in tail))
+        from scipy.special import bdtrc  # imported with the first use: the package's import stays light
+
+        return float(bdtrc(self.violated - 1, self.runs, self.allowed))
 
 
 def summaries(tables: Sequence[Iterable[AuditRow]], delta: float) -> list[Summary]:

@@ -22,19 +22,38 @@ KINDS = {
 
 @dataclasses.dataclass(frozen=True)
 class Statement:
-    """A claim, where it is made, and what would make it red."""
+    """A claim, where it is made, and what would make it red.
+
+    Parameters
+    ----------
+    name : str
+        Its name in tables.
+    kind : str
+        One of `KINDS`.
+    claim : str
+        The inequality, as a formula.
+    where : str
+        The place in the paper or in the guide where it is proven.
+    fails_if : str
+        The mistake that would make it red.
+    failure : float
+        The probability, in units of delta, with which it may fail in a run; 0 if it must always hold.
+    most : float
+        The left side never exceeds this times H, or T·H for the run; a right side beyond that says nothing.
+
+    Examples
+    --------
+    >>> STATEMENTS["weights"].claim
+    'γ > 0, w > 0 on Z'
+    """
 
     name: str
     kind: str
-    """One of `KINDS`."""
     claim: str
     where: str
     fails_if: str
-    """What would make it red."""
     failure: float = 0.0
-    """It may fail with this probability, in units of delta, in a run; 0: never."""
     most: float = math.inf
-    """The left side never exceeds this number of steps, times H or T·H: a right side beyond it says nothing."""
 
 
 PLAY = "the agent plays something other than the plan it reports, or the certificate is too small"

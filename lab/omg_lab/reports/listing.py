@@ -1,4 +1,4 @@
-"""What `omg-lab list` shows: presets, kinds, what installed packages bring, and the options of one kind."""
+"""The tables of `omg-lab list`: presets, kinds, kinds of installed packages, and the options of one kind."""
 
 from __future__ import annotations
 

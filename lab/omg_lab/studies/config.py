@@ -1,4 +1,4 @@
-"""From a TOML file to a plan, or to one error that names the line and the nearest valid name.
+"""The reader of study files: it makes a plan of a TOML file, or one error with the line and the nearest valid name.
 
     name = "my-study"        episodes = 3000
     seeds = 10               (or a list of numbers)
@@ -14,8 +14,8 @@
 
 A world may have its own `episodes` and `delay`, say which `oracles` and `return_range` all agents have in it, and which
 contexts a report is to `show` policies for. Before a plan is returned, every world, adversary and agent is built once,
-and every agent answers a context and those to show: what cannot run is refused before anything runs. A kind may be
-`module:Name`; it is imported because a file says so that the user has named, and never because stored results do.
+and every agent answers a context and those to show, so that a mistake is found before anything runs. A kind may be
+`module:Name`; it is imported because a file that the user has named says so, and never because stored results do.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ SUPPLIED = ("seed", "episodes")
 
 MOST_RUNS = 100_000
 LARGEST = 10**15
-"""Of seeds and numbers of episodes: what JSON, Parquet and arrays all hold exactly."""
+"""The limit of seeds and numbers of episodes: JSON, Parquet and arrays all hold smaller integers exactly."""
 LONGEST_NAME = 60
 LONGEST_FILE_NAME = 190
-"""Of a run without its seed, in bytes; its files have up to 60 more, and file systems take 255."""
+"""The most bytes in the name of a run without its seed; its files have up to 60 more, and file systems take 255."""
 MOST_PARTS = 10**6
-"""Of a log: their numbers have six digits."""
+"""The most parts of a log, whose numbers have six digits."""
 FEWEST_BETWEEN_CHECKPOINTS, MOST_CHECKPOINTS = 1000, 100
 
 
@@ -204,7 +204,7 @@ def _parts(content: Mapping[str, Any], table: str, folder: Outside | None) -> tu
     entries = content.get(table)
     if not isinstance(entries, dict) or not entries:
         path = (table,) if table in content else ()
-        raise StudyError(f"there must be at least one table [{table}.NAME], got {entries!r:.60}", path)
+        raise StudyError(f"there must be at least one of the {table}: add a table [{table}.NAME]", path)
     parts = tuple(_part(table, name, entry, folder) for name, entry in entries.items())
     places: dict[str, str] = {}
     for part in parts:

@@ -1,4 +1,4 @@
-"""Where the runs of a study are played: in this process, on the cores of this machine, or on a Ray cluster.
+"""The engines that play the runs of a study: in this process, on the cores of this machine, or on a Ray cluster.
 
 A task is a whole run, which writes its own files. So every engine gives the same numbers bit for bit, and when a worker
 dies, only the episodes since its last checkpoint are played again. Each worker has one thread.
@@ -37,7 +37,7 @@ THREADS = dict.fromkeys(
 
 
 class Engine(abc.ABC):
-    """Plays runs."""
+    """A way to play many runs."""
 
     @abc.abstractmethod
     def run(self, tasks: Sequence[Task], store: StudyStore, report: Report) -> None:
@@ -120,13 +120,13 @@ class _Worker:
         theirs.close()
 
     def send(self, task: Task) -> None:
-        """Give it a run to play."""
+        """Give the worker a run to play."""
         self.task = task
         with contextlib.suppress(OSError):  # it has died: `receive` will say so
             self.pipe.send(task)
 
     def receive(self) -> Event | StudyError | None:
-        """Return its next event, or the error about the study's files that ends it; None if it has died."""
+        """Return the worker's next event, or the error about the study's files that ends it; None if it has died."""
         try:
             event: Event | StudyError = self.pipe.recv()
         except (EOFError, OSError):

@@ -35,7 +35,7 @@ from omg_cmdp.contexts import Context, context_numbers, context_vectors, label_i
 from omg_cmdp.documents import nearest
 from omg_cmdp.environments import ContextualMDP
 from omg_cmdp.oracles import adapters
-from omg_cmdp.oracles.adapters.ensemble import DynamicsOptions, Options
+from omg_cmdp.oracles.adapters.models import DynamicsOptions, Options
 from omg_cmdp.validation import FloatArray
 from omg_lab.studies.outside.folder import Outside, is_outside
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Policies(NamedTuple):
-    """What an agent would do for some contexts."""
+    """The decisions of an agent for some contexts, and the names of states, actions and features."""
 
     advice: list[Advice]
     names: Names
@@ -42,9 +42,9 @@ class Results:
 
     directory: Path
     configuration: Mapping[str, Any]
-    """With every name, kind and option that was set."""
+    """The study file with every name, kind and option that was set."""
     provenance: Mapping[str, Any]
-    """Versions, commit and date."""
+    """Versions, commit and date of its beginning."""
     runs: pandas.DataFrame
     """One row each: labels, episodes, sizes, the oracles' regret bounds, total regret and other totals, seconds."""
     failed: pandas.DataFrame
@@ -53,7 +53,7 @@ class Results:
     """A digest of each part of the log of every finished run."""
 
     policies: Mapping[str, Policies] = dataclasses.field(default_factory=dict)
-    """What the agent of every finished run would do at its end."""
+    """The decisions of every finished run's agent at its end."""
 
     @functools.cached_property
     def log(self) -> pandas.DataFrame:
@@ -153,7 +153,7 @@ def _policies(result: Mapping[str, Any]) -> Policies:
 
 
 _ELSEWHERE = ["status", "error", "settings", "parts", "policies", "names"]
-"""What a result says that is no column of `Results.runs`."""
+"""The fields of a result that are no columns of `Results.runs`."""
 _KEY = ("world", "adversary", "agent", "seed", "episodes")
 
 
@@ -172,7 +172,7 @@ class Audited(NamedTuple):
 
     @property
     def sound(self) -> bool:
-        """Whether nothing is wrong with it.
+        """Whether the run is as logged, and no statement fails that must hold.
 
         A statement that may fail with some probability may fail in a run, an assumption may be false of a world, and an
         oracle may have nothing to prove.

@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -27,16 +29,20 @@ from typing import Any
 import filelock
 from numpy.typing import NDArray
 
-from omg_cmdp.documents import StudyError, UnwritableError
-from omg_cmdp.persistence import read_arrays, read_json, whole_file, write_arrays, write_json
+from omg_cmdp.documents import StudyError
+from omg_cmdp.persistence import read_arrays, whole_file, write_arrays
 
 FORMAT = 3
-"""Of a study's directory; a study of another format is refused."""
+"""The version of the files; a study of another version is refused."""
 
 STUDY, RESULT, CHECKPOINT = "study", "result of a run", "checkpoint of a run"
 
 SECONDS_BETWEEN_TRIES = 0.2
-"""To get the lock of a run that another process is playing."""
+"""The wait between attempts to lock a run that another process is playing."""
+
+
+class UnwritableError(StudyError):
+    """The files of a study cannot be written, so that no run of it can go on."""
 
 
 class StudyStore:
@@ -64,13 +70,13 @@ class StudyStore:
         with _writing(path):
             for left in self.directory.glob(f".{path.name}.tmp-*"):
                 left.unlink()
-            write_json(path, content, kind=STUDY, version=FORMAT)
+            _write_json(path, content, STUDY)
 
     def study(self) -> dict[str, Any] | None:
         """Return the configuration of the study and its provenance; None if there is no study."""
         path = self.directory / "study.json"
         with _reading(path, "restore it, or run the study in another folder"):
-            return read_json(path, kind=STUDY, version=FORMAT) if path.exists() else None
+            return _read_json(path, STUDY) if path.exists() else None
 
     # The result of a run.
 
@@ -78,7 +84,7 @@ class StudyStore:
         """Return the result of a run; None if there is none yet."""
         path = self.runs / f"{run}.json"
         with _reading(path, "delete it, and `omg-lab run` makes it again"):
-            found = read_json(path, kind=RESULT, version=FORMAT) if path.exists() else None
+            found = _read_json(path, RESULT) if path.exists() else None
             if found is not None and found["run"] != run:
                 raise ValueError(f"it is the result of {found['run']}")
             return found
@@ -96,7 +102,7 @@ class StudyStore:
         """Write the result of a run."""
         path = self.runs / f"{run}.json"
         with _writing(path):
-            write_json(path, {"run": run, **result}, kind=RESULT, version=FORMAT)
+            _write_json(path, {"run": run, **result}, RESULT)
 
     # Its log and checkpoint.
 
@@ -170,6 +176,36 @@ class StudyStore:
             yield
         finally:
             lock.release()
+
+
+def _write_json(path: Path, content: Mapping[str, Any], kind: str) -> None:
+    """Write `content` to `path`, with its kind and a digest of it; NaN and infinity become null."""
+    plain = {
+        name: None if isinstance(each, float) and not math.isfinite(each) else each for name, each in content.items()
+    }
+    whole = {"format": f"{kind} {FORMAT}", **plain, "digest": digest_of(plain)}
+    with whole_file(path) as temporary:
+        temporary.write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _read_json(path: Path, kind: str) -> dict[str, Any]:
+    """Return the content of a file that was written as a `kind` of this format; refuse any other."""
+    refusal = f"`path` must be a {kind} of format {FORMAT}, got {path}"
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found, digest = content.pop("format"), content.pop("digest")
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise ValueError(refusal) from error
+    if found != f"{kind} {FORMAT}":
+        raise ValueError(refusal)
+    if digest != digest_of(content):
+        raise ValueError(f"`path` must be as it was written, got {path}, which was changed since")
+    return content
+
+
+def digest_of(content: Any) -> str:
+    """Return a digest of what JSON can hold."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 @contextlib.contextmanager

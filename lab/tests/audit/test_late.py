@@ -40,7 +40,7 @@ def audited(pair, delay, episodes=30):
     ("make", "promised", "delay"),
     [
         (slow, 5, 5),
-        (slow, 10, delays.Uniform(5)),
+        (slow, 10, delays.UpTo(5)),
         (slow, 10, delays.Reversed(6)),
         (copies, 5, 5),
     ],
@@ -52,7 +52,7 @@ def test_everything_holds_where_oracles_are_made_for_the_delay(make, promised, d
     assert not {"oracle regret, rewards", "oracle regret, dynamics"} & rows.keys()
 
 
-@pytest.mark.parametrize(("make", "promised", "delay"), [(at_once, 0, 5), (slow, 4, 5), (copies, 5, delays.Uniform(5))])
+@pytest.mark.parametrize(("make", "promised", "delay"), [(at_once, 0, 5), (slow, 4, 5), (copies, 5, delays.UpTo(5))])
 def test_what_is_not_proven_of_late_outcomes_is_not_claimed(make, promised, delay):
     """The theorem itself holds, with the regret that was measured; its corollary needs a bound on it."""
     rows = audited(make(promised), delay)

@@ -16,12 +16,11 @@ import pytest
 
 import omg_cmdp
 from lab.tests.studies.examples import content, small_plan
-from omg_cmdp.documents import UnwritableError
 from omg_lab.studies.catalogue import Part
 from omg_lab.studies.engines import MOST_LOSSES, THREADS, Local, Ray, Serial
 from omg_lab.studies.results import load
 from omg_lab.studies.runner import Failed, Finished, Lost, Progress
-from omg_lab.studies.store import StudyStore
+from omg_lab.studies.store import StudyStore, UnwritableError
 
 ROOT = Path(omg_cmdp.__file__).parents[1]
 

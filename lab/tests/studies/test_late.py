@@ -8,14 +8,13 @@ import pytest
 from lab.tests.studies.examples import content, run_study
 from omg_cmdp import delays
 from omg_cmdp.documents import StudyError
-from omg_cmdp.persistence import digest_of
 from omg_lab.reports import page
 from omg_lab.studies import runner
 from omg_lab.studies.config import read_plan
 from omg_lab.studies.directory import open_study
 from omg_lab.studies.results import audits, load
 from omg_lab.studies.runner import play
-from omg_lab.studies.store import StudyStore
+from omg_lab.studies.store import StudyStore, digest_of
 
 LATE = """
 episodes = 40
@@ -59,7 +58,7 @@ def test_a_result_has_the_bounds_for_its_delay():
         ("", ""),
         ("delay = 3", ""),
         ("delay = 3", slow),
-        ('delay = {kind = "uniform", most = 3}', slow),
+        ('delay = {kind = "up_to", most = 3}', slow),
     ):
         [task] = read_plan(base.format(delay, pair)).tasks()
         run = task.start()
@@ -102,8 +101,8 @@ def test_runs_with_delays_can_be_audited(made):
 def test_the_report_says_that_feedback_is_late(made):
     results = load(made)
     late = "feedback late (kind = heavy_tailed, exponent = 1.5, scale = 4.0)"
-    assert f"40 episodes each, {late}" in page._subtitle(results)
-    assert "delay = 3" in page._what_was_run(results)
+    assert f"40 episodes each, {late}" in page._subtitle(results.configuration)
+    assert "delay = 3" in str(page._what_was_run(results.configuration, "worlds"))
 
 
 def test_without_a_delay_settings_are_what_they_were():
@@ -121,7 +120,7 @@ def test_without_a_delay_settings_are_what_they_were():
     [
         ("-1", "`delay` must be an integer of at least 0, got -1"),
         ('"long"', "`delay` must be an integer, got 'long'"),
-        ("{ mean = 3 }", "`delay` must have a kind, fixed, geometric, heavy_tailed, reversed, uniform, got None"),
+        ("{ mean = 3 }", "`delay` must have a kind, fixed, geometric, heavy_tailed, reversed, up_to, got None"),
         ('{ kind = "geometric", men = 3 }', "'geometric' has no option 'men'"),
         ('{ kind = "geometric" }', "'geometric' must have 'mean'"),
         ('{ kind = "geometric", mean = -1 }', "`mean` must be a positive, finite number, got -1"),

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow.dataset
 import pytest
 
-from omg_cmdp.documents import StudyError, UnwritableError
-from omg_lab.studies.store import FORMAT, StudyStore
+from omg_cmdp.documents import StudyError
+from omg_lab.studies.store import FORMAT, StudyStore, UnwritableError
 
 HOLD = """
 import sys, time

@@ -77,8 +77,8 @@ def check_oracle(oracle: Any, contexts: Sequence[Context] | None = None, *, hori
     >>> check_oracle(CountRewards(states=2, actions=2, horizon=3))
     """
     loss_of(oracle)  # refuses what is not an oracle
-    known = contexts if contexts is not None else getattr(oracle, "contexts", None)
-    length = positive_integer("horizon", getattr(oracle, "horizon", 5) if horizon is None else horizon)
+    known = contexts if contexts is not None else oracle.contexts
+    length = positive_integer("horizon", (oracle.horizon or 5) if horizon is None else horizon)
     asked = _contexts_that_work(oracle) if known is None else listed("contexts", context_rows("contexts", known))
     subject = Subject(oracle, asked or _contexts_that_work(oracle), length)
     for check in ORACLE_CHECKS:

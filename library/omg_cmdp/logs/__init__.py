@@ -1,5 +1,6 @@
 """Logged episodes: the log, tables and files, estimates of another policy's value, warm starts."""
 
+from omg_cmdp.logs.exports import read_export
 from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.off_policy import (
     Estimate,
@@ -13,7 +14,7 @@ from omg_cmdp.logs.off_policy import (
     marginal_sampling,
     model_value,
 )
-from omg_cmdp.logs.readers import read_export, read_frame
+from omg_cmdp.logs.readers import read_frame
 from omg_cmdp.logs.warm_start import warm_start
 
 __all__ = [

@@ -12,13 +12,10 @@
 A reward may be missing: it is not known yet. An episode with fewer than H steps was *truncated*: what would have
 followed is not known. If its last step says *terminated*, it is continued in the last state of the space, where ended
 episodes stay and earn nothing.
-
-`read_export` takes a row for every episode, as `omg-lab export --to csv` and `--to parquet` write it.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -26,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.contexts import Context, context_from_json
+from omg_cmdp.contexts import Context
 from omg_cmdp.logs.log import RECORD, Log
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
@@ -37,8 +34,7 @@ if TYPE_CHECKING:
     import pandas
 
 COLUMNS = ("episode", "step", "state", "action", "reward", "next_state", "propensity", "terminated")
-LISTS = ("states", "actions", "rewards", "propensities")
-"""Columns of a table of steps, of which the last two may be absent, and of episodes, of which the last may be."""
+"""The columns of a table of steps; the last two may be absent."""
 
 
 def read_frame(
@@ -98,42 +94,6 @@ def read_frame(
     return log
 
 
-def read_export(frame: pandas.DataFrame, space: Space) -> Log:
-    """Return the log of an exported table with a row for every episode, as `omg-lab export --to csv` writes it.
-
-    Agents that draw a whole policy first have propensities of 1, which say nothing about what they might have done:
-    leave them out to value a policy.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        A table with the columns context, states, actions, rewards, and perhaps propensities, whose rows hold lists, or
-        lists as JSON. The rows must come from one world; agents and seeds may be several.
-    space : Space
-        The states, actions and horizon.
-
-    Examples
-    --------
-    >>> import pandas
-    >>> row = {"context": '"a"', "states": [[0, 1]], "actions": [[1]], "rewards": [[1.0]], "propensities": [[0.5]]}
-    >>> read_export(pandas.DataFrame(row), Space(states=2, actions=2, horizon=1)).returns
-    array([1.])
-    """
-    instance_of("space", space, Space)
-    _require(frame, ("context", *LISTS[:-1]))
-    if "world" in frame and frame["world"].nunique() > 1:
-        raise ValueError(f"column 'world' must hold one world, got {frame['world'].unique().tolist()}: choose one")
-    given = [name for name in LISTS if name in frame]
-    log = Log(space)
-    for row, context, *lists in zip(frame.index, frame["context"], *(frame[name] for name in given), strict=True):
-        try:
-            arrays = (json.loads(each) if isinstance(each, str) else each for each in lists)
-            log.add(Episode(context=context_from_json(context), **dict(zip(given, arrays, strict=True))))
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"row {row} must hold an episode of the space: {error}") from error
-    return log
-
-
 def _usual(frame: pandas.DataFrame) -> str | list[str] | dict[str, str]:
     fields = [name for name in map(str, frame) if name.startswith(RECORD)]
     if fields:
@@ -146,7 +106,7 @@ class _Steps:
     """The rows of a frame, sorted by episode and step; `ends` marks the last one of each episode."""
 
     def __init__(self, frame: pandas.DataFrame, names: Mapping[str, str], horizon: int) -> None:
-        _require(frame, [names[name] for name in COLUMNS[:-2]])
+        require_columns(frame, [names[name] for name in COLUMNS[:-2]])
         self.frame, self.names = frame, names
         self.rows: NDArray[np.int64] = np.arange(len(frame))
         episodes = frame[names["episode"]].factorize()[0]
@@ -189,7 +149,7 @@ class _Steps:
 
     def records(self, fields: Mapping[str, str]) -> Iterator[Context]:
         """Yield the record of every episode, None for what is missing."""
-        _require(self.frame, fields.values())
+        require_columns(self.frame, fields.values())
         columns, (begins, ends) = {}, self.spans()
         for field, name in fields.items():
             column = [plain(value) for value in self.frame[name].astype(object).to_numpy()[self.rows]]
@@ -210,7 +170,7 @@ class _Steps:
         names = [context] if isinstance(context, str) else listed("context", context)
         if not names:
             raise ValueError("`context` must name at least one column, got none")
-        _require(self.frame, names)
+        require_columns(self.frame, names)
         columns = []
         for name in names:
             if isinstance(context, str):
@@ -245,7 +205,7 @@ def _names(columns: Mapping[str, str]) -> dict[str, str]:
     return {name: columns.get(name, name) for name in COLUMNS}
 
 
-def _require(frame: Any, names: Iterable[str]) -> None:
+def require_columns(frame: Any, names: Iterable[str]) -> None:
     """Raise unless `frame` is a data frame with rows and with these columns, each once."""
     import pandas
 

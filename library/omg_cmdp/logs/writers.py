@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context, alike, context_numbers, context_vectors
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.persistence import whole_file
+from omg_cmdp.persistence import pack_arrays, whole_file
 from omg_cmdp.validation import FloatArray, file_path
 
 if TYPE_CHECKING:
@@ -87,18 +87,16 @@ def write_obp(path: Path, decisions: Decisions, space: Space) -> Path:
         np.eye(space.states)[decisions.states],
         np.eye(space.horizon)[decisions.steps],
     ]
-    with path.open("wb") as file:  # numpy would add an ending to a name
-        np.savez_compressed(
-            file,
-            allow_pickle=False,
-            n_rounds=np.array(rounds),
-            n_actions=np.array(space.actions),
-            context=np.hstack(features),
-            action=decisions.actions,
-            position=np.zeros(rounds, dtype=np.int64),
-            reward=decisions.rewards,
-            pscore=decisions.propensities,
-        )
+    arrays: dict[str, ArrayLike] = {
+        "n_rounds": rounds,
+        "n_actions": space.actions,
+        "context": np.hstack(features),
+        "action": decisions.actions,
+        "position": np.zeros(rounds, dtype=np.int64),
+        "reward": decisions.rewards,
+        "pscore": decisions.propensities,
+    }
+    path.write_bytes(pack_arrays(arrays))
     return path
 
 

@@ -5,16 +5,19 @@ from omg_cmdp.oracles.combined.aggregate import AggregateDynamics, AggregateRewa
 from omg_cmdp.oracles.combined.copies import CopiesDynamics, CopiesRewards
 from omg_cmdp.oracles.combined.epochs import EpochDynamics, EpochRewards
 from omg_cmdp.oracles.combined.stepwise import StepwiseDynamics, StepwiseRewards
-from omg_cmdp.oracles.counts import CountDynamics, CountRewards
+from omg_cmdp.oracles.counts.dynamics import CountDynamics
+from omg_cmdp.oracles.counts.rewards import CountRewards
 from omg_cmdp.oracles.feature_map import FeatureMap
 from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
 from omg_cmdp.oracles.finite.known import KnownDynamics, KnownRewards
 from omg_cmdp.oracles.finite.log_loss import LogLossRewards
 from omg_cmdp.oracles.finite.product import ProductRewards
-from omg_cmdp.oracles.linear import LinearRewards, pair_features
+from omg_cmdp.oracles.linear.rewards import LinearRewards, pair_features
 from omg_cmdp.oracles.mixture import BasisDynamics, MixtureDynamics
-from omg_cmdp.oracles.offline.fits import Offline, OfflineFiniteDynamics, OfflineFiniteRewards, OfflineLinearRewards
+from omg_cmdp.oracles.offline.finite import OfflineFiniteDynamics, OfflineFiniteRewards
+from omg_cmdp.oracles.offline.fits import Offline
 from omg_cmdp.oracles.offline.least_squares import OfflineLeastSquaresDynamics, OfflineLinearDynamics
+from omg_cmdp.oracles.offline.linear import OfflineLinearRewards
 from omg_cmdp.oracles.offline.softmax import OfflineSoftmaxDynamics
 from omg_cmdp.oracles.softmax import SoftmaxDynamics
 

@@ -12,7 +12,6 @@ most 1. The rules:
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import functools
 import json
@@ -23,78 +22,12 @@ from typing import Any, final
 import numpy as np
 
 from omg_cmdp.contexts import Context
+from omg_cmdp.oracles.feature_columns import Category, Number, fit_category, fit_number, fits_a_number
 from omg_cmdp.persistence import fingerprint
-from omg_cmdp.records import columns_of, plain
+from omg_cmdp.records import columns_of
 from omg_cmdp.validation import FloatArray, instance_of, listed, positive_integer
 
-
-@final
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Number:
-    """The rule of a column of numbers: `low` and `high` become -1 and 1, and `median` stands for a missing number."""
-
-    column: str | int
-    low: float
-    median: float
-    high: float
-    missing: bool = False
-
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.low) and self.low <= self.median <= self.high and 0.0 < self._half < math.inf):
-            rule = "have a finite `low` < `high` with the `median` in between"
-            raise ValueError(f"a number must {rule}, got {self}")
-
-    @property
-    def _half(self) -> float:
-        return 0.5 * self.high - 0.5 * self.low
-
-    @property
-    def blocks(self) -> int:
-        """The most that the column adds to the squared norm."""
-        return 1 + self.missing
-
-    def names(self) -> list[str]:
-        """Return the name of the main entry."""
-        return [f"{self.column}"]
-
-    def entries(self, value: Any) -> list[float]:
-        """Return the scaled number."""
-        number = _number(value)
-        moved = (self.median if number is None else number) - (0.5 * self.low + 0.5 * self.high)
-        return [min(max(moved / self._half, -1.0), 1.0)]
-
-    def marks(self, value: Any) -> list[float]:
-        """Return whether the value is missing, if such values have an entry."""
-        return [float(_number(value) is None)] if self.missing else []
-
-
-@final
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Category:
-    """The rule of a column of categories, of which those in `labels` have an entry."""
-
-    column: str | int
-    labels: tuple[str, ...]
-
-    missing, blocks = False, 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", tuple(self.labels))
-        if not self.labels or len(set(self.labels)) < len(self.labels) or not all(type(x) is str for x in self.labels):
-            raise ValueError(f"a category must have distinct texts as `labels`, got {self}")
-
-    def names(self) -> list[str]:
-        """Return the names of the entries."""
-        return [f"{self.column}={label}" for label in self.labels]
-
-    def entries(self, value: Any) -> list[float]:
-        """Return the one-hot vector of the value, or zeros."""
-        own = _label(value)
-        return [float(label == own) for label in self.labels]
-
-    def marks(self, value: Any) -> list[float]:
-        """Return nothing: a missing category has zeros only."""
-        return []
+__all__ = ["Category", "FeatureMap", "Number"]
 
 
 @final
@@ -171,13 +104,11 @@ class FeatureMap:
             raise ValueError(f"`outside` must lie in [0, 1/2), got {outside!r}")
         most, found = positive_integer("most", most), columns_of("table", table)
         if numbers is None and categories is None:
-            numbers = [column for column, values in found.items() if all(map(_fits_a_number, values))]
+            numbers = [column for column, values in found.items() if all(map(fits_a_number, values))]
             categories = [column for column in found if column not in numbers]
         known = list(found)
-        of_numbers = [_fitted_number(each, found[each], outside) for each in _columns("numbers", numbers, known)]
-        of_categories = [
-            _fitted_category(each, found[each], most) for each in _columns("categories", categories, known)
-        ]
+        of_numbers = [fit_number(each, found[each], outside) for each in _columns("numbers", numbers, known)]
+        of_categories = [fit_category(each, found[each], most) for each in _columns("categories", categories, known)]
         return cls(columns=(*of_numbers, *of_categories), crosses=tuple(listed("crosses", crosses)))
 
     def __call__(self, context: Context) -> FloatArray:
@@ -230,25 +161,6 @@ class FeatureMap:
         return fingerprint(np.frombuffer(self.to_json().encode(), dtype=np.uint8))
 
 
-def _fitted_number(column: str | int, values: list[Any], outside: float) -> Number:
-    known = [number for value in values if (number := _number(value)) is not None]
-    finite = [number for number in known if math.isfinite(number)]
-    if not finite or min(finite) == max(finite):
-        raise ValueError(f"`table` must have different numbers in column {column!r}, got {values!r:.60}")
-    low, median, high = np.quantile(finite, [outside, 0.5, 1.0 - outside]).tolist()
-    if low == high:  # nearly all are the same
-        low, high = min(finite), max(finite)
-    return Number(column=column, low=low, median=median, high=high, missing=len(known) < len(values))
-
-
-def _fitted_category(column: str | int, values: list[Any], most: int) -> Category:
-    counts = collections.Counter(label for value in values if (label := _label(value)) is not None)
-    if not counts:
-        raise ValueError(f"`table` must have a category in column {column!r}, got {values!r:.60}")
-    frequent = sorted(counts, key=lambda label: (-counts[label], label))[:most]
-    return Category(column=column, labels=tuple(sorted(frequent)))
-
-
 def _columns(name: str, given: Sequence[str | int] | None, known: list[str | int]) -> list[str | int]:
     columns = [] if given is None else listed(name, given)
     if isinstance(given, str) or not _are_among(known, columns):
@@ -258,24 +170,3 @@ def _columns(name: str, given: Sequence[str | int] | None, known: list[str | int
 
 def _are_among(known: list[str | int], columns: Iterable[Any]) -> bool:
     return all(isinstance(column, (str, int)) and column in known for column in columns)
-
-
-def _fits_a_number(value: Any) -> bool:
-    return value is None or isinstance(value, (int, float))
-
-
-def _number(value: Any) -> float | None:
-    """Return a number, also from text such as "1.5"; None for anything else."""
-    try:
-        number = float(value)
-    except (OverflowError, TypeError, ValueError):
-        return None
-    return None if math.isnan(number) else number
-
-
-def _label(value: Any) -> str | None:
-    """Return the text of a category; 1 and 1.0 are the same, as whole numbers become floats where some are missing."""
-    value = plain(value)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return None if value is None else str(value)

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.features import Described
-from omg_cmdp.oracles.losses import Episode, loss_of
+from omg_cmdp.oracles.losses import Examples, loss_of
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.persistence import State, check_settings, numbers, read_state
 from omg_cmdp.validation import BoolArray, FloatArray, instance_of, positive_integer, whole_number
@@ -63,7 +63,7 @@ class Forecasters(abc.ABC):
         """Return (K, ...): the table of each forecaster."""
 
     @abc.abstractmethod
-    def learn(self, prepared: Any, episode: Episode) -> None:
+    def learn(self, prepared: Any, episode: Examples) -> None:
         """Update the forecasters with a checked episode."""
 
     @abc.abstractmethod
@@ -75,8 +75,11 @@ class Forecasters(abc.ABC):
         return math.inf
 
     def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
-        """Return the same for outcomes that come late, with up to `delay` >= 1 other updates in between."""
-        return math.inf
+        """Return the same for outcomes that come late, with up to `delay` >= 1 other updates in between.
+
+        By default that is the bound, if the rate is made for such a delay.
+        """
+        return self.bound(episodes, horizon) if self.rate is not None and delay <= self.rate.delay else math.inf
 
     def draws(self, prepared: Any, count: int, generator: np.random.Generator) -> FloatArray | None:
         """Return (count, ...): tables drawn from the textbook's posterior; None: draw around the prediction."""

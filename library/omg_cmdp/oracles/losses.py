@@ -31,7 +31,7 @@ SMALLEST_PROBABILITY = 1e-150
 """The ε of log loss: a transition that a forecast excludes costs 345, and above 1e-134 no double holds P + ε ≠ P."""
 
 
-class Episode(NamedTuple):
+class Examples(NamedTuple):
     """One checked episode of L examples, 1 <= L <= H."""
 
     states: IntArray
@@ -59,7 +59,9 @@ class _Mixable:
         if len(losses) == 1:
             return np.array(forecasts[0])
         aggregate = np.empty(forecasts.shape[1:])
-        compiled.aggregate(losses, rate, np.ascontiguousarray(forecasts), self is SQUARE, aggregate)
+        # By the class, not by `self is SQUARE`: a copied oracle has a loss that is another object.
+        squares = isinstance(self, SquareLoss)
+        compiled.aggregate(losses, rate, np.ascontiguousarray(forecasts), squares, aggregate)
         return aggregate
 
 
@@ -69,7 +71,7 @@ class SquareLoss(_Mixable):
     rate, judges = 2.0, RewardOracle
     draws = staticmethod(rewards_around)
 
-    def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Episode) -> float:
+    def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Examples) -> float:
         """Add Σ (f - r)² of each of K `forecasts` in the episode to `losses`; return the loss of their aggregate."""
         tables = np.ascontiguousarray(forecasts)
         own: float = compiled.charge_square(losses, rate, tables, episode.cells, episode.outcomes)
@@ -91,7 +93,7 @@ class SquareLoss(_Mixable):
 
     def read(
         self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
-    ) -> Episode:
+    ) -> Examples:
         """Return the episode, checked against a table of `shape`, with rewards in [0, 1]."""
         visited, taken, earned = _vectors(horizon, states=states, actions=actions, rewards=outcomes)
         pairs = np.empty(len(visited), dtype=_INTEGERS)
@@ -100,7 +102,7 @@ class SquareLoss(_Mixable):
             _refuse("actions", taken, shape[-1])
             bad = next(r for r in earned.tolist() if not 0.0 <= r <= 1.0)
             raise ValueError(f"`rewards` must lie in [0, 1], got {bad}")
-        return Episode(visited, taken, earned, pairs, pairs)
+        return Examples(visited, taken, earned, pairs, pairs)
 
 
 class LogLoss(_Mixable):
@@ -109,7 +111,7 @@ class LogLoss(_Mixable):
     rate, judges = 1.0, DynamicsOracle
     draws = staticmethod(rows_around)
 
-    def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Episode) -> float:
+    def charge(self, losses: FloatArray, rate: float, forecasts: FloatArray, episode: Examples) -> float:
         """Charge -Σ log(P + ε)."""
         tables = np.ascontiguousarray(forecasts)
         own: float = compiled.charge_log(losses, rate, tables, episode.cells, SMALLEST_PROBABILITY)
@@ -131,7 +133,7 @@ class LogLoss(_Mixable):
 
     def read(
         self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
-    ) -> Episode:
+    ) -> Examples:
         """Return the episode, checked against a table of `shape`, with next states."""
         visited, taken, reached = _vectors(horizon, states=states, actions=actions, next_states=outcomes)
         pairs, cells = np.empty(len(visited), dtype=_INTEGERS), np.empty(len(visited), dtype=_INTEGERS)
@@ -139,7 +141,7 @@ class LogLoss(_Mixable):
             _refuse("states", visited, shape[-3])
             _refuse("actions", taken, shape[-2])
             _refuse("next_states", reached, shape[-1])
-        return Episode(visited, taken, reached, pairs, cells)
+        return Examples(visited, taken, reached, pairs, cells)
 
 
 Loss = SquareLoss | LogLoss

@@ -26,7 +26,7 @@ from omg_cmdp.oracles.draws import draw_dirichlet
 from omg_cmdp.oracles.features import FeatureFunction, SimplexFeatures
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_transitions
-from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, Episode, IntArray
+from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, Examples, IntArray
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import (
     barrier_bound,
@@ -79,7 +79,7 @@ class _Mixture(Forecasters):
         examples = self.account.examples
         return np.asarray((examples * weights + 0.5) / (examples + 0.5 * count))
 
-    def learn(self, functions: Functions, episode: Episode) -> None:
+    def learn(self, functions: Functions, episode: Examples) -> None:
         count = len(functions.tables)
         flat = functions.tables.reshape(count, -1)
         seen = flat.take(episode.cells, axis=1)
@@ -185,7 +185,7 @@ class _Basis(Forecasters):
         """Return cᵀA⁻¹c: one over the effective number of examples of this mixture."""
         return np.asarray((self._covariances @ weights) @ weights)
 
-    def learn(self, weights: FloatArray, episode: Episode) -> None:
+    def learn(self, weights: FloatArray, episode: Examples) -> None:
         """Add to the sums of the pairs visited; what cannot happen teaches nothing about what can."""
         possible = self._support[episode.pairs, episode.outcomes]
         seen, outcomes = episode.pairs[possible], episode.outcomes[possible]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Episode
+from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Examples
 from omg_cmdp.persistence import fingerprint
 from omg_cmdp.validation import BoolArray, FloatArray, real_number
 
@@ -52,7 +52,7 @@ class Smoothing:
             return tables
         return (1.0 - self.amount) * tables + self.amount * self._target(tables.shape[-3:])
 
-    def examples(self, shape: tuple[int, ...], episode: Episode) -> tuple[float, FloatArray]:
+    def examples(self, shape: tuple[int, ...], episode: Examples) -> tuple[float, FloatArray]:
         """Return k and b such that the log loss of smoothed transitions P in the steps seen is -log(k·P + b)."""
         if self.amount == 0.0:
             return 1.0, np.full(len(episode.cells), SMALLEST_PROBABILITY)

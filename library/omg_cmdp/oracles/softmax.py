@@ -26,7 +26,7 @@ from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_transitions
-from omg_cmdp.oracles.losses import LOG, Episode, IntArray
+from omg_cmdp.oracles.losses import LOG, Examples, IntArray
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.persistence import fingerprint
 from omg_cmdp.validation import FloatArray, distributions, float_table, one_of_shapes, positive_integer, positive_number
@@ -78,7 +78,7 @@ class _Softmax(Forecasters):
         compiled_softmax.softmax_table(weights, self.offsets, row, table.reshape(self.offsets.shape))
         return table
 
-    def learn(self, row: FloatArray, episode: Episode) -> None:
+    def learn(self, row: FloatArray, episode: Examples) -> None:
         pairs, counts = self.tally(episode)
         compiled_softmax.newton_fit(self.weights, self.covariances, self.offsets, row, pairs, counts)
         if not self.rate.is_proven:
@@ -88,7 +88,7 @@ class _Softmax(Forecasters):
             for pair in pairs:
                 self._project(pair)
 
-    def tally(self, episode: Episode) -> tuple[IntArray, FloatArray]:
+    def tally(self, episode: Examples) -> tuple[IntArray, FloatArray]:
         """Return the pairs that an episode visits, (n,), and how often each led where, (n, S)."""
         distinct, counts = np.empty_like(episode.pairs), np.empty((self.horizon, self.shape[2]))
         found = compiled_softmax.tally(episode.pairs, episode.outcomes, self.possible, distinct, counts)

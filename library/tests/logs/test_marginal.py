@@ -16,7 +16,7 @@ from omg_cmdp.logs import (
     marginal_sampling,
     model_value,
 )
-from omg_cmdp.logs.off_policy.regression import Regression
+from omg_cmdp.logs.off_policy.regression import CellRegression
 
 
 def both_contexts(rng, count=60):
@@ -160,7 +160,7 @@ def test_features_share_what_is_learned_between_contexts(rng):
 def test_weights_pulled_back_give_the_same_sum(rng):
     """Σ α·y = Σ w·prediction, whatever the targets."""
     cells, features = rng.integers(4, size=50), rng.normal(size=(50, 2))
-    regression = Regression(cells, features, np.arange(50), 4)
+    regression = CellRegression(cells, features, np.arange(50), 4)
     queries, points, weights = rng.integers(4, size=20), rng.normal(size=(20, 2)), rng.normal(size=20)
     pulled = regression.pull_back(queries, points, weights)
     for targets in rng.normal(size=(3, 50)):

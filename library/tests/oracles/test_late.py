@@ -11,7 +11,7 @@ from omg_cmdp.checks import challenge
 
 ORDERS = {
     "constant": lambda d: delays.Fixed(d),
-    "random": lambda d: delays.Uniform(d // 2),
+    "random": lambda d: delays.UpTo(d // 2),
     "reversed": lambda d: delays.Reversed(d),
     "batches": lambda d: lambda t: d - (t - 1) % (d + 1),
 }

@@ -15,7 +15,7 @@ from omg_cmdp.oracles import (
     StepwiseRewards,
 )
 from omg_cmdp.oracles.compiled import losses as compiled
-from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, exponential_weights, loss_of
+from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, exponential_weights, loss_of
 
 STATES, ACTIONS, HORIZON = 3, 2, 3
 CONTEXT = np.array([0.6, -0.3])
@@ -171,7 +171,7 @@ def test_the_mean_mixes_log_loss_where_forecasts_are_zero(rng):
     for _ in range(300):
         before = np.array([0.0, 345.0, 345.4, 690.0]) + rng.random(4)
         certain = np.eye(3)[rng.integers(3, size=4)].reshape(4, 1, 1, 3)
-        losses, episode = before.copy(), Episode(*np.zeros((4, 1), dtype=np.int64), rng.integers(3, size=1))
+        losses, episode = before.copy(), Examples(*np.zeros((4, 1), dtype=np.int64), rng.integers(3, size=1))
         own = LOG.charge(losses, 1.0, certain, episode)
         mixed = np.log(np.exp(-before).sum()) - np.log(np.exp(-losses).sum())
         assert own == pytest.approx(mixed, abs=1e-10)

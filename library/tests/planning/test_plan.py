@@ -259,3 +259,14 @@ class TestPlanMany:
 
     def test_nothing_to_plan(self):
         assert omg.plan_many([], gamma=1.0) == []
+
+
+@pytest.mark.parametrize("gamma", [1e-300, 1e300])
+def test_beyond_the_range_of_floats_nothing_is_claimed(gamma):
+    solution = omg.plan(random_mdp(np.random.default_rng(0), 4, 2, 3), gamma=gamma)
+    assert (solution.status is omg.Status.SOLVED) == (solution.certificate <= 1e-9)
+
+
+@pytest.mark.parametrize("gamma", [1, np.float32(2.0), np.int64(3), np.array(4.0)])
+def test_any_real_number_is_a_gamma(gamma):
+    assert omg.plan(random_mdp(np.random.default_rng(0), 4, 2, 3), gamma=gamma).status is omg.Status.SOLVED

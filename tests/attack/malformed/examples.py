@@ -155,7 +155,7 @@ def river_model(name):
 
 
 def some_rows():
-    audit = theory.Audit()
+    audit = omg_lab.Audit()
     omg.simulate(WORLD, adversaries.IID(LABELS), agents.Greedy(SPACE, **pair()), 2, observe=audit)
     return [audit.rows()]
 
@@ -327,7 +327,7 @@ EXAMPLES = {
     "delays.Geometric": lambda: {"mean": 3.0},
     "delays.HeavyTailed": lambda: {"exponent": 1.5, "scale": 2.0},
     "delays.Reversed": lambda: {"most": 4},
-    "delays.Uniform": lambda: {"most": 4},
+    "delays.UpTo": lambda: {"most": 4},
     "runs.Run": lambda: {
         "environment": WORLD,
         "adversary": adversaries.IID(LABELS),
@@ -339,7 +339,7 @@ EXAMPLES = {
     "runs.simulate": lambda: {**EXAMPLES["runs.Run"](), "episodes": 2},
     "runs.advise": lambda: {"agent": an_agent(), "context": "a", "steps": [0], "states": [0, 1], "seed": 1},
     "runs.play": lambda: {"env": lake(), "agent": lake_agent(), "contexts": [0.5, 0.9], "log": None, "seed": 1},
-    "runs.sample_complexity": lambda: {"ledger": INSTANCES["runs.Ledger"](), "epsilon": 0.1, "window": 2},
+    "omg_lab.sample_complexity": lambda: {"ledger": INSTANCES["runs.Ledger"](), "epsilon": 0.1, "window": 2},
     "runs.shortfall": lambda: {
         "world": (world := lake(tables=False)),
         "log": omg.play(world, lake_agent(), [0.5, 0.9]),
@@ -348,7 +348,7 @@ EXAMPLES = {
         "confidence": 0.9,
         "seed": 1,
     },
-    "comparison.compare": lambda: {
+    "omg_lab.compare": lambda: {
         **{"environment": WORLD, "contexts": LABELS, "agents": {"a": "greedy", "b": omg.OMG}},
         **{"episodes": 2, "seeds": 1, "adversary": "iid"},
     },
@@ -378,8 +378,8 @@ EXAMPLES = {
     },
     "logs.warm_start": lambda: {"agent": an_agent(), "log": a_log()},
     "theory.Assumptions": lambda: {**GIVEN, "tuples": 12},
-    "theory.Audit": lambda: {"replan": True},
-    "theory.combine": lambda: {"runs": some_rows(), "delta": 0.1},
+    "audit.Audit": lambda: {"replan": True},
+    "audit.combine": lambda: {"runs": some_rows(), "delta": 0.1},
     "theory.bounds.as_printed": lambda: {"given": theory.Assumptions(**GIVEN), "gamma": 2.0, "exact": True},
     "theory.bounds.corrected": lambda: {"given": theory.Assumptions(**GIVEN), "gamma": 2.0, "certificate": 0.01},
     "theory.bounds.anytime": lambda: {"given": theory.Assumptions(**GIVEN)},
@@ -419,15 +419,14 @@ REASONS = {
     "environments.SampledWorld": "the same",
     "oracles.adapters.TorchDynamics": "the frame of the other adapters; PyTorch takes seconds to import",
     "oracles.adapters.TorchRewards": "the same",
-    "comparison.Comparison": "made by `compare`; its methods are called",
+    "omg_lab.Comparison": "made by `compare`; its methods are called",
     "planning.Solution": "a record that `plan` makes, and that checks nothing",
     "logs.Estimate": "a record that estimators make, and that checks nothing; its methods are called",
-    "theory.Statement": "a record of the catalogue, and that checks nothing",
-    "theory.Row": "a record that an audit makes, and that checks nothing",
-    "theory.Summary": "a record that `combine` makes, and that checks nothing",
+    "audit.Statement": "a record of the catalogue, and that checks nothing",
+    "audit.AuditRow": "a record that an audit makes, and that checks nothing",
+    "audit.Summary": "a record that `combine` makes, and that checks nothing",
     "checks.Challenge": "a record that `challenge` makes, and that checks nothing",
     "runs.Ledger": "made by a run, without arguments; its methods are called",
-    "runs.SampleComplexity": "a record that `sample_complexity` makes, and that checks nothing",
     "runs.Advice": "a record that `advise` makes, and that checks nothing; its methods are called",
     "rivals.Blind": "made without arguments; its methods are called",
     "rivals.PerContext": "the same",
@@ -441,7 +440,7 @@ INSTANCES = {
     "environments.Leaves": lambda: fitted(environments.Leaves(3)),
     "environments.TableWorld": lake,
     "environments.SampledWorld": lambda: lake(tables=False),
-    "comparison.Comparison": lambda: omg_lab.compare(WORLD, LABELS, ["greedy"], episodes=2, seeds=1),
+    "omg_lab.Comparison": lambda: omg_lab.compare(WORLD, LABELS, ["greedy"], episodes=2, seeds=1),
     "runs.Ledger": lambda: omg.simulate(WORLD, adversaries.IID(LABELS), an_agent(), 2),
     "runs.Advice": lambda: omg.advise(an_agent(), "a"),
     "rivals.Blind": rivals.Blind,

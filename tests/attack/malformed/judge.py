@@ -16,16 +16,18 @@ from tests.attack.malformed.nasty import Junk
 LONGEST = 20.0
 """Seconds that a call may take, with what it compiles for a new type."""
 
-SAID = re.compile(r"(`[^`]+`|column '|row |event \d).* must .*\bgot\b", re.DOTALL)
-"""The argument, or the place in a table or a log; the rule; the value."""
+PLACE = re.compile(r"`[^`]+`|\b(column '|row \d|event \d|line \d)")
+"""What an error may name besides an argument of the call: a part of one, or the place in a table, a log or a file."""
+FEWEST_WORDS = 4
+"""Of a sentence that says what is wrong."""
 
 GOES_ON = ("runs.play",)
 """What keeps the episodes before the one that failed, as its documentation says."""
 
 ALLOWED = {
     **dict.fromkeys(("checks.check_agent", "checks.check_oracle"), AssertionError),
-    **dict.fromkeys((f"live.study.trial.Trial.{name}" for name in ("of", "parse", "read")), StudyError),
-    "live.log.database.Database": StoreError,
+    **dict.fromkeys((f"study.trial.Trial.{name}" for name in ("of", "parse", "read")), StudyError),
+    "log.database.Database": StoreError,
 }
 """What these calls say of a subject that breaks the contract, of a file (its line) and of a database."""
 
@@ -63,7 +65,14 @@ def wrong_error(name, error, arguments):
         return ""
     if not isinstance(error, (ValueError, TypeError)) or isinstance(error, UnicodeError):
         return f"{type(error).__name__}: {error!s:.120}"
-    return "" if SAID.search(str(error)) else f"unclear {type(error).__name__}: {error!s:.160}"
+    return "" if is_clear(str(error), arguments) else f"unclear {type(error).__name__}: {error!s:.160}"
+
+
+def is_clear(message, arguments):
+    """Return whether a message is a sentence that names an argument."""
+    words = message.split()
+    named = PLACE.search(message) or {word.strip("`'\",.:;()") for word in words} & set(arguments)
+    return bool(named) and len(words) >= FEWEST_WORDS
 
 
 def excluded(value, annotation, none_is_default):

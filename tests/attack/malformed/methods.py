@@ -113,7 +113,7 @@ METHODS = {
     "agents.Situation.least_weight": lambda i: {"floor": 0.1},
     "agents.Situation.assumptions": lambda i: {"episodes": 10, "delta": 0.1},
     "environments.TableWorld.original_value": lambda i: {"value": 0.5},
-    "comparison.Comparison.report": lambda _: {"directory": pathlib.Path("report").resolve()},
+    "omg_lab.Comparison.report": lambda _: {"directory": pathlib.Path("report").resolve()},
     "environments.SampledWorld.returns": lambda i: {
         **of_context(i),
         "policy": uniform(i.space),
@@ -144,7 +144,7 @@ METHODS = {
     "logs.Estimate.interval": lambda i: {"level": 0.9, "seed": 1},
     "logs.Log.write": lambda i: {"path": pathlib.Path("log.csv").resolve()},
     **dict.fromkeys(
-        ("theory.Audit.rows", "theory.Audit.table"),
+        ("audit.Audit.rows", "audit.Audit.table"),
         lambda i: {"reward_regret": 1.0, "dynamics_regret": 1.0, "delta": 0.1},
     ),
     **trials.METHODS,

@@ -29,7 +29,7 @@ from omg_cmdp.agents.exploration import Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.oracles.linear import LinearRewards
+from omg_cmdp.oracles.linear.rewards import LinearRewards
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, at_least_zero
 from omg_lab.rivals.bandits.inverse_gap import action_gaps, require_one_step

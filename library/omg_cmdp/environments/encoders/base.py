@@ -88,6 +88,13 @@ class Encoder(abc.ABC):
         return self._encode(table).astype(np.int64, copy=False)
 
     @final
+    def encode_steps(self, steps: Steps) -> tuple[IntArray, IntArray]:
+        """Return the cells before and after each of `steps`, (n,); after one that terminated, the number of cells."""
+        before, after = self.encode(steps.observations), self.encode(steps.next_observations)
+        after[steps.terminated] = self.cells
+        return before, after
+
+    @final
     def episodes(self, steps: Steps, space: Space, contexts: Iterable[Context]) -> list[Episode]:
         """Return `steps` as episodes in these cells, which an agent can learn from.
 
@@ -102,7 +109,7 @@ class Encoder(abc.ABC):
         """
         instance_of("steps", steps, Steps)
         instance_of("space", space, Space)
-        before, after = self.encode(steps.observations), self.encode(steps.next_observations)
+        before, after = self.encode_steps(steps)
         actions, numbers = int(steps.actions.max()) + 1, int(steps.contexts.max()) + 1
         if space.states != self.cells + 1 or space.actions < actions:
             wanted, got = f"{self.cells} + 1 states and {actions} actions", f"{space.states} and {space.actions}"

@@ -97,8 +97,7 @@ def _grown(steps: Steps, most: int, encoder: Encoder) -> FloatArray:
     """Return the nodes (feature or -1, threshold, left, right) of a tree that predicts what follows, by these cells."""
     from sklearn.tree import DecisionTreeRegressor
 
-    cell, following = encoder.encode(steps.observations), encoder.encode(steps.next_observations)
-    following[steps.terminated] = encoder.cells
+    cell, following = encoder.encode_steps(steps)
     earned = earned_from(cell, following, steps.rewards, encoder.cells)
     outcomes = np.column_stack([earned / max(earned.std(), 1e-300), np.eye(encoder.cells + 1)[following]])
     # A column for each action, 0 where another was taken: the tree then predicts all actions at once.

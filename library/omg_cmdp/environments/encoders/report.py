@@ -147,9 +147,8 @@ def encoding_report(encoders: Iterable[Encoder], steps: Steps, *, seed: int = 0)
 def _cells(encoder: Encoder, steps: Steps) -> tuple[IntArray, IntArray]:
     """Return the number of context, cell and action of each step, and the cell that follows, the last for the end."""
     sizes = int(steps.contexts.max()) + 1, encoder.cells, int(steps.actions.max()) + 1
-    before = np.ravel_multi_index((steps.contexts, encoder.encode(steps.observations), steps.actions), sizes)
-    following = np.where(steps.terminated, encoder.cells, encoder.encode(steps.next_observations))
-    return np.asarray(before), following
+    before, following = encoder.encode_steps(steps)
+    return np.asarray(np.ravel_multi_index((steps.contexts, before, steps.actions), sizes)), following
 
 
 def _levels(rewards: FloatArray) -> IntArray:

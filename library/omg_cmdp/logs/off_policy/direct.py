@@ -23,8 +23,8 @@ import numpy as np
 
 from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.off_policy.estimate import Estimate, Support, estimated
-from omg_cmdp.logs.off_policy.regression import Features, Places, Regression
-from omg_cmdp.logs.off_policy.steps import Model, Policy, Steps
+from omg_cmdp.logs.off_policy.regression import CellRegression, Features, Places
+from omg_cmdp.logs.off_policy.steps import LoggedSteps, Model, Policy
 from omg_cmdp.validation import function, instance_of
 
 
@@ -51,7 +51,7 @@ def fitted_q(log: Log, policy: Policy, *, features: Features | None = None, stat
     0.8
     """
     instance_of("stationary", stationary, bool)
-    return fitted(Steps.of(log, policy), features, stationary=stationary)
+    return fitted(LoggedSteps.of(log, policy), features, stationary=stationary)
 
 
 def model_value(log: Log, policy: Policy, model: Model) -> Estimate:
@@ -78,10 +78,10 @@ def model_value(log: Log, policy: Policy, model: Model) -> Estimate:
     0.4
     """
     function("model", model)
-    return modelled(Steps.of(log, policy, model))
+    return modelled(LoggedSteps.of(log, policy, model))
 
 
-def modelled(steps: Steps) -> Estimate:
+def modelled(steps: LoggedSteps) -> Estimate:
     """Return the mean of V̂_0(s_0)."""
     return Estimate(
         value=float(steps.first.mean()),
@@ -93,7 +93,7 @@ def modelled(steps: Steps) -> Estimate:
     )
 
 
-def fitted(steps: Steps, features: Features | None, *, stationary: bool) -> Estimate:
+def fitted(steps: LoggedSteps, features: Features | None, *, stationary: bool) -> Estimate:
     """Return the mean of V̂_0(s_0), fitted backwards; its weights follow forwards."""
     (count, horizon), actions, places = steps.actions.shape, steps.space.actions, Places(steps, features)
     episodes, when = np.nonzero(steps.seen)
@@ -103,7 +103,7 @@ def fitted(steps: Steps, features: Features | None, *, stationary: bool) -> Esti
     queries = (places.cells[:, None] * actions + np.arange(actions)).reshape(-1)
     query_features = np.repeat(places.features, actions, axis=0)
     offset = 0 if stationary else step_cells
-    regression = Regression(
+    regression = CellRegression(
         places.cells[here] * actions + steps.actions[steps.seen] + offset * when,
         places.features[here],
         episodes,

@@ -17,7 +17,7 @@ from omg_cmdp.logs.off_policy.estimate import Estimate, Support
 from omg_cmdp.logs.off_policy.marginal import marginal
 from omg_cmdp.logs.off_policy.regression import Features
 from omg_cmdp.logs.off_policy.sampling import sampled
-from omg_cmdp.logs.off_policy.steps import Model, Policy, Steps, UnfitLogError
+from omg_cmdp.logs.off_policy.steps import LoggedSteps, Model, Policy, UnfitLogError
 from omg_cmdp.validation import probability
 
 if TYPE_CHECKING:
@@ -140,10 +140,10 @@ def evaluate(
     >>> evaluate(log, lambda context: [[[0.2, 0.8]]]).supported[0]
     'fitted Q'
     """
-    level, plain = probability("level", level), Steps.of(log, policy)
+    level, plain = probability("level", level), LoggedSteps.of(log, policy)
     made: dict[str, Callable[[], Estimate]] = {"fitted Q": lambda: fitted(plain, features, stationary=True)}
     if model is not None:
-        around = Steps.of(log, policy, model)
+        around = LoggedSteps.of(log, policy, model)
         made |= {
             "doubly robust": lambda: sampled(around, weighted=False),
             ROBUST: lambda: marginal(around, features),

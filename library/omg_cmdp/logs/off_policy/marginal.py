@@ -25,8 +25,8 @@ import numpy as np
 
 from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.off_policy.estimate import Estimate, estimated
-from omg_cmdp.logs.off_policy.regression import Features, Places, Regression
-from omg_cmdp.logs.off_policy.steps import Model, Policy, Steps, UnfitLogError
+from omg_cmdp.logs.off_policy.regression import CellRegression, Features, Places
+from omg_cmdp.logs.off_policy.steps import LoggedSteps, Model, Policy, UnfitLogError
 from omg_cmdp.validation import function
 
 
@@ -56,7 +56,7 @@ def marginal_sampling(log: Log, policy: Policy, *, features: Features | None = N
     T. Xie, Y. Ma and Y.-X. Wang, *Towards optimal off-policy evaluation for reinforcement learning with marginalized
     importance sampling*, NeurIPS 2019.
     """
-    return marginal(Steps.of(log, policy), features)
+    return marginal(LoggedSteps.of(log, policy), features)
 
 
 def marginal_doubly_robust(log: Log, policy: Policy, model: Model, *, features: Features | None = None) -> Estimate:
@@ -87,10 +87,10 @@ def marginal_doubly_robust(log: Log, policy: Policy, model: Model, *, features: 
     N. Kallus and M. Uehara, *Double reinforcement learning for efficient off-policy evaluation*, JMLR 2020.
     """
     function("model", model)
-    return marginal(Steps.of(log, policy, model), features)
+    return marginal(LoggedSteps.of(log, policy, model), features)
 
 
-def marginal(steps: Steps, features: Features | None) -> Estimate:
+def marginal(steps: LoggedSteps, features: Features | None) -> Estimate:
     """Return the mean of first + Σ_h w_h·ρ_h·gains_h.
 
     Its contributions are those of the recursion: with g the gains less their means,
@@ -100,9 +100,8 @@ def marginal(steps: Steps, features: Features | None) -> Estimate:
     """
     ratios, places = steps.ratios(), Places(steps, features)
     count, horizon = ratios.shape
-    fits = [
-        Regression(places.cells[here], places.features[here], np.arange(count), places.count) for here in steps.places.T
-    ]
+    episodes = np.arange(count)
+    fits = [CellRegression(places.cells[at], places.features[at], episodes, places.count) for at in steps.places.T]
     before, weights = np.ones((count, horizon)), np.empty((count, horizon))
     for h in range(horizon):
         weights[:, h] = before[:, h] * ratios[:, h]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.logs.off_policy.steps import IntArray, Steps
+from omg_cmdp.logs.off_policy.steps import IntArray, LoggedSteps
 from omg_cmdp.validation import FloatArray, float_table, function
 
 Features = Callable[[Any], ArrayLike]
@@ -27,7 +27,7 @@ RIDGE = 1.0
 class Places:
     """How places share cells: `cells` (M,) and `features` (M, d), with d = 0 if every place has its own."""
 
-    def __init__(self, steps: Steps, features: Features | None) -> None:
+    def __init__(self, steps: LoggedSteps, features: Features | None) -> None:
         self.cells, self.count = np.arange(len(steps.owners)), len(steps.owners)
         self.features = np.empty((self.count, 0))
         if features is not None:
@@ -37,7 +37,7 @@ class Places:
             self.features = _rows(features, steps.contexts)[steps.owners]
 
 
-class Regression:
+class CellRegression:
     """Least squares of any targets on the same cells and features of N examples, from several episodes."""
 
     def __init__(self, cells: IntArray, features: FloatArray, episodes: IntArray, count: int) -> None:

@@ -29,7 +29,7 @@ import numpy as np
 
 from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.off_policy.estimate import Estimate, estimated
-from omg_cmdp.logs.off_policy.steps import Model, Policy, Steps, UnfitLogError
+from omg_cmdp.logs.off_policy.steps import LoggedSteps, Model, Policy, UnfitLogError
 from omg_cmdp.validation import FloatArray, function, instance_of
 
 
@@ -58,7 +58,7 @@ def importance_sampling(log: Log, policy: Policy, *, weighted: bool = False) -> 
     ----------
     D. Precup, R. Sutton and S. Singh, *Eligibility traces for off-policy policy evaluation*, ICML 2000.
     """
-    return sampled(Steps.of(log, policy), weighted=weighted)
+    return sampled(LoggedSteps.of(log, policy), weighted=weighted)
 
 
 def doubly_robust(log: Log, policy: Policy, model: Model, *, weighted: bool = False) -> Estimate:
@@ -89,10 +89,10 @@ def doubly_robust(log: Log, policy: Policy, model: Model, *, weighted: bool = Fa
     N. Jiang and L. Li, *Doubly robust off-policy value evaluation for reinforcement learning*, ICML 2016.
     """
     function("model", model)
-    return sampled(Steps.of(log, policy, model), weighted=weighted)
+    return sampled(LoggedSteps.of(log, policy, model), weighted=weighted)
 
 
-def sampled(steps: Steps, *, weighted: bool) -> Estimate:
+def sampled(steps: LoggedSteps, *, weighted: bool) -> Estimate:
     """Return the mean of first + Σ_h ρ_{0:h}·gains_h."""
     instance_of("weighted", weighted, bool)
     weights: FloatArray = np.cumprod(steps.ratios(), axis=1, dtype=np.float64)

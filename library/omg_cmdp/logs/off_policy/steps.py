@@ -35,7 +35,7 @@ class UnfitLogError(ValueError):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class Steps:
+class LoggedSteps:
     """The n episodes of a log, and what a policy would do in the M places where they were.
 
     A place is a context with a state.
@@ -64,7 +64,7 @@ class Steps:
     """r_h + V̂_{h+1}(s_{h+1}) - Q̂_h(s_h, a_h), (n, H): observed less expected; the rewards without a model."""
 
     @classmethod
-    def of(cls, log: Log, policy: Policy, model: Model | None = None) -> Steps:
+    def of(cls, log: Log, policy: Policy, model: Model | None = None) -> LoggedSteps:
         """Return the steps of `log`; call `policy` and `model` once for each distinct context."""
         instance_of("log", log, Log)
         function("policy", policy)

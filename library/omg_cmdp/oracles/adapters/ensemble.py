@@ -12,13 +12,11 @@ copies may agree by accident. This is a proxy. No theorem says that it bounds th
 
 from __future__ import annotations
 
-import abc
-import copy
 import itertools
 import math
 import re
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, NotRequired, TypedDict
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,68 +24,15 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.adapters.inputs import InputMap, Inputs
 from omg_cmdp.oracles.adapters.kinds import Tables
+from omg_cmdp.oracles.adapters.models import ModelKind
 from omg_cmdp.oracles.draws import draws_of_parts, resample
 from omg_cmdp.oracles.frame import Forecasters
-from omg_cmdp.oracles.losses import Episode
+from omg_cmdp.oracles.losses import Examples
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.validation import BoolArray, FloatArray, admissible_mask, positive_integer
 
 
-class Learner(abc.ABC):
-    """How the models of one package are copied, taught and asked; `needs` names the methods that a model must have."""
-
-    needs: ClassVar[tuple[str, ...]] = ()
-
-    def __init__(self, states: int) -> None:
-        self.states = states
-
-    def template(self, model: Any) -> Any:
-        """Return the caller's `model` as it is now; all copies are copies of that."""
-        return copy.deepcopy(model)
-
-    def fresh(self, template: Any) -> Any:
-        """Return a copy that has learned nothing."""
-        return copy.deepcopy(template)
-
-    def describe(self, template: Any) -> str:
-        """Return the settings of the model as text."""
-        return repr(template)
-
-    @abc.abstractmethod
-    def fit(self, pupil: Any, inputs: FloatArray, outcomes: NDArray[Any], seen: int) -> None:
-        """Let one copy learn `inputs` (n, d) with `outcomes` (n,), n >= 1, in an episode after `seen` examples."""
-
-    @abc.abstractmethod
-    def ask(self, pupil: Any, inputs: FloatArray) -> ArrayLike:
-        """Return the answers, (n,) or (n, S), of a copy that has learned something."""
-
-
-class Options(TypedDict):
-    """Keyword arguments that all adapters take besides the model; each adapter lists them."""
-
-    states: int
-    actions: int
-    horizon: int
-    features: NotRequired[InputMap | None]
-    """context -> (S, A, d), the input of each pair; or (d,), as without it for contexts that are vectors, to which
-    state and action are added one-hot. The dimension is fixed by the first episode."""
-    admissible: NotRequired[ArrayLike | None]
-    """(S, A). Other pairs have no reward, no uncertainty and a uniform row; the model is not asked about them, and
-    episodes must not visit them."""
-    members: NotRequired[int]
-    """The number of copies, 4 by default; a single copy learns everything, and u = b/(n + 1)."""
-
-
-class DynamicsOptions(Options):
-    """Keyword arguments that adapters of classifiers take besides the model."""
-
-    support: NotRequired[ArrayLike | None]
-    """(S, A, S): the transitions that can happen. The answers of the model are cut to it."""
-    floor: NotRequired[float]
-    """Answers are raised to about this probability within the support, 1e-4 by default."""
-
-
-class Asked(NamedTuple):
+class Answers(NamedTuple):
     """What the copies were asked, (S, A, d), and their tables, (M, ...)."""
 
     inputs: FloatArray
@@ -107,7 +52,7 @@ class Ensemble(Forecasters):
     def __init__(
         self,
         model: Any,
-        learner: Callable[[int], Learner],
+        learner: Callable[[int], ModelKind],
         tables: Callable[..., Tables],
         *,
         states: int,
@@ -148,7 +93,7 @@ class Ensemble(Forecasters):
         """Return the number of examples that the copies have learned."""
         return self.seen()
 
-    def prepare(self, context: Context) -> Asked:
+    def prepare(self, context: Context) -> Answers:
         """Ask all copies that have learned something: after two examples, all of them."""
         inputs = self.features(context, int(self.dimension) or None)
         tables = np.stack([self.tables.prior] * self.members)
@@ -159,23 +104,23 @@ class Ensemble(Forecasters):
                 got = "nan or inf" if answers.size == math.prod(wanted) else f"shape {answers.shape}"
                 raise ValueError(f"`model` must predict finite numbers of shape {wanted}, got {got}")
             tables[m, self.admissible] = self.tables.rows(answers.reshape(wanted))
-        return Asked(inputs, tables)
+        return Answers(inputs, tables)
 
-    def forecasts(self, asked: Asked) -> FloatArray:
+    def forecasts(self, asked: Answers) -> FloatArray:
         """Return the mean of the copies."""
         return np.asarray(asked.tables.mean(axis=0, keepdims=True))
 
-    def expected_divergence(self, asked: Asked, prediction: FloatArray) -> FloatArray:
+    def expected_divergence(self, asked: Answers, prediction: FloatArray) -> FloatArray:
         """Return the jackknife's estimate, at least b/(n + 1) and at most what is possible."""
         least = self.tables.prior_divergence / (self.visits + 1.0)
         return np.where(self.admissible, np.clip(self._spread(asked, prediction), least, self.tables.most), 0.0)
 
-    def _spread(self, asked: Asked, prediction: FloatArray) -> FloatArray:
+    def _spread(self, asked: Answers, prediction: FloatArray) -> FloatArray:
         """Return (M-1)/M·Σ divergence of the copies from their mean."""
         divergences = self.tables.loss.divergence(asked.tables, prediction)
         return np.asarray(divergences.sum(axis=0) * (1.0 - 1.0 / self.members))
 
-    def draws(self, asked: Asked, count: int, generator: np.random.Generator) -> FloatArray:
+    def draws(self, asked: Answers, count: int, generator: np.random.Generator) -> FloatArray:
         """Return copies drawn at random, √(M-1) times as far from their mean, and around them what u is beyond that.
 
         The variance of mean + √(M-1)·(copy - mean) is (M-1)/M·Σ (copy - mean)², the jackknife's; then cut to a table.
@@ -189,7 +134,7 @@ class Ensemble(Forecasters):
         drawn = resample(np.ones(self.members), count, generator)
         return draws_of_parts(drawn, mean.shape, lambda m, n: around(wide[m], missing, n, generator))
 
-    def learn(self, asked: Asked, episode: Episode) -> None:
+    def learn(self, asked: Answers, episode: Examples) -> None:
         """Let each copy learn its part of an episode, or none."""
         pairs = episode.states, episode.actions
         if not (allowed := self.admissible[pairs]).all():

@@ -15,23 +15,21 @@ import threadpoolctl
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.adapters.ensemble import Asked, DynamicsOptions, Ensemble, Learner, Options
+from omg_cmdp.oracles.adapters.ensemble import Answers, Ensemble
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
+from omg_cmdp.oracles.adapters.models import DynamicsOptions, ModelKind, Options, seeded
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
 from omg_cmdp.validation import FloatArray, positive_integer, probability
 
 
-class _Regressor(Learner):
-    """A `random_state` of None becomes 0, in every step of a pipeline, so that a fit can be made again to the bit."""
+class _Regressor(ModelKind):
+    """Anything with `fit`, seeded so that a fit can be made again to the bit."""
 
     needs = ("fit", "predict")
 
     def template(self, model: Any) -> Any:
-        made = super().template(model)
-        parameters = made.get_params().items() if hasattr(made, "get_params") else ()
-        unset = [name for name, value in parameters if name.split("__")[-1] == "random_state" and value is None]
-        return made.set_params(**dict.fromkeys(unset, 0)) if unset else made
+        return seeded(super().template(model))
 
     def fit(self, pupil: Any, inputs: FloatArray, outcomes: NDArray[Any], seen: int) -> None:
         pupil.fit(inputs, outcomes)
@@ -95,7 +93,7 @@ class _Refitted(Ensemble):
     def taught(self) -> int:
         return int(self.fitted)
 
-    def prepare(self, context: Context) -> Asked:
+    def prepare(self, context: Context) -> Answers:
         with self._one_thread():
             return super().prepare(context)
 

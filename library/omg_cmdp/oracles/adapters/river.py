@@ -6,8 +6,9 @@ from typing import Any, ClassVar, Unpack, final
 
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.oracles.adapters.ensemble import DynamicsOptions, Ensemble, Learner, Options
+from omg_cmdp.oracles.adapters.ensemble import Ensemble
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
+from omg_cmdp.oracles.adapters.models import DynamicsOptions, ModelKind, Options
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
 from omg_cmdp.validation import FloatArray
@@ -19,7 +20,7 @@ except ImportError as error:
     raise ImportError("this oracle needs River: pip install river") from error
 
 
-class _Regressor(Learner):
+class _Regressor(ModelKind):
     """Features are named 0, 1, ...; a `seed` of None becomes 0, so that runs can be replayed.
 
     Seeds inside a list of models are not found: set them yourself.

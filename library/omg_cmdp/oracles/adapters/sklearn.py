@@ -7,8 +7,9 @@ from typing import Any, Unpack, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.oracles.adapters.ensemble import DynamicsOptions, Ensemble, Learner, Options
+from omg_cmdp.oracles.adapters.ensemble import Ensemble
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
+from omg_cmdp.oracles.adapters.models import DynamicsOptions, ModelKind, Options, seeded
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
 from omg_cmdp.validation import FloatArray
@@ -19,15 +20,13 @@ except ImportError as error:
     raise ImportError("this oracle needs scikit-learn: pip install scikit-learn") from error
 
 
-class _Regressor(Learner):
-    """A `random_state` of None becomes 0, so that what was learned can be learned again to the bit."""
+class _Regressor(ModelKind):
+    """Anything with `partial_fit`, seeded so that what was learned can be learned again to the bit."""
 
     needs = ("partial_fit", "predict")
 
     def template(self, model: Any) -> Any:
-        parameters = model.get_params().items()
-        unset = [name for name, value in parameters if name.split("__")[-1] == "random_state" and value is None]
-        return clone(model).set_params(**dict.fromkeys(unset, 0))
+        return seeded(clone(model))
 
     def fit(self, pupil: Any, inputs: FloatArray, outcomes: NDArray[Any], seen: int) -> None:
         pupil.partial_fit(inputs, outcomes)

@@ -8,8 +8,9 @@ from typing import Any, Unpack, final
 
 from numpy.typing import NDArray
 
-from omg_cmdp.oracles.adapters.ensemble import DynamicsOptions, Ensemble, Learner, Options
+from omg_cmdp.oracles.adapters.ensemble import Ensemble
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
+from omg_cmdp.oracles.adapters.models import DynamicsOptions, ModelKind, Options
 from omg_cmdp.oracles.adapters.tensors import Trained, arrays_of, load_arrays, torch
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
@@ -17,7 +18,7 @@ from omg_cmdp.persistence import State
 from omg_cmdp.validation import FloatArray, positive_integer
 
 
-class _Regressor(Learner):
+class _Regressor(ModelKind):
     """A module with an optimiser, which steps `passes` times an episode."""
 
     needs = ("forward", "state_dict")

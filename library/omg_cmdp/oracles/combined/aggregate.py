@@ -17,7 +17,7 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.composite import Composite, checked_oracles
 from omg_cmdp.oracles.draws import draws_of_parts, resample
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
-from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss, exponential_weights
+from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss, exponential_weights
 from omg_cmdp.validation import FloatArray
 
 
@@ -31,7 +31,7 @@ class _Aggregate(Composite):
     def forecasts(self, context: Context) -> FloatArray:
         return self.predictions(context)
 
-    def learn(self, context: Context, episode: Episode) -> None:
+    def learn(self, context: Context, episode: Examples) -> None:
         for oracle in self.oracles:
             oracle.update(context, episode.states, episode.actions, episode.outcomes)
 

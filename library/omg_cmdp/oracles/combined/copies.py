@@ -20,7 +20,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.composite import Alternating
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
-from omg_cmdp.oracles.losses import LOG, SQUARE, Episode
+from omg_cmdp.oracles.losses import LOG, SQUARE, Examples
 from omg_cmdp.validation import whole_number
 
 
@@ -32,7 +32,7 @@ class _Copies(Alternating):
         """The copy that learned last."""
         return self.oracles[(self.account.episodes - 1) % len(self.oracles)]
 
-    def learn(self, context: Context, episode: Episode) -> None:
+    def learn(self, context: Context, episode: Examples) -> None:
         learner = self.oracles[self.account.episodes % len(self.oracles)]
         learner.update(context, episode.states, episode.actions, episode.outcomes)
 

@@ -13,7 +13,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.composite import Alternating
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
-from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss
+from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss
 
 
 def epoch_starts(episodes: int) -> list[int]:
@@ -41,7 +41,7 @@ class _Epochs(Alternating):
         """The copy of the learner that was made when the epoch began."""
         return self.oracles[1]
 
-    def learn(self, context: Context, episode: Episode) -> None:
+    def learn(self, context: Context, episode: Examples) -> None:
         """Let the learner learn; at the end of an epoch the speaker becomes what the learner is."""
         self._learner.update(context, episode.states, episode.actions, episode.outcomes)
         over = self.account.episodes + 1

@@ -15,7 +15,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.composite import Composite, checked_oracles
 from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
-from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss
+from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss
 from omg_cmdp.validation import FloatArray
 
 
@@ -32,7 +32,7 @@ class _Stepwise(Composite):
             raise ValueError(f"`oracles` must predict tables without steps, got shape {tables.shape[1:]}")
         return tables[None]
 
-    def learn(self, context: Context, episode: Episode) -> None:
+    def learn(self, context: Context, episode: Examples) -> None:
         for step, oracle in enumerate(self.oracles[: len(episode.outcomes)]):
             here = slice(step, step + 1)
             oracle.update(context, episode.states[here], episode.actions[here], episode.outcomes[here])

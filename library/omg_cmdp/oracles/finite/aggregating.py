@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import final
+from typing import TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +27,7 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.draws import resample
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards, learn_transitions
-from omg_cmdp.oracles.losses import LOG, SQUARE, Episode
+from omg_cmdp.oracles.losses import LOG, SQUARE, Examples
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import Smoothing
 from omg_cmdp.persistence import State, numbers
@@ -35,7 +35,7 @@ from omg_cmdp.validation import BoolArray, FloatArray, frozen
 
 compiled = Lazy("omg_cmdp.oracles.compiled.finite")
 
-Charge = Callable[[FloatArray, Functions, Episode], None]
+Charge = Callable[[FloatArray, Functions, Examples], None]
 """Adds the loss of each function in an episode to `losses` (N,)."""
 
 
@@ -56,7 +56,7 @@ class Finite(Forecasters):
         """Return the tables of all N functions."""
         return self.functions(context)
 
-    def learn(self, functions: Functions, episode: Episode) -> None:
+    def learn(self, functions: Functions, episode: Examples) -> None:
         """Charge each function its loss."""
         self.class_losses = self.losses_of(functions)
         self._charge(self.class_losses, functions, episode)
@@ -105,12 +105,12 @@ class Finite(Forecasters):
         return (self.functions.size,)
 
 
-def charge_squares(losses: FloatArray, functions: Functions, episode: Episode) -> None:
+def charge_squares(losses: FloatArray, functions: Functions, episode: Examples) -> None:
     """Charge Σ (f - r)²."""
     compiled.charge_class_square(losses, functions.columns, episode.cells, episode.outcomes)
 
 
-def charge_logs(smoothing: Smoothing, losses: FloatArray, functions: Functions, episode: Episode) -> None:
+def charge_logs(smoothing: Smoothing, losses: FloatArray, functions: Functions, episode: Examples) -> None:
     """Charge -Σ log(P + ε), P smoothed."""
     kept, added = smoothing.examples(functions.shape, episode)
     compiled.charge_class_log(losses, functions.columns, episode.cells, kept, added)
@@ -138,9 +138,6 @@ class _Means(Finite):
 
     def bound(self, episodes: int, horizon: int) -> float:
         return self.rate.frozen_bound(self.log_size() / SQUARE.rate, most=SQUARE.rate)
-
-    def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
-        return self.bound(episodes, horizon) if delay <= self.rate.delay else math.inf
 
 
 class _Transitions(Finite):
@@ -176,12 +173,24 @@ class _Transitions(Finite):
             return 0.0
         return math.inf if shape is None else LOG.rate * self._smoothing.most_loss(shape)
 
-    def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
-        return self.bound(episodes, horizon) if delay <= self.rate.delay else math.inf
+
+F = TypeVar("F", bound=Finite)
+
+
+class FiniteFrame(Frame[F]):
+    """An oracle that holds a finite class, and tells its functions and their weights."""
+
+    def functions(self, context: Context) -> FloatArray:
+        """Return the tables of all N functions, (N, ...), read-only."""
+        return frozen(self.forecasters.prepare(context).tables.view())
+
+    def posterior(self, context: Context) -> FloatArray:
+        """Return their weights at the textbook's rate, (N,); the context only tells N."""
+        return self.forecasters.posterior(self.forecasters.prepare(context))
 
 
 @final
-class FiniteRewards(Frame[_Means], RewardOracle):
+class FiniteRewards(FiniteFrame[_Means], RewardOracle):
     """Rewards from a finite class of N functions: Vovk's aggregating algorithm.
 
     Regret: (H/2)·log N proven, (H/2)·log 2N guarded, and ½·log N for H = 1; with a `delay` of d, 3.6·H·(d + 1)·log N.
@@ -220,17 +229,9 @@ class FiniteRewards(Frame[_Means], RewardOracle):
     def __init__(self, predictions: Predictions, *, horizon: int, rate: str = "guarded", delay: int = 0) -> None:
         super().__init__(_Means(predictions, Rate(rate, horizon, tempered=True, delay=delay)))
 
-    def functions(self, context: Context) -> FloatArray:
-        """Return the tables of all N functions, (N, ...), read-only."""
-        return frozen(self.forecasters.prepare(context).tables.view())
-
-    def posterior(self, context: Context) -> FloatArray:
-        """Return their weights at the textbook's rate, (N,); the context only tells N."""
-        return self.forecasters.posterior(self.forecasters.prepare(context))
-
 
 @final
-class FiniteDynamics(Frame[_Transitions], DynamicsOracle):
+class FiniteDynamics(FiniteFrame[_Transitions], DynamicsOracle):
     """Transitions from a finite class of N functions: the Bayes mixture, each function smoothed.
 
     Smoothing ν replaces each function P by (1-ν)·P + ν·uniform. Regret: H·log N proven, H·log 2N guarded, each plus
@@ -281,11 +282,3 @@ class FiniteDynamics(Frame[_Transitions], DynamicsOracle):
     ) -> None:
         chosen = Rate(rate, horizon, tempered=True, delay=delay)
         super().__init__(_Transitions(predictions, Smoothing(smoothing, support), chosen))
-
-    def functions(self, context: Context) -> FloatArray:
-        """Return the tables of all N functions, (N, ...), read-only."""
-        return frozen(self.forecasters.prepare(context).tables.view())
-
-    def posterior(self, context: Context) -> FloatArray:
-        """Return their weights at the textbook's rate, (N,); the context only tells N."""
-        return self.forecasters.posterior(self.forecasters.prepare(context))

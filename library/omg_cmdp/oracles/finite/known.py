@@ -12,7 +12,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards, learn_transitions
-from omg_cmdp.oracles.losses import LOG, SQUARE, Episode, Loss
+from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss
 from omg_cmdp.validation import BoolArray, FloatArray, float_table
 
 Table = ArrayLike | Callable[[Any], ArrayLike] | Mapping[Any, ArrayLike]
@@ -48,7 +48,7 @@ class _Known(Forecasters):
     def forecasts(self, functions: Functions) -> FloatArray:
         return functions.tables
 
-    def learn(self, functions: Functions, episode: Episode) -> None:
+    def learn(self, functions: Functions, episode: Examples) -> None:
         """There is nothing to learn."""
 
     def expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:

@@ -18,7 +18,7 @@ from omg_cmdp.oracles.base import RewardOracle
 from omg_cmdp.oracles.finite.aggregating import Finite
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Frame, learn_rewards
-from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, SQUARE, Episode
+from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, SQUARE, Examples
 from omg_cmdp.validation import FloatArray
 
 
@@ -41,7 +41,7 @@ class _Coins(Finite):
         return math.nan
 
 
-def charge_coins(losses: FloatArray, functions: Functions, episode: Episode) -> None:
+def charge_coins(losses: FloatArray, functions: Functions, episode: Examples) -> None:
     """Charge -Σ [r·log(f + ε) + (1-r)·log(1 - f + ε)]."""
     said, rewards = functions.columns[episode.cells].T, episode.outcomes  # (N, H) and (H,)
     successes, failures = (np.log(part + SMALLEST_PROBABILITY) for part in (said, 1.0 - said))

@@ -19,7 +19,7 @@ from omg_cmdp.oracles.base import RewardOracle
 from omg_cmdp.oracles.draws import resample
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards
-from omg_cmdp.oracles.losses import SQUARE, Episode
+from omg_cmdp.oracles.losses import SQUARE, Examples
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.validation import BoolArray, FloatArray, positive_integer
 
@@ -66,7 +66,7 @@ class _Product(Forecasters):
         at_zero, at_one = np.einsum("ksn,ysan->yksa", posteriors, halves)
         return np.asarray(np.clip(0.5 + 0.25 * np.log(at_one / at_zero), 0.0, 1.0))
 
-    def learn(self, prepared: tuple[int, Functions], episode: Episode) -> None:
+    def learn(self, prepared: tuple[int, Functions], episode: Examples) -> None:
         index, functions = prepared
         errors = functions.columns[episode.cells] - episode.outcomes[:, None]
         np.add.at(self.class_losses[index], episode.states, errors**2)

@@ -27,15 +27,16 @@ from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.finite.function_class import Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_transitions
-from omg_cmdp.oracles.losses import LOG, Episode
-from omg_cmdp.oracles.offline.fits import BestFunction, checked_fit, current_fit, predict_with_fit
+from omg_cmdp.oracles.losses import LOG, Examples
+from omg_cmdp.oracles.offline.finite import BestFunction
+from omg_cmdp.oracles.offline.fits import checked_fit, current_fit, predict_with_fit
 from omg_cmdp.oracles.simplex import Smoothing, nearest_on_simplex
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number
 
 compiled = Lazy("omg_cmdp.oracles.compiled.finite")
 
 
-def charge_indicators(losses: FloatArray, functions: Functions, episode: Episode) -> None:
+def charge_indicators(losses: FloatArray, functions: Functions, episode: Examples) -> None:
     """Charge Σ_s' (P(s') - 1[s' came next])² for each transition."""
     compiled.charge_class_indicators(losses, functions.columns, episode.cells, functions.shape[-1])
 
@@ -105,7 +106,7 @@ class _LinearIndicators(Forecasters):
         """Return the table of the fit."""
         return self.table_of(self.fit, row)[None]
 
-    def learn(self, row: FloatArray, episode: Episode) -> None:
+    def learn(self, row: FloatArray, episode: Examples) -> None:
         """Add to the normal equations, and solve them for the pairs that the episode visited."""
         targets = np.eye(self._table[-1])[episode.outcomes] - 1.0 / self._table[-1]
         for pair, target in zip(episode.pairs, targets, strict=True):

@@ -10,7 +10,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.oracles.frame import Frame, learn_transitions
-from omg_cmdp.oracles.losses import LOG, Episode
+from omg_cmdp.oracles.losses import LOG, Examples
 from omg_cmdp.oracles.offline.fits import Fitted, checked_fit, current_fit, predict_with_fit
 from omg_cmdp.oracles.softmax import SoftmaxDynamics
 from omg_cmdp.validation import FloatArray
@@ -18,7 +18,7 @@ from omg_cmdp.validation import FloatArray
 compiled_likelihood = Lazy("omg_cmdp.oracles.compiled.likelihood")
 
 
-class Examples:
+class SeenCounts:
     """Counts of next states: one line [pair, z, counts] for each (z, pair) seen."""
 
     def __init__(self, lines: FloatArray, dimension: int) -> None:
@@ -70,7 +70,7 @@ class _MaximumLikelihood(Fitted):
 
     @lines.setter
     def lines(self, lines: FloatArray) -> None:
-        self._examples = Examples(lines, self.fit.shape[-1])
+        self._examples = SeenCounts(lines, self.fit.shape[-1])
 
     def shape_of(self, name: str) -> tuple[int | None, ...]:
         shape = super().shape_of(name)
@@ -80,7 +80,7 @@ class _MaximumLikelihood(Fitted):
         """Return the softmax of w·z, tilted by P₀."""
         return self._softmax.table(checked_fit(parameters, self.fit.shape), self._softmax.prepare(context))
 
-    def learn(self, context: Context, episode: Episode) -> None:
+    def learn(self, context: Context, episode: Examples) -> None:
         """Fit the pairs that the episode visited again, from where they are."""
         super().learn(context, episode)
         row, offsets = self._softmax.prepare(context), self._softmax.offsets

@@ -8,8 +8,9 @@ import pytest
 
 from library.tests.oracles.adapters.catalogue import KINDS, MAKERS
 from omg_cmdp.oracles import adapters
-from omg_cmdp.oracles.adapters.ensemble import Ensemble, Learner, lessons
+from omg_cmdp.oracles.adapters.ensemble import Ensemble, lessons
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
+from omg_cmdp.oracles.adapters.models import ModelKind
 from omg_cmdp.oracles.losses import LOG
 
 
@@ -59,7 +60,7 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(package, m
         getattr(adapters, f"{package.title()}Rewards")
 
 
-class Said(Learner):
+class Said(ModelKind):
     """A model that says what it is told to."""
 
     def fit(self, pupil, inputs, outcomes, seen):

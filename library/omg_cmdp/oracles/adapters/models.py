@@ -1,0 +1,73 @@
+"""How the models of a foreign package are copied, taught and asked, and the options that all adapters take."""
+
+from __future__ import annotations
+
+import abc
+import copy
+from typing import Any, ClassVar, NotRequired, TypedDict
+
+from numpy.typing import ArrayLike, NDArray
+
+from omg_cmdp.oracles.adapters.inputs import InputMap
+from omg_cmdp.validation import FloatArray
+
+
+def seeded(model: Any) -> Any:
+    """Return `model` with 0 for every `random_state` of None, also in the steps of a pipeline; it is changed itself."""
+    parameters = model.get_params().items() if hasattr(model, "get_params") else ()
+    unset = [name for name, value in parameters if name.split("__")[-1] == "random_state" and value is None]
+    return model.set_params(**dict.fromkeys(unset, 0)) if unset else model
+
+
+class ModelKind(abc.ABC):
+    """How the models of one package are copied, taught and asked; `needs` names the methods that a model must have."""
+
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, states: int) -> None:
+        self.states = states
+
+    def template(self, model: Any) -> Any:
+        """Return the caller's `model` as it is now; all copies are copies of that."""
+        return copy.deepcopy(model)
+
+    def fresh(self, template: Any) -> Any:
+        """Return a copy that has learned nothing."""
+        return copy.deepcopy(template)
+
+    def describe(self, template: Any) -> str:
+        """Return the settings of the model as text."""
+        return repr(template)
+
+    @abc.abstractmethod
+    def fit(self, pupil: Any, inputs: FloatArray, outcomes: NDArray[Any], seen: int) -> None:
+        """Let one copy learn `inputs` (n, d) with `outcomes` (n,), n >= 1, in an episode after `seen` examples."""
+
+    @abc.abstractmethod
+    def ask(self, pupil: Any, inputs: FloatArray) -> ArrayLike:
+        """Return the answers, (n,) or (n, S), of a copy that has learned something."""
+
+
+class Options(TypedDict):
+    """Keyword arguments that all adapters take besides the model; each adapter lists them."""
+
+    states: int
+    actions: int
+    horizon: int
+    features: NotRequired[InputMap | None]
+    """context -> (S, A, d), the input of each pair; or (d,), as without it for contexts that are vectors, to which
+    state and action are added one-hot. The dimension is fixed by the first episode."""
+    admissible: NotRequired[ArrayLike | None]
+    """(S, A). Other pairs have no reward, no uncertainty and a uniform row; the model is not asked about them, and
+    episodes must not visit them."""
+    members: NotRequired[int]
+    """The number of copies, 4 by default; a single copy learns everything, and u = b/(n + 1)."""
+
+
+class DynamicsOptions(Options):
+    """Keyword arguments that adapters of classifiers take besides the model."""
+
+    support: NotRequired[ArrayLike | None]
+    """(S, A, S): the transitions that can happen. The answers of the model are cut to it."""
+    floor: NotRequired[float]
+    """Answers are raised to about this probability within the support, 1e-4 by default."""

@@ -1,0 +1,1 @@
+"""Tables of counts, for all contexts together or one for each of a list."""

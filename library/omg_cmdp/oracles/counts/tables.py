@@ -1,0 +1,51 @@
+"""Tables of counts, for all contexts together or one for each of a list: running means, and Krichevsky-Trofimov.
+
+Forecasts of temper τ (1: textbook, H: proven), n the number of visits of a pair, docs/oracles.md, Theorems 2 and 3:
+
+    rewards    ½ + Σ(r - ½)/(n + 2τ)       regret <= (H/4)·Σ [1 + log(1 + T')]
+    dynamics   (n(s') + ατ)/(n + ατ·K)     regret <= H·Σ log[Γ(α)·Γ(T' + αK)/(Γ(αK)·Γ(T' + α))] if α >= ½
+
+The sums run over all pairs (of all tables), and T' is T divided by their number. K is the number of next states that
+the support admits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from omg_cmdp.contexts import Context, label_index, table_label
+from omg_cmdp.oracles.frame import Forecasters
+from omg_cmdp.oracles.rates import Rate
+from omg_cmdp.records import context_rows
+from omg_cmdp.validation import BoolArray, FloatArray, listed
+
+
+class CountTables(Forecasters):
+    """One table for all contexts, or one for each of those that are listed."""
+
+    rate: Rate
+
+    def __init__(self, contexts: Iterable[Context] | None, rate: Rate, *, count: int | None = None) -> None:
+        super().__init__(rate.horizon, rate, count=count)
+        known = () if contexts is None else listed("contexts", context_rows("contexts", contexts))
+        labels = [table_label(context) for context in known]
+        self._index = None if contexts is None else label_index(labels)
+        self.contexts = None if contexts is None else tuple(dict(zip(labels, known, strict=True)).values())
+        self.settings = () if self._index is None else (f"contexts {list(self._index)}",)
+
+    def prepare(self, context: Context) -> int:
+        """Return the number of the context's table."""
+        if self._index is None:
+            return 0
+        try:
+            return self._index[table_label(context)]
+        except (KeyError, TypeError):
+            raise ValueError(f"`context` must be one of the {len(self._index)} listed, got {context!r}") from None
+
+    def distances(self, table: int, truth: FloatArray, used: BoolArray) -> FloatArray | None:
+        """Return (1,): half the range over steps, if every context has a table of its own."""
+        if self._index is None:
+            return None
+        return np.array([0.5 * np.ptp(truth[:, used], axis=0).max()])

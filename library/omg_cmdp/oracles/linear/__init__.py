@@ -1,0 +1,1 @@
+"""Rewards linear in features of the context: the oracle, its forecasters, and least squares in a ball."""
