@@ -13,7 +13,7 @@ Place = tuple[str, ...]
 
 
 class StudyError(ValueError):
-    """What is wrong with a study, and at which key."""
+    """An error in a study or trial file, and the key where it is."""
 
     def __init__(self, message: str, place: Place = ()) -> None:
         super().__init__(f"{'.'.join(place)}: {message}" if place else message)
@@ -21,7 +21,7 @@ class StudyError(ValueError):
 
 
 def plain(text: str) -> str:
-    r"""Return a text without what a terminal would obey, or could not show: control characters become escapes.
+    r"""Return a text in which control characters, which a terminal would obey or could not show, are escaped.
 
     >>> plain("\x1b[2J é")
     '\\x1b[2J é'
@@ -30,7 +30,7 @@ def plain(text: str) -> str:
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
-    """Return what to say about a name that does not exist: the nearest one, or all if none is near.
+    """Return advice on a name that does not exist: the nearest one, or all if none is near.
 
     >>> nearest("gredy", ["greedy", "omg"])
     "did you mean 'greedy'?"
@@ -50,11 +50,11 @@ class Override(NamedTuple):
     value: str
     """TOML, or a plain text."""
     source: str
-    """What to name in an error message."""
+    """The name of the place in an error message."""
 
 
 def overrides(episodes: str | None, seeds: str | None, changes: Sequence[str]) -> list[Override]:
-    """Return what the command line sets: `--episodes`, `--seeds`, and every `--set KEY=VALUE`."""
+    """Return the settings of the command line: `--episodes`, `--seeds`, and every `--set KEY=VALUE`."""
     found = [
         Override(key, value, f"--{key} {value}")
         for key, value in (("episodes", episodes), ("seeds", seeds))

@@ -32,7 +32,7 @@ State = Mapping[str, NDArray[Any]]
 
 
 AGENT_FILE: dict[str, Any] = {"kind": "saved agent", "version": 2}
-"""What is written at the head of an agent's file."""
+"""The head of an agent's file."""
 
 
 class Stateful(Protocol):
@@ -173,7 +173,7 @@ _DAMAGE = (
     *(AttributeError, EOFError, KeyError, OSError, OverflowError, SyntaxError, TypeError, ValueError),
     *(NotImplementedError, RuntimeError, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
 )
-"""What numpy and zipfile raise on a file that is damaged, or is something else."""
+"""The errors of numpy and zipfile on a file that is damaged, or is something else."""
 
 
 def _members(content: bytes) -> dict[str, bytes]:

@@ -14,7 +14,7 @@ from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.persistence import State, read_state
 
 ATTEMPTS = 1000
-"""How often in a row `make` may return an old context before it counts as exhausted."""
+"""The number of old contexts in a row after which `make` counts as exhausted."""
 
 DIGEST = 16
 """Bytes kept of a context; two contexts share them with probability 2⁻¹²⁸."""

@@ -37,7 +37,7 @@ class ContextualMDP(Environment, abc.ABC):
     """
 
     kept_bytes = KEPT_BYTES
-    """How much memory the truths of recent contexts may take; the last one is always kept."""
+    """Memory in bytes that the truths of recent contexts may take; the last one is always kept."""
 
     @abc.abstractmethod
     def mdp(self, context: Context) -> TabularMDP:

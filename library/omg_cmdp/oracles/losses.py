@@ -45,7 +45,7 @@ class Examples(NamedTuple):
 
 
 class _Mixable:
-    """What both losses share: the aggregate of forecasts, at a rate of at most `rate`."""
+    """The part that both losses share: the aggregate of forecasts, at a rate of at most `rate`."""
 
     rate: ClassVar[float]
     """The largest η at which the loss is mixable."""

@@ -51,9 +51,9 @@ class Encoder(abc.ABC):
     """
 
     dimension: int | None = None
-    """How many numbers an observation has; None before `fit`."""
+    """The number of entries of an observation; None before `fit`."""
     cells: int
-    """How many cells there are, once it is fitted."""
+    """The number of cells, once it is fitted."""
 
     @abc.abstractmethod
     def _fit(self, steps: Steps) -> Mapping[str, FloatArray]:

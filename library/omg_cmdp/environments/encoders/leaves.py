@@ -24,10 +24,10 @@ from omg_cmdp.persistence import State, numbers
 from omg_cmdp.validation import FloatArray, positive_integer
 
 DISCOUNT, SWEEPS = 0.95, 60
-"""What counts is earned within some twenty steps; 0.95⁶⁰ is less than one in twenty."""
+"""Rewards count for some twenty steps ahead; 0.95⁶⁰ is less than one in twenty, so that sixty sweeps are enough."""
 ROUNDS = 3
 FEWEST = 20
-"""Steps in a leaf."""
+"""The smallest number of steps in a leaf."""
 
 
 @final

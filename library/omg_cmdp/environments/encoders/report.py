@@ -1,4 +1,4 @@
-"""How many cells, and are they enough? Answered from steps alone, before any agent has played.
+"""A report on encoders: how many cells are enough, answered from steps alone, before any agent has played.
 
 *Information*. Each encoder is fitted to the episodes of all folds but one, and so are counts for each context, cell and
 action, with ½ added as in `CountDynamics`; on the fold left out,
@@ -8,7 +8,7 @@ action, with ½ added as in `CountDynamics`; on the fold left out,
 in nats per step: the held-out log loss, in comparison with what is known without looking. A cell is a function of the
 observation, so that no encoder can expect more than the observation tells (the data-processing inequality), which makes
 encoders with different cells comparable. (The log loss itself is not: it grows with the number of cells, whatever they
-are.) Too few cells tell little; too many cannot be learned from so many steps. So give about as many steps, for each
+are.) Too few cells tell little; too many cannot be learned from the steps. So give about as many steps, for each
 context, as the agent will have. What is chosen is the encoder with the fewest cells within one standard error of the
 best, a standard error of the difference, over episodes.
 

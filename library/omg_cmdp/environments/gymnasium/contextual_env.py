@@ -1,4 +1,4 @@
-"""How contexts get into a Gymnasium environment, and how its observations and actions become numbers."""
+"""Gymnasium environments that take contexts, and the numbering of their observations and actions."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ EnvMaker = Union[str, "gymnasium.Env[Any, Any]", Callable[..., "gymnasium.Env[An
 """The id of a registered environment, an environment, or a function that makes one."""
 
 Arguments = str | Callable[[Context], Mapping[str, Any]] | None
-"""How a context goes in: the name of a constructor's argument, a function that returns arguments, or None: `reset`."""
+"""The way in for a context: the name of a constructor's argument, a function that returns arguments, or `reset`."""
 
 OPEN_ENVIRONMENTS = 64
-"""How many environments stay open where every context has its own."""
+"""The number of environments that stay open where every context has its own."""
 
 
 class ContextualEnv:

@@ -65,7 +65,7 @@ class EnvironmentPlayer:
         return Episode.of_arrays(context, states, actions, rewards, propensities, h + 1)
 
     def _number(self, env: gymnasium.Env[Any, Any]) -> None:
-        """Number the observations and actions of `env`; raise unless there are as many as the space has."""
+        """Number the observations and actions of `env`; raise unless the space has the same sizes."""
         if env is self._numbered:
             return
         observations = Numbering("observation", env.observation_space)
@@ -76,8 +76,10 @@ class EnvironmentPlayer:
             raise ValueError(f"`agent` must be made for {wanted}, got {space.states} and {space.actions}: {advice}")
         cells = encoder_state(env)
         if cells is not None and space.encoder is not None and not _are_same(cells, space.encoder):
-            got = "others: take the encoder of the agent's file, `Encoder.restore`"
-            raise ValueError(f"`env` must play in the cells that the agent was made for, got {got}")
+            raise ValueError(
+                "`env` plays in other cells than the agent was made for: take the encoder of the agent's file, "
+                "`Encoder.restore`"
+            )
         self._observations, self._actions, self._numbered = observations, actions, env
 
     def _checked(self, reward: Any, step: int) -> float:

@@ -29,7 +29,7 @@ MOST_UNSEEN = 0.05
 """The largest share of a policy's steps that may go where no logged episode was."""
 
 STANDARD_ERRORS = 3.0
-"""By how many standard errors a mean weight may differ from 1."""
+"""The number of standard errors by which a mean weight may differ from 1."""
 
 RESAMPLES = 1000
 CHUNK = 2_000_000
@@ -63,15 +63,15 @@ class Estimate:
 
     value: float
     contributions: FloatArray
-    """What each episode adds to `value`, to first order, (n,); their mean is `value`."""
+    """The part that each episode adds to `value`, to first order, (n,); their mean is `value`."""
     effective_sample_size: float
-    """As good as that many episodes of the policy's own, at the step where they are fewest; nan for a model's word."""
+    """The equivalent number of episodes of the policy's own, where it is smallest; nan for a model's word."""
     mean_weights: FloatArray
     """The mean weight of the episodes, (H,). Far from 1, the policy does what the log never did, or propensities are
     wrong."""
     support: Support
     return_range: tuple[float, float]
-    """What an episode can earn."""
+    """The least and the most that an episode can earn."""
 
     @property
     def standard_error(self) -> float:

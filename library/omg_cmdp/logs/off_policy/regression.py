@@ -25,7 +25,7 @@ RIDGE = 1.0
 
 
 class Places:
-    """How places share cells: `cells` (M,) and `features` (M, d), with d = 0 if every place has its own."""
+    """The cells that places share: `cells` (M,) and `features` (M, d), with d = 0 if every place has its own."""
 
     def __init__(self, steps: LoggedSteps, features: Features | None) -> None:
         self.cells, self.count = np.arange(len(steps.owners)), len(steps.owners)

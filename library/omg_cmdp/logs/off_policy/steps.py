@@ -44,16 +44,16 @@ class LoggedSteps:
     space: Space
     reward_range: tuple[float, float]
     contexts: list[Context]
-    """The distinct ones."""
+    """The distinct contexts."""
     states: IntArray
     """(n, H + 1); the last one again where an episode was cut off."""
     actions: IntArray
     rewards: FloatArray
     propensities: FloatArray | None
     seen: BoolArray
-    """Which steps were seen, (n, H)."""
+    """True for the steps that were seen, (n, H)."""
     places: IntArray
-    """Where each episode was, (n, H + 1)."""
+    """The place of each episode at each step, (n, H + 1)."""
     owners: IntArray
     """The context of each place, (M,)."""
     policy: FloatArray
@@ -117,7 +117,7 @@ class LoggedSteps:
 
     @property
     def return_range(self) -> tuple[float, float]:
-        """What an episode can earn."""
+        """The least and the most that an episode can earn."""
         low, high = self.reward_range
         return self.space.horizon * low, self.space.horizon * high
 

@@ -33,7 +33,7 @@ from omg_cmdp.validation import BoolArray, FloatArray, admissible_mask, positive
 
 
 class Answers(NamedTuple):
-    """What the copies were asked, (S, A, d), and their tables, (M, ...)."""
+    """The inputs that the copies were asked about, (S, A, d), and their tables, (M, ...)."""
 
     inputs: FloatArray
     tables: FloatArray

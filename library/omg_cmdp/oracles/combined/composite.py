@@ -1,4 +1,4 @@
-"""What the oracles made of oracles share: they hand contexts and episodes on, and save the states of their parts."""
+"""The base of oracles made of oracles, which hand contexts and episodes on and save the states of their parts."""
 
 from __future__ import annotations
 

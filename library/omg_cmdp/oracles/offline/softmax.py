@@ -27,7 +27,7 @@ class SeenCounts:
 
     @property
     def lines(self) -> FloatArray:
-        """All of them, (lines, 1 + d + S)."""
+        """The lines in use, (lines, 1 + d + S)."""
         return self._table[: self._used]
 
     def add(self, pair: int, row: FloatArray, counts: FloatArray) -> None:
