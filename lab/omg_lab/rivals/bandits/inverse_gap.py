@@ -49,7 +49,7 @@ SMALLEST_LOSS = 1e-6
 """FastCB divides by the estimated loss of the best action, or by this if that is smaller."""
 
 
-class InverseGap(ModelAgent):
+class _InverseGap(ModelAgent):
     """A bandit that plays by the gaps of its model, and by γ; the oracle of dynamics is there for the ledger."""
 
     settings = ("gamma",)
@@ -78,7 +78,7 @@ class InverseGap(ModelAgent):
 
 
 @final
-class NormalisedIGW(InverseGap):
+class NormalisedIGW(_InverseGap):
     """Play inverse gap weighting with the normaliser that makes Σ p = 1: minimax for the per-round inequality.
 
     Parameters
@@ -109,7 +109,7 @@ class NormalisedIGW(InverseGap):
 
 
 @final
-class SquareCB(InverseGap):
+class SquareCB(_InverseGap):
     """Play inverse gap weighting in its simplest form.
 
     Parameters
@@ -136,7 +136,7 @@ class SquareCB(InverseGap):
 
 
 @final
-class FALCON(InverseGap):
+class FALCON(_InverseGap):
     """SquareCB with a model and a γ that change only after episodes 1, 2, 4, 8, ...
 
     Parameters
@@ -173,7 +173,7 @@ class FALCON(InverseGap):
 
 
 @final
-class FastCB(InverseGap):
+class FastCB(_InverseGap):
     """SquareCB that explores less, the smaller the loss 1 - f̂ of the best action: for worlds where one can do well.
 
     Parameters

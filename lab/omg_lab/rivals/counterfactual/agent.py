@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterable
 from typing import Any, ClassVar, Self, Unpack
 
@@ -55,9 +56,9 @@ class CounterfactualAgent(ModelAgent):
             EpochFits(self._round, pair) if contexts is None else ListedContexts(self._round, pair, contexts)
         )
 
+    @abc.abstractmethod
     def _make_round(self, bonus: Bonus) -> Round:
-        """Return the round, which counts visits."""
-        return Round(self.space, self.value_bounds, bonus)
+        """Return the round, which says what is counted."""
 
     @classmethod
     def for_world(cls, world: Environment, *, scale: Any = 0.03, **options: Any) -> Self:

@@ -29,6 +29,7 @@ from __future__ import annotations
 from typing import final
 
 from omg_lab.rivals.counterfactual.agent import CounterfactualAgent
+from omg_lab.rivals.counterfactual.rounds import Bonus, Round
 
 
 @final
@@ -58,3 +59,7 @@ class UC3RL(CounterfactualAgent):
     >>> UC3RL(omg.Space(**sizes), *pair, contexts="ab").policy("a").shape
     (3, 2, 2)
     """
+
+    def _make_round(self, bonus: Bonus) -> Round:
+        """Return the round, which counts visits."""
+        return Round(self.space, self.value_bounds, bonus)
