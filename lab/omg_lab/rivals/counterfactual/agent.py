@@ -63,6 +63,7 @@ class CounterfactualAgent(ModelAgent):
     @classmethod
     def for_world(cls, world: Environment, *, scale: Any = 0.03, **options: Any) -> Self:
         """Return an agent without a bonus for what is known: the truth, or a class of one function."""
+        options = cls._with_oracles(world, options)
         parts = (
             (options["reward_oracle"], world.reward_functions),
             (options["dynamics_oracle"], world.transition_functions),

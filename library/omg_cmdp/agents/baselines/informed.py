@@ -8,6 +8,7 @@ from typing import Any, Self, final
 import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.agents.building import build_for
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.environment import Environment
@@ -24,6 +25,8 @@ class Informed(ModelAgent):
 
     Its oracles are the true functions, so that the ledger shows the losses that cannot be avoided.
     """
+
+    takes_keyed = True
 
     def __init__(
         self,
@@ -48,7 +51,7 @@ class Informed(ModelAgent):
         """Return the agent that knows the tables of `world`."""
         if world.mdp is None:
             raise ValueError("the agent plays the optimum, which nobody knows where there are no tables")
-        return super().for_world(world, mdp=world.mdp, **options)
+        return build_for(cls, world, mdp=world.mdp, **options)
 
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy."""
