@@ -19,7 +19,6 @@ from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
-from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
 from omg_cmdp.persistence import (
     AGENT_FILE,
     State,
@@ -57,7 +56,8 @@ class Agent(abc.ABC):
         """Return an agent for `world`, such as `OMG.for_world(world, reward_oracle=…, dynamics_oracle=…, seed=1)`.
 
         The constructor gets `options` and, where it takes them, the world's space, contexts and range of rewards,
-        `seed` and `episodes`. An agent that needs more of a world overrides this.
+        `seed`, `episodes` and, unless they are given, oracles of the world's class of functions, if it has one. An
+        agent that needs more of a world overrides this.
         """
         return build_for(cls, world, **options)
 
@@ -255,19 +255,6 @@ class ModelAgent(Learner):
         self.reward_oracle = reward_oracle
         self.dynamics_oracle = dynamics_oracle
         self._answered: Hashable | None = None  # the context of the last model since the last update
-
-    @classmethod
-    def for_world(cls, world: Environment, **options: Any) -> Self:
-        """Return an agent for `world`; without oracles, those of the world's finite class of functions."""
-        return super().for_world(world, **cls._with_oracles(world, options))
-
-    @classmethod
-    def _with_oracles(cls, world: Environment, options: dict[str, Any]) -> dict[str, Any]:
-        if "reward_oracle" in options or world.reward_functions is None or world.transition_functions is None:
-            return options
-        rewards = FiniteRewards(world.reward_functions, horizon=world.space.horizon)
-        dynamics = FiniteDynamics(world.transition_functions, horizon=world.space.horizon)
-        return {"reward_oracle": rewards, "dynamics_oracle": dynamics} | options
 
     def model(self, context: Context) -> TabularMDP:
         """Return f̂ and P̂ of both oracles as an MDP."""

@@ -8,7 +8,6 @@ from typing import Any, Self, final
 import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent
-from omg_cmdp.agents.building import build_for
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.environment import Environment
@@ -51,7 +50,7 @@ class Informed(ModelAgent):
         """Return the agent that knows the tables of `world`."""
         if world.mdp is None:
             raise ValueError("the agent plays the optimum, which nobody knows where there are no tables")
-        return build_for(cls, world, mdp=world.mdp, **options)
+        return super().for_world(world, mdp=world.mdp, **options)
 
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy."""
