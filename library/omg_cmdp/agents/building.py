@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from omg_cmdp.mdp.environment import Environment
+from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
 
 T = TypeVar("T")
 
@@ -21,11 +22,24 @@ def arguments_of(make: Callable[..., Any]) -> dict[str, Any]:
     return named
 
 
+def class_oracles(world: Environment) -> dict[str, Any]:
+    """Return online oracles of the world's class of functions by their names; nothing if it has no class."""
+    if world.reward_functions is None or world.transition_functions is None:
+        return {}
+    horizon = world.space.horizon
+    return {
+        "reward_oracle": FiniteRewards(world.reward_functions, horizon=horizon),
+        "dynamics_oracle": FiniteDynamics(world.transition_functions, horizon=horizon),
+    }
+
+
 def build_for(
     make: Callable[..., T], world: Environment, *, seed: int = 0, episodes: int | None = None, **options: Any
 ) -> T:
-    """Return `make(**options)` with the space, contexts, reward range, seed and episodes where it takes them."""
+    """Return `make(**options)` with what the world knows where it takes that: see `Agent.for_world`."""
     known = {"world": world, "space": world.space, "contexts": world.contexts, "reward_range": world.paid_range}
     known |= {"seed": seed, "episodes": episodes}
     taken = arguments_of(make)
+    if "reward_oracle" in taken and "reward_oracle" not in options:
+        known |= class_oracles(world)
     return make(**{name: value for name, value in known.items() if name in taken} | options)

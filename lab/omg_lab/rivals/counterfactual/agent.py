@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp import oracles
 from omg_cmdp.agents.base import ModelAgent, Ranges
+from omg_cmdp.agents.building import class_oracles
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import Trajectory
@@ -63,6 +64,7 @@ class CounterfactualAgent(ModelAgent):
     @classmethod
     def for_world(cls, world: Environment, *, scale: Any = 0.03, **options: Any) -> Self:
         """Return an agent without a bonus for what is known: the truth, or a class of one function."""
+        options = options if "reward_oracle" in options else class_oracles(world) | options
         parts = (
             (options["reward_oracle"], world.reward_functions),
             (options["dynamics_oracle"], world.transition_functions),
