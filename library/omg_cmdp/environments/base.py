@@ -37,7 +37,7 @@ class ContextualMDP(Environment, abc.ABC):
     """
 
     kept_bytes = KEPT_BYTES
-    """How much memory the truths of recent contexts may take; the last one is always kept."""
+    """Memory in bytes that the truths of recent contexts may take; the last one is always kept."""
 
     @abc.abstractmethod
     def mdp(self, context: Context) -> TabularMDP:
@@ -75,9 +75,11 @@ class ContextualMDP(Environment, abc.ABC):
         policy = mdp.space.checked_policy(policy)
         uniforms = generator.random(3 * horizon + 1)
         states, actions = np.empty(horizon + 1, dtype=np.int64), np.empty(horizon, dtype=np.int64)
+        # Filled by compiled code, which allocates nothing.
         means, earned, propensities = np.empty(horizon), np.empty(horizon), np.empty(horizon)
         transitions, rewards, start, _ = mdp.raw
         compiled.play(transitions, rewards, start, policy, uniforms, states, actions, means, earned, propensities)
+        # Bernoulli rewards are drawn in the loop; only a world with rewards of its own pays for Python calls.
         if type(self).draw_reward is not ContextualMDP.draw_reward:
             pairs = zip(means.tolist(), uniforms[2 * horizon + 1 :].tolist(), strict=True)
             earned = float_table("rewards", [self.draw_reward(mean, uniform) for mean, uniform in pairs])

@@ -45,7 +45,7 @@ class Examples(NamedTuple):
 
 
 class _Mixable:
-    """What both losses share: the aggregate of forecasts, at a rate of at most `rate`."""
+    """The part that both losses share: the aggregate of forecasts, at a rate of at most `rate`."""
 
     rate: ClassVar[float]
     """The largest η at which the loss is mixable."""
@@ -184,6 +184,7 @@ def _vectors(horizon: int, **named: ArrayLike) -> list[NDArray[Any]]:
     found = []
     for name, values in named.items():
         dtype = _REALS if name == "rewards" else _INTEGERS
+        # The usual case, without the cost of a conversion; a copy, because callers may reuse their arrays.
         fits = type(values) is np.ndarray and values.dtype == dtype and values.ndim == 1
         found.append(values.copy() if fits else _vector(name, values, dtype))  # type: ignore[union-attr]
     if not len(found[0]) == len(found[1]) == len(found[2]) or not 1 <= len(found[0]) <= horizon:

@@ -64,6 +64,7 @@ class Finite(Forecasters):
     def losses_of(self, functions: Functions) -> FloatArray:
         """Return the loss of each function so far, (N,)."""
         known, count = len(self.class_losses), len(functions.tables)
+        # The weights are shared by all contexts, and so N must be the same in all of them.
         if known == count:
             return self.class_losses
         if known:

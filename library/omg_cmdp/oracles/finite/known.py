@@ -27,6 +27,7 @@ class _Known(Forecasters):
         self._loss = loss
         predictions: Predictions
         if isinstance(function, Mapping):
+            # Checked now rather than at the first question about the context.
             predictions = {context: self._checked(table) for context, table in function.items()}
         elif callable(function):
             predictions = lambda context: np.asarray(function(context))[None]  # noqa: E731
