@@ -41,6 +41,7 @@ class _Mixture(Forecasters):
     """Weights of N known transition tables, by least squares and by the log barrier."""
 
     learned = ("gains", "information", "scores")
+    takes_keyed = True
     rate: Rate
 
     def __init__(self, functions: FunctionClass, rate: Rate) -> None:

@@ -95,7 +95,7 @@ class TableWorld(ContextualMDP):
         """Play `policy` for one episode; 4H + 1 random numbers are used."""
         e = super().sample(context, policy, generator)
         rewards = self._rescaled(self.outcomes(context).draw(e, generator.random(self.space.horizon)))
-        return Episode.of_arrays(e.context, e.states, e.actions, rewards, e.propensities, e.length)
+        return e.with_rewards(rewards)
 
     def original_value(self, value: float) -> float:
         """Return low·H + (high - low)·value: a value of this world in the environment's units.

@@ -43,6 +43,7 @@ class Finite(Forecasters):
     """A finite class: its functions, and the loss of each. The weights at any rate follow from the losses."""
 
     learned = ("class_losses",)
+    takes_keyed = True
 
     def __init__(
         self, functions: FunctionClass, charge: Charge, eta: float, horizon: int, rate: Rate | None = None

@@ -22,6 +22,8 @@ Table = ArrayLike | Callable[[Any], ArrayLike] | Mapping[Any, ArrayLike]
 class _Known(Forecasters):
     """A class of one function."""
 
+    takes_keyed = True
+
     def __init__(self, function: Table, loss: Loss, horizon: int) -> None:
         super().__init__(horizon)
         self._loss = loss
