@@ -90,13 +90,8 @@ class Results:
             named = {part.name: part for part in (getattr(study, table) if study else ())}
             for part in getattr(stored, table):
                 if (part.digest or any(part.named_outside(table))) and named.get(part.name) != part:
-<<<<<<< HEAD
                     rule = "they have changed since it was run" if study else "name the study file with --study FILE"
                     raise FileError(f"{table}.{part.name} names sources or files outside this package: {rule}")
-=======
-                    rule = "must be in the study file as it was when it was run" if study else "needs --study FILE"
-                    raise FileError(f"{table}.{part.name}, which names what is not of this package, {rule}")
->>>>>>> main
         plan = dataclasses.replace(stored, folder=study.folder if study else None)
         build_everything_once(plan)
         return [task for task in plan.tasks() if task.name in finished]
