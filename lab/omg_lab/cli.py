@@ -18,7 +18,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from omg_cmdp.documents import StudyError, overrides, plain
+from omg_cmdp.documents import FileError, overrides, plain
 from omg_lab.reports.comparisons import compare_runs
 from omg_lab.reports.listing import print_kind, print_kinds
 from omg_lab.reports.rates import rate_table, sweeps
@@ -106,7 +106,7 @@ def run(
         plan = load_plan(source, overrides(episodes, seeds, changes or ()), vary=vary or ())
         chosen = engines.named(engine, workers, address)
         if engine == "ray" and not dry_run and importlib.util.find_spec("ray") is None:
-            raise StudyError("--engine ray: needs the package ray; pip install ray")
+            raise FileError("--engine ray: needs the package ray; pip install ray")
         if dry_run:
             count = chosen.workers if isinstance(chosen, engines.Local) else 1
             seconds = estimate(plan) / count
@@ -148,7 +148,7 @@ def audit(
                 text = f"{each.task.name}: played again, {SAME if each.as_logged else OTHER}"
                 console.print(text, markup=False, highlight=False, soft_wrap=True)
         if not done:
-            raise StudyError(f"no finished run in {directory} has {runs!r} in its name; try another --runs")
+            raise FileError(f"no finished run in {directory} has {runs!r} in its name; try another --runs")
     if as_json:
         rows = {each.task.name: [row.record() for row in each.rows] for each in done}
         typer.echo(

@@ -69,7 +69,7 @@ def compare(
     >>> sorted(comparison.table().index)
     ['lazy', 'omg']
     """
-    from omg_cmdp.documents import StudyError
+    from omg_cmdp.documents import FileError
     from omg_lab.studies.config import checked_plan
     from omg_lab.studies.directory import open_study
     from omg_lab.studies.engines import Serial
@@ -89,7 +89,7 @@ def compare(
     }
     try:
         plan = checked_plan(content, given)
-    except StudyError as error:
+    except FileError as error:
         table = error.place[0] if error.place else "agents"
         argument = {"worlds": "environment", "adversaries": "adversary"}.get(table, table)
         raise ValueError(f"`{argument}`: {error.message}") from None

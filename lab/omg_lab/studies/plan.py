@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.documents import StudyError
+from omg_cmdp.documents import FileError
 from omg_cmdp.environments import SampledWorld
 from omg_cmdp.runs.sampled import SampledRun
 from omg_cmdp.runs.shown import shown_contexts
@@ -110,9 +110,9 @@ class Task:
                 rule = (
                     "is not imported, nor read, because stored results name it; name the study file too: --study FILE"
                 )
-                raise StudyError(f"{part.name!r}: what it names outside this package {rule}", (table, part.name))
+                raise FileError(f"{part.name!r}: what it names outside this package {rule}", (table, part.name))
             if self.folder is not None and part.digest and part.found_in(self.folder, table) != part.digest:
-                raise StudyError(f"{part.name!r}: its sources have changed since; run into another folder with --out")
+                raise FileError(f"{part.name!r}: its sources have changed since; run into another folder with --out")
 
     def _seed(self, *owner: str) -> int:
         parts = (str(self.root), str(self.seed), self.world.name, *owner)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from omg_cmdp.documents import StudyError
+from omg_cmdp.documents import FileError
 from omg_cmdp.runs.advice import Advice
 from omg_cmdp.runs.shown import Names
 from omg_lab.audit.audit import Audit, AuditRow
@@ -91,7 +91,7 @@ class Results:
             for part in getattr(stored, table):
                 if (part.digest or any(part.named_outside(table))) and named.get(part.name) != part:
                     rule = "must be in the study file as it was when it was run" if study else "needs --study FILE"
-                    raise StudyError(f"{table}.{part.name}, which names what is not of this package, {rule}")
+                    raise FileError(f"{table}.{part.name}, which names what is not of this package, {rule}")
         plan = dataclasses.replace(stored, folder=study.folder if study else None)
         build_everything_once(plan)
         return [task for task in plan.tasks() if task.name in finished]
@@ -126,13 +126,13 @@ def _checked(store: StudyStore, configuration: Mapping[str, Any]) -> list[dict[s
     """Return the results of a study, each of a run of this configuration, with all the parts of its log in place."""
     try:
         tasks = {task.name: task for task in unchecked_plan(configuration).tasks()}
-    except StudyError as error:
-        raise StudyError(f"{store.directory / 'study.json'}: {error}") from None
+    except FileError as error:
+        raise FileError(f"{store.directory / 'study.json'}: {error}") from None
     results, logged = list(store.results()), {path.name for path in store.log.glob("*.parquet")}
     for result in results:
         run = result["run"]
         if run not in tasks or result["settings"] != tasks[run].settings:
-            raise StudyError(
+            raise FileError(
                 f"{store.runs / run}.json: it is of a run with other settings than in study.json; delete it"
             )
         for number, digest in enumerate(result.get("parts", ())):

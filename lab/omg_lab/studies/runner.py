@@ -17,7 +17,7 @@ import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.delays import Fixed
-from omg_cmdp.documents import StudyError
+from omg_cmdp.documents import FileError
 from omg_cmdp.persistence import check_settings, joint_state, part_of
 from omg_cmdp.provenance import provenance
 from omg_cmdp.runs.advice import advise
@@ -88,7 +88,7 @@ def play(task: Task, store: StudyStore, report: Report) -> None:
             store.write_result(task.name, result)
         except UnwritableError:
             raise
-        except StudyError as error:
+        except FileError as error:
             record_failure(task, store, str(error))
             report(Failed(task.name, str(error)))
         except Exception as error:  # of any kind: it is stored, and the other runs go on

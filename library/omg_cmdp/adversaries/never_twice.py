@@ -89,5 +89,6 @@ class NeverTwice(Adversary):
         if key is None:
             raise ValueError(f"`make` must return vectors or labels, got {context!r:.60}")
         before = len(self._seen)
+        # A digest: long runs of large contexts would fill memory with keys.
         self._seen[hashlib.blake2b(repr(key).encode(), digest_size=DIGEST).digest()] = None
         return len(self._seen) > before

@@ -52,6 +52,7 @@ def warm_start(agent: A, log: Log) -> A:
     if sizes != got:
         raise ValueError(f"`log` must be of the agent's states, actions and horizon {sizes}, got {got}")
     before: Mapping[str, NDArray[Any]] | None = None
+    # An agent of the user's own need not be able to save; then a failure leaves it as far as it came.
     with contextlib.suppress(NotImplementedError):
         before = agent.state()
     for place, episode in enumerate(log.episodes):

@@ -63,6 +63,7 @@ class _Basis(Forecasters):
         rows = np.maximum(weights @ self._fits, 0.0)
         rows /= rows.sum(axis=-1, keepdims=True)
         pseudo = 0.5 * self._support.sum(axis=-1) * self._leverages(weights)
+        # Half a pseudo-example per next state, in units of effective examples.
         share = (pseudo / (1.0 + pseudo))[:, None]
         return np.asarray((1.0 - share) * rows + share * self._uniform)
 
@@ -75,6 +76,7 @@ class _Basis(Forecasters):
         possible = self._support[episode.pairs, episode.outcomes]
         seen, outcomes = episode.pairs[possible], episode.outcomes[possible]
         pairs, visits = np.unique(seen, return_counts=True)
+        # The gradient of log(P + ε) in the leader's forecast, divided by H as the proof asks.
         gains = 1.0 / (self.horizon * (self._leading(weights)[seen, outcomes] + SMALLEST_PROBABILITY))
         for pair, outcome, gain in zip(seen, outcomes, gains, strict=True):
             self.gains[pair, :, outcome] += gain * weights
@@ -87,6 +89,7 @@ class _Basis(Forecasters):
         """Refresh what follows from the sums of `pairs`."""
         rates = np.minimum(0.5, np.sqrt(self._coordinates / (1.0 + self.shares[pairs])))
         possible = np.where(self._support[pairs][:, None], self.gains[pairs], -np.inf)
+        # Only pairs that were visited: the others keep their leaders to the bit.
         self._leaders[pairs] = barrier_leader(possible, rates[:, None])
         self._covariances[pairs] = np.linalg.inv(self.information[pairs] + np.eye(self.bases))
         self._fits[pairs] = self._covariances[pairs] @ (self.scores[pairs] + self._uniform[pairs][:, None])

@@ -41,6 +41,7 @@ class _Mixture(Forecasters):
     """Weights of N known transition tables, by least squares and by the log barrier."""
 
     learned = ("gains", "information", "scores")
+    takes_keyed = True
     rate: Rate
 
     def __init__(self, functions: FunctionClass, rate: Rate) -> None:
@@ -64,10 +65,12 @@ class _Mixture(Forecasters):
     def _leader(self, count: int) -> FloatArray:
         """Return the weights of the regularised leader."""
         gains = self.gains if len(self.gains) else np.zeros(count)
+        # The rate of Theorem 5 for one group, with M = T: each episode falls into it wholly.
         return barrier_leader(gains, min(0.5, math.sqrt(count / (1.0 + self.account.episodes))))
 
     def _fitted(self, count: int) -> FloatArray:
         """Return the least-squares weights, with half a pseudo-example for each table."""
+        # Before the first context N is known from the question alone.
         if self.account.episodes == 0:
             return np.full(count, 1.0 / count)
         weights = simplex_least_squares(self.information + np.eye(count), self.scores + 1.0 / count)
@@ -80,10 +83,12 @@ class _Mixture(Forecasters):
         seen = flat.take(episode.cells, axis=1)
         fitted, leader = self._fitted(count), self._leader(count)
         rows = flat.reshape(count, -1, functions.shape[-1])[:, episode.pairs]
+        # Weighted least squares: an indicator of probability p has variance about p.
         scaled = rows / np.maximum(np.tensordot(fitted, rows, axes=1), RAREST)
         information = np.tensordot(scaled, rows, axes=([1, 2], [1, 2]))
         scores = (seen / np.maximum(fitted @ seen, RAREST)).sum(axis=1)
         gains = (seen / (leader @ seen + SMALLEST_PROBABILITY)).sum(axis=1) / self.horizon
+        # N is fixed by the first episode, and with it the shape of the sums.
         first = not len(self.gains)
         self.gains = gains if first else self.gains + gains
         self.information = information if first else self.information + information
@@ -96,6 +101,7 @@ class _Mixture(Forecasters):
         """
         information = self.information if len(self.gains) else np.zeros((count, count))
         covariance = np.linalg.inv(information + count * (count + 1.0) * np.eye(count))
+        # Conditioned on weights that sum to one: the direction (1, ..., 1) has no variance.
         total = covariance.sum(axis=0)
         return np.asarray(covariance - np.outer(total, total) / total.sum())
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from omg_cmdp.documents import StudyError, nearest
+from omg_cmdp.documents import FileError, nearest
 from omg_cmdp.oracles.feature_map import FeatureMap
 from omg_cmdp.validation import FloatArray
 from omg_trial.trial_file.sections import Actions, ContextSection, TrialFile
@@ -28,7 +28,7 @@ class Limits:
 def index(name: str, names: tuple[str, ...], *place: str) -> int:
     """Return the index of a name; an unknown one is refused with the nearest known one."""
     if name not in names:
-        raise StudyError(f"there is no {name!r}; {nearest(name, names)}", place)
+        raise FileError(f"there is no {name!r}; {nearest(name, names)}", place)
     return names.index(name)
 
 
@@ -41,7 +41,7 @@ def distribution(chances: Mapping[int, float], size: int, *place: str) -> FloatA
     """Return probabilities as an array, which must sum to 1."""
     row = np.array([chances.get(each, 0.0) for each in range(size)])
     if abs(row.sum() - 1.0) > 1e-9:
-        raise StudyError(f"the probabilities of `{'.'.join(place)}` must sum to 1, got {row.sum():g}", place)
+        raise FileError(f"the probabilities of `{'.'.join(place)}` must sum to 1, got {row.sum():g}", place)
     return row
 
 
@@ -52,7 +52,7 @@ def read_admissible(file: TrialFile) -> Any:
         place = ("states", "forbidden", file.states.names[state])
         mask[state, [index(action, file.actions.names, *place) for action in actions]] = False
         if not mask[state].any():
-            raise StudyError(f"every action is forbidden in the state {file.states.names[state]!r}; leave one", place)
+            raise FileError(f"every action is forbidden in the state {file.states.names[state]!r}; leave one", place)
     return mask
 
 
@@ -64,7 +64,7 @@ def read_features(context: ContextSection) -> FeatureMap | None:
     try:
         return FeatureMap(columns=columns, crosses=context.crosses)
     except ValueError as error:
-        raise StudyError(str(error), ("context", "crosses")) from None
+        raise FileError(str(error), ("context", "crosses")) from None
 
 
 def read_limits(actions: Actions) -> Limits:
@@ -74,17 +74,17 @@ def read_limits(actions: Actions) -> Limits:
     limits = Limits(most=most, least=least, decisions_per_week=actions.decisions_per_week)
     at_least = ("actions", "least_per_week")
     if len(most) == len(actions.names):
-        raise StudyError(
+        raise FileError(
             "`most_per_week` must leave an action without a limit, which is then taken", ("actions", "most_per_week")
         )
     if least and limits.decisions_per_week is None:
-        raise StudyError("`least_per_week` needs `decisions_per_week`", at_least)
+        raise FileError("`least_per_week` needs `decisions_per_week`", at_least)
     if limits.decisions_per_week is not None and sum(least.values()) > limits.decisions_per_week:
-        raise StudyError(
+        raise FileError(
             f"`least_per_week` must sum to at most `decisions_per_week`, got {sum(least.values())}", at_least
         )
     for action, number in least.items():
         if number > most.get(action, number):
             name = actions.names[action]
-            raise StudyError(f"{name!r} must be at most {most[action]}, as in `most_per_week`", (*at_least, name))
+            raise FileError(f"{name!r} must be at most {most[action]}, as in `most_per_week`", (*at_least, name))
     return limits

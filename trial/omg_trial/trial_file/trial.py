@@ -14,7 +14,7 @@ import numpy as np
 
 from omg_cmdp import oracles
 from omg_cmdp.agents.omg import OMG
-from omg_cmdp.documents import Document, StudyError
+from omg_cmdp.documents import Document, FileError
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.feature_map import FeatureMap
 from omg_cmdp.validation import FloatArray, file_path, instance_of
@@ -87,7 +87,7 @@ class Trial:
     >>> Trial.parse(EXAMPLE.replace("floor", "flor"))
     Traceback (most recent call last):
     ...
-    omg_cmdp.documents.StudyError: trial.toml, line 20: `exploration.flor`: there is no such key; did you mean 'floor'?
+    omg_cmdp.documents.FileError: trial.toml, line 20: `exploration.flor`: there is no such key; did you mean 'floor'?
     """
 
     name: str
@@ -124,7 +124,7 @@ class Trial:
         try:
             text = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise StudyError(f"{file}: cannot be read ({error})") from None
+            raise FileError(f"{file}: cannot be read ({error})") from None
         return cls.parse(text, str(file))
 
     @classmethod
@@ -135,7 +135,7 @@ class Trial:
         document = Document(text, (), name)
         try:
             return _build(document.content)
-        except StudyError as error:
+        except FileError as error:
             raise document.located(error) from None
 
     @classmethod
@@ -189,19 +189,19 @@ def _build(content: dict[str, Any]) -> Trial:
     )
     fallback = distribution(by_name(file.actions.fallback, actions, *FALLBACK), len(actions), *FALLBACK)
     if ((fallback * space.admissible).sum(axis=1) <= 0.0).any():
-        raise StudyError("`actions.fallback` must leave an admissible action in every state", FALLBACK)
+        raise FileError("`actions.fallback` must leave an admissible action in every state", FALLBACK)
     low, high = rewards.range
     missing_reward, floor = file.learning.missing_reward, file.exploration.floor
     if missing_reward is not None and not low <= missing_reward <= high:
         place = ("learning", "missing_reward")
-        raise StudyError(f"`missing_reward` must lie in [{low:g}, {high:g}], got {missing_reward:g}", place)
+        raise FileError(f"`missing_reward` must lie in [{low:g}, {high:g}], got {missing_reward:g}", place)
     if floor > 1.0 / len(actions):
         rule = f"must be at most 1/{len(actions)}, as there are {len(actions)} actions"
-        raise StudyError(f"`floor` {rule}, got {floor:g}", ("exploration", "floor"))
+        raise FileError(f"`floor` {rule}, got {floor:g}", ("exploration", "floor"))
     if (window := file.window) is not None:
         outside = index(window.outside, actions, "window", "outside")
         if not space.admissible[:, outside].all():
-            raise StudyError(f"some state forbids {window.outside!r}; choose another action", ("window", "outside"))
+            raise FileError(f"some state forbids {window.outside!r}; choose another action", ("window", "outside"))
     features = read_features(file.context)
     trial = Trial(
         name=file.trial.name,
@@ -229,7 +229,7 @@ def _build(content: dict[str, Any]) -> Trial:
     try:
         trial.agent()
     except (TypeError, ValueError) as error:
-        raise StudyError(str(error), ("rewards",)) from None
+        raise FileError(str(error), ("rewards",)) from None
     return trial
 
 
@@ -241,5 +241,5 @@ def _as_json(content: dict[str, Any]) -> dict[str, Any]:
     try:
         made: dict[str, Any] = json.loads(json.dumps(content, default=str, allow_nan=False))
     except ValueError:
-        raise StudyError("all numbers must be finite") from None
+        raise FileError("all numbers must be finite") from None
     return made

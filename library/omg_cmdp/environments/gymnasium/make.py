@@ -101,6 +101,7 @@ def from_gymnasium(
     for context in known:
         check_same_kind("contexts", context, known[0])
     instance_of("tables", tables, bool)
+    # Two of them: what one does, the other must repeat, if the context and the seed are all that decides.
     contextual, other = ContextualEnv(make, arguments), ContextualEnv(make, arguments)
     env, _, _ = contextual.reset(known[0], 0)
     gymnasium_space(env, horizon=horizon)  # raises if a space is not discrete, or there is no horizon
@@ -115,6 +116,7 @@ def from_gymnasium(
     interval = checked_range(reward_range)
     if start is None:
         start = _frequent_starts(contextual, known)
+        # Counted starts are estimates, and a world with tables promises exact values.
         if exact and start.max() < 1.0:
             raise ValueError("`start` must be given for tables without `initial_state_distrib`, got None")
     space = gymnasium_space(env, horizon=horizon, start=start)
@@ -147,5 +149,6 @@ def _frequent_starts(contextual: ContextualEnv, contexts: tuple[Context, ...]) -
         _, observation, _ = contextual.reset(contexts[trial % len(contexts)], trial)
         counts[numbering.number(observation)] += 1.0
     if np.count_nonzero(counts) > 1:
+        # An episode may begin where none of these did, and agents plan from states of positive probability only.
         counts += 1.0 / len(counts)
     return np.asarray(counts / counts.sum())

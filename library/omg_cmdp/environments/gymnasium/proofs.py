@@ -57,6 +57,7 @@ def prove_played(world: TableWorld) -> None:
     """Raise if an episode does what the tables exclude, as when a wrapper or hidden state changes what happens."""
     player = EnvironmentPlayer(world.env, world.space, ANY_REWARD)
     for trial in range(COMPARED):
+        # A few contexts, many episodes each: what a wrapper changes, it changes in all.
         context = world.contexts[:4][trial % min(4, len(world.contexts))]
         policy = 0.5 * _uniform(world.space) + 0.5 * world.truth(context).best[0]  # reaches every state, and the goal
         episode = player.play(context, policy, (trial,))
@@ -82,6 +83,7 @@ def prove_episodes(world: SampledWorld, other: ContextualEnv) -> None:
             )
     for trial in range(TRIALS):
         second = rest[trial % len(rest)]
+        # The same seed and actions: only the context can make a difference.
         if _differ(player.play(first, policy, (trial,)), player.play(second, policy, (trial,))):
             return
         if _reported(world.env, (first, second)):

@@ -41,9 +41,11 @@ class EnvironmentPlayer:
         horizon, ended = self.space.horizon, self.space.states - 1
         states, actions = np.full(horizon + 1, ended), np.full(horizon, int(self.space.admissible[-1].argmax()))
         rewards, propensities = np.zeros(horizon), np.ones(horizon)
+        # A stream of its own: the environment's noise does not depend on how many actions were drawn.
         uniforms = np.random.default_rng(for_actions).random(horizon)
 
         states[0] = self._observations.number(observation)
+        # An agent plans from the start of its space, and its plan says nothing about other states.
         if not self.space.start[states[0]]:
             raise ValueError(
                 f"`env` must begin in a state to which the space gives a positive probability, got {states[0]}: give "

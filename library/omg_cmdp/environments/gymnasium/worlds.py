@@ -79,6 +79,7 @@ class TableWorld(ContextualMDP):
             raise ValueError(f"`reward_range` must hold all rewards, got {self.reward_range} and {got}")
         if self.return_range is not None:
             least, most = made.returns(self.space.horizon, self.space.start)
+            # Backward induction adds H rewards, each with its rounding.
             slack = ROUNDING * self.space.horizon * max(-low, high)
             if least < self.return_range[0] - slack or most > self.return_range[1] + slack:
                 got = f"{self.return_range} and [{least:g}, {most:g}] for {context!r:.60}"
@@ -94,7 +95,7 @@ class TableWorld(ContextualMDP):
         """Play `policy` for one episode; 4H + 1 random numbers are used."""
         e = super().sample(context, policy, generator)
         rewards = self._rescaled(self.outcomes(context).draw(e, generator.random(self.space.horizon)))
-        return Episode.of_arrays(e.context, e.states, e.actions, rewards, e.propensities, e.length)
+        return e.with_rewards(rewards)
 
     def original_value(self, value: float) -> float:
         """Return low·H + (high - low)·value: a value of this world in the environment's units.
@@ -112,6 +113,7 @@ class TableWorld(ContextualMDP):
 
     def _rescaled(self, rewards: FloatArray) -> FloatArray:
         low, high = self.reward_range
+        # Rounding may leave [0, 1] by an ulp.
         return np.clip((rewards - low) / (high - low), 0.0, 1.0)
 
 

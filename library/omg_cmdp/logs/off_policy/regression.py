@@ -55,6 +55,7 @@ class CellRegression:
         for row in range(dimension):
             for column in range(dimension):
                 gram[:, row, column] = self._sum(self.features[:, row] * self.features[:, column])
+        # Small matrices, one for each cell, and the same for all targets.
         self._inverse = np.linalg.inv(gram + RIDGE * np.eye(dimension)) if dimension else gram
         # What the fit would miss of an example if it had been left out, as a multiple of the residual: m/(m - 1).
         pairs = np.unique(np.stack([cells, episodes]), axis=1)[0]

@@ -83,6 +83,7 @@ class LoggedSteps:
         alike_ones = alike(contexts)
         for group, members in enumerate(alike_ones):
             groups[members] = group
+        # Places that were never visited have no row: a log of many contexts sees few of their states.
         keys, places = np.unique(groups[:, None] * space.states + states, return_inverse=True)
         owners, place_states = keys // space.states, keys % space.states
         chances = np.empty((space.horizon, len(keys), space.actions))
@@ -135,6 +136,7 @@ class LoggedSteps:
         chosen = self.policy[np.arange(self.space.horizon), self.places[:, :-1], self.actions]
         followed = np.logical_and.accumulate(chosen > 0.0, axis=1)
         followed = np.hstack([np.ones_like(followed[:, :1]), followed[:, :-1]])  # before the step
+        # Policies are distributions up to this tolerance.
         nearly = 1.0 - ROW_SUM_TOLERANCE
         lacking = followed & (self.propensities > nearly) & (chosen < nearly)
         if lacking.any():

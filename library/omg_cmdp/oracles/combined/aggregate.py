@@ -50,6 +50,7 @@ class _Aggregate(Composite):
 
     def _comparators(self) -> list[Any]:
         """Return the oracles that have a bound: the aggregate is proven against their classes. All, if none has one."""
+        # A foreign model has no class to compare with: it may help, but not be a comparator.
         proven = [oracle for oracle in self.oracles if oracle.regret_bound(1, self.horizon) < math.inf]
         return proven or self.oracles
 
