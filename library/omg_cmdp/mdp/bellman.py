@@ -96,10 +96,10 @@ def best_response(
     """
     policy = np.zeros((mdp.horizon, mdp.states, mdp.actions))
     values = np.zeros((mdp.horizon + 1, mdp.states))
-    kernel, _, _, admissible = mdp.raw
+    transitions, _, _, admissible = mdp.raw
     lows, highs = bounds or _no_bounds(mdp.horizon)
     if mdp.states <= LOOPS_UP_TO:
-        compiled.best_response(kernel, rewards, admissible, lows, highs, policy, values)
+        compiled.best_response(transitions, rewards, admissible, lows, highs, policy, values)
         return policy, values
     every_state = np.arange(mdp.states)
     for h in reversed(range(mdp.horizon)):
@@ -118,8 +118,8 @@ def value_ranges(mdp: TabularMDP, *, bounds: ValueBounds | None = None) -> Float
     array([1. , 0.5, 0. ])
     """
     ranges = np.empty(mdp.horizon)
-    kernel, rewards, _, admissible = mdp.raw
-    compiled.value_ranges(kernel, rewards, admissible, *(bounds or _no_bounds(mdp.horizon)), ranges)
+    transitions, rewards, _, admissible = mdp.raw
+    compiled.value_ranges(transitions, rewards, admissible, *(bounds or _no_bounds(mdp.horizon)), ranges)
     return ranges
 
 
@@ -154,7 +154,7 @@ def policy_values(mdp: TabularMDP, policy: FloatArray, rewards: FloatArray) -> t
 
 def _action_values(mdp: TabularMDP, rewards: FloatArray, step: int, next_values: FloatArray) -> FloatArray:
     """Return Q_h (S, A) given V_{h+1} (S,)."""
-    kernel = mdp.transition_steps
+    transitions = mdp.transition_steps
     # Not a matrix product: BLAS may round equal rows differently, depending on their place, and so break ties.
-    expected = np.einsum("saj,j->sa", kernel[step % len(kernel)], next_values)
+    expected = np.einsum("saj,j->sa", transitions[step % len(transitions)], next_values)
     return np.asarray(rewards[step % len(rewards)] + expected)

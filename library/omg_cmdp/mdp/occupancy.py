@@ -29,9 +29,9 @@ def occupancy_measure(mdp: TabularMDP, policy: ArrayLike) -> FloatArray:
 
 def flow(mdp: TabularMDP, policy: FloatArray) -> tuple[FloatArray, float]:
     """Return the occupancy measure (H, S, A) and the value of a valid policy."""
-    kernel, rewards, start, _ = mdp.raw
+    transitions, rewards, start, _ = mdp.raw
     table, occupancy = np.ascontiguousarray(policy, dtype=np.float64), np.empty(policy.shape)
-    return occupancy, compiled.flow(kernel, rewards, start, table, occupancy)
+    return occupancy, compiled.flow(transitions, rewards, start, table, occupancy)
 
 
 def reachable_states(mdp: TabularMDP) -> BoolArray:
@@ -41,10 +41,10 @@ def reachable_states(mdp: TabularMDP) -> BoolArray:
     for nothing afterwards.
     """
     instance_of("mdp", mdp, TabularMDP)
-    mean_kernel = mdp.transition_steps.sum(axis=2) / mdp.admissible.sum(axis=1, keepdims=True)
+    mean_transitions = mdp.transition_steps.sum(axis=2) / mdp.admissible.sum(axis=1, keepdims=True)
     reached = np.empty((mdp.horizon, mdp.states), dtype=np.bool_)
     marginal = mdp.start
     for h in range(mdp.horizon):
         reached[h] = marginal >= UNREACHABLE_BELOW
-        marginal = (marginal * reached[h]) @ mean_kernel[h % len(mean_kernel)]
+        marginal = (marginal * reached[h]) @ mean_transitions[h % len(mean_transitions)]
     return reached

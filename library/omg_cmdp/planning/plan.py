@@ -65,16 +65,16 @@ def plan(
     tolerance = validation.positive_number("tolerance", tolerance)
     earlier = _NO_POLICY if start is None else _earlier_policy(mdp, start)
 
-    kernel, rewards, first, mask = mdp.raw
+    transitions, rewards, first, mask = mdp.raw
     horizon, states, rows = mdp.space.horizon, mdp.space.states, _NO_ROWS
-    if states >= SPARSE_FROM and np.count_nonzero(kernel) < SPARSE_BELOW * kernel.size:
-        rows = sparse.sparse_rows(kernel, mask)
+    if states >= SPARSE_FROM and np.count_nonzero(transitions) < SPARSE_BELOW * transitions.size:
+        rows = sparse.sparse_rows(transitions, mask)
     with one_thread() if states >= tuples.BLAS_FROM else _ANY_THREADS:
         # Half of the tolerance is for the loop; the rest absorbs what recomputing the pair changes.
         policy, values, reached, iterations = solver.solve(
-            kernel, *rows, rewards, first, mask, horizon, roots, barrier, 0.5 * tolerance / scale, earlier
+            transitions, *rows, rewards, first, mask, horizon, roots, barrier, 0.5 * tolerance / scale, earlier
         )
-    occupancy, gap = certifier.certify(kernel, rewards, first, mask, reached, roots, barrier, policy, values)
+    occupancy, gap = certifier.certify(transitions, rewards, first, mask, reached, roots, barrier, policy, values)
     certificate = gap * scale
     if certificate != certificate:  # NaN, from numbers beyond the range of floats: nothing is proven
         certificate = np.inf
