@@ -37,7 +37,22 @@ from omg_cmdp.validation import FloatArray, file_path, instance_of, interval, re
 
 
 class Agent(abc.ABC):
-    """An agent for a known `space`. An agent of your own needs `policy` and `update`."""
+    """An agent for a known `space`. An agent of your own needs `space`, `policy` and `update`.
+
+    Everything else has a default: `decide` wraps `policy`, `model` is None, and an agent that is not to be saved needs
+    no state. `omg_cmdp.checks.check_agent` says what an agent breaks of this contract.
+
+    Examples
+    --------
+    >>> class First(Agent):
+    ...     space = Space(states=1, actions=2, horizon=1)
+    ...     def policy(self, context):
+    ...         return np.array([[[1.0, 0.0]]])
+    ...     def update(self, trajectory):
+    ...         pass
+    >>> First().decide("anybody").policy
+    array([[[1., 0.]]])
+    """
 
     space: Space
     reward_range: tuple[float, float] | None = None
@@ -111,9 +126,18 @@ class Ranges(TypedDict, total=False):
 class Learner(Agent):
     """An agent that checks and counts its episodes, and can be saved.
 
-    Rewards lie in `reward_range`. If you know more about their sum over an episode, say it: `return_range`, by default
-    H times the reward range. A lake that pays 1 once, at its end, has (0, 1), whatever the horizon. An episode that
-    earns anything else is refused.
+    A subclass has `decide`, `_learn`, `_learned` and `_load_learned`. An episode outside of the ranges is refused, and
+    changes nothing. A lake that pays 1 once, at its end, has the `return_range` (0, 1), whatever the horizon.
+
+    Parameters
+    ----------
+    space : Space
+        Sizes, horizon, start and admissible actions.
+    reward_range : (float, float), default (0, 1)
+        Between which numbers every reward lies, in the units in which rewards arrive.
+    return_range : (float, float), optional
+        Between which numbers the sum of an episode's rewards lies, in the same units; by default H times
+        `reward_range`. A tighter range makes bonuses and plausible values tighter too.
     """
 
     settings: ClassVar[tuple[str, ...]] = ()
@@ -229,7 +253,24 @@ class Learner(Agent):
 
 
 class ModelAgent(Learner):
-    """An agent with two oracles. Its model of a context is what they predict, frozen until the next update."""
+    """An agent with two oracles. Its model of a context is what they predict, frozen until the next update.
+
+    A subclass has `decide`, which often begins with `self.model(context)`.
+
+    Parameters
+    ----------
+    space : Space
+        Sizes, horizon, start and admissible actions.
+    reward_oracle : RewardOracle
+        Learns the mean rewards; the model's f̂.
+    dynamics_oracle : DynamicsOracle
+        Learns the transitions; the model's P̂.
+    reward_range : (float, float), default (0, 1)
+        Between which numbers every reward lies, in the units in which rewards arrive.
+    return_range : (float, float), optional
+        Between which numbers the sum of an episode's rewards lies, in the same units; by default H times
+        `reward_range`. A tighter range makes bonuses and plausible values tighter too.
+    """
 
     reward_oracle: RewardOracle
     dynamics_oracle: DynamicsOracle

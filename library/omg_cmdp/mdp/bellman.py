@@ -71,8 +71,15 @@ def optimal_policy(mdp: TabularMDP, *, bounds: ValueBounds | None = None) -> tup
 
     Q_h(s, a) = r_h(s, a) + Σ_s' P_h(s'|s, a)·V_{h+1}(s'),  V_h(s) = max_a Q_h(s, a) over admissible a,  V_H = 0.
 
-    With `bounds` every V_h is moved into them: the policy then is optimal for one who knows them.
+    Parameters
+    ----------
+    mdp : TabularMDP
+        The MDP.
+    bounds : ValueBounds, optional
+        Every V_h is moved into them: the policy then is optimal for an agent that knows them.
 
+    Examples
+    --------
     >>> mdp = TabularMDP(transitions=np.ones((1, 2, 1)), rewards=np.array([[0.25, 0.75]]), horizon=4)
     >>> optimal_policy(mdp)[1], optimal_policy(mdp, bounds=value_bounds(4, (0.0, 2.0)))[1]
     (3.0, 2.0)
@@ -129,8 +136,17 @@ def _no_bounds(horizon: int) -> ValueBounds:
 
 
 def policy_value(mdp: TabularMDP, policy: ArrayLike) -> float:
-    """Return the exact expected total reward of the (stochastic) `policy` (H, S, A).
+    """Return the exact expected total reward of a policy.
 
+    Parameters
+    ----------
+    mdp : TabularMDP
+        The MDP.
+    policy : array (H, S, A)
+        Distributions over admissible actions.
+
+    Examples
+    --------
     >>> mdp = TabularMDP(transitions=np.ones((1, 2, 1)), rewards=np.array([[0.0, 1.0]]), horizon=4)
     >>> policy_value(mdp, np.full((4, 1, 2), 0.5))
     2.0

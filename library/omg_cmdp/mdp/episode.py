@@ -38,9 +38,22 @@ class Trajectory:
     An episode with L < H was *truncated*: somebody dropped out, and what would have followed is not known. One that
     *terminated* is continued to its H steps in an absorbing state, which earns nothing.
 
-    A reward that is not known yet is None, and kept as nan; `rewards=None` stands for L of them. `agent.update_rewards`
-    takes those that arrive later. If only their sum will ever be known, that is the `total`.
+    Parameters
+    ----------
+    context : vector, record or label
+        The context of the episode.
+    states : array of int (L + 1,)
+        The states, the last one after the last action.
+    actions : array of int (L,)
+        The actions.
+    rewards : array (L,) or None
+        The rewards. One that is not known yet is None, and kept as nan; None in the place of the list stands for L of
+        them. `agent.update_rewards` takes those that arrive later.
+    total : float, optional
+        The sum of the rewards, if only that will ever be known.
 
+    Examples
+    --------
     >>> Trajectory(context="c", states=[0, 1, 1], actions=[0, 2], rewards=[0.0, 1.0]).next_states
     array([1, 1])
     >>> Trajectory(context="c", states=[0, 1, 1], actions=[0, 2], rewards=[0.0, None]).rewards
@@ -174,9 +187,18 @@ class Trajectory:
 class Episode(Trajectory):
     """A trajectory as it was played, with the probability of every action taken.
 
-    `propensities` (L,) lie in (0, 1]; None if they are unknown, which is enough to learn from but not to value
-    another policy. `length` is the number of steps before the episode ended, those with a decision: L by default.
+    Parameters
+    ----------
+    context, states, actions, rewards, total
+        As for a `Trajectory`.
+    propensities : array (L,), optional
+        The probabilities of the actions, in (0, 1]; None if they are unknown, which is enough to learn from but not to
+        value another policy.
+    length : int, optional
+        The number of steps before the episode ended, those with a decision; by default L.
 
+    Examples
+    --------
     >>> Episode(context="c", states=[0, 1, 1], actions=[0, 2], rewards=[0.0, 1.0], propensities=[0.5, 0.1]).length
     2
     """
@@ -210,7 +232,7 @@ class Episode(Trajectory):
         object.__setattr__(self, "length", length)
 
     def first(self, steps: int) -> Episode:
-        """Return its first steps, all if there are no more: what is seen of somebody who drops out after so many.
+        """Return its first steps, all if there are no more: what is seen of a person who drops out after them.
 
         >>> Episode(context="c", states=[0, 1, 1], actions=[0, 2], rewards=[0.0, 1.0]).first(1).states
         array([0, 1])

@@ -18,6 +18,15 @@ def occupancy_measure(mdp: TabularMDP, policy: ArrayLike) -> FloatArray:
 
     q_h(s, a) = d_h(s)·π_h(a|s),  d_0 = start,  d_{h+1}(s') = Σ_{s,a} q_h(s, a)·P_h(s'|s, a).
 
+    Parameters
+    ----------
+    mdp : TabularMDP
+        The MDP.
+    policy : array (H, S, A)
+        Distributions over admissible actions.
+
+    Examples
+    --------
     >>> mdp = TabularMDP(transitions=np.eye(2)[None].repeat(2, 0), rewards=np.zeros((2, 2)), horizon=2)
     >>> occupancy_measure(mdp, np.full((2, 2, 2), 0.5)).sum(axis=2)  # action a leads to state a
     array([[1. , 0. ],
@@ -39,6 +48,17 @@ def reachable_states(mdp: TabularMDP) -> BoolArray:
 
     The threshold tells a small probability from the underflow of a product. What passes through a state below it counts
     for nothing afterwards.
+
+    Parameters
+    ----------
+    mdp : TabularMDP
+        The MDP.
+
+    Examples
+    --------
+    >>> reachable_states(TabularMDP(transitions=np.eye(2)[:, None], rewards=np.zeros((2, 1)), horizon=2))
+    array([[ True, False],
+           [ True, False]])
     """
     instance_of("mdp", mdp, TabularMDP)
     mean_transitions = mdp.transition_steps.sum(axis=2) / mdp.admissible.sum(axis=1, keepdims=True)

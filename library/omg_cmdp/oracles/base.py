@@ -72,7 +72,24 @@ class Oracle(abc.ABC):
 
 
 class RewardOracle(Oracle):
-    """Online least squares: predicts mean rewards, and is judged by Σ (f̂ - r)² over the steps of all episodes."""
+    """Online least squares: predicts mean rewards, and is judged by Σ (f̂ - r)² over the steps of all episodes.
+
+    One of your own needs `predict`, `update`, `uncertainty` and `regret_bound`.
+
+    Examples
+    --------
+    >>> class Half(RewardOracle):
+    ...     def predict(self, context):
+    ...         return np.full((2, 2), 0.5)
+    ...     def update(self, context, states, actions, rewards):
+    ...         pass
+    ...     def uncertainty(self, context):
+    ...         return np.full((2, 2), 0.25)
+    ...     def regret_bound(self, episodes, horizon):
+    ...         return math.inf
+    >>> Half().draws("c", count=3, generator=np.random.default_rng(0)).shape
+    (3, 2, 2)
+    """
 
     @abc.abstractmethod
     def predict(self, context: Context) -> FloatArray:
@@ -93,7 +110,24 @@ class RewardOracle(Oracle):
 
 
 class DynamicsOracle(Oracle):
-    """Online maximum likelihood: predicts transitions, and is judged by Σ -log(P̂(s'|s,a) + 1e-150) over all steps."""
+    """Online maximum likelihood: predicts transitions, and is judged by Σ -log(P̂(s'|s,a) + 1e-150) over all steps.
+
+    One of your own needs `predict`, `update`, `uncertainty` and `regret_bound`.
+
+    Examples
+    --------
+    >>> class Even(DynamicsOracle):
+    ...     def predict(self, context):
+    ...         return np.full((2, 2, 2), 0.5)
+    ...     def update(self, context, states, actions, next_states):
+    ...         pass
+    ...     def uncertainty(self, context):
+    ...         return np.full((2, 2), 0.1)
+    ...     def regret_bound(self, episodes, horizon):
+    ...         return math.inf
+    >>> Even().draws("c", count=3, generator=np.random.default_rng(0)).shape
+    (3, 2, 2, 2)
+    """
 
     @abc.abstractmethod
     def predict(self, context: Context) -> FloatArray:

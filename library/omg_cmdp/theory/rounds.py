@@ -21,7 +21,7 @@ _UNKNOWN = (math.nan, math.nan, math.nan)
 
 
 class Round(NamedTuple):
-    """Everything about one episode of a run, for the ledger and for audits."""
+    """Everything about one episode of a run, for the ledger and for audits: the argument of `observe` in `simulate`."""
 
     episode: int
     """Counted from 1."""
