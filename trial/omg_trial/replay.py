@@ -75,7 +75,7 @@ class _Replayer:
             again = self.trial.fixed_policy()
         elif body["source"] == PolicySource.LAST_PLAN:
             last = self.state.last_plan(body["context"])
-            again = np.empty(0) if last is None else last.policy
+            again = np.array([] if last is None else last.policy)
         else:
             again = make_plan(self.trial, self.agent, body["context"]).policy
             self.counts["opened"] += 1

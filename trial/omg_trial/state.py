@@ -6,8 +6,6 @@ import bisect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from omg_trial.episodes import Dataset, Example, KeptPlan, Record, StepDecision, StepOutcome
 from omg_trial.log.events import FIRST_HASH, Event, digest
 
@@ -122,7 +120,7 @@ class State:
     def digest(self) -> str:
         """Return a digest of everything that decides what happens next; not of who has withdrawn, nor of incidents."""
         records = [record.plain() for record in self.episodes.values()]
-        plans = {person: [plan.episode, plan.policy.tolist()] for person, plan in self.plans.items()}
+        plans = {person: [plan.episode, plan.policy] for person, plan in self.plans.items()}
         versions = [[version.number, *version.dataset] for version in self.versions]
         return digest([self.trial, records, plans, versions, self.dataset()])
 
@@ -143,7 +141,7 @@ class State:
 
     def _opened(self, event: Event, body: Body) -> None:
         known = {name: body[name] for name in ("person", "context", "version", "source", "cause", "certificate")}
-        record = Record(number=event.number, opened=event.time, policy=np.array(body["policy"]), **known)
+        record = Record(number=event.number, opened=event.time, policy=body["policy"], **known)
         self.restore(record)
         if record.source == "plan":
             assert record.policy is not None
