@@ -1,4 +1,4 @@
-"""How regret grows with T, S, A or H: the exponents fitted over several sizes, beside the theorem's."""
+"""The growth of regret with T, S, A or H: exponents fitted over several sizes, beside the theorem's."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Sweep:
 
     @property
     def name(self) -> str:
-        """For files."""
+        """The beginning of the names of its files."""
         return f"{slug(self.world)}--{slug(self.adversary)}-{self.size}"
 
     @property
     def title(self) -> str:
-        """For headings."""
+        """The heading."""
         return (
             f"Regret against {self.size}, the number of {SIZE_NAMES[self.size]}: world {self.world}, {self.adversary}"
         )

@@ -62,12 +62,12 @@ class TheoremNumbers:
 
     @property
     def reward_error(self) -> float:
-        """What Σ q·(f̂ - f*)² over all episodes exceeds with probability at most δ/2."""
+        """The limit that Σ q·(f̂ - f*)² over all episodes exceeds with probability at most δ/2."""
         return errors.reward_error(horizon=self.horizon, delta=DELTA, reward_regret=self.reward_regret)
 
     @property
     def dynamics_error(self) -> float:
-        """What Σ q·D²(P̂, P*) over all episodes exceeds with probability at most δ/2."""
+        """The limit that Σ q·D²(P̂, P*) over all episodes exceeds with probability at most δ/2."""
         return errors.dynamics_error(horizon=self.horizon, delta=DELTA, dynamics_regret=self.dynamics_regret)
 
 

@@ -27,7 +27,7 @@ from omg_cmdp.adversaries.adaptive import Worst
 from omg_cmdp.adversaries.base import Adversary
 from omg_cmdp.agents.base import Agent
 from omg_cmdp.delays import Delay
-from omg_cmdp.documents import StudyError, nearest
+from omg_cmdp.documents import FileError, nearest
 from omg_cmdp.environments import ContextualMDP, SampledWorld
 from omg_cmdp.records import context_rows
 from omg_cmdp.validation import whole_number
@@ -160,7 +160,7 @@ def find_kind(table: str, name: Any, folder: Outside | None) -> Kind:
         return KINDS[table][name]
     if folder is None or not is_outside(table, name):
         near = nearest(str(name), [*KINDS[table], *packaged(table)])
-        raise StudyError(f"[{table}] has no kind {name!r:.60}; {near}")
+        raise FileError(f"[{table}] has no kind {name!r:.60}; {near}")
     make = folder.find(table, name)
     about = _first_clause(make) or name
     if table == "worlds" and _is_env(make):

@@ -45,6 +45,8 @@ class World(ContextualMDP):
     (True, (0, 1))
     """
 
+    takes_keyed = True
+
     reward_index = 0
     """The index of the true reward function, from which the dial moves away."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
@@ -33,6 +34,8 @@ class Environment:
     """A finite class of reward functions at a context, (N, S, A); None if there is no class."""
     transition_functions: Callable[[Context], FloatArray] | None = None
     """A finite class of transitions at a context, (M, S, A, S); None if there is no class."""
+    takes_keyed: ClassVar[bool] = False
+    """Whether `sample` takes a context with its key (`contexts.Keyed`): where it looks nothing else up."""
     product_class = False
     """True if a member of the class may choose its function separately for every context and state."""
 

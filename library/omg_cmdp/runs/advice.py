@@ -129,7 +129,7 @@ def advise(
         return Advice(context=context, steps=at, states=where, policy=policy[cells], best=best, runner_up=second)
     own, policy = optimal_policy(model)[0], state_policy(model, decision)
     best, second, lead = _two_best(model, own)
-    low, high = getattr(agent, "reward_range", (0.0, 1.0))
+    low, high = agent.reward_range or (0.0, 1.0)
     drawn = _drawn_actions(agent, context, generator) if isinstance(agent, ModelAgent) else None
     return Advice(
         context=context,

@@ -13,7 +13,7 @@ import numpy as np
 
 from omg_cmdp import oracles
 from omg_cmdp.agents.omg import OMG
-from omg_cmdp.documents import Document, StudyError
+from omg_cmdp.documents import Document, FileError
 from omg_cmdp.validation import FloatArray, file_path, instance_of
 from omg_trial.log.events import digest
 from omg_trial.trial_file.between import check_between, read_fallback, read_features, read_limits, read_space
@@ -83,7 +83,7 @@ class Trial:
     >>> Trial.parse(EXAMPLE.replace("floor", "flor"))
     Traceback (most recent call last):
     ...
-    omg_cmdp.documents.StudyError: trial.toml, line 20: `exploration.flor`: there is no such key; did you mean 'floor'?
+    omg_cmdp.documents.FileError: trial.toml, line 20: `exploration.flor`: there is no such key; did you mean 'floor'?
     """
 
     def __init__(self, file: TrialFile, content: Mapping[str, Any]) -> None:
@@ -117,7 +117,7 @@ class Trial:
         try:
             text = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise StudyError(f"{file}: cannot be read ({error})") from None
+            raise FileError(f"{file}: cannot be read ({error})") from None
         return cls.parse(text, str(file))
 
     @classmethod
@@ -128,7 +128,7 @@ class Trial:
         document = Document(text, (), name)
         try:
             return _build(document.content)
-        except StudyError as error:
+        except FileError as error:
             raise document.located(error) from None
 
     @classmethod
@@ -175,7 +175,7 @@ def _build(content: dict[str, Any]) -> Trial:
     try:
         trial.agent()
     except (TypeError, ValueError) as error:
-        raise StudyError(str(error), ("rewards",)) from None
+        raise FileError(str(error), ("rewards",)) from None
     return trial
 
 
@@ -184,5 +184,5 @@ def _as_json(content: dict[str, Any]) -> dict[str, Any]:
     try:
         made: dict[str, Any] = json.loads(json.dumps(content, default=str, allow_nan=False))
     except ValueError:
-        raise StudyError("all numbers must be finite") from None
+        raise FileError("all numbers must be finite") from None
     return made

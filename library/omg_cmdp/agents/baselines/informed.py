@@ -24,6 +24,8 @@ class Informed(ModelAgent):
     Its oracles are the true functions, so that the ledger shows the losses that cannot be avoided.
     """
 
+    takes_keyed = True
+
     def __init__(
         self,
         space: Space,

@@ -1,4 +1,4 @@
-"""How the models of a foreign package are copied, taught and asked, and the options that all adapters take."""
+"""The contract with a foreign package's models, and the options that all adapters take."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def seeded(model: Any) -> Any:
 
 
 class ModelKind(abc.ABC):
-    """How the models of one package are copied, taught and asked; `needs` names the methods that a model must have."""
+    """The ways to copy, teach and ask models of one package; `needs` names the methods that a model must have."""
 
     needs: ClassVar[tuple[str, ...]] = ()
 

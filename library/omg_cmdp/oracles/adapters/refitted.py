@@ -55,6 +55,7 @@ class _Classifier(_Regressor):
         return _Pupil(super().fresh(template))
 
     def fit(self, pupil: _Pupil, inputs: FloatArray, outcomes: NDArray[Any], seen: int) -> None:
+        # Some packages refuse labels that are not 0, 1, 2, ...
         pupil.seen, classes = np.unique(outcomes, return_inverse=True)
         if len(pupil.seen) > 1:
             pupil.model.fit(inputs, classes)

@@ -50,6 +50,7 @@ class _Classifier(_Regressor):
 
     def ask(self, pupil: Any, inputs: FloatArray) -> ArrayLike:
         answers = [pupil.predict_proba_one(dict(enumerate(x))) for x in inputs.tolist()]
+        # River answers with the classes that it has seen; the floor covers the others.
         return [[answer.get(state, 0.0) for state in range(self.states)] for answer in answers]
 
 
