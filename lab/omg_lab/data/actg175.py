@@ -17,7 +17,7 @@ Rewards      0, ⅓, ⅔, 1 by the stratum, at week 20 and at week 96; 0 if lost
 Class        8 fits: that to all patients, which is the truth, and 7 to resamples of them.
 Dial         none: how wrong the model is for these patients is unknown.
 
-What the data support, by ten-fold cross-validation of the log loss, in nats per patient (`held_out_losses`). The
+What the data support, by ten-fold cross-validation of the log loss, in nats per patient (as the tests repeat). The
 penalties were chosen on the same folds, among seven values each, which flatters the smallest differences a little.
 
 - Covariates predict: 1.265 → 1.038 at week 20, 1.507 → 1.357 at week 96, where the stratum at week 20 is one of them.
