@@ -32,7 +32,7 @@ import numpy as np
 
 from omg_cmdp.documents import Document, FileError, Override, Place, nearest, plain
 from omg_cmdp.runs.shown import names_of
-from omg_cmdp.validation import positive_integer, whole_number
+from omg_cmdp.validation import integer, whole_number
 from omg_lab.studies.agents import SHARED
 from omg_lab.studies.catalogue import DIGEST, Part, build_adversary, build_agent, build_delay, find_kind
 from omg_lab.studies.options import REQUIRED
@@ -156,7 +156,7 @@ def _at(*place: str) -> Iterator[None]:
 
 def _integer(content: Mapping[str, Any], key: str, default: Any = None, *, least: int, within: Place = ()) -> int:
     with _at(*within, key):
-        return positive_integer(key, content.get(key, default), least=least)
+        return integer(key, content.get(key, default), least)
 
 
 def _seeds(value: Any) -> tuple[int, ...]:
