@@ -12,11 +12,11 @@ import tempfile
 from pathlib import Path
 
 from omg_trial.client import Client
-from omg_trial.study.trial import Trial
 from omg_trial.tokens import Tokens
+from omg_trial.trial_file import Trial
 from omg_trial.web.server import serving
 
-STUDY = Path(__file__).with_name("adherence.toml")
+TRIAL_FILE = Path(__file__).with_name("adherence.toml")
 
 
 def play_a_day(client: Client, person: str, context: dict[str, object]) -> list[str]:
@@ -44,5 +44,5 @@ if __name__ == "__main__":
         main(*sys.argv[1:])
     else:
         folder = Path(tempfile.mkdtemp())
-        with serving(Trial.read(STUDY), folder / "trial.db", folder / "tokens") as address:
+        with serving(Trial.read(TRIAL_FILE), folder / "trial.db", folder / "tokens") as address:
             main(address, Tokens(folder / "tokens").add("app", "example"))

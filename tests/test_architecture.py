@@ -44,15 +44,15 @@ LAYERS = {
     },
     "omg_trial": {
         "log": "",
-        "study": "log",
+        "trial_file": "log",
+        "contract": "trial_file",
         "tokens": "",
         "client": "",
-        "*": "log study",
-        "export": "* log study",
-        "watching": "* log study export",
-        "service": "* log study watching",
-        "commands": "* log study",
-        "web": "* log study export watching service commands tokens",
+        "*": "log trial_file contract",
+        "export": "* log trial_file contract",
+        "watching": "* log trial_file contract export",
+        "service": "* log trial_file contract watching",
+        "web": "* log trial_file contract export watching service tokens",
     },
 }
 """What a room may import of its own package, besides itself; `*` are the modules in no folder and without a line.

@@ -37,7 +37,7 @@ from omg_lab.audit.statements import STATEMENTS
 from omg_lab.studies.config import read_plan
 from omg_lab.studies.outside.folder import Folder
 from omg_trial.cli import app as trial_app
-from omg_trial.study.trial import Trial
+from omg_trial.trial_file import Trial
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -148,7 +148,7 @@ def write_file(block):
 
 
 def check_plan(block):
-    if "[study]" in block.code:
+    if "[trial]" in block.code:
         Trial.parse(block.code)
         return
     path = file_of(block)

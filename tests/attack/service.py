@@ -152,7 +152,7 @@ def _wrong(folder: Path, clients) -> list[str]:
     """Return what is wrong with the log, and with the answers."""
     from omg_trial.log.database import Database
     from omg_trial.replay import replay
-    from trial.tests.studies import trial
+    from trial.tests.trials import trial
 
     store = Database(folder / "trial.db", writing=False)
     events = list(store.read())

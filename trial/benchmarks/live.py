@@ -23,8 +23,8 @@ import numpy as np
 import uvicorn
 from fastapi import FastAPI, Request
 
-STUDY = """
-[study]
+TRIAL = """
+[trial]
 name = "load"
 horizon = 14
 [states]
@@ -55,15 +55,15 @@ def _ours(database: str) -> Any:
     from omg_trial.desk import Desk
     from omg_trial.log.database import Database
     from omg_trial.service import Service
-    from omg_trial.study.trial import Trial
     from omg_trial.tokens import Tokens
+    from omg_trial.trial_file.trial import Trial
     from omg_trial.web import app
 
     app.CALLS_PER_SECOND = 1e9
     folder = Path(tempfile.mkdtemp())
     tokens = Tokens(folder / "tokens")
     Path("token.txt").write_text(tokens.add("administrator", "load"))
-    return app.make_app(Service(Desk(Trial.parse(STUDY), Database(database))), tokens)
+    return app.make_app(Service(Desk(Trial.parse(TRIAL), Database(database))), tokens)
 
 
 def _minimal(database: str) -> Any:
@@ -203,9 +203,9 @@ def million(events: int) -> None:
     from omg_trial.desk import Desk
     from omg_trial.log.database import Database
     from omg_trial.replay import replay
-    from omg_trial.study.trial import Trial
+    from omg_trial.trial_file.trial import Trial
 
-    trial = Trial.parse(STUDY)
+    trial = Trial.parse(TRIAL)
     generator = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
         store = Database(Path(folder) / "long.db")
@@ -232,14 +232,12 @@ def million(events: int) -> None:
 
 def _fill(desk: Any, events: int, generator: np.random.Generator) -> None:
     """Play episodes of forty people at a time, in batches as a busy service would have them."""
-    from omg_trial.desk import Asked
-
     count, turn = 0, 0
 
-    def asked(name: str, body: dict[str, Any]) -> Asked:
+    def asked(name: str, body: dict[str, Any]) -> Any:
         nonlocal count
         count += 1
-        return Asked(name, body, f"k{count}")
+        return desk.prepare(name, body, f"k{count}")
 
     while desk.state.number < events:
         people = range(40)

@@ -1,6 +1,7 @@
 """The command line of a trial: check, token, serve, replay, export.
 
-Exit codes: 0 done, 1 the log is not what was written, 2 bad usage.
+Exit codes: 0 done, 1 the log is not what was written, 2 bad usage. Heavy imports are inside the commands, so that
+`omg-trial --help` is quick.
 """
 
 from __future__ import annotations
@@ -17,32 +18,34 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from omg_cmdp.documents import StudyError, plain
+from omg_cmdp.documents import plain
 
 if TYPE_CHECKING:
     from omg_trial.log.events import Event
-    from omg_trial.study.trial import Trial
+    from omg_trial.trial_file import Trial
 
 app = typer.Typer(
-    help="Trials of contextual MDPs: check, serve, replay, export.",
+    help="Run a trial: check its file, serve it, replay its log, export its decisions.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
-Study = Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The study file of a trial.")]
-Tokens = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="The hashes of tokens; by default STUDY.tokens beside it.")
+TrialPath = Annotated[Path, typer.Argument(metavar="TRIAL.toml", help="The trial file.")]
+TokensPath = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The hashes of tokens; by default TRIAL.tokens beside it.")
 ]
-Stored = Annotated[str, typer.Argument(metavar="DATABASE", help="A SQLite file, or postgresql://...")]
+DatabaseUrl = Annotated[str, typer.Argument(metavar="DATABASE", help="A SQLite file, or postgresql://...")]
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Register a command whose errors of usage and of files become one line and exit code 2."""
+    """Register a command; an error of usage, of a file or of the database becomes one line and exit code 2."""
 
     @app.command()
     @functools.wraps(function)
     def guarded(*arguments: object, **options: object) -> None:
+        from omg_trial.log.store import StoreError
+
         try:
             function(*arguments, **options)
             return
@@ -50,7 +53,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             raise
         except OSError as error:
             message = f"{os.fspath(error.filename)}: {error.strerror}" if error.filename else str(error)
-        except ValueError as error:
+        except (StoreError, ValueError) as error:
             message = str(error)
         typer.echo(f"omg-trial: {plain(message)}", err=True)
         raise typer.Exit(2)
@@ -59,80 +62,80 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
 
 @command
-def serve(
-    study: Study,
-    database: Annotated[
-        str | None, typer.Option(metavar="URL", help="A file, or postgresql://...; by default STUDY.db beside it.")
-    ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
-    host: Annotated[str, typer.Option(help="Where to listen; a proxy before it has the TLS.")] = "127.0.0.1",
-    tokens: Tokens = None,
+def check(
+    file: TrialPath,
+    people: Annotated[int, typer.Option(min=1, help="People in the rehearsal.")] = 20,
 ) -> None:
-    """Serve a trial: decisions over HTTP, until it is told to end."""
-    with _using_a_store():
-        from omg_trial.study.trial import Trial
-        from omg_trial.web.server import serving
+    """Explain a trial file in plain sentences, and rehearse it with random people and outcomes."""
+    from omg_trial.rehearsal import describe_rehearsal, rehearse
+    from omg_trial.trial_file import Trial
+    from omg_trial.trial_file.explain import explain_trial
 
-        trial = Trial.read(study)
-        _log_discreetly()
-        known = tokens or study.with_suffix(".tokens")
-        if not known.exists():
-            typer.echo(f"nobody has a token yet: omg-trial token {study} app NAME", err=True)
-        with serving(trial, database or study.with_suffix(".db"), known, host=host, port=port) as address:
-            typer.echo(f"{trial.name}: {address}")
-            _wait_for_the_end()
+    trial = Trial.read(file)
+    rehearsed = describe_rehearsal(rehearse(trial, people=people))
+    typer.echo("\n".join([*explain_trial(trial), f"\nA rehearsal with {people} people:", *rehearsed]))
 
 
 @command
 def token(
-    study: Study,
+    file: TrialPath,
     role: Annotated[str, typer.Argument(metavar="app|analyst|administrator")],
     name: Annotated[str, typer.Argument(metavar="NAME", help="To know it by.")],
-    tokens: Tokens = None,
+    tokens: TokensPath = None,
 ) -> None:
     """Make a token, and print it. Only its hash is kept; a line taken from the file takes the token back."""
-    from omg_trial.study.trial import Trial
-    from omg_trial.tokens import Tokens as Known
+    from omg_trial.tokens import Tokens
+    from omg_trial.trial_file import Trial
 
-    Trial.read(study)
-    typer.echo(Known(tokens or study.with_suffix(".tokens")).add(role, name))
+    Trial.read(file)
+    typer.echo(Tokens(tokens or file.with_suffix(".tokens")).add(role, name))
 
 
 @command
-def check(
-    study: Study,
-    people: Annotated[int, typer.Option(min=1, help="In the rehearsal.")] = 20,
+def serve(
+    file: TrialPath,
+    database: Annotated[
+        str | None, typer.Option(metavar="URL", help="A file, or postgresql://...; by default TRIAL.db beside it.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
+    host: Annotated[str, typer.Option(help="Where to listen; a proxy before it has the TLS.")] = "127.0.0.1",
+    tokens: TokensPath = None,
 ) -> None:
-    """Explain the study file of a trial in plain sentences, and rehearse it with random people and outcomes."""
-    from omg_trial.commands.explain import explained, told
-    from omg_trial.commands.rehearsal import rehearse
-    from omg_trial.study.trial import Trial
+    """Serve a trial: decisions over HTTP, until SIGTERM or Ctrl-C."""
+    from omg_trial.trial_file import Trial
+    from omg_trial.web.server import serving
 
-    trial = Trial.read(study)
-    for line in [*explained(trial), f"\nA rehearsal with {people} people:", *told(rehearse(trial, people=people))]:
-        typer.echo(line)
+    trial, known = Trial.read(file), tokens or file.with_suffix(".tokens")
+    _log_discreetly()
+    if not known.exists():
+        typer.echo(f"nobody has a token yet: omg-trial token {file} app NAME", err=True)
+    with serving(trial, database or file.with_suffix(".db"), known, host=host, port=port) as address:
+        typer.echo(f"{trial.name}: {address}")
+        _wait_for_the_end()
 
 
 @command
 def replay(
-    database: Stored,
-    study: Annotated[
-        Path | None, typer.Option(metavar="STUDY.toml", help="Instead of what the database holds of it.")
+    database: DatabaseUrl,
+    trial_file: Annotated[
+        Path | None, typer.Option("--trial", metavar="TRIAL.toml", help="Instead of the file that the database holds.")
     ] = None,
 ) -> None:
     """Fold the log of a trial anew, and compare every probability, action and model with it, bit for bit."""
+    from omg_trial import replay as replays
     from omg_trial.log.events import BrokenChainError
-    from omg_trial.replay import replay as again
-    from omg_trial.study.trial import Trial
+    from omg_trial.trial_file import Trial
 
-    with _using_a_store(), _reading(database) as (trial, events):
+    with _reading(database) as (trial, events):
         try:
-            found = again(trial if study is None else Trial.read(study), events)
+            found = replays.replay(trial if trial_file is None else Trial.read(trial_file), events)
         except BrokenChainError as error:
             typer.echo(f"NOT the log that was written: {error}")
             raise typer.Exit(1) from None
     counts = f"{found.policies} policies, {found.decisions} decisions, {found.versions} models"
     typer.echo(f"{found.events} events: {counts} computed again.")
+    for source, count in found.fallbacks.items():
+        typer.echo(f"{count} decisions without a fresh plan: {source}.")
     for difference in found.differences:
         typer.echo(difference)
     if found.differences:
@@ -143,54 +146,43 @@ def replay(
 
 @command
 def export(
-    database: Stored,
+    database: DatabaseUrl,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The table to write; it ends with .csv or .parquet.")],
 ) -> None:
     """Write the decisions of a trial as one table, with a data dictionary beside it."""
     from omg_trial.export import write_decisions
 
-    with _using_a_store(), _reading(database) as (trial, events):
+    with _reading(database) as (trial, events):
         for path in write_decisions(trial, events, out):
             typer.echo(path)
-
-
-@contextlib.contextmanager
-def _using_a_store() -> Iterator[None]:
-    """Turn errors of the store into errors of usage."""
-    from omg_trial.log.store import StoreError
-
-    try:
-        yield
-    except StoreError as error:
-        raise StudyError(str(error)) from None
 
 
 @contextlib.contextmanager
 def _reading(url: str) -> Iterator[tuple[Trial, Iterator[Event]]]:
     """Yield the trial of a database, and its events; also beside a service that writes."""
     from omg_trial.log.database import Database
-    from omg_trial.study.trial import Trial
+    from omg_trial.trial_file import Trial
 
     if "://" not in url and not Path(url).is_file():
-        raise StudyError(f"{url}: there is no such database")
+        raise ValueError(f"{url}: there is no such database")
     with contextlib.closing(Database(url, writing=False)) as store:
         founded = next(store.read(), None)
         if founded is None:
-            raise StudyError(f"{url}: nothing has happened there yet")
+            raise ValueError(f"{url}: nothing has happened there yet")
         yield Trial.of(founded.body["content"]), store.read()
 
 
-class Discreet(logging.Formatter):
+class DiscreetFormatter(logging.Formatter):
     """Names the kind of an exception, and not what it says: that may be about a person."""
 
     def formatException(self, ei: object) -> str:  # noqa: N802 - the name is of logging
-        """Return its kind."""
+        """Return the kind of an exception."""
         return f"({ei[0].__name__})" if isinstance(ei, tuple) and isinstance(ei[0], type) else ""
 
 
 def _log_discreetly() -> None:
     handler = logging.StreamHandler()
-    handler.setFormatter(Discreet("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(DiscreetFormatter("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
 
 

@@ -5,153 +5,181 @@ from __future__ import annotations
 import contextlib
 import datetime
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.provenance import provenance
-from omg_trial.answers import happening
-from omg_trial.calls import OlderLog, Refusal, parse
-from omg_trial.deciding import Situation
+from omg_trial.contract import Call, Contract, OlderLog, Refusal
+from omg_trial.decisions import DecisionInputs
+from omg_trial.handlers import handle
 from omg_trial.learning import Lesson, Trainer
 from omg_trial.log.events import Event, canonical, digest, verified
-from omg_trial.log.store import Store
+from omg_trial.log.store import EventStore
 from omg_trial.rules import moment
-from omg_trial.snapshots import frozen_state, thawed_state
-from omg_trial.study.trial import Trial
-from omg_trial.versions import Learning
+from omg_trial.snapshots import pack_state, restore_state
+from omg_trial.state import LearningTask
+from omg_trial.trial_file.trial import Trial
 
-FORMAT = 1
+FORMAT = 2
+"""Format of the events; 1 said `rung` for `source`, and `study` for `trial`."""
 LONGEST_KEY = 200
 RECENT = 10_000
-"""So many answers are remembered, for calls that are repeated soon; the store has all."""
+"""Number of answers that are remembered, for calls that are repeated soon; the store has all."""
 
 
-class Asked(NamedTuple):
-    """A call as it arrives. `key` makes it one call, however often it is sent."""
+class KeyedCall(NamedTuple):
+    """A call that was checked, with the key that makes it one call, however often it is sent."""
 
-    name: str
-    body: dict[str, Any]
-    key: str | None
+    call: Call
+    target: int | str | None
+    """The episode or the person that the call is about, if that is no field of it."""
+    key: str
     seen: str | None = None
     """The `mark` of the last event that the caller knows of."""
 
 
 class Answer(NamedTuple):
-    """What is answered: a JSON text."""
+    """A JSON text, and the `mark` of the event that holds it."""
 
     text: str
     mark: str
-    """Of the event that holds this answer."""
 
 
 class Desk:
-    """Answers calls. Not for two threads at once; `service.py` sees to that.
+    """Answers the calls of a trial, one after the other; each answer is an event in the store before anybody hears it.
 
-    With a store that has events already, it goes on from there. `clock` tells the time.
+    It is not for two threads at once; `Service` sees to that.
+
+    Parameters
+    ----------
+    trial : Trial
+        The trial; a store belongs to one.
+    store : EventStore
+        Where events are kept. If it has some already, the desk goes on from there.
+    clock : callable, default the system's clock
+        Tells the time, with its zone.
+
+    Examples
+    --------
+    >>> import json
+    >>> from omg_trial.log.store import MemoryStore
+    >>> from omg_trial.trial_file import EXAMPLE, Trial
+    >>> desk = Desk(Trial.parse(EXAMPLE), MemoryStore())
+    >>> opened = json.loads(desk.call("open", {"person": "p1", "context": "alone"}).text)
+    >>> opened["episode"], opened["source"], opened["version"]
+    (3, 'plan', 0)
     """
 
     def __init__(
         self,
         trial: Trial,
-        store: Store,
+        store: EventStore,
         *,
         clock: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
     ) -> None:
-        self.trial, self.store = trial, store
+        self.trial, self.store, self.contract = trial, store, Contract(trial)
         self.trainer = Trainer(trial)
         self.clock = clock
         self._batch: list[Event] = []
         self._keys: dict[str, Event] = {}
         self._recent: dict[str, Event] = {}
         self._load()
-        if self.state.number and self.state.study != trial.digest:
-            raise ValueError(f"the database must be of the study {trial.name!r}, as its file is now, got another one")
+        if self.state.number and self.state.trial != trial.digest:
+            advice = "use the file that the trial began with, or another database"
+            raise ValueError(f"the database does not belong to the trial {trial.name!r} as its file is now; {advice}")
         with self._all_or_nothing():
             if not self.state.number:
-                self._happen("founded", self._founding())
+                self._record("founded", self._founding())
             self._start()
 
     def _founding(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
             "name": self.trial.name,
-            "study": self.trial.digest,
+            "trial": self.trial.digest,
             "content": self.trial.content,
             "secret": secrets.token_hex(32),
         }
 
     def _start(self) -> None:
-        """Note what is run, and with what file: thresholds may differ from those of the file that founded the log."""
-        self._happen("started", {"software": provenance(), "file": digest(self.trial.content)})
+        """Record the software and the file: thresholds may differ from those of the file that founded the log."""
+        self._record("started", {"software": provenance(), "file": digest(self.trial.content)})
 
     def _load(self) -> None:
         """Fold the log, from the last snapshot on if there is one that fits."""
-        self.state, arrays = thawed_state(self.trial, self.store)
+        self.state, arrays = restore_state(self.trial, self.store)
         if arrays is not None:
             self.trainer.remember(self.state.version.dataset, arrays)
         for event in verified(self.store.read(self.state.number), self.state.hash, self.state.number):
             self.state.apply(event)
         self.agent: ModelAgent = self.trainer.train(self.state.version.dataset, len(self.state.version.dataset))
 
-    def call(self, name: str, body: dict[str, Any], key: str | None = None) -> Answer:
-        """Answer one call; `Refusal` if it is refused."""
-        [answer] = self.answer([Asked(name, body, key or secrets.token_hex(16))])
+    def prepare(self, name: str, fields: Mapping[str, Any], key: str | None = None) -> KeyedCall:
+        """Return a checked call by its name and fields, such as "decide"; `Refusal` if something is wrong with it.
+
+        A call without a `key` gets a new one.
+        """
+        if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isprintable()):
+            raise Refusal(400, f"the key of a call has 1 to {LONGEST_KEY} printable characters")
+        return KeyedCall(*self.contract.parse(name, fields), key or secrets.token_hex(16))
+
+    def call(self, name: str, fields: Mapping[str, Any], key: str | None = None) -> Answer:
+        """Answer one call, as `prepare` makes it; `Refusal` if it is refused."""
+        [answer] = self.answer([self.prepare(name, fields, key)])
         if isinstance(answer, Refusal):
             raise answer
         return answer
 
-    def answer(self, batch: Sequence[Asked]) -> list[Answer | Refusal]:
+    def answer(self, batch: Sequence[KeyedCall]) -> list[Answer | Refusal]:
         """Answer some calls in their order. All that they change is on disk when this returns, or nothing is."""
         if self.lost:
             self.recover()
         answers: list[Answer | Refusal] = []
         with self._all_or_nothing():
-            for asked in batch:
+            for request in batch:
                 try:
-                    answers.append(self._answered(asked))
+                    answers.append(self._answer(request))
                 except Refusal as refusal:
                     answers.append(refusal)
         return answers
 
-    def _answered(self, asked: Asked) -> Answer:
-        if not asked.key or len(asked.key) > LONGEST_KEY or not asked.key.isprintable():
-            raise Refusal(400, f"the key of a call must be a text of 1 to {LONGEST_KEY} characters")
-        self._check_seen(asked.seen)
-        call, request = parse(self.trial, asked.name, asked.body), digest([asked.name, asked.body])
-        before = self._keys.get(asked.key) or self._recent.get(asked.key) or self.store.answered(asked.key)
-        if before is not None:
-            if before.request != request:
-                raise Refusal(422, "the key was used for another call: a new call needs a new key")
-            assert before.answer is not None
-            return Answer(before.answer, before.mark)
-        at = self.situation()
-        kind, body, answer = happening(at, call)
-        event = self._happen(kind, body, now=at.now, key=asked.key, request=request, answer=answer)
-        if kind == "rolled back":
-            self.agent = self.trainer.train(self.state.version.dataset)
+    def _answer(self, request: KeyedCall) -> Answer:
+        self._check_seen(request.seen)
+        call, target, key = request.call, request.target, request.key
+        about = {} if call.target is None else {call.target: target}
+        asked = digest([call.name, {**about, **call.model_dump()}])
+        event = self._keys.get(key) or self._recent.get(key) or self.store.answered(key)
+        if event is None:
+            at = self.inputs()
+            kind, body, answer = handle(at, call, target)
+            text = canonical(answer.model_dump())
+            event = self._record(kind, body, now=at.now, key=key, request=asked, answer=text)
+            if kind == "rolled back":
+                self.agent = self.trainer.train(self.state.version.dataset)
+        elif event.request != asked:
+            raise Refusal(422, "the key was used for another call: a new call needs a new key")
         assert event.answer is not None
         return Answer(event.answer, event.mark)
 
     def _check_seen(self, seen: str | None) -> None:
-        """Refuse whoever has seen more than the log has: an older backup was restored, say."""
+        """Refuse a caller who has seen more than the log has: an older backup was restored, say."""
         head = f"{self.state.number}:{self.state.hash}"
         if seen is not None and seen != head and self.store.mark(int(seen.partition(":")[0])) != seen:
             raise OlderLog(seen, head)
 
-    def _happen(
+    def _record(
         self,
         kind: str,
         body: dict[str, Any],
         now: datetime.datetime | None = None,
         key: str | None = None,
         request: str | None = None,
-        answer: dict[str, Any] | None = None,
+        answer: str | None = None,
     ) -> Event:
-        """Let something have happened: an event of the batch, and the state after it."""
+        """Add an event to the batch, and apply it to the state."""
         number, time = self.state.number + 1, (now or self._now()).isoformat(timespec="microseconds")
-        text = None if answer is None else canonical({**answer, "event": number})
-        event = Event(number, time, kind, body, key, request, text).chained(self.state.hash)
+        event = Event(number, time, kind, canonical(body), key, request, answer).chained(self.state.hash)
         self.state.apply(event)
         self._batch.append(event)
         if key is not None:
@@ -185,9 +213,9 @@ class Desk:
         with self._all_or_nothing():
             self._start()
 
-    def situation(self) -> Situation:
+    def inputs(self) -> DecisionInputs:
         """Return what an answer depends on now."""
-        return Situation(self.trial, self.state, self.agent, self._now())
+        return DecisionInputs(self.trial, self.state, self.agent, self._now())
 
     def _now(self) -> datetime.datetime:
         """Return the time of the next event: not before that of the last one, whatever the clock says."""
@@ -195,34 +223,33 @@ class Desk:
         return max(now, moment(self.state.time)) if self.state.time else now
 
     def learning_due(self) -> bool:
-        """Return whether the study wants to learn now."""
+        """Return whether the trial file wants learning to begin now."""
         due = 0 < self.trial.learn_after <= self.state.closed_since
         return self.state.learning is None and (due or self.state.stale)
 
-    def taught(self, learning: Learning, lesson: Lesson) -> None:
-        """Publish what was learned, or say why not."""
-        if self.state.learning is None or self.state.learning.number != learning.number:
+    def publish_model(self, task: LearningTask, lesson: Lesson) -> None:
+        """Publish what was learned, or record why not."""
+        if self.state.learning is None or self.state.learning.number != task.number:
             return  # begun by a process that has ended, or before a roll-back
         published, version = lesson.refusal is None, self.state.latest + 1
         body = {"version": version, "model": lesson.model, "published": published, "cause": lesson.refusal}
         with self._all_or_nothing():
-            self._happen("learned", {**body, "learning": learning.number, "episodes": len(learning.dataset)})
+            self._record("learned", {**body, "learning": task.number, "episodes": len(task.dataset)})
             if not published:
-                self._happen("incident", {"severity": "yellow", "check": "model refused", "message": lesson.refusal})
+                self._record("incident", {"severity": "yellow", "check": "model refused", "message": lesson.refusal})
         if published:
             self.agent = lesson.agent
 
     def learn_here(self) -> None:
-        """Learn at once, in this thread: for tests, replays and small studies."""
-        learning = self.state.learning
-        if learning is not None:
-            self.taught(learning, self.trainer.learn(learning))
+        """Learn at once, in this thread: for tests, rehearsals and small trials."""
+        if (task := self.state.learning) is not None:
+            self.publish_model(task, self.trainer.learn(task))
 
     def note(self, severity: str, check: str, message: str) -> None:
-        """Note an incident."""
+        """Record an incident."""
         with self._all_or_nothing():
-            self._happen("incident", {"severity": severity, "check": check, "message": message})
+            self._record("incident", {"severity": severity, "check": check, "message": message})
 
     def snapshot(self) -> None:
         """Keep the state, so that the next start need not fold all events."""
-        self.store.keep(frozen_state(self.state, self.agent))
+        self.store.keep(pack_state(self.state, self.agent))

@@ -10,31 +10,32 @@ from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.validation import FloatArray
 
 
-class Choice(NamedTuple):
+class StepDecision(NamedTuple):
     """What was decided for one step."""
 
     state: int
     action: int
     probability: float | None
-    """None if something else was done than what was drawn: whoever chose that did not say how likely it was."""
+    """None if the app did something else than what was drawn: its probability is unknown."""
     version: int
     time: str
-    rung: str
+    source: str
+    """Where the policy comes from: a value of `decisions.PolicySource`."""
     cause: str | None
-    """Why no higher rung."""
+    """Why it is not a fresh plan; None if it is."""
     rules: tuple[str, ...]
-    """Those that have changed the probabilities."""
+    """Rules that have changed the probabilities."""
 
 
-class Outcome(NamedTuple):
+class StepOutcome(NamedTuple):
     """What came of a step, as far as it is known; of several reports of a value the highest revision counts."""
 
     reward: float | None = None
     next_state: int | None = None
     revisions: tuple[int, int] = (-1, -1)
-    """Of the reward, and of the next state."""
+    """Revisions of the reward and of the next state; -1 before the first report."""
 
-    def revised(self, reward: float | None, next_state: int | None, revision: int) -> Outcome:
+    def revised(self, reward: float | None, next_state: int | None, revision: int) -> StepOutcome:
         """Return what is known after one more report, in whatever order reports come."""
         of_reward, of_state = self.revisions
         known = self
@@ -62,7 +63,7 @@ class Example(NamedTuple):
     rewards: tuple[float | None, ...]
 
     def trajectory(self) -> Trajectory:
-        """Return it as agents want it."""
+        """Return the example as a trajectory, which agents learn from."""
         context = context_from_json(self.context)
         return Trajectory(context=context, states=self.states, actions=self.actions, rewards=self.rewards)
 
@@ -72,26 +73,28 @@ Dataset = tuple[Example, ...]
 
 @dataclasses.dataclass
 class Record:
-    """An episode: what is known of it."""
+    """An episode, as far as it is known."""
 
     number: int
-    """That of the event with which it was opened; also its name."""
+    """Number of the event with which it was opened; it is the name of the episode."""
     person: str
     context: str
     opened: str
     version: int
-    rung: str
+    source: str
+    cause: str | None
+    """Why the policy is not a fresh plan; None if it is."""
     certificate: float | None
     policy: FloatArray | None
     """(H, S, A), while the episode is open."""
-    choices: dict[int, Choice] = dataclasses.field(default_factory=dict)
-    outcomes: dict[int, Outcome] = dataclasses.field(default_factory=dict)
+    choices: dict[int, StepDecision] = dataclasses.field(default_factory=dict)
+    outcomes: dict[int, StepOutcome] = dataclasses.field(default_factory=dict)
     closed: str | None = None
-    """Why, if it is."""
+    """Why it was closed; None while it is open."""
     touched: str = ""
-    """When something happened in it last."""
+    """Time of the last event in it."""
     repeats: int = 0
-    """How often a step was asked for again, under another key."""
+    """Number of steps that were asked for again, under another key."""
 
     def __post_init__(self) -> None:
         self.touched = self.touched or self.opened
@@ -123,15 +126,15 @@ class Record:
         return Example(self.number, self.person, self.context, (*states, last), tuple(actions), tuple(rewards))
 
     def plain(self) -> list[Any]:
-        """Return it as JSON has it; its sizes do not depend on when things were reported."""
+        """Return the record as JSON, the same in whatever order outcomes were reported."""
         policy = None if self.policy is None else self.policy.tolist()
-        head = [self.number, self.person, self.context, self.opened, self.version, self.rung, self.certificate]
+        head = [self.number, self.person, self.context, self.opened, self.version, self.source, self.cause]
         choices = [[step, *choice] for step, choice in sorted(self.choices.items())]
         outcomes = [[step, *outcome] for step, outcome in sorted(self.outcomes.items())]
-        return [*head, policy, choices, outcomes, self.closed]
+        return [*head, self.certificate, policy, choices, outcomes, self.closed]
 
 
-class Plan(NamedTuple):
+class KeptPlan(NamedTuple):
     """The last certified plan of a person."""
 
     episode: int

@@ -1,4 +1,4 @@
-"""From examples to a model: always the same one, whatever was learned before; and what it must pass to be published."""
+"""From examples to a model, always the same to the bit, and the checks that it must pass to be published."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.contexts import context_from_json
 from omg_cmdp.persistence import State as Arrays
 from omg_trial.episodes import Dataset
-from omg_trial.study.trial import Trial
-from omg_trial.versions import Learning
+from omg_trial.state import LearningTask
+from omg_trial.trial_file.trial import Trial
 
 TRIED = 5
-"""A model must have a certified plan for so many of the contexts that came last."""
+"""Number of contexts, the last that came, for which a model must have a certified plan."""
 
 
 REMEMBERED, MOST_REMEMBERED = 100, 30
-"""What was learned is remembered after so many examples each, and so many times."""
+"""Examples between two states of the agent that are remembered, and the most states."""
 
 
 class Lesson(NamedTuple):
-    """What came of learning."""
+    """A trained agent, and whether it may be published."""
 
     agent: ModelAgent
     model: str
@@ -62,14 +62,14 @@ class Trainer:
         return agent
 
     def remember(self, dataset: Dataset, arrays: Arrays) -> None:
-        """Begin with what was learned from `dataset` before, by another process say."""
+        """Begin with what was learned from `dataset` before, by another process for example."""
         self._known = dataset, {len(dataset): arrays}
 
-    def learn(self, learning: Learning) -> Lesson:
-        """Return what came of it: an agent, and whether it may be published."""
+    def learn(self, task: LearningTask) -> Lesson:
+        """Return a trained agent, and why it must not be published, if so."""
         try:
-            agent = self.train(learning.dataset, learning.settled)
-            return Lesson(agent, model_digest(agent), refusal(agent, learning.dataset))
+            agent = self.train(task.dataset, task.settled)
+            return Lesson(agent, model_digest(agent), refusal(agent, task.dataset))
         except Exception as error:  # whatever a model may raise: the one in use stays
             return Lesson(self.trial.agent(), "", f"it could not be learned: {type(error).__name__}: {error}")
 

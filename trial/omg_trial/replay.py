@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -10,27 +11,27 @@ import numpy as np
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import instance_of
-from omg_trial.chance import uniform
-from omg_trial.deciding import planned
+from omg_trial.decisions import PolicySource, make_plan, uniform
 from omg_trial.learning import Trainer
 from omg_trial.log.events import Event, events_in, verified
-from omg_trial.rules import moment, ruled
+from omg_trial.rules import apply_rules, moment
 from omg_trial.state import State
-from omg_trial.study.trial import Trial
+from omg_trial.trial_file.trial import Trial
 
 SHOWN = 20
 
 
 class Replay(NamedTuple):
-    """What a replay has found."""
+    """What a replay has found: how much was computed again, and the first differences."""
 
     events: int
     policies: int
-    """Plans that were computed again."""
     decisions: int
     versions: int
+    fallbacks: dict[str, int]
+    """Decisions whose policy was not a fresh plan, by its source and cause."""
     differences: tuple[str, ...]
-    """At most twenty."""
+    """The first twenty."""
     state: State
 
 
@@ -42,11 +43,17 @@ class _Replayer:
         self.trainer = Trainer(trial)
         self.agent: ModelAgent = trial.agent()
         self.counts = {"opened": 0, "decided": 0, "learned": 0}
+        self.fallbacks: collections.Counter[str] = collections.Counter()
         self.differences: list[str] = []
+        self._checks = {
+            "founded": self._check_founded,
+            "opened": self._check_opened,
+            "decided": self._check_decided,
+            "learned": self._check_learned,
+        }
 
     def follow(self, event: Event) -> None:
-        check = getattr(self, f"_{event.kind}", None)
-        if check is not None:
+        if (check := self._checks.get(event.kind)) is not None:
             check(event)
         self.state.apply(event)
         if event.kind in ("started", "rolled back"):
@@ -57,38 +64,44 @@ class _Replayer:
         if len(self.differences) < SHOWN:
             self.differences.append(f"event {event.number} ({event.kind}): {what}")
 
-    def _founded(self, event: Event) -> None:
-        if event.body["study"] != self.trial.digest:
-            self._differ(event, "the database is of another study file")
+    def _check_founded(self, event: Event) -> None:
+        if event.body["trial"] != self.trial.digest:
+            self._differ(event, "the database belongs to another trial file")
 
-    def _opened(self, event: Event) -> None:
+    def _check_opened(self, event: Event) -> None:
         body = event.body
-        if body["rung"] == "fixed":
+        if body["source"] == PolicySource.FIXED:
             again = self.trial.fixed_policy()
-        elif body["rung"] == "last plan":
+        elif body["source"] == PolicySource.LAST_PLAN:
             last = self.state.last_plan(body["context"])
             again = np.empty(0) if last is None else last.policy
         else:
-            again = planned(self.trial, self.agent, body["context"]).policy
+            again = make_plan(self.trial, self.agent, body["context"]).policy
             self.counts["opened"] += 1
         if again.tolist() != body["policy"]:
-            self._differ(event, f"another policy ({body['rung']})")
+            self._differ(event, f"another policy ({body['source']})")
         if body["version"] != self.state.version.number:
             self._differ(event, f"version {body['version']}, in use was {self.state.version.number}")
 
-    def _decided(self, event: Event) -> None:
+    def _check_decided(self, event: Event) -> None:
         body, record = event.body, self.state.episodes.get(event.body["episode"])
         if record is None:
-            return  # of somebody who has withdrawn
+            return  # the person has withdrawn since
         self.counts["decided"] += 1
+        if body["source"] != PolicySource.PLAN:
+            self.fallbacks[f"{body['source']} ({body['cause']})"] += 1
         if body["step"] in record.choices:
             self._differ(event, "the step was decided before")
         policy = record.policy
         if self.trial.replan:
-            policy = planned(self.trial, self.agent, record.context).policy if body["rung"] == "plan" else None
+            policy = (
+                make_plan(self.trial, self.agent, record.context).policy
+                if body["source"] == PolicySource.PLAN
+                else None
+            )
         if policy is not None:
             row, earlier = policy[body["step"], body["state"]], self.state.choices_of(record.person)
-            again = ruled(self.trial, row, body["state"], moment(event.time), earlier).probabilities
+            again, _ = apply_rules(self.trial, row, body["state"], moment(event.time), earlier)
             if again.tolist() != body["probabilities"]:
                 self._differ(event, "other probabilities")
         chances = np.array(body["probabilities"])
@@ -98,7 +111,7 @@ class _Replayer:
         if body["probability"] is not None and body["probability"] != chances[body["action"]]:
             self._differ(event, "another probability of the action")
 
-    def _learned(self, event: Event) -> None:
+    def _check_learned(self, event: Event) -> None:
         learning = self.state.learning
         if learning is None:
             self._differ(event, "learning had not begun")
@@ -112,20 +125,51 @@ class _Replayer:
 
 
 def replay(trial: Trial, events: Iterable[Event]) -> Replay:
-    """Return what comes of the log when it is folded anew, and where that differs from what it says."""
+    """Fold the log anew, compute every plan, draw and model again, and return where that differs from what it says.
+
+    Parameters
+    ----------
+    trial : Trial
+        The trial that the log is of.
+    events : iterable of Event
+        All events from the first on; `BrokenChainError` if they are not those that were written.
+
+    Examples
+    --------
+    >>> from omg_trial.desk import Desk
+    >>> from omg_trial.log.store import MemoryStore
+    >>> from omg_trial.trial_file import EXAMPLE
+    >>> desk = Desk(Trial.parse(EXAMPLE), MemoryStore())
+    >>> answer = desk.call("open", {"person": "p1", "context": "alone"})
+    >>> found = replay(desk.trial, desk.store.read())
+    >>> found.events, found.policies, found.differences
+    (3, 1, ())
+    """
     instance_of("trial", trial, Trial)
     replayer = _Replayer(trial)
     for event in verified(events):
         replayer.follow(event)
     counts = replayer.counts
     numbers = replayer.state.number, counts["opened"], counts["decided"], counts["learned"]
-    return Replay(*numbers, tuple(replayer.differences), replayer.state)
+    return Replay(*numbers, dict(replayer.fallbacks), tuple(replayer.differences), replayer.state)
 
 
 def without(events: Iterable[Event], person: str) -> list[Event]:
     """Return the log as it would be had this person never been there: fewer events, with the same numbers.
 
     Its hashes do not chain; it is there to be folded and compared.
+
+    Parameters
+    ----------
+    events : iterable of Event
+        A log.
+    person : str
+        The person whose events are left out.
+
+    Examples
+    --------
+    >>> without([], "p1")
+    []
     """
     instance_of("person", person, str)
     kept, theirs = [], set()

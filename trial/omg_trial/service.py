@@ -1,4 +1,4 @@
-"""The service: one thread answers calls in batches, another one learns, and a third has an eye on the clock."""
+"""The service: one thread answers calls in batches, another one learns, a third closes overdue episodes and checks."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from omg_trial.calls import Refusal
-from omg_trial.desk import Answer, Asked, Desk
+from omg_trial.contract import Refusal
+from omg_trial.desk import Answer, Desk, KeyedCall
 from omg_trial.log.store import StoreError
-from omg_trial.versions import Learning
+from omg_trial.state import LearningTask
 from omg_trial.watching.incidents import tick
 from omg_trial.watching.process import Process
 
 MOST_IN_BATCH = 100
 MOST_WAITING = 1000
 SNAPSHOT_EVENTS, SNAPSHOT_SHARE = 10_000, 0.1
-"""A snapshot is kept after so many events, or when the log is longer by this share: it costs more, the longer it is."""
+"""Events after which a snapshot is kept, or the share by which the log grew: the longer it is, the more one costs."""
 TICK_SECONDS = 60.0
 
 _log = logging.getLogger("omg_trial")
 
-Task = tuple[Asked | Callable[[Desk], Any], "concurrent.futures.Future[Any]"]
+Task = tuple[KeyedCall | Callable[[Desk], Any], "concurrent.futures.Future[Any]"]
 
 
 class Busy(Refusal):
@@ -38,41 +38,58 @@ class Busy(Refusal):
 
 
 class Service:
-    """Runs a desk. Calls that wait at the same time are kept by one transaction, and each is answered after it."""
+    """Runs a desk in threads. Calls that wait at the same time share a transaction, and are answered after it.
+
+    Parameters
+    ----------
+    desk : Desk
+        Only the service may use it from now on, until `end`.
+
+    Examples
+    --------
+    >>> from omg_trial.log.store import MemoryStore
+    >>> from omg_trial.trial_file import EXAMPLE, Trial
+    >>> desk = Desk(Trial.parse(EXAMPLE), MemoryStore())
+    >>> service = Service(desk)
+    >>> future = service.submit(desk.prepare("open", {"person": "p1", "context": "alone"}))
+    >>> future.result().mark.partition(":")[0]
+    '3'
+    >>> service.end()
+    """
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
         self.process = Process(desk.clock, desk.store.folder)
         self._tasks: queue.Queue[Task | None] = queue.Queue(MOST_WAITING)
-        self._lessons: queue.Queue[Learning | None] = queue.Queue()
+        self._lessons: queue.Queue[LearningTask | None] = queue.Queue()
         self._learning: int | None = None
         self._snapshot = desk.state.number
         self._ended = threading.Event()
         self._threads = [
-            threading.Thread(target=self._answer_calls, name="omg-cmdp answers"),
-            threading.Thread(target=self._learn, name="omg-cmdp learns", daemon=True),
-            threading.Thread(target=self._watch, name="omg-cmdp watches", daemon=True),
+            threading.Thread(target=self._answer_calls, name="omg-trial answers"),
+            threading.Thread(target=self._learn, name="omg-trial learns", daemon=True),
+            threading.Thread(target=self._watch, name="omg-trial watches", daemon=True),
         ]
         for thread in self._threads:
             thread.start()
 
-    def submit(self, asked: Asked) -> concurrent.futures.Future[Answer]:
+    def submit(self, request: KeyedCall) -> concurrent.futures.Future[Answer]:
         """Return the answer of a call, when it is on disk. It raises `Refusal`, or `StoreError` if nothing was kept."""
-        return self._put(asked)
+        return self._put(request)
 
     def look(self, view: Callable[[Desk], Any]) -> concurrent.futures.Future[Any]:
-        """Return what `view` sees of the desk, between two batches. It must not change anything."""
+        """Call `view` with the desk, between two batches, and return its result. It must not change anything."""
         return self._put(view)
 
     def end(self) -> None:
-        """Answer what waits, and end."""
+        """Answer the calls that wait, and end."""
         if not self._ended.is_set():
             self._ended.set()
             self._tasks.put(None)
             self._lessons.put(None)
             self._threads[0].join()
 
-    def _put(self, task: Asked | Callable[[Desk], Any]) -> concurrent.futures.Future[Any]:
+    def _put(self, task: KeyedCall | Callable[[Desk], Any]) -> concurrent.futures.Future[Any]:
         future: concurrent.futures.Future[Any] = concurrent.futures.Future()
         if self._ended.is_set():
             raise Busy("the service is ending")
@@ -96,7 +113,7 @@ class Service:
             self._after()
 
     def _answer(self, batch: list[Task]) -> None:
-        asked = [(task, future) for task, future in batch if isinstance(task, Asked)]
+        asked = [(task, future) for task, future in batch if isinstance(task, KeyedCall)]
         try:
             answers: list[Any] = list(self.desk.answer([task for task, _ in asked]))
         except StoreError as error:
@@ -110,7 +127,7 @@ class Service:
         for (_, future), answer in zip(asked, answers, strict=True):
             _settle(future, answer)
         for task, future in batch:
-            if not isinstance(task, Asked):
+            if not isinstance(task, KeyedCall):
                 try:
                     _settle(future, task(self.desk))
                 except Exception as error:
@@ -134,10 +151,10 @@ class Service:
             _log.error("the store failed: %s", error)
 
     def _learn(self) -> None:
-        while (learning := self._lessons.get()) is not None:
-            lesson = self.desk.trainer.learn(learning)
-            with _logging("what was learned"):
-                self._put_later(functools.partial(Desk.taught, learning=learning, lesson=lesson)).result()
+        while (task := self._lessons.get()) is not None:
+            lesson = self.desk.trainer.learn(task)
+            with _logging("publishing a model"):
+                self._put_later(functools.partial(Desk.publish_model, task=task, lesson=lesson)).result()
 
     def _watch(self) -> None:
         while not self._ended.wait(TICK_SECONDS):
@@ -145,7 +162,7 @@ class Service:
                 tick(lambda task: self._put_later(task).result(), self.process)
 
     def _put_later(self, task: Callable[[Desk], Any]) -> concurrent.futures.Future[Any]:
-        """Put a task of our own, however many calls wait."""
+        """Put a task of the service itself, however many calls wait."""
         while not self._ended.is_set():
             future: concurrent.futures.Future[Any] = concurrent.futures.Future()
             try:
@@ -158,7 +175,7 @@ class Service:
 
 @contextlib.contextmanager
 def _logging(what: str) -> Iterator[None]:
-    """Write to the service's log what goes wrong here; nothing of a person is in it."""
+    """Write errors to the service's own log, without anything of a person."""
     try:
         yield
     except Busy:

@@ -16,31 +16,30 @@ from numpy.typing import NDArray
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.validation import FloatArray
-from omg_trial.episodes import Choice, Example, Outcome, Plan, Record
+from omg_trial.episodes import Example, KeptPlan, Record, StepDecision, StepOutcome
 from omg_trial.learning import model_digest
 from omg_trial.log.events import canonical
-from omg_trial.log.store import Snapshot, Store
-from omg_trial.state import Incident, State
-from omg_trial.study.trial import Trial
-from omg_trial.versions import Change, Version
+from omg_trial.log.store import EventStore, Snapshot
+from omg_trial.state import Change, Incident, State, Version
+from omg_trial.trial_file.trial import Trial
 
-FORMAT = 2
+FORMAT = 3
 _TEXT, _POLICIES = "state.json", "policies"
 
 
-def frozen_state(state: State, agent: ModelAgent) -> Snapshot:
+def pack_state(state: State, agent: ModelAgent) -> Snapshot:
     """Return the state, and what its agent has learned, as bytes."""
     file = io.BytesIO()
     learned = {f"model/{name}": array for name, array in agent.state().items()}
     with _without_collections():
-        packed = canonical(_packed(state, model_digest(agent))).encode()
+        packed = canonical(_pack(state, model_digest(agent))).encode()
     text = np.frombuffer(zlib.compress(packed, 1), dtype=np.uint8)
     policies = np.array([plan.policy for plan in state.plans.values()])
     np.savez(file, **{_TEXT: text, _POLICIES: policies, **learned})  # type: ignore[arg-type]
     return Snapshot(state.number, state.hash, file.getvalue())
 
 
-def thawed_state(trial: Trial, store: Store) -> tuple[State, dict[str, NDArray[Any]] | None]:
+def restore_state(trial: Trial, store: EventStore) -> tuple[State, dict[str, NDArray[Any]] | None]:
     """Return the state of the store's snapshot, and the arrays of its agent; a fresh state if none fits."""
     snapshot = store.snapshot()
     if snapshot is None:
@@ -49,10 +48,10 @@ def thawed_state(trial: Trial, store: Store) -> tuple[State, dict[str, NDArray[A
         with _without_collections(), np.load(io.BytesIO(snapshot.content), allow_pickle=False) as file:
             content = json.loads(zlib.decompress(file[_TEXT].tobytes()))
             arrays = {name.removeprefix("model/"): file[name] for name in file.files if name.startswith("model/")}
-            state = _unpacked(content, file[_POLICIES], trial.missing_reward)
+            state = _unpack(content, file[_POLICIES], trial.missing_reward)
         agent = trial.agent()
         agent.load_state(arrays)
-        fits = content["format"] == FORMAT and content["model"] == model_digest(agent) and state.study == trial.digest
+        fits = content["format"] == FORMAT and content["model"] == model_digest(agent) and state.trial == trial.digest
         if not fits or (state.number, state.hash) != (snapshot.number, snapshot.hash):
             raise ValueError("of another state")
     except (EOFError, KeyError, OSError, TypeError, ValueError, zipfile.BadZipFile, zlib.error):
@@ -60,7 +59,7 @@ def thawed_state(trial: Trial, store: Store) -> tuple[State, dict[str, NDArray[A
     return state, arrays
 
 
-def _packed(state: State, model: str) -> dict[str, Any]:
+def _pack(state: State, model: str) -> dict[str, Any]:
     examples: dict[Example, int] = {}
     versions = [
         [
@@ -75,8 +74,8 @@ def _packed(state: State, model: str) -> dict[str, Any]:
         "format": FORMAT,
         "model": model,
         "head": [state.number, state.hash, state.time],
-        "study": [state.study, state.secret],
-        "records": [_packed_record(record) for record in state.episodes.values()],
+        "trial": [state.trial, state.secret],
+        "records": [_pack_record(record) for record in state.episodes.values()],
         "withdrawn": sorted(state.withdrawn),
         "plans": [[person, plan.episode, plan.context] for person, plan in state.plans.items()],
         "examples": list(examples),
@@ -89,7 +88,7 @@ def _packed(state: State, model: str) -> dict[str, Any]:
     }
 
 
-def _packed_record(record: Record) -> dict[str, Any]:
+def _pack_record(record: Record) -> dict[str, Any]:
     fields = dict(vars(record))
     fields["policy"] = None if record.policy is None else record.policy.tolist()
     fields["choices"] = [[step, *choice] for step, choice in record.choices.items()]
@@ -97,19 +96,19 @@ def _packed_record(record: Record) -> dict[str, Any]:
     return fields
 
 
-def _unpacked(content: dict[str, Any], policies: FloatArray, missing_reward: float | None) -> State:
+def _unpack(content: dict[str, Any], policies: FloatArray, missing_reward: float | None) -> State:
     state = State(missing_reward)
     state.number, state.hash, state.time = content["head"]
-    state.study, state.secret = content["study"]
+    state.trial, state.secret = content["trial"]
     for fields in content["records"]:
         policy, choices, outcomes = fields.pop("policy"), fields.pop("choices"), fields.pop("outcomes")
         record = Record(policy=None if policy is None else np.array(policy), **fields)
         record.choices = {step: _choice(rest) for step, *rest in choices}
-        record.outcomes = {step: Outcome._make([*rest, (one, other)]) for step, *rest, (one, other) in outcomes}
+        record.outcomes = {step: StepOutcome._make([*rest, (one, other)]) for step, *rest, (one, other) in outcomes}
         state.restore(record)
     state.withdrawn = set(content["withdrawn"])
     state.plans = {
-        person: Plan(episode, context, policy)
+        person: KeptPlan(episode, context, policy)
         for (person, episode, context), policy in zip(content["plans"], policies, strict=True)
     }
     examples = [
@@ -127,8 +126,8 @@ def _unpacked(content: dict[str, Any], policies: FloatArray, missing_reward: flo
     return state
 
 
-def _choice(fields: list[Any]) -> Choice:
-    return Choice._make([*fields[:-1], tuple(fields[-1])])
+def _choice(fields: list[Any]) -> StepDecision:
+    return StepDecision._make([*fields[:-1], tuple(fields[-1])])
 
 
 @contextmanager

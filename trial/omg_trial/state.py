@@ -8,13 +8,44 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from omg_trial.episodes import Choice, Dataset, Example, Outcome, Plan, Record
+from omg_trial.episodes import Dataset, Example, KeptPlan, Record, StepDecision, StepOutcome
 from omg_trial.log.events import FIRST_HASH, Event, digest
-from omg_trial.versions import Change, Learning, Version
 
 KEPT_VERSIONS = 20
-"""So many published versions can be rolled back to."""
+"""Number of published versions kept for roll-back."""
 KEPT_CHANGES = 200
+
+
+class LearningTask(NamedTuple):
+    """Learning that has begun, and what it learns from."""
+
+    number: int
+    dataset: Dataset
+    settled: int
+    """Number of examples, from the first on, that are of episodes before which none is open."""
+
+
+class Version(NamedTuple):
+    """A published model, and what it was learned from."""
+
+    number: int
+    dataset: Dataset
+    model: str
+    """The digest of the model."""
+    time: str
+
+
+class Change(NamedTuple):
+    """What became of a version, and when."""
+
+    time: str
+    version: int
+    episodes: int
+    """Number of episodes that it was learned from."""
+    verdict: str
+    """published, refused, or rolled back to."""
+    cause: str | None
+    """Why it was refused."""
 
 
 class Incident(NamedTuple):
@@ -28,37 +59,38 @@ class Incident(NamedTuple):
 
 
 class State:
-    """What all events so far come to. `missing_reward` is the study's rule for rewards that never came."""
+    """A fold of all events so far. `missing_reward` is the trial's rule for rewards that never came."""
 
     def __init__(self, missing_reward: float | None = None) -> None:
         self.missing_reward = missing_reward
         self.number, self.hash, self.time = 0, FIRST_HASH, ""
-        self.study: str | None = None
+        self.trial: str | None = None
+        """Digest of the trial file."""
         self.secret = ""
         self.episodes: dict[int, Record] = {}
         self.of_person: dict[str, list[int]] = {}
         self.withdrawn: set[str] = set()
         self.open: dict[int, None] = {}
         """Episodes that are under way, in the order in which they were opened."""
-        self.plans: dict[str, Plan] = {}
-        """By person."""
+        self.plans: dict[str, KeptPlan] = {}
+        """The last certified plan of each person."""
         self._examples: dict[int, Example] = {}
         self._sorted = True
         self.versions: list[Version] = [Version(0, (), "", "")]
         self.latest = 0
         """The highest number that a version has had."""
-        self.learning: Learning | None = None
+        self.learning: LearningTask | None = None
         self.changes: list[Change] = []
-        """The last ones; those before are in the log."""
+        """The last changes of the version; earlier ones are in the log."""
         self.incidents: list[Incident] = []
         self.closed_since = 0
         """Episodes that were closed since learning began last."""
         self.stale = False
-        """Whether it must begin again: somebody has withdrawn since, or it did not end."""
+        """Whether learning must begin again: somebody has withdrawn since, or it did not end."""
 
     @property
     def version(self) -> Version:
-        """What is in use."""
+        """The version in use."""
         return self.versions[-1]
 
     def apply(self, event: Event) -> None:
@@ -66,12 +98,12 @@ class State:
         self.number, self.hash, self.time = event.number, event.hash, event.time
         _KINDS[event.kind](self, event, **event.body)
 
-    def last_plan(self, context: str) -> Plan | None:
-        """Return the last certified plan for a context, whoever it was made for."""
+    def last_plan(self, context: str) -> KeptPlan | None:
+        """Return the last certified plan for a context, for any person."""
         plans = [plan for plan in self.plans.values() if plan.context == context]
         return max(plans, key=lambda plan: plan.episode, default=None)
 
-    def choices_of(self, person: str) -> list[Choice]:
+    def choices_of(self, person: str) -> list[StepDecision]:
         """Return what was decided for a person so far."""
         return [choice for number in self.of_person[person] for choice in self.episodes[number].choices.values()]
 
@@ -88,7 +120,7 @@ class State:
         records = [record.plain() for record in self.episodes.values()]
         plans = {person: [plan.episode, plan.policy.tolist()] for person, plan in self.plans.items()}
         versions = [[version.number, *version.dataset] for version in self.versions]
-        return digest([self.study, records, plans, versions, self.dataset()])
+        return digest([self.trial, records, plans, versions, self.dataset()])
 
     def restore(self, record: Record) -> None:
         """Take in a record that is later than all others."""
@@ -98,8 +130,8 @@ class State:
             self.open[record.number] = None
         self._learn_from(record)
 
-    def _founded(self, event: Event, *, study: str, secret: str, **_: Any) -> None:
-        self.study, self.secret = study, secret
+    def _founded(self, event: Event, *, trial: str, secret: str, **_: Any) -> None:
+        self.trial, self.secret = trial, secret
 
     def _started(self, event: Event, **_: Any) -> None:
         if self.learning is not None:  # it ended with the process
@@ -113,14 +145,15 @@ class State:
         context: str,
         policy: list[Any],
         version: int,
-        rung: str,
+        source: str,
+        cause: str | None,
         certificate: float | None,
         **_: Any,
     ) -> None:
         table = np.array(policy)
-        self.restore(Record(event.number, person, context, event.time, version, rung, certificate, table))
-        if rung == "plan":
-            self.plans[person] = Plan(event.number, context, table)
+        self.restore(Record(event.number, person, context, event.time, version, source, cause, certificate, table))
+        if source == "plan":
+            self.plans[person] = KeptPlan(event.number, context, table)
 
     def _decided(
         self,
@@ -132,13 +165,15 @@ class State:
         action: int,
         probability: float | None,
         version: int,
-        rung: str,
+        source: str,
         cause: str | None,
         rules: Sequence[str],
         **_: Any,
     ) -> None:
         record = self.episodes[episode]
-        record.choices[step] = Choice(state, action, probability, version, event.time, rung, cause, tuple(rules))
+        record.choices[step] = StepDecision(
+            state, action, probability, version, event.time, source, cause, tuple(rules)
+        )
         record.touched = event.time
         self._learn_from(record)
 
@@ -154,7 +189,7 @@ class State:
         **_: Any,
     ) -> None:
         record = self.episodes[episode]
-        record.outcomes[step] = record.outcomes.get(step, Outcome()).revised(reward, next_state, revision)
+        record.outcomes[step] = record.outcomes.get(step, StepOutcome()).revised(reward, next_state, revision)
         record.touched = event.time
         self._learn_from(record)
 
@@ -180,7 +215,7 @@ class State:
         self.stale = True
 
     def _learning(self, event: Event, **_: Any) -> None:
-        self.learning = Learning(event.number, *self.dataset())
+        self.learning = LearningTask(event.number, *self.dataset())
         self.closed_since, self.stale = 0, False
 
     def _learned(self, event: Event, *, version: int, model: str, published: bool, cause: str | None, **_: Any) -> None:

@@ -1,4 +1,4 @@
-"""Tokens: who may ask for what. A file holds only their hashes."""
+"""Tokens, each with a role. The file holds only their hashes."""
 
 from __future__ import annotations
 
@@ -17,6 +17,19 @@ class Tokens:
     """The tokens of a file, one on each line: its role, its hash, and a name to know it by.
 
     The file is read again when it has changed, so that a token can be taken back while the service runs.
+
+    Parameters
+    ----------
+    path : path
+        The file; made when the first token is added.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tokens = Tokens(f"{folder}/tokens")
+    ...     tokens.role(tokens.add("analyst", "the statistician")), tokens.role("a guess")
+    ('analyst', None)
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -28,7 +41,7 @@ class Tokens:
         """Return the role of a token; None if it has none."""
         instance_of("token", token, str)
         self._read()
-        return self._roles.get(_hashed(token))
+        return self._roles.get(_hash(token))
 
     def add(self, role: str, name: str) -> str:
         """Return a new token, which is not kept: only its hash is."""
@@ -38,7 +51,7 @@ class Tokens:
         token = secrets.token_urlsafe(32)
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(descriptor, "a", encoding="utf-8") as file:
-            file.write(f"{role} {_hashed(token)} {name}\n")
+            file.write(f"{role} {_hash(token)} {name}\n")
         return token
 
     def _read(self) -> None:
@@ -54,6 +67,6 @@ class Tokens:
             self._seen = seen
 
 
-def _hashed(token: str) -> str:
+def _hash(token: str) -> str:
     """Return the hash of a token. Tokens are long and random: a slow hash would add nothing."""
     return hashlib.sha256(token.encode()).hexdigest()

@@ -8,7 +8,7 @@ import httpx
 from omg_trial.service import Service
 from omg_trial.tokens import Tokens
 from omg_trial.web.app import make_app
-from trial.tests.studies import desk
+from trial.tests.trials import desk
 
 ADDRESS = "http://service"
 LOST, ANSWER_LOST = "lost", "answer lost"
@@ -42,7 +42,7 @@ class Wire(httpx.BaseTransport):
 
 @contextlib.contextmanager
 def wired(directory, *, role="app", at=None, **options):
-    """Yield a wire to the application of a small study, and a token with this role."""
+    """Yield a wire to the application of a small trial, and a token with this role."""
     service, tokens = Service(at or desk(**options)), Tokens(directory / "tokens")
     try:
         yield Wire(make_app(service, tokens)), tokens.add(role, "me")

@@ -13,9 +13,9 @@ import pytest
 from omg_trial.service import Service
 from omg_trial.tokens import Tokens
 from omg_trial.web.app import make_app
-from trial.tests.studies import TEXT
 from trial.tests.test_views import HOSTILE, crowd
 from trial.tests.test_watching import Scene, contradiction, no_rewards, other_actions
+from trial.tests.trials import TEXT
 
 pytestmark = pytest.mark.slow
 SIZES = {"telephone": (360, 740), "tablet": (820, 1100), "desk": (1400, 900)}

@@ -13,15 +13,14 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from omg_trial import commands
-from omg_trial.cli import app
-from omg_trial.commands.explain import explained, told
-from omg_trial.commands.rehearsal import random_context, rehearse
+from omg_trial.cli import DiscreetFormatter, app
 from omg_trial.desk import Desk
 from omg_trial.log.database import Database
-from omg_trial.study.trial import Trial
+from omg_trial.rehearsal import describe_rehearsal, random_context, rehearse
 from omg_trial.tokens import Tokens
-from trial.tests.studies import TEXT, Trialist, desk, trial
+from omg_trial.trial_file.explain import explain_trial
+from omg_trial.trial_file.trial import Trial
+from trial.tests.trials import TEXT, Trialist, desk, trial
 
 RULES = TEXT.replace("[context.columns]", "most_per_week = { call = 1 }\n[context.columns]") + (
     '[window]\nbegin = "22:00"\nend = "06:00"\noutside = "nothing"\n[learning]\nreplan = "step"\nmissing_reward = 0.0\n'
@@ -33,22 +32,22 @@ def called(*arguments):
 
 
 @pytest.fixture
-def study(tmp_path):
-    path = tmp_path / "study.toml"
+def file(tmp_path):
+    path = tmp_path / "trial.toml"
     path.write_text(TEXT)
     return path
 
 
 @pytest.fixture
-def database(study):
-    store = Database(study.with_suffix(".db"))
-    Trialist(Desk(Trial.read(study), store), seed=0).play(4)
+def database(file):
+    store = Database(file.with_suffix(".db"))
+    Trialist(Desk(Trial.read(file), store), seed=0).play(4)
     store.close()
-    return study.with_suffix(".db")
+    return file.with_suffix(".db")
 
 
-def test_check_explains_and_rehearses(study):
-    done = called("check", study, "--people", 3)
+def test_check_explains_and_rehearses(file):
+    done = called("check", file, "--people", 3)
     assert done.exit_code == 0, done.output
     for part in ("took it, missed it", "at least probability 0.1", "reminder 30%", "6 episodes, 24 decisions"):
         assert part in done.output
@@ -61,7 +60,7 @@ def test_a_rehearsal_keeps_what_the_file_promises():
     assert found.shares["call"] <= 2 / 8  # two weeks, one call in each
     assert found.changed["most per week"] > 0
     assert found.published == 2
-    assert all(line.endswith(".") for line in [*explained(trial(text=RULES)), *told(found)])
+    assert all(line.endswith(".") for line in [*explain_trial(trial(text=RULES)), *describe_rehearsal(found)])
 
 
 def test_random_contexts_are_allowed(rng):
@@ -70,13 +69,13 @@ def test_random_contexts_are_allowed(rng):
         at.call("open", {"person": f"p{number}", "context": random_context(at.trial, rng)})
 
 
-def test_a_token_is_printed_once_and_kept_as_a_hash(study):
-    done = called("token", study, "analyst", "the statistician")
+def test_a_token_is_printed_once_and_kept_as_a_hash(file):
+    done = called("token", file, "analyst", "the statistician")
     assert done.exit_code == 0, done.output
     token = done.output.strip()
-    assert Tokens(study.with_suffix(".tokens")).role(token) == "analyst"
-    assert token not in study.with_suffix(".tokens").read_text()
-    assert called("token", study, "king", "me").exit_code == 2
+    assert Tokens(file.with_suffix(".tokens")).role(token) == "analyst"
+    assert token not in file.with_suffix(".tokens").read_text()
+    assert called("token", file, "king", "me").exit_code == 2
 
 
 def test_a_replay_is_equal_beside_a_service_that_writes(database):
@@ -104,20 +103,20 @@ def test_a_log_that_was_changed_is_found_out(database, change):
     assert "NOT the log that was written: event" in done.output
 
 
-def test_a_replay_with_another_study_file_differs(database, tmp_path):
+def test_a_replay_with_another_trial_file_differs(database, tmp_path):
     other = tmp_path / "other.toml"
     other.write_text(TEXT.replace("floor = 0.1", "floor = 0.2"))
-    done = called("replay", database, "--study", other)
+    done = called("replay", database, "--trial", other)
     assert done.exit_code == 1
-    assert "the database is of another study file" in done.output
+    assert "the database belongs to another trial file" in done.output
 
 
-def test_export_tells_a_database_from_a_directory(database, tmp_path):
+def test_export_writes_the_table_and_its_dictionary(database, tmp_path):
     done = called("export", database, "--out", tmp_path / "x.csv")
     assert done.exit_code == 0, done.output
     assert done.output.split() == [str(tmp_path / "x.csv"), str(tmp_path / "x.md")]
-    assert "--out must name a file" in called("export", database).output
-    assert "must hold a study" in called("export", tmp_path / "nowhere", "--to", "csv").output
+    assert "Missing option '--out'" in called("export", database).output
+    assert "there is no such database" in called("export", tmp_path / "nowhere", "--out", "x.csv").output
 
 
 @pytest.mark.parametrize("command", ["replay", "export"])
@@ -130,22 +129,15 @@ def test_what_is_no_database_is_refused_in_a_line(command, tmp_path):
     assert not (tmp_path / "missing.db").exists()
 
 
-def test_without_the_extra_a_line_says_what_to_install(study, monkeypatch):
-    monkeypatch.setattr(commands, "NEEDED", ("a_package_that_is_not_there",))
-    done = called("serve", study)
-    assert done.exit_code == 2
-    assert "pip install None" in done.output
-
-
 @pytest.mark.slow
-def test_serve_answers_refuses_a_second_instance_and_ends_when_told(study):
-    token = Tokens(study.with_suffix(".tokens")).add("app", "me")
-    command = [sys.executable, "-m", "omg_cmdp", "serve", str(study), "--port", "0"]
+def test_serve_answers_refuses_a_second_instance_and_ends_when_told(file):
+    token = Tokens(file.with_suffix(".tokens")).add("app", "me")
+    command = [sys.executable, "-m", "omg_trial", "serve", str(file), "--port", "0"]
     pipes = {
         "stdout": subprocess.PIPE,
         "stderr": subprocess.PIPE,
         "text": True,
-        "env": os.environ | {"PYTHONPATH": "."},
+        "env": os.environ,
     }
     with subprocess.Popen(command, **pipes) as service:
         address = service.stdout.readline().split()[-1]
@@ -160,14 +152,14 @@ def test_serve_answers_refuses_a_second_instance_and_ends_when_told(study):
     assert "is in use by another process" in second.stderr
     assert service.returncode == 0
     assert "secret" not in output + errors
-    assert called("replay", study.with_suffix(".db")).exit_code == 0
-    assert study.with_suffix(".db").stat().st_mode & 0o077 == 0
+    assert called("replay", file.with_suffix(".db")).exit_code == 0
+    assert file.with_suffix(".db").stat().st_mode & 0o077 == 0
 
 
 def test_the_services_own_log_names_the_kind_of_an_error_and_not_what_it_says():
     stream = io.StringIO()
     log, handler = logging.getLogger("a test"), logging.StreamHandler(stream)
-    handler.setFormatter(commands.Discreet("%(levelname)s %(message)s"))
+    handler.setFormatter(DiscreetFormatter("%(levelname)s %(message)s"))
     log.addHandler(handler)
     try:
         raise ValueError("a secret name")
@@ -177,17 +169,17 @@ def test_the_services_own_log_names_the_kind_of_an_error_and_not_what_it_says():
     assert stream.getvalue() == "ERROR a call failed\n(ValueError)\n"
 
 
-def test_a_port_that_is_taken_is_a_line(study):
+def test_a_port_that_is_taken_is_a_line(file):
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        done = called("serve", study, "--port", taken.getsockname()[1])
+        done = called("serve", file, "--port", taken.getsockname()[1])
     assert done.exit_code == 2
-    assert "`host` and `port` must be free to listen at" in done.output
+    assert "choose another `host` or `port`" in done.output
 
 
 @pytest.mark.parametrize("wrong", ["floor = 0.4", "floor = 'low'", "flor = 0.1"])
-def test_a_wrong_file_is_named_with_its_line(study, wrong):
-    study.write_text(TEXT.replace("floor = 0.1", wrong))
+def test_a_wrong_file_is_named_with_its_line(file, wrong):
+    file.write_text(TEXT.replace("floor = 0.1", wrong))
     for command in ("check", "serve"):
-        done = called(command, study)
+        done = called(command, file)
         assert done.exit_code == 2
-        assert "study.toml, line" in done.output
+        assert "trial.toml, line" in done.output

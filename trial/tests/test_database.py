@@ -12,12 +12,12 @@ import pytest
 
 sqlalchemy = pytest.importorskip("sqlalchemy", reason="needs the extra live")
 
-from omg_trial.desk import Asked, Desk  # noqa: E402
+from omg_trial.desk import Desk  # noqa: E402
 from omg_trial.log.database import Database, InUseError  # noqa: E402
 from omg_trial.log.store import StoreError  # noqa: E402
 from omg_trial.replay import replay  # noqa: E402
 from omg_trial.service import Service  # noqa: E402
-from trial.tests.studies import Clock, Trialist, person, trial  # noqa: E402
+from trial.tests.trials import Clock, Trialist, person, trial  # noqa: E402
 
 
 def _programs():
@@ -109,7 +109,7 @@ def test_ten_thousand_retries_of_a_hundred_decisions_are_a_hundred_decisions(url
         for place in range(200):
             episode, step = wanted[(place * 37 + turn) % 100]
             body = {"episode": episode, "step": step, "state": "took it"}
-            asked = Asked("decide", body, f"{episode}-{step}")
+            asked = at.prepare("decide", body, f"{episode}-{step}")
             answers[episode, step].add(service.submit(asked).result(60).text)
 
     threads = [threading.Thread(target=client, args=(turn,)) for turn in range(50)]
@@ -134,7 +134,7 @@ def test_a_server_that_goes_away_and_comes_back(postgres):
     at = Desk(trial(), store, clock=Clock())
     Trialist(at, seed=1).play(3)
     kept, run, control = at.state.number, postgres["run"], postgres["programs"] / "pg_ctl"
-    batch = [Asked("open", {"person": "x", "context": person(1)}, "key")]
+    batch = [at.prepare("open", {"person": "x", "context": person(1)}, "key")]
     run(control, "-D", postgres["data"], "-m", "immediate", "-w", "stop")
     for _ in range(2):
         with pytest.raises(StoreError):
@@ -170,7 +170,7 @@ def test_a_full_disk_loses_nothing(tmp_path):
     at = Desk(trial(), store, clock=Clock())
     pages = store._connection.exec_driver_sql("PRAGMA page_count").scalar()
     store._connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 10}")
-    calls = [Asked("open", {"person": f"p{n}", "context": person(n)}, f"key-{n}") for n in range(60)]
+    calls = [at.prepare("open", {"person": f"p{n}", "context": person(n)}, f"key-{n}") for n in range(60)]
     told = {}
 
     def ask_all():

@@ -1,5 +1,6 @@
 """Calls and their answers: once each, exact, and nothing changes on a refusal."""
 
+import dataclasses
 import itertools
 import json
 
@@ -7,14 +8,14 @@ import numpy as np
 import pytest
 
 from omg_trial import learning
-from omg_trial.calls import Refusal
-from omg_trial.desk import Asked, Desk
+from omg_trial.contract import Refusal
+from omg_trial.desk import Desk
 from omg_trial.learning import Trainer, model_digest
-from omg_trial.log.events import FIRST_HASH, BrokenChainError, Event
+from omg_trial.log.events import FIRST_HASH, BrokenChainError, canonical
 from omg_trial.log.store import MemoryStore, StoreError
 from omg_trial.replay import replay, without
 from omg_trial.state import State
-from trial.tests.studies import TEXT, Clock, Trialist, desk, person, trial
+from trial.tests.trials import TEXT, Clock, Trialist, desk, person, trial
 
 LIMITS = """
 [actions.most_per_week]
@@ -48,11 +49,11 @@ def test_a_step_is_decided_once_under_any_key():
     ]
     assert len({(answer["action"], answer["probability"], answer["version"]) for answer in answers}) == 1
     assert sum(event.kind == "decided" for event in at.store.read()) == 1
-    with pytest.raises(Refusal, match="must be took it, for which step 0 was decided, got missed it"):
+    with pytest.raises(Refusal, match="step 0 was decided for the state took it"):
         at.call("decide", {"episode": episode, "step": 0, "state": "missed it"})
 
 
-def test_a_draw_depends_on_nothing_but_the_study_person_episode_and_step():
+def test_a_draw_depends_on_nothing_but_the_trial_person_episode_and_step():
     """An episode's table of drawn actions says before what each decision will be, whoever else decides meanwhile."""
     at = desk()
     one, other = opened(at, "p1", 1), opened(at, "p2", 2)
@@ -86,27 +87,47 @@ def test_the_floor_is_kept_exactly():
 @pytest.mark.parametrize(
     ("name", "body", "status", "message"),
     [
-        ("open", {"person": "p1"}, 422, "`context` must be given"),
-        ("open", {"person": "", "context": {"age": 3}}, 422, "`person` must be 1 to 100 letters"),
-        ("open", {"person": "p\n1", "context": {"age": 3}}, 422, "letters, digits and"),
-        ("open", {"person": "p1", "context": {"weight": 3}}, 422, "columns among age, lives, got 'weight'"),
-        ("open", {"person": "p1", "context": {}}, 422, "some of the columns"),
-        ("open", {"person": "p1", "context": {"age": float("inf")}}, 422, "finite numbers"),
-        ("open", {"person": "p1", "context": "alone"}, 422, "`context` must be an object"),
-        ("open", {"person": "p1", "context": person(1), "more": 1}, 422, "`more` must be left out"),
-        ("decide", {"episode": 999, "step": 0, "state": "took it"}, 404, "`episode` must be one that was opened"),
-        ("decide", {"episode": 3, "step": 4, "state": "took it"}, 422, r"`step` must be an integer in 0..3, got 4"),
-        ("decide", {"episode": 3, "step": True, "state": "took it"}, 422, "`step` must be an integer"),
-        ("decide", {"episode": 3, "step": 0, "state": "dead"}, 422, "`state` must be one of took it, missed it"),
-        ("decide", {"episode": 3, "step": 0, "state": "took it", "action": "x"}, 422, "`action` must be one of"),
-        ("report", {"episode": 3, "step": 0}, 422, "`reward` or `next_state` must be given"),
-        ("report", {"episode": 3, "step": 0, "reward": 1.5}, 422, r"`reward` must be a number in \[0, 1\], got 1.5"),
-        ("report", {"episode": 3, "step": 0, "reward": float("nan")}, 422, "`reward` must be a number"),
-        ("report", {"episode": 3, "step": 0, "reward": 1.0, "revision": -1}, 422, "`revision` must be an integer"),
-        ("close", {"episode": 3, "cause": "bored"}, 422, "`cause` must be one of"),
-        ("withdraw", {"person": "nobody"}, 404, "`person` must be in the study"),
-        ("roll back", {"version": 7}, 409, "`version` must be one of"),
-        ("dance", {}, 404, "`name` must be one of open, decide"),
+        ("open", {"person": "p1"}, 422, "`context`: Field required"),
+        ("open", {"person": "", "context": {"age": 3}}, 422, "`person`: String should match"),
+        ("open", {"person": "p\n1", "context": {"age": 3}}, 422, "`person`: String should match"),
+        ("open", {"person": "p1", "context": {"weight": 3}}, 422, "`context.weight`: Extra inputs are not permitted"),
+        ("open", {"person": "p1", "context": {}}, 422, "at least one of the columns age, lives"),
+        (
+            "open",
+            {"person": "p1", "context": {"age": float("inf")}},
+            422,
+            "`context.age`: give a finite number",
+        ),
+        ("open", {"person": "p1", "context": "alone"}, 422, "`context`: Input should be a valid dictionary"),
+        ("open", {"person": "p1", "context": person(1), "more": 1}, 422, "`more`: Extra inputs"),
+        ("decide", {"episode": 999, "step": 0, "state": "took it"}, 404, "there is no episode 999"),
+        ("decide", {"episode": 3, "step": 4, "state": "took it"}, 422, "`step`: Input should be less than 4"),
+        ("decide", {"episode": 3, "step": True, "state": "took it"}, 422, "`step`: Input should be a valid integer"),
+        (
+            "decide",
+            {"episode": 3, "step": 0, "state": "dead"},
+            422,
+            "`state`: Input should be 'took it' or",
+        ),
+        (
+            "decide",
+            {"episode": 3, "step": 0, "state": "took it", "action": "x"},
+            422,
+            "`action`: Input should be",
+        ),
+        ("report", {"episode": 3, "step": 0}, 422, "give `reward`, `next_state` or both"),
+        ("report", {"episode": 3, "step": 0, "reward": 1.5}, 422, "`reward`: Input should be less than or equal to 1"),
+        ("report", {"episode": 3, "step": 0, "reward": float("nan")}, 422, "`reward`: Input should be a finite number"),
+        (
+            "report",
+            {"episode": 3, "step": 0, "reward": 1.0, "revision": -1},
+            422,
+            "`revision`: Input should be",
+        ),
+        ("close", {"episode": 3, "cause": "bored"}, 422, "`cause`: Input should be 'finished'"),
+        ("withdraw", {"person": "nobody"}, 404, "there is no such person"),
+        ("roll back", {"version": 7}, 409, "`version`: only versions before"),
+        ("dance", {}, 404, "there are open, decide"),
     ],
 )
 def test_a_wrong_call_is_refused_and_changes_nothing(name, body, status, message):
@@ -187,12 +208,10 @@ def opened_drawn_is_none(at, name):
 
 
 def json_events(at):
-    return [
-        event._replace(body=json.loads(json.dumps(event.body))) for event in at.store.read() if event.kind == "decided"
-    ]
+    return [event for event in at.store.read() if event.kind == "decided"]
 
 
-def test_outside_the_window_the_action_is_the_studys():
+def test_outside_the_window_the_action_is_the_files():
     clock = Clock()
     at = desk('[window]\nbegin = "08:00"\nend = "20:00"\noutside = "nothing"\n', clock=clock)
     episode = opened(at)["episode"]
@@ -202,14 +221,14 @@ def test_outside_the_window_the_action_is_the_studys():
 
 
 def test_without_a_plan_the_ladder_goes_down(monkeypatch):
-    """The last certified plan for that context, or the study's fixed probabilities; always with its cause."""
+    """The last certified plan for that context, or the trial's fixed probabilities; always with its cause."""
     at = desk()
     before = opened(at, "p1", 1)
     at.call("close", {"episode": before["episode"]})
     monkeypatch.setattr(type(at.agent), "decide", lambda *_: (_ for _ in ()).throw(ValueError("no")))
     again, fresh = opened(at, "p1", 1), opened(at, "p2", 2)
-    assert (again["rung"], again["policy"]) == ("last plan", before["policy"])
-    assert fresh["rung"] == "fixed"
+    assert (again["source"], again["policy"]) == ("last plan", before["policy"])
+    assert fresh["source"] == "fixed"
     np.testing.assert_allclose(np.array(fresh["policy"]), np.broadcast_to([0.5, 0.3, 0.2], (4, 2, 3)))
     assert "no certified plan" in fresh["cause"]
 
@@ -270,7 +289,9 @@ def test_a_store_that_fails_keeps_nothing_and_a_call_may_come_again():
     at = desk(store=store)
     Trialist(at, seed=4).play(3)
     before = at.state.number
-    batch = [Asked("open", {"person": f"x{number}", "context": person(number)}, f"key {number}") for number in range(3)]
+    batch = [
+        at.prepare("open", {"person": f"x{number}", "context": person(number)}, f"key {number}") for number in range(3)
+    ]
     store.fails = True
     with pytest.raises(StoreError):
         at.answer(batch)
@@ -303,20 +324,22 @@ def test_a_desk_goes_on_from_its_log_with_a_snapshot_or_without():
     for store in (plain, fast):
         again = desk(store=store)
         Trialist(again, seed=6).play(5)
-        ends.append((again.state.digest(), [event[2:4] for event in store.read(len(at.store.events) + 1)]))
+        ends.append(
+            (again.state.digest(), [(event.kind, event.text) for event in store.read(len(at.store.events) + 1)])
+        )
     assert ends[0] == ends[1]
 
 
-def test_a_database_belongs_to_one_study():
+def test_a_database_belongs_to_one_trial():
     at = desk()
-    with pytest.raises(ValueError, match="the database must be of the study 'adherence', as its file is now"):
+    with pytest.raises(ValueError, match="the database does not belong to the trial 'adherence' as its file is now"):
         Desk(trial("[learning]\nafter_episodes = 7\n"), at.store, clock=Clock())
 
 
 def test_thresholds_may_change_under_way_and_the_log_says_when():
     at = desk()
     again = Desk(trial("[watch]\nstreak = 7\n"), at.store, clock=Clock())
-    assert again.state.study == at.trial.digest == again.trial.digest
+    assert again.state.trial == at.trial.digest == again.trial.digest
     same = Desk(again.trial, at.store, clock=Clock())
     first, second, third = (event.body["file"] for event in same.store.read() if event.kind == "started")
     assert first != second == third
@@ -381,15 +404,15 @@ def test_replays_are_equal_to_the_bit_and_a_change_is_found(replan):
     assert found.decisions > 30
     events = list(at.store.read())
     place = next(i for i, event in enumerate(events) if event.kind == "decided")
-    changed = {**events[place].body, "probabilities": events[place].body["probabilities"][::-1]}
-    with pytest.raises(BrokenChainError, match=f"event {place + 1} must be as it was written"):
-        replay(at.trial, [*events[:place], events[place]._replace(body=changed), *events[place + 1 :]])
-    with pytest.raises(BrokenChainError, match="must follow"):
+    changed = canonical({**events[place].body, "probabilities": events[place].body["probabilities"][::-1]})
+    with pytest.raises(BrokenChainError, match=f"event {place + 1} was changed after it was written"):
+        replay(at.trial, [*events[:place], dataclasses.replace(events[place], text=changed), *events[place + 1 :]])
+    with pytest.raises(BrokenChainError, match="missing or out of order"):
         replay(at.trial, events[1:])
     before, forged = FIRST_HASH, []
     for event in events:  # by somebody who chains anew
-        body = changed if event.number == place + 1 else event.body
-        forged.append(Event(*event[:3], body, *event[4:7]).chained(before))
+        text = changed if event.number == place + 1 else event.text
+        forged.append(dataclasses.replace(event, text=text).chained(before))
         before = forged[-1].hash
     assert f"event {place + 1} (decided): other probabilities" in replay(at.trial, forged).differences
 
@@ -400,8 +423,8 @@ FORBIDDEN = TEXT.replace('"missed it"]', '"missed it"]\nforbidden = { "took it" 
 def test_a_forbidden_action_is_refused_before_it_spoils_learning():
     at = desk(text=FORBIDDEN)
     episode = opened(at)["episode"]
-    with pytest.raises(Refusal, match="`action` must be admissible in the state took it, got call"):
+    with pytest.raises(Refusal, match="`action`: call is forbidden in the state took it"):
         at.call("decide", {"episode": episode, "step": 0, "state": "took it", "action": "call"})
     window = '[window]\nbegin = "08:00"\nend = "20:00"\noutside = "call"\n'
-    with pytest.raises(ValueError, match="an action that no state forbids, got 'call'"):
+    with pytest.raises(ValueError, match="some state forbids 'call'"):
         trial(window, text=FORBIDDEN)

@@ -8,7 +8,7 @@ import pytest
 
 from omg_trial.export import decisions, live_log, write_decisions
 from omg_trial.export.decisions import columns
-from trial.tests.studies import TEXT, Trialist, desk, person
+from trial.tests.trials import TEXT, Trialist, desk, person
 
 FORMULA = '=HYPERLINK("http://elsewhere")'
 LABELLED = (

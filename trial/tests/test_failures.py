@@ -1,4 +1,4 @@
-"""The failures of docs/trial/failures.md that no other test shows, and that its table is whole."""
+"""The failures of the guide's table that no other test shows, and that the table is whole."""
 
 import datetime
 import json
@@ -10,17 +10,16 @@ from pathlib import Path
 import httpx
 import pytest
 
-from omg_trial import deciding, learning
-from omg_trial.calls import Refusal
-from omg_trial.desk import Asked
+from omg_trial import decisions, learning
+from omg_trial.contract import Refusal
 from omg_trial.log.database import Database
 from omg_trial.log.events import BrokenChainError
+from omg_trial.replay import replay
 from omg_trial.service import MOST_WAITING, Busy, Service
 from trial.tests.network import ADDRESS, wired
-from trial.tests.studies import TEXT, Clock, Trialist, desk, person
+from trial.tests.trials import TEXT, Clock, Trialist, desk, person
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE = ROOT / "docs" / "trial" / "failures.md"
 WINDOW = '[window]\nbegin = "08:00"\nend = "20:00"\noutside = "nothing"\n'
 CALLS = "[context.columns]", "most_per_week = { call = 1 }\n[context.columns]"
 
@@ -69,11 +68,11 @@ def test_a_wrong_path_changes_nothing(tmp_path, method, path):
 def test_who_is_under_way_is_told_to_an_app_that_thinks_otherwise():
     at = desk()
     first = opened(at)["episode"]
-    with pytest.raises(Refusal, match=f"got one with episode {first} under way") as refused:
+    with pytest.raises(Refusal, match=f"has episode {first} under way") as refused:
         opened(at)
     assert refused.value.status == 409
     at.call("close", {"episode": first})
-    with pytest.raises(Refusal, match="must be open"):
+    with pytest.raises(Refusal, match="is closed"):
         decided(at, first)
 
 
@@ -92,11 +91,11 @@ def test_a_missing_column_is_missing_and_one_far_outside_counts_as_the_end_of_it
     at = desk()
     policies = [opened(at, f"p{age}", {"age": age, "lives": "alone"})["policy"] for age in (90, 10**6)]
     assert policies[0] == policies[1]
-    assert opened(at, "q", {"lives": "alone"})["rung"] == opened(at, "r", {"age": 50})["rung"] == "plan"
+    assert opened(at, "q", {"lives": "alone"})["source"] == opened(at, "r", {"age": 50})["source"] == "plan"
 
 
 @pytest.mark.parametrize(("rule", "learned"), [("", None), ("[learning]\nmissing_reward = 0.25\n", 0.25)])
-def test_a_reward_that_never_comes_is_what_the_study_says(rule, learned):
+def test_a_reward_that_never_comes_is_what_the_file_says(rule, learned):
     at = desk(rule)
     episode = opened(at)["episode"]
     decided(at, episode)
@@ -114,11 +113,13 @@ def test_a_plan_that_runs_out_of_memory_is_replaced_by_the_fixed_policy(monkeypa
         raise MemoryError
 
     at = desk()
-    monkeypatch.setattr(deciding, "planned", exhausted)
+    monkeypatch.setattr(decisions, "make_plan", exhausted)
     answer = opened(at)
-    assert (answer["rung"], answer["cause"]) == ("fixed", "no certified plan: MemoryError")
+    assert (answer["source"], answer["cause"]) == ("fixed", "no certified plan: MemoryError")
     told = decided(at, answer["episode"])
     assert told["probability"] == {"nothing": 0.5, "reminder": 0.3, "call": 0.2}[told["action"]]
+    assert told["fallback"] == {"source": "fixed", "cause": "no certified plan: MemoryError", "rules": []}
+    assert replay(at.trial, at.store.read()).fallbacks == {"fixed (no certified plan: MemoryError)": 1}
 
 
 def test_decisions_do_not_wait_for_learning_and_say_which_version_they_are_of(monkeypatch):
@@ -128,8 +129,8 @@ def test_decisions_do_not_wait_for_learning_and_say_which_version_they_are_of(mo
     monkeypatch.setattr(learning.Trainer, "learn", lambda *given: may_end.wait() and learn(*given))
     service = Service(at)
     try:
-        service.submit(Asked("learn", {}, "learn")).result()
-        made = service.submit(Asked("open", {"person": "new", "context": person(1)}, "open")).result(timeout=30)
+        service.submit(at.prepare("learn", {}, "learn")).result()
+        made = service.submit(at.prepare("open", {"person": "new", "context": person(1)}, "open")).result(timeout=30)
         assert json.loads(made.text)["version"] == version
         assert at.state.learning is not None
     finally:
@@ -162,7 +163,7 @@ def test_learning_from_nothing_is_a_version_like_any_other():
     at.call("learn", {})
     at.learn_here()
     answer = opened(at, "p2")
-    assert (answer["version"], answer["rung"]) == (1, "plan")
+    assert (answer["version"], answer["source"]) == (1, "plan")
 
 
 # The database.
@@ -202,13 +203,13 @@ def at_time(utc, **options):
         ("2026-07-01T18:30:00+00:00", False),
     ],
 )
-def test_a_window_is_by_the_clock_of_the_study_in_summer_and_in_winter(utc, inside):
+def test_a_window_is_by_the_clock_of_the_trial_in_summer_and_in_winter(utc, inside):
     at, _ = at_time(utc, extra=WINDOW)
     told = decided(at, opened(at)["episode"])
     assert (told["fallback"] is None) == inside
 
 
-def test_a_week_ends_at_midnight_of_the_study():
+def test_a_week_ends_at_midnight_of_the_trial():
     """A Sunday evening, as UTC has it, may be a Monday in Berlin; this one is of the change from summer time."""
     at, clock = at_time("2026-10-25T22:30:00+00:00", text=TEXT.replace(*CALLS))  # 23:30 on Sunday
     first = opened(at)["episode"]
@@ -223,7 +224,9 @@ def test_a_week_ends_at_midnight_of_the_study():
 
 
 def test_the_table_has_forty_five_failures_and_every_test_that_it_names_is_there():
-    rows = re.findall(r"^\| (\d+) \| .* \| .* \| (.*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    pages = [page.read_text(encoding="utf-8") for page in (ROOT / "docs").rglob("*.md")]
+    [table] = [page for page in pages if "| failure | what happens here |" in page]
+    rows = re.findall(r"^\| (\d+) \| .* \| .* \| (.*) \|$", table, re.MULTILINE)
     assert [int(number) for number, _ in rows] == list(range(1, 46))
     for number, shown in rows:
         names = re.findall(r"`(\w+)::(\w+)`", shown)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import omg_cmdp as omg
-from omg_trial.study.floor import Floor, FlooredDynamics, FlooredRewards
-from trial.tests.studies import trial
+from omg_trial.trial_file.floor import Floor, FlooredDynamics, FlooredRewards
+from trial.tests.trials import trial
 
 
 def problem(seed, masked):
@@ -26,7 +26,7 @@ def test_a_policy_with_the_floor_earns_what_the_planned_one_earns_in_the_transfo
     planned /= planned.sum(axis=2, keepdims=True)
     played = floor.policy(planned)
     truth = space.mdp(transitions=kernel, rewards=rewards)
-    transformed = space.mdp(transitions=floor.kernel(kernel), rewards=floor.rewards(rewards))
+    transformed = space.mdp(transitions=floor.transitions(kernel), rewards=floor.rewards(rewards))
     assert omg.policy_value(truth, played) == pytest.approx(omg.policy_value(transformed, planned), abs=1e-12)
     assert played[:, space.admissible].min() >= probability - 1e-15
     assert not played[:, ~space.admissible].any()
@@ -36,7 +36,7 @@ def test_no_policy_with_the_floor_is_better_than_the_optimum_of_the_transformed_
     space, kernel, rewards, generator = problem(1, masked=True)
     floor = Floor(space, 0.1)
     truth = space.mdp(transitions=kernel, rewards=rewards)
-    best = omg.optimal_policy(space.mdp(transitions=floor.kernel(kernel), rewards=floor.rewards(rewards)))[1]
+    best = omg.optimal_policy(space.mdp(transitions=floor.transitions(kernel), rewards=floor.rewards(rewards)))[1]
     for _ in range(200):
         other = generator.dirichlet(np.full(3, 0.2), size=(5, 4)) * space.admissible + 1e-9 * space.admissible
         other /= other.sum(axis=2, keepdims=True)

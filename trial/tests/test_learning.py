@@ -5,7 +5,7 @@ import pytest
 
 from omg_trial import learning
 from omg_trial.learning import Trainer, model_digest
-from trial.tests.studies import Trialist, desk
+from trial.tests.trials import Trialist, desk
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,11 @@ from omg_trial.service import Service
 from omg_trial.tokens import ROLES, Tokens
 from omg_trial.watching.overview import overview
 from omg_trial.watching.value import values
-from omg_trial.watching.view import View
+from omg_trial.watching.view import TrialView
 from omg_trial.web.app import make_app
 from trial.tests.network import ADDRESS, Wire
-from trial.tests.studies import TEXT, person
 from trial.tests.test_watching import Scene, contradiction
+from trial.tests.trials import TEXT, person
 
 HOSTILE = "<img src=x onerror=\"document.title='pwned'\">/../'; DROP TABLE events; --"
 
@@ -67,7 +67,7 @@ def client(service, tokens):
 
 
 def viewed(scene):
-    return View.of(scene.desk.trial, scene.desk.state, scene.clock(), scene.process)
+    return TrialView.of(scene.desk.trial, scene.desk.state, scene.clock(), scene.process)
 
 
 def test_the_overview_counts_what_the_state_holds(client, scene):
@@ -88,7 +88,7 @@ def test_the_overview_counts_what_the_state_holds(client, scene):
         assert 0.0 <= reward["low"] <= reward["mean"] <= reward["high"] <= 1.0
 
 
-def test_days_are_those_of_the_study():
+def test_days_are_those_of_the_trial():
     """At 23:30 UTC it is the next day in Berlin; a day without decisions is there too."""
     scene = Scene()
     scene.day()

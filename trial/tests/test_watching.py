@@ -1,6 +1,5 @@
 """Every check is green on a healthy trial, can fire, and is noted once; episodes that are overdue are closed."""
 
-import dataclasses
 import datetime
 import json
 import re
@@ -16,8 +15,8 @@ from omg_trial.replay import replay
 from omg_trial.watching.checks import CHECKS, findings
 from omg_trial.watching.incidents import tick
 from omg_trial.watching.process import Process
-from omg_trial.watching.view import View
-from trial.tests.studies import TEXT, Clock, desk, person, trial
+from omg_trial.watching.view import TrialView
+from trial.tests.trials import TEXT, Clock, desk, person, trial
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("Zaphod", "Trillian", "Marvin")
@@ -76,7 +75,7 @@ class Scene:
         tick(lambda task: task(self.desk), self.process)
 
     def look(self):
-        view = View.of(self.desk.trial, self.desk.state, self.clock(), self.process)
+        view = TrialView.of(self.desk.trial, self.desk.state, self.clock(), self.process)
         return {finding.check: finding for finding in findings(view)}
 
 
@@ -102,7 +101,7 @@ def test_labels_are_described_by_themselves():
     assert scene.look()["support"].severity == "green"
 
 
-# What goes wrong: how, in which study, and how bad it is.
+# What goes wrong: how, in which trial, and how bad it is.
 
 
 def clipped(scene):
@@ -383,7 +382,7 @@ def test_what_the_process_counts_is_forgotten_after_an_hour():
 def test_a_view_stays_as_it_was():
     scene = Scene()
     episode = scene.open()
-    view = View.of(scene.desk.trial, scene.desk.state, scene.clock(), scene.process)
+    view = TrialView.of(scene.desk.trial, scene.desk.state, scene.clock(), scene.process)
     scene.decide(episode, 0)
     assert view.steps == []
     assert view.now == datetime.datetime(2026, 11, 2, 9, 0, tzinfo=datetime.UTC)
@@ -393,4 +392,4 @@ def test_the_guide_tells_every_check_and_every_default():
     guide = (ROOT / "docs/trial/watching.md").read_text()
     assert re.findall(r"^\| ([a-z ]+) \| (?!not green)", guide, re.MULTILINE) == list(CHECKS)
     told = {name: float(value) for name, value in re.findall(r"`(\w+) = ([\d.]+)`", guide)}
-    assert told == dataclasses.asdict(trial().watch)
+    assert told == trial().watch.model_dump()

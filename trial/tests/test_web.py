@@ -7,15 +7,12 @@ import time
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
+from starlette.testclient import TestClient
 
-fastapi = pytest.importorskip("fastapi", reason="needs the extra live")
-
-from starlette.testclient import TestClient  # noqa: E402
-
-from omg_trial.service import Service  # noqa: E402
-from omg_trial.tokens import ROLES, Tokens  # noqa: E402
-from omg_trial.web import app as web  # noqa: E402
-from trial.tests.studies import desk  # noqa: E402
+from omg_trial.service import Service
+from omg_trial.tokens import ROLES, Tokens
+from omg_trial.web import app as web
+from trial.tests.trials import desk
 
 CONTEXT = {"age": 50, "lives": "alone"}
 MAY = {
@@ -82,13 +79,13 @@ def test_every_path_has_its_role(site, path):
         assert (status not in (401, 403)) == (role in (MAY[path], "administrator")), role
 
 
-@pytest.mark.parametrize("rung", ["plan", "fixed"])
-def test_the_policy_of_a_context_is_what_an_episode_would_begin_with(site, monkeypatch, rung):
-    if rung == "fixed":
+@pytest.mark.parametrize("source", ["plan", "fixed"])
+def test_the_policy_of_a_context_is_what_an_episode_would_begin_with(site, monkeypatch, source):
+    if source == "fixed":
         monkeypatch.setattr(type(site.desk.agent), "decide", lambda *_: 1 / 0)
     shown = site.post("/v1/policy", BODIES["/v1/policy"], role="analyst").json()
     made = site.post("/v1/episodes", BODIES["/v1/episodes"]).json()
-    assert shown["rung"] == rung
+    assert shown["source"] == source
     assert shown == {key: made[key] for key in shown}
 
 
@@ -141,7 +138,7 @@ def test_too_many_calls_are_refused(site, monkeypatch):
 
 @pytest.mark.parametrize("text", NASTY)
 def test_a_nasty_text_is_data_or_is_refused(site, text):
-    """In every text field: kept as it is, or refused with an error that the study file's names explain; never a 500."""
+    """In every text field: kept as it is, or refused with an error that the trial file's names explain; never a 500."""
     calls = {
         "/v1/episodes": {"person": "p1", "context": {"age": 40, "lives": text}},
         "/v1/episodes/3/decisions": {"step": 0, "state": text},
@@ -188,11 +185,11 @@ def test_the_answers_are_as_documented(site):
 
 
 def test_a_failure_to_publish_is_in_the_services_log(site, caplog, monkeypatch):
-    monkeypatch.setattr(type(site.desk), "taught", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(type(site.desk), "publish_model", lambda *_, **__: 1 / 0)
     episode = site.post("/v1/episodes", BODIES["/v1/episodes"]).json()["episode"]
     site.post(f"/v1/episodes/{episode}/close", {})
     for _ in range(500):
-        if "what was learned failed: ZeroDivisionError" in caplog.text:
+        if "publishing a model failed: ZeroDivisionError" in caplog.text:
             return
         time.sleep(0.01)
     pytest.fail("nothing was logged")

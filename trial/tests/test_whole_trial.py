@@ -1,4 +1,4 @@
-"""A trial from its study file to the final analysis, with what goes wrong: a small one, and one of 120 people."""
+"""A trial from its trial file to the final analysis, with what goes wrong: a small one, and one of 120 people."""
 
 import json
 
@@ -10,20 +10,20 @@ from typer.testing import CliRunner
 import omg_cmdp as omg
 from omg_cmdp.contexts import context_from_json
 from omg_trial import desk as desks
-from omg_trial.calls import Refusal
 from omg_trial.cli import app
-from omg_trial.desk import Asked, Desk
+from omg_trial.contract import Refusal
+from omg_trial.desk import Desk
 from omg_trial.export import live_log
 from omg_trial.log.database import Database
 from omg_trial.log.store import StoreError
-from omg_trial.study.trial import Trial
-from trial.tests.studies import Clock
+from omg_trial.trial_file.trial import Trial
+from trial.tests.trials import Clock
 
 STEPS, FRAUD = 2, "p13"
 SIZES = [pytest.param((24, 8), id="small"), pytest.param((120, 30), id="whole", marks=pytest.mark.slow)]
 """People and days."""
-STUDY = """
-[study]
+TRIAL = """
+[trial]
 name = "twice a day"
 horizon = 2
 time_zone = "Europe/Berlin"
@@ -102,7 +102,7 @@ class Simulation:
         asked = []
         for name, body in calls:
             self.calls += 1
-            asked.append(Asked(name, body, f"key {self.calls}"))
+            asked.append(self.desk.prepare(name, body, f"key {self.calls}"))
         while True:
             try:
                 answers = self.desk.answer(asked)
@@ -177,11 +177,11 @@ class Simulation:
 @pytest.fixture(scope="module", params=SIZES)
 def played(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("trial")
-    file = folder / "study.toml"
-    file.write_text(STUDY)
+    file = folder / "trial.toml"
+    file.write_text(TRIAL)
     with pytest.MonkeyPatch.context() as patch:  # the same draws whenever this is run
         patch.setattr(desks.secrets, "token_hex", lambda size=32: "5" * 2 * size)
-        simulation = Simulation(Trial.read(file), folder / "study.db", *request.param, seed=0)
+        simulation = Simulation(Trial.read(file), folder / "trial.db", *request.param, seed=0)
         simulation.play()
     return simulation, folder
 
@@ -189,7 +189,7 @@ def played(request, tmp_path_factory):
 @pytest.fixture(scope="module")
 def table(played):
     _, folder = played
-    done = CliRunner().invoke(app, ["export", str(folder / "study.db"), "--out", str(folder / "decisions.parquet")])
+    done = CliRunner().invoke(app, ["export", str(folder / "trial.db"), "--out", str(folder / "decisions.parquet")])
     assert done.exit_code == 0, done.output
     return pandas.read_parquet(folder / "decisions.parquet")
 
@@ -197,7 +197,7 @@ def table(played):
 @pytest.fixture(scope="module")
 def log(played):
     simulation, folder = played
-    store = Database(folder / "study.db", writing=False)
+    store = Database(folder / "trial.db", writing=False)
     found = live_log(simulation.trial, store.read())
     store.close()
     return found
@@ -262,7 +262,7 @@ def test_the_statistician_gets_the_same_from_the_table_alone(table, log):
 
 
 def test_the_log_replays_to_the_bit(played):
-    done = CliRunner().invoke(app, ["replay", str(played[1] / "study.db")])
+    done = CliRunner().invoke(app, ["replay", str(played[1] / "trial.db")])
     assert done.exit_code == 0, done.output
     assert "Equal to the log, bit for bit." in done.output
 

@@ -14,12 +14,12 @@ import sys
 import threading
 
 from omg_trial import service as services
-from omg_trial.calls import Refusal
-from omg_trial.desk import Asked, Desk
+from omg_trial.contract import Refusal
+from omg_trial.desk import Desk
 from omg_trial.log.database import Database
 from omg_trial.log.store import StoreError
 from omg_trial.service import Service
-from trial.tests.studies import desk, person, trial
+from trial.tests.trials import desk, person, trial
 
 services.SNAPSHOT_EVENTS = 300
 
@@ -28,7 +28,7 @@ def answered(service, line):
     """Return the status and text for a call."""
     name, body, key = json.loads(line)
     try:
-        return [200, service.submit(Asked(name, body, key)).result().text]
+        return [200, service.submit(service.desk.prepare(name, body, key)).result().text]
     except Refusal as refusal:
         return [refusal.status, refusal.message]
     except StoreError as error:

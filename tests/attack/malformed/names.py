@@ -9,7 +9,7 @@ ROOMS = (
     *(f"omg_cmdp.{room}" for room in ("mdp", "planning", "oracles", "oracles.adapters", "agents", "environments")),
     *(f"omg_cmdp.{room}" for room in ("adversaries", "delays", "runs", "logs", "theory", "theory.bounds")),
     *("omg_cmdp.theory.errors", "omg_cmdp.checks", "omg_lab.worlds", "omg_lab.rivals", "omg_lab.audit", "omg_lab"),
-    *(f"omg_trial.{room}" for room in ("client", "desk", "export", "log.database", "replay", "study.trial", "tokens")),
+    *(f"omg_trial.{room}" for room in ("client", "desk", "export", "log.database", "replay", "trial_file", "tokens")),
     "omg_trial.web.server",
 )
 """Where public names live; `reports`, `studies` and `cli` are behind the command line, and have none.

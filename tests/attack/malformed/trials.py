@@ -7,10 +7,9 @@ import re
 
 import httpx
 
-from omg_trial.calls import Refusal
 from omg_trial.client import Client
-from omg_trial.desk import Asked
-from trial.tests import studies
+from omg_trial.contract import Refusal
+from trial.tests import trials
 
 PERSON = {"person": "p1", "context": {"age": 50}}
 NAMES = {"decisions": "decide", "outcomes": "report", "close": "close"}
@@ -19,25 +18,26 @@ NAMES = {"decisions": "decide", "outcomes": "report", "close": "close"}
 @functools.cache
 def played():
     """Return the events of a small trial."""
-    at = studies.desk()
-    studies.Trialist(at, seed=0).play(4)
+    at = trials.desk()
+    trials.Trialist(at, seed=0).play(4)
     return tuple(at.store.read())
 
 
 def log():
-    return {"trial": studies.trial(), "events": list(played())}
+    return {"trial": trials.trial(), "events": list(played())}
 
 
 def a_client():
     """Return a client of a desk, without a web server between them."""
-    at = studies.desk()
+    at = trials.desk()
 
     def answer(request):
         _, episode, name = re.fullmatch(r"/v1/episodes(/(\d+)/(\w+))?", request.url.path).groups()
         body = json.loads(request.content) | ({} if episode is None else {"episode": int(episode)})
-        [made] = at.answer([Asked(NAMES.get(name, "open"), body, request.headers["Idempotency-Key"])])
-        if isinstance(made, Refusal):
-            return httpx.Response(made.status, json={"error": made.message})
+        try:
+            made = at.call(NAMES.get(name, "open"), body, request.headers["Idempotency-Key"])
+        except Refusal as refusal:
+            return httpx.Response(refusal.status, json={"error": refusal.message})
         return httpx.Response(200, text=made.text, headers={"Log-Head": made.mark})
 
     return Client("http://service", "token", transport=httpx.MockTransport(answer))
@@ -64,15 +64,15 @@ EXAMPLES = {
     "export.write_decisions": lambda: {**log(), "path": pathlib.Path("decisions.csv").resolve()},
 }
 REASONS = {
-    "study.trial.Trial": "made by its class methods, which are called",
+    "trial_file.Trial": "made by its class methods, which are called",
     "desk.Desk": "made by `serving`; what arrives there is attacked over HTTP, by trial/tests/test_web.py",
     "web.server.serving": "listens at a port; its database and tokens are those above",
 }
-INSTANCES = {"study.trial.Trial": studies.trial, "client.Client": a_client}
+INSTANCES = {"trial_file.Trial": trials.trial, "client.Client": a_client}
 METHODS = {
-    "study.trial.Trial.read": lambda _: {"path": study_file()},
-    "study.trial.Trial.parse": lambda _: {"text": studies.TEXT, "name": "study.toml"},
-    "study.trial.Trial.of": lambda trial: {"content": dict(trial.content)},
+    "trial_file.Trial.read": lambda _: {"path": study_file()},
+    "trial_file.Trial.parse": lambda _: {"text": trials.TEXT, "name": "trial.toml"},
+    "trial_file.Trial.of": lambda trial: {"content": dict(trial.content)},
     "tokens.Tokens.role": lambda tokens: {"token": tokens.add("app", "me")},
     "tokens.Tokens.add": lambda _: {"role": "app", "name": "me"},
     # Only a desk calls them, with what it has checked.
@@ -86,5 +86,5 @@ METHODS = {
 
 def study_file():
     path = pathlib.Path("trial.toml").resolve()
-    path.write_text(studies.TEXT, encoding="utf-8")
+    path.write_text(trials.TEXT, encoding="utf-8")
     return path

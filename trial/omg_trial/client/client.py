@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from omg_cmdp.validation import instance_of, positive_integer, positive_number
-from omg_trial.client.outbox import Call, Outbox
+from omg_trial.client.outbox import Outbox, QueuedCall
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 """Seconds between two attempts; each pause is twice the one before it."""
@@ -36,10 +36,39 @@ class UnreachableError(ConnectionError):
 
 
 class Client:
-    """Asks a service at `url`, with the token of an app.
+    """Asks a service for decisions, and tells it what came of them. Several threads may share one.
 
-    `queue` is a file for what must survive a crash of the app; None keeps it in memory. A call that is not answered is
-    repeated for `patience` seconds. Answers are those of the service, as dictionaries. For several threads.
+    Answers are those of the service, as dictionaries. A call that is not answered is repeated with the same key, and so
+    is never done twice.
+
+    Parameters
+    ----------
+    url : str
+        The address of the service.
+    token : str
+        A token with the role "app".
+    queue : path or None, default None
+        A file for calls that must survive a crash of the app; None keeps them in memory.
+    patience : float, default 10.0
+        Seconds for which a call is repeated before `UnreachableError`: long enough for a restart of the service.
+    transport : httpx.BaseTransport or None, default None
+        Another way to send calls, for tests.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from omg_trial.tokens import Tokens
+    >>> from omg_trial.trial_file import EXAMPLE, Trial
+    >>> from omg_trial.web.server import serving
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with serving(Trial.parse(EXAMPLE), f"{folder}/trial.db", f"{folder}/tokens") as url:
+    ...         with Client(url, Tokens(f"{folder}/tokens").add("app", "phones")) as client:
+    ...             episode = client.open("p1", "alone")["episode"]
+    ...             decision = client.decide(episode, 0, "took it")
+    ...             client.report(episode, 0, reward=1.0, next_state="took it"), client.close(episode)
+    (True, True)
+    >>> 0.2 <= decision["probability"] <= 0.8
+    True
     """
 
     def __init__(
@@ -54,7 +83,7 @@ class Client:
         if not isinstance(url, str) or not url.startswith(("http://", "https://")):
             raise ValueError(f"`url` must begin with http:// or https://, got {url!r:.60}")
         if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token:
-            raise ValueError("`token` must be a text of visible characters, got something else")
+            raise ValueError("`token` must be a text of visible ASCII characters, as `omg-trial token` prints it")
         if transport is not None:
             instance_of("transport", transport, httpx.BaseTransport)
         self.patience = positive_number("patience", patience)
@@ -85,7 +114,7 @@ class Client:
         """Return the decision for a step.
 
         Without a network it is the one that the service would make, from the table with which the episode was opened;
-        it is told later, and its `event` is None. If the study's rules may change decisions there is no such table, and
+        it is told later, and its `event` is None. If the trial's rules may change decisions there is no such table, and
         `UnreachableError` is raised.
         """
         path, body = _path(episode, "decisions"), {"step": step, "state": state}
@@ -163,7 +192,7 @@ class Client:
                 return False
             return True
 
-    def _send(self, told: Call | None = None) -> int:
+    def _send(self, told: QueuedCall | None = None) -> int:
         """Send what waits. A refusal of `told` is raised; other calls that are refused are set aside."""
         sent = 0
         for call in self._outbox.waiting():
@@ -180,7 +209,7 @@ class Client:
                 self._outbox.refuse(call, str(refusal))
         return sent
 
-    def _asked(self, call: Call) -> dict[str, Any]:
+    def _asked(self, call: QueuedCall) -> dict[str, Any]:
         """Return the answer of a call that cannot wait, after all that does."""
         self._send()
         try:
@@ -189,7 +218,7 @@ class Client:
             self._outbox.done(call)
             raise
 
-    def _answer(self, call: Call) -> dict[str, Any]:
+    def _answer(self, call: QueuedCall) -> dict[str, Any]:
         """Send a call until the service answers it."""
         end, pause = time.monotonic() + self.patience, FIRST_PAUSE
         while True:
@@ -225,7 +254,7 @@ class Client:
             raise (RefusedError if head is None else OlderLogError)(response.status_code, str(content["error"]))
         return None
 
-    def _headers(self, call: Call) -> dict[str, str]:
+    def _headers(self, call: QueuedCall) -> dict[str, str]:
         seen = self._outbox.seen
         return {"Idempotency-Key": call.key, **({} if seen is None else {"Log-Seen": seen})}
 
@@ -240,7 +269,7 @@ class Client:
             return None
         place = opened["states"].index(state)
         action = opened["drawn"][step][place]
-        fallback = {"rung": opened["rung"], "cause": opened["cause"], "rules": []}
+        fallback = {"source": opened["source"], "cause": opened["cause"], "rules": []}
         return {
             "episode": episode,
             "event": None,
@@ -248,7 +277,7 @@ class Client:
             "action": action,
             "probability": opened["policy"][step][place][opened["actions"].index(action)],
             "version": opened["version"],
-            "fallback": None if opened["rung"] == "plan" else fallback,
+            "fallback": None if opened["source"] == "plan" else fallback,
         }
 
 

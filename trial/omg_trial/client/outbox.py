@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS seen (row INTEGER PRIMARY KEY CHECK (row = 1), mark T
 """
 
 
-class Call(NamedTuple):
+class QueuedCall(NamedTuple):
     """A call that was not answered yet."""
 
     number: int
@@ -57,7 +57,7 @@ class Outbox:
         """Let go of the file."""
         self._file.close()
 
-    def call(self, path: str, body: dict[str, Any], *, waits: bool) -> Call:
+    def call(self, path: str, body: dict[str, Any], *, waits: bool) -> QueuedCall:
         """Return the call to make: one with a new key, or the same that was not answered before.
 
         One that `waits` is sent whenever there is a network; others only when they are made again.
@@ -66,25 +66,25 @@ class Outbox:
         known = "SELECT number, key FROM calls WHERE path = ? AND body = ? AND waits = ? AND refusal IS NULL"
         found = self._file.execute(known, (path, text, waits)).fetchone()
         if found is not None:
-            return Call(found[0], found[1], path, body)
+            return QueuedCall(found[0], found[1], path, body)
         key = secrets.token_urlsafe(24)
         kept = "INSERT INTO calls (key, path, body, waits) VALUES (?, ?, ?, ?)"
         number = self._file.execute(kept, (key, path, text, waits)).lastrowid
         assert number is not None
-        return Call(number, key, path, body)
+        return QueuedCall(number, key, path, body)
 
-    def waiting(self) -> Iterator[Call]:
+    def waiting(self) -> Iterator[QueuedCall]:
         """Yield the calls that wait for a network, in their order."""
         query = "SELECT number, key, path, body FROM calls WHERE waits AND refusal IS NULL ORDER BY number LIMIT 1"
         while (row := self._file.execute(query).fetchone()) is not None:
-            yield Call(row[0], row[1], row[2], json.loads(row[3]))
+            yield QueuedCall(row[0], row[1], row[2], json.loads(row[3]))
 
-    def done(self, call: Call) -> None:
+    def done(self, call: QueuedCall) -> None:
         """Forget a call that was answered."""
         with self._transaction():
             self._file.execute("DELETE FROM calls WHERE number = ?", (call.number,))
 
-    def refuse(self, call: Call, message: str) -> None:
+    def refuse(self, call: QueuedCall, message: str) -> None:
         """Set a call aside that waited, and was refused."""
         self._file.execute("UPDATE calls SET refusal = ? WHERE number = ?", (message, call.number))
 
@@ -98,7 +98,7 @@ class Outbox:
         row = self._file.execute("SELECT opened FROM episodes WHERE episode = ?", (episode,)).fetchone()
         return None if row is None else json.loads(row[0])
 
-    def keep(self, opened: dict[str, Any], call: Call) -> None:
+    def keep(self, opened: dict[str, Any], call: QueuedCall) -> None:
         """Keep how an episode was opened, and the call: made again while the episode is under way, it is the same."""
         row = opened["episode"], json.dumps(opened), call.number
         with self._transaction():

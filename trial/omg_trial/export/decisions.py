@@ -15,7 +15,7 @@ from omg_cmdp.validation import file_path, instance_of
 from omg_trial.episodes import Record
 from omg_trial.log.events import Event, verified
 from omg_trial.state import State
-from omg_trial.study.trial import Trial
+from omg_trial.trial_file.trial import Trial
 
 if TYPE_CHECKING:
     import pandas
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ENDINGS = (".csv", ".parquet")
 
 
-class Played(NamedTuple):
+class PlayedTrial(NamedTuple):
     """Everything that was played: records by episode, what was drawn, and who has withdrawn since."""
 
     records: dict[int, Record]
@@ -32,7 +32,7 @@ class Played(NamedTuple):
     withdrawn: set[str]
 
 
-def played(trial: Trial, events: Iterable[Event]) -> Played:
+def fold_played(trial: Trial, events: Iterable[Event]) -> PlayedTrial:
     """Fold the log without its withdrawals: what was played stays played."""
     instance_of("trial", trial, Trial)
     state, drawn, withdrawn = State(trial.missing_reward), {}, set()
@@ -44,21 +44,60 @@ def played(trial: Trial, events: Iterable[Event]) -> Played:
             body = event.body
             drawn[body["episode"], body["step"]] = body["drawn"], body["probabilities"]
         state.apply(event)
-    return Played(state.episodes, drawn, withdrawn)
+    return PlayedTrial(state.episodes, drawn, withdrawn)
 
 
 def decisions(trial: Trial, events: Iterable[Event]) -> pandas.DataFrame:
-    """Return a row for every decision, in the order of episodes and steps."""
+    """Return a table with a row for every decision, in the order of episodes and steps.
+
+    Parameters
+    ----------
+    trial : Trial
+        The trial that the log is of.
+    events : iterable of Event
+        All events from the first on.
+
+    Examples
+    --------
+    >>> from omg_trial.desk import Desk
+    >>> from omg_trial.log.store import MemoryStore
+    >>> from omg_trial.trial_file import EXAMPLE
+    >>> desk = Desk(Trial.parse(EXAMPLE), MemoryStore())
+    >>> answer = desk.call("open", {"person": "p1", "context": "alone"})
+    >>> answer = desk.call("decide", {"episode": 3, "step": 0, "state": "took it"})
+    >>> table = decisions(desk.trial, desk.store.read())
+    >>> table[["person", "step", "state", "source"]].values.tolist()
+    [['p1', 0, 'took it', 'plan']]
+    """
     import pandas
 
-    rows = list(_rows(trial, played(trial, events)))
+    rows = list(_rows(trial, fold_played(trial, events)))
     described = columns(trial)
     frame = pandas.DataFrame(rows, columns=list(described))
     return frame.astype({name: column.kind for name, column in described.items()})
 
 
 def write_decisions(trial: Trial, events: Iterable[Event], path: str | os.PathLike[str]) -> list[Path]:
-    """Write the table, as CSV or Parquet by the ending of `path`, and its dictionary beside it; return both."""
+    """Write the table of `decisions` and a data dictionary beside it; return both paths.
+
+    Parameters
+    ----------
+    trial, events
+        As in `decisions`.
+    path : path
+        Ends with .csv or .parquet; the dictionary has the same name with .md.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from omg_trial.desk import Desk
+    >>> from omg_trial.log.store import MemoryStore
+    >>> from omg_trial.trial_file import EXAMPLE
+    >>> desk = Desk(Trial.parse(EXAMPLE), MemoryStore())
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [each.name for each in write_decisions(desk.trial, desk.store.read(), f"{folder}/table.csv")]
+    ['table.csv', 'table.md']
+    """
     target = file_path(path)
     if target.suffix not in ENDINGS:
         raise ValueError(f"`path` must end with {' or '.join(ENDINGS)}, got {target.name!r}")
@@ -88,7 +127,7 @@ def columns(trial: Trial) -> dict[str, Column]:
     low, high = trial.reward_range
     of_actions = {f"probability_{name}": Column("float64", f"with which {name} was drawn") for name in trial.actions}
     return {
-        "person": Column("string", "who"),
+        "person": Column("string", "name of the person, as the app gave it"),
         "episode": Column("int64", "number of the episode, which is that of the event with which it was opened"),
         "step": Column("int64", f"number of the decision in its episode, 0 to {trial.space.horizon - 1}"),
         "time": Column(
@@ -101,9 +140,9 @@ def columns(trial: Trial) -> dict[str, Column]:
         "probability": Column("float64", "of `action`, given all before it; empty if it is not the one drawn"),
         **of_actions,
         "version": Column("int64", "of the model that the policy was planned with; 0 has learned nothing"),
-        "rung": Column("string", "plan: certified; last plan: an earlier one for this context; fixed: the fallback"),
-        "cause": Column("string", "why it was no higher rung"),
-        "rules": Column("string", "rules of the study that have changed the probabilities, with ; between them"),
+        "source": Column("string", "of the policy: plan (certified), last plan (for this context), fixed (fallback)"),
+        "cause": Column("string", "why the source is not plan; empty if it is"),
+        "rules": Column("string", "rules of the trial that have changed the probabilities, with ; between them"),
         "reward": Column("float64", f"in [{low:g}, {high:g}]; empty if it never came"),
         "next_state": Column(
             "string", "as reported, or as the next decision tells; empty if unknown, or if they differ"
@@ -128,15 +167,15 @@ def _of_contexts(trial: Trial) -> dict[str, Column]:
 def dictionary(trial: Trial, rows: int) -> str:
     """Return the data dictionary, as Markdown."""
     lines = [f"| `{name}` | {column.kind} | {column.meaning} |" for name, column in columns(trial).items()]
-    head = f"# Decisions of {trial.name}\n\n{rows} rows, one for each decision. Digest of the study: `{trial.digest}`."
+    head = f"# Decisions of {trial.name}\n\n{rows} rows, one for each decision. Digest of the trial: `{trial.digest}`."
     notes = "In CSV a text that a spreadsheet would take for a formula begins with an apostrophe."
     return "\n".join([head, notes, "", "| column | kind | meaning |", "|---|---|---|", *lines, ""])
 
 
-def _rows(trial: Trial, found: Played) -> Iterator[list[Any]]:
+def _rows(trial: Trial, found: PlayedTrial) -> Iterator[list[Any]]:
     for record in found.records.values():
         context = context_from_json(record.context)
-        known = [context] if trial.features is None else [_told(context[c.column], c) for c in trial.features.columns]
+        known = [context] if trial.features is None else [_cell(context[c.column], c) for c in trial.features.columns]
         for step, choice in sorted(record.choices.items()):
             drawn, chances = found.drawn[record.number, step]
             outcome, after = record.outcomes.get(step), record.next_state(step)
@@ -144,7 +183,7 @@ def _rows(trial: Trial, found: Played) -> Iterator[list[Any]]:
                 *(record.person, record.number, step, choice.time, *known),
                 *(trial.states[choice.state], trial.actions[choice.action], trial.actions[drawn]),
                 *(choice.probability, *chances),
-                *(choice.version, choice.rung, choice.cause, "; ".join(choice.rules)),
+                *(choice.version, choice.source, choice.cause, "; ".join(choice.rules)),
                 None if outcome is None else outcome.reward,
                 None if after is None else trial.states[after],
                 None if outcome is None else max(outcome.revisions),
@@ -152,7 +191,7 @@ def _rows(trial: Trial, found: Played) -> Iterator[list[Any]]:
             ]
 
 
-def _told(value: Any, column: Number | Category) -> Any:
+def _cell(value: Any, column: Number | Category) -> Any:
     """Return an entry of a record as its column has it."""
     if isinstance(column, Category):
         return None if value is None else str(value)

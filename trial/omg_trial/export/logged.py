@@ -8,19 +8,35 @@ from omg_cmdp.contexts import context_from_json
 from omg_cmdp.logs.log import Log
 from omg_cmdp.mdp.episode import Episode
 from omg_trial.episodes import Record
-from omg_trial.export.decisions import played
+from omg_trial.export.decisions import fold_played
 from omg_trial.log.events import Event
-from omg_trial.study.trial import Trial
+from omg_trial.trial_file.trial import Trial
 
 
 def live_log(trial: Trial, events: Iterable[Event]) -> Log:
     """Return the episodes of a trial with their propensities, without those of people who have withdrawn.
 
     An episode is there as far as it is known: its steps from the first on whose next state was seen, up to the first
-    action that was not the one drawn, and so has no known probability. Rewards that never came are what the study says.
-    `log.whole()` has those that were seen to their end, which are what a policy can be valued by.
+    action that was not the one drawn, and so has no known probability. The trial file says what stands for rewards that
+    never came. `log.whole()` has the episodes that were seen to their end: a policy can be valued by them.
+
+    Parameters
+    ----------
+    trial : Trial
+        The trial that the log is of.
+    events : iterable of Event
+        All events from the first on.
+
+    Examples
+    --------
+    >>> from omg_trial.desk import Desk
+    >>> from omg_trial.log.store import MemoryStore
+    >>> from omg_trial.trial_file import EXAMPLE
+    >>> desk = Desk(Trial.parse(EXAMPLE), MemoryStore())
+    >>> len(live_log(desk.trial, desk.store.read()))
+    0
     """
-    found = played(trial, events)
+    found = fold_played(trial, events)
     return log_of(trial, [each for each in found.records.values() if each.person not in found.withdrawn])
 
 

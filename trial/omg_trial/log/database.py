@@ -1,15 +1,15 @@
 """Events in a database: a SQLite file, or PostgreSQL by its URL. One schema, one connection, one writer.
 
 SQLite has a rollback journal and `synchronous = FULL`: what was acknowledged survives a power cut. (Below version
-3.51.3 two connections in WAL mode can damage the file.) Whoever writes holds a lock, on a file beside SQLite's, or an
+3.51.3 two connections in WAL mode can damage the file.) The writer holds a lock, on a file beside SQLite's, or an
 advisory one of PostgreSQL. A second writer is refused.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import fcntl
-import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ import sqlalchemy as sql
 from sqlalchemy.exc import SQLAlchemyError
 
 from omg_cmdp.validation import file_path, instance_of
-from omg_trial.log.events import Event, canonical
+from omg_trial.log.events import Event
 from omg_trial.log.store import Snapshot, StoreError
 
 FETCHED = 1000
@@ -57,9 +57,25 @@ class InUseError(StoreError):
 
 
 class Database:
-    """A `Store` that lasts. `url` is the name of a SQLite file, or `postgresql://...`.
+    """An `EventStore` that lasts.
 
-    With `writing=False` it only reads, also beside a service that writes.
+    Parameters
+    ----------
+    url : path or str
+        The name of a SQLite file, or `postgresql://...`.
+    writing : bool, default True
+        False only reads, also beside a service that writes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from omg_trial.desk import Desk
+    >>> from omg_trial.trial_file import EXAMPLE, Trial
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with contextlib.closing(Database(f"{folder}/trial.db")) as database:
+    ...         desk = Desk(Trial.parse(EXAMPLE), database)
+    ...         [event.kind for event in database.read()]
+    ['founded', 'started']
     """
 
     def __init__(self, url: str | os.PathLike[str], *, writing: bool = True) -> None:
@@ -109,15 +125,16 @@ class Database:
         """Yield the events after one with this number, in order."""
         while True:
             rows = self._rows(_AFTER, number=after)
-            for number, time, kind, body, *rest in rows:
-                yield Event(number, time, kind, json.loads(body), *rest)
-                after = number
+            for row in rows:
+                yield Event(*row)
+                after = row.number
             if len(rows) < FETCHED:
                 return
 
     def append(self, events: Sequence[Event]) -> None:
         """Keep all events, or none and raise `StoreError`; they are durable when this returns."""
-        rows = [{**event._asdict(), "body": canonical(event.body)} for event in events]
+        names = [column.name for column in _events.columns]
+        rows = [dict(zip(names, dataclasses.astuple(event), strict=True)) for event in events]
         with self._failing():
             assert self._connection is not None
             self._connection.execute(_events.insert(), rows)
@@ -125,9 +142,7 @@ class Database:
 
     def answered(self, key: str) -> Event | None:
         """Return the event that answers a call with this key."""
-        for number, time, kind, body, *rest in self._rows(_BY_KEY, key=key):
-            return Event(number, time, kind, json.loads(body), *rest)
-        return None
+        return next((Event(*row) for row in self._rows(_BY_KEY, key=key)), None)
 
     def mark(self, number: int) -> str | None:
         """Return the `mark` of the event with this number."""

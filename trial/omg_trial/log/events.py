@@ -2,15 +2,17 @@
 
     h_n = SHA-256(h_{n-1}, event n)
 
-Whoever keeps one hash can tell later whether anything before it was changed, left out or put in.
+A hash that was written down shows later whether anything before it was changed, left out or put in.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from omg_cmdp.validation import instance_of
 
@@ -21,21 +23,48 @@ class BrokenChainError(ValueError):
     """A log that is not as it was written."""
 
 
-class Event(NamedTuple):
-    """Something that happened; `number` counts from 1."""
+@dataclasses.dataclass(frozen=True)
+class Event:
+    """Something that happened.
+
+    Parameters
+    ----------
+    number : int
+        Counts from 1.
+    time : str
+        UTC, with microseconds; never before the event before it.
+    kind : str
+        What happened: opened, decided, reported, ...
+    text : str
+        The body as canonical JSON. It is encoded once, when the event is made; `body` has it decoded.
+    key, request : str or None
+        Key of the call that it answers, and a digest of that call.
+    answer : str or None
+        What was answered, byte for byte.
+    hash : str
+        SHA-256 of the hash before it and all fields above; see `chained`.
+
+    Examples
+    --------
+    >>> event = Event(1, "2026-11-02T09:00:00.000000+00:00", "founded", canonical({"name": "adherence"}))
+    >>> event.body, event.chained(FIRST_HASH).mark[:10]
+    ({'name': 'adherence'}, '1:3800231e')
+    """
 
     number: int
     time: str
-    """UTC, with microseconds; never before the event before it."""
     kind: str
-    body: dict[str, Any]
+    text: str
     key: str | None = None
-    """The key of the call that it answers."""
     request: str | None = None
-    """A digest of what was asked."""
     answer: str | None = None
-    """What was answered, byte for byte."""
     hash: str = ""
+
+    @functools.cached_property
+    def body(self) -> dict[str, Any]:
+        """The facts of the event, by name."""
+        found: dict[str, Any] = json.loads(self.text)
+        return found
 
     @property
     def mark(self) -> str:
@@ -44,8 +73,13 @@ class Event(NamedTuple):
 
     def chained(self, before: str) -> Event:
         """Return the event with its hash, after one with the hash `before`."""
-        content = canonical([before, *self[:-1]])
-        return self._replace(hash=hashlib.sha256(content.encode()).hexdigest())
+        # The canonical text of [before, number, time, kind, body, key, request, answer], without decoding the body.
+        head, tail = (
+            canonical([before, self.number, self.time, self.kind]),
+            canonical([self.key, self.request, self.answer]),
+        )
+        content = f"{head[:-1]},{self.text},{tail[1:]}"
+        return dataclasses.replace(self, hash=hashlib.sha256(content.encode()).hexdigest())
 
 
 def canonical(content: Any) -> str:
@@ -63,7 +97,7 @@ def digest(content: Any) -> str:
 
 
 def events_in(events: Iterable[Event]) -> Iterator[Event]:
-    """Yield the events; raise at the first that is none."""
+    """Yield the events; raise at the first object that is no event."""
     try:
         found = iter(events)
     except TypeError:
@@ -78,8 +112,10 @@ def verified(events: Iterable[Event], before: str = FIRST_HASH, number: int = 0)
     for event in events_in(events):
         number += 1
         if event.number != number:
-            raise BrokenChainError(f"event {number} must follow event {number - 1}, got event {event.number}")
-        if event.chained(before) != event:
-            raise BrokenChainError(f"event {number} must be as it was written, got one that was changed since")
+            raise BrokenChainError(
+                f"event {event.number} follows event {number - 1}: events are missing or out of order"
+            )
+        if event.chained(before).hash != event.hash:
+            raise BrokenChainError(f"event {number} was changed after it was written")
         before = event.hash
         yield event

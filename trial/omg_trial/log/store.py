@@ -21,7 +21,7 @@ class Snapshot(NamedTuple):
     content: bytes
 
 
-class Store(Protocol):
+class EventStore(Protocol):
     """An append-only log of events."""
 
     @property

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from omg_trial.watching import decisions, outcomes, system
 from omg_trial.watching.verdicts import Verdict
-from omg_trial.watching.view import View
+from omg_trial.watching.view import TrialView
 
-CHECKS: dict[str, Callable[[View], Verdict]] = {
+CHECKS: dict[str, Callable[[TrialView], Verdict]] = {
     "clipped probabilities": decisions.clipped,
     "shares of actions": decisions.shares,
     "burden": decisions.burden,
@@ -46,6 +46,6 @@ class Finding(NamedTuple):
     message: str
 
 
-def findings(view: View) -> list[Finding]:
+def findings(view: TrialView) -> list[Finding]:
     """Return what every check sees."""
     return [Finding(name, *check(view)) for name, check in CHECKS.items()]

@@ -1,4 +1,4 @@
-"""Checks of what was decided: probabilities, actions, the burden of each person, rungs of the ladder."""
+"""Checks of what was decided: probabilities, actions, the burden of each person, fallbacks."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import collections
 
 from omg_trial.rules import week_of
 from omg_trial.watching.verdicts import GREEN, RED, SHOWN, Verdict, share_within, yellow_if
-from omg_trial.watching.view import WEEK, Step, View
+from omg_trial.watching.view import WEEK, TrialView, WatchedStep
 
 CLIPPED = 0.01
-"""A plan with at most so much probability for an action leaves it to the floor."""
+"""A plan with at most this probability of an action leaves it to the floor."""
 
 
-def clipped(view: View) -> Verdict:
+def clipped(view: TrialView) -> Verdict:
     """Look for people whose last decisions were all left to the floor."""
     people, limit = view.by_person(view.steps), view.trial.watch.streak
     long = sum(_all_clipped(view, steps, limit) for steps in people.values())
@@ -21,12 +21,12 @@ def clipped(view: View) -> Verdict:
     )
 
 
-def _all_clipped(view: View, steps: list[Step], limit: int) -> bool:
+def _all_clipped(view: TrialView, steps: list[WatchedStep], limit: int) -> bool:
     """Return whether in the last decisions of a person only the floor explored."""
     floor, admissible, streak = view.trial.floor, view.trial.space.admissible, 0
     for _, _, _, _, choice, _ in reversed(steps):
         rest = float(floor.rest[choice.state, 0])
-        planned = choice.rung == "plan" and not choice.rules and choice.probability is not None
+        planned = choice.source == "plan" and not choice.rules and choice.probability is not None
         if not planned or rest < 1e-9 or admissible[choice.state].sum() < 2:
             continue
         assert choice.probability is not None
@@ -39,7 +39,7 @@ def _all_clipped(view: View, steps: list[Step], limit: int) -> bool:
     return False
 
 
-def shares(view: View) -> Verdict:
+def shares(view: TrialView) -> Verdict:
     """Compare how often each action was taken with the least share, for all and for each."""
     watch, actions = view.trial.watch, view.trial.actions
     whole = _action_shares(view, view.week)
@@ -55,7 +55,7 @@ def shares(view: View) -> Verdict:
     return yellow_if(seldom or few > 0, f"shares of actions where they are admissible: {shown}{rule}")
 
 
-def _action_shares(view: View, steps: list[Step]) -> dict[int, float]:
+def _action_shares(view: TrialView, steps: list[WatchedStep]) -> dict[int, float]:
     """Return how often each action was taken where it could be."""
     admissible = view.trial.space.admissible
     could = collections.Counter(
@@ -65,11 +65,11 @@ def _action_shares(view: View, steps: list[Step]) -> dict[int, float]:
     return {action: taken[action] / count for action, count in sorted(could.items())}
 
 
-def burden(view: View) -> Verdict:
-    """Compare each person's weeks with the most and the least that the study allows."""
+def burden(view: TrialView) -> Verdict:
+    """Compare each person's weeks with the most and the least that the trial file allows."""
     trial, limits = view.trial, view.trial.limits
     if not (limits.most or limits.least):
-        return GREEN, "the study sets no limits"
+        return GREEN, "the trial file sets no limits"
     weeks: dict[tuple[str, tuple[int, int]], list[int]] = collections.defaultdict(list)
     for each in view.steps:
         if each.time > view.now - 2 * WEEK:
@@ -84,18 +84,16 @@ def burden(view: View) -> Verdict:
     return (RED, message) if above else yellow_if(below > 0, message)
 
 
-def outside(view: View) -> Verdict:
-    """Count what was asked for when nobody may be bothered."""
+def outside(view: TrialView) -> Verdict:
+    """Count decisions that were asked for outside the window."""
     those = ["window" in each.choice.rules for each in view.week]
     return share_within(those, "asked for outside the window", view.trial.watch.outside)
 
 
-def fallbacks(view: View) -> Verdict:
+def fallbacks(view: TrialView) -> Verdict:
     """Count decisions that were not made by a fresh plan, by cause."""
     causes = collections.Counter(
-        f"{each.choice.rung} ({each.choice.cause or 'of the episode'})"
-        for each in view.week
-        if each.choice.rung != "plan"
+        f"{each.choice.source} ({each.choice.cause})" for each in view.week if each.choice.source != "plan"
     )
     shown = ", ".join(f"{count} by {cause}" for cause, count in causes.most_common(SHOWN)) or "none"
     count, all_of_them = causes.total(), len(view.week)
@@ -105,7 +103,7 @@ def fallbacks(view: View) -> Verdict:
     return yellow_if(count > view.trial.watch.fallbacks * all_of_them, message)
 
 
-def deviations(view: View) -> Verdict:
-    """Count what was done in another way: its probability is unknown."""
+def deviations(view: TrialView) -> Verdict:
+    """Count actions of the app that were not the ones drawn: their probability is unknown."""
     those = [each.choice.probability is None for each in view.week]
     return share_within(those, "carried out in another way than drawn", view.trial.watch.deviations)

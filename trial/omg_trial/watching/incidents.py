@@ -1,18 +1,17 @@
-"""What the service does every minute: close episodes that are overdue, and note what has changed, as events."""
+"""Every minute the service closes overdue episodes, and notes the checks whose colour has changed, as events."""
 
 from __future__ import annotations
 
 import datetime
-import secrets
 from collections.abc import Callable
 from typing import Any
 
-from omg_trial.desk import Asked, Desk
+from omg_trial.desk import Desk
 from omg_trial.rules import moment
 from omg_trial.watching.checks import Finding, findings
 from omg_trial.watching.process import Process
 from omg_trial.watching.verdicts import GREEN
-from omg_trial.watching.view import View
+from omg_trial.watching.view import TrialView
 
 
 def tick(at_desk: Callable[[Callable[[Desk], Any]], Any], process: Process) -> None:
@@ -22,7 +21,7 @@ def tick(at_desk: Callable[[Callable[[Desk], Any]], Any], process: Process) -> N
     """
     process.measure()
     at_desk(close_overdue)
-    view: View = at_desk(lambda desk: View.of(desk.trial, desk.state, desk.clock(), process))
+    view: TrialView = at_desk(lambda desk: TrialView.of(desk.trial, desk.state, desk.clock(), process))
     changed = [each for each in findings(view) if each.severity != view.noted.get(each.check, GREEN)]
     if changed:
         at_desk(lambda desk: note(desk, changed))
@@ -32,9 +31,9 @@ def close_overdue(desk: Desk) -> None:
     """Close the episodes in which nothing has happened for too long: what was seen of them counts."""
     until = desk.clock() - datetime.timedelta(hours=desk.trial.watch.close_after_hours)
     overdue = [number for number in desk.state.open if moment(desk.state.episodes[number].touched) <= until]
-    asked = [Asked("close", {"episode": number, "cause": "overdue"}, secrets.token_hex(16)) for number in overdue]
-    if asked and not desk.lost:
-        desk.answer(asked)
+    requests = [desk.prepare("close", {"episode": number, "cause": "overdue"}) for number in overdue]
+    if requests and not desk.lost:
+        desk.answer(requests)
 
 
 def note(desk: Desk, changed: list[Finding]) -> None:

@@ -10,18 +10,18 @@ from omg_cmdp.contexts import Context, context_from_json
 from omg_cmdp.oracles.feature_map import Category
 from omg_trial.episodes import Record
 from omg_trial.rules import moment
-from omg_trial.study.trial import Trial
+from omg_trial.trial_file.trial import Trial
 from omg_trial.watching.verdicts import Verdict, named, yellow_if
-from omg_trial.watching.view import WEEK, View
+from omg_trial.watching.view import WEEK, TrialView
 
 
-def gaps(view: View) -> Verdict:
+def gaps(view: TrialView) -> Verdict:
     """Look for steps that were left out."""
     gaps = [each for each in _settled(view) if len(each.choices) <= max(each.choices, default=-1)]
     return yellow_if(bool(gaps), f"episodes in which a step was left out: {named(gaps)}")
 
 
-def repeats(view: View) -> Verdict:
+def repeats(view: TrialView) -> Verdict:
     """Count steps that were asked for again."""
     recent = [each for each in view.recent if moment(each.touched) > view.now - WEEK]
     repeats, decisions = sum(each.repeats for each in recent), sum(len(each.choices) for each in recent)
@@ -29,8 +29,8 @@ def repeats(view: View) -> Verdict:
     return yellow_if(repeats > view.trial.watch.repeated * decisions, message)
 
 
-def expected(view: View) -> Verdict:
-    """Compare with the number that the study expects; without one, with silence."""
+def expected(view: TrialView) -> Verdict:
+    """Compare with the number that the trial file expects; without one, with silence."""
     per_week, watch = view.trial.limits.decisions_per_week, view.trial.watch
     if per_week is None:
         under_way = [each for each in view.records if each.closed is None]
@@ -52,20 +52,20 @@ def expected(view: View) -> Verdict:
     return yellow_if(missing or many, message + ("; somebody had more than expected" if many else ""))
 
 
-def overdue(view: View) -> Verdict:
+def overdue(view: TrialView) -> Verdict:
     """Compare rewards that have not come with those that should have."""
     overdue, due = len(view.overdue), len(view.due)
     message = f"{overdue} of {due} rewards of seven days are overdue"
     return yellow_if(overdue > view.trial.watch.missing * due, message)
 
 
-def unmatched(view: View) -> Verdict:
+def unmatched(view: TrialView) -> Verdict:
     """Look for outcomes of steps that nobody decided."""
     found = [each for each in _settled(view) if each.outcomes.keys() - each.choices.keys()]
     return yellow_if(bool(found), f"episodes with an outcome of a step that was not decided: {named(found)}")
 
 
-def contradictions(view: View) -> Verdict:
+def contradictions(view: TrialView) -> Verdict:
     """Look for outcomes that say another state than the next decision."""
     found = [record for record in view.recent if any(_contradicts(record, step) for step in record.outcomes)]
     return yellow_if(bool(found), f"episodes in which an outcome and the next decision differ: {named(found)}")
@@ -76,7 +76,7 @@ def _contradicts(record: Record, step: int) -> bool:
     return reported is not None and after is not None and reported != after.state
 
 
-def support(view: View) -> Verdict:
+def support(view: TrialView) -> Verdict:
     """Look for values that cannot be."""
     start = view.trial.space.start
     states = [each for each in view.recent if 0 in each.choices and not start[each.choices[0].state]]
@@ -84,7 +84,7 @@ def support(view: View) -> Verdict:
     calls, most = view.process.lately("422"), view.trial.watch.invalid
     message = (
         f"{calls} calls with wrong values in an hour; episodes with an impossible first state: {named(states)};"
-        f" with a context that the study file does not describe: {named(contexts)}"
+        f" with a context that the trial file does not describe: {named(contexts)}"
     )
     return yellow_if(calls > most or bool(states or contexts), message)
 
@@ -102,14 +102,14 @@ def _described(trial: Trial, context: Context) -> bool:
     )
 
 
-def roster(view: View) -> Verdict:
+def roster(view: TrialView) -> Verdict:
     """Count calls about episodes and people that are not there."""
     unknown, withdrawn = view.process.lately("404"), view.process.lately("410")
     message = f"in an hour {unknown} calls about unknown episodes, {withdrawn} about people who have withdrawn"
     return yellow_if(unknown + withdrawn > 0, message)
 
 
-def _settled(view: View) -> list[Record]:
+def _settled(view: TrialView) -> list[Record]:
     """Return the recent episodes in which nothing more is likely to come."""
     until = view.now - datetime.timedelta(hours=view.trial.watch.overdue_hours)
     return [each for each in view.recent if each.closed is not None or moment(each.touched) <= until]

@@ -11,26 +11,26 @@ import numpy as np
 
 from omg_cmdp.contexts import context_from_json
 from omg_cmdp.oracles.feature_map import Category
-from omg_trial.calls import Refusal
 from omg_trial.desk import Desk
 from omg_trial.episodes import Record
-from omg_trial.study.trial import Trial
+from omg_trial.handlers import find_person
+from omg_trial.trial_file.trial import Trial
 from omg_trial.watching.checks import findings
 from omg_trial.watching.value import values
-from omg_trial.watching.view import Step, View
+from omg_trial.watching.view import TrialView, WatchedStep
 
 MOST_ROWS = 200
 DAYS = 60
 FEWEST_PEOPLE = 5
-"""With fewer a day has no interval."""
+"""Fewest people of a day whose mean reward has an interval."""
 
 
-def overview(view: View) -> dict[str, Any]:
+def overview(view: TrialView) -> dict[str, Any]:
     """Return what the page shows, as JSON has it."""
     trial = view.trial
     under_way = [record for record in view.records if record.closed is None]
     return {
-        "study": trial.name,
+        "trial": trial.name,
         "time": _text(view.now),
         "zone": trial.zone.key,
         "event": view.number,
@@ -60,13 +60,8 @@ def overview(view: View) -> dict[str, Any]:
 def history(desk: Desk, person: str) -> dict[str, Any]:
     """Return everything that is known of a person."""
     state, trial = desk.state, desk.trial
-    if person not in state.of_person:
-        status, got = (410, "one who has withdrawn") if person in state.withdrawn else (404, "another")
-        raise Refusal(status, f"`person` must be in the study, got {got}")
-    return {
-        "person": person,
-        "episodes": [_episode(trial, state.episodes[number]) for number in reversed(state.of_person[person])],
-    }
+    episodes = [_episode(trial, state.episodes[number]) for number in reversed(find_person(desk.inputs(), person))]
+    return {"person": person, "episodes": episodes}
 
 
 def _episode(trial: Trial, record: Record) -> dict[str, Any]:
@@ -76,7 +71,8 @@ def _episode(trial: Trial, record: Record) -> dict[str, Any]:
         "closed": record.closed,
         "context": context_from_json(record.context),
         "version": record.version,
-        "rung": record.rung,
+        "source": record.source,
+        "cause": record.cause,
         "certificate": record.certificate,
         "steps": [_step(trial, record, step) for step in sorted({*record.choices, *record.outcomes})],
     }
@@ -84,18 +80,18 @@ def _episode(trial: Trial, record: Record) -> dict[str, Any]:
 
 def _step(trial: Trial, record: Record, step: int) -> dict[str, Any]:
     choice, outcome = record.choices.get(step), record.outcomes.get(step)
-    told: dict[str, Any] = {"step": step, "decision": None, "outcome": None}
+    found: dict[str, Any] = {"step": step, "decision": None, "outcome": None}
     if choice is not None:
         names = {"state": trial.states[choice.state], "action": trial.actions[choice.action]}
-        told["decision"] = {**choice._asdict(), **names}
+        found["decision"] = {**choice._asdict(), **names}
     if outcome is not None:
         after = None if outcome.next_state is None else trial.states[outcome.next_state]
-        told["outcome"] = {**outcome._asdict(), "next_state": after}
-    return told
+        found["outcome"] = {**outcome._asdict(), "next_state": after}
+    return found
 
 
 def _context(trial: Trial) -> dict[str, Any]:
-    """Return what a context is made of, for whoever wants to ask for its policy."""
+    """Return what a context is made of, for the form that asks for its policy."""
     if trial.features is None:
         return {"labels": trial.labels}
     return {
@@ -116,11 +112,11 @@ def _under_way(record: Record) -> dict[str, Any]:
         "touched": record.touched,
         "steps": len(record.choices),
         "version": record.version,
-        "rung": record.rung,
+        "source": record.source,
     }
 
 
-def _overdue(trial: Trial, step: Step) -> dict[str, Any]:
+def _overdue(trial: Trial, step: WatchedStep) -> dict[str, Any]:
     action = trial.actions[step.choice.action]
     return {
         "person": step.person,
@@ -131,9 +127,9 @@ def _overdue(trial: Trial, step: Step) -> dict[str, Any]:
     }
 
 
-def _days(view: View) -> list[dict[str, Any]]:
-    """Return the last days, by the clock of the study, those without a decision too."""
-    by_day: dict[datetime.date, list[Step]] = collections.defaultdict(list)
+def _days(view: TrialView) -> list[dict[str, Any]]:
+    """Return the last days, by the clock of the trial, those without a decision too."""
+    by_day: dict[datetime.date, list[WatchedStep]] = collections.defaultdict(list)
     for each in view.steps:
         by_day[each.time.astimezone(view.trial.zone).date()].append(each)
     if not by_day:
@@ -144,20 +140,20 @@ def _days(view: View) -> list[dict[str, Any]]:
     return [_day(view.trial, day, by_day.get(day, [])) for day in days]
 
 
-def _day(trial: Trial, day: datetime.date, steps: list[Step]) -> dict[str, Any]:
+def _day(trial: Trial, day: datetime.date, steps: list[WatchedStep]) -> dict[str, Any]:
     taken = collections.Counter(each.choice.action for each in steps)
     chances = [each.choice.probability for each in steps if each.choice.probability is not None]
     return {
         "day": day.isoformat(),
         "decisions": len(steps),
         "actions": [taken[action] for action in range(len(trial.actions))],
-        "fallbacks": sum(each.choice.rung != "plan" for each in steps),
+        "fallbacks": sum(each.choice.source != "plan" for each in steps),
         "probability": [float(each) for each in np.quantile(chances, [0.0, 0.5, 1.0])] if chances else None,
         "reward": _reward(trial, steps),
     }
 
 
-def _reward(trial: Trial, steps: list[Step]) -> dict[str, Any] | None:
+def _reward(trial: Trial, steps: list[WatchedStep]) -> dict[str, Any] | None:
     """Return the mean over people of each one's mean, with Student's interval over people."""
     of_people: dict[str, list[float]] = collections.defaultdict(list)
     for each in steps:
@@ -166,14 +162,14 @@ def _reward(trial: Trial, steps: list[Step]) -> dict[str, Any] | None:
     if not of_people:
         return None
     means = np.array([sum(each) / len(each) for each in of_people.values()])
-    told = {"mean": float(means.mean()), "people": len(means), "low": None, "high": None}
+    found = {"mean": float(means.mean()), "people": len(means), "low": None, "high": None}
     if len(means) >= FEWEST_PEOPLE:
         from scipy.special import stdtrit
 
         width = float(stdtrit(len(means) - 1, 0.975)) * float(means.std(ddof=1)) / math.sqrt(len(means))
         low, high = trial.reward_range
-        told |= {"low": max(float(means.mean()) - width, low), "high": min(float(means.mean()) + width, high)}
-    return told
+        found |= {"low": max(float(means.mean()) - width, low), "high": min(float(means.mean()) + width, high)}
+    return found
 
 
 def _text(time: datetime.datetime) -> str:

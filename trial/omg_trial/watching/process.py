@@ -1,4 +1,4 @@
-"""What the process knows of itself and the log does not: refused calls, memory, disk."""
+"""Counters of the process, which the log does not have: refused calls, memory, disk."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Process:
     def __init__(self, clock: Callable[[], datetime.datetime], folder: str | os.PathLike[str] = ".") -> None:
         self._clock, self._folder = clock, Path(folder)
         self.refusals: collections.Counter[str] = collections.Counter()
-        """All, by the status of HTTP, or "older log"."""
+        """Refused calls, by the status of HTTP, or "older log"."""
         self._times: dict[str, collections.deque[datetime.datetime]] = {}
         self.memory: float | None = None
         """Megabytes in use; None if unknown."""

@@ -7,13 +7,13 @@ import datetime
 
 from omg_trial.rules import moment
 from omg_trial.watching.verdicts import GREEN, RED, YELLOW, Verdict, named, yellow_if
-from omg_trial.watching.view import View
+from omg_trial.watching.view import TrialView
 
 CLOCK_SECONDS = 5.0
-"""So far the clock may be behind the last event: it is set by small steps all the time."""
+"""Seconds that the clock may be behind the last event: it is set by small steps all the time."""
 
 
-def refused(view: View) -> Verdict:
+def refused(view: TrialView) -> Verdict:
     """Tell whether the model that was learned last passed its checks."""
     last = view.changes[-1] if view.changes else None
     if last is None or last.verdict != "refused":
@@ -21,7 +21,7 @@ def refused(view: View) -> Verdict:
     return YELLOW, f"the model of version {last.version} was not published: {last.cause}"
 
 
-def late(view: View) -> Verdict:
+def late(view: TrialView) -> Verdict:
     """Look for episodes that were closed long ago, and that the version in use does not know."""
     hours = view.trial.watch.learn_hours
     until, missing = view.now - datetime.timedelta(hours=hours), view.trial.missing_reward
@@ -35,7 +35,7 @@ def _known(numbers: tuple[int, ...], number: int) -> bool:
     return place < len(numbers) and numbers[place] == number
 
 
-def clock(view: View) -> Verdict:
+def clock(view: TrialView) -> Verdict:
     """Compare the clock with the last event."""
     behind = (moment(view.time) - view.now).total_seconds() if view.time else 0.0
     if behind > CLOCK_SECONDS:
@@ -43,32 +43,32 @@ def clock(view: View) -> Verdict:
     return GREEN, "the clock is not behind the last event"
 
 
-def kept(view: View) -> Verdict:
+def kept(view: TrialView) -> Verdict:
     """Count calls that were not kept."""
     failed = view.process.lately("503")
     return RED if failed else GREEN, f"{failed} calls could not be kept in an hour"
 
 
-def restored(view: View) -> Verdict:
-    """Count calls of an app that has seen events which the log does not have: an older backup, or another database."""
+def restored(view: TrialView) -> Verdict:
+    """Count calls of an app that has seen events which the log lacks: an older backup, or another database."""
     count = view.process.lately("older log")
     return RED if count else GREEN, f"{count} calls in an hour knew events that are not in the log"
 
 
-def unauthorised(view: View) -> Verdict:
-    """Count calls without a right to be answered."""
+def unauthorised(view: TrialView) -> Verdict:
+    """Count calls without a valid token or role."""
     count = view.process.lately("401", "403")
     return yellow_if(count > view.trial.watch.unauthorised, f"{count} unauthorised calls in an hour")
 
 
-def memory(view: View) -> Verdict:
+def memory(view: TrialView) -> Verdict:
     """Compare the memory in use with what is allowed."""
     used, most = view.process.memory, view.trial.watch.memory_megabytes
     shown = "unknown" if used is None else f"{used:.0f} MB"
     return yellow_if(used is not None and used > most, f"memory in use: {shown}, allowed are {most:.0f} MB")
 
 
-def disk(view: View) -> Verdict:
+def disk(view: TrialView) -> Verdict:
     """Compare the space that is free with what is needed."""
     free, least = view.process.disk, view.trial.watch.disk_megabytes
     shown = "unknown" if free is None else f"{free:.0f} MB"

@@ -1,4 +1,4 @@
-"""What the trial earns, beside what the study's fixed probabilities would have earned, estimated from the log.
+"""What the trial earns, beside what the trial's fixed probabilities would have earned, estimated from the log.
 
 Only episodes count that were seen to their end, with all rewards and probabilities. If those who drop out differ from
 those who stay, so do the numbers. Which estimate to believe is up to `omg_cmdp.logs.evaluate`.
@@ -16,7 +16,7 @@ from omg_cmdp.logs.off_policy.estimate import Estimate, Support, estimated
 from omg_cmdp.logs.off_policy.evaluation import evaluate
 from omg_trial.episodes import Record
 from omg_trial.export.logged import log_of
-from omg_trial.study.trial import Trial
+from omg_trial.trial_file.trial import Trial
 
 
 def values(trial: Trial, records: Sequence[Record]) -> dict[str, Any]:

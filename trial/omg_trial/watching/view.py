@@ -10,44 +10,43 @@ import functools
 import itertools
 from typing import NamedTuple
 
-from omg_trial.episodes import Choice, Outcome, Record
+from omg_trial.episodes import Record, StepDecision, StepOutcome
 from omg_trial.rules import moment
-from omg_trial.state import Incident, State
-from omg_trial.study.trial import Trial
-from omg_trial.versions import Change
+from omg_trial.state import Change, Incident, State
+from omg_trial.trial_file.trial import Trial
 from omg_trial.watching.process import Process
 
 MOST_EPISODES = 5000
-"""So many of the last episodes are looked at, and all that are open."""
+"""Number of the last episodes that are looked at, besides all that are open."""
 MOST_INCIDENTS = 200
 WEEK = datetime.timedelta(days=7)
 
 
-class Step(NamedTuple):
+class WatchedStep(NamedTuple):
     """A decision, with what came of it."""
 
     person: str
     episode: int
     step: int
     time: datetime.datetime
-    choice: Choice
-    outcome: Outcome | None
+    choice: StepDecision
+    outcome: StepOutcome | None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class View:
+class TrialView:
     """A trial at one moment."""
 
     trial: Trial
     now: datetime.datetime
-    """By the clock, even if the log is ahead of it."""
+    """Time by the clock, even if the log is ahead of it."""
     process: Process
     number: int
     hash: str
     time: str
-    """Of the last event."""
+    """Time of the last event."""
     records: list[Record]
-    """In the order in which they were opened."""
+    """Episodes in the order in which they were opened."""
     joined: dict[str, str]
     """When the first episode of each person was opened."""
     episodes: int
@@ -61,8 +60,8 @@ class View:
     """The severity of each check when it was noted last."""
 
     @classmethod
-    def of(cls, trial: Trial, state: State, now: datetime.datetime, process: Process) -> View:
-        """Return what can be seen."""
+    def of(cls, trial: Trial, state: State, now: datetime.datetime, process: Process) -> TrialView:
+        """Return a view of the state as it is now."""
         last = {record.number for record in itertools.islice(reversed(state.episodes.values()), MOST_EPISODES)}
         records = [state.episodes[number] for number in sorted(last | state.open.keys())]
         return cls(
@@ -84,17 +83,17 @@ class View:
         )
 
     @functools.cached_property
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[WatchedStep]:
         """All decisions of the records, by time."""
         found = [
-            Step(record.person, record.number, step, moment(choice.time), choice, record.outcomes.get(step))
+            WatchedStep(record.person, record.number, step, moment(choice.time), choice, record.outcomes.get(step))
             for record in self.records
             for step, choice in record.choices.items()
         ]
         return sorted(found, key=lambda each: each.time)
 
     @functools.cached_property
-    def week(self) -> list[Step]:
+    def week(self) -> list[WatchedStep]:
         """The decisions of the last seven days."""
         return [each for each in self.steps if each.time > self.now - WEEK]
 
@@ -106,19 +105,19 @@ class View:
         return [each for each in self.records if moment(each.touched) > self.now - 2 * WEEK - hours]
 
     @functools.cached_property
-    def due(self) -> list[Step]:
+    def due(self) -> list[WatchedStep]:
         """Decisions of seven days whose reward should have come by now."""
         until = self.now - datetime.timedelta(hours=self.trial.watch.overdue_hours)
         return [each for each in self.steps if until - WEEK < each.time <= until]
 
     @functools.cached_property
-    def overdue(self) -> list[Step]:
-        """Those of them whose reward has not come."""
+    def overdue(self) -> list[WatchedStep]:
+        """Decisions whose reward should have come by now and has not."""
         return [each for each in self.due if each.outcome is None or each.outcome.reward is None]
 
-    def by_person(self, steps: list[Step]) -> dict[str, list[Step]]:
+    def by_person(self, steps: list[WatchedStep]) -> dict[str, list[WatchedStep]]:
         """Return the steps of each person, by time."""
-        found: dict[str, list[Step]] = collections.defaultdict(list)
+        found: dict[str, list[WatchedStep]] = collections.defaultdict(list)
         for each in steps:
             found[each.person].append(each)
         return found

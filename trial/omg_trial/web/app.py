@@ -1,6 +1,4 @@
-"""The application: paths, roles, keys and limits. Every call goes to the service as it came."""
-
-from __future__ import annotations
+"""The application: paths, roles, keys and limits. Every call is checked here, by the models of the trial's contract."""
 
 import asyncio
 import time
@@ -11,27 +9,27 @@ from fastapi import Depends, FastAPI, Header, Path, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from omg_trial.calls import OlderLog, Refusal, parse
-from omg_trial.deciding import highest_rung
-from omg_trial.desk import Asked, Desk
+from omg_trial.contract import OlderLog, Refusal, answers, calls, describe_problem
+from omg_trial.desk import Desk, KeyedCall
+from omg_trial.handlers import show_policy
 from omg_trial.log.events import canonical
 from omg_trial.log.store import StoreError
 from omg_trial.service import Service
 from omg_trial.tokens import Tokens
-from omg_trial.web import bodies
-from omg_trial.web.description import describe
 from omg_trial.web.metrics import Metrics
-from omg_trial.web.views import Person, add_views
+from omg_trial.web.views import add_views
 
 LARGEST_BODY = 64 * 1024
 CALLS_PER_SECOND = 500.0
-"""For each token; as many at once."""
+"""Rate and burst limit per token."""
+_JSON = "application/json"
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": bodies.Error, "description": text}
+    status: {"model": answers.ErrorAnswer, "description": text}
     for status, text in {
         400: "No key, or a request that cannot be read.",
         401: "No token, or an unknown one.",
@@ -49,89 +47,93 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
 Seen = Annotated[str | None, Header(alias="Log-Seen", pattern=r"^[1-9][0-9]{0,15}:[0-9a-f]{64}$")]
 """The last `Log-Head` that the caller was told. A log without this event is not the one that the caller knows."""
-Episode = Annotated[int, Path(ge=1, le=2**53)]
 _bearer = HTTPBearer(auto_error=False)
 
 
+async def _episode(episode: Annotated[calls.Episode, Path()]) -> int:
+    return episode
+
+
+async def _person(person: Annotated[calls.Person, Path()]) -> str:
+    return person
+
+
+async def _nothing() -> None:
+    return None
+
+
+_TARGETS = {"episode": _episode, "person": _person, None: _nothing}
+"""Reads what a call is about from its path."""
+
+
 def make_app(service: Service, tokens: Tokens) -> FastAPI:
-    """Return the application of a service."""
-    app = FastAPI(title="omg-cmdp", version="1", docs_url=None, redoc_url=None, responses=_REFUSALS)
+    """Return the application of a service.
+
+    Parameters
+    ----------
+    service : Service
+        Answers the calls.
+    tokens : Tokens
+        The roles of those who may call.
+    """
+    trial, offered = service.desk.trial, service.desk.contract
+    app = FastAPI(title=f"omg-trial: {trial.name}", version="1", docs_url=None, redoc_url=None, responses=_REFUSALS)
     gate = _Gate(tokens)
-    app_role, analyst, administrator = gate.of("app"), gate.of("analyst"), gate.of("administrator")
+    by_app, by_analyst, by_administrator = gate.of("app"), gate.of("analyst"), gate.of("administrator")
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(StoreError, _not_kept)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_middleware(_SmallBodies)
     app.state.process, metrics = service.process, Metrics()
-    add_views(app, service, metrics, analyst)
+    add_views(app, service, metrics, by_analyst)
 
-    async def answer(name: str, body: dict[str, Any], key: str, seen: str | None) -> Response:
-        with metrics.seconds.labels(name).time():
-            made = await asyncio.wrap_future(service.submit(Asked(name, body, key, seen=seen)))
-        return Response(made.text, media_type=_JSON, headers={"Log-Head": made.mark})
+    def add_call(path: str, name: str, answer: type[BaseModel], role: Any) -> None:
+        model = offered.calls[name]
 
-    async def view(look: Callable[[Desk], Any]) -> Response:
-        return Response(await asyncio.wrap_future(service.look(lambda desk: canonical(look(desk)))), media_type=_JSON)
+        @app.post(path, response_model=answer, dependencies=[role], operation_id=name.replace(" ", "_"))
+        async def call(
+            body: model,  # type: ignore[valid-type]
+            key: Key,
+            target: Annotated[Any, Depends(_TARGETS[model.target])],
+            seen: Seen = None,
+        ) -> Response:
+            with metrics.seconds.labels(name).time():
+                request = KeyedCall(body, target, key, seen)
+                made = await asyncio.wrap_future(service.submit(request))
+            return Response(made.text, media_type=_JSON, headers={"Log-Head": made.mark})
 
-    @app.post("/v1/episodes", response_model=bodies.Opened, dependencies=[app_role])
-    async def open_episode(body: bodies.OpenBody, key: Key, seen: Seen = None) -> Response:
-        return await answer("open", body.model_dump(), key, seen)
+    add_call("/v1/episodes", "open", answers.Opened, by_app)
+    add_call("/v1/episodes/{episode}/decisions", "decide", offered.decided, by_app)
+    add_call("/v1/episodes/{episode}/outcomes", "report", answers.Reported, by_app)
+    add_call("/v1/episodes/{episode}/close", "close", answers.Closed, by_app)
+    add_call("/v1/people/{person}/withdraw", "withdraw", answers.Withdrawn, by_administrator)
+    add_call("/v1/learn", "learn", answers.LearningStarted, by_administrator)
+    add_call("/v1/roll-back", "roll back", answers.RolledBack, by_administrator)
 
-    @app.post("/v1/episodes/{episode}/decisions", response_model=bodies.Decided, dependencies=[app_role])
-    async def decide(episode: Episode, body: bodies.DecideBody, key: Key, seen: Seen = None) -> Response:
-        return await answer("decide", {"episode": episode, **body.model_dump()}, key, seen)
+    async def show(look: Callable[[Desk], BaseModel]) -> Response:
+        text = await asyncio.wrap_future(service.look(lambda at: canonical(look(at).model_dump())))
+        return Response(text, media_type=_JSON)
 
-    @app.post("/v1/episodes/{episode}/outcomes", response_model=bodies.Reported, dependencies=[app_role])
-    async def report(episode: Episode, body: bodies.ReportBody, key: Key, seen: Seen = None) -> Response:
-        return await answer("report", {"episode": episode, **body.model_dump()}, key, seen)
+    @app.post("/v1/policy", response_model=answers.PolicyAnswer, dependencies=[by_analyst], operation_id="policy")
+    async def policy(body: offered.policy) -> Response:  # type: ignore[name-defined]
+        return await show(lambda at: show_policy(at.inputs(), body))
 
-    @app.post("/v1/episodes/{episode}/close", response_model=bodies.Closed, dependencies=[app_role])
-    async def close(episode: Episode, body: bodies.CloseBody, key: Key, seen: Seen = None) -> Response:
-        return await answer("close", {"episode": episode, **body.model_dump()}, key, seen)
-
-    @app.post("/v1/people/{person}/withdraw", response_model=bodies.Withdrawn, dependencies=[administrator])
-    async def withdraw(person: Person, body: bodies.EmptyBody, key: Key, seen: Seen = None) -> Response:
-        return await answer("withdraw", {"person": person}, key, seen)
-
-    @app.post("/v1/learn", response_model=bodies.Learning, dependencies=[administrator])
-    async def learn(body: bodies.EmptyBody, key: Key, seen: Seen = None) -> Response:
-        return await answer("learn", {}, key, seen)
-
-    @app.post("/v1/roll-back", response_model=bodies.RolledBack, dependencies=[administrator])
-    async def roll_back(body: bodies.RollBackBody, key: Key, seen: Seen = None) -> Response:
-        return await answer("roll back", body.model_dump(), key, seen)
-
-    @app.post("/v1/policy", dependencies=[analyst])
-    async def policy(body: bodies.PolicyBody) -> Response:
-        def look(desk: Desk) -> dict[str, Any]:
-            [_, context] = parse(desk.trial, "open", {"person": "nobody", "context": body.context})  # type: ignore[misc]
-            name, cause, table, certificate, _ = highest_rung(desk.situation(), context)
-            told = {"policy": table.tolist(), "certificate": certificate, "rung": name, "cause": cause}
-            return {**told, "version": desk.state.version.number}
-
-        return await view(look)
-
-    @app.get("/v1/health", response_model=bodies.Health)
+    @app.get("/v1/health", response_model=answers.Health, operation_id="health")
     async def health() -> Response:
-        return await view(_health)
+        return await show(_health)
 
-    app.openapi_schema = describe(app.openapi(), service.desk.trial)
     return app
 
 
-_JSON = "application/json"
-
-
-def _health(desk: Desk) -> dict[str, Any]:
-    state = desk.state
-    return {
-        "status": "no store" if desk.lost else "ready",
-        "study": desk.trial.name,
-        "version": state.version.number,
-        "event": state.number,
-        "hash": state.hash,
-    }
+def _health(at: Desk) -> answers.Health:
+    return answers.Health(
+        status="no store" if at.lost else "ready",
+        trial=at.trial.name,
+        version=at.state.version.number,
+        event=at.state.number,
+        hash=at.state.hash,
+    )
 
 
 class _Gate:
@@ -147,9 +149,9 @@ class _Gate:
         async def check(given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> None:
             found = None if given is None else self._tokens.role(given.credentials)
             if given is None or found is None:
-                raise Refusal(401, "a token must be given that the service knows: Authorization: Bearer ...")
+                raise Refusal(401, "send a token that the service knows: Authorization: Bearer ...")
             if found not in (role, "administrator"):
-                raise Refusal(403, f"the token must have the role {role}, got {found}")
+                raise Refusal(403, f"this path needs a token with the role {role}; this one has the role {found}")
             self._spend(given.credentials)
 
         return Depends(check)
@@ -159,7 +161,7 @@ class _Gate:
         left, since = self._budgets.get(token, (CALLS_PER_SECOND, now))
         left = min(left + (now - since) * CALLS_PER_SECOND, CALLS_PER_SECOND)
         if left < 1.0:
-            raise Refusal(429, f"a token may make {CALLS_PER_SECOND:g} calls a second, got more")
+            raise Refusal(429, f"more than {CALLS_PER_SECOND:g} calls a second with one token; wait a second")
         self._budgets[token] = left - 1.0, now
 
 
@@ -187,7 +189,7 @@ class _SmallBodies:
         async def answered(message: Message) -> None:
             if refused:
                 if message["type"] == "http.response.start":
-                    text = canonical({"error": f"the body must have at most {LARGEST_BODY} bytes, got more"}).encode()
+                    text = canonical({"error": f"the body has more than {LARGEST_BODY} bytes"}).encode()
                     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(text)).encode())]
                     await send({"type": "http.response.start", "status": 413, "headers": headers})
                     await send({"type": "http.response.body", "body": text})
@@ -221,12 +223,10 @@ async def _invalid(request: Request, error: Exception) -> Response:
     """Name the field and the rule; values may be a person's data, and are not repeated."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    field = ".".join(str(part) for part in first["loc"][1:]) or "body"
     if first["loc"][:2] == ("header", "Idempotency-Key"):
         rule = "must be 1 to 200 visible characters: a new one for each call"
         return _error(request, 400, f"the header Idempotency-Key {rule}")
-    status = 404 if first["loc"][0] == "path" else 422
-    return _error(request, status, f"`{field:.60}`: {first['msg']}")
+    return _error(request, 404 if first["loc"][0] == "path" else 422, describe_problem([first], skip=1))
 
 
 async def _http(request: Request, error: Exception) -> Response:

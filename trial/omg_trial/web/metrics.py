@@ -1,4 +1,4 @@
-"""Metrics for Prometheus. Labels are names of the study and of this package: no person, no context."""
+"""Metrics for Prometheus. Labels are names of the trial and of this package: no person, no context."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 from omg_trial.watching.checks import findings
 from omg_trial.watching.verdicts import SEVERITIES
-from omg_trial.watching.view import View
+from omg_trial.watching.view import TrialView
 
 _BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
@@ -29,7 +29,7 @@ class Metrics:
             registry=self._registry,
         )
 
-    def text(self, view: View) -> bytes:
+    def text(self, view: TrialView) -> bytes:
         """Return all of them in the text format."""
         now = CollectorRegistry()
         now.register(_Now(view))
@@ -39,26 +39,26 @@ class Metrics:
 class _Now(Collector):
     """A trial in numbers."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: TrialView) -> None:
         self._view = view
 
     def collect(self) -> Iterator[Metric]:
         view = self._view
         yield _gauge("events", "Events in the log.", view.number)
         yield _gauge("version", "Version of the model in use.", view.version)
-        yield _gauge("people", "People in the study.", len(view.joined))
+        yield _gauge("people", "People in the trial.", len(view.joined))
         yield _gauge("people_withdrawn", "People who have withdrawn.", view.withdrawn)
-        yield _gauge("episodes", "Episodes of people in the study.", view.episodes)
+        yield _gauge("episodes", "Episodes of people in the trial.", view.episodes)
         yield _gauge("episodes_under_way", "Open episodes.", sum(each.closed is None for each in view.records))
         yield _gauge("rewards_overdue", "Decisions of seven days without a reward in time.", len(view.overdue))
         memory, disk = view.process.memory, view.process.disk
         yield _gauge("memory_megabytes", "Memory of the process.", float("nan") if memory is None else memory)
         yield _gauge("disk_free_megabytes", "Free on the disk of the log.", float("nan") if disk is None else disk)
         taken = collections.Counter(
-            (view.trial.actions[each.choice.action], each.choice.rung, " ".join(each.choice.rules))
+            (view.trial.actions[each.choice.action], each.choice.source, " ".join(each.choice.rules))
             for each in view.week
         )
-        labels = ("action", "rung", "rules")
+        labels = ("action", "source", "rules")
         decisions = GaugeMetricFamily("omg_cmdp_decisions_of_seven_days", "Decisions.", labels=labels)
         for names, count in sorted(taken.items()):
             decisions.add_metric(names, count)

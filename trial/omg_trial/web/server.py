@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 import uvicorn
 
-from omg_trial.commands.rehearsal import rehearse
 from omg_trial.desk import Desk
 from omg_trial.log.database import Database
+from omg_trial.rehearsal import rehearse
 from omg_trial.service import Service
-from omg_trial.study.trial import Trial
 from omg_trial.tokens import Tokens
+from omg_trial.trial_file.trial import Trial
 from omg_trial.web.app import make_app
 
 PATIENCE = 10
@@ -31,9 +31,29 @@ def serving(
     host: str = "127.0.0.1",
     port: int = 0,
 ) -> Iterator[str]:
-    """Serve a study until the block ends, and yield the address. Port 0 is any that is free.
+    """Serve a trial until the block ends, and yield the address. Calls that are under way at the end are answered.
 
-    Calls that are under way at the end are answered.
+    Parameters
+    ----------
+    trial : Trial
+        The trial to serve.
+    database : path or str
+        A SQLite file, or `postgresql://...`; made if it is not there.
+    tokens : path
+        The file of `Tokens`.
+    host : str, default "127.0.0.1"
+        The address to listen at. A proxy before it has the TLS.
+    port : int, default 0
+        0 is any that is free.
+
+    Examples
+    --------
+    >>> import tempfile, httpx
+    >>> from omg_trial.trial_file import EXAMPLE
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with serving(Trial.parse(EXAMPLE), f"{folder}/trial.db", f"{folder}/tokens") as address:
+    ...         print(httpx.get(f"{address}/v1/health").json()["status"])
+    ready
     """
     with contextlib.closing(Database(database)) as store, contextlib.closing(_listener(host, port)) as listener:
         rehearse(trial, people=1)  # so that nobody waits for a compiler
@@ -48,7 +68,7 @@ def serving(
             timeout_graceful_shutdown=PATIENCE,
         )
         server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="omg-lab listens")
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="omg-trial listens")
         thread.start()
         try:
             yield f"http://{host if ':' not in host else f'[{host}]'}:{listener.getsockname()[1]}"
@@ -63,4 +83,6 @@ def _listener(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family)
     except (OSError, OverflowError) as error:
-        raise ValueError(f"`host` and `port` must be free to listen at, got {host} and {port}: {error}") from None
+        raise ValueError(
+            f"cannot listen at {host} and port {port} ({error}); choose another `host` or `port`"
+        ) from None

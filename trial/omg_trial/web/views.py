@@ -1,4 +1,4 @@
-"""What can be looked at: the overview, a person's history, metrics, and the page that shows them."""
+"""Paths that only read: the overview, a person's history, metrics, and the page that shows them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from fastapi import FastAPI, Path, Response
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from omg_trial.calls import PERSON
+from omg_trial.contract.calls import Person
 from omg_trial.desk import Desk
 from omg_trial.log.events import canonical
 from omg_trial.service import Service
 from omg_trial.watching.overview import history, overview
-from omg_trial.watching.view import View
+from omg_trial.watching.view import TrialView
 from omg_trial.web.metrics import Metrics
 
-Person = Annotated[str, Path(pattern=f"^{PERSON}$")]
 _KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 # The page has its own files and asks its own service; it is nobody's frame, and nothing else is loaded or sent.
 _POLICY = (
@@ -38,11 +37,11 @@ def add_views(app: FastAPI, service: Service, metrics: Metrics, analyst: Any) ->
     """Add the paths that only look. What takes time is computed outside the thread that answers calls."""
     process, one_at_a_time = service.process, asyncio.Lock()
 
-    async def seen() -> View:
-        def look(desk: Desk) -> View:
-            return View.of(desk.trial, desk.state, desk.clock(), process)
+    async def seen() -> TrialView:
+        def look(desk: Desk) -> TrialView:
+            return TrialView.of(desk.trial, desk.state, desk.clock(), process)
 
-        view: View = await asyncio.wrap_future(service.look(look))
+        view: TrialView = await asyncio.wrap_future(service.look(look))
         return view
 
     @app.get("/v1/overview", response_model=dict[str, Any], dependencies=[analyst])
@@ -53,7 +52,7 @@ def add_views(app: FastAPI, service: Service, metrics: Metrics, analyst: Any) ->
         return Response(text, media_type="application/json", headers=PRIVATE)
 
     @app.get("/v1/people/{person}", response_model=dict[str, Any], dependencies=[analyst])
-    async def look_at_person(person: Person) -> Response:
+    async def look_at_person(person: Annotated[Person, Path()]) -> Response:
         text = await asyncio.wrap_future(service.look(lambda desk: canonical(history(desk, person))))
         return Response(text, media_type="application/json", headers=PRIVATE)
 

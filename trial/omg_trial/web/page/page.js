@@ -1,10 +1,10 @@
-// The page of a trial. It only reads. Whatever comes from people or the study is set as text, never as HTML.
+// The page of a trial. It only reads. Whatever comes from people or the trial file is set as text, never as HTML.
 
 import { band, bars, intervals, means } from "./charts.js";
 
-const KEY = "omg-cmdp token";
+const KEY = "omg-trial token";
 const EVERY = 60_000;
-const OPEN = 3; // so many episodes of a person are unfolded
+const OPEN = 3; // number of a person's episodes that are unfolded
 const $ = (id) => document.getElementById(id);
 const fill = (id) => $(id).querySelector(".fill");
 let shown = null;
@@ -127,8 +127,8 @@ function value(told) {
 
 function lists(told) {
   fill("under-way").replaceChildren(table("Under way",
-    ["Person", "Episode", "Since", "Last call", "Steps", "Version", "Rung"],
-    told.under_way.map((each) => [personButton(each.person), each.episode, time(each.opened), time(each.touched), `${each.steps} of ${told.horizon}`, each.version, each.rung]),
+    ["Person", "Episode", "Since", "Last call", "Steps", "Version", "Source"],
+    told.under_way.map((each) => [personButton(each.person), each.episode, time(each.opened), time(each.touched), `${each.steps} of ${told.horizon}`, each.version, each.source]),
     "Nobody."));
   fill("overdue").replaceChildren(table("Overdue rewards", ["Person", "Episode", "Step", "Decided", "Action"],
     told.overdue.map((each) => [personButton(each.person), each.episode, each.step, time(each.time), each.action]), "None is overdue."));
@@ -175,8 +175,8 @@ async function showPolicy() {
   const rows = told.policy.flatMap((states, step) => states.map((row, state) => el("tr", {},
     el("td", {}, String(step)), el("td", {}, shown.states[state]), ...row.map(chance))));
   const heads = ["Step", "State", ...shown.actions].map((each) => el("th", { scope: "col" }, each));
-  const made = told.rung === "plan" ? `the plan is within ${told.certificate.toPrecision(3)} of the best, by its certificate`
-    : `${told.rung}, as there is ${told.cause}`;
+  const made = told.source === "plan" ? `the plan is within ${told.certificate.toPrecision(3)} of the best, by its certificate`
+    : `${told.source}, as there is ${told.cause}`;
   $("policy-table").replaceChildren(
     el("p", {}, `Version ${told.version}; ${made}.`),
     el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Policy" },
@@ -186,10 +186,10 @@ async function showPolicy() {
 async function showPerson() {
   await guarded(async () => {
     const told = await ask(`v1/people/${encodeURIComponent($("person-name").value)}`);
-    const heads = ["Step", "Decided", "State", "Action", "Probability", "Version", "Rung", "Rules", "Reward", "Next state"];
+    const heads = ["Step", "Decided", "State", "Action", "Probability", "Version", "Source", "Rules", "Reward", "Next state"];
     const row = ({ step, decision, outcome }) => [
       step, time(decision?.time), decision?.state, decision?.action, decision ? number(decision.probability) : "–", decision?.version ?? "–",
-      decision?.cause ? `${decision.rung}: ${decision.cause}` : decision?.rung, decision?.rules.join(", ") || "–", number(outcome?.reward), outcome?.next_state,
+      decision?.cause ? `${decision.source}: ${decision.cause}` : decision?.source, decision?.rules.join(", ") || "–", number(outcome?.reward), outcome?.next_state,
     ];
     const context = (each) => (typeof each === "string" ? each : Object.entries(each).map(([name, entry]) => `${name}: ${entry ?? "unknown"}`).join(", "));
     const episode = (each, index) => {
@@ -223,7 +223,7 @@ function askForToken(message = "") {
   $("notice").textContent = message;
   $("main").hidden = $("buttons").hidden = true;
   for (const each of document.querySelectorAll("main .fill, #policy-fields, #summary")) each.replaceChildren();
-  $("study").textContent = "Trial";
+  $("trial").textContent = "Trial";
   $("as-of").textContent = "";
   $("token-form").hidden = false;
   $("token").focus();
@@ -241,7 +241,7 @@ function refresh() {
     $("notice").textContent = "";
     $("token-form").hidden = true;
     $("main").hidden = $("buttons").hidden = false;
-    document.title = $("study").textContent = shown.study;
+    document.title = $("trial").textContent = shown.trial;
     $("as-of").textContent = `${time(shown.time)}, times of ${shown.zone}`;
     summary(shown);
     checks(shown);

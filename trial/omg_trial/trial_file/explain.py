@@ -1,4 +1,4 @@
-"""A study file in plain sentences, for those who have to agree to it."""
+"""A trial file in plain sentences, for those who have to agree to it."""
 
 from __future__ import annotations
 
@@ -7,25 +7,12 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from omg_cmdp.oracles.feature_map import Category
-from omg_trial.commands.rehearsal import Rehearsal
-from omg_trial.study.trial import Trial
+from omg_trial.trial_file.trial import Trial
 
 
-def explained(trial: Trial) -> list[str]:
-    """Return what the study file says."""
+def explain_trial(trial: Trial) -> list[str]:
+    """Return what the trial file says, sentence by sentence."""
     return [*_episodes(trial), *_contexts(trial), *_decisions(trial), *_rules(trial), *_learning(trial)]
-
-
-def told(rehearsal: Rehearsal) -> list[str]:
-    """Return what a rehearsal has shown."""
-    shares = ", ".join(f"{name} {share:.0%}" for name, share in rehearsal.shares.items())
-    found = [
-        f"{rehearsal.episodes} episodes, {rehearsal.decisions} decisions: {shares}.",
-        f"The least probable action that was drawn had probability {rehearsal.least:.3g}.",
-        f"{rehearsal.published} models were published. An episode opens in {1000 * rehearsal.seconds:.1f} ms here.",
-    ]
-    found += [f"{count} decisions were made or changed by: {name}." for name, count in rehearsal.changed.items()]
-    return found + [f"A model was not published: {cause}." for cause in rehearsal.refused]
 
 
 def _episodes(trial: Trial) -> Iterator[str]:
@@ -73,7 +60,7 @@ def _decisions(trial: Trial) -> Iterator[str]:
 def _rules(trial: Trial) -> Iterator[str]:
     if trial.window is not None:
         begin, end = (time.isoformat("minutes") for time in (trial.window.begin, trial.window.end))
-        outside = trial.actions[trial.window.outside]
+        outside = trial.window.outside
         yield f"Outside of {begin} to {end} ({trial.zone.key}) the action is {outside}, for certain."
     for word, limits in (("most", trial.limits.most), ("least", trial.limits.least)):
         if limits:

@@ -1,4 +1,4 @@
-"""A rehearsal: a small trial in memory, with people and outcomes at random, to see what a study file comes to."""
+"""A rehearsal: a small trial in memory, with people and outcomes at random, to see what a trial file leads to."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from omg_cmdp.oracles.feature_map import Category
+from omg_trial.decisions import PolicySource
 from omg_trial.desk import Desk
 from omg_trial.log.store import MemoryStore
-from omg_trial.study.trial import Trial
+from omg_trial.trial_file.trial import Trial
 
 ROUNDS = 2
 """Episodes of each person; what comes of the first is learned before the second."""
 
 
 class Rehearsal(NamedTuple):
-    """What has happened."""
+    """Numbers of a rehearsal."""
 
     episodes: int
     decisions: int
     shares: dict[str, float]
-    """Of each action among all decisions."""
+    """Share of each action among all decisions."""
     least: float
     """The smallest probability of an action that was drawn."""
     changed: dict[str, int]
-    """Decisions that a rule has changed, or that were not by a fresh plan; by the name of the rule or rung."""
+    """Decisions that a rule has changed, or whose policy was not a fresh plan; by the rule or the policy's source."""
     published: int
     refused: tuple[str, ...]
     """Why models were not published."""
@@ -39,7 +40,23 @@ class Rehearsal(NamedTuple):
 
 
 def rehearse(trial: Trial, *, people: int = 20, seed: int = 0) -> Rehearsal:
-    """Play a trial: everybody has two episodes, whose outcomes are drawn evenly. It begins on a Monday."""
+    """Play a trial in memory: everybody has two episodes, whose outcomes are drawn evenly. It begins on a Monday.
+
+    Parameters
+    ----------
+    trial : Trial
+        The trial to rehearse.
+    people : int, default 20
+        Number of people, with contexts at random.
+    seed : int, default 0
+        Seed of contexts and outcomes; the draws of actions have a secret of their own.
+
+    Examples
+    --------
+    >>> from omg_trial.trial_file import EXAMPLE
+    >>> rehearse(Trial.parse(EXAMPLE), people=3).decisions
+    12
+    """
     generator, clock = np.random.default_rng(seed), _Clock(trial)
     desk = Desk(trial, MemoryStore(), clock=lambda: clock.now)
     contexts = [random_context(trial, generator) for _ in range(people)]
@@ -64,21 +81,33 @@ def rehearse(trial: Trial, *, people: int = 20, seed: int = 0) -> Rehearsal:
         desk.learn_here()
     choices = [choice for record in desk.state.episodes.values() for choice in record.choices.values()]
     taken = collections.Counter(choice.action for choice in choices)
-    rungs = (choice.rung for choice in choices if choice.rung != "plan")
+    sources = (choice.source for choice in choices if choice.source != PolicySource.PLAN)
     return Rehearsal(
         len(desk.state.episodes),
         len(choices),
         {name: taken[place] / len(choices) for place, name in enumerate(trial.actions)},
         min(choice.probability for choice in choices if choice.probability is not None),
-        dict(collections.Counter([*rungs, *(rule for choice in choices for rule in choice.rules)])),
+        dict(collections.Counter([*sources, *(rule for choice in choices for rule in choice.rules)])),
         desk.state.version.number,
         tuple(change.cause or "" for change in desk.state.changes if change.verdict == "refused"),
         statistics.median(seconds[1:]),
     )
 
 
+def describe_rehearsal(rehearsal: Rehearsal) -> list[str]:
+    """Return what a rehearsal has shown, sentence by sentence."""
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in rehearsal.shares.items())
+    found = [
+        f"{rehearsal.episodes} episodes, {rehearsal.decisions} decisions: {shares}.",
+        f"The least probable action that was drawn had probability {rehearsal.least:.3g}.",
+        f"{rehearsal.published} models were published. An episode opens in {1000 * rehearsal.seconds:.1f} ms here.",
+    ]
+    found += [f"{count} decisions were made or changed by: {name}." for name, count in rehearsal.changed.items()]
+    return found + [f"A model was not published: {cause}." for cause in rehearsal.refused]
+
+
 def random_context(trial: Trial, generator: np.random.Generator) -> Any:
-    """Return a context that the study allows, as an app would send it."""
+    """Return a context that the trial file allows, as an app would send it."""
     if trial.features is None:
         return str(generator.choice(trial.labels))
     return {
@@ -90,7 +119,7 @@ def random_context(trial: Trial, generator: np.random.Generator) -> Any:
 
 
 class _Clock:
-    """Goes on by the time between two decisions: a day, unless the study knows how many there are in a week."""
+    """Goes on by the time between two decisions: a day, unless the trial file says how many there are in a week."""
 
     def __init__(self, trial: Trial) -> None:
         begin = datetime.time(12) if trial.window is None else trial.window.begin

@@ -1,4 +1,4 @@
-"""A small study, and a clock that is set by hand."""
+"""A small trial, and a clock that is set by hand."""
 
 import datetime
 import json
@@ -7,10 +7,10 @@ import numpy as np
 
 from omg_trial.desk import Desk
 from omg_trial.log.store import MemoryStore
-from omg_trial.study.trial import Trial
+from omg_trial.trial_file.trial import Trial
 
 TEXT = """
-[study]
+[trial]
 name = "adherence"
 horizon = 4
 time_zone = "Europe/Berlin"

@@ -48,7 +48,7 @@ class Floor:
         """Return f' of f, (..., S, A)."""
         return np.asarray(self.rest * table + (self.least * table).sum(axis=-1, keepdims=True))
 
-    def kernel(self, table: FloatArray) -> FloatArray:
+    def transitions(self, table: FloatArray) -> FloatArray:
         """Return P' of P, (..., S, A, S)."""
         rest, least = self.rest[..., None], self.least[..., None]
         return np.asarray(rest * table + (least * table).sum(axis=-2, keepdims=True))
@@ -109,11 +109,11 @@ class FlooredDynamics(_Floored[DynamicsOracle], DynamicsOracle):
 
     def predict(self, context: Context) -> FloatArray:
         """Return P'."""
-        return self.floor.kernel(self.oracle.predict(context))
+        return self.floor.transitions(self.oracle.predict(context))
 
     def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
-        """Return P' of kernels that are plausible."""
-        return self.floor.kernel(self.oracle.draws(context, count, generator))
+        """Return P' of transitions that are plausible."""
+        return self.floor.transitions(self.oracle.draws(context, count, generator))
 
     def update(self, context: Context, states: ArrayLike, actions: ArrayLike, next_states: ArrayLike) -> None:
         """Learn where the action that was drawn has led."""

@@ -1,1 +1,0 @@
-"""What `omg-trial check` prints: the trial file in sentences, and a rehearsal."""

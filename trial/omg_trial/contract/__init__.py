@@ -1,0 +1,10 @@
+"""The calls of a trial and their answers: one set of pydantic models, made from the trial file.
+
+They parse what arrives, are the types of what goes on inside, and are the OpenAPI document. A call is checked once,
+where it enters: by FastAPI over HTTP, or by `Contract.parse` for a caller in this process.
+"""
+
+from omg_trial.contract.calls import Call, OlderLog, Refusal
+from omg_trial.contract.models import Contract, context_text, describe_problem
+
+__all__ = ["Call", "Contract", "OlderLog", "Refusal", "context_text", "describe_problem"]

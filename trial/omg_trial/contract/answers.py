@@ -1,0 +1,103 @@
+"""The answers of the service: every field that leaves it."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field
+
+
+class PolicyAnswer(BaseModel):
+    """A whole policy (H, S, A), and why it is this one."""
+
+    version: int = Field(description="Version of the model in use.")
+    source: str = Field(description="plan, last plan or fixed: see the guide on fallbacks.")
+    cause: str | None = Field(description="Why it is not a fresh plan; null if it is.")
+    certificate: float | None = Field(description="The plan is at most this far from the best; null without a plan.")
+    policy: list[list[list[float]]]
+
+
+class Opened(PolicyAnswer):
+    """An episode: its number, and its whole policy."""
+
+    episode: int
+    event: int
+    horizon: int
+    states: list[str]
+    actions: list[str]
+    drawn: list[list[str]] | None = Field(
+        description="The action of every step and state, as a decision would answer it: an app without a network may "
+        "act by it and tell later. null if limits, a window or replanning can change it."
+    )
+
+
+class Fallback(BaseModel):
+    """Why a decision is not simply the plan's: another source of the policy, or rules that changed it."""
+
+    source: str
+    cause: str | None
+    rules: list[str]
+
+
+class Decided(BaseModel):
+    """What to do, and how likely that was."""
+
+    episode: int
+    event: int
+    step: int
+    action: str
+    probability: float | None = Field(description="null if the app did something else than what was drawn.")
+    version: int
+    fallback: Fallback | None
+
+
+class Reported(BaseModel):
+    """An outcome that was kept."""
+
+    episode: int
+    event: int
+    step: int
+    revision: int
+
+
+class Closed(BaseModel):
+    """An episode that has ended."""
+
+    episode: int
+    event: int
+    cause: str
+
+
+class Withdrawn(BaseModel):
+    """A person who was taken out."""
+
+    withdrawn: bool
+    event: int
+
+
+class LearningStarted(BaseModel):
+    """Learning that has begun; a version follows when its checks have passed."""
+
+    learning: int
+    event: int
+
+
+class RolledBack(BaseModel):
+    """The version that is in use again."""
+
+    version: int
+    event: int
+
+
+class Health(BaseModel):
+    """Whether the service answers, and where its log is."""
+
+    status: str
+    trial: str
+    version: int
+    event: int
+    hash: str
+
+
+class ErrorAnswer(BaseModel):
+    """Why a call was refused; nothing has changed."""
+
+    error: str

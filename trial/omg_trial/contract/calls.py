@@ -1,0 +1,115 @@
+"""The calls that an app can make, before a trial narrows their types, and why a call may be refused."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+CAUSES = Literal["finished", "dropped out", "overdue", "other"]
+
+
+class Refusal(Exception):  # noqa: N818 - it is an answer
+    """A call that is refused, and changes nothing; `status` is that of HTTP."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status, self.message = status, message
+
+
+class OlderLog(Refusal):
+    """The caller has seen an event that the log does not have."""
+
+    def __init__(self, seen: str, head: str) -> None:
+        number, last = (mark.partition(":")[0] for mark in (seen, head))
+        found = "has another one" if int(number) <= int(last) else f"ends with event {last}"
+        advice = "perhaps an older backup was restored, or this is another database; nothing was done"
+        super().__init__(409, f"the caller has seen event {number}, but the log {found}: {advice}")
+        self.head = head
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+"""An integer; in JSON 1.0 is one too."""
+Person = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,99}$", examples=["p-017"])]
+Episode = Annotated[Whole, Field(ge=1, le=2**53)]
+Step = Annotated[Whole, Field(ge=0, examples=[0])]
+STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class Call(BaseModel):
+    """What an app asks for. The path of HTTP names an episode or a person; the fields are the body."""
+
+    model_config = STRICT
+    name: ClassVar[str]
+    target: ClassVar[Literal["episode", "person"] | None] = None
+    """What the call is about, if that is no field of it."""
+
+
+class Open(Call):
+    """Begin an episode for a person."""
+
+    name = "open"
+    person: Person
+    context: Any = Field(description="What is known of the person: by column of the trial file, or one of its labels.")
+
+
+class Decide(Call):
+    """Ask for the action of a step; with `action` the app says that it has acted already, without a network."""
+
+    name, target = "decide", "episode"
+    step: Step
+    state: str
+    action: str | None = None
+
+
+class Report(Call):
+    """Say what came of a step: its reward, the next state, or both; a correction has a higher `revision`."""
+
+    name, target = "report", "episode"
+    step: Step
+    reward: float | None = None
+    next_state: str | None = None
+    revision: Whole = Field(0, ge=0, le=10**9)
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Report:
+        if self.reward is None and self.next_state is None:
+            raise ValueError("give `reward`, `next_state` or both")
+        return self
+
+
+class Close(Call):
+    """End an episode."""
+
+    name, target = "close", "episode"
+    cause: CAUSES = "finished"
+
+
+class Withdraw(Call):
+    """Take a person out of the trial. The body is empty."""
+
+    name, target = "withdraw", "person"
+
+
+class Learn(Call):
+    """Begin to learn from all closed episodes. The body is empty."""
+
+    name = "learn"
+
+
+class RollBack(Call):
+    """Use an earlier version of the model."""
+
+    name = "roll back"
+    version: Whole = Field(ge=0, le=10**9)
+
+
+class AskPolicy(BaseModel):
+    """Ask for the policy of a context, without an episode and without a person: nothing happens."""
+
+    model_config = STRICT
+    context: Any = Field(description="As in the call that opens an episode.")

@@ -1,0 +1,133 @@
+"""The models of one trial: calls and answers, with its own names, sizes and ranges."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, TypeVar
+
+import pydantic
+from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
+from typing_extensions import TypedDict
+
+from omg_cmdp.contexts import context_to_json
+from omg_cmdp.oracles.feature_map import Category, Number
+from omg_trial.contract import calls
+from omg_trial.contract.answers import Decided
+from omg_trial.contract.calls import STRICT, Call, Episode, Person, Refusal, Step
+from omg_trial.trial_file.trial import Trial
+
+LONGEST_TEXT = 100
+AnyModel = TypeVar("AnyModel", bound=BaseModel)
+
+
+class Contract:
+    """The calls and answers of one trial, with its own names of states and actions, its horizon, its columns.
+
+    Parameters
+    ----------
+    trial : Trial
+        Names, sizes and ranges of the models are taken from it.
+
+    Examples
+    --------
+    >>> from omg_trial.trial_file import EXAMPLE, Trial
+    >>> Contract(Trial.parse(EXAMPLE)).parse("decide", {"episode": 3, "step": 0, "state": "took it"})
+    (Decide(step=0, state='took it', action=None), 3)
+    """
+
+    def __init__(self, trial: Trial) -> None:
+        low, high = trial.reward_range
+        state, action = Literal[trial.states], Literal[trial.actions]
+        step = Annotated[Step, Field(lt=trial.space.horizon)]
+        reward, context = Annotated[float, Field(ge=low, le=high)] | None, _context_type(trial)
+        kinds: list[type[Call]] = [
+            _narrow(calls.Open, context=context),
+            _narrow(calls.Decide, step=step, state=state, action=action | None),
+            _narrow(calls.Report, step=step, reward=reward, next_state=state | None),
+            *(calls.Close, calls.Withdraw, calls.Learn, calls.RollBack),
+        ]
+        self.calls = {call.name: call for call in kinds}
+        self.policy, self.decided = _narrow(calls.AskPolicy, context=context), _narrow(Decided, action=action)
+
+    def parse(self, name: str, fields: Mapping[str, Any]) -> tuple[Call, int | str | None]:
+        """Return a call by its name, and the episode or person that it is about; `Refusal` names what is wrong."""
+        if name not in self.calls:
+            raise Refusal(404, f"there is no call {name!r:.60}; there are {', '.join(self.calls)}")
+        rest, model, target = dict(fields), self.calls[name], None
+        try:
+            if (about := model.target) is not None:
+                named = {key: rest.pop(key) for key in [about] if key in rest}
+                target = _TARGETS[about].model_validate(named).model_dump()[about]
+            return model.model_validate(rest), target
+        except pydantic.ValidationError as error:
+            raise Refusal(422, describe_problem(error.errors())) from None
+
+
+def context_text(trial: Trial, context: Any) -> str:
+    """Return a checked context as the JSON text that the log has: a label, or all columns of the trial file."""
+    if trial.features is None:
+        return context_to_json(context)
+    return context_to_json({each.column: context.get(each.column) for each in trial.features.columns})
+
+
+def describe_problem(errors: Sequence[Any], skip: int = 0) -> str:
+    """Return the first problem of a call: its field and the rule. Values may be a person's data: they are not told."""
+    first = errors[0]
+    field = ".".join(str(part) for part in first["loc"][skip:]) or "body"
+    return f"`{field:.60}`: {first['msg'].removeprefix('Value error, ')}"
+
+
+_TARGETS: dict[str, type[BaseModel]] = {
+    "episode": pydantic.create_model("OfEpisode", __config__=STRICT, episode=(Episode, ...)),
+    "person": pydantic.create_model("OfPerson", __config__=STRICT, person=(Person, ...)),
+}
+
+
+def _narrow(model: type[AnyModel], **types: Any) -> type[AnyModel]:
+    """Return the model with a trial's own types of some fields; their defaults and descriptions stay."""
+    fields: Any = {name: (kind, copy.copy(model.model_fields[name])) for name, kind in types.items()}
+    return pydantic.create_model(model.__name__, __base__=model, __doc__=model.__doc__, **fields)
+
+
+def _context_type(trial: Trial) -> Any:
+    """Return the type of a context: a label, or a record of columns of which some are known."""
+    if trial.features is None:
+        return Literal[trial.labels]
+    columns = {str(each.column): _column_type(each) for each in trial.features.columns}
+    record = TypedDict("Context", columns, total=False)  # type: ignore[misc]
+    record.__pydantic_config__ = STRICT  # type: ignore[attr-defined]
+
+    def check(context: dict[str, Any]) -> dict[str, Any]:
+        if all(value is None for value in context.values()):
+            raise ValueError(f"give at least one of the columns {', '.join(columns)}")
+        return context
+
+    return Annotated[record, AfterValidator(check)]
+
+
+def _entry(value: Any) -> Any:
+    """Check an entry of a record. A text where a number belongs is no reason to refuse a person: it counts as missing.
+
+    The check "support" then turns yellow.
+    """
+    if isinstance(value, str):
+        fine = len(value) <= LONGEST_TEXT and not any("\ud800" <= each <= "\udfff" for each in value)
+    else:
+        fine = value is None or type(value) in (int, bool) or (type(value) is float and math.isfinite(value))
+    if not fine:
+        raise ValueError(f"give a finite number, a text of at most {LONGEST_TEXT} characters, or null")
+    return value
+
+
+_ENTRY_SCHEMA = {"type": ["number", "string", "boolean", "null"], "maxLength": LONGEST_TEXT}
+Entry = Annotated[Any, AfterValidator(_entry), WithJsonSchema(_ENTRY_SCHEMA)]
+
+
+def _column_type(column: Number | Category) -> Any:
+    if isinstance(column, Category):
+        rule = f"One of {', '.join(map(str, column.labels))}; others count as unknown."
+    else:
+        rule = f"A number from {column.low:g} to {column.high:g}; beyond that it counts as the nearest."
+    return Annotated[Entry, Field(description=rule)]

@@ -1,0 +1,158 @@
+"""How an action is chosen: a policy and where it comes from, the rules of the trial, the draw. Nothing is changed here.
+
+*Why did a decision fall back?* Every episode and every decision has a `source` (`PolicySource`) and, unless that is
+"plan", a `cause`: in the answer, in the events "opened" and "decided", in the exported table, on the page of a person
+and in what `omg-trial replay` prints. `choose_policy` is the only function that sets them.
+"""
+
+from __future__ import annotations
+
+import datetime
+import enum
+import hashlib
+import hmac
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.contexts import context_from_json
+from omg_cmdp.sampling import draw_index
+from omg_cmdp.validation import FloatArray
+from omg_trial.contract.calls import Decide
+from omg_trial.episodes import Record
+from omg_trial.log.events import canonical
+from omg_trial.rules import apply_rules
+from omg_trial.state import State
+from omg_trial.trial_file.trial import Trial
+
+
+class PolicySource(enum.StrEnum):
+    """Where a policy comes from, the best first. The next one is used only if the one before it fails."""
+
+    PLAN = "plan"
+    """A certified plan for this context, made now with the model in use."""
+    LAST_PLAN = "last plan"
+    """The last certified plan that was made for the same context, for anybody, with whatever model was in use then."""
+    FIXED = "fixed"
+    """The probabilities of `actions.fallback` in the trial file."""
+
+
+class DecisionInputs(NamedTuple):
+    """What an answer depends on, besides the call."""
+
+    trial: Trial
+    state: State
+    agent: ModelAgent
+    now: datetime.datetime
+
+    @property
+    def number(self) -> int:
+        """Number of the event that the call becomes."""
+        return self.state.number + 1
+
+
+class ChosenPolicy(NamedTuple):
+    """A policy (H, S, A), where it comes from, and why not from a better source."""
+
+    source: PolicySource
+    cause: str | None
+    policy: FloatArray
+    certificate: float | None = None
+    gamma: float | None = None
+
+
+class UncertifiedPlanError(ValueError):
+    """The planner stopped without a finite certificate."""
+
+
+def make_plan(trial: Trial, agent: ModelAgent, context: str) -> ChosenPolicy:
+    """Return the plan for a context, with the trial's floor; an error if no plan is certified."""
+    decision = agent.decide(context_from_json(context))
+    if not math.isfinite(decision.certificate):
+        raise UncertifiedPlanError
+    policy = trial.floor.policy(decision.policy) if trial.floor.probability else decision.policy
+    certificate, gamma = float(decision.certificate), float(decision.gamma)
+    return ChosenPolicy(PolicySource.PLAN, None, np.asarray(policy), certificate, gamma)
+
+
+def choose_policy(at: DecisionInputs, context: str) -> ChosenPolicy:
+    """Return the policy from the best source that works: a plan, else the last plan, else the fixed probabilities.
+
+    `cause` is "no certified plan: " and the kind of error with which planning failed:
+
+    - UncertifiedPlanError: the planner ran, but could not prove how good its plan is;
+    - ArithmeticError and its kinds, ValueError: the model's tables are not finite, or not an MDP;
+    - MemoryError: the machine had no memory left.
+
+    The text of the error is left out, because it may repeat a person's context. Planning for that context again by
+    `POST /v1/policy` shows whether the model in use still fails.
+    """
+    try:
+        return make_plan(at.trial, at.agent, context)
+    except (ArithmeticError, MemoryError, ValueError) as error:
+        cause = f"no certified plan: {type(error).__name__}"
+    last = at.state.last_plan(context)
+    if last is not None:
+        return ChosenPolicy(PolicySource.LAST_PLAN, cause, last.policy)
+    return ChosenPolicy(PolicySource.FIXED, cause, at.trial.fixed_policy())
+
+
+def steps_may_differ(trial: Trial) -> bool:
+    """Return whether a step may be decided in another way than by the policy that its episode began with."""
+    return bool(trial.replan or trial.window or trial.limits.most or trial.limits.least)
+
+
+def draw_ahead(at: DecisionInputs, person: str, episode: int, policy: FloatArray) -> list[list[str]] | None:
+    """Return the action of every step and state, (H, S), as `decide_step` would: for an app without a network.
+
+    None if a step may be decided in another way.
+    """
+    if steps_may_differ(at.trial):
+        return None
+    numbers = [uniform(at.state.secret, person, episode, step) for step in range(len(policy))]
+    return [
+        [at.trial.actions[draw_index(row, number)] for row in rows]
+        for rows, number in zip(policy, numbers, strict=True)
+    ]
+
+
+def decide_step(at: DecisionInputs, record: Record, call: Decide) -> dict[str, Any]:
+    """Return the decision of a step: the action, all probabilities, and what they come from."""
+    assert record.policy is not None
+    chosen, version = ChosenPolicy(PolicySource(record.source), record.cause, record.policy), record.version
+    if at.trial.replan:
+        chosen, version = choose_policy(at, record.context), at.state.version.number
+    earlier = at.state.choices_of(record.person) if steps_may_differ(at.trial) else []
+    state = at.trial.states.index(call.state)
+    chances, rules = apply_rules(at.trial, chosen.policy[call.step, state], state, at.now, earlier)
+    drawn = draw_index(chances, uniform(at.state.secret, record.person, record.number, call.step))
+    done = drawn if call.action is None else at.trial.actions.index(call.action)
+    return {
+        "episode": record.number,
+        "step": call.step,
+        "state": state,
+        "action": done,
+        "drawn": drawn,
+        "probability": float(chances[drawn]) if done == drawn else None,
+        "probabilities": chances.tolist(),
+        "version": version,
+        "source": chosen.source,
+        "cause": chosen.cause,
+        "rules": rules,
+    }
+
+
+def uniform(secret: str, person: str, episode: int, step: int) -> float:
+    """Return the number in [0, 1) of one step, from which its action is drawn.
+
+    It is the first 53 bits of the HMAC-SHA-256 of person, episode and step under the trial's secret, and so depends on
+    no other person, on no order of calls and on no clock.
+
+    >>> uniform("a", "p1", 3, 0) == uniform("a", "p1", 3, 0) != uniform("a", "p1", 3, 1)
+    True
+    """
+    name = canonical([person, episode, step]).encode()
+    mark = hmac.new(secret.encode(), name, hashlib.sha256).digest()
+    return float(int.from_bytes(mark[:8], "big") >> 11) * 2.0**-53

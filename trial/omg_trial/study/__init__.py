@@ -1,1 +1,0 @@
-"""The study file of a trial: what it says, checked."""

@@ -1,0 +1,283 @@
+"""The tables of a trial file as pydantic models: their keys, the kinds and ranges of values, what may be left out.
+
+An unknown key is refused with the nearest known one. Rules between tables are in `trial.py`.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import zoneinfo
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from omg_cmdp.documents import StudyError, nearest
+from omg_cmdp.oracles.feature_map import Category, Number
+
+
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    if not names or len(set(names)) < len(names):
+        raise ValueError("give at least one name, and each only once")
+    return names
+
+
+def _printable(text: str) -> str:
+    if not text.strip() or not text.isprintable():
+        raise ValueError("use printable characters")
+    return text
+
+
+def _increasing(pair: tuple[float, float]) -> tuple[float, float]:
+    if not pair[0] < pair[1]:
+        raise ValueError("give [low, high] with low < high")
+    return pair
+
+
+def _known_zone(name: str) -> str:
+    try:
+        zoneinfo.ZoneInfo(name)
+    except (OSError, ValueError, zoneinfo.ZoneInfoNotFoundError):
+        raise ValueError("give a time zone such as 'Europe/Berlin'") from None
+    return name
+
+
+def _time_of_day(value: Any) -> datetime.time:
+    try:
+        time = datetime.time.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        time = None
+    if not isinstance(time, datetime.time) or time.tzinfo is not None:
+        raise ValueError("give a time of day such as '08:00', without a zone")
+    return time
+
+
+def _exploration(value: Any) -> str | float:
+    if value in ("adaptive", "uncertainty", "anytime"):
+        return str(value)
+    if type(value) in (int, float) and 0.0 < value < math.inf:
+        return float(value)
+    raise ValueError("give adaptive, uncertainty, anytime, or a positive number")
+
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Names = Annotated[tuple[Name, ...], Field(strict=False), AfterValidator(_distinct)]
+Pair = Annotated[tuple[float, float], Field(strict=False), AfterValidator(_increasing)]
+Cross = Annotated[tuple[str, str], Field(strict=False)]
+Probability = Annotated[float, Field(ge=0.0, le=1.0)]
+Count = Annotated[int, Field(ge=0, le=10**6)]
+PositiveCount = Annotated[int, Field(ge=1, le=10**6)]
+Hours = Annotated[float, Field(ge=0.0, le=1e5)]
+Megabytes = Annotated[float, Field(ge=0.0)]
+TimeOfDay = Annotated[datetime.time, BeforeValidator(_time_of_day)]
+
+
+class Section(BaseModel):
+    """A table of the file. Values are not converted: "3" is no number."""
+
+    model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown_keys(cls, content: Any) -> Any:
+        for key in content if isinstance(content, dict) else ():
+            if key not in cls.model_fields:
+                raise StudyError(f"there is no such key; {nearest(key, cls.model_fields)}", (key,))
+        return content
+
+
+class Head(Section):
+    """Name and size of the trial."""
+
+    name: Annotated[Name, AfterValidator(_printable)]
+    horizon: PositiveCount
+    """Decisions in an episode."""
+    time_zone: Annotated[str, AfterValidator(_known_zone)] = "UTC"
+    """Weeks, days and windows are by this clock."""
+
+
+class States(Section):
+    """States of a person, by name."""
+
+    names: Names
+    start: dict[str, Probability] = {}
+    """Probabilities of the first state; the first name, if left out."""
+    forbidden: dict[str, Names] = {}
+    """Actions that must not be taken in a state."""
+
+
+class Actions(Section):
+    """Actions, by name, and how often each may or must be taken."""
+
+    names: Names
+    fallback: dict[str, Probability]
+    """Fixed probabilities, when there is no plan."""
+    most_per_week: dict[str, Count] = {}
+    least_per_week: dict[str, PositiveCount] = {}
+    decisions_per_week: PositiveCount | None = None
+    """Decisions that are expected for each person; `least_per_week` needs it."""
+
+
+class ContextColumn(Section):
+    """A column of a record: numbers from `low` to `high`, or one of `labels`."""
+
+    labels: Names | None = None
+    low: float | None = None
+    high: float | None = None
+    median: float | None = None
+    """Stands for a missing number; the middle of the range, if left out."""
+    missing: bool = False
+    """Whether the model learns a separate effect of a missing number."""
+
+    @model_validator(mode="after")
+    def _be_one_kind(self) -> ContextColumn:
+        if self.labels is not None:
+            if self.model_fields_set != {"labels"}:
+                raise ValueError("a column with `labels` has nothing else")
+        elif self.low is None or self.high is None:
+            raise ValueError("give `low` and `high`, or `labels`")
+        elif not self.low < self.high:
+            raise StudyError(f"must be above `low`, got {self.high:g}", ("high",))
+        elif self.median is not None and not self.low <= self.median <= self.high:
+            raise StudyError(f"must lie in [{self.low:g}, {self.high:g}], got {self.median:g}", ("median",))
+        return self
+
+    def feature(self, name: str) -> Number | Category:
+        """Return the rule that turns an entry of this column into numbers."""
+        if self.labels is not None:
+            return Category(column=name, labels=self.labels)
+        assert self.low is not None
+        assert self.high is not None
+        median = (self.low + self.high) / 2 if self.median is None else self.median
+        return Number(column=name, low=self.low, median=median, high=self.high, missing=self.missing)
+
+
+class ContextSection(Section):
+    """What is known at the start of an episode: one of `labels`, or a record of `columns`."""
+
+    labels: Names = ()
+    columns: dict[str, ContextColumn] = {}
+    crosses: tuple[Cross, ...] = Field((), strict=False)
+    """Pairs of columns whose products are features too."""
+
+    @model_validator(mode="after")
+    def _be_one_kind(self) -> ContextSection:
+        if bool(self.labels) == bool(self.columns):
+            raise ValueError("give either `labels` or `columns`")
+        return self
+
+
+class OracleSection(Section):
+    """How something is learned: a kind of oracle, and options that its constructor takes."""
+
+    options: dict[str, Any] = {}
+
+
+class Rewards(OracleSection):
+    """Range of rewards, and how they are learned."""
+
+    oracle: Literal["linear", "counts"] | None = None
+    """By default linear for columns, counts for labels."""
+    range: Pair = (0.0, 1.0)
+    return_range: Pair | None = None
+    """Range of the sum of an episode's rewards, if that is narrower than horizon times `range`."""
+
+
+class Dynamics(OracleSection):
+    """How transitions between states are learned."""
+
+    oracle: Literal["softmax", "counts"] | None = None
+    """By default softmax for columns, counts for labels."""
+
+
+class Exploration(Section):
+    """How much the trial explores."""
+
+    gamma: Annotated[str | float, BeforeValidator(_exploration)] = "adaptive"
+    floor: Probability = 0.0
+    """The least probability of every admissible action."""
+
+
+class LearningSection(Section):
+    """When the model learns, and from what."""
+
+    after_episodes: Count = 1
+    """Closed episodes after which learning begins by itself; 0 for never."""
+    missing_reward: float | None = None
+    """Stands for a reward that never came; without it such a reward is left out."""
+    replan: Literal["episode", "step"] = "episode"
+    """Whether every step is planned with the newest model, instead of the model that the episode began with."""
+
+
+class Window(Section):
+    """When people may be asked to do something, by the trial's clock; outside of it the action is `outside`."""
+
+    begin: TimeOfDay
+    end: TimeOfDay
+    outside: str
+
+    def holds(self, time: datetime.time) -> bool:
+        """Return whether `time` lies in the window, which may run over midnight."""
+        if self.begin <= self.end:
+            return self.begin <= time < self.end
+        return time >= self.begin or time < self.end
+
+
+class Watch(Section):
+    """Thresholds of the checks. Shares are of the decisions of seven days."""
+
+    overdue_hours: Hours = 48.0
+    """Age at which a missing outcome is overdue."""
+    close_after_hours: Hours = 14 * 24.0
+    """Silence after which an episode is closed, as truncated."""
+    least_share: Probability = 0.0
+    """Least share of every action, over all people and for each person."""
+    streak: PositiveCount = 20
+    """Decisions in a row in which only the floor explores; also the fewest whose shares are judged."""
+    missing: Probability = 0.2
+    """The share of outcomes that may be overdue, and of expected decisions that may be missing."""
+    repeated: Probability = 0.2
+    """The share of decisions that may be asked for again."""
+    outside: Probability = 0.05
+    """The share of decisions that may be asked for outside the window."""
+    deviations: Probability = 0.05
+    """The share of decisions that may be carried out in another way."""
+    fallbacks: Probability = 0.0
+    """The share of decisions that may be made without a fresh plan."""
+    learn_hours: Hours = 7 * 24.0
+    """Age at which a closed episode must have been learned from."""
+    unauthorised: Count = 10
+    """Calls in an hour without a valid token or role."""
+    invalid: Count = 0
+    """Calls in an hour with values outside their support."""
+    memory_megabytes: Megabytes = 2000.0
+    """The most that the process may use."""
+    disk_megabytes: Megabytes = 1000.0
+    """The least that must be free."""
+
+
+class TrialFile(Section):
+    """The whole file."""
+
+    trial: Head
+    states: States
+    actions: Actions
+    context: ContextSection
+    rewards: Rewards
+    dynamics: Dynamics
+    exploration: Exploration = Exploration()
+    learning: LearningSection = LearningSection()
+    window: Window | None = None
+    watch: Watch = Watch()
+
+
+def read_sections(content: dict[str, Any]) -> TrialFile:
+    """Return the checked content of a file; the error names the key that is wrong."""
+    try:
+        return TrialFile.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        cause = first.get("ctx", {}).get("error")
+        place = tuple(map(str, first["loc"])) + (cause.place if isinstance(cause, StudyError) else ())
+        message = cause.message if isinstance(cause, StudyError) else str(cause or first["msg"])
+        raise StudyError(f"`{'.'.join(place)}`: {message}", place) from None

@@ -1,0 +1,245 @@
+"""A trial: what its file says, checked: the space with its names, the agent, and what is pre-specified."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import zoneinfo
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from omg_cmdp import oracles
+from omg_cmdp.agents.omg import OMG
+from omg_cmdp.documents import Document, StudyError
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.oracles.feature_map import FeatureMap
+from omg_cmdp.validation import FloatArray, file_path, instance_of
+from omg_trial.log.events import digest
+from omg_trial.trial_file.between import (
+    Limits,
+    by_name,
+    distribution,
+    index,
+    read_admissible,
+    read_features,
+    read_limits,
+)
+from omg_trial.trial_file.floor import Floor, FlooredDynamics, FlooredRewards
+from omg_trial.trial_file.sections import Watch, Window, read_sections
+
+REWARDS = {"linear": oracles.LinearRewards, "counts": oracles.CountRewards}
+DYNAMICS = {"softmax": oracles.SoftmaxDynamics, "counts": oracles.CountDynamics}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Trial:
+    """A checked trial file. Make one by `Trial.read`, `Trial.parse` or `Trial.of`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the trial.
+    states, actions : tuple of str
+        Their names, in the order of their indices.
+    space : Space
+        Sizes, start and admissible actions.
+    features : FeatureMap or None
+        Turns a record into a vector; None if contexts are labels.
+    labels : tuple of str
+        The contexts, if they are labels.
+    reward_range, return_range : pair of float
+        Range of a reward, and of the sum of an episode's rewards; the latter may be None.
+    reward_oracle, dynamics_oracle : (str, mapping)
+        Kind of oracle, and options of its constructor.
+    gamma : str or float
+        The exploration rule.
+    floor : Floor
+        The least probability of every admissible action.
+    fallback : array (A,)
+        Fixed probabilities, when there is no plan.
+    replan : bool
+        Whether every step is planned with the newest model, instead of the model that the episode began with.
+    learn_after : int
+        Closed episodes after which learning begins by itself; 0 for never.
+    missing_reward : float or None
+        Stands for a reward that never came; None leaves it out.
+    zone : ZoneInfo
+        The clock of weeks, days and windows.
+    window : Window or None
+        When people may be asked to do something.
+    limits : Limits
+        How often actions may and must be taken in a week.
+    watch : Watch
+        Thresholds of the checks.
+    content : mapping
+        The file, as it was read.
+
+    Examples
+    --------
+    >>> from omg_trial.trial_file import EXAMPLE
+    >>> trial = Trial.parse(EXAMPLE)
+    >>> trial.actions, trial.floor.probability
+    (('nothing', 'reminder'), 0.2)
+    >>> Trial.parse(EXAMPLE.replace("floor", "flor"))
+    Traceback (most recent call last):
+    ...
+    omg_cmdp.documents.StudyError: trial.toml, line 20: `exploration.flor`: there is no such key; did you mean 'floor'?
+    """
+
+    name: str
+    states: tuple[str, ...]
+    actions: tuple[str, ...]
+    space: Space
+    features: FeatureMap | None
+    labels: tuple[str, ...]
+    reward_range: tuple[float, float]
+    return_range: tuple[float, float] | None
+    reward_oracle: tuple[str, Mapping[str, Any]]
+    dynamics_oracle: tuple[str, Mapping[str, Any]]
+    gamma: str | float
+    floor: Floor
+    fallback: FloatArray
+    replan: bool
+    learn_after: int
+    missing_reward: float | None
+    zone: zoneinfo.ZoneInfo
+    window: Window | None
+    limits: Limits
+    watch: Watch
+    content: Mapping[str, Any] = dataclasses.field(repr=False)
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Tells this trial from any other: a database belongs to one. Thresholds of checks may change under way."""
+        return digest({name: part for name, part in self.content.items() if name != "watch"})
+
+    @classmethod
+    def read(cls, path: str | Path) -> Trial:
+        """Return the trial of a file; the error names the line that is wrong."""
+        file = file_path(path)
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise StudyError(f"{file}: cannot be read ({error})") from None
+        return cls.parse(text, str(file))
+
+    @classmethod
+    def parse(cls, text: str, name: str = "trial.toml") -> Trial:
+        """Return the trial of a file with this text; `name` is for error messages."""
+        instance_of("text", text, str)
+        instance_of("name", name, str)
+        document = Document(text, (), name)
+        try:
+            return _build(document.content)
+        except StudyError as error:
+            raise document.located(error) from None
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> Trial:
+        """Return the trial whose file has this content, such as the first event of a log holds."""
+        instance_of("content", content, Mapping)
+        return _build(dict(content))
+
+    def agent(self) -> OMG:
+        """Return an agent that has learned nothing."""
+        space, features = self.space, self.features
+        known: dict[str, Any] = {"states": space.states, "actions": space.actions, "horizon": space.horizon}
+        if features is None:
+            known |= {"contexts": self.labels}
+        else:
+            known |= {"features": features, "dimension": features.dimension}
+        rewards, dynamics = (
+            _make_oracle(REWARDS, self.reward_oracle, known),
+            _make_oracle(DYNAMICS, self.dynamics_oracle, known),
+        )
+        if self.floor.probability:
+            rewards, dynamics = FlooredRewards(rewards, self.floor), FlooredDynamics(dynamics, self.floor)
+        ranges: dict[str, Any] = {"reward_range": self.reward_range, "return_range": self.return_range}
+        return OMG(space, rewards, dynamics, self.gamma, **ranges)
+
+    def fixed_policy(self) -> FloatArray:
+        """Return the policy (H, S, A) of the fallback probabilities, over admissible actions."""
+        rows = self.fallback * self.space.admissible
+        return np.tile(rows / rows.sum(axis=1, keepdims=True), (self.space.horizon, 1, 1))
+
+
+def _make_oracle(
+    kinds: Mapping[str, Callable[..., Any]], wanted: tuple[str, Mapping[str, Any]], known: Mapping[str, Any]
+) -> Any:
+    kind, options = wanted
+    needless = ("features", "dimension") if kind == "counts" else ()
+    return kinds[kind](**{name: value for name, value in known.items() if name not in needless}, **options)
+
+
+def _build(content: dict[str, Any]) -> Trial:
+    """Return the trial of a file's content, with the rules that hold between its tables."""
+    file = read_sections(content)
+    states, actions, rewards = file.states.names, file.actions.names, file.rewards
+    start = by_name(file.states.start, states, "states", "start")
+    space = Space(
+        states=len(states),
+        actions=len(actions),
+        horizon=file.trial.horizon,
+        start=distribution(start, len(states), "states", "start").tolist() if start else 0,
+        admissible=read_admissible(file),
+    )
+    fallback = distribution(by_name(file.actions.fallback, actions, *FALLBACK), len(actions), *FALLBACK)
+    if ((fallback * space.admissible).sum(axis=1) <= 0.0).any():
+        raise StudyError("`actions.fallback` must leave an admissible action in every state", FALLBACK)
+    low, high = rewards.range
+    missing_reward, floor = file.learning.missing_reward, file.exploration.floor
+    if missing_reward is not None and not low <= missing_reward <= high:
+        place = ("learning", "missing_reward")
+        raise StudyError(f"`missing_reward` must lie in [{low:g}, {high:g}], got {missing_reward:g}", place)
+    if floor > 1.0 / len(actions):
+        rule = f"must be at most 1/{len(actions)}, as there are {len(actions)} actions"
+        raise StudyError(f"`floor` {rule}, got {floor:g}", ("exploration", "floor"))
+    if (window := file.window) is not None:
+        outside = index(window.outside, actions, "window", "outside")
+        if not space.admissible[:, outside].all():
+            raise StudyError(f"some state forbids {window.outside!r}; choose another action", ("window", "outside"))
+    features = read_features(file.context)
+    trial = Trial(
+        name=file.trial.name,
+        states=states,
+        actions=actions,
+        space=space,
+        features=features,
+        labels=file.context.labels,
+        reward_range=(low, high),
+        return_range=rewards.return_range,
+        reward_oracle=(rewards.oracle or ("counts" if features is None else "linear"), rewards.options),
+        dynamics_oracle=(file.dynamics.oracle or ("counts" if features is None else "softmax"), file.dynamics.options),
+        gamma=file.exploration.gamma,
+        floor=Floor(space, floor),
+        fallback=fallback,
+        replan=file.learning.replan == "step",
+        learn_after=file.learning.after_episodes,
+        missing_reward=missing_reward,
+        zone=zoneinfo.ZoneInfo(file.trial.time_zone),
+        window=window,
+        limits=read_limits(file.actions),
+        watch=file.watch,
+        content=_as_json(content),
+    )
+    try:
+        trial.agent()
+    except (TypeError, ValueError) as error:
+        raise StudyError(str(error), ("rewards",)) from None
+    return trial
+
+
+FALLBACK = ("actions", "fallback")
+
+
+def _as_json(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the file as the log has it: times are text."""
+    try:
+        made: dict[str, Any] = json.loads(json.dumps(content, default=str, allow_nan=False))
+    except ValueError:
+        raise StudyError("all numbers must be finite") from None
+    return made
