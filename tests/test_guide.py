@@ -242,6 +242,16 @@ def test_no_block_is_overlooked(page):
     assert {block.language for block in blocks(text)} <= LANGUAGES
 
 
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_that_a_page_names_exist(page):
+    """`library/tests/mdp`, `python -m tests.attack bits`: a page that sends the reader somewhere is right."""
+    text = page.read_text(encoding="utf-8")
+    paths = re.findall(r"`((?:library|lab|trial|tests|docs|examples)/[\w./-]+)`", text)
+    modules = re.findall(r"python -m ((?:library|lab|trial|tests)\.[\w.]+)", text)
+    named = {ROOT / path for path in paths} | {ROOT / module.replace(".", "/") for module in modules}
+    assert [path for path in named if not (path.exists() or path.with_suffix(".py").exists())] == []
+
+
 def test_exceptions_are_few():
     assert sum(block.rule == "not run" for page in PAGES for block in blocks(page.read_text())) <= MOST_EXCEPTIONS
 

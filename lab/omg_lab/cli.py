@@ -18,7 +18,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from omg_cmdp.documents import StudyError, overrides, plain
+from omg_cmdp.documents import FileError, overrides, plain
 from omg_lab.reports.comparisons import compare_runs
 from omg_lab.reports.listing import print_kind, print_kinds
 from omg_lab.reports.rates import rate_table, sweeps
@@ -40,10 +40,10 @@ from omg_lab.studies.results import Results, audits, load
 from omg_lab.studies.runner import Report, estimate
 
 WIDTH = 160
-"""Of plain output, whose lines are not wrapped."""
+"""The width of plain output, whose lines are not wrapped."""
 
 SAME = "equal to its log, bit for bit"
-OTHER = "NOT equal to its log; perhaps that was written by another version"
+OTHER = "NOT equal to its log, which another version may have written"
 
 app = typer.Typer(
     help="Studies of contextual MDPs: run, resume, audit, compare, report.",
@@ -81,17 +81,17 @@ def demo(out: Out = None, workers: Workers = None, as_json: Json = False, quiet:
 def run(
     source: Annotated[str, typer.Argument(metavar="PRESET|FILE.toml", help="See `omg-lab list`.")],
     out: Out = None,
-    episodes: Annotated[str | None, typer.Option(metavar="T", help="Instead of those in the file.")] = None,
-    seeds: Annotated[str | None, typer.Option(metavar="N|[..]", help="How many, or a list of numbers.")] = None,
+    episodes: Annotated[str | None, typer.Option(metavar="T", help="Episodes of each run.")] = None,
+    seeds: Annotated[str | None, typer.Option(metavar="N|[..]", help="Number of seeds, or a list of seeds.")] = None,
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any key, such as agents.omg.floor=0.1.")
     ] = None,
     engine: Annotated[str, typer.Option(metavar="local|ray", help="Where runs are played.")] = "local",
-    address: Annotated[str | None, typer.Option(help="Of the Ray cluster.")] = None,
+    address: Annotated[str | None, typer.Option(help="The address of the Ray cluster.")] = None,
     workers: Workers = None,
     vary: Annotated[
         list[str] | None,
-        typer.Option(metavar="T|S|A|H", help="Play every world in several sizes: how does regret grow?"),
+        typer.Option(metavar="T|S|A|H", help="Play every world in several sizes, to see how regret grows."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and how long it would take.")] = False,
     as_json: Json = False,
@@ -102,7 +102,7 @@ def run(
         plan = load_plan(source, overrides(episodes, seeds, changes or ()), vary=vary or ())
         chosen = engines.named(engine, workers, address)
         if engine == "ray" and not dry_run and importlib.util.find_spec("ray") is None:
-            raise StudyError("--engine ray: needs the package ray; pip install ray")
+            raise FileError("--engine ray: needs the package ray; pip install ray")
         if dry_run:
             count = chosen.workers if isinstance(chosen, engines.Local) else 1
             seconds = estimate(plan) / count
@@ -127,7 +127,7 @@ def list_kinds(
 @app.command()
 def audit(
     directory: Directory,
-    episodes: Annotated[int, typer.Option(min=1, help="How many episodes of each run are played again.")] = 300,
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes of each run that are played again.")] = 300,
     runs: Annotated[str, typer.Option(metavar="TEXT", help="Only runs whose name contains this.")] = "",
     study: Study = None,
     as_json: Json = False,
@@ -142,12 +142,9 @@ def audit(
                 text = f"{each.task.name}: played again, {SAME if each.as_logged else OTHER}"
                 console.print(text, markup=False, highlight=False, soft_wrap=True)
         if not done:
-            raise StudyError(f"--runs {runs!r} must be part of the name of a finished run; {directory} has none such")
+            raise FileError(f"no finished run in {directory} has {runs!r} in its name; try another --runs")
     if as_json:
-        rows = {each.task.name: [row.record() for row in each.rows] for each in done}
-        typer.echo(
-            json.dumps([{"run": e.task.name, "as_logged": e.as_logged, "rows": rows[e.task.name]} for e in done])
-        )
+        typer.echo(json.dumps([each.record() for each in done]))
     else:
         print_table(console, *audit_table(done))
     raise typer.Exit(0 if all(each.sound for each in done) else 1)
@@ -211,7 +208,7 @@ def _refusing() -> Iterator[None]:
     try:
         yield
         return
-    except BrokenPipeError:  # whoever read the output has seen enough
+    except BrokenPipeError:  # the reader of the output has seen enough
         raise
     except OSError as error:
         message = f"{os.fspath(error.filename)}: {error.strerror}" if error.filename else str(error)

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "compare"]
 
-ARGUMENTS = {"worlds": "environment", "adversaries": "adversary"}
-"""What the tables of a study are called here."""
-
 
 def compare(
     environment: Any,
@@ -39,50 +36,63 @@ def compare(
     adversary: str = "iid",
     **settings: Any,
 ) -> Comparison:
-    """Let agents play `episodes` episodes in one environment, once for each of `seeds`, and compare them.
+    """Let agents play in one environment, once for each seed, and compare them.
 
-    `environment` is a `ContextualMDP`, where regret is exact; a world of `from_gymnasium`; or anything that this takes,
-    with its `settings` (`horizon`, `reward_range`, ...). Where there are no tables, what the agents earn is compared.
-    `contexts` is a list or a table, such as a DataFrame; the `adversary` says which comes next: "iid" draws them,
-    "never_twice" takes each once.
+    A fresh agent is made for every seed; all agents meet the same contexts and noise. Where the environment has no
+    tables, there is no regret, and what the agents earn is compared.
 
-    `agents` lists kinds, as `omg-lab list` does, or is a mapping from names to kinds, to tables as in a study file, or
-    to classes and functions that make an agent. The arguments of these are supplied by their names: `world`, `space`,
-    `contexts`, `episodes`, `seed`, `reward_range`, and, from the usual oracles for such contexts, `reward_oracle` and
-    `dynamics_oracle`. A fresh agent is made for every seed; all of them meet the same contexts and noise.
+    Parameters
+    ----------
+    environment : ContextualMDP, a world of `from_gymnasium`, or anything that this takes
+        In a `ContextualMDP` regret is exact.
+    contexts : list or table, such as a DataFrame
+        The contexts that may come.
+    agents : list of str, or mapping
+        Kinds, as `omg-lab list` shows them; or a mapping from names to kinds, to tables as in a study file, or to
+        classes and functions that make an agent. The arguments of these are supplied by their names: `world`, `space`,
+        `contexts`, `episodes`, `seed`, `reward_range`, and, from the usual oracles for such contexts, `reward_oracle`
+        and `dynamics_oracle`.
+    episodes : int
+        The number of episodes of each run.
+    seeds : int or list of int
+        The number of seeds, or the seeds themselves. The default, 5, is quick; p-values below 0.05 need at least 6.
+    adversary : str
+        The kind of adversary that says which context comes next: "iid", the default, draws them; "never_twice" takes
+        each once.
+    **settings
+        The settings of `from_gymnasium`, such as `horizon` and `reward_range`, if a world is made of the environment.
 
+    Examples
+    --------
     >>> lake = from_gymnasium("FrozenLake-v1", [0.4, 0.9], arguments="success_rate", horizon=5)
     >>> comparison = compare(lake, [0.4, 0.9], {"omg": "omg", "lazy": "uniform"}, episodes=10, seeds=2)
     >>> sorted(comparison.table().index)
     ['lazy', 'omg']
     """
-    from omg_cmdp.documents import StudyError
+    from omg_cmdp.documents import FileError
     from omg_lab.studies.config import checked_plan
     from omg_lab.studies.directory import open_study
     from omg_lab.studies.engines import Serial
     from omg_lab.studies.results import load
 
     world = _world(environment, contexts, settings)
-    given, tables = _Given({"given:world": lambda: world}), {}
-    for name, agent in _named(agents).items():
-        tables[name] = given.table(agent)
+    given = _Given({"given:world": lambda: world})
+    name = environment if isinstance(environment, str) else getattr(environment, "__name__", type(environment).__name__)
     content = {
         "name": "comparison",
-        "description": f"Agents compared in {_title(environment)}.",
+        "description": f"Agents compared in {name}.",
         "episodes": positive_integer("episodes", episodes),
         "seeds": seeds if isinstance(seeds, int) else listed("seeds", seeds),
-        "worlds": {_title(environment): {"kind": "given:world"}},
+        "worlds": {name: {"kind": "given:world"}},
         "adversaries": {adversary: {}},
-        "agents": tables,
+        "agents": {each: given.table(agent) for each, agent in _named(agents).items()},
     }
     try:
         plan = checked_plan(content, given)
-    except StudyError as error:
-        name = error.place[0] if error.place else "agents"
-        got = {"agents": agents, "seeds": seeds, "adversaries": adversary, "worlds": environment}.get(name, episodes)
-        raise ValueError(
-            f"`{ARGUMENTS.get(name, name)}` must be what can be played, got {got!r:.60}: {error.message}"
-        ) from None
+    except FileError as error:
+        table = error.place[0] if error.place else "agents"
+        argument = {"worlds": "environment", "adversaries": "adversary"}.get(table, table)
+        raise ValueError(f"`{argument}`: {error.message}") from None
     with tempfile.TemporaryDirectory() as directory:
         Serial().run(plan.tasks(), open_study(plan, directory), lambda event: None)
         results = load(directory)
@@ -95,11 +105,24 @@ def compare(
 
 @final
 class Comparison:
-    """What agents lost or earned: a table, a figure, a report. In a notebook it shows the first two."""
+    """The result of `compare`: a table, a figure, a report. In a notebook it shows the first two.
+
+    Parameters
+    ----------
+    results : Results
+        The results of a study with one world and one adversary: `runs`, a row per run, and `log`, a row per episode.
+
+    Examples
+    --------
+    >>> from omg_lab.worlds import Decoy
+    >>> world = Decoy(context_count=2, reward_class_size=4)
+    >>> comparison = compare(world, world.contexts, ["greedy"], episodes=5, seeds=2)
+    >>> len(comparison.results.runs), list(comparison.table().index)
+    (2, ['greedy'])
+    """
 
     def __init__(self, results: Results) -> None:
         self.results = results
-        """As of a study that was loaded: `runs`, a row per run, and `log`, a row per episode."""
 
     def table(self) -> pandas.DataFrame:
         """Return a row for each agent, best first: total regret or, without tables, what it earned in an episode."""
@@ -156,22 +179,16 @@ class _Given:
     def find(self, group: str, name: str) -> Any:
         """Return the object."""
         if name not in self.objects:
-            raise ValueError(f"`{group}` must not be named by module here, but given as they are, got {name!r}")
+            raise ValueError(f"{name!r} is not given; put the class or function itself into `{group}`")
         return self.objects[name]
 
     def contexts(self, name: str) -> list[Context]:
-        """Refuse: there are no files."""
+        """Refuse the name of a file."""
         raise ValueError(f"`contexts` must be a list or a table, got {name!r}")
 
     def digest(self, names: Iterable[tuple[str, str]], files: Iterable[str]) -> str:
-        """Return a text: the objects are the same as long as there is the comparison."""
+        """Return a constant, because the objects stay the same as long as the comparison lasts."""
         return "given"
-
-
-def _title(environment: Any) -> str:
-    """Return what the environment is called in the report: an id, or the name of a class or function."""
-    named = environment if isinstance(environment, str) else getattr(environment, "__name__", None)
-    return str(named or type(environment).__name__)
 
 
 def _named(agents: Any) -> dict[str, Any]:
@@ -192,7 +209,7 @@ def _world(environment: Any, contexts: Iterable[Context], settings: Mapping[str,
         return from_gymnasium(environment, contexts, **settings)
     if settings:
         names = ", ".join(settings)
-        raise ValueError(f"`settings` must be left out unless a world is made of the environment, got {names}")
+        raise ValueError(f"the environment is a world already and takes no settings; leave out {names}")
     world: Any = copy.copy(environment)
     world.contexts = tuple(listed("contexts", context_rows("contexts", contexts)))
     if not world.contexts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,27 +27,14 @@ OWN_BYTES = 4096
 Value = TypeVar("Value")
 
 
-_last: tuple[Any, Hashable] = (None, None)
-"""The last array that cannot change, and its key: an episode asks for the same one some ten times."""
-
-
 def context_key(context: Context) -> Hashable | None:
     """Return a hashable key that tells contexts apart; None for objects that may change in place.
 
     >>> context_key("a") == context_key("a"), context_key(1) == context_key(True)
     (True, False)
     """
-    global _last
     if isinstance(context, np.ndarray):
-        last, key = _last
-        if context is last and not context.flags.writeable:
-            return key
-        if context.dtype.hasobject:
-            return None
-        key = context.shape, context.dtype.char, context.tobytes()
-        if not context.flags.writeable and context.base is None:  # read-only, and nobody else's memory
-            _last = context, key
-        return key
+        return None if context.dtype.hasobject else (context.shape, context.dtype.char, context.tobytes())
     if isinstance(context, (str, int, float, np.generic)):
         return type(context), context
     if isinstance(context, (tuple, list)):
@@ -57,6 +44,37 @@ def context_key(context: Context) -> Hashable | None:
         parts = {name: () if missing(value) else context_key(value) for name, value in context.items()}
         return None if None in parts.values() else (dict, tuple(sorted(parts.items(), key=repr)))
     return None
+
+
+class Keyed(NamedTuple):
+    """A context with its key, which is computed once for an episode: the mark of a call from inside the library.
+
+    The caller has checked the rest of the call, and does not write to what is returned. It hands a `Keyed` only to
+    objects that declare `takes_keyed`; all others, those of users among them, get the plain context.
+    """
+
+    context: Context
+    key: Hashable | None
+
+    def to(self, taker: TakesContexts) -> Context:
+        """Return this context as `taker` wants it."""
+        return self if taker.takes_keyed else self.context
+
+
+class TakesContexts(Protocol):
+    """An object that is asked about contexts."""
+
+    takes_keyed: ClassVar[bool]
+    """Whether a context may come with its key."""
+
+
+def keyed(context: Context) -> Keyed:
+    """Return the context with its key; one that has a key already is returned itself.
+
+    >>> keyed("a") is keyed("a"), keyed(keyed("a")) == keyed("a")
+    (False, True)
+    """
+    return context if type(context) is Keyed else Keyed(context, context_key(context))
 
 
 def unchanging(context: Context) -> Context:
@@ -99,7 +117,7 @@ class ContextCache(Generic[Value]):
 
     def get(self, context: Context, make: Callable[[Context], Value]) -> Value:
         """Return `make(context)`, or what it returned before."""
-        key = context_key(context)
+        context, key = keyed(context)
         if key is None:
             return make(context)
         found = self._kept.get(key)

@@ -151,6 +151,7 @@ class HeavyTailed(Delay):
 
     def late(self, episode: int, generator: np.random.Generator) -> int:
         """Return a draw from Lomax's (the shifted Pareto) distribution, rounded down."""
+        # By inversion, one uniform number for each episode: streams stay aligned whatever the delay.
         exponent = -math.log1p(-generator.random()) / self.exponent
         return _rounded_down(self.scale * math.expm1(min(exponent, 700.0)))
 
@@ -212,4 +213,5 @@ def as_delay(given: AnyDelay) -> Delay:
 
 
 def _rounded_down(late: float) -> int:
+    # A heavy tail may exceed every integer that a float holds exactly.
     return int(min(late, LARGEST_INTEGER))

@@ -12,8 +12,8 @@ Place = tuple[str, ...]
 """The path of a key."""
 
 
-class StudyError(ValueError):
-    """What is wrong with a study, and at which key."""
+class FileError(ValueError):
+    """An error in a study or trial file, and the key where it is."""
 
     def __init__(self, message: str, place: Place = ()) -> None:
         super().__init__(f"{'.'.join(place)}: {message}" if place else message)
@@ -21,7 +21,7 @@ class StudyError(ValueError):
 
 
 def plain(text: str) -> str:
-    r"""Return a text without what a terminal would obey, or could not show: control characters become escapes.
+    r"""Return a text in which control characters, which a terminal would obey or could not show, are escaped.
 
     >>> plain("\x1b[2J é")
     '\\x1b[2J é'
@@ -30,7 +30,7 @@ def plain(text: str) -> str:
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
-    """Return what to say about a name that does not exist: the nearest one, or all if none is near.
+    """Return advice on a name that does not exist: the nearest one, or all if none is near.
 
     >>> nearest("gredy", ["greedy", "omg"])
     "did you mean 'greedy'?"
@@ -50,11 +50,11 @@ class Override(NamedTuple):
     value: str
     """TOML, or a plain text."""
     source: str
-    """What to name in an error message."""
+    """The name of the place in an error message."""
 
 
 def overrides(episodes: str | None, seeds: str | None, changes: Sequence[str]) -> list[Override]:
-    """Return what the command line sets: `--episodes`, `--seeds`, and every `--set KEY=VALUE`."""
+    """Return the settings of the command line: `--episodes`, `--seeds`, and every `--set KEY=VALUE`."""
     found = [
         Override(key, value, f"--{key} {value}")
         for key, value in (("episodes", episodes), ("seeds", seeds))
@@ -63,7 +63,7 @@ def overrides(episodes: str | None, seeds: str | None, changes: Sequence[str]) -
     for change in changes:
         key, equals, value = change.partition("=")
         if not equals:
-            raise StudyError(f"--set {change}: must be KEY=VALUE")
+            raise FileError(f"--set {change}: must be KEY=VALUE")
         found.append(Override(key.strip(), value.strip(), f"--set {change}"))
     return found
 
@@ -76,16 +76,18 @@ class Document:
         try:
             self.content: dict[str, Any] = tomllib.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError) as error:
-            raise StudyError(f"{file}: {error}") from None
+            raise FileError(f"{file}: {error}") from None
+        # tomllib tells no lines, and errors without them are hard to find.
         self._places = {path: f"line {number}" for path, number in _lines(text)}
         for override in overrides:
             self._apply(override)
 
-    def located(self, error: StudyError) -> StudyError:
+    def located(self, error: FileError) -> FileError:
         """Return the error with the file and the line of its key, or of the nearest key above it."""
+        # A key that is missing has no line; the table above it has.
         near = (error.place[:end] for end in range(len(error.place), 0, -1))
         line = [self._places[each] for each in near if each in self._places][:1]
-        return StudyError(f"{', '.join([self.file, *line])}: {error.message}")
+        return FileError(f"{', '.join([self.file, *line])}: {error.message}")
 
     def vary_only(self, sizes: Sequence[str]) -> None:
         """Vary these sizes and no others, with the values of the file where it has some."""
@@ -97,12 +99,12 @@ class Document:
     def _apply(self, override: Override) -> None:
         path = tuple(override.path.split("."))
         if not all(path):
-            raise StudyError(f"{override.source}: {override.path!r} must be names with dots between them")
+            raise FileError(f"{override.source}: {override.path!r} must be names with dots between them")
         table = self.content
         for key in path[:-1]:
             table = table.setdefault(key, {})
             if not isinstance(table, dict):
-                raise StudyError(f"{override.source}: {key!r} is not a table")
+                raise FileError(f"{override.source}: {key!r} is not a table")
         try:
             table[path[-1]] = tomllib.loads(f"value = {override.value}")["value"]
         except (tomllib.TOMLDecodeError, RecursionError):

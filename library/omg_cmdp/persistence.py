@@ -32,7 +32,7 @@ State = Mapping[str, NDArray[Any]]
 
 
 AGENT_FILE: dict[str, Any] = {"kind": "saved agent", "version": 2}
-"""What is written at the head of an agent's file."""
+"""The head of an agent's file."""
 
 
 class Stateful(Protocol):
@@ -118,6 +118,7 @@ def whole_file(target: Path) -> Iterator[Path]:
     temporary = target.with_name(f".{target.name}.tmp-{secrets.token_hex(8)}")
     try:
         yield temporary
+        # On disk before it takes the name: a crash in between leaves the old file.
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.replace(target)
@@ -173,7 +174,7 @@ _DAMAGE = (
     *(AttributeError, EOFError, KeyError, OSError, OverflowError, SyntaxError, TypeError, ValueError),
     *(NotImplementedError, RuntimeError, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
 )
-"""What numpy and zipfile raise on a file that is damaged, or is something else."""
+"""The errors of numpy and zipfile on a file that is damaged, or is something else."""
 
 
 def _members(content: bytes) -> dict[str, bytes]:
@@ -181,6 +182,7 @@ def _members(content: bytes) -> dict[str, bytes]:
     with zipfile.ZipFile(io.BytesIO(content)) as file:
         listed = file.infolist()
         stored = all(each.compress_type == zipfile.ZIP_STORED for each in listed)
+        # Compressed members could expand to more than the machine has.
         if not stored or sum(each.file_size for each in listed) > len(content):
             raise ValueError("members must be stored as they are")
         return {each.filename: file.read(each) for each in listed}
@@ -197,6 +199,7 @@ def _zipped(members: Mapping[str, bytes]) -> bytes:
 def _digest(members: Mapping[str, bytes]) -> str:
     whole = hashlib.sha256()
     for name in sorted(members):
+        # Digests of digests: no name can run into its content.
         whole.update(hashlib.sha256(name.encode()).digest() + hashlib.sha256(members[name]).digest())
     return whole.hexdigest()
 
@@ -213,6 +216,7 @@ def _array(member: bytes) -> NDArray[Any]:
     if np.lib.format.read_magic(file) != (1, 0):
         raise ValueError("the version of npy must be 1.0")
     shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    # Objects would be pickled, and a false shape would read beyond the member.
     if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(member) - file.tell():
         raise ValueError("a member must hold as many numbers as it declares")
     flat = np.frombuffer(member, dtype, offset=file.tell()) if math.prod(shape) else np.empty(0, dtype)

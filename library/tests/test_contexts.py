@@ -16,6 +16,7 @@ from omg_cmdp.contexts import (
     context_from_json,
     context_key,
     context_to_json,
+    keyed,
     unchanging,
 )
 
@@ -200,7 +201,7 @@ def test_an_array_that_changed_has_another_key():
     vector = np.array([1.0, 2.0])
     vector.setflags(write=False)
     first = context_key(vector)
-    assert context_key(vector) is first  # not computed again
+    assert context_key(vector) == first
     vector.setflags(write=True)
     vector[0] = 3.0
     assert context_key(vector) != first
@@ -218,3 +219,21 @@ def test_only_a_context_that_may_change_is_copied():
     assert unchanging("label") == "label"
     window = copied[:1]
     assert unchanging(window) is not window
+
+
+def test_a_key_is_computed_once_and_handed_to_those_who_take_it():
+    class Taker:
+        takes_keyed = True
+
+    class Outsider:
+        takes_keyed = False
+
+    known = keyed(np.array([1.0, 2.0]))
+    assert keyed(known) is known
+    assert known.to(Taker()) is known
+    assert known.to(Outsider()) is known.context
+    asked = []
+    cache = ContextCache()
+    for context in (known, known.context, np.array([1.0, 2.0])):
+        cache.get(context, asked.append)
+    assert asked[0] is known.context

@@ -163,7 +163,7 @@ def closer_plan(c: ModelComparison, b: Barrier) -> Solution:
 
 
 def _whole(b: Barrier) -> FloatArray | None:
-    """Return w as a table (H, S, A): what is not in the barrier may be anything."""
+    """Return w as a table (H, S, A); entries outside the barrier may be anything."""
     if b.plain:
         return None
     table = np.ones(b.held.shape)

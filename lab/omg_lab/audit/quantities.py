@@ -29,16 +29,16 @@ class ModelComparison:
         self.policies, self.probabilities = mixed_policies(this.decision)
         self.value = this.value
         self.occupancy = this.occupancy
-        """q: of π, in the truth."""
+        """q, the occupancy measure of π in the truth."""
         self.reward_gap: FloatArray = self.truth.reward_steps - model.reward_steps
         self.transition_gap: FloatArray = self.truth.transition_steps - model.transition_steps
         self.hellinger: FloatArray = squared_hellinger(self.truth.transition_steps, model.transition_steps)
         self.best_values = values(self.truth, self.best_policy)
         """V* (H+1, S), in the truth."""
         self.believed_best, _ = flow(model, self.best_policy)
-        """d: of π*, in the model."""
+        """d, the occupancy measure of π* in the model."""
         self.believed = self.mean(*(flow(model, policy)[0] for policy in self.policies))
-        """q̂: of π, in the model."""
+        """q̂, the occupancy measure of π in the model."""
         self.reward_squares: FloatArray = self.reward_gap**2
         self.reward_error = dot(self.occupancy, self.reward_squares)
         """Σ q·(f̂ - f*)²."""

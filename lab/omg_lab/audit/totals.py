@@ -40,7 +40,7 @@ class Growth(NamedTuple):
 
 
 NOTHING = Growth(constant=math.nan)
-"""What could not be computed."""
+"""A right side that could not be computed."""
 
 
 @dataclasses.dataclass

@@ -1,1 +1,1 @@
-"""What a study found: statistics, figures, tables, a page, and what the terminal shows."""
+"""The results of a study for readers: statistics, figures, tables, a page, and the terminal."""

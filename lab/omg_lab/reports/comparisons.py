@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 SIGNIFICANT = 0.05
 """Differences with an adjusted p up to this count as more than chance."""
 EXACT_UP_TO = 14
-"""Up to this many seeds all sign patterns are tried: half of 2^14, as the other half says the same."""
+"""The most seeds for which all sign patterns are tried: half of 2^14, as the other half says the same."""
 BETS = (0.25, 0.5, 1.0, 2.0)
-"""What `enough_seeds` bets on a seed, as multiples of x: small bets detect small differences."""
+"""The bets of `enough_seeds` on a seed, as multiples of x: small bets detect small differences."""
 
 
 class PairedComparison(NamedTuple):
@@ -42,7 +42,7 @@ class PairedComparison(NamedTuple):
 
 
 class Verdict(enum.Enum):
-    """What the seeds say so far; the value is the sentence shown to the user."""
+    """The verdict of the seeds so far; the value is the sentence shown to the user."""
 
     FIRST = "The first agent is better."
     SECOND = "The second agent is better."
@@ -50,11 +50,11 @@ class Verdict(enum.Enum):
 
 
 class SeedDecision(NamedTuple):
-    """What the seeds say so far, and how many more are suggested."""
+    """The verdict of the seeds so far, and how many more are suggested."""
 
     verdict: Verdict
     seeds: int
-    """How many decided it; all of them if nothing is decided."""
+    """Number of seeds that decided it; all of them if nothing is decided."""
     more: int
     """A guess of how many more will decide it if they are like these; 0 when decided. It may be wrong; `verdict` is
     safe however many follow."""
@@ -67,7 +67,7 @@ def compare_all(
 ) -> tuple[PairedComparison, ...]:
     """Return the comparisons of every two agents, or of each one with `against`, with corrected p-values.
 
-    `regrets` has the regrets of every agent, (R,), on the same seeds in the same order. Two agents are compared by the
+    Two agents are compared by the
     two-sided sign-flip test (Fisher 1935): if they are equal, every sign pattern of their differences is as likely as
     the one seen, so that P(p ≤ α) ≤ α for every α and R. Up to 14 seeds all patterns are tried; beyond, 8191 drawn from
     `seed` and the one seen, which keeps the guarantee (Phipson and Smyth 2010). The chance that some pair of
@@ -78,6 +78,17 @@ def compare_all(
     at most 0.056 for 0.05. Rejected: Holm, which does not need this, but multiplies the least possible p by the number
     of pairs, and could never tell 10 agents apart with 10 seeds.
 
+    Parameters
+    ----------
+    regrets : mapping
+        The regrets of every agent, (R,), on the same seeds in the same order.
+    against : str, optional
+        The agent with which all others are compared; by default every two agents are.
+    seed : int
+        The seed of the sign patterns that are drawn if there are more than 14 seeds; 0 by default.
+
+    Examples
+    --------
     >>> [comparison] = compare_all({"omg": [1, 2, 1, 2, 1, 2], "greedy": [3, 3, 3, 4, 3, 8]})
     >>> comparison.difference, comparison.adjusted
     (-2.5, 0.03125)
@@ -126,7 +137,7 @@ def _signs(seeds: int, seed: int) -> FloatArray:
 def enough_seeds(differences: ArrayLike, level: float = 0.95) -> SeedDecision:
     """Return which agent is better as soon as the seeds show it; look after every seed, stop whenever you like.
 
-    `differences` (R,) are regrets, first agent minus second, in the order in which the seeds were run. Two gamblers
+    Two gamblers
     start with 1 each; one bets on +, one on -. With x_i = d_i / √(mean of d_1², …, d_i²), which has the sign of d_i,
     and a bet λ > 0, the capital
 
@@ -142,6 +153,15 @@ def enough_seeds(differences: ArrayLike, level: float = 0.95) -> SeedDecision:
     within 8, 12 and 35 seeds; 7 is the least. Rejected: tests in stages (AdaStop: Mathieu et al. 2023), which need
     their number of looks in advance.
 
+    Parameters
+    ----------
+    differences : array (R,)
+        The regrets of the first agent minus those of the second, in the order in which the seeds were run.
+    level : float
+        The confidence of the verdict, 0.95 by default.
+
+    Examples
+    --------
     >>> enough_seeds([-3.0, -2.0, -4.0, -3.5, -1.0, -2.0, -3.0, -2.5]).verdict.value
     'The first agent is better.'
     >>> enough_seeds([-3.0, -2.0, -4.0, 3.5, -1.0]).more
@@ -175,8 +195,24 @@ def log_capital(differences: FloatArray) -> FloatArray:
 def compare_runs(runs: pandas.DataFrame, *, against: str | None = None) -> list[dict[str, Any]]:
     """Return a record for each world, adversary and pair of agents: `compare_all` and `enough_seeds` on their regrets.
 
-    `runs` has a row for each run, as in `Results`. Only seeds that all agents have finished count. In a world whose
-    truth is unknown, minus the return takes the place of regret: the same differences, but for noise.
+    Only seeds that all agents have finished count. In a world whose truth is unknown, minus the return takes the place
+    of regret: the same differences, but for noise.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        A row for each run, as in `Results`.
+    against : str, optional
+        The agent with which all others are compared; by default every two agents are.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> lost = {"omg": [1.0, 2.0], "greedy": [3.0, 3.0]}
+    >>> runs = [(agent, seed, each) for agent, all in lost.items() for seed, each in enumerate(all)]
+    >>> table = pandas.DataFrame(runs, columns=["agent", "seed", "regret"])
+    >>> compare_runs(table.assign(world="decoy", adversary="iid", **{"return": 0.0}))[0]["difference"]
+    -1.5
     """
     if runs.empty:
         raise ValueError("`runs` must hold a finished run, got none")

@@ -1,4 +1,4 @@
-"""How figures look, and how they become SVG for a page and PDF for a paper.
+"""The look of figures, and their conversion to SVG for a page and PDF for a paper.
 
 A figure is as wide as a printed column or a phone: 9-point text stays readable at 400 pixels, and a wide screen shows
 three side by side. The colours are those of Okabe and Ito, which colour-blind readers can tell apart; every curve also
@@ -32,7 +32,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 POINTS = 400
 """The most points that a curve is drawn through."""
 WIDTH, HEIGHT = 4.0, 2.8
-"""In inches."""
+"""The size of a figure in inches."""
 
 _STYLE = Path(__file__).with_name("templates") / "report.mplstyle"
 
@@ -42,10 +42,10 @@ class Figure:
     """A picture with its words."""
 
     name: str
-    """Of its files."""
+    """The name of its files."""
     title: str
     caption: str
-    """What it shows, in words."""
+    """A description of what it shows."""
     canvas: Any
     """The figure of matplotlib."""
 
@@ -64,7 +64,7 @@ class Figure:
 
 
 class Look(NamedTuple):
-    """How an agent's curves are drawn, the same in every figure."""
+    """The look of an agent's curves, the same in every figure."""
 
     color: str
     linestyle: Any
@@ -146,7 +146,7 @@ def thinned(count: int, *, geometric: bool = False) -> NDArray[np.int64]:
 
 
 def stacked(parts: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
-    """Return the lower and upper edges of `parts`, (K, T), stacked: what is positive upwards, the rest downwards."""
+    """Return the lower and upper edges of `parts`, (K, T), stacked: positive parts upwards, negative ones downwards."""
     edges = []
     up = down = np.zeros(parts.shape[1])
     for part in parts:

@@ -24,7 +24,7 @@ BANDS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("facecolor", {"alpha": 0.22, "linewidth": 0.0}),
     ("edgecolor", {"alpha": 0.7, "linewidth": 0.6, "facecolor": "none", "hatch": "////"}),
 )
-"""How the bands of two agents are filled: more could not be told apart."""
+"""The fillings of the bands of two agents; more could not be told apart."""
 SPREAD = 20.0
 """Totals that differ by more than this factor are drawn on a logarithmic axis."""
 

@@ -1,4 +1,4 @@
-"""What `omg-lab list` shows: presets, kinds, what installed packages bring, and the options of one kind."""
+"""The tables of `omg-lab list`: presets, kinds, kinds of installed packages, and the options of one kind."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from omg_cmdp.documents import StudyError, nearest
+from omg_cmdp.documents import FileError, nearest
 from omg_lab.reports.terminal import print_table, size_of
 from omg_lab.studies.catalogue import DELAYS, KINDS, Kind, find_kind
 from omg_lab.studies.config import presets, unchecked_plan
@@ -48,7 +48,7 @@ def print_kind(console: Console, name: str) -> None:
     delays = [DELAYS[name]] if name in DELAYS else []
     if not (tables or parts or delays or ":" in name):
         everything = [*known, *(each for kinds in ALL.values() for each in kinds), *_oracle_names()]
-        raise StudyError(f"there is no preset or kind {name!r}; {nearest(name, everything)}")
+        raise FileError(f"there is no preset or kind {name!r}; {nearest(name, everything)}")
     if not (tables or parts or delays):
         tables = ["worlds"]
     for kind in [*(find_kind(table, name, Folder(Path.cwd())) for table in tables), *delays]:

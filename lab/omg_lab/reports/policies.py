@@ -1,4 +1,4 @@
-"""What agents would do at the end: pictures of the policy for a few contexts, what would change it, how sure it is.
+"""The decisions of agents at the end: pictures of the policy for a few contexts, what would change it, how sure it is.
 
 With more than three contexts, three are shown: the typical one, whose policy is nearest to the mean of all, and the two
 for which the agents differ most; an agent that is alone has the two whose policies are farthest from the mean. The
@@ -26,7 +26,7 @@ from omg_lab.studies.results import Policies
 
 SHOWN = 3
 SURE = 0.8
-"""Where a smaller share of the models agrees, the picture has a question mark."""
+"""The picture has a question mark where a smaller share of the models agrees."""
 SELDOM = 1e-3
 """A state that is less likely than this at a step is left out of the picture."""
 MOST_ACTIONS = 5
@@ -34,7 +34,7 @@ MOST_ACTIONS = 5
 FILLS = (*COLOURS[:MOST_ACTIONS], FAINT)
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "")
 LONGEST = 200
-"""Letters in the description of a context."""
+"""The most letters in the description of a context."""
 
 
 class Shown(NamedTuple):

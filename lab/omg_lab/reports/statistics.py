@@ -1,4 +1,4 @@
-"""What a few seeds say about the mean: bands, intervals and slopes, each with its assumption.
+"""Statistics of a few seeds: bands, intervals and slopes for the mean, each with its assumption.
 
 Everything takes a row per seed and treats the seeds as independent draws. Intervals are Student's: exact for Gaussian
 seeds, good for symmetric ones, and too short for skewed ones (measured: a 95 % interval of 5 log-normal seeds covers
@@ -71,6 +71,15 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     covers 82 times in 100 where Student's is exact, and 73 times where Student's has 83 (log-normal values); with 30
     the two agree.
 
+    Parameters
+    ----------
+    values : array (R,)
+        A number per seed.
+    level : float
+        The probability with which the interval covers the mean, 0.95 by default.
+
+    Examples
+    --------
     >>> [round(bound, 3) for bound in mean_interval([1.0, 2.0, 3.0])]
     [2.0, -0.484, 4.484]
     """
@@ -109,9 +118,22 @@ def simultaneous_band(curves: ArrayLike, level: float = 0.95, *, increasing: boo
     fails badly, it covers 68, 89 and 96 times. Rejected, for 5 seeds: resampling them (u near 60) and random signs (91
     times). Thin the points first, to a few hundred: more only widen the band of a rough curve.
 
-    `increasing` says that the true mean starts at zero or above and never falls, as cumulative regret does. Then the
-    parts of the band that contradict this are cut off, at no risk; and between two points the band reaches from the low
-    of the one to the high of the other.
+    Parameters
+    ----------
+    curves : array (R, T')
+        A row per seed.
+    level : float
+        The probability with which the band covers the whole mean curve, 0.95 by default.
+    increasing : bool
+        Whether the true mean starts at zero or above and never falls, as cumulative regret does. Then the parts of the
+        band that contradict this are cut off, at no risk; and between two points the band reaches from the low of the
+        one to the high of the other. False by default.
+
+    Examples
+    --------
+    >>> band = simultaneous_band([[1.0, 2.0], [3.0, 4.0], [2.0, 3.0]])
+    >>> band.mean.tolist(), bool((band.low < band.mean).all())
+    ([2.0, 3.0], True)
     """
     from scipy.special import stdtr, stdtrit  # imported with the first use: the package's import stays light
 
@@ -150,14 +172,26 @@ def fitted_slope(
 ) -> Slope:
     """Return the slope of log regret in log t over t ≥ `from_fraction`·T: the a of a regret that grows like t^a.
 
-    `curves` (R, T') is the cumulative regret, a row per seed, at `episodes` (T',), which are 1..T' if not given. Least
-    squares for every seed, each point weighted by its share of the log t axis, so that a thinned log has the slope of
-    the whole one; then Student's interval over the slopes of the seeds, as points of one curve are far from
+    Least squares for every seed, each point weighted by its share of the log t axis, so that a thinned log has the
+    slope of the whole one; then Student's interval over the slopes of the seeds, as points of one curve are far from
     independent. It is about the mean slope over this window, which need not be the exponent at infinity.
 
     A curve without regret in the window is flat: slope 0. One whose first regret falls inside the window has no slope;
     `left_out` counts such seeds, and the interval leaves them out.
 
+    Parameters
+    ----------
+    curves : array (R, T')
+        The cumulative regret, a row per seed.
+    from_fraction : float
+        The share of the episodes before the window, 0.5 by default: early episodes say little about growth.
+    episodes : array (T',), optional
+        The episodes of the columns; 1 to T' by default.
+    level : float
+        The probability with which the interval covers the mean slope, 0.95 by default.
+
+    Examples
+    --------
     >>> t = np.arange(1, 1001)
     >>> fitted_slope([t**0.5, 2 * t**0.5, 3 * t**0.75]).by_seed.round(6).tolist()
     [0.5, 0.5, 0.75]
@@ -178,11 +212,21 @@ def fitted_slope(
 def rate(values: ArrayLike, regrets: ArrayLike, *, level: float = 0.95) -> Slope:
     """Return the slope of log regret in the log of what was varied (T, S, A or H).
 
-    `values` (K,) is what it was set to, `regrets` (R, K) the regret of every seed, a row each. Least squares for every
-    seed, then Student's interval over the seeds: it needs neither independent runs within a seed, nor noise of one
-    size, nor that the truth be a straight line; the slope is then that of the best line. A seed without any regret has
-    slope 0; one whose regret is zero at some values only is left out.
+    Least squares for every seed, then Student's interval over the seeds: it needs neither independent runs within a
+    seed, nor noise of one size, nor that the truth be a straight line; the slope is then that of the best line. A seed
+    without any regret has slope 0; one whose regret is zero at some values only is left out.
 
+    Parameters
+    ----------
+    values : array (K,)
+        The sizes that were tried.
+    regrets : array (R, K)
+        The regret of every seed, a row each.
+    level : float
+        The probability with which the interval covers the mean slope, 0.95 by default.
+
+    Examples
+    --------
     >>> rate([100, 400, 1600], [[10, 20, 40], [11, 22, 44], [12, 24, 48]]).refutes(0.5)
     False
     """

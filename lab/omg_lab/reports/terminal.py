@@ -1,4 +1,4 @@
-"""What the terminal shows of a study while it runs and at its end: live on a terminal, plain lines elsewhere."""
+"""The output of a study while it runs and at its end: live on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from omg_lab.studies.runner import Event, Failed, Finished, Lost, Waiting
 from omg_lab.studies.runner import Progress as RunProgress
 
 MOST_LINES = 24
-"""With more runs than this, finished ones disappear from the display."""
+"""The most runs that all stay on the display; with more, finished ones disappear."""
 
 
 class RunDisplay:

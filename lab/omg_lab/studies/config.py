@@ -1,4 +1,4 @@
-"""From a TOML file to a plan, or to one error that names the line and the nearest valid name.
+"""The reader of study files: it makes a plan of a TOML file, or one error with the line and the nearest valid name.
 
     name = "my-study"        episodes = 3000
     seeds = 10               (or a list of numbers)
@@ -14,8 +14,8 @@
 
 A world may have its own `episodes` and `delay`, say which `oracles` and `return_range` all agents have in it, and which
 contexts a report is to `show` policies for. Before a plan is returned, every world, adversary and agent is built once,
-and every agent answers a context and those to show: what cannot run is refused before anything runs. A kind may be
-`module:Name`; it is imported because a file says so that the user has named, and never because stored results do.
+and every agent answers a context and those to show, so that a mistake is found before anything runs. A kind may be
+`module:Name`; it is imported because a file that the user has named says so, and never because stored results do.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from omg_cmdp.documents import Document, Override, Place, StudyError, nearest, plain
+from omg_cmdp.documents import Document, FileError, Override, Place, nearest, plain
 from omg_cmdp.runs.shown import names_of
 from omg_lab.studies.agents import SHARED
 from omg_lab.studies.catalogue import DIGEST, Part, build_adversary, build_agent, build_delay, find_kind
@@ -45,12 +45,12 @@ SUPPLIED = ("seed", "episodes")
 
 MOST_RUNS = 100_000
 LARGEST = 10**15
-"""Of seeds and numbers of episodes: what JSON, Parquet and arrays all hold exactly."""
+"""The limit of seeds and numbers of episodes: JSON, Parquet and arrays all hold smaller integers exactly."""
 LONGEST_NAME = 60
 LONGEST_FILE_NAME = 190
-"""Of a run without its seed, in bytes; its files have up to 60 more, and file systems take 255."""
+"""The most bytes in the name of a run without its seed; its files have up to 60 more, and file systems take 255."""
 MOST_PARTS = 10**6
-"""Of a log: their numbers have six digits."""
+"""The most parts of a log, whose numbers have six digits."""
 FEWEST_BETWEEN_CHECKPOINTS, MOST_CHECKPOINTS = 1000, 100
 
 
@@ -68,11 +68,11 @@ def load_plan(source: str, overrides: Sequence[Override] = (), *, vary: Sequence
         return read_plan(known[source], overrides, name=source, vary=vary)
     path = Path(source)
     if path.suffix != ".toml" and not path.is_file():
-        raise StudyError(f"{source!r} is neither a preset nor a file; {nearest(source, known)}")
+        raise FileError(f"{source!r} is neither a preset nor a file; {nearest(source, known)}")
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise StudyError(f"{source}: {error}") from None
+        raise FileError(f"{source}: {error}") from None
     return read_plan(text, overrides, name=path.stem, file=source, vary=vary, folder=Folder.of(path))
 
 
@@ -91,7 +91,7 @@ def read_plan(
         document.vary_only(vary)
     try:
         return checked_plan({"name": name, **document.content}, folder)
-    except StudyError as error:
+    except FileError as error:
         raise document.located(error) from None
 
 
@@ -109,9 +109,9 @@ def unchecked_plan(content: Mapping[str, Any], folder: Outside | None = None) ->
     """
     for key in content:
         if key not in KEYS:
-            raise StudyError(f"unknown key {key!r}; {nearest(key, KEYS)}", (key,))
+            raise FileError(f"unknown key {key!r}; {nearest(key, KEYS)}", (key,))
     if "episodes" not in content:
-        raise StudyError("`episodes` must be given")
+        raise FileError("`episodes` must be given")
     episodes = _integer(content, "episodes", least=1)
     checkpoint = max(FEWEST_BETWEEN_CHECKPOINTS, -(-episodes // MOST_CHECKPOINTS))
     _check_name(_checked(content, "name", str, "text", "study"), ("name",))
@@ -133,14 +133,14 @@ def unchecked_plan(content: Mapping[str, Any], folder: Outside | None = None) ->
     _check_sizes(plan)
     runs = len(plan.seeds) * len(plan.sized_worlds()) * len(plan.adversaries) * len(plan.agents)
     if runs > MOST_RUNS:
-        raise StudyError(f"there must be at most {MOST_RUNS} runs, got {runs}", ("seeds",))
+        raise FileError(f"there must be at most {MOST_RUNS} runs, got {runs}", ("seeds",))
     return plan
 
 
 def _checked(content: Mapping[str, Any], key: str, kind: type, rule: str, default: Any) -> Any:
     value = content.get(key, default)
     if not isinstance(value, kind):
-        raise StudyError(f"`{key}` must be {rule}, got {value!r:.60}", (key,))
+        raise FileError(f"`{key}` must be {rule}, got {value!r:.60}", (key,))
     return value
 
 
@@ -148,7 +148,7 @@ def _integer(content: Mapping[str, Any], key: str, default: Any = None, *, least
     value: int = content.get(key, default)
     if type(value) is not int or not least <= value < LARGEST:
         rule = f"at least {least}" if type(value) is not int or value < least else f"less than {LARGEST}"
-        raise StudyError(f"`{key}` must be an integer of {rule}, got {value!r:.60}", (*within, key))
+        raise FileError(f"`{key}` must be an integer of {rule}, got {value!r:.60}", (*within, key))
     return value
 
 
@@ -159,7 +159,7 @@ def _seeds(value: Any) -> tuple[int, ...]:
     fine = all(type(each) is int and 0 <= each < LARGEST for each in listed)
     if not listed or not fine or len(set(listed)) < len(listed):
         rule = f"a number of seeds, or a list of different numbers below {LARGEST}"
-        raise StudyError(f"`seeds` must be {rule}, got {value!r:.60}", ("seeds",))
+        raise FileError(f"`seeds` must be {rule}, got {value!r:.60}", ("seeds",))
     return tuple(listed)
 
 
@@ -168,18 +168,18 @@ def _delay(content: Mapping[str, Any], within: Place) -> Any:
     try:
         build_delay(content.get("delay", 0))
     except (TypeError, ValueError) as error:
-        raise StudyError(str(error), (*within, "delay")) from None
+        raise FileError(str(error), (*within, "delay")) from None
     return content.get("delay", 0)
 
 
 def _vary(table: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     for size, values in table.items():
         if size not in SIZES:
-            raise StudyError(f"there is no size {size!r}; there are {', '.join(SIZES)}", ("vary", size))
+            raise FileError(f"there is no size {size!r}; there are {', '.join(SIZES)}", ("vary", size))
         listed = values if isinstance(values, list) else [None]
         if any(type(each) is not int or each < 1 for each in listed) or not len(set(listed)) == len(listed) != 1:
             rule = "must be [], or two or more different integers of at least 1"
-            raise StudyError(f"`{size}` {rule}, got {values!r:.60}", ("vary", size))
+            raise FileError(f"`{size}` {rule}, got {values!r:.60}", ("vary", size))
     return {size: tuple(values) for size, values in table.items()}
 
 
@@ -187,30 +187,30 @@ def _check_sizes(plan: StudyPlan) -> None:
     """Refuse sizes that a world does not have, and worlds that would have the same file names."""
     for world, size in itertools.product(plan.worlds, plan.vary):
         if option_of(world, size) is None:
-            raise StudyError(f"the world {world.name!r} has no size {size} that can be varied", ("vary", size))
+            raise FileError(f"the world {world.name!r} has no size {size} that can be varied", ("vary", size))
     names = [slug(world.name) for world in plan.sized_worlds()]
     if len(set(names)) < len(names):
-        raise StudyError("two worlds would have the same file name", ("vary",))
+        raise FileError("two worlds would have the same file name", ("vary",))
     for world in plan.sized_worlds():
         if world.options.get("episodes", plan.episodes) > MOST_PARTS * plan.checkpoint:
-            raise StudyError(f"`checkpoint` must leave at most {MOST_PARTS} checkpoints, got {plan.checkpoint}")
+            raise FileError(f"`checkpoint` must leave at most {MOST_PARTS} checkpoints, got {plan.checkpoint}")
     parts = (plan.sized_worlds(), plan.adversaries, plan.agents)
     longest = "--".join(max((slug(part.name) for part in each), key=lambda name: len(name.encode())) for each in parts)
     if len(longest.encode()) > LONGEST_FILE_NAME:
-        raise StudyError(f"names must be shorter: {longest}, in a file name, has more than {LONGEST_FILE_NAME} bytes")
+        raise FileError(f"names must be shorter: {longest}, in a file name, has more than {LONGEST_FILE_NAME} bytes")
 
 
 def _parts(content: Mapping[str, Any], table: str, folder: Outside | None) -> tuple[Part, ...]:
     entries = content.get(table)
     if not isinstance(entries, dict) or not entries:
         path = (table,) if table in content else ()
-        raise StudyError(f"there must be at least one table [{table}.NAME], got {entries!r:.60}", path)
+        raise FileError(f"there must be at least one of the {table}: add a table [{table}.NAME]", path)
     parts = tuple(_part(table, name, entry, folder) for name, entry in entries.items())
     places: dict[str, str] = {}
     for part in parts:
         _check_name(part.name, (table, part.name))
         if places.setdefault(slug(part.name), part.name) != part.name:
-            raise StudyError(
+            raise FileError(
                 f"{part.name!r} and {places[slug(part.name)]!r} would have the same file name", (table, part.name)
             )
     return parts
@@ -220,12 +220,12 @@ def _check_name(name: str, place: Place) -> None:
     """Refuse a name that is no name of a file or folder, or that a terminal would obey."""
     if not slug(name) or len(name) > LONGEST_NAME or set(name) & set("/\\\n\t") or plain(name) != name:
         rule = f"1 to {LONGEST_NAME} characters, a letter or digit among them, and no slash or control character"
-        raise StudyError(f"a name must have {rule}, got {name!r:.80}", place)
+        raise FileError(f"a name must have {rule}, got {name!r:.80}", place)
 
 
 def _part(table: str, name: str, entry: Any, folder: Outside | None) -> Part:
     if not isinstance(entry, dict):
-        raise StudyError(f"there must be a table [{table}.{name}], got {entry!r:.60}", (table, name))
+        raise FileError(f"there must be a table [{table}.{name}], got {entry!r:.60}", (table, name))
     if folder is None and isinstance(entry.get(DIGEST), str):
         return Part.of(name, entry)  # of stored results, which were checked when they were made
     options = dict(entry)
@@ -234,7 +234,7 @@ def _part(table: str, name: str, entry: Any, folder: Outside | None) -> Part:
     try:
         kind = find_kind(table, named, folder)
     except (TypeError, ValueError) as error:
-        raise StudyError(str(error), place) from None
+        raise FileError(str(error), place) from None
     known = {**kind.options, **(dict.fromkeys(("episodes", "delay", "show", *SHARED)) if table == "worlds" else {})}
     if table == "worlds" and "episodes" in options:
         _integer(options, "episodes", least=1, within=(table, name))
@@ -242,10 +242,10 @@ def _part(table: str, name: str, entry: Any, folder: Outside | None) -> Part:
         _delay(options, (table, name))
     for option in options:
         if option not in known:
-            raise StudyError(f"{named!r} has no option {option!r}; {nearest(option, known)}", (table, name, option))
+            raise FileError(f"{named!r} has no option {option!r}; {nearest(option, known)}", (table, name, option))
     for option, default in known.items():
         if default is REQUIRED and option not in options and option not in SUPPLIED:
-            raise StudyError(f"{named!r} needs the option {option!r}", (table, name))
+            raise FileError(f"{named!r} needs the option {option!r}", (table, name))
     part = Part(name=name, kind=named, options=options)
     if folder is None:
         return part
@@ -282,4 +282,4 @@ def _blamed(table: str, part: Part, world: Part | None = None) -> Iterator[None]
         option = next((name for name in part.options if f"`{name}`" in str(error)), None)
         place = (table, part.name) if option is None else (table, part.name, option)
         where = "" if world is None else f" in the world {world.name!r}"
-        raise StudyError(f"{part.name!r}{where}: {told(error)}", place) from None
+        raise FileError(f"{part.name!r}{where}: {told(error)}", place) from None

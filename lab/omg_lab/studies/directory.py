@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from omg_cmdp.documents import StudyError
+from omg_cmdp.documents import FileError
 from omg_cmdp.provenance import provenance
 from omg_lab.studies.catalogue import DIGEST
 from omg_lab.studies.config import unchecked_plan
@@ -22,7 +22,7 @@ def open_study(plan: StudyPlan, directory: str | os.PathLike[str]) -> StudyStore
     Worlds, adversaries, agents and seeds may be added to a study later.
     """
     if importlib.util.find_spec("fcntl") is None:
-        raise StudyError("studies need the file locks of Linux or macOS; on Windows use its Subsystem for Linux")
+        raise FileError("studies run on Linux and macOS; on Windows use its Subsystem for Linux")
     store = StudyStore(directory)
     store.create()
     with store.owned("study"):  # of two processes that add to a study, neither may undo what the other adds
@@ -40,18 +40,18 @@ def _merged(old: dict[str, Any], new: dict[str, Any], directory: Path) -> dict[s
     old = {"delay": 0, **old}  # which studies of earlier versions do not say
     for key in ("episodes", "seed", "propensities", "vary", "delay"):
         if old[key] != new[key]:
-            raise StudyError(f"{directory} holds a study with {key} = {old[key]}, not {new[key]}")
+            raise FileError(f"{directory} holds a study with {key} = {old[key]}, not {new[key]}")
     for table in TABLES:
         for name in old[table].keys() & new[table].keys():
             ours, theirs = old[table][name], new[table][name]
             if ours != theirs:
                 only_sources = {**ours, DIGEST: None} == {**theirs, DIGEST: None}
                 what = "other sources or files" if only_sources else "other options"
-                raise StudyError(f"{directory} holds a study with {what} of {table}.{name}; choose another with --out")
+                raise FileError(f"{directory} holds a study with {what} of {table}.{name}; choose another with --out")
     tables = {table: {**old[table], **new[table]} for table in TABLES}
     both = {**new, "seeds": sorted({*old["seeds"], *new["seeds"]}), **tables}
     try:
         unchecked_plan(both)
-    except StudyError as error:
-        raise StudyError(f"{directory} holds a study to which this one cannot be added: {error}") from None
+    except FileError as error:
+        raise FileError(f"{directory} holds a study to which this one cannot be added: {error}") from None
     return both

@@ -1,4 +1,4 @@
-"""Where the runs of a study are played: in this process, on the cores of this machine, or on a Ray cluster.
+"""The engines that play the runs of a study: in this process, on the cores of this machine, or on a Ray cluster.
 
 A task is a whole run, which writes its own files. So every engine gives the same numbers bit for bit, and when a worker
 dies, only the episodes since its last checkpoint are played again. Each worker has one thread.
@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from multiprocessing import connection, get_context, resource_tracker
 from typing import TYPE_CHECKING, Any, final
 
-from omg_cmdp.documents import StudyError
+from omg_cmdp.documents import FileError
 from omg_cmdp.jit import one_thread
 from omg_lab.studies.plan import Task
 from omg_lab.studies.runner import Event, Failed, Lost, Progress, Report, Waiting, give_up, play
@@ -37,7 +37,7 @@ THREADS = dict.fromkeys(
 
 
 class Engine(abc.ABC):
-    """Plays runs."""
+    """A way to play many runs."""
 
     @abc.abstractmethod
     def run(self, tasks: Sequence[Task], store: StudyStore, report: Report) -> None:
@@ -77,7 +77,7 @@ class Local(Engine):
                 for pipe in connection.wait(list(busy)):
                     worker = busy[pipe]
                     event = worker.receive()
-                    if isinstance(event, StudyError):
+                    if isinstance(event, FileError):
                         raise event
                     if event is None:
                         del busy[pipe]
@@ -120,15 +120,15 @@ class _Worker:
         theirs.close()
 
     def send(self, task: Task) -> None:
-        """Give it a run to play."""
+        """Give the worker a run to play."""
         self.task = task
         with contextlib.suppress(OSError):  # it has died: `receive` will say so
             self.pipe.send(task)
 
-    def receive(self) -> Event | StudyError | None:
-        """Return its next event, or the error about the study's files that ends it; None if it has died."""
+    def receive(self) -> Event | FileError | None:
+        """Return the worker's next event, or the error about the study's files that ends it; None if it has died."""
         try:
-            event: Event | StudyError = self.pipe.recv()
+            event: Event | FileError = self.pipe.recv()
         except (EOFError, OSError):
             return None
         return event
@@ -143,7 +143,7 @@ class _Worker:
 def _work(pipe: connection.Connection, directory: os.PathLike[str]) -> None:
     """Play the tasks that come through the pipe, until its other end is closed."""
 
-    def report(event: Event | StudyError) -> None:
+    def report(event: Event | FileError) -> None:
         try:
             pipe.send(event)
         except OSError:
@@ -157,7 +157,7 @@ def _work(pipe: connection.Connection, directory: os.PathLike[str]) -> None:
                 return
             try:
                 play(task, StudyStore(directory), report)
-            except StudyError as error:
+            except FileError as error:
                 report(error)
 
 
@@ -181,11 +181,11 @@ class Ray(Engine):
                 for each in ray.wait(list(pending), num_returns=1, timeout=1.0)[0]:
                     task = pending.pop(each)
                     try:
-                        event: Event | StudyError = ray.get(each)
+                        event: Event | FileError = ray.get(each)
                     except ray.exceptions.RayError as error:
                         give_up(task, store, str(error))
                         event = Failed(task.name, f"{type(error).__name__}: its worker was lost")
-                    if isinstance(event, StudyError):
+                    if isinstance(event, FileError):
                         raise event
                     report(event)
                 for task in pending.values():
@@ -197,13 +197,13 @@ class Ray(Engine):
             ray.shutdown()
 
 
-def _play_alone(task: Task, directory: str) -> Event | StudyError:
+def _play_alone(task: Task, directory: str) -> Event | FileError:
     """Play a run, and return its last event, or the error about the study's files that ended it."""
     events: collections.deque[Event] = collections.deque(maxlen=1)
     try:
         with one_thread():
             play(task, StudyStore(directory), events.append)
-    except StudyError as error:
+    except FileError as error:
         return error
     return events[0]
 
@@ -214,7 +214,7 @@ def named(name: str, workers: int | None, address: str | None) -> Engine:
         return Ray(address)
     if name != "local" or address is not None:
         wrong = f"--engine {name}" if name != "local" else f"--address {address}"
-        raise StudyError(f"{wrong}: must be --engine local, or --engine ray, with or without --address")
+        raise FileError(f"{wrong}: must be --engine local, or --engine ray, with or without --address")
     count = workers or cores()
     return Serial() if count == 1 else Local(count)
 

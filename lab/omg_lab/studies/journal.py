@@ -33,7 +33,7 @@ TEXTS = ("world", "adversary", "agent", "context")
 """The columns of text."""
 
 LOGGED_TOTALS = SUMMED[:10]
-"""Those that the log has as `cumulative_...`."""
+"""The columns whose running totals are in the log, as `cumulative_...`."""
 
 _PLACES = [COLUMNS.index(name) for name in SUMMED]
 

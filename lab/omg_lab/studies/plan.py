@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.documents import StudyError
+from omg_cmdp.documents import FileError
 from omg_cmdp.environments import SampledWorld
 from omg_cmdp.runs.sampled import SampledRun
 from omg_cmdp.runs.shown import shown_contexts
@@ -27,7 +27,7 @@ from omg_lab.studies.variations import sized_worlds
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Task:
-    """One run, to be played.
+    """One run of a study.
 
     Its random streams follow by `SeedSequence` from the seed of the study, the number of the seed, and the names of
     world and adversary. So they are the same on any engine, and for all agents, which meet the same world and noise.
@@ -47,13 +47,13 @@ class Task:
     propensities: bool
     """Whether states, actions, rewards and propensities are logged."""
     delay: Any = 0
-    """How late feedback is, as in the study file."""
+    """The delay of feedback, as in the study file."""
     folder: Outside | None = dataclasses.field(default=None, compare=False)
-    """Of the study file that the user has named; without it nothing outside the package is imported."""
+    """The folder of the study file that the user has named; without it nothing outside the package is imported."""
 
     @property
     def name(self) -> str:
-        """For its files."""
+        """The name of its files."""
         return "--".join(slug(str(label)) for label in self.labels.values())
 
     @property
@@ -104,15 +104,15 @@ class Task:
         return play(setting.world, adversary, agent, seed=noise, delay=delay, observe=observe)
 
     def _check_sources(self) -> None:
-        """Refuse what is outside the package unless it is what it was when the study was planned."""
+        """Refuse sources outside the package that have changed since the study was planned."""
         for table, part in zip(TABLES, (self.world, self.adversary, self.agent), strict=True):
             if part.digest and self.folder is None:
-                rule = (
-                    "is not imported, nor read, because stored results name it; name the study file too: --study FILE"
-                )
-                raise StudyError(f"{part.name!r}: what it names outside this package {rule}", (table, part.name))
+                rule = "are not imported because stored results name them; name the study file too: --study FILE"
+                raise FileError(f"{part.name!r}: its sources outside this package {rule}", (table, part.name))
             if self.folder is not None and part.digest and part.found_in(self.folder, table) != part.digest:
-                raise StudyError(f"{part.name!r}: its sources have changed since; run into another folder with --out")
+                raise FileError(
+                    f"{part.name!r}: its sources have changed since the study began; choose another folder with --out"
+                )
 
     def _seed(self, *owner: str) -> int:
         parts = (str(self.root), str(self.seed), self.world.name, *owner)
@@ -122,7 +122,7 @@ class Task:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StudyPlan:
-    """A study: what a TOML file describes."""
+    """A study as its TOML file describes it."""
 
     name: str
     description: str
@@ -137,9 +137,9 @@ class StudyPlan:
     vary: Mapping[str, tuple[int, ...]]
     """The sizes that are varied, T, S, A or H, and their values; () stands for values around each world's own."""
     delay: Any = 0
-    """How late feedback is, in worlds that say nothing else: a number of episodes, or a table."""
+    """The delay of feedback in worlds that set none of their own: a number of episodes, or a table."""
     folder: Outside | None = dataclasses.field(default=None, compare=False)
-    """Of the study file that the user has named."""
+    """The folder of the study file that the user has named."""
 
     def sized_worlds(self) -> tuple[Part, ...]:
         """Return the worlds in which runs are played: those of the file, or each in several sizes."""
@@ -151,7 +151,7 @@ class StudyPlan:
         return tuple(self.task(world, adversary, agent, seed) for seed, world, adversary, agent in grid)
 
     def task(self, world: Part, adversary: Part, agent: Part, seed: int) -> Task:
-        """Return one run."""
+        """Return the run of one agent in one world under one adversary."""
         return Task(
             world=world,
             adversary=adversary,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from omg_cmdp.documents import StudyError
+from omg_cmdp.documents import FileError
 from omg_cmdp.runs.advice import Advice
 from omg_cmdp.runs.shown import Names
 from omg_lab.audit.audit import Audit, AuditRow
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Policies(NamedTuple):
-    """What an agent would do for some contexts."""
+    """The decisions of an agent for some contexts, and the names of states, actions and features."""
 
     advice: list[Advice]
     names: Names
@@ -42,9 +42,9 @@ class Results:
 
     directory: Path
     configuration: Mapping[str, Any]
-    """With every name, kind and option that was set."""
+    """The study file with every name, kind and option that was set."""
     provenance: Mapping[str, Any]
-    """Versions, commit and date."""
+    """Versions, commit and date of its beginning."""
     runs: pandas.DataFrame
     """One row each: labels, episodes, sizes, the oracles' regret bounds, total regret and other totals, seconds."""
     failed: pandas.DataFrame
@@ -53,7 +53,7 @@ class Results:
     """A digest of each part of the log of every finished run."""
 
     policies: Mapping[str, Policies] = dataclasses.field(default_factory=dict)
-    """What the agent of every finished run would do at its end."""
+    """The decisions of every finished run's agent at its end."""
 
     @functools.cached_property
     def log(self) -> pandas.DataFrame:
@@ -90,8 +90,8 @@ class Results:
             named = {part.name: part for part in (getattr(study, table) if study else ())}
             for part in getattr(stored, table):
                 if (part.digest or any(part.named_outside(table))) and named.get(part.name) != part:
-                    rule = "must be in the study file as it was when it was run" if study else "needs --study FILE"
-                    raise StudyError(f"{table}.{part.name}, which names what is not of this package, {rule}")
+                    rule = "they have changed since it was run" if study else "name the study file with --study FILE"
+                    raise FileError(f"{table}.{part.name} names sources or files outside this package: {rule}")
         plan = dataclasses.replace(stored, folder=study.folder if study else None)
         build_everything_once(plan)
         return [task for task in plan.tasks() if task.name in finished]
@@ -107,7 +107,9 @@ def load(directory: str | os.PathLike[str]) -> Results:
     store = StudyStore(directory)
     study = store.study()
     if study is None:
-        raise FileNotFoundError(f"`directory` must hold a study, got {os.fspath(directory)}")
+        raise FileNotFoundError(
+            f"there is no study in {os.fspath(directory)}; name the folder that `omg-lab run` wrote"
+        )
     results = _checked(store, study["configuration"])
     ended = {status: [each for each in results if each["status"] == status] for status in ("finished", "failed")}
     finished = pandas.DataFrame(ended["finished"], columns=None if ended["finished"] else ["run", *_KEY, "regret"])
@@ -126,13 +128,13 @@ def _checked(store: StudyStore, configuration: Mapping[str, Any]) -> list[dict[s
     """Return the results of a study, each of a run of this configuration, with all the parts of its log in place."""
     try:
         tasks = {task.name: task for task in unchecked_plan(configuration).tasks()}
-    except StudyError as error:
-        raise StudyError(f"{store.directory / 'study.json'}: {error}") from None
+    except FileError as error:
+        raise FileError(f"{store.directory / 'study.json'}: {error}") from None
     results, logged = list(store.results()), {path.name for path in store.log.glob("*.parquet")}
     for result in results:
         run = result["run"]
         if run not in tasks or result["settings"] != tasks[run].settings:
-            raise StudyError(
+            raise FileError(
                 f"{store.runs / run}.json: it is of a run with other settings than in study.json; delete it"
             )
         for number, digest in enumerate(result.get("parts", ())):
@@ -153,7 +155,7 @@ def _policies(result: Mapping[str, Any]) -> Policies:
 
 
 _ELSEWHERE = ["status", "error", "settings", "parts", "policies", "names"]
-"""What a result says that is no column of `Results.runs`."""
+"""The fields of a result that are no columns of `Results.runs`."""
 _KEY = ("world", "adversary", "agent", "seed", "episodes")
 
 
@@ -170,9 +172,14 @@ class Audited(NamedTuple):
     as_logged: bool
     """Whether its regret was that of the log, bit for bit, and the totals of its result are those of the log."""
 
+    def record(self) -> dict[str, Any]:
+        """Return everything as JSON can hold it."""
+        rows = [row.record() for row in self.rows]
+        return {"run": self.task.name, "as_logged": self.as_logged, "rows": rows}
+
     @property
     def sound(self) -> bool:
-        """Whether nothing is wrong with it.
+        """Whether the run is as logged, and no statement fails that must hold.
 
         A statement that may fail with some probability may fail in a run, an assumption may be false of a world, and an
         oracle may have nothing to prove.

@@ -17,7 +17,7 @@ import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.delays import Fixed
-from omg_cmdp.documents import StudyError
+from omg_cmdp.documents import FileError
 from omg_cmdp.persistence import check_settings, joint_state, part_of
 from omg_cmdp.provenance import provenance
 from omg_cmdp.runs.advice import advise
@@ -31,7 +31,7 @@ from omg_lab.studies.store import StudyStore, UnwritableError
 
 SECONDS_BETWEEN_REPORTS = 0.2
 BOUNDS = ("reward_regret_bound", "dynamics_regret_bound")
-"""In the result of a run: the oracles' own bounds on their regrets over all its episodes."""
+"""The fields of a result with the oracles' own bounds on their regrets over all episodes of the run."""
 
 
 class Progress(NamedTuple):
@@ -40,7 +40,7 @@ class Progress(NamedTuple):
     run: str
     episode: int
     regret: float
-    """The total so far, exact."""
+    """The exact total so far."""
 
 
 class Finished(NamedTuple):
@@ -88,7 +88,7 @@ def play(task: Task, store: StudyStore, report: Report) -> None:
             store.write_result(task.name, result)
         except UnwritableError:
             raise
-        except StudyError as error:
+        except FileError as error:
             record_failure(task, store, str(error))
             report(Failed(task.name, str(error)))
         except Exception as error:  # of any kind: it is stored, and the other runs go on
@@ -117,10 +117,10 @@ def _play(task: Task, store: StudyStore, report: Report) -> dict[str, Any]:
 
 
 class _Kept(NamedTuple):
-    """What a checkpoint says beside the state."""
+    """The notes that a checkpoint keeps beside the state."""
 
     settings: str
-    """Of the run."""
+    """The digest of the run's settings."""
     parts: list[str]
     """A digest of each part of the log."""
     made_with: list[dict[str, Any]]

@@ -29,19 +29,19 @@ from typing import Any
 import filelock
 from numpy.typing import NDArray
 
-from omg_cmdp.documents import StudyError
+from omg_cmdp.documents import FileError
 from omg_cmdp.persistence import read_arrays, whole_file, write_arrays
 
 FORMAT = 3
-"""Of a study's directory; a study of another format is refused."""
+"""The version of the files; a study of another version is refused."""
 
 STUDY, RESULT, CHECKPOINT = "study", "result of a run", "checkpoint of a run"
 
 SECONDS_BETWEEN_TRIES = 0.2
-"""To get the lock of a run that another process is playing."""
+"""The wait between attempts to lock a run that another process is playing."""
 
 
-class UnwritableError(StudyError):
+class UnwritableError(FileError):
     """The files of a study cannot be written, so that no run of it can go on."""
 
 
@@ -53,7 +53,7 @@ class StudyStore:
         try:
             os.fspath(self.directory).encode()
         except UnicodeEncodeError:
-            raise StudyError(
+            raise FileError(
                 f"the folder of a study must have a name in UTF-8, got {os.fsencode(directory)!r}"
             ) from None
         self.log, self.state, self.runs = (self.directory / name for name in ("log", "state", "runs"))
@@ -221,9 +221,9 @@ def _writing(path: Path) -> Iterator[None]:
 def _reading(path: Path, advice: str) -> Iterator[None]:
     try:
         yield
-    except StudyError:  # it names a file already
+    except FileError:  # it names a file already
         raise
     except OSError as error:
-        raise StudyError(f"{path} cannot be read: {error.strerror or error}; {advice}") from error
+        raise FileError(f"{path} cannot be read: {error.strerror or error}; {advice}") from error
     except (KeyError, TypeError, ValueError) as error:
-        raise StudyError(f"{path}: {error}; {advice}") from error
+        raise FileError(f"{path}: {error}; {advice}") from error

@@ -13,7 +13,7 @@ SIZES = {"T": "episodes", "S": "states", "A": "actions", "H": "horizon"}
 """The option of a world that is such a size."""
 
 EXPONENTS = {"T": 0.5, "S": 0.5, "A": 0.5, "H": 2.5}
-"""Of the theorem's bound, H^2.5 · √(T·S·A·R); R, the regret of the oracles, is held fixed."""
+"""The exponents of the theorem's bound, H^2.5 · √(T·S·A·R); R, the regret of the oracles, is held fixed."""
 
 FACTORS = {"T": (0.125, 0.25, 0.5, 1.0)}
 AROUND = (0.5, 1.0, 2.0, 4.0)

@@ -155,7 +155,7 @@ def out_of_range(agent, context, decision):
 
 @lie("rows that do not sum", **BROKEN)
 def no_distribution(agent, context, decision):
-    """A row of the model's kernel sums to 1.1."""
+    """A row of the model's transitions sums to 1.1."""
     model = decision.model.space.mdp(transitions=decision.model.transitions, rewards=decision.model.rewards)
     model.raw[0][0, 0, 0] *= 1.1
     return decision._replace(model=model)

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from omg_cmdp.documents import Override, StudyError
+from omg_cmdp.documents import FileError, Override
 from omg_lab.studies.config import checked_plan, load_plan, presets, read_plan
 from omg_lab.studies.plan import slug
 
@@ -43,7 +43,7 @@ radius = 0.3
 
 
 def refused(text, *overrides):
-    with pytest.raises(StudyError) as caught:
+    with pytest.raises(FileError) as caught:
         read_plan(text, overrides, name="study", file="study.toml")
     return str(caught.value)
 
@@ -254,12 +254,12 @@ def test_presets_are_described_plans(name):
 
 
 def test_a_file_or_preset_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(StudyError, match="did you mean 'demo'"):
+    with pytest.raises(FileError, match="did you mean 'demo'"):
         load_plan("dmeo")
-    with pytest.raises(StudyError, match="No such file"):
+    with pytest.raises(FileError, match="No such file"):
         load_plan(str(tmp_path / "none.toml"))
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(StudyError, match=r"bytes\.toml"):
+    with pytest.raises(FileError, match=r"bytes\.toml"):
         load_plan(str(tmp_path / "bytes.toml"))
 
 
@@ -301,7 +301,7 @@ def test_a_thousand_mutations_end_in_a_plan_or_in_one_error(seed):
         try:
             read_plan(mutated(VALID, draw), name="study")
             plans += 1
-        except StudyError:
+        except FileError:
             errors += 1
     assert plans > 10
     assert errors > 300

@@ -11,7 +11,7 @@ from pyarrow import parquet
 from typer.testing import CliRunner
 
 from lab.tests.studies.examples import content, run_study
-from omg_cmdp.documents import StudyError
+from omg_cmdp.documents import FileError
 from omg_lab.cli import app
 from omg_lab.studies.config import read_plan
 from omg_lab.studies.directory import open_study
@@ -250,5 +250,5 @@ def test_an_engine_stops_at_an_error_about_files(study):
     plan = read_plan(TINY.replace("seeds = 2", "seeds = 3"), name="small study")
     store = open_study(plan, study.folder)
     shutil.rmtree(store.log)
-    with pytest.raises(StudyError, match=r"log/decoy--iid--greedy--2-000000\.parquet cannot be written"):
+    with pytest.raises(FileError, match=r"log/decoy--iid--greedy--2-000000\.parquet cannot be written"):
         Serial().run(plan.tasks()[-2:], store, lambda event: None)

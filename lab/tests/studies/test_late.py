@@ -7,7 +7,7 @@ import pytest
 
 from lab.tests.studies.examples import content, run_study
 from omg_cmdp import delays
-from omg_cmdp.documents import StudyError
+from omg_cmdp.documents import FileError
 from omg_lab.reports import page
 from omg_lab.studies import runner
 from omg_lab.studies.config import read_plan
@@ -119,7 +119,7 @@ def test_without_a_delay_settings_are_what_they_were():
     ("delay", "message"),
     [
         ("-1", "`delay` must be an integer of at least 0, got -1"),
-        ('"long"', "`delay` must be an integer, got 'long'"),
+        ('"long"', "`delay` must be an integer of at least 0, got 'long'"),
         ("{ mean = 3 }", "`delay` must have a kind, fixed, geometric, heavy_tailed, reversed, up_to, got None"),
         ('{ kind = "geometric", men = 3 }', "'geometric' has no option 'men'"),
         ('{ kind = "geometric" }', "'geometric' must have 'mean'"),
@@ -131,7 +131,7 @@ def test_without_a_delay_settings_are_what_they_were():
 )
 def test_a_bad_delay_is_refused_with_its_line(delay, message, line):
     text = line.replace("delay = {}", f"delay = {delay}")
-    with pytest.raises(StudyError) as caught:
+    with pytest.raises(FileError) as caught:
         read_plan(text, name="study", file="study.toml")
     assert message in str(caught.value)
     number = text.splitlines().index(f"delay = {delay}") + 1
@@ -139,5 +139,5 @@ def test_a_bad_delay_is_refused_with_its_line(delay, message, line):
 
 
 def test_a_directory_with_another_delay_is_refused(made):
-    with pytest.raises(StudyError, match="holds a study with delay"):
+    with pytest.raises(FileError, match="holds a study with delay"):
         open_study(read_plan(LATE.replace("scale = 4.0", "scale = 5.0")), made)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import omg_cmdp as omg
-from omg_cmdp.documents import StudyError
+from omg_cmdp.documents import FileError
 from omg_cmdp.mdp.environment import Environment
 from omg_lab.studies.agents import Setting
 from omg_lab.studies.catalogue import AGENTS, build_adversary, build_agent
@@ -174,7 +174,7 @@ def test_a_study_file_says_so_in_the_table_of_the_world():
     plan = checked_plan({**content, "worlds": tables})
     finite, counted = (task.start().agent.reward_oracle for task in plan.tasks())
     assert (type(finite), type(counted)) == (REWARDS["finite"], REWARDS["counts"])
-    with pytest.raises(StudyError, match="`oracles` must be"):
+    with pytest.raises(FileError, match="`oracles` must be"):
         checked_plan({**content, "worlds": {"one": {"kind": "decoy", "oracles": "best"}}})
 
 

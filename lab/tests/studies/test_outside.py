@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import omg_cmdp as omg
 from lab.tests.studies import own
 from lab.tests.studies.examples import content
-from omg_cmdp.documents import StudyError
+from omg_cmdp.documents import FileError
 from omg_cmdp.environments import SampledWorld, TableWorld
 from omg_lab.cli import app
 from omg_lab.studies.config import load_plan, read_plan
@@ -70,7 +70,7 @@ def test_contexts_may_stand_in_the_file_itself(tmp_path):
         text = f'episodes = 3\n[worlds.gymnasium]\nid = "FrozenLake-v1"\nhorizon = 4\ncontexts = {contexts}\n'
         text += f"arguments = {argument}\n" if argument else ""
         if argument is None:
-            with pytest.raises(StudyError, match="contexts"):  # the lake does not take them in `reset`
+            with pytest.raises(FileError, match="contexts"):  # the lake does not take them in `reset`
                 read_plan(text + "[agents.omg]\n")
         else:
             assert len(read_plan(text + "[agents.omg]\n").tasks()) == 1
@@ -120,7 +120,7 @@ def test_a_file_that_is_not_named_may_change(study, tmp_path):
 def test_a_module_that_changes_after_the_plan_is_refused_by_the_worker(tmp_path):
     task = load_plan(str(own.write(tmp_path, own.LADDER))).tasks()[0]
     (tmp_path / "sizes.py").write_text("STATES = 4\n")
-    with pytest.raises(StudyError, match="have changed since"):
+    with pytest.raises(FileError, match="have changed since"):
         task.start()
 
 
@@ -169,11 +169,11 @@ def test_a_result_cannot_bring_in_another_module(study, tmp_path):
     """Whoever edits stored results, digest and all, makes nothing run."""
     stored = json.loads(json.dumps(study[1].configuration))
     stored["worlds"]["ladder"]["kind"] = "antigravity:Ladder"
-    with pytest.raises(StudyError, match="needs --study"):
+    with pytest.raises(FileError, match="with --study FILE"):
         dataclasses.replace(study[1], configuration=stored).tasks()
     stored = json.loads(json.dumps(study[1].configuration))
     stored["agents"]["timid"] = {"kind": "omg", "oracles": {"rewards": "antigravity:x", "dynamics": "counts"}}
-    with pytest.raises(StudyError, match=r"agents\.timid.* must be in the study file"):
+    with pytest.raises(FileError, match=r"agents\.timid .* have changed since"):
         dataclasses.replace(study[1], configuration=stored).tasks(load_plan(str(study[0])))
     assert "antigravity" not in sys.modules
 
@@ -326,7 +326,7 @@ def test_packages_bring_worlds_agents_and_oracles(tmp_path, monkeypatch):
         assert results.failed.empty
         assert set(results.runs["agent"]) == {"shy", "omg"}
         assert load(tmp_path / "out").configuration["worlds"]["ladder"]["digest of sources"]
-        with pytest.raises(StudyError, match="has no kind 'steps'"):
+        with pytest.raises(FileError, match="has no kind 'steps'"):
             read_plan(path.read_text())  # a text, and no file that a user has named
     finally:
         monkeypatch.undo()

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.dataset
 import pytest
 
-from omg_cmdp.documents import StudyError
+from omg_cmdp.documents import FileError
 from omg_lab.studies.store import FORMAT, StudyStore, UnwritableError
 
 HOLD = """
@@ -56,7 +56,7 @@ def test_a_study_of_another_format_is_refused(store):
     store.write_study({})
     written = store.directory / "study.json"
     written.write_text(written.read_text().replace(f"study {FORMAT}", "study 1"))
-    with pytest.raises(StudyError, match=rf"study\.json: `path` must be a study of format {FORMAT}"):
+    with pytest.raises(FileError, match=rf"study\.json: `path` must be a study of format {FORMAT}"):
         store.study()
 
 
@@ -64,7 +64,7 @@ def test_a_study_of_another_format_is_refused(store):
 def test_json_that_is_torn_or_foreign_is_an_error_about_the_file(content, store):
     for path, read in (("study.json", store.study), ("runs/a.json", lambda: store.result("a"))):
         (store.directory / path).write_text(content, errors="surrogateescape")
-        with pytest.raises(StudyError, match=re.escape(path)):
+        with pytest.raises(FileError, match=re.escape(path)):
             read()
 
 
@@ -72,24 +72,24 @@ def test_a_number_that_was_changed_is_an_error_about_the_file(store):
     store.write_result("a", {"status": "finished", "regret": 1.5})
     path = store.runs / "a.json"
     path.write_text(path.read_text().replace("1.5", "1.25"))
-    with pytest.raises(StudyError, match=r"runs/a\.json: .*changed since; delete it"):
+    with pytest.raises(FileError, match=r"runs/a\.json: .*changed since; delete it"):
         store.result("a")
 
 
 def test_the_result_of_another_run_is_an_error_about_the_file(store):
     store.write_result("a", {"status": "finished"})
     (store.runs / "b.json").write_bytes((store.runs / "a.json").read_bytes())
-    with pytest.raises(StudyError, match=r"runs/b\.json: it is the result of a"):
+    with pytest.raises(FileError, match=r"runs/b\.json: it is the result of a"):
         list(store.results())
 
 
 def test_a_part_that_was_changed_or_deleted_is_an_error_about_the_file(store):
     digest = store.write_part("a", 0, b"rows")
     store.part("a", 0).write_bytes(b"rowS")
-    with pytest.raises(StudyError, match=r"log/a-000000\.parquet: it was changed"):
+    with pytest.raises(FileError, match=r"log/a-000000\.parquet: it was changed"):
         store.read_part("a", 0, digest)
     store.part("a", 0).unlink()
-    with pytest.raises(StudyError, match=r"log/a-000000\.parquet cannot be read: No such file"):
+    with pytest.raises(FileError, match=r"log/a-000000\.parquet cannot be read: No such file"):
         store.read_part("a", 0, digest)
 
 
@@ -127,7 +127,7 @@ def test_a_folder_that_cannot_be_made_is_an_error_about_it(place, tmp_path):
 
 
 def test_the_name_of_the_folder_must_be_text(tmp_path):
-    with pytest.raises(StudyError, match="UTF-8"):
+    with pytest.raises(FileError, match="UTF-8"):
         StudyStore(os.fsdecode(bytes(tmp_path) + b"/\xff"))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from lab.tests.studies import own
 from lab.tests.studies.examples import VARIED
-from omg_cmdp.documents import StudyError
+from omg_cmdp.documents import FileError
 from omg_lab.studies.catalogue import Part
 from omg_lab.studies.config import load_plan, read_plan
 from omg_lab.studies.variations import SIZES, option_of, variants
@@ -53,7 +53,7 @@ def test_sizes_around_a_worlds_own_are_increasing(size):
 )
 def test_bad_sizes_are_refused_with_their_line(line, said):
     text = VARIED.format(episodes=40, seeds=3).replace("H = [2, 4]", line)
-    with pytest.raises(StudyError, match="line 13") as caught:
+    with pytest.raises(FileError, match="line 13") as caught:
         read_plan(text)
     assert said in str(caught.value)
 
@@ -61,7 +61,7 @@ def test_bad_sizes_are_refused_with_their_line(line, said):
 def test_a_size_that_a_world_does_not_have_is_refused():
     assert option_of(Part(name="lock", kind="lock", options={}), "H") is None
     text = VARIED.format(episodes=40, seeds=3) + "[worlds.lock]\n"
-    with pytest.raises(StudyError, match="line 13: the world 'lock' has no size H that can be varied"):
+    with pytest.raises(FileError, match="line 13: the world 'lock' has no size H that can be varied"):
         read_plan(text)
 
 
@@ -69,5 +69,5 @@ def test_of_a_world_of_the_user_what_the_file_sets_can_be_varied(tmp_path):
     path = own.write(tmp_path, own.LADDER + "horizon = 2\n", agents="[agents.omg]\n[vary]\nH = [2, 4]\n")
     assert [task.setting().world.space.horizon for task in load_plan(str(path)).tasks()] == [2, 4]
     path.write_text(path.read_text().replace("H = ", "S = "))
-    with pytest.raises(StudyError, match="has no size S"):
+    with pytest.raises(FileError, match="has no size S"):
         load_plan(str(path))

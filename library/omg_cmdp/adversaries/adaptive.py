@@ -51,6 +51,7 @@ class Worst(Adversary):
         count = len(self.contexts)
         candidates = list(range(count))
         if self.look < count:
+            # Sorted: of equally bad contexts the first of the list comes, as without `look`.
             candidates = sorted(generator.choice(count, self.look, replace=False).tolist())
         harms = [self.harm(self.contexts[i], view) for i in candidates]
         worst = int(np.argmax(harms))  # the first nan, if there is one

@@ -63,6 +63,7 @@ class Adversary(abc.ABC):
 
 def context_list(name: str, contexts: Iterable[Context]) -> tuple[Context, ...]:
     """Return a copy of the non-empty list `contexts`; a matrix or a table is a list of its rows."""
+    # The order of a set changes from one process to the next, and with it the run.
     if isinstance(contexts, (set, frozenset)):
         raise ValueError(f"`{name}` must have an order, got a {type(contexts).__name__}")
     try:

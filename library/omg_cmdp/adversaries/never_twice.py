@@ -14,7 +14,7 @@ from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.persistence import State, read_state
 
 ATTEMPTS = 1000
-"""How often in a row `make` may return an old context before it counts as exhausted."""
+"""The number of old contexts in a row after which `make` counts as exhausted."""
 
 DIGEST = 16
 """Bytes kept of a context; two contexts share them with probability 2⁻¹²⁸."""
@@ -89,5 +89,6 @@ class NeverTwice(Adversary):
         if key is None:
             raise ValueError(f"`make` must return vectors or labels, got {context!r:.60}")
         before = len(self._seen)
+        # A digest: long runs of large contexts would fill memory with keys.
         self._seen[hashlib.blake2b(repr(key).encode(), digest_size=DIGEST).digest()] = None
         return len(self._seen) > before

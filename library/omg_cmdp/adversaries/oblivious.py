@@ -158,6 +158,7 @@ class Bursts(Adversary):
         longest = (len(self.contexts) - 1) * self.length
         if self.absence > longest:
             raise ValueError(f"`absence` must be at most the bursts of all others {longest}, got {absence}")
+        # The absence in whole bursts.
         self._memory = -(-self.absence // self.length)
         self._recent: tuple[int, ...] = ()
 
@@ -165,6 +166,7 @@ class Bursts(Adversary):
         """Return the context of the present burst; draw one if a burst begins."""
         if episode == 0:
             self._recent = ()
+        # A run may be resumed in the middle of a burst: then `load_state` has told the burst.
         if episode % self.length == 0 or not self._recent:
             rested = [i for i in range(len(self.contexts)) if i not in self._recent]
             drawn = rested[generator.integers(len(rested))]

@@ -5,18 +5,20 @@ from __future__ import annotations
 import abc
 import math
 import os
-from collections.abc import Callable, Hashable
-from typing import Any, ClassVar, TypedDict, Unpack, cast, final
+from collections.abc import Hashable
+from typing import Any, ClassVar, Self, TypedDict, Unpack, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.contexts import Context, context_key
+from omg_cmdp.agents.building import build_for
+from omg_cmdp.contexts import Context, keyed
 from omg_cmdp.mdp.bellman import optimal_policy, scaled_returns, value_bounds
+from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
 from omg_cmdp.persistence import (
     AGENT_FILE,
     State,
@@ -38,6 +40,26 @@ class Agent(abc.ABC):
     """An agent for a known `space`. An agent of your own needs `policy` and `update`."""
 
     space: Space
+    reward_range: tuple[float, float] | None = None
+    """Between which numbers the rewards lie that `update` is told; None: (0, 1), or as the environment says."""
+    return_range: tuple[float, float] | None = None
+    """Between which numbers their sum over an episode lies; None: H times `reward_range`."""
+    reward_oracle: Oracle | None = None
+    """The oracle of rewards, for agents with oracles: ledgers and audits read its losses."""
+    dynamics_oracle: Oracle | None = None
+    """The oracle of dynamics."""
+    takes_keyed: ClassVar[bool] = False
+    """Whether `decide` takes a context with its key: for agents that hand it on to `model` and oracles alone."""
+
+    @classmethod
+    def for_world(cls, world: Environment, **options: Any) -> Self:
+        """Return an agent for `world`, such as `OMG.for_world(world, reward_oracle=…, dynamics_oracle=…, seed=1)`.
+
+        The constructor gets `options` and, where it takes them, the world's space, contexts and range of rewards,
+        `seed`, `episodes` and, unless they are given, oracles of the world's class of functions, if it has one. An
+        agent that needs more of a world overrides this.
+        """
+        return build_for(cls, world, **options)
 
     @abc.abstractmethod
     def policy(self, context: Context) -> FloatArray:
@@ -108,7 +130,7 @@ class Learner(Agent):
     ) -> None:
         instance_of("space", space, Space)
         self.space = space
-        self.reward_range = interval("reward_range", reward_range)
+        self.reward_range: tuple[float, float] = interval("reward_range", reward_range)
         self.return_range = return_interval(return_range, space.horizon, self.reward_range)
         """What an episode can earn, in the units of `reward_range`; None for H times that range."""
         self.returns = scaled_returns(self.return_range, space.horizon, self.reward_range)
@@ -166,11 +188,11 @@ class Learner(Agent):
     def _checked_rewards(self, trajectory: Trajectory) -> FloatArray:
         """Return the rewards of a trajectory that fits, scaled to [0, 1], nan where they are not known."""
         instance_of("trajectory", trajectory, Trajectory)
-        trajectory.check(self.space, self.reward_range, self.return_range)
+        trajectory.must_fit(self.space, self.reward_range, self.return_range)
         if not self.waits_for_rewards and (trajectory.total is not None or math.isnan(trajectory.rewards.sum())):
             got = trajectory.rewards if trajectory.total is None else f"a total of {trajectory.total}"
             raise ValueError(f"`rewards` must all be known for {type(self).__name__}, got {got}")
-        return self._scaled(trajectory.rewards)
+        return self._scaled(trajectory.raw[2])
 
     def _scaled(self, rewards: FloatArray) -> FloatArray:
         """Return rewards scaled from `reward_range` to [0, 1]."""
@@ -209,7 +231,11 @@ class Learner(Agent):
 class ModelAgent(Learner):
     """An agent with two oracles. Its model of a context is what they predict, frozen until the next update."""
 
+    reward_oracle: RewardOracle
+    dynamics_oracle: DynamicsOracle
     waits_for_rewards = True
+    usual_oracles: ClassVar[str] = "finite"
+    """The kind of oracles that its paper assumes, as study files call it."""
 
     def __init__(
         self,
@@ -232,34 +258,39 @@ class ModelAgent(Learner):
 
     def model(self, context: Context) -> TabularMDP:
         """Return f̂ and P̂ of both oracles as an MDP."""
+        known, rewards, dynamics = keyed(context), self.reward_oracle, self.dynamics_oracle
+        # The MDP copies both tables, once, and checks them: an oracle may be anybody's.
         model = self.space.mdp(
-            transitions=self.dynamics_oracle.predict(context), rewards=self.reward_oracle.predict(context)
+            transitions=dynamics.predict(known.to(dynamics)), rewards=rewards.predict(known.to(rewards))
         )
-        self._answered = context_key(context)
+        self._answered = known.key
         return model
 
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Teach both oracles the episode, or neither."""
-        context, states, actions = trajectory.context, trajectory.states[:-1], trajectory.actions
+        known, oracle = trajectory.known, self.dynamics_oracle
         # Both answer, with tables that fit, before either learns: a context that one of them refuses changes nothing.
-        if self._answered is None or self._answered != context_key(context):
-            self.model(context)
+        if self._answered is None or self._answered != known.key:
+            self.model(known.to(self))
         self._learn_rewards(trajectory, rewards)
-        self.dynamics_oracle.update(context, states, actions, trajectory.next_states)
+        states, actions = _steps(trajectory, oracle)
+        oracle.update(known.to(oracle), states[:-1], actions, states[1:])
         self._answered = None
 
     def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Teach the reward oracle the rewards that are known, or their sum."""
-        context, states, actions = trajectory.context, trajectory.states[:-1], trajectory.actions
+        oracle = self.reward_oracle
+        visited, actions = _steps(trajectory, oracle)
+        context, states = trajectory.known.to(oracle), visited[:-1]
         if trajectory.total is not None:
-            _teacher_of_totals(self.reward_oracle)(context, states, actions, self._scaled_total(trajectory))
+            oracle.update_total(trajectory.context, states, actions, self._scaled_total(trajectory))
         elif not math.isnan(rewards.sum()):
-            self.reward_oracle.update(context, states, actions, rewards)
-        elif (known := ~np.isnan(rewards)).any():
-            if self.reward_oracle.predict(context).ndim == 3:
+            oracle.update(context, states, actions, rewards)
+        elif (told := ~np.isnan(rewards)).any():
+            if oracle.predict(context).ndim == 3:
                 rule = "be all known or all None, for a reward oracle with a table for each step"
                 raise ValueError(f"`rewards` must {rule}, got {trajectory.rewards}")
-            self.reward_oracle.update(context, states[known], actions[known], rewards[known])
+            oracle.update(context, states[told], actions[told], rewards[told])
         self._answered = None
 
     def _scaled_total(self, trajectory: Trajectory) -> float:
@@ -278,10 +309,6 @@ class ModelAgent(Learner):
         self._answered = None
 
 
-def _teacher_of_totals(oracle: RewardOracle) -> Callable[..., None]:
-    """Return the `update_total` of an oracle that has one."""
-    teach = getattr(oracle, "update_total", None)
-    if teach is None:
-        rule = "learn from totals, as LinearRewards with shared features does"
-        raise ValueError(f"`reward_oracle` must {rule}, got {type(oracle).__name__} and a trajectory with a total")
-    return cast(Callable[..., None], teach)
+def _steps(trajectory: Trajectory, oracle: Oracle) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return states and actions for `oracle`: read-only, unless it is one of ours, which never writes to them."""
+    return trajectory.raw[:2] if oracle.takes_keyed else (trajectory.states, trajectory.actions)

@@ -6,7 +6,7 @@ from typing import final
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.agents.exploration import ExplorationRule, Situation, Tuned, exploration_rule
-from omg_cmdp.contexts import Context
+from omg_cmdp.contexts import Context, keyed
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
@@ -31,6 +31,7 @@ class OMG(ModelAgent):
     """
 
     settings = ("gamma", "episodes")
+    takes_keyed = True
 
     def __init__(
         self,
@@ -52,11 +53,11 @@ class OMG(ModelAgent):
 
     def decide(self, context: Context) -> Decision:
         """Return the policy of one round of Algorithm 1."""
-        episode = self.episodes_seen + 1
+        episode, known = self.episodes_seen + 1, keyed(context)
         situation = Situation(
             episode=episode,
-            context=context,
-            model=self.model(context),
+            known=known,
+            model=self.model(known),
             reward_oracle=self.reward_oracle,
             dynamics_oracle=self.dynamics_oracle,
             tuples=self._tuples,

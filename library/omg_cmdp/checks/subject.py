@@ -29,14 +29,14 @@ class AgentSubject:
     @property
     def reward_range(self) -> tuple[float, float]:
         """The agent's own, or [0, 1]."""
-        low, high = getattr(self.agent, "reward_range", (0.0, 1.0))
+        low, high = self.agent.reward_range or (0.0, 1.0)
         return float(low), float(high)
 
     @property
     def return_range(self) -> tuple[float, float]:
         """The agent's own, or H times that of rewards."""
         low, high = self.reward_range
-        given = getattr(self.agent, "return_range", None)
+        given = self.agent.return_range
         least, most = given or (self.agent.space.horizon * low, self.agent.space.horizon * high)
         return float(least), float(most)
 
@@ -139,8 +139,8 @@ def bad_contexts(subject: AgentSubject) -> list[tuple[str, Context]]:
 
 def _listed(agent: Any) -> list[Context]:
     """Return the contexts that both of an agent's oracles list, or the only one that has a list."""
-    oracles = (getattr(agent, name, None) for name in ("reward_oracle", "dynamics_oracle"))
-    lists = [list(known) for oracle in oracles if (known := getattr(oracle, "contexts", None)) is not None]
+    oracles = [each for each in (agent.reward_oracle, agent.dynamics_oracle) if each is not None]
+    lists = [list(oracle.contexts) for oracle in oracles if oracle.contexts is not None]
     return [context for context in lists[0] if all(context in known for known in lists)] if lists else []
 
 

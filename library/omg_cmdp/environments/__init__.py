@@ -13,7 +13,8 @@ from omg_cmdp.environments.encoders.leaves import Leaves
 from omg_cmdp.environments.encoders.report import EncodingReport, encoding_report
 from omg_cmdp.environments.encoders.steps import Steps
 from omg_cmdp.environments.gymnasium.contextual_env import gymnasium_space
-from omg_cmdp.environments.gymnasium.worlds import SampledWorld, TableWorld, from_gymnasium
+from omg_cmdp.environments.gymnasium.make import from_gymnasium
+from omg_cmdp.environments.gymnasium.worlds import SampledWorld, TableWorld
 
 if TYPE_CHECKING:
     from omg_cmdp.environments.gymnasium.discretise import Discretised, random_steps

@@ -8,7 +8,7 @@ import operator
 
 import numpy as np
 
-from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache
+from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, keyed
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import Episode
@@ -37,7 +37,7 @@ class ContextualMDP(Environment, abc.ABC):
     """
 
     kept_bytes = KEPT_BYTES
-    """How much memory the truths of recent contexts may take; the last one is always kept."""
+    """Memory in bytes that the truths of recent contexts may take; the last one is always kept."""
 
     @abc.abstractmethod
     def mdp(self, context: Context) -> TabularMDP:
@@ -70,16 +70,19 @@ class ContextualMDP(Environment, abc.ABC):
     def sample(self, context: Context, policy: FloatArray, generator: np.random.Generator) -> Episode:
         """Play `policy` (H, S, A) for one episode in the MDP of `context`; 3H + 1 random numbers are used."""
         instance_of("generator", generator, np.random.Generator)
-        mdp, horizon = self.truth(context).mdp, self.space.horizon
+        known, horizon = keyed(context), self.space.horizon
+        mdp = self.truth(known).mdp
         # It comes from any agent, and the propensities are only as true as its rows.
         policy = mdp.space.checked_policy(policy)
         uniforms = generator.random(3 * horizon + 1)
         states, actions = np.empty(horizon + 1, dtype=np.int64), np.empty(horizon, dtype=np.int64)
+        # Filled by compiled code, which allocates nothing.
         means, earned, propensities = np.empty(horizon), np.empty(horizon), np.empty(horizon)
         transitions, rewards, start, _ = mdp.raw
         compiled.play(transitions, rewards, start, policy, uniforms, states, actions, means, earned, propensities)
+        # Bernoulli rewards are drawn in the loop; only a world with rewards of its own pays for Python calls.
         if type(self).draw_reward is not ContextualMDP.draw_reward:
             pairs = zip(means.tolist(), uniforms[2 * horizon + 1 :].tolist(), strict=True)
             earned = float_table("rewards", [self.draw_reward(mean, uniform) for mean, uniform in pairs])
             in_range("rewards", earned, 0.0, 1.0)
-        return Episode.of_arrays(context, states, actions, earned, propensities, horizon)
+        return Episode.of_arrays(known, states, actions, earned, propensities, horizon)

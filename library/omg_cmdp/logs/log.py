@@ -73,6 +73,7 @@ class Log:
             advice = "single ones are in `episodes`"
             raise TypeError(f"`log[...]` must be given a slice of episodes ({advice}), got {chosen!r:.60}")
         part = Log(self.space, reward_range=self.reward_range)
+        # Checked when they were added: not again.
         part.episodes = self.episodes[chosen]
         return part
 
@@ -121,6 +122,7 @@ class Log:
 
     def _stacked(self, rows: Iterable[NDArray[Any]], width: int, missing: float) -> NDArray[Any]:
         """Return the rows as a table, of integers if `missing` is one."""
+        # The dtype follows from `missing`: -1 makes integers, nan floats.
         stacked = np.full((len(self), width), missing)
         for line, row in zip(stacked, rows, strict=True):
             line[: len(row)] = row

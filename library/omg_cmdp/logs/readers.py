@@ -90,6 +90,7 @@ def read_frame(
         seen, last = slice(first, end), None if over[end - 1] else int(next_states[end - 1])
         known = None if chances is None else chances[seen]
         steps = states[seen], actions[seen], rewards[seen], known
+        # Not `add`: the columns were checked as a whole above, with the row in the message.
         log.episodes.append(Episode.of_steps(space, label, *steps, last=last))
     return log
 
@@ -112,8 +113,10 @@ class _Steps:
         episodes = frame[names["episode"]].factorize()[0]
         self.refuse("episode", episodes < 0, "be a label")
         steps = self.whole("step", horizon)
+        # By episode, and within it by step: the table may come in any order.
         self.rows = np.lexsort((steps, episodes))
         episodes, steps = episodes[self.rows], steps[self.rows]
+        # The place of each row in its episode; where it is not the step, one is missing or double.
         places = np.arange(len(frame)) - np.searchsorted(episodes, episodes)
         self.refuse("step", steps != places, f"run from 0 to {horizon - 1}, each once in an episode")
         self.ends = np.append(np.diff(episodes) > 0, True)
@@ -179,6 +182,7 @@ class _Steps:
                 rule = "be a label (a vector needs columns of numbers)"
                 self.refuse(name, np.reshape(unfit, column.shape), rule)
             else:
+                # A likely mistake, for which the message has advice.
                 labels = isinstance(self.frame[name].iloc[0], str)
                 column = self.numbers(name, f" (for a column of labels: context={name!r})" if labels else "")
             begins, ends = self.spans()

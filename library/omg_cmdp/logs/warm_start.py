@@ -1,7 +1,7 @@
 """Warm starts: an agent begins with what a log can teach.
 
 The oracles are regressions: they learn f(c, s, a) and P(·|c, s, a) from any episodes, whichever policy played them,
-provided that nothing unobserved influenced both the action and its outcome. The theorem does not ask who played either:
+provided that nothing unobserved influenced both the action and its outcome. Nor does the theorem ask for more:
 an oracle's bound holds for any sequence of episodes, and errors on logged ones are not negative. So the errors on the
 agent's own T episodes are bounded by the oracles' bounds for all n + T, logged ones first. The log need not help: if it
 never tried an action, it says nothing about it.
@@ -52,6 +52,7 @@ def warm_start(agent: A, log: Log) -> A:
     if sizes != got:
         raise ValueError(f"`log` must be of the agent's states, actions and horizon {sizes}, got {got}")
     before: Mapping[str, NDArray[Any]] | None = None
+    # An agent of the user's own need not be able to save; then a failure leaves it as far as it came.
     with contextlib.suppress(NotImplementedError):
         before = agent.state()
     for place, episode in enumerate(log.episodes):

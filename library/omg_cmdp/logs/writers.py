@@ -69,6 +69,7 @@ def decisions_of(log: Log) -> Decisions:
     lengths = np.array([episode.length for episode in log.episodes], dtype=np.int64)
     decided = np.arange(horizon) < lengths[:, None]
     return Decisions(
+        # Each distinct context once: features and words are made once for all its decisions.
         contexts=[contexts[members[0]] for members in groups],
         places=np.repeat(place, lengths),
         steps=np.nonzero(decided)[1],
@@ -106,6 +107,7 @@ def write_vw(path: Path, decisions: Decisions, *, best_reward: float = 1.0) -> P
     columns = (column.tolist() for column in decisions[1:])
     with path.open("w", encoding="utf-8") as file:
         for place, step, state, action, reward, propensity in zip(*columns, strict=True):
+            # Vowpal Wabbit counts actions from 1, and has costs in the place of rewards.
             label = f"{action + 1}:{best_reward - reward!r}:{propensity!r}"
             file.write(f"{label} |context {contexts[place]} |state s{state} |step h{step}\n")
     return path

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import BoolArray, FloatArray
 
 
@@ -27,12 +29,16 @@ class Environment:
     """Names of the entries of a context, if it is a vector."""
     support: BoolArray | None = None
     """Which next states can follow a pair, (S, A, S), in any context, for oracles that may know; None: any."""
+    mdp: Callable[[Context], TabularMDP] | None = None
+    """The true MDP of a context; None if its tables are unknown."""
     features: Callable[[Context], FloatArray] | None = None
     """The features (d,) of a context for parametric oracles; None: the context itself, if it is a vector."""
     reward_functions: Callable[[Context], FloatArray] | None = None
     """A finite class of reward functions at a context, (N, S, A); None if there is no class."""
     transition_functions: Callable[[Context], FloatArray] | None = None
     """A finite class of transitions at a context, (M, S, A, S); None if there is no class."""
+    takes_keyed: ClassVar[bool] = False
+    """Whether `sample` takes a context with its key (`contexts.Keyed`): where it looks nothing else up."""
     product_class = False
     """True if a member of the class may choose its function separately for every context and state."""
 

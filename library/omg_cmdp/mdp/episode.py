@@ -6,12 +6,12 @@ import dataclasses
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.contexts import Context, unchanging
+from omg_cmdp.contexts import Context, Keyed, keyed, unchanging
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import (
@@ -51,7 +51,12 @@ class Trajectory:
     states: NDArray[np.int64]
     actions: NDArray[np.int64]
     rewards: FloatArray
-    total: float | None = None
+    total: float | None
+    raw: tuple[NDArray[np.int64], NDArray[np.int64], FloatArray] = dataclasses.field(repr=False)
+    """The arrays `states`, `actions` and `rewards` for compiled code; do not write to them."""
+    _known: Keyed | None = dataclasses.field(repr=False)
+
+    _parts: ClassVar[tuple[str, ...]] = ("context", "states", "actions", "rewards", "total")
 
     def __init__(
         self,
@@ -67,20 +72,41 @@ class Trajectory:
         if earned.ndim != 1 or taken.shape != earned.shape or len(visited) != len(taken) + 1 or not len(taken):
             got = f"{visited.shape}, {taken.shape} and {earned.shape}"
             raise ValueError(f"`states`, `actions` and `rewards` must have shapes (L+1,), (L,) and (L,), got {got}")
-        self._hold(context, visited, taken, earned)
-        if total is not None:
-            self.__dict__.update(total=_total(total, earned))
+        self._hold(context, visited, taken, earned, None if total is None else _total(total, earned))
 
     def _hold(
-        self, context: Context, states: NDArray[np.int64], actions: NDArray[np.int64], rewards: FloatArray
+        self,
+        context: Context,
+        states: NDArray[np.int64],
+        actions: NDArray[np.int64],
+        rewards: FloatArray,
+        total: float | None = None,
     ) -> None:
-        for array in (states, actions, rewards):
-            array.setflags(write=False)
-        self.__dict__.update(context=unchanging(context), states=states, actions=actions, rewards=rewards)
+        """Keep these very arrays: nothing is checked or copied. The fields are frozen, and this is their writer."""
+        hold = functools.partial(object.__setattr__, self)
+        plain, key = context if type(context) is Keyed else (context, None)
+        kept = unchanging(plain)
+        hold("context", kept)
+        hold("_known", None if key is None else Keyed(kept, key))
+        hold("total", total)
+        hold("raw", (states, actions, rewards))
+        for name, array in (("states", states), ("actions", actions), ("rewards", rewards)):
+            view = array.view()
+            view.setflags(write=False)
+            hold(name, view)
+
+    @property
+    def known(self) -> Keyed:
+        """The context with its key."""
+        if self._known is not None:
+            return self._known
+        known = keyed(self.context)
+        object.__setattr__(self, "_known", known)
+        return known
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor, so that a copy is as read-only as this one.
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        fields = {name: getattr(self, name) for name in self._parts}
         fields["rewards"] = [None if math.isnan(reward) else reward for reward in self.rewards.tolist()]
         return functools.partial(type(self), **fields), ()
 
@@ -100,15 +126,21 @@ class Trajectory:
         What is not known may be anything in `reward_range`.
         """
         instance_of("space", space, Space)
+        known = None if return_range is None else interval("return_range", return_range)
+        self.must_fit(space, interval("reward_range", reward_range), known)
+
+    def must_fit(
+        self, space: Space, reward_range: tuple[float, float], return_range: tuple[float, float] | None = None
+    ) -> None:
+        """Do what `check` does, for a space and ranges that were checked when an agent or a log was made of them."""
         if len(self.actions) > space.horizon:
             raise ValueError(
                 f"`actions` must have at most the horizon's length {space.horizon}, got {len(self.actions)}"
             )
-        low, high = interval("reward_range", reward_range)
-        if compiled.is_episode(self.states, self.actions, self.rewards, space.raw[1], low, high):
+        low, high = reward_range
+        if compiled.is_episode(*self.raw, space.raw[1], low, high):
             if return_range is not None or self.total is not None:
-                known = None if return_range is None else interval("return_range", return_range)
-                self._check_return(space.horizon, (low, high), known)
+                self._check_return(space.horizon, reward_range, return_range)
             return
         for name, values, count in (("states", self.states, space.states), ("actions", self.actions, space.actions)):
             for value in values.tolist():
@@ -149,8 +181,10 @@ class Episode(Trajectory):
     2
     """
 
-    propensities: FloatArray | None = None
-    length: int = 0
+    propensities: FloatArray | None
+    length: int
+
+    _parts = (*Trajectory._parts, "propensities", "length")
 
     def __init__(
         self,
@@ -169,7 +203,11 @@ class Episode(Trajectory):
         if decided > steps:
             raise ValueError(f"`length` must be at most the number of actions {steps}, got {length}")
         chances = None if propensities is None else _propensities(propensities, steps)
-        self.__dict__.update(propensities=chances, length=decided)
+        self._add(chances, decided)
+
+    def _add(self, propensities: FloatArray | None, length: int) -> None:
+        object.__setattr__(self, "propensities", None if propensities is None else frozen(propensities))
+        object.__setattr__(self, "length", length)
 
     def first(self, steps: int) -> Episode:
         """Return its first steps, all if there are no more: what is seen of somebody who drops out after so many.
@@ -186,6 +224,11 @@ class Episode(Trajectory):
         arrays = self.states[: steps + 1].copy(), self.actions[:steps].copy(), self.rewards[:steps].copy()
         return Episode.of_arrays(self.context, *arrays, chances, min(self.length, steps))
 
+    def with_rewards(self, rewards: FloatArray) -> Episode:
+        """Return the episode as it would be with these rewards (L,); nothing is checked."""
+        states, actions, _ = self.raw
+        return Episode.of_arrays(self.known, states, actions, rewards, self.propensities, self.length)
+
     @classmethod
     def of_arrays(
         cls,
@@ -196,10 +239,10 @@ class Episode(Trajectory):
         propensities: FloatArray | None,
         length: int,
     ) -> Episode:
-        """Return the episode that holds these very arrays: nothing is checked or copied, and they become read-only."""
-        made = object.__new__(cls)
+        """Return the episode that holds these very arrays: nothing is checked or copied."""
+        made = cls.__new__(cls)
         made._hold(context, states, actions, rewards)
-        made.__dict__.update(propensities=None if propensities is None else frozen(propensities), length=length)
+        made._add(propensities, length)
         return made
 
     @classmethod
@@ -273,4 +316,4 @@ def _propensities(values: ArrayLike, steps: int) -> FloatArray:
     if bad.any():
         [step] = first_index(bad)
         raise ValueError(f"`propensities` must lie in (0, 1], got {float(chances[step])} at step {step}")
-    return frozen(chances)
+    return chances

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 compiled = Lazy("omg_cmdp.mdp.compiled")
 
+Shapes = tuple[tuple[int, ...], tuple[int, ...]]
+"""The shape of a table for all steps, and of one for each."""
+
 
 @dataclasses.dataclass(frozen=True, init=False, eq=False)
 class Space:
@@ -39,6 +42,10 @@ class Space:
     start: FloatArray
     admissible: BoolArray
     encoder: State | None
+    raw: tuple[FloatArray, NDArray[np.uint8]] = dataclasses.field(repr=False)
+    """The arrays `start` and `admissible` (as 0 and 1) for compiled code; do not write to them."""
+    shapes: tuple[Shapes, Shapes] = dataclasses.field(repr=False)
+    """What tables of transitions, and of rewards, may have for a shape."""
 
     def __init__(
         self,
@@ -59,25 +66,20 @@ class Space:
             rule = "be the state of an encoder, arrays by name, or None"
             raise ValueError(f"`encoder` must {rule}, got {type(encoder).__name__}")
         pairs, steps = (states, actions), (horizon, states, actions)
-        self.__dict__.update(
-            states=states,
-            actions=actions,
-            horizon=horizon,
-            start=validation.frozen(distribution.view()),
-            admissible=validation.frozen(mask.view()),
-            encoder=None if encoder is None else read_state(encoder),
-            _raw=(distribution, mask.view(np.uint8)),
-            _shapes=(((*pairs, states), (*steps, states)), (pairs, steps)),
-        )
+        hold = functools.partial(object.__setattr__, self)  # the fields are frozen, and this is their only writer
+        hold("states", states)
+        hold("actions", actions)
+        hold("horizon", horizon)
+        hold("start", validation.frozen(distribution.view()))
+        hold("admissible", validation.frozen(mask.view()))
+        hold("encoder", None if encoder is None else read_state(encoder))
+        hold("raw", (distribution, mask.view(np.uint8)))
+        hold("shapes", (((*pairs, states), (*steps, states)), (pairs, steps)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor, so that a copy in another process is as read-only as this one.
-        return functools.partial(Space, **dataclasses.asdict(self)), ()
-
-    @property
-    def raw(self) -> tuple[FloatArray, NDArray[np.uint8]]:
-        """The arrays `start` and `admissible` (as 0 and 1) for compiled code; do not write to them."""
-        return self._raw  # type: ignore[attr-defined, no-any-return]
+        names = ("states", "actions", "horizon", "start", "admissible", "encoder")
+        return functools.partial(Space, **{name: getattr(self, name) for name in names}), ()
 
     def difference(self, other: Space) -> tuple[str, str] | None:
         """Return in words what this space has, and what `other` has in its place; None if they are the same.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import operator
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +17,7 @@ from omg_cmdp.validation import BoolArray, FloatArray
 compiled = Lazy("omg_cmdp.mdp.compiled")
 
 
+@final
 @dataclasses.dataclass(frozen=True, init=False, eq=False, repr=False)
 class TabularMDP:
     """A Markov decision process of `horizon` steps given by its tables.
@@ -34,14 +34,12 @@ class TabularMDP:
 
     space: Space
     """What is known of this MDP before the first episode."""
+    raw: tuple[FloatArray, FloatArray, FloatArray, NDArray[np.uint8]]
+    """The arrays `transition_steps`, `reward_steps`, `start` and `admissible` (as 0 and 1) for compiled code.
 
-    @classmethod
-    def of_space(cls, space: Space, transitions: ArrayLike, rewards: ArrayLike) -> TabularMDP:
-        """Return the MDP with these tables; only they are checked. See `Space.mdp`."""
-        validation.instance_of("space", space, Space)
-        made = object.__new__(cls)
-        made._hold(space, validation.float_table("transitions", transitions), rewards)
-        return made
+    Do not write to them. They are not read-only, because numba takes several times longer to accept such an array.
+    """
+    _tables: tuple[FloatArray, FloatArray]
 
     def __init__(
         self,
@@ -53,16 +51,23 @@ class TabularMDP:
         admissible: ArrayLike | None = None,
     ) -> None:
         horizon = validation.positive_integer("horizon", horizon)
-        kernel = validation.float_table("transitions", transitions)
-        if kernel.ndim not in (3, 4) or 0 in kernel.shape:
-            raise ValueError(f"`transitions` must have shape (S, A, S) or (H, S, A, S), got {kernel.shape}")
-        states, actions = kernel.shape[-3:-1]
+        table = validation.float_table("transitions", transitions)
+        if table.ndim not in (3, 4) or 0 in table.shape:
+            raise ValueError(f"`transitions` must have shape (S, A, S) or (H, S, A, S), got {table.shape}")
+        states, actions = table.shape[-3:-1]
         space = Space(states=states, actions=actions, horizon=horizon, start=start, admissible=admissible)
-        self._hold(space, kernel, rewards)
+        self._hold(space, table, rewards)
+
+    @classmethod
+    def of_space(cls, space: Space, transitions: ArrayLike, rewards: ArrayLike) -> TabularMDP:
+        """Return the MDP with these tables; only they are checked. See `Space.mdp`."""
+        made = cls.__new__(cls)
+        made._hold(space, validation.float_table("transitions", transitions), rewards)
+        return made
 
     def _hold(self, space: Space, transitions: FloatArray, rewards: ArrayLike) -> None:
         """Check the tables and keep them; `transitions` is a copy already."""
-        of_transitions, of_rewards = space._shapes  # type: ignore[attr-defined]
+        of_transitions, of_rewards = space.shapes
         earned = validation.float_table("rewards", rewards)
         if transitions.shape not in of_transitions or earned.shape not in of_rewards:
             validation.one_of_shapes("transitions", transitions, *of_transitions)
@@ -79,7 +84,9 @@ class TabularMDP:
             used = np.where(space.admissible[:, :, None], transitions, np.eye(1, space.states)[0])
             validation.distributions("transitions", used)
             validation.in_range("rewards", earned, 0.0, 1.0)
-        self.__dict__.update(space=space, _tables=(transitions, earned), _raw=raw)
+        object.__setattr__(self, "space", space)  # the fields are frozen, and this is their only writer
+        object.__setattr__(self, "raw", raw)
+        object.__setattr__(self, "_tables", (transitions, earned))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return operator.methodcaller("mdp", transitions=self.transitions, rewards=self.rewards), (self.space,)
@@ -87,15 +94,15 @@ class TabularMDP:
     def __repr__(self) -> str:
         return f"TabularMDP(transitions={self.transitions!r}, rewards={self.rewards!r}, space={self.space!r})"
 
-    @functools.cached_property
+    @property
     def transitions(self) -> FloatArray:
         """The probabilities of the next state, (S, A, S) or (H, S, A, S), read-only."""
-        return validation.frozen(self._tables[0].view())  # type: ignore[attr-defined]
+        return validation.frozen(self._tables[0].view())
 
-    @functools.cached_property
+    @property
     def rewards(self) -> FloatArray:
         """The mean rewards, (S, A) or (H, S, A), read-only."""
-        return validation.frozen(self._tables[1].view())  # type: ignore[attr-defined]
+        return validation.frozen(self._tables[1].view())
 
     @property
     def states(self) -> int:
@@ -123,19 +130,11 @@ class TabularMDP:
         return self.space.admissible
 
     @property
-    def raw(self) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.uint8]]:
-        """The arrays `transition_steps`, `reward_steps`, `start` and `admissible` (as 0 and 1) for compiled code.
-
-        Do not write to them. They are not read-only, because numba takes several times longer to accept such an array.
-        """
-        return self._raw  # type: ignore[attr-defined, no-any-return]
-
-    @property
     def transition_steps(self) -> FloatArray:
         """The transitions as (K, S, A, S); step h uses entry h mod K, so K is 1 (stationary) or H."""
-        return self.transitions if self.transitions.ndim == 4 else self.transitions[None]
+        return validation.frozen(self.raw[0].view())
 
     @property
     def reward_steps(self) -> FloatArray:
         """The rewards as (K, S, A), K = 1 or H, read like `transition_steps`."""
-        return self.rewards if self.rewards.ndim == 3 else self.rewards[None]
+        return validation.frozen(self.raw[1].view())

@@ -1,6 +1,7 @@
 """Online regression oracles: square loss for rewards, log loss for dynamics, each with its theorem."""
 
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.oracles.basis import BasisDynamics
 from omg_cmdp.oracles.combined.aggregate import AggregateDynamics, AggregateRewards
 from omg_cmdp.oracles.combined.copies import CopiesDynamics, CopiesRewards
 from omg_cmdp.oracles.combined.epochs import EpochDynamics, EpochRewards
@@ -13,7 +14,7 @@ from omg_cmdp.oracles.finite.known import KnownDynamics, KnownRewards
 from omg_cmdp.oracles.finite.log_loss import LogLossRewards
 from omg_cmdp.oracles.finite.product import ProductRewards
 from omg_cmdp.oracles.linear.rewards import LinearRewards, pair_features
-from omg_cmdp.oracles.mixture import BasisDynamics, MixtureDynamics
+from omg_cmdp.oracles.mixture import MixtureDynamics
 from omg_cmdp.oracles.offline.finite import OfflineFiniteDynamics, OfflineFiniteRewards
 from omg_cmdp.oracles.offline.fits import Offline
 from omg_cmdp.oracles.offline.least_squares import OfflineLeastSquaresDynamics, OfflineLinearDynamics

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,8 @@ from omg_cmdp.validation import BoolArray, FloatArray, whole_number
 class Oracle(abc.ABC):
     """What both kinds share: an uncertainty and a bound are required of a subclass, the rest is optional."""
 
+    takes_keyed: ClassVar[bool] = False
+    """Whether a context may come with its key, and a call with it be trusted: for oracles of the library."""
     loss: float = math.nan
     """The total loss of the predictions made so far; nan if the oracle does not keep it."""
     horizon: int | None = None
@@ -83,6 +85,11 @@ class RewardOracle(Oracle):
     @abc.abstractmethod
     def update(self, context: Context, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike) -> None:
         """Learn from one whole episode, H entries each."""
+
+    def update_total(self, context: Context, states: ArrayLike, actions: ArrayLike, total: float) -> None:
+        """Learn from the sum of an episode's rewards, if only that is known."""
+        rule = "learn from totals, as LinearRewards with shared features does"
+        raise ValueError(f"`reward_oracle` must {rule}, got {type(self).__name__} and a trajectory with a total")
 
 
 class DynamicsOracle(Oracle):

@@ -47,6 +47,7 @@ def draw_rows(shapes: FloatArray, drawn: FloatArray, generator: np.random.Genera
     step = max(1, AT_ONCE // max(1, len(places)))
     for first in range(0, len(flat), step):
         part = flat[first : first + step]
+        # Gamma(a) = Gamma(a + 1)·U^(1/a): for small a the direct draw would underflow to zero.
         gammas = generator.standard_gamma(found + 1.0, (len(part), len(found)))
         exponentials = generator.standard_exponential(gammas.shape)
         compiled.dirichlet(gammas, exponentials, found, places, shapes.shape[-1], part)
@@ -82,6 +83,7 @@ def rows_around(
     """
     prediction = np.asarray(prediction, dtype=np.float64)
     freedoms = (prediction > 0.0).sum(axis=-1) - 1.0
+    # Far outside these limits Dirichlet draws are a point or a corner in double precision anyway.
     totals = np.clip(0.25 * freedoms / np.maximum(uncertainty, 1e-300) - 1.0, WIDEST, NARROWEST)
     moving = (freedoms > 0.0) & (np.asarray(uncertainty) > 0.0)
     drawn = np.repeat(prediction[None], count, axis=0)
@@ -96,5 +98,6 @@ def draws_of_parts(
     drawn = np.empty((len(indices), *shape))
     for part in np.unique(indices).tolist():
         places = np.flatnonzero(indices == part)
+        # One call for each part: many tables at once cost far less than one by one.
         drawn[places] = draws(part, len(places))
     return drawn

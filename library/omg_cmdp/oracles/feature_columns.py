@@ -44,6 +44,7 @@ class Number:
     def entries(self, value: Any) -> list[float]:
         """Return the scaled number."""
         number = _number(value)
+        # Halves are taken first: low + high may overflow.
         moved = (self.median if number is None else number) - (0.5 * self.low + 0.5 * self.high)
         return [min(max(moved / self._half, -1.0), 1.0)]
 
@@ -98,6 +99,7 @@ def fit_category(column: str | int, values: list[Any], most: int) -> Category:
     counts = collections.Counter(label for value in values if (label := _label(value)) is not None)
     if not counts:
         raise ValueError(f"`table` must have a category in column {column!r}, got {values!r:.60}")
+    # By frequency, ties by label: the same table makes the same map in any order of rows.
     frequent = sorted(counts, key=lambda label: (-counts[label], label))[:most]
     return Category(column=column, labels=tuple(sorted(frequent)))
 
@@ -119,6 +121,7 @@ def _number(value: Any) -> float | None:
 def _label(value: Any) -> str | None:
     """Return the text of a category; 1 and 1.0 are the same, as whole numbers become floats where some are missing."""
     value = plain(value)
+    # pandas turns whole numbers into floats in a column with missing values.
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return None if value is None else str(value)

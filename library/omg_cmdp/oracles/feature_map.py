@@ -122,6 +122,7 @@ class FeatureMap:
             flat += blocks[each.column] + each.marks(context.get(each.column))
         for one, other in self.crosses:
             flat += [x * y for x in blocks[one] for y in blocks[other]]
+        # Each block has norm at most 1: divided by the root of their number, so has the whole vector.
         return np.array(flat) * self._weight
 
     @functools.cached_property

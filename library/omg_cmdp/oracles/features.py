@@ -28,6 +28,7 @@ class Described:
         if function is not None and not callable(function):
             raise ValueError(f"`features` must be a callable or None, got {type(function).__name__}")
         self.function = function
+        # A caller's function may have a fingerprint; without one, two functions cannot be told apart.
         mark = getattr(function, "fingerprint", None)
         self.settings = () if mark is None else (f"features {mark}",)
 
@@ -53,6 +54,7 @@ class Features(Described):
         self.norm = positive_number("feature_norm", norm)
         if math.isinf(self.norm * self.norm):
             raise ValueError(f"`feature_norm` must have a finite square, got {norm!r}")
+        # Normalised features miss their norm by rounding.
         self._limit = self.norm * (1.0 + 1e-9)
 
     def __call__(self, context: Context) -> FloatArray:
@@ -68,6 +70,7 @@ class Features(Described):
             raise ValueError(f"`{name}` must be a vector of numbers of shape {self.shape}, got {got}")
         if array.ndim == 1:
             row = array.astype(np.float64)
+            # hypot neither overflows nor underflows, as a sum of squares would.
             rows, longest = row[None], math.hypot(*row.tolist())
         else:
             rows = array.astype(np.float64, order="C").reshape(-1, self.shape[-1])

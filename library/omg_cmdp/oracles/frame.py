@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.contexts import Context, context_key
+from omg_cmdp.contexts import Context, Keyed, keyed
 from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.features import Described
 from omg_cmdp.oracles.losses import Examples, loss_of
@@ -40,6 +40,8 @@ class Forecasters(abc.ABC):
 
     contexts: tuple[Any, ...] | None = None
     """The contexts that can be asked about, if they are listed."""
+    takes_keyed: ClassVar[bool] = False
+    """Whether `prepare` looks the context up, and takes it with its key."""
     learned: ClassVar[tuple[str, ...]] = ()
     """The attributes that are learned, float arrays."""
     features: Described = Described(None)
@@ -127,6 +129,8 @@ class _Answer(NamedTuple):
 class Frame(Oracle, Generic[F]):
     """An oracle that holds forecasters. A subclass chooses them in its constructor, and overrides nothing."""
 
+    takes_keyed = True
+
     horizon: int
 
     def __init__(self, forecasters: F) -> None:
@@ -151,7 +155,8 @@ class Frame(Oracle, Generic[F]):
     @final
     def predict(self, context: Context) -> FloatArray:
         """Return the aggregate of the forecasters."""
-        return self._answer(context).prediction.copy()
+        prediction = self._answer(context).prediction
+        return prediction if type(context) is Keyed else prediction.copy()
 
     @final
     def uncertainty(self, context: Context) -> FloatArray:
@@ -237,10 +242,11 @@ class Frame(Oracle, Generic[F]):
         own = *self.forecasters.settings, *self.forecasters.features.settings
         return ", ".join([type(self).__name__, f"horizon {self.horizon}", *rate, *own])
 
-    def _observe(self, context: Context, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike) -> None:
+    def _observe(self, context: Context, states: Any, actions: Any, outcomes: Any) -> None:
         """Check, learn, charge the forecasters and the aggregate. What raises does so before anything changes."""
         answer = self._answer(context)
-        episode = self._loss.read(answer.prediction.shape, self.horizon, states, actions, outcomes)
+        read = self._loss.place if type(context) is Keyed else self._loss.read
+        episode = read(answer.prediction.shape, self.horizon, states, actions, outcomes)
         self._answered = None
         self.forecasters.learn(answer.prepared, episode)
         account = self.forecasters.account
@@ -250,15 +256,14 @@ class Frame(Oracle, Generic[F]):
 
     def _answer(self, context: Context) -> _Answer:
         """Return all about a context; the last answer is remembered until the next update."""
-        key = context_key(context)
-        answered = self._answered
-        if answered is not None and answered.key == key:
+        known, answered = keyed(context), self._answered
+        if answered is not None and answered.key == known.key:
             return answered
-        prepared = self.forecasters.prepare(context)
+        prepared = self.forecasters.prepare(known.to(self.forecasters))
         forecasts = self.forecasters.forecasts(prepared)
         prediction = self._loss.aggregate(self.forecasters.account.losses, self._guard_rate, forecasts)
-        answer = _Answer(key, prepared, forecasts, prediction)
-        self._answered = None if key is None else answer
+        answer = _Answer(known.key, prepared, forecasts, prediction)
+        self._answered = None if known.key is None else answer
         return answer
 
 

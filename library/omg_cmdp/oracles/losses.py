@@ -45,7 +45,7 @@ class Examples(NamedTuple):
 
 
 class _Mixable:
-    """What both losses share: the aggregate of forecasts, at a rate of at most `rate`."""
+    """The part that both losses share: the aggregate of forecasts, at a rate of at most `rate`."""
 
     rate: ClassVar[float]
     """The largest η at which the loss is mixable."""
@@ -95,7 +95,12 @@ class SquareLoss(_Mixable):
         self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
     ) -> Examples:
         """Return the episode, checked against a table of `shape`, with rewards in [0, 1]."""
-        visited, taken, earned = _vectors(horizon, states=states, actions=actions, rewards=outcomes)
+        return self.place(shape, horizon, *_vectors(horizon, states=states, actions=actions, rewards=outcomes))
+
+    def place(
+        self, shape: tuple[int, ...], horizon: int, visited: IntArray, taken: IntArray, earned: NDArray[Any]
+    ) -> Examples:
+        """Return the episode of vectors that fit each other, and its places in a table of `shape`."""
         pairs = np.empty(len(visited), dtype=_INTEGERS)
         if not compiled.read_rewards(visited, taken, earned, *_sizes(shape, horizon), pairs):
             _refuse("states", visited, shape[-2])
@@ -135,7 +140,12 @@ class LogLoss(_Mixable):
         self, shape: tuple[int, ...], horizon: int, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike
     ) -> Examples:
         """Return the episode, checked against a table of `shape`, with next states."""
-        visited, taken, reached = _vectors(horizon, states=states, actions=actions, next_states=outcomes)
+        return self.place(shape, horizon, *_vectors(horizon, states=states, actions=actions, next_states=outcomes))
+
+    def place(
+        self, shape: tuple[int, ...], horizon: int, visited: IntArray, taken: IntArray, reached: NDArray[Any]
+    ) -> Examples:
+        """Return the episode of vectors that fit each other, and its places in a table of `shape`."""
         pairs, cells = np.empty(len(visited), dtype=_INTEGERS), np.empty(len(visited), dtype=_INTEGERS)
         if not compiled.read_transitions(visited, taken, reached, *_sizes(shape[:-1], horizon), pairs, cells):
             _refuse("states", visited, shape[-3])
@@ -184,6 +194,7 @@ def _vectors(horizon: int, **named: ArrayLike) -> list[NDArray[Any]]:
     found = []
     for name, values in named.items():
         dtype = _REALS if name == "rewards" else _INTEGERS
+        # The usual case, without the cost of a conversion; a copy, because callers may reuse their arrays.
         fits = type(values) is np.ndarray and values.dtype == dtype and values.ndim == 1
         found.append(values.copy() if fits else _vector(name, values, dtype))  # type: ignore[union-attr]
     if not len(found[0]) == len(found[1]) == len(found[2]) or not 1 <= len(found[0]) <= horizon:

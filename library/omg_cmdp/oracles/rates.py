@@ -25,14 +25,14 @@ from omg_cmdp.validation import FloatArray, one_of, positive_integer, whole_numb
 RATES = ("guarded", "proven", "realizable")
 
 STEADY = 0.567
-"""The largest b, in three digits, with b·e^b <= 1: by so much a rate is reduced for late outcomes."""
+"""The largest b, in three digits, with b·e^b <= 1: the factor by which a rate is reduced for late outcomes."""
 
 T = TypeVar("T")
 
 
 @final
 class Rate:
-    """Which forecasters of a class an oracle aggregates: the practical one, the proven one, or both.
+    """The choice of forecasters that an oracle aggregates: the practical one, the proven one, or both.
 
     In a *tempered* class the two differ only in their temper τ: the weight of the prior is multiplied by τ. The
     textbook has τ = 1, the proven forecaster τ = H. For H = 1 they are the same.
@@ -55,7 +55,7 @@ class Rate:
         self.tempers = np.array(self.choose(1.0, float(self.horizon)))
 
     def choose(self, practical: T, proven: T) -> list[T]:
-        """Return those of the two that are used."""
+        """Return the one of the two that is used, or both."""
         if self._is_one:
             return [proven]
         return {"realizable": [practical], "proven": [proven], "guarded": [practical, proven]}[self.name]
@@ -65,7 +65,7 @@ class Rate:
         return np.asarray(eta / (np.array([self.temper(most)]) if self.delay else self.tempers))
 
     def temper(self, most: float) -> float:
-        """Return how many times smaller than η the proven rate is, for such a loss."""
+        """Return the factor by which the proven rate is smaller than η, for such a loss."""
         return self.horizon * ((self.delay + 1) * (2.0 + most) / STEADY if self.delay else 1.0)
 
     def frozen_bound(self, textbook_bound: float, most: float = 0.0) -> float:

@@ -43,6 +43,7 @@ class Smoothing:
                 states, actions, _ = np.shape(support)
             except Exception:  # whatever a foreign object raises
                 raise ValueError(f"`support` must have shape (S, A, S), got {support!r:.60}") from None
+            # The sizes are those of the support itself until tables come, which are then compared with it.
             mask = support_mask(support, states, actions)
             self._uniform = mask / mask.sum(axis=-1, keepdims=True)
 
@@ -118,6 +119,7 @@ def barrier_leader(gains: FloatArray, rate: FloatArray | float) -> FloatArray:
     """
     rate = np.asarray(rate)[..., None]
     behind = gains.max(axis=-1, keepdims=True) - gains
+    # A point left of the root: there the largest weight alone would be one.
     lead = np.broadcast_to(1.0 / rate, (*gains.shape[:-1], 1))
     climbing = np.ones(lead.shape, dtype=np.bool_)
     for _ in range(60):
@@ -151,6 +153,7 @@ def simplex_least_squares(information: FloatArray, scores: FloatArray) -> FloatA
         solved = np.linalg.solve(block, np.stack([scores[kept], np.ones(len(kept))], axis=1))
         free, slope = solved.T
         point = free + (1.0 - free.sum()) / slope.sum() * slope
+        # Each round drops at least one coordinate, so that at most N systems are solved.
         if point.min() >= 0.0:
             break
         kept = kept[point > 0.0]

@@ -47,12 +47,14 @@ class _Softmax(Forecasters):
         self.ridge, self.weight_norm = ridge, weight_norm
         flat = base.reshape(-1, base.shape[-1])
         self.possible = (flat > 0.0).astype(np.float64)
+        # A logit of -inf is a transition that cannot happen, and stays one under any weights.
         with np.errstate(divide="ignore"):
             self.offsets = np.log(flat)
         self.curvature = self._least_curvature(flat[flat > 0.0].min())
         norms = f"feature_norm {features.norm}, weight_norm {weight_norm}"
         self.settings = f"ridge {ridge}", norms, f"base {fingerprint(self.offsets)}"
         groups, successors, size = *flat.shape, features.shape[-1]
+        # The λ that balances both terms of the bound.
         step_ridge = size / (self.curvature * weight_norm**2)
         self.weights = np.zeros((groups, successors, size))
         self.covariances = np.zeros((groups, successors, size, size)) + np.eye(size) / ridge
@@ -62,6 +64,7 @@ class _Softmax(Forecasters):
     def _least_curvature(self, rarest: float) -> float:
         """Return κ; 1/κ beyond e³⁰⁰ is refused."""
         reach = self.weight_norm * self.features.norm
+        # Beyond that 1/κ overflows, and the bound says nothing about any run.
         if reach > 200.0:
             raise ValueError(f"`weight_norm` times `feature_norm` must be at most 200, got {reach:g}")
         return float(rarest / (rarest + (1.0 - rarest) * math.exp(math.sqrt(2.0) * reach)))
@@ -83,6 +86,7 @@ class _Softmax(Forecasters):
         compiled_softmax.newton_fit(self.weights, self.covariances, self.offsets, row, pairs, counts)
         if not self.rate.is_proven:
             return
+        # A projection costs an eigenvalue decomposition: only if a step has left the ball.
         step = self.step_weights, self.step_inverses, self.offsets, row, pairs, counts, self.curvature
         if compiled_softmax.newton_step(*step) > self.weight_norm**2:
             for pair in pairs:
@@ -101,6 +105,7 @@ class _Softmax(Forecasters):
             return
         spectrum, basis = np.linalg.eigh(self.step_inverses[pair])
         rotated, strengths = weights @ basis, 1.0 / spectrum
+        # At this μ every coordinate has shrunk at least as much as the ball asks.
         low, high = 0.0, strengths.max() * np.linalg.norm(weights) / self.weight_norm
         for _ in range(100):  # W(A + μ)⁻¹A shrinks as μ grows: bisect for the ball's surface
             middle = 0.5 * (low + high)

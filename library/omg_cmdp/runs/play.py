@@ -55,7 +55,7 @@ def play(
     (3, 3, [0.5, 0.9])
     """
     instance_of("agent", agent, Agent)
-    player = EnvironmentPlayer(_contextual(env), agent.space, getattr(agent, "reward_range", (0.0, 1.0)))
+    player = EnvironmentPlayer(_contextual(env), agent.space, agent.reward_range or (0.0, 1.0))
     seed = seed_number(seed)
     asked = _iterator(contexts)
     kept, file = _opened(log, player.space, player.reward_range)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple, final
 
-from omg_cmdp.contexts import Context
+from omg_cmdp.contexts import Context, keyed
 from omg_cmdp.environments.gymnasium.worlds import SampledWorld
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.planning.decision import Decision
@@ -39,11 +39,7 @@ class SampledRun(Run):
 
     def policy(self, context: Context) -> FloatArray:
         """Return what the agent would play now."""
-        return self._decide(context).policy
+        return self._decide(keyed(context)).policy
 
     def _account(self, number: int, decision: Decision, episode: Episode) -> Seen:
         return Seen(number, decision, episode)
-
-    def _rewards_of_environment(self) -> tuple[str, tuple[float, float]]:
-        known: tuple[float, float] = self.environment.reward_range
-        return f"{known}, as the environment", known

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp.adversaries.base import Adversary
 from omg_cmdp.agents.base import Agent
-from omg_cmdp.contexts import Context, context_key
+from omg_cmdp.contexts import Context, Keyed, keyed
 from omg_cmdp.delays import AnyDelay, Fixed, as_delay
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.environments.gymnasium.worlds import SampledWorld
@@ -90,7 +90,7 @@ class Run:
         self.ledger = Ledger()
         self._observe = observe
         self._asked: dict[Hashable | None, Decision] = {}
-        self._oracles = getattr(agent, "reward_oracle", None), getattr(agent, "dynamics_oracle", None)
+        self._oracles = agent.reward_oracle, agent.dynamics_oracle
         streams = np.random.SeedSequence(seed_number(seed)).spawn(3)
         self._noise, self._choice, lateness = map(np.random.default_rng, streams)
         self.pending = Pending(as_delay(delay), lateness)
@@ -101,19 +101,20 @@ class Run:
 
     def policy(self, context: Context) -> FloatArray:
         """Return what the agent would play now; of a mixture, the draw is not shown."""
-        decision, key = self._decide(context), context_key(context)
-        if key is not None:
-            self._asked[key] = decision
-        return state_policy(self.environment.truth(context).mdp, decision)
+        known = keyed(context)
+        decision = self._decide(known)
+        if known.key is not None:
+            self._asked[known.key] = decision
+        return state_policy(self.environment.truth(known).mdp, decision)
 
     def model(self, context: Context) -> TabularMDP | None:
         """Return what the agent believes now."""
         return self.agent.model(context)
 
-    def _decide(self, context: Context) -> Decision:
+    def _decide(self, known: Keyed) -> Decision:
         """Return the agent's decision; what the adversary asked for since the last episode is not computed again."""
-        asked = self._asked.get(context_key(context)) if self._asked else None
-        return self.agent.decide(context) if asked is None else asked
+        asked = self._asked.get(known.key)
+        return self.agent.decide(known.to(self.agent)) if asked is None else asked
 
     def advance(self, episodes: int) -> None:
         """Play some more episodes."""
@@ -122,12 +123,12 @@ class Run:
 
     def _episode(self) -> None:
         number = self.ledger.episodes + 1
-        context = self.adversary.context(number - 1, self, self._choice)
+        known = keyed(self.adversary.context(number - 1, self, self._choice))
 
         began = time.perf_counter()
-        decision = self._decide(context)
+        decision = self._decide(known)
         decided = time.perf_counter()
-        episode = self.environment.sample(context, decision.policy, self._noise)
+        episode = self.environment.sample(known.to(self.environment), decision.policy, self._noise)
         played = time.perf_counter()
         this = self._account(number, decision, episode)  # before the agent learns, and perhaps reuses its arrays
         accounted = time.perf_counter()
@@ -168,31 +169,27 @@ class Run:
             seconds_learning=learned - accounted,
             seconds_accounting=accounted - played,
         )
-        self.ledger.add(context, row)
+        self.ledger.add(known.context, row)
         if self._observe is not None:
             self._observe(this._replace(oracles=self._oracles, charged=charged, arrived=tuple(arrived)))
 
     def _account(self, number: int, decision: Decision, episode: Episode) -> Any:
         """Return the round: what is known of an episode."""
-        return account(number, self.environment.truth(episode.context), decision, episode)
+        return account(number, self.environment.truth(episode.known), decision, episode)
 
     def _losses(self) -> tuple[float, float]:
         """Return the losses of the agent's oracles so far; nan for an agent without oracles."""
         rewards, dynamics = self._oracles
-        return getattr(rewards, "loss", np.nan), getattr(dynamics, "loss", np.nan)
+        return np.nan if rewards is None else rewards.loss, np.nan if dynamics is None else dynamics.loss
 
     def _check_agent(self) -> None:
         difference = self.environment.space.difference(self.agent.space)
         if difference is not None:
             wanted, got = difference
             raise ValueError(f"`agent` must be made for the environment's {wanted}, got {got}")
-        rule, paid = self._rewards_of_environment()
-        reward_range = getattr(self.agent, "reward_range", paid)
-        if reward_range != paid:
-            raise ValueError(f"`agent` must have reward_range {rule}, got {reward_range}")
-
-    def _rewards_of_environment(self) -> tuple[str, tuple[float, float]]:
-        return "(0, 1), the range of every world's rewards", (0.0, 1.0)
+        paid, told = self.environment.paid_range, self.agent.reward_range
+        if told not in (None, paid):
+            raise ValueError(f"`agent` must have reward_range {paid}, as the environment pays, got {told}")
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything needed to continue: agent, adversary, streams, ledger, and what is under way."""

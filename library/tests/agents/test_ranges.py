@@ -175,7 +175,8 @@ def test_plays_and_warm_starts_refuse_too(rng):
     world = SafeArm()
     agent = Greedy(world.space, oracles.CountRewards(**size), oracles.CountDynamics(**size), return_range=(0.0, 0.5))
     fresh = copy.deepcopy(agent).state()
-    log = omg.Log(Space(**size), [omg.Episode(**vars(episode(0, rewards))) for rewards in ([0.0] * 4, [1.0] * 4)])
+    parts = {"context": 0, "states": [0] * 5, "actions": [0] * 4}
+    log = omg.Log(Space(**size), [omg.Episode(**parts, rewards=[reward] * 4) for reward in (0.0, 1.0)])
     with pytest.raises(ValueError, match="episode 1: `return_range` must hold"):
         omg.logs.warm_start(agent, log)
     assert {name: array.tobytes() for name, array in agent.state().items()} == {

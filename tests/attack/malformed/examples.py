@@ -8,6 +8,7 @@ import numpy as np
 import omg_cmdp as omg
 import omg_lab
 from omg_cmdp import adversaries, agents, environments, oracles, theory
+from omg_cmdp.contexts import keyed
 from omg_cmdp.mdp.bellman import value_bounds
 from omg_cmdp.runs.ledger import Row
 from omg_lab import rivals, worlds
@@ -456,7 +457,7 @@ INSTANCES = {
 def a_situation():
     return agents.Situation(
         episode=3,
-        context="a",
+        known=keyed("a"),
         model=MDP,
         **_told(finite()),
         tuples=8,

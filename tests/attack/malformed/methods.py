@@ -88,7 +88,9 @@ METHODS = {
     "agents.GainWeighted.gains": None,
     "predict_with": lambda i: {"parameters": i.parameters(), **of_context(i)},
     "check": lambda i: {"space": SPACE, "reward_range": (0.0, 1.0), "return_range": (0.0, 2.0)},
-    **dict.fromkeys(("mdp.Episode.of_arrays", "mdp.Episode.of_steps")),  # documented: nothing is checked
+    # Documented: of these arguments nothing is checked, or only the tables.
+    **dict.fromkeys(f"mdp.Episode.{name}" for name in ("of_arrays", "of_steps", "with_rewards")),
+    **dict.fromkeys(("must_fit", "mdp.TabularMDP.of_space")),
     "mdp.Episode.first": lambda i: {"steps": 1},
     "mdp.Space.mdp": lambda i: {
         "transitions": examples.KERNELS["a"][0],
@@ -96,12 +98,12 @@ METHODS = {
     },
     "mdp.Space.difference": lambda i: {"other": SPACE},
     "mdp.Space.checked_policy": lambda i: {"policy": examples.UNIFORM},
-    "mdp.TabularMDP.of_space": lambda i: {"space": SPACE, **METHODS["mdp.Space.mdp"](i)},
     "oracles.FeatureMap.fit": lambda i: {
         **{"table": examples.RECORDS, "numbers": ["age"], "categories": ["ward"], "crosses": [("age", "ward")]},
         **{"outside": 0.1, "most": 3},
     },
     "oracles.FeatureMap.from_json": lambda i: {"text": i.to_json()},
+    "update_total": None,  # refused, whatever comes, by all but the next
     "oracles.LinearRewards.update_total": lambda i: {**pairs_of(i), "total": 1.0},
     "planning.Problem.load": lambda i: {"path": examples.a_file(i)},
     "planning.Problem.plan": lambda i: {"start": omg.plan(examples.MDP, 9.0)},

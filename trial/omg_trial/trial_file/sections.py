@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from omg_cmdp.documents import StudyError, nearest
+from omg_cmdp.documents import FileError, nearest
 from omg_cmdp.oracles.feature_map import Category, Number
 
 
@@ -82,7 +82,7 @@ class Section(BaseModel):
     def _refuse_unknown_keys(cls, content: Any) -> Any:
         for key in content if isinstance(content, dict) else ():
             if key not in cls.model_fields:
-                raise StudyError(f"there is no such key; {nearest(key, cls.model_fields)}", (key,))
+                raise FileError(f"there is no such key; {nearest(key, cls.model_fields)}", (key,))
         return content
 
 
@@ -137,9 +137,9 @@ class ContextColumn(Section):
         elif self.low is None or self.high is None:
             raise ValueError("give `low` and `high`, or `labels`")
         elif not self.low < self.high:
-            raise StudyError(f"must be above `low`, got {self.high:g}", ("high",))
+            raise FileError(f"must be above `low`, got {self.high:g}", ("high",))
         elif self.median is not None and not self.low <= self.median <= self.high:
-            raise StudyError(f"must lie in [{self.low:g}, {self.high:g}], got {self.median:g}", ("median",))
+            raise FileError(f"must lie in [{self.low:g}, {self.high:g}], got {self.median:g}", ("median",))
         return self
 
     def feature(self, name: str) -> Number | Category:
@@ -278,6 +278,6 @@ def read_sections(content: dict[str, Any]) -> TrialFile:
     except ValidationError as error:
         first = error.errors()[0]
         cause = first.get("ctx", {}).get("error")
-        place = tuple(map(str, first["loc"])) + (cause.place if isinstance(cause, StudyError) else ())
-        message = cause.message if isinstance(cause, StudyError) else str(cause or first["msg"])
-        raise StudyError(f"`{'.'.join(place)}`: {message}", place) from None
+        place = tuple(map(str, first["loc"])) + (cause.place if isinstance(cause, FileError) else ())
+        message = cause.message if isinstance(cause, FileError) else str(cause or first["msg"])
+        raise FileError(f"`{'.'.join(place)}`: {message}", place) from None

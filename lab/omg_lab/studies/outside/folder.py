@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.documents import StudyError
+from omg_cmdp.documents import FileError
 from omg_cmdp.records import context_rows
 from omg_lab.studies.outside.sources import digest, import_beside, module_sources
 
@@ -38,7 +38,7 @@ def packaged(group: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for entry in metadata.entry_points(group=f"omg_lab.{group}"):
         if found.setdefault(entry.name, entry.value) != entry.value:
-            raise StudyError(
+            raise FileError(
                 f"two packages bring {group} of the name {entry.name!r}: {found[entry.name]}, {entry.value}"
             )
     return found
@@ -80,12 +80,12 @@ class Folder:
             found: Any = import_beside(module, self.path)
             for each in attribute.split("."):
                 found = getattr(found, each)
-        except StudyError:
+        except FileError:
             raise
         except Exception as error:  # anything may go wrong in a module of somebody else
-            raise StudyError(f"{name!r} cannot be imported: {told(error)}") from None
+            raise FileError(f"{name!r} cannot be imported: {told(error)}") from None
         if not callable(found):
-            raise StudyError(f"{name!r} must be a class or a function, got {found!r:.60}")
+            raise FileError(f"{name!r} must be a class or a function, got {found!r:.60}")
         return found
 
     def contexts(self, name: str) -> list[Context]:

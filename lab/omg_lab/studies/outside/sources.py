@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from omg_cmdp.documents import StudyError
+from omg_cmdp.documents import FileError
 
 OURS = __name__.partition(".")[0]
 
@@ -85,7 +85,7 @@ def import_beside(module: str, folder: Path) -> ModuleType:
     origin = getattr(made, "__file__", None)
     if origin is None or Path(origin).resolve() != files[0]:
         del _loaded[module]
-        raise StudyError(f"{files[0]} must have another name: {module!r} is the module {origin or 'of Python itself'}")
+        raise FileError(f"{files[0]} must have another name: {module!r} is the module {origin or 'of Python itself'}")
     return made
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
-from omg_cmdp.documents import StudyError
+from omg_cmdp.documents import FileError
 from omg_cmdp.persistence import whole_file
 
 ENDING = ".txt"
@@ -16,7 +16,7 @@ def write_starter(directory: Path) -> list[Path]:
     """Write the files into a new or empty folder, and return their paths."""
     directory.mkdir(parents=True, exist_ok=True)
     if any(directory.iterdir()):
-        raise StudyError(f"{directory} must be a new or empty folder, got one with files in it")
+        raise FileError(f"{directory} must be a new or empty folder, got one with files in it")
     files = sorted(resources.files(__package__).joinpath("starter_files").iterdir(), key=lambda file: file.name)
     paths = []
     for file in files:

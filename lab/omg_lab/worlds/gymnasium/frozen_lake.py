@@ -92,4 +92,4 @@ class FrozenLake(Grid):
         goal, ends = (table[e.states[:-1], e.actions] for table in (mdp.rewards, mdp.transitions[..., end]))
         arrives = (e.states[:-1] != end) & (e.next_states == end)
         rewards = (arrives & (uniforms * ends < goal)).astype(np.float64)
-        return Episode.of_arrays(e.context, e.states, e.actions, rewards, e.propensities, e.length)
+        return e.with_rewards(rewards)

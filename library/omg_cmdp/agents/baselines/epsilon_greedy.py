@@ -26,6 +26,7 @@ class EpsilonGreedy(ModelAgent):
     """Explore with probability min(1, `epsilon`) at each step; `epsilon` is a number or a function of the episode."""
 
     settings = ("epsilon",)
+    takes_keyed = True
 
     def __init__(
         self,

@@ -14,6 +14,8 @@ from omg_cmdp.planning.decision import Decision
 class Greedy(ModelAgent):
     """Play an optimal policy of the estimated model."""
 
+    takes_keyed = True
+
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy."""
         model = self.model(context)

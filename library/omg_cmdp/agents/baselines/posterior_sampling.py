@@ -10,7 +10,7 @@ from typing import Unpack, final
 import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent, Ranges
-from omg_cmdp.contexts import Context
+from omg_cmdp.contexts import Context, keyed
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
@@ -26,6 +26,7 @@ class PosteriorSampling(ModelAgent):
     """
 
     settings = ("seed",)
+    takes_keyed = True
 
     def __init__(
         self,
@@ -42,7 +43,9 @@ class PosteriorSampling(ModelAgent):
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy, optimal in the model drawn."""
         generator = np.random.default_rng((self.seed, self.episodes_seen))
-        (rewards,) = self.reward_oracle.draws(context, 1, generator)
-        (transitions,) = self.dynamics_oracle.draws(context, 1, generator)
+        known = keyed(context)
+        (rewards,), (transitions,) = (
+            oracle.draws(known.to(oracle), 1, generator) for oracle in (self.reward_oracle, self.dynamics_oracle)
+        )
         drawn = self.space.mdp(transitions=transitions, rewards=rewards)
-        return Decision(policy=optimal_policy(drawn, bounds=self.value_bounds)[0], model=self.model(context))
+        return Decision(policy=optimal_policy(drawn, bounds=self.value_bounds)[0], model=self.model(known))

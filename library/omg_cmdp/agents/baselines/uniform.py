@@ -17,6 +17,8 @@ from omg_cmdp.validation import FloatArray
 class Uniform(ModelAgent):
     """Play every admissible action with equal probability; the oracles learn, but their model is not used."""
 
+    takes_keyed = True
+
     def decide(self, context: Context) -> Decision:
         """Return the uniform policy."""
         return Decision(policy=uniform_policy(self.space), model=self.model(context))

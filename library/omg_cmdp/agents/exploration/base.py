@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from omg_cmdp.contexts import Context
+from omg_cmdp.contexts import Context, Keyed
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import ValueBounds
 from omg_cmdp.mdp.tabular import TabularMDP
@@ -31,7 +31,8 @@ class Situation(NamedTuple):
 
     episode: int
     """Counted from 1."""
-    context: Context
+    known: Keyed
+    """The context with its key."""
     model: TabularMDP
     reward_oracle: RewardOracle
     dynamics_oracle: DynamicsOracle
@@ -41,6 +42,11 @@ class Situation(NamedTuple):
     """What the certificate of the plan must not exceed."""
     bounds: ValueBounds
     """What can be earned from each step on."""
+
+    @property
+    def context(self) -> Context:
+        """The context of the episode."""
+        return self.known.context
 
     def plan(self, gamma: float, weights: FloatArray | None = None, start: Solution | None = None) -> Decision:
         """Return the plan for the barrier m = weights/γ; without `weights` they are 1. `start` saves time."""

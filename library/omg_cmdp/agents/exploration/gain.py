@@ -27,7 +27,7 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
-from omg_cmdp.contexts import Context
+from omg_cmdp.contexts import Context, Keyed, keyed
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import Oracle
@@ -66,10 +66,10 @@ class GainWeighted(ExplorationRule):
 
     def gains(self, situation: Situation) -> FloatArray:
         """Return v, (S, A) for all steps; or (H, S, A) if steps are learned apart: draws by step, and not all equal."""
-        model, context = situation.model, situation.context
+        model = situation.model
         generator = np.random.default_rng((self.seed, situation.episode))
         oracles = situation.reward_oracle, situation.dynamics_oracle
-        rewards, transitions = drawn_models(model, *oracles, context, self.draws, generator)
+        rewards, transitions = drawn_models(model, *oracles, situation.known, self.draws, generator)
         by_step = any(drawn.shape[1] > 1 and (drawn != drawn[0]).any() for drawn in (rewards, transitions))
         gains = np.empty((model.horizon if by_step else 1, *model.admissible.shape))
         compiled.fill_gains(*model.raw, rewards, transitions, *situation.bounds, gains)
@@ -85,17 +85,17 @@ def drawn_models(
     generator: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
     """Return rewards (K, steps, S, A) and transitions (K, steps, S, A, S) of K drawn models, K = `most` if they fit."""
-    count = min(most, max(4, LARGEST // model.transitions.size))
-    table = model.admissible.shape
-    rewards = _drawn(reward_oracle, context, count, generator, table)
-    return rewards, _drawn(dynamics_oracle, context, count, generator, (*table, model.states))
+    count = min(most, max(4, LARGEST // model.raw[0].size))
+    known, table = keyed(context), model.admissible.shape
+    rewards = _drawn(reward_oracle, known, count, generator, table)
+    return rewards, _drawn(dynamics_oracle, known, count, generator, (*table, model.states))
 
 
 def _drawn(
-    oracle: Oracle, context: Context, count: int, generator: np.random.Generator, table: tuple[int, ...]
+    oracle: Oracle, known: Keyed, count: int, generator: np.random.Generator, table: tuple[int, ...]
 ) -> FloatArray:
     """Return `count` draws of a table, as (count, steps, ...) with the steps that they have."""
-    drawn = np.ascontiguousarray(oracle.draws(context, count, generator), dtype=np.float64)
+    drawn = np.ascontiguousarray(oracle.draws(known.to(oracle), count, generator), dtype=np.float64)
     if drawn.shape[:1] != (count,) or drawn.shape[-len(table) :] != table or drawn.ndim > len(table) + 2:
         raise ValueError(f"`draws` must return ({count}, ...) tables of shape {table}, got {drawn.shape}")
     if not tables.is_within(drawn, 0.0, 1.0 + ROW_SUM_TOLERANCE):  # not if it is no number, either

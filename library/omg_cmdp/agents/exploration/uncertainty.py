@@ -31,7 +31,7 @@ class UncertaintyWeighted(ExplorationRule):
         """Return the plan with the weights of this episode."""
         model, shape = situation.model, (-1, *situation.model.admissible.shape)
         rewards, dynamics = (
-            np.ascontiguousarray(oracle.uncertainty(situation.context), dtype=np.float64).reshape(shape)
+            np.ascontiguousarray(oracle.uncertainty(situation.known.to(oracle)), dtype=np.float64).reshape(shape)
             for oracle in (situation.reward_oracle, situation.dynamics_oracle)
         )
         unsure = np.empty((model.horizon, *shape[1:]))

@@ -51,9 +51,9 @@ class Encoder(abc.ABC):
     """
 
     dimension: int | None = None
-    """How many numbers an observation has; None before `fit`."""
+    """The number of entries of an observation; None before `fit`."""
     cells: int
-    """How many cells there are, once it is fitted."""
+    """The number of cells, once it is fitted."""
 
     @abc.abstractmethod
     def _fit(self, steps: Steps) -> Mapping[str, FloatArray]:
@@ -119,6 +119,7 @@ class Encoder(abc.ABC):
             raise ValueError(f"`contexts` must hold the {numbers} of the steps, got {len(known)}")
         made = []
         for episode in np.unique(steps.episodes):
+            # An agent's episode ends after H steps, wherever the environment would go on.
             seen = np.flatnonzero(steps.episodes == episode)[: space.horizon]
             end = seen[-1]
             last = None if steps.terminated[end] else int(after[end])
@@ -151,5 +152,6 @@ class Encoder(abc.ABC):
         return self
 
     def _use(self, arrays: dict[str, NDArray[Any]], dimension: int) -> None:
+        # It raises before anything changes.
         self._load(arrays, dimension)
         self._arrays, self.dimension = arrays, dimension

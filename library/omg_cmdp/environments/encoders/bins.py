@@ -63,10 +63,12 @@ class Bins(Encoder):
         shares = np.arange(1, count) / count
         low, high = column.min(), column.max()
         edges = np.quantile(column, shares) if self.strategy == "quantile" else low + shares * (high - low)
+        # An edge at the minimum would make an empty first bin.
         return np.unique(edges[(edges > low) & (edges <= high)])
 
     def _load(self, arrays: State, dimension: int) -> None:
         edges, inner = numbers("edges", arrays, (None,)), numbers("inner", arrays, (dimension,))
+        # A file may say anything: counts that do not add up would send observations to cells that do not exist.
         if (inner < 0).any() or (inner != inner.round()).any() or inner.sum() != len(edges):
             raise ValueError(f"`state` must count its {len(edges)} edges under 'inner', got {inner}")
         split = np.split(edges, inner.astype(int).cumsum()[:-1])

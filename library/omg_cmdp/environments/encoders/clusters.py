@@ -48,8 +48,10 @@ class Clusters(Encoder):
         except ImportError as error:
             raise ImportError("this needs scikit-learn: pip install scikit-learn") from error
         spread = steps.observations.std(axis=0)
+        # A constant feature has no scale, and tells no cells apart.
         scale = np.where(spread > 0.0, spread, 1.0)
         scaled = steps.observations / scale
+        # More centres than distinct points make k-means warn, and empty cells.
         distinct = min(self.most, len(np.unique(scaled, axis=0)))
         centres = KMeans(distinct, n_init=1, random_state=self.seed).fit(scaled).cluster_centers_
         return {"centres": np.asarray(centres, dtype=np.float64), "scale": scale}

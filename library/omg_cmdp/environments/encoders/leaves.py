@@ -24,10 +24,10 @@ from omg_cmdp.persistence import State, numbers
 from omg_cmdp.validation import FloatArray, positive_integer
 
 DISCOUNT, SWEEPS = 0.95, 60
-"""What counts is earned within some twenty steps; 0.95⁶⁰ is less than one in twenty."""
+"""Rewards count for some twenty steps ahead; 0.95⁶⁰ is less than one in twenty, so that sixty sweeps are enough."""
 ROUNDS = 3
 FEWEST = 20
-"""Steps in a leaf."""
+"""The smallest number of steps in a leaf."""
 
 
 @final
@@ -65,6 +65,7 @@ class Leaves(Encoder):
 
     def _fit(self, steps: Steps) -> dict[str, FloatArray]:
         encoder: Encoder = self._first.fit(steps)
+        # A tree of one leaf, which scikit-learn would refuse to grow.
         nodes = np.array([[-1.0, 0.0, 0.0, 0.0]])
         for _ in range(ROUNDS if self.most > 1 else 0):
             nodes = _grown(steps, self.most, encoder)
@@ -87,6 +88,7 @@ class Leaves(Encoder):
     def _encode(self, observations: FloatArray) -> NDArray[Any]:
         seen = observations.astype(np.float32)  # in which scikit-learn compares
         node, row = np.zeros(len(seen), dtype=int), np.arange(len(seen))
+        # All observations descend together, one level in each round.
         while (inner := self._feature[node] >= 0).any():
             right = seen[row, self._feature[node]] > self._threshold[node]
             node = np.where(inner, self._children[node, right.astype(int)], node)
@@ -115,6 +117,7 @@ def earned_from(cell: IntArray, following: IntArray, rewards: FloatArray, cells:
     """Return r + γ·V(next cell) of each step (n,)."""
     visits = np.maximum(np.bincount(cell, minlength=cells), 1)
     values = np.zeros(cells + 1)  # 0 at the end
+    # Repeated evaluation of the random policy: a contraction by 0.95, with no model to invert.
     for _ in range(SWEEPS):
         values[:-1] = np.bincount(cell, rewards + DISCOUNT * values[following], minlength=cells) / visits
     return np.asarray(rewards + DISCOUNT * values[following])

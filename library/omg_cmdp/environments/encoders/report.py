@@ -1,4 +1,4 @@
-"""How many cells, and are they enough? Answered from steps alone, before any agent has played.
+"""A report on encoders: how many cells are enough, answered from steps alone, before any agent has played.
 
 *Information*. Each encoder is fitted to the episodes of all folds but one, and so are counts for each context, cell and
 action, with ½ added as in `CountDynamics`; on the fold left out,
@@ -8,7 +8,7 @@ action, with ½ added as in `CountDynamics`; on the fold left out,
 in nats per step: the held-out log loss, in comparison with what is known without looking. A cell is a function of the
 observation, so that no encoder can expect more than the observation tells (the data-processing inequality), which makes
 encoders with different cells comparable. (The log loss itself is not: it grows with the number of cells, whatever they
-are.) Too few cells tell little; too many cannot be learned from so many steps. So give about as many steps, for each
+are.) Too few cells tell little; too many cannot be learned from the steps. So give about as many steps, for each
 context, as the agent will have. What is chosen is the encoder with the fewest cells within one standard error of the
 best, a standard error of the difference, over episodes.
 
@@ -103,6 +103,7 @@ def encoding_report(encoders: Iterable[Encoder], steps: Steps, *, seed: int = 0)
     if not given:
         raise ValueError("`encoders` must hold at least one, got none")
     instance_of("steps", steps, Steps)
+    # Fitting changes an encoder, and the caller's may be in use.
     candidates = copy.deepcopy(given)
     episodes = np.unique(steps.episodes, return_inverse=True)[1]
     if episodes.max() + 1 < 2 * FOLDS:
@@ -134,6 +135,7 @@ def encoding_report(encoders: Iterable[Encoder], steps: Steps, *, seed: int = 0)
         )
     best = max(range(len(candidates)), key=lambda k: float(told[k].mean()))
     lost = [_mean_and_error(told[best] - each, episodes) for each in told]
+    # One standard error, as for the pruning of trees (Breiman et al., 1984): the simplest that is hardly worse.
     as_good = [k for k, (mean, error) in enumerate(lost) if mean <= error]
     chosen = min(as_good, key=lambda k: (rows[k]["cells"], k))
     table = pandas.DataFrame(rows).assign(
@@ -161,6 +163,7 @@ def _levels(rewards: FloatArray) -> IntArray:
 def _log_losses(before: IntArray, outcome: IntArray, held: BoolArray) -> FloatArray:
     """Return the log losses (2, n) of the held steps: of counts for each `before`, and of counts for all together."""
     outcomes = int(outcome.max()) + 1
+    # ½ each, as `CountDynamics` begins: what an agent with such cells would predict.
     counts = np.full((int(before.max()) + 1, outcomes), 0.5)
     np.add.at(counts, (before[~held], outcome[~held]), 1.0)
     known = counts[before[held], outcome[held]] / counts.sum(axis=1)[before[held]]
@@ -185,6 +188,7 @@ def _memory(before: IntArray, following: IntArray, steps: Steps, generator: np.r
     if not len(later):
         return 0.0, 1.0
     earlier, now, following = before[later - 1], before[later], following[later]
+    # Shuffled within equal (context, cell, action): all other dependence stays as it was.
     order = np.argsort(now, kind="stable")
     shuffled, null = np.empty_like(earlier), np.zeros(SHUFFLES)
     for k in range(SHUFFLES):

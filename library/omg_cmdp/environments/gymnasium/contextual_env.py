@@ -1,4 +1,4 @@
-"""How contexts get into a Gymnasium environment, and how its observations and actions become numbers."""
+"""Gymnasium environments that take contexts, and the numbering of their observations and actions."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ EnvMaker = Union[str, "gymnasium.Env[Any, Any]", Callable[..., "gymnasium.Env[An
 """The id of a registered environment, an environment, or a function that makes one."""
 
 Arguments = str | Callable[[Context], Mapping[str, Any]] | None
-"""How a context goes in: the name of a constructor's argument, a function that returns arguments, or None: `reset`."""
+"""The way in for a context: the name of a constructor's argument, a function that returns arguments, or `reset`."""
 
 OPEN_ENVIRONMENTS = 64
-"""How many environments stay open where every context has its own."""
+"""The number of environments that stay open where every context has its own."""
 
 
 class ContextualEnv:
@@ -43,11 +43,13 @@ class ContextualEnv:
         if arguments is not None and is_env(make):
             raise ValueError("`make` must be an id or a function where `arguments` are given, got an environment")
         self._make, self._arguments = _maker(make), arguments
+        # An environment may hold a window or a simulator: it is closed when it is dropped.
         close = operator.methodcaller("close")
         self._open: ContextCache[gymnasium.Env[Any, Any]] = ContextCache(OPEN_ENVIRONMENTS, drop=close)
 
     def open(self, context: Context) -> gymnasium.Env[Any, Any]:
         """Return an environment for `context`; where `reset` takes the context, it is yet to be reset."""
+        # One environment for all contexts where `reset` takes them, else one for each.
         return self._open.get("all" if self._arguments is None else context, lambda _: self._made(context))
 
     def reset(self, context: Context, seed: int) -> tuple[gymnasium.Env[Any, Any], Any, dict[str, Any]]:
@@ -161,6 +163,7 @@ def time_limit(env: gymnasium.Env[Any, Any]) -> int | None:
     limits = [] if env.spec is None or env.spec.max_episode_steps is None else [env.spec.max_episode_steps]
     while isinstance(env, Wrapper):
         if isinstance(env, TimeLimit):
+            # Gymnasium has no public name for it.
             limits.append(env._max_episode_steps)
         env = env.env
     return min(limits, default=None)
@@ -211,6 +214,7 @@ def gymnasium_space(env: gymnasium.Env[Any, Any], *, horizon: int | None = None,
     states = Numbering("observation", env.observation_space).size
     actions = Numbering("action", env.action_space).size
     admissible = np.ones((states + 1, actions), dtype=np.bool_)
+    # Ended episodes have nothing to choose, and should not count as exploration.
     admissible[-1, 1:] = False
     if not np.isscalar(start):
         start = float_table("start", start)

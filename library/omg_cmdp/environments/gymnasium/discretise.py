@@ -47,7 +47,7 @@ class Discretised(gymnasium.ObservationWrapper[np.int64, Any, Any]):
         instance_of("encoder", encoder, Encoder)
         super().__init__(env)
         self.encoder = copy.deepcopy(encoder)
-        """As it is now: if yours is fitted again, its cells mean something else."""
+        """A copy of the encoder as it was given."""
         self.observation(env.observation_space.sample())  # raises now rather than in the first episode
         self.observation_space = Discrete(encoder.cells)
 

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from omg_cmdp.environments.gymnasium.worlds import SampledWorld, TableWorld
 
 TRIALS = 200
-"""How many episodes of two contexts are played at most until they differ."""
+"""The largest number of episodes of two contexts that are played until they differ."""
 
 REPEATED = 30
-"""How many episodes are played twice, and must be the same."""
+"""The number of episodes that are played twice, and must be the same."""
 
 COMPARED = 50
-"""How many episodes, of four contexts at most, are compared with the tables."""
+"""The number of episodes, of four contexts at most, that are compared with the tables."""
 
 ANY_REWARD = (-1e300, 1e300)
 """No reward is refused before it is compared with the tables."""
@@ -57,6 +57,7 @@ def prove_played(world: TableWorld) -> None:
     """Raise if an episode does what the tables exclude, as when a wrapper or hidden state changes what happens."""
     player = EnvironmentPlayer(world.env, world.space, ANY_REWARD)
     for trial in range(COMPARED):
+        # A few contexts, many episodes each: what a wrapper changes, it changes in all.
         context = world.contexts[:4][trial % min(4, len(world.contexts))]
         policy = 0.5 * _uniform(world.space) + 0.5 * world.truth(context).best[0]  # reaches every state, and the goal
         episode = player.play(context, policy, (trial,))
@@ -77,11 +78,12 @@ def prove_episodes(world: SampledWorld, other: ContextualEnv) -> None:
     for trial in range(REPEATED):
         if _differ(player.play(first, policy, (trial,)), again.play(first, policy, (trial,))):
             raise ValueError(
-                "`make` must make environments that repeat an episode if `reset` gets the same seed, got another "
-                "episode: draw all random numbers from `self.np_random`"
+                "two environments of `make` played different episodes after `reset` with the same seed and context: "
+                "draw all random numbers from `self.np_random`"
             )
     for trial in range(TRIALS):
         second = rest[trial % len(rest)]
+        # The same seed and actions: only the context can make a difference.
         if _differ(player.play(first, policy, (trial,)), player.play(second, policy, (trial,))):
             return
         if _reported(world.env, (first, second)):

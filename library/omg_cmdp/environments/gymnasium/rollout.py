@@ -41,9 +41,11 @@ class EnvironmentPlayer:
         horizon, ended = self.space.horizon, self.space.states - 1
         states, actions = np.full(horizon + 1, ended), np.full(horizon, int(self.space.admissible[-1].argmax()))
         rewards, propensities = np.zeros(horizon), np.ones(horizon)
+        # A stream of its own: the environment's noise does not depend on how many actions were drawn.
         uniforms = np.random.default_rng(for_actions).random(horizon)
 
         states[0] = self._observations.number(observation)
+        # An agent plans from the start of its space, and its plan says nothing about other states.
         if not self.space.start[states[0]]:
             raise ValueError(
                 f"`env` must begin in a state to which the space gives a positive probability, got {states[0]}: give "
@@ -65,7 +67,7 @@ class EnvironmentPlayer:
         return Episode.of_arrays(context, states, actions, rewards, propensities, h + 1)
 
     def _number(self, env: gymnasium.Env[Any, Any]) -> None:
-        """Number the observations and actions of `env`; raise unless there are as many as the space has."""
+        """Number the observations and actions of `env`; raise unless the space has the same sizes."""
         if env is self._numbered:
             return
         observations = Numbering("observation", env.observation_space)
@@ -76,8 +78,10 @@ class EnvironmentPlayer:
             raise ValueError(f"`agent` must be made for {wanted}, got {space.states} and {space.actions}: {advice}")
         cells = encoder_state(env)
         if cells is not None and space.encoder is not None and not _are_same(cells, space.encoder):
-            got = "others: take the encoder of the agent's file, `Encoder.restore`"
-            raise ValueError(f"`env` must play in the cells that the agent was made for, got {got}")
+            raise ValueError(
+                "`env` plays in other cells than the agent was made for: take the encoder of the agent's file, "
+                "`Encoder.restore`"
+            )
         self._observations, self._actions, self._numbered = observations, actions, env
 
     def _checked(self, reward: Any, step: int) -> float:

@@ -43,6 +43,7 @@ class Outcomes:
             rule = f"list (probability, next state, reward, terminated) for {states} states and {actions} actions"
             raise ValueError(f"`P` of the environment must {rule}, got {error!r}; or pass tables=False") from error
         self.shape = (states + 1, actions, states + 1)
+        # Sorted by cell: transitions, means and draws are then searches and sums over one array.
         columns = np.array(sorted(line for line in lines if line[3] > 0.0))
         self.cells: IntArray = np.asarray(np.ravel_multi_index(tuple(columns[:, :3].astype(np.int64).T), self.shape))
         self.probabilities, self.rewards = np.ascontiguousarray(columns[:, 3]), np.ascontiguousarray(columns[:, 4])
@@ -88,6 +89,7 @@ class Outcomes:
         cells = self._cells(episode)
         first, last = self.cells.searchsorted(cells, side="left"), self.cells.searchsorted(cells, side="right")
         low, high = self._cumulative[first], self._cumulative[last]
+        # Inversion within the outcomes of the cell, whose probabilities need not sum to one.
         found = self._cumulative.searchsorted(low + uniforms * (high - low), side="right") - 1
         return np.asarray(self.rewards[np.clip(found, first, last - 1)])
 
@@ -96,6 +98,7 @@ class Outcomes:
 
     def first_impossible_step(self, episode: Trajectory) -> int | None:
         """Return the first step of `episode` that these tables exclude; None if all of it can happen."""
+        # Rounded: an environment may compute a reward in another order than its table.
         possible = set(zip(self.cells.tolist(), self.rewards.round(6).tolist(), strict=True))
         seen = zip(self._cells(episode).tolist(), episode.rewards.round(6).tolist(), strict=True)
         return next((step for step, outcome in enumerate(seen) if outcome not in possible), None)

@@ -117,6 +117,7 @@ def fitted(steps: LoggedSteps, features: Features | None, *, stationary: bool) -
         fit = regression.fit(targets)
         errors[h] = (targets - regression.predict(fit, regression.cells, places.features[here])) * regression.left_out
         found = regression.predict(fit, queries + offset * h, query_features)
+        # No policy earns more: a regression outside its data may say so.
         found = np.clip(found, (horizon - h) * low, (horizon - h) * high)
         values = (steps.policy[h] * found.reshape(-1, actions)).sum(axis=1)
 
@@ -125,6 +126,7 @@ def fitted(steps: LoggedSteps, features: Features | None, *, stationary: bool) -
     masses = np.empty((count, horizon))
     for h in range(horizon):
         wanted = (reached[:, None] * steps.policy[h]).reshape(-1)
+        # The fit is linear in the rewards: going forwards gives the weight that each of them has in the value.
         weights = regression.pull_back(queries + offset * h, query_features, wanted)
         masses[:, h] = count * np.bincount(episodes, weights, minlength=count)
         contributions += count * np.bincount(episodes, weights * errors[h], minlength=count)

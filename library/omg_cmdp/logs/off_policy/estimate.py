@@ -29,7 +29,7 @@ MOST_UNSEEN = 0.05
 """The largest share of a policy's steps that may go where no logged episode was."""
 
 STANDARD_ERRORS = 3.0
-"""By how many standard errors a mean weight may differ from 1."""
+"""The number of standard errors by which a mean weight may differ from 1."""
 
 RESAMPLES = 1000
 CHUNK = 2_000_000
@@ -63,15 +63,15 @@ class Estimate:
 
     value: float
     contributions: FloatArray
-    """What each episode adds to `value`, to first order, (n,); their mean is `value`."""
+    """The part that each episode adds to `value`, to first order, (n,); their mean is `value`."""
     effective_sample_size: float
-    """As good as that many episodes of the policy's own, at the step where they are fewest; nan for a model's word."""
+    """The equivalent number of episodes of the policy's own, where it is smallest; nan for a model's word."""
     mean_weights: FloatArray
     """The mean weight of the episodes, (H,). Far from 1, the policy does what the log never did, or propensities are
     wrong."""
     support: Support
     return_range: tuple[float, float]
-    """What an episode can earn."""
+    """The least and the most that an episode can earn."""
 
     @property
     def standard_error(self) -> float:
@@ -125,10 +125,12 @@ def estimated(
         support = Support.FEW
     elif unseen is not None:
         support = Support.UNSEEN if unseen > MOST_UNSEEN else Support.GOOD
+    # Weights have mean 1 if the propensities are true and nothing is missing: the one check that the log allows.
     elif (np.abs(means - 1.0) > STANDARD_ERRORS * masses.std(axis=0) / math.sqrt(count) + 1e-9).any():
         support = Support.UNBALANCED
     return Estimate(
         value=float(value),
+        # Their mean is the value to first order only; the difference is rounding and bias, not variance.
         contributions=contributions - contributions.mean() + value,
         effective_sample_size=size,
         mean_weights=means,
@@ -146,11 +148,13 @@ def _deviations(contributions: FloatArray, level: float, generator: np.random.Ge
     if variance <= rounding**2:
         return 0.0, 0.0
     kurtosis = float((centred**4).mean()) / variance**2  # at least 1
+    # At least one: a t-distribution with one degree of freedom is as wide as it gets.
     freedom = max(min(2.0 * count / max(kurtosis - 1.0, 1e-9), count - 1.0), 1.0)
     student, draws = float(stdtrit(freedom, 0.5 + 0.5 * level)), []
     for rows in np.array_split(np.arange(RESAMPLES), max(1, RESAMPLES * count // CHUNK)):
         drawn = centred[generator.integers(count, size=(len(rows), count))]
         deviations = drawn.std(axis=1, ddof=1)
+        # A resample of equal numbers has no deviation to divide by.
         varied = deviations > rounding
         draws.append(drawn.mean(axis=1)[varied] / deviations[varied] * math.sqrt(count))
     low, high = np.quantile(np.concatenate(draws), [0.5 - 0.5 * level, 0.5 + 0.5 * level])

@@ -159,6 +159,7 @@ def evaluate(
     for name, make in made.items():
         try:
             estimates[name] = make()
+        # Only what the log lacks; an error in the policy or model is the caller's, and raised.
         except UnfitLogError as reason:
             refused[name] = str(reason)
     linear = frozenset(name for name in estimates if features is not None and name.startswith(("fitted", "marginal")))

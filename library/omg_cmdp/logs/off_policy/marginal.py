@@ -106,6 +106,7 @@ def marginal(steps: LoggedSteps, features: Features | None) -> Estimate:
     for h in range(horizon):
         weights[:, h] = before[:, h] * ratios[:, h]
         if h + 1 < horizon:
+            # A linear fit may be negative; a ratio of probabilities is not.
             before[:, h + 1] = np.maximum(fits[h + 1].smooth(weights[:, h]), 0.0)
     means = weights.mean(axis=0)
     if not means.all():

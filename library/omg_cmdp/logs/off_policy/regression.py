@@ -25,7 +25,7 @@ RIDGE = 1.0
 
 
 class Places:
-    """How places share cells: `cells` (M,) and `features` (M, d), with d = 0 if every place has its own."""
+    """The cells that places share: `cells` (M,) and `features` (M, d), with d = 0 if every place has its own."""
 
     def __init__(self, steps: LoggedSteps, features: Features | None) -> None:
         self.cells, self.count = np.arange(len(steps.owners)), len(steps.owners)
@@ -55,6 +55,7 @@ class CellRegression:
         for row in range(dimension):
             for column in range(dimension):
                 gram[:, row, column] = self._sum(self.features[:, row] * self.features[:, column])
+        # Small matrices, one for each cell, and the same for all targets.
         self._inverse = np.linalg.inv(gram + RIDGE * np.eye(dimension)) if dimension else gram
         # What the fit would miss of an example if it had been left out, as a multiple of the residual: m/(m - 1).
         pairs = np.unique(np.stack([cells, episodes]), axis=1)[0]

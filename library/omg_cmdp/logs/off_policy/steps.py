@@ -44,16 +44,16 @@ class LoggedSteps:
     space: Space
     reward_range: tuple[float, float]
     contexts: list[Context]
-    """The distinct ones."""
+    """The distinct contexts."""
     states: IntArray
     """(n, H + 1); the last one again where an episode was cut off."""
     actions: IntArray
     rewards: FloatArray
     propensities: FloatArray | None
     seen: BoolArray
-    """Which steps were seen, (n, H)."""
+    """True for the steps that were seen, (n, H)."""
     places: IntArray
-    """Where each episode was, (n, H + 1)."""
+    """The place of each episode at each step, (n, H + 1)."""
     owners: IntArray
     """The context of each place, (M,)."""
     policy: FloatArray
@@ -83,6 +83,7 @@ class LoggedSteps:
         alike_ones = alike(contexts)
         for group, members in enumerate(alike_ones):
             groups[members] = group
+        # Places that were never visited have no row: a log of many contexts sees few of their states.
         keys, places = np.unique(groups[:, None] * space.states + states, return_inverse=True)
         owners, place_states = keys // space.states, keys % space.states
         chances = np.empty((space.horizon, len(keys), space.actions))
@@ -117,7 +118,7 @@ class LoggedSteps:
 
     @property
     def return_range(self) -> tuple[float, float]:
-        """What an episode can earn."""
+        """The least and the most that an episode can earn."""
         low, high = self.reward_range
         return self.space.horizon * low, self.space.horizon * high
 
@@ -135,6 +136,7 @@ class LoggedSteps:
         chosen = self.policy[np.arange(self.space.horizon), self.places[:, :-1], self.actions]
         followed = np.logical_and.accumulate(chosen > 0.0, axis=1)
         followed = np.hstack([np.ones_like(followed[:, :1]), followed[:, :-1]])  # before the step
+        # Policies are distributions up to this tolerance.
         nearly = 1.0 - ROW_SUM_TOLERANCE
         lacking = followed & (self.propensities > nearly) & (chosen < nearly)
         if lacking.any():

@@ -33,7 +33,7 @@ from omg_cmdp.validation import BoolArray, FloatArray, admissible_mask, positive
 
 
 class Answers(NamedTuple):
-    """What the copies were asked, (S, A, d), and their tables, (M, ...)."""
+    """The inputs that the copies were asked about, (S, A, d), and their tables, (M, ...)."""
 
     inputs: FloatArray
     tables: FloatArray
@@ -97,6 +97,7 @@ class Ensemble(Forecasters):
         """Ask all copies that have learned something: after two examples, all of them."""
         inputs = self.features(context, int(self.dimension) or None)
         tables = np.stack([self.tables.prior] * self.members)
+        # A model that was never fitted cannot be asked; example 0 or 1 reaches every copy.
         for m in np.flatnonzero(lessons(0, min(self.taught(), 2), self.members).any(axis=1)):
             answers = np.asarray(self.learner.ask(self.copies[m], inputs[self.admissible]), dtype=np.float64)
             wanted = tables[m, self.admissible].shape
@@ -127,6 +128,7 @@ class Ensemble(Forecasters):
         """
         mean = asked.tables.mean(axis=0)
         missing = np.maximum(self.expected_divergence(asked, mean) - self._spread(asked, mean), 0.0)
+        # Copies share most of their examples, so that they are too close to each other by this factor.
         wide = mean + math.sqrt(self.members - 1.0) * (asked.tables - mean)
         for table in wide:
             table[self.admissible] = self.tables.rows(table[self.admissible])
@@ -147,6 +149,7 @@ class Ensemble(Forecasters):
 
     def take_in(self, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
         """Learn and remember the examples of an episode, or raise and change nothing."""
+        # Taken before: a foreign model cannot be asked to undo a lesson.
         memory = self.memory()
         try:
             self.teach(self.copies, self.seen(), inputs, outcomes)

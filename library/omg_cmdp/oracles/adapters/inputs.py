@@ -43,6 +43,7 @@ class Inputs(Described):
 
     def _one_hot(self, vector: FloatArray) -> FloatArray:
         states, actions = self._admissible.shape
+        # One-hot, so that a linear model has an intercept of its own for each state and action.
         parts = (vector, np.eye(states)[:, None], np.eye(actions))
         return np.concatenate([np.broadcast_to(part, (states, actions, part.shape[-1])) for part in parts], axis=-1)
 

@@ -36,6 +36,7 @@ class TransitionTables:
         states, actions = admissible.shape
         mask = support_mask(support, states, actions)
         self.floor = positive_number("floor", floor)
+        # A larger floor than the uniform probability could not be met by all next states at once.
         if self.floor * states > 1.0:
             raise ValueError(f"`floor` must be at most 1/{states}, the uniform probability, got {floor!r}")
         successors = mask.sum(axis=-1).astype(np.float64)

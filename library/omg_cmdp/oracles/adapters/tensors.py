@@ -50,7 +50,7 @@ def load_arrays(members: list[Trained], state: State) -> list[Trained]:
         try:
             module.load_state_dict(tensors)
         except RuntimeError as error:
-            raise ValueError(f"`state` must hold the tensors of member {m}, got others: {error}") from None
+            raise ValueError(f"`state` does not fit the module of member {m}: {error}") from None
         # The settings, such as the step size, are those of the fresh optimiser.
         optimizer.load_state_dict({**optimizer.state_dict(), "state": dict(kept)})
     return members

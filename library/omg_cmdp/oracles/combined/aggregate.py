@@ -1,4 +1,4 @@
-"""Several oracles as one, so that nobody has to choose a class: Vovk's algorithm over experts.
+"""Several oracles as one, where the class of the truth is not known: Vovk's algorithm over experts.
 
 The aggregate's loss exceeds that of the best of K oracles by at most (H/η)·log K, frozen predictions included, for
 square loss η = 2 and for log loss η = 1. Oracles without a bound of their own, such as adapters, may take part.
@@ -50,6 +50,7 @@ class _Aggregate(Composite):
 
     def _comparators(self) -> list[Any]:
         """Return the oracles that have a bound: the aggregate is proven against their classes. All, if none has one."""
+        # A foreign model has no class to compare with: it may help, but not be a comparator.
         proven = [oracle for oracle in self.oracles if oracle.regret_bound(1, self.horizon) < math.inf]
         return proven or self.oracles
 

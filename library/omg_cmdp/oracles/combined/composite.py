@@ -1,4 +1,4 @@
-"""What the oracles made of oracles share: they hand contexts and episodes on, and save the states of their parts."""
+"""The base of oracles made of oracles, which hand contexts and episodes on and save the states of their parts."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class Composite(Forecasters):
         self, oracles: list[Any], loss: Loss, horizon: int, *, part_horizon: int | None = None, count: int = 1
     ) -> None:
         super().__init__(horizon, count=count)
+        # An outsider's oracle may take episodes of any length; its horizon is None.
         wanted = part_horizon or self.horizon
         horizons = [oracle.horizon for oracle in oracles]
         if any(found not in (None, wanted) for found in horizons):

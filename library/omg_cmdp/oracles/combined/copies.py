@@ -30,6 +30,7 @@ class _Copies(Alternating):
     @property
     def speaker(self) -> Any:
         """The copy that learned last."""
+        # Episode -1 is that of the last copy, which has learned nothing, as all others.
         return self.oracles[(self.account.episodes - 1) % len(self.oracles)]
 
     def learn(self, context: Context, episode: Examples) -> None:

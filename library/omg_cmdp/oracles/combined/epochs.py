@@ -44,6 +44,7 @@ class _Epochs(Alternating):
     def learn(self, context: Context, episode: Examples) -> None:
         """Let the learner learn; at the end of an epoch the speaker becomes what the learner is."""
         self._learner.update(context, episode.states, episode.actions, episode.outcomes)
+        # The account counts this episode only after it was learned.
         over = self.account.episodes + 1
         if over == epoch_starts(over)[-1]:
             self.speaker.load_state(self._learner.state())

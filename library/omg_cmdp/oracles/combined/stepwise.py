@@ -33,6 +33,7 @@ class _Stepwise(Composite):
         return tables[None]
 
     def learn(self, context: Context, episode: Examples) -> None:
+        # A truncated episode teaches the oracles of its own steps only.
         for step, oracle in enumerate(self.oracles[: len(episode.outcomes)]):
             here = slice(step, step + 1)
             oracle.update(context, episode.states[here], episode.actions[here], episode.outcomes[here])

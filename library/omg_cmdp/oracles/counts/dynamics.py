@@ -42,8 +42,10 @@ class _Frequencies(CountTables):
     ) -> None:
         self._support, self._alpha = support, 0.5 if prior is None else prior
         each, sparse = self._alpha * support, SPARSE * support / support.sum(axis=-1, keepdims=True)
+        # With two next states both priors are the same, and a second forecaster would only cost its log 2.
         is_learned = prior is None and not np.array_equal(each, sparse)
         self._priors = np.stack([each, sparse] if is_learned else [each])
+        # The proven rate keeps to the prior that has the bound; otherwise the sparse one is one more forecaster.
         tempered = rate.tempers[:, None, None, None] * each
         self._pseudo_counts = tempered if rate.name == "proven" else np.concatenate([tempered, self._priors[1:]])
         super().__init__(contexts, rate, count=len(self._pseudo_counts))
@@ -82,6 +84,7 @@ class _Frequencies(CountTables):
 
     def best_loss(self) -> float:
         """Return the loss of the observed frequencies within the support."""
+        # 0·log 0 = 0: only what was seen counts.
         totals = np.broadcast_to(self.counts.sum(axis=-1, keepdims=True), self.counts.shape)
         seen = self.counts > 0.0
         possible = -(self.counts[seen] * np.log(self.counts[seen] / totals[seen])).sum()
@@ -92,6 +95,7 @@ class _Frequencies(CountTables):
         pairs = math.prod(self.counts.shape[:-1])
         visits, successors = episodes / pairs, self._support.sum(axis=-1).max()
         alpha, total = self._alpha, self._alpha * successors
+        # Mixed sequences then cost more than constant ones, and the formula is no bound.
         if alpha < 0.5:
             return math.inf
         rise = math.lgamma(visits + total) - math.lgamma(visits + alpha)

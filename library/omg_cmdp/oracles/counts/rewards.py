@@ -36,6 +36,7 @@ class _Means(CountTables):
             (self.sums, episode.outcomes),
             (self.squares, episode.outcomes**2),
         ):
+            # Unbuffered, unlike `+=`: an episode may visit a pair several times.
             np.add.at(learned[table], (episode.states, episode.actions), examples)
 
     def expected_divergence(self, table: int, prediction: FloatArray) -> FloatArray:
@@ -56,6 +57,7 @@ class _Means(CountTables):
     def draws(self, table: int, count: int, generator: np.random.Generator) -> FloatArray:
         """Return means drawn from the Beta distribution with mean and variance of the posterior, for every pair."""
         mean, variance = self._posterior(table)
+        # The total of a Beta distribution follows from its variance, m(1-m)/(total + 1).
         total = mean * (1.0 - mean) / np.maximum(variance, 1e-300) - 1.0
         return generator.beta(total * mean, total * (1.0 - mean), (count, *mean.shape))
 
@@ -65,6 +67,7 @@ class _Means(CountTables):
 
     def bound(self, episodes: int, horizon: int) -> float:
         pairs = self.visits.size
+        # Concave in the visits: the bound is largest if all pairs are visited equally often.
         return self.rate.frozen_bound(0.25 * pairs * (1.0 + math.log1p(episodes / pairs)))
 
     def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:

@@ -30,6 +30,7 @@ class CountTables(Forecasters):
     def __init__(self, contexts: Iterable[Context] | None, rate: Rate, *, count: int | None = None) -> None:
         super().__init__(rate.horizon, rate, count=count)
         known = () if contexts is None else listed("contexts", context_rows("contexts", contexts))
+        # Vectors and records cannot be hashed: their keys stand for them inside, and they themselves in `contexts`.
         labels = [table_label(context) for context in known]
         self._index = None if contexts is None else label_index(labels)
         self.contexts = None if contexts is None else tuple(dict(zip(labels, known, strict=True)).values())
@@ -41,6 +42,7 @@ class CountTables(Forecasters):
             return 0
         try:
             return self._index[table_label(context)]
+        # TypeError: a label that cannot be hashed is none of the list either.
         except (KeyError, TypeError):
             raise ValueError(f"`context` must be one of the {len(self._index)} listed, got {context!r}") from None
 

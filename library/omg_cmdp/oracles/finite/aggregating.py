@@ -43,6 +43,7 @@ class Finite(Forecasters):
     """A finite class: its functions, and the loss of each. The weights at any rate follow from the losses."""
 
     learned = ("class_losses",)
+    takes_keyed = True
 
     def __init__(
         self, functions: FunctionClass, charge: Charge, eta: float, horizon: int, rate: Rate | None = None
@@ -64,6 +65,7 @@ class Finite(Forecasters):
     def losses_of(self, functions: Functions) -> FloatArray:
         """Return the loss of each function so far, (N,)."""
         known, count = len(self.class_losses), len(functions.tables)
+        # The weights are shared by all contexts, and so N must be the same in all of them.
         if known == count:
             return self.class_losses
         if known:

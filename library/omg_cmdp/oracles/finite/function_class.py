@@ -33,6 +33,7 @@ class Functions:
     @functools.cached_property
     def columns(self) -> FloatArray:
         """The tables as (cells, N)."""
+        # A row of this layout is the class at one cell: sums over the class read memory in order.
         return np.ascontiguousarray(self.tables.reshape(len(self.tables), -1).T)
 
     @functools.cached_property
@@ -95,6 +96,7 @@ class FunctionClass:
         self._loss.check_tables("predictions", tables)
         if self._shape not in (None, tables.shape):
             raise ValueError(f"`predictions` must have one shape for all contexts, {self._shape}, got {tables.shape}")
+        # The first context fixes N and the sizes; a class whose size changes has no regret bound.
         self._shape = tables.shape
         return Functions(tables)
 

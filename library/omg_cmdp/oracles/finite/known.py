@@ -22,11 +22,14 @@ Table = ArrayLike | Callable[[Any], ArrayLike] | Mapping[Any, ArrayLike]
 class _Known(Forecasters):
     """A class of one function."""
 
+    takes_keyed = True
+
     def __init__(self, function: Table, loss: Loss, horizon: int) -> None:
         super().__init__(horizon)
         self._loss = loss
         predictions: Predictions
         if isinstance(function, Mapping):
+            # Checked now rather than at the first question about the context.
             predictions = {context: self._checked(table) for context, table in function.items()}
         elif callable(function):
             predictions = lambda context: np.asarray(function(context))[None]  # noqa: E731

@@ -56,12 +56,14 @@ class _Product(Forecasters):
         """Return (rates, S, N): the weights of the functions in each state."""
         losses = self.class_losses[index]
         exponents = -rates[:, None, None] * (losses - losses.min(axis=-1, keepdims=True))
+        # As in `exponential_weights`: no function is lost for good.
         weights = np.exp(np.maximum(exponents, -700.0))
         return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
     def forecasts(self, prepared: tuple[int, Functions]) -> FloatArray:
         index, functions = prepared
         posteriors = self._posteriors(index, SQUARE.rate / self.rate.tempers)
+        # Both exponentials of Vovk's substitution, mixed for all tempers and states at once.
         halves = functions.exponentials.reshape(2, *functions.shape, -1)
         at_zero, at_one = np.einsum("ksn,ysan->yksa", posteriors, halves)
         return np.asarray(np.clip(0.5 + 0.25 * np.log(at_one / at_zero), 0.0, 1.0))

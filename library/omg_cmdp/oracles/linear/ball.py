@@ -21,6 +21,7 @@ def least_squares(root: FloatArray, norm: float, ridge: float = 0.0) -> tuple[Fl
     blocks = root.T @ root
     gram, moment, total = blocks[:-1, :-1], blocks[-1, :-1], blocks[-1, -1]
     spectrum, basis = np.linalg.eigh(gram)
+    # Rounding may leave a singular Gram matrix slightly indefinite.
     spectrum, moment = np.maximum(spectrum, 0.0), moment @ basis
     strengths = spectrum + ridge
     low, high = 1e-14 * strengths[-1] + 1e-300, np.linalg.norm(moment) / norm

@@ -56,6 +56,7 @@ class LinearForecasters(Forecasters):
         self.ridge, self.weight_norm = ridge, weight_norm
         self.shared = len(features.shape) == 3
         self.dimension = features.shape[-1]
+        # A larger prior than mean rewards in [0, 1] can have would call everything uncertain: Λ, not λ.
         self._prior_precision = 4.0 * max(ridge, features.norm**2)
         self.settings = f"ridge {ridge}", f"shared {self.shared}", *rate.settings
         # Kept in any case: the root without a ridge, and the textbook's, by whose residuals noise is measured.
@@ -67,6 +68,7 @@ class LinearForecasters(Forecasters):
         self.visits, self.totals = np.zeros(self._groups), np.zeros(())
         self._posterior = np.empty(self.roots.shape[1:])
         self._changed = np.ones(self._groups, dtype=np.bool_)  # since the posterior was computed
+        # Allocated once: a prediction takes microseconds, and allocation would be a good part of them.
         self._scratch = np.empty((self.dimension + 1, math.prod(pairs)))
         self._carried = np.empty(self.dimension + 1)
         self._late_weights: FloatArray | None = None  # in the ball, since the last update
@@ -88,6 +90,7 @@ class LinearForecasters(Forecasters):
 
     def _in_ball(self, rows: FloatArray) -> FloatArray:
         """Return ½ + θ·z, clipped, θ the best weights in the ball with the ridge λH(d + 1), for late outcomes."""
+        # An eigenvalue decomposition for each weight vector: only once between two updates.
         if self._late_weights is None:
             ridge = self.ridge * self.horizon * (self.rate.delay + 1)
             roots = np.moveaxis(self.roots[0], -1, 0)
@@ -106,6 +109,7 @@ class LinearForecasters(Forecasters):
     def learn_total(self, rows: FloatArray, episode: Examples, total: float) -> None:
         """Learn that Σ f over the episode is `total`: one example, divided by √L, so that its noise is that of one."""
         self._late_weights = None
+        # A sum of L rewards has L times the variance of one.
         steps = len(episode.pairs)
         row, target = rows[episode.pairs].sum(axis=0) / math.sqrt(steps), (total - 0.5 * steps) / math.sqrt(steps)
         group = np.zeros(1, dtype=np.int64)
@@ -152,6 +156,7 @@ class LinearForecasters(Forecasters):
         answers = np.empty((2, math.prod(self.pairs)))
         compiled.regressions(self._of_pairs(self.roots[1], rows), rows, *answers, self._scratch)  # at temper 1
         if not self.shared:
+            # Different weight vectors are independent under the posterior.
             return np.asarray(answers[1].reshape(self.pairs)[..., None] * np.eye(self.pairs[1]))
         solved = self._scratch[:-1].reshape(-1, *self.pairs)
         return np.asarray(np.einsum("dsa,dsb->sab", solved, solved))
@@ -162,6 +167,7 @@ class LinearForecasters(Forecasters):
 
     def _refresh(self) -> None:
         """Add the prior to the roots without ridge that have changed: d examples √ρ·e of the answer ½."""
+        # Only the pairs of the last episodes: S·A solves in every step would dominate the cost of an episode.
         for group in np.flatnonzero(self._changed).tolist():
             root = self.roots[:1, :, :, group : group + 1].copy()
             examples = math.sqrt(self._prior_precision * self._noise()[group]) * np.eye(self.dimension)

@@ -120,6 +120,7 @@ class LinearRewards(Frame[LinearForecasters], RewardOracle):
         if not self.forecasters.shared:
             raise ValueError("`total` must be given to an oracle with shared features, got one with weights per pair")
         answer = self._answer(context)
+        # Rewards of zero pass the check of steps; the total is checked below, against their number.
         unknown = np.zeros(len(listed("states", states)))
         steps = self._loss.read(answer.prediction.shape, self.horizon, states, actions, unknown)
         count = len(steps.pairs)

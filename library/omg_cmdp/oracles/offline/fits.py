@@ -6,8 +6,8 @@
 This is what algorithms for stochastic contexts ask for (UC³RL, RM-UCDD, FALCON). An adversary can choose the
 outcomes against a forecaster that follows the leader, so nothing is proven and `regret_bound` is inf. What holds for
 `OfflineFiniteRewards` and `OfflineFiniteDynamics` is *in-sample*. If the truth is among the N functions and rewards lie
-in [0, 1], then with probability 1 - δ, after any number of episodes and whoever chose contexts and actions, summed over
-all past (c, s, a),
+in [0, 1], then with probability 1 - δ, after any number of episodes and for any choice of contexts and actions, summed
+over all past (c, s, a),
 
     Σ (f̂ - f*)² <= 2·log(N/δ),     Σ D²(P*, P̂) <= 2·log(N/δ).
 

@@ -108,6 +108,7 @@ class _LinearIndicators(Forecasters):
 
     def learn(self, row: FloatArray, episode: Examples) -> None:
         """Add to the normal equations, and solve them for the pairs that the episode visited."""
+        # Centred at 1/S: the ridge then pulls towards the uniform distribution.
         targets = np.eye(self._table[-1])[episode.outcomes] - 1.0 / self._table[-1]
         for pair, target in zip(episode.pairs, targets, strict=True):
             self.grams[pair] += np.outer(row, row)

@@ -32,6 +32,7 @@ class _LeastSquares(Fitted):
         """Solve RᵀRθ = RᵀQᵀ(r - ½): the online oracle keeps R and Qᵀ(r - ½), (d+1, d+1) for each weight vector."""
         super().learn(context, episode)
         roots = np.moveaxis(self._linear.roots[1], -1, 0)  # at temper 1
+        # The textbook's root has the ridge in it: no new decomposition is needed.
         self.fit = np.linalg.solve(roots[:, :-1, :-1], roots[:, :-1, -1:])[..., 0]
 
 

@@ -27,7 +27,7 @@ class SeenCounts:
 
     @property
     def lines(self) -> FloatArray:
-        """All of them, (lines, 1 + d + S)."""
+        """The lines in use, (lines, 1 + d + S)."""
         return self._table[: self._used]
 
     def add(self, pair: int, row: FloatArray, counts: FloatArray) -> None:
@@ -84,6 +84,7 @@ class _MaximumLikelihood(Fitted):
         """Fit the pairs that the episode visited again, from where they are."""
         super().learn(context, episode)
         row, offsets = self._softmax.prepare(context), self._softmax.offsets
+        # Other pairs have the same examples as before, and so the same fit.
         for pair, count in zip(*self._softmax.tally(episode), strict=True):
             self._examples.add(pair, row, count)
             rows, led_to = self._examples.of(pair)

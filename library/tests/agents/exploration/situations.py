@@ -3,6 +3,7 @@
 from library.tests.agents.catalogue import LABELS, ORACLES
 from library.tests.agents.models import an_episode
 from omg_cmdp.agents import Situation
+from omg_cmdp.contexts import keyed
 from omg_cmdp.mdp.bellman import value_bounds
 from omg_cmdp.theory.constants import most_tuples
 
@@ -16,7 +17,7 @@ def situation(agent, context=LABELS[0], episode=1, tolerance=1e-6):
     """Return what a rule of `agent` knows."""
     return Situation(
         episode=episode,
-        context=context,
+        known=keyed(context),
         model=agent.model(context),
         reward_oracle=agent.reward_oracle,
         dynamics_oracle=agent.dynamics_oracle,
@@ -30,7 +31,7 @@ def model_alone(model, tolerance=1e-6, rewards=None, dynamics=None, episode=1):
     """Return what a rule knows if this is the model; by default it is all that there is."""
     return Situation(
         episode=episode,
-        context="c",
+        known=keyed("c"),
         model=model,
         reward_oracle=rewards,
         dynamics_oracle=dynamics,

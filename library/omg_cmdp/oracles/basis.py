@@ -1,0 +1,174 @@
+"""Mixtures of unknown transitions with known weights, the linear contextual MDP: see `mixture` for both forecasters."""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from omg_cmdp.contexts import Context
+from omg_cmdp.oracles.base import DynamicsOracle
+from omg_cmdp.oracles.draws import draw_dirichlet
+from omg_cmdp.oracles.features import FeatureFunction, SimplexFeatures
+from omg_cmdp.oracles.frame import Forecasters, Frame, learn_transitions
+from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Examples, IntArray
+from omg_cmdp.oracles.rates import Rate
+from omg_cmdp.oracles.simplex import (
+    barrier_bound,
+    barrier_leader,
+    dirichlet_divergence,
+    support_mask,
+)
+from omg_cmdp.persistence import State, fingerprint
+from omg_cmdp.validation import BoolArray, FloatArray, positive_integer
+
+
+class _Basis(Forecasters):
+    """Rows of d unknown transition tables, by least squares and by the log barrier; a group is a pair."""
+
+    learned = ("gains", "shares", "information", "scores")
+    rate: Rate
+    features: SimplexFeatures
+
+    def __init__(self, support: BoolArray, features: SimplexFeatures, rate: Rate) -> None:
+        super().__init__(rate.horizon, rate)
+        self.shape, self.bases = support.shape, features.shape[0]
+        self.features = features
+        self._support = support.reshape(-1, self.shape[2])
+        self._uniform = self._support / self._support.sum(axis=-1, keepdims=True)
+        self.settings = (f"support {fingerprint(support)}",)
+        groups, successors = self._support.shape
+        self._coordinates = self.bases * int(self._support.sum(axis=-1).max())
+        self.gains = np.zeros((groups, self.bases, successors))
+        self.shares = np.zeros(groups)
+        self.information = np.zeros((groups, self.bases, self.bases))
+        self.scores = np.zeros((groups, self.bases, successors))
+        self._leaders, self._fits = np.empty((2, groups, self.bases, successors))
+        self._covariances = np.empty((groups, self.bases, self.bases))
+        self._solve(np.arange(groups, dtype=np.int64))
+
+    def prepare(self, context: Context) -> FloatArray:
+        return np.asarray(self.features(context)[0])
+
+    def forecasts(self, weights: FloatArray) -> FloatArray:
+        tables = self.rate.choose(self._fitted(weights), self._leading(weights))
+        return np.stack(tables).reshape(len(tables), *self.shape)
+
+    def _leading(self, weights: FloatArray) -> FloatArray:
+        return np.asarray(weights @ self._leaders)
+
+    def _fitted(self, weights: FloatArray) -> FloatArray:
+        """Return the least-squares rows, cut at zero, with half a pseudo-example for each next state."""
+        rows = np.maximum(weights @ self._fits, 0.0)
+        rows /= rows.sum(axis=-1, keepdims=True)
+        pseudo = 0.5 * self._support.sum(axis=-1) * self._leverages(weights)
+        # Half a pseudo-example per next state, in units of effective examples.
+        share = (pseudo / (1.0 + pseudo))[:, None]
+        return np.asarray((1.0 - share) * rows + share * self._uniform)
+
+    def _leverages(self, weights: FloatArray) -> FloatArray:
+        """Return cᵀA⁻¹c: one over the effective number of examples of this mixture."""
+        return np.asarray((self._covariances @ weights) @ weights)
+
+    def learn(self, weights: FloatArray, episode: Examples) -> None:
+        """Add to the sums of the pairs visited; what cannot happen teaches nothing about what can."""
+        possible = self._support[episode.pairs, episode.outcomes]
+        seen, outcomes = episode.pairs[possible], episode.outcomes[possible]
+        pairs, visits = np.unique(seen, return_counts=True)
+        # The gradient of log(P + ε) in the leader's forecast, divided by H as the proof asks.
+        gains = 1.0 / (self.horizon * (self._leading(weights)[seen, outcomes] + SMALLEST_PROBABILITY))
+        for pair, outcome, gain in zip(seen, outcomes, gains, strict=True):
+            self.gains[pair, :, outcome] += gain * weights
+            self.scores[pair, :, outcome] += weights
+        self.information[pairs] += visits[:, None, None] * np.outer(weights, weights)
+        self.shares[pairs] += (visits / self.horizon) ** 2
+        self._solve(pairs)
+
+    def _solve(self, pairs: IntArray) -> None:
+        """Refresh what follows from the sums of `pairs`."""
+        rates = np.minimum(0.5, np.sqrt(self._coordinates / (1.0 + self.shares[pairs])))
+        possible = np.where(self._support[pairs][:, None], self.gains[pairs], -np.inf)
+        # Only pairs that were visited: the others keep their leaders to the bit.
+        self._leaders[pairs] = barrier_leader(possible, rates[:, None])
+        self._covariances[pairs] = np.linalg.inv(self.information[pairs] + np.eye(self.bases))
+        self._fits[pairs] = self._covariances[pairs] @ (self.scores[pairs] + self._uniform[pairs][:, None])
+
+    def _shapes(self, weights: FloatArray) -> FloatArray:
+        """Return the Dirichlet posterior (S, A, S) of each row: 1/leverage examples, and the pseudo-examples."""
+        examples = 1.0 / self._leverages(weights) + 0.5 * self._support.sum(axis=-1)
+        return np.asarray((examples[:, None] * self._fitted(weights)).reshape(self.shape))
+
+    def expected_divergence(self, weights: FloatArray, prediction: FloatArray) -> FloatArray:
+        """Return E[D²] of the Dirichlet posterior of each row."""
+        return dirichlet_divergence(self._shapes(weights), prediction)
+
+    def draws(self, weights: FloatArray, count: int, generator: np.random.Generator) -> FloatArray:
+        """Return rows drawn from their Dirichlet posteriors, zero outside the support."""
+        return draw_dirichlet(self._shapes(weights), count, generator)
+
+    def load_state(self, state: State) -> None:
+        """Load the sums, and solve for what follows from them."""
+        super().load_state(state)
+        self._solve(np.arange(len(self.shares), dtype=np.int64))
+
+    def bound(self, episodes: int, horizon: int) -> float:
+        return self.rate.frozen_bound(barrier_bound(episodes, len(self.shares), self._coordinates))
+
+
+@final
+class BasisDynamics(Frame[_Basis], DynamicsOracle):
+    """A linear contextual MDP: P(s'|c, s, a) = Σ c_i·P_i(s'|s, a) with known weights c and d unknown tables P_i.
+
+    Regret over G = S·A pairs, D the number of unknown probabilities of a pair, L = log(T + 1):
+    H·G·[2DL + L·√(D(1 + T/G)) + 1.6·√(D·T/G)] + H.
+
+    Parameters
+    ----------
+    states : int
+        The number of states, S.
+    actions : int
+        The number of actions, A.
+    bases : int
+        The number of unknown tables, d.
+    horizon : int
+        The largest number of steps of an episode, H.
+    features : callable, optional
+        context -> (d,), non-negative weights that sum to one. By default the context is these weights itself.
+    rate : {"guarded", "proven", "realizable"}, default "guarded"
+        "proven" follows the regularised leader, "realizable" least squares without a bound; "guarded" aggregates both.
+    support : array_like of bool, shape (S, A, S), optional
+        The transitions that can happen; by default all.
+
+    Examples
+    --------
+    >>> oracle = BasisDynamics(states=2, actions=1, bases=2, horizon=1)
+    >>> for _ in range(200):
+    ...     oracle.update([1.0, 0.0], states=[0], actions=[0], next_states=[0])
+    ...     oracle.update([0.0, 1.0], states=[0], actions=[0], next_states=[1])
+    >>> oracle.predict([0.3, 0.7])[0].round(1)
+    array([[0.3, 0.7]])
+
+    References
+    ----------
+    A. Modi and A. Tewari, *No-regret exploration in contextual reinforcement learning*, UAI 2020; docs/oracles.md,
+    Theorem 5.
+    """
+
+    update = learn_transitions
+
+    def __init__(
+        self,
+        *,
+        states: int,
+        actions: int,
+        bases: int,
+        horizon: int,
+        features: FeatureFunction | None = None,
+        rate: str = "guarded",
+        support: ArrayLike | None = None,
+    ) -> None:
+        chosen = Rate(rate, horizon)
+        weights = SimplexFeatures(features, (positive_integer("bases", bases),), norm=1.0)
+        mask = support_mask(support, positive_integer("states", states), positive_integer("actions", actions))
+        super().__init__(_Basis(mask, weights, chosen))
