@@ -242,7 +242,7 @@ def test_no_block_is_overlooked(page):
     assert {block.language for block in blocks(text)} <= LANGUAGES
 
 
-@each_page
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: str(page.relative_to(ROOT)))
 def test_files_that_a_page_names_exist(page):
     """`library/tests/mdp`, `python -m tests.attack bits`: a page that sends the reader somewhere is right."""
     text = page.read_text(encoding="utf-8")
