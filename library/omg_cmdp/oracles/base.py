@@ -16,8 +16,7 @@ from omg_cmdp.validation import BoolArray, FloatArray, whole_number
 
 
 class Oracle(abc.ABC):
-    """The contract of both kinds of oracles: a prediction, an update, an uncertainty and a bound; the rest is
-    optional."""
+    """The contract of both kinds of oracles: predict, update, tell an uncertainty and a bound. The rest is optional."""
 
     takes_keyed: ClassVar[bool] = False
     """Whether a context may come with its key, and a call with it be trusted: for oracles of the library."""
