@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-import io
 import json
-import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.persistence import pack_arrays, part_of, unpack_arrays
 from omg_cmdp.validation import FloatArray
 from omg_trial.episodes import Example, KeptPlan, Record, StepDecision, StepOutcome
 from omg_trial.learning import model_digest
@@ -29,14 +28,12 @@ _TEXT, _POLICIES = "state.json", "policies"
 
 def pack_state(state: State, agent: ModelAgent) -> Snapshot:
     """Return the state, and what its agent has learned, as bytes."""
-    file = io.BytesIO()
     learned = {f"model/{name}": array for name, array in agent.state().items()}
     with _without_collections():
         packed = canonical(_pack(state, model_digest(agent))).encode()
     text = np.frombuffer(zlib.compress(packed, 1), dtype=np.uint8)
     policies = np.array([plan.policy for plan in state.plans.values()])
-    np.savez(file, **{_TEXT: text, _POLICIES: policies, **learned})  # type: ignore[arg-type]
-    return Snapshot(state.number, state.hash, file.getvalue())
+    return Snapshot(state.number, state.hash, pack_arrays({_TEXT: text, _POLICIES: policies, **learned}))
 
 
 def restore_state(trial: Trial, store: EventStore) -> tuple[State, dict[str, NDArray[Any]] | None]:
@@ -45,16 +42,17 @@ def restore_state(trial: Trial, store: EventStore) -> tuple[State, dict[str, NDA
     if snapshot is None:
         return State(trial.missing_reward), None
     try:
-        with _without_collections(), np.load(io.BytesIO(snapshot.content), allow_pickle=False) as file:
-            content = json.loads(zlib.decompress(file[_TEXT].tobytes()))
-            arrays = {name.removeprefix("model/"): file[name] for name in file.files if name.startswith("model/")}
-            state = _unpack(content, file[_POLICIES], trial.missing_reward)
+        with _without_collections():
+            packed = unpack_arrays(snapshot.content)
+            content = json.loads(zlib.decompress(packed[_TEXT].tobytes()))
+            arrays = part_of(packed, "model")
+            state = _unpack(content, packed[_POLICIES], trial.missing_reward)
         agent = trial.agent()
         agent.load_state(arrays)
         fits = content["format"] == FORMAT and content["model"] == model_digest(agent) and state.trial == trial.digest
         if not fits or (state.number, state.hash) != (snapshot.number, snapshot.hash):
             raise ValueError("of another state")
-    except (EOFError, KeyError, OSError, TypeError, ValueError, zipfile.BadZipFile, zlib.error):
+    except (KeyError, TypeError, ValueError, zlib.error):
         return State(trial.missing_reward), None
     return state, arrays
 

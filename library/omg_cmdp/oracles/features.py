@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.feature_map import FeatureMap
+from omg_cmdp.persistence import State
 from omg_cmdp.validation import FloatArray, positive_number
 
 FeatureFunction = Callable[[Any], ArrayLike]
@@ -34,6 +35,12 @@ class Described:
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the text of a feature map, by which it can be made again; nothing for a function."""
         return {"features": np.array(self.function.to_json())} if isinstance(self.function, FeatureMap) else {}
+
+    def check(self, state: State) -> None:
+        """Raise unless the rules of the map in `state` are these; oracles have them in their settings already."""
+        for name, own in self.state().items():
+            if name not in state or str(state[name]) != str(own):
+                raise ValueError(f"`state` must hold {name!r} as they are here, got {state.get(name)!r:.60}")
 
 
 class Features(Described):
