@@ -54,6 +54,7 @@ class ERMReduction(ModelAgent):
     """
 
     settings = ("samples",)
+    usual_oracles = "offline"
 
     def __init__(
         self,

@@ -43,7 +43,7 @@ means steps that never shorten: tune `scale`, and set `strong_convexity` to a ty
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, NamedTuple, Unpack, final
+from typing import Any, ClassVar, NamedTuple, Self, Unpack, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,7 @@ from omg_cmdp.agents.base import Learner, Ranges
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import ValueBounds, best_response, value_bounds
+from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
@@ -59,6 +60,7 @@ from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, one_of, positive_integer, positive_number, probability, seed_number
+from omg_lab.rivals.listed import unit_features
 
 compiled_glm = Lazy("omg_lab.rivals.compiled.glm")
 compiled = Lazy("omg_cmdp.oracles.compiled.linear")
@@ -127,6 +129,14 @@ class GLMAgent(Learner):
         self._growths, self._visits = np.zeros((2, pairs))
         self._roots = np.zeros((1, size + 1, size + 1, pairs))
         self._roots[0, np.arange(size), np.arange(size)] = math.sqrt(self.ridge)
+
+    @classmethod
+    def for_world(cls, world: Environment, **options: Any) -> Self:
+        """Return an agent with features of the world's contexts in the unit ball."""
+        features, dimension = unit_features(world)
+        # By the proven strong convexity, which is far smaller, steps would never shorten.
+        usual = {"features": features, "dimension": dimension, "strong_convexity": 1.0 / world.space.states}
+        return super().for_world(world, **usual | options)
 
     def model(self, context: Context) -> TabularMDP:
         """Return f̂, clipped to [0, 1], and P̂; with the linear link the distribution nearest to Wx."""

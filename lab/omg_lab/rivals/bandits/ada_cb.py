@@ -50,6 +50,7 @@ class AdaCB(ModelAgent):
     """
 
     settings = ("gamma", "radius")
+    usual_oracles = "offline"
 
     def __init__(
         self,

@@ -42,6 +42,7 @@ class EpochGreedy(ModelAgent):
     """
 
     settings = ("scale",)
+    usual_oracles = "offline"
     waits_for_rewards = False
 
     def __init__(

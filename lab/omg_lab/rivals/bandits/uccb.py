@@ -45,6 +45,7 @@ class UCCB(ModelAgent):
     """
 
     settings = ("scale", "listed")
+    usual_oracles = "offline"
 
     def __init__(
         self,

@@ -11,10 +11,10 @@ the contexts seen, and an optimal policy. Contexts are drawn i.i.d., as part of 
                    drop each g whose misfit at step h, were g's own action played there, is above φ
 
 Σ_h ε_h = V_f - V^π, whatever f is. So if the truth f* was never dropped, V* <= V_f <= V^π + (5/8)·ε + noise when it
-ends. A misfit of zero for the truth and a rank bound the number of rounds: see `population.py`.
+ends. A misfit of zero for the truth and a rank bound the number of rounds: see `lab/tests/rivals/pac/population.py`.
 
-Both papers prove their guarantee with a φ and numbers of episodes of which no run sees the end (`published_sizes` of
-each). By default φ is here that of the empirical Bernstein inequality (Maurer and Pontil, 2009), for each of the D ways
+Both papers prove their guarantee with a φ and numbers of episodes of which no run sees the
+end. By default φ is here that of the empirical Bernstein inequality (Maurer and Pontil, 2009), for each of the D ways
 in which a misfit is looked at, and a round that does not drop its leader makes the next twice as long:
 
     φ = √(2·v·L/n₂) + 7·B·L/(3·(n₂ - 1)),   L = log(4·D·j·(j + 1)/δ) in round j, v the variance of what was seen,

@@ -24,7 +24,7 @@ episodes worse than ε; α is to be tuned. A pair is known at c after some 1/α 
 from __future__ import annotations
 
 import math
-from typing import Any, Unpack, final
+from typing import Any, Self, Unpack, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from omg_cmdp.agents.base import Learner, Ranges
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
+from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
@@ -39,6 +40,7 @@ from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import BoolArray, FloatArray, positive_integer, positive_number
+from omg_lab.rivals.listed import unit_features
 from omg_lab.rivals.pac.rmax import induced_mdp
 
 
@@ -69,6 +71,12 @@ class KWIKRmax(Learner):
         pairs = (space.states, space.actions)
         self._inverses = np.tile(np.eye(self.dimension), (*pairs, 1, 1))
         self._moments = np.zeros((*pairs, self.dimension, space.states + 1))  # the last column is of rewards
+
+    @classmethod
+    def for_world(cls, world: Environment, **options: Any) -> Self:
+        """Return an agent with features of the world's contexts in the unit ball."""
+        features, dimension = unit_features(world)
+        return super().for_world(world, **{"features": features, "dimension": dimension} | options)
 
     def decide(self, context: Context) -> Decision:
         """Return an optimal policy, deterministic, of the induced MDP."""
