@@ -81,12 +81,8 @@ def demo(out: Out = None, workers: Workers = None, as_json: Json = False, quiet:
 def run(
     source: Annotated[str, typer.Argument(metavar="PRESET|FILE.toml", help="See `omg-lab list`.")],
     out: Out = None,
-    episodes: Annotated[
-        str | None, typer.Option(metavar="T", help="Episodes of each run, instead of those in the file.")
-    ] = None,
-    seeds: Annotated[
-        str | None, typer.Option(metavar="N|[..]", help="The number of seeds, or a list of seeds.")
-    ] = None,
+    episodes: Annotated[str | None, typer.Option(metavar="T", help="Episodes of each run.")] = None,
+    seeds: Annotated[str | None, typer.Option(metavar="N|[..]", help="Number of seeds, or a list of seeds.")] = None,
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any key, such as agents.omg.floor=0.1.")
     ] = None,
@@ -131,9 +127,7 @@ def list_kinds(
 @app.command()
 def audit(
     directory: Directory,
-    episodes: Annotated[
-        int, typer.Option(min=1, help="The number of episodes of each run that are played again.")
-    ] = 300,
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes of each run that are played again.")] = 300,
     runs: Annotated[str, typer.Option(metavar="TEXT", help="Only runs whose name contains this.")] = "",
     study: Study = None,
     as_json: Json = False,
@@ -150,10 +144,7 @@ def audit(
         if not done:
             raise FileError(f"no finished run in {directory} has {runs!r} in its name; try another --runs")
     if as_json:
-        rows = {each.task.name: [row.record() for row in each.rows] for each in done}
-        typer.echo(
-            json.dumps([{"run": e.task.name, "as_logged": e.as_logged, "rows": rows[e.task.name]} for e in done])
-        )
+        typer.echo(json.dumps([each.record() for each in done]))
     else:
         print_table(console, *audit_table(done))
     raise typer.Exit(0 if all(each.sound for each in done) else 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import operator
 import os
@@ -60,21 +59,28 @@ def file_path(path: str | os.PathLike[str], name: str = "path") -> Path:
     return found
 
 
-def positive_integer(name: str, value: Any, most: float = LARGEST_INTEGER, *, least: int = 1) -> int:
-    """Return `value` as an int of at least 1, and at most 2⁵³, beyond which floats skip some; or at most `most`."""
+def integer(name: str, value: Any, least: int, most: float = LARGEST_INTEGER) -> int:
+    """Return `value` as an int in least..most; by default at most 2⁵³, beyond which floats skip some."""
     try:
+        # True is no number of states, though Python counts with it.
         number = least - 1 if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
-        raise ValueError(f"`{name}` must be an integer, got {value!r:.60}") from None
+        number = least - 1
     if not least <= number <= most:
-        limit = f"at least {least}" if number < least else "at most 2**53"
-        raise ValueError(f"`{name}` must be an integer of {limit}, got {value!r:.60}")
+        bounded = number >= least or most < LARGEST_INTEGER
+        rule = f"in {least}..{most if most < LARGEST_INTEGER else '2**53'}" if bounded else f"of at least {least}"
+        raise ValueError(f"`{name}` must be an integer {rule}, got {value!r:.60}")
     return number
+
+
+def positive_integer(name: str, value: Any, most: float = LARGEST_INTEGER) -> int:
+    """Return `value` as an int of at least 1."""
+    return integer(name, value, 1, most)
 
 
 def whole_number(name: str, value: Any) -> int:
     """Return `value` as an int of at least 0."""
-    return positive_integer(name, value, least=0)
+    return integer(name, value, 0)
 
 
 def positive_number(name: str, value: Any) -> float:
@@ -148,9 +154,7 @@ def return_interval(given: Any, horizon: int, reward_range: tuple[float, float])
 
 def seed_number(seed: int) -> int:
     """Return `seed` as an int of at least 0."""
-    if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
-        raise ValueError(f"`seed` must be an integer of at least 0, got {seed!r:.60}")
-    return int(seed)
+    return integer("seed", seed, 0, math.inf)
 
 
 def float_table(name: str, value: ArrayLike) -> FloatArray:
@@ -204,12 +208,8 @@ def distributions(name: str, array: FloatArray) -> None:
 def start_distribution(start: ArrayLike, states: int) -> FloatArray:
     """Return the distribution (S,) given by `start`, a state's index or a distribution."""
     if not isinstance(start, np.ndarray) or start.ndim == 0:  # an array is a distribution
-        if not isinstance(start, (bool, np.bool_)):
-            with contextlib.suppress(TypeError):
-                state = operator.index(start)  # type: ignore[arg-type]
-                if not 0 <= state < states:
-                    raise ValueError(f"`start` must be a state in 0..{states - 1}, got {state}")
-                return np.asarray(np.eye(1, states, state)[0])
+        if isinstance(start, (int, np.integer)) and not isinstance(start, bool):
+            return np.asarray(np.eye(1, states, integer("start", start, 0, states - 1))[0])
         if start is None or np.isscalar(start):
             raise ValueError(f"`start` must be a state or a distribution over states, got {start!r}")
     table = float_table("start", start)

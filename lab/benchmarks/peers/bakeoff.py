@@ -22,10 +22,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from omg_cmdp import OMG
 from omg_cmdp.agents import Agent, Greedy, PosteriorSampling
+from omg_cmdp.jit import one_thread
 from omg_cmdp.validation import FloatArray
 from omg_lab.data.classification import DATASETS, examples
 
@@ -88,7 +88,7 @@ def loss_of_ours(dataset: str, agent: str, *, seed: int, size: int | None = None
     generator = np.random.default_rng(seed)
     order = generator.permutation(len(labels))[:size]
     learner = Ours(OURS[agent], features, int(labels.max()) + 1)
-    with threadpool_limits(1):
+    with one_thread():
         return 1.0 - play(learner, order, labels, generator.random(len(order)))
 
 

@@ -17,7 +17,7 @@ Rewards      0, ⅓, ⅔, 1 by the stratum, at week 20 and at week 96; 0 if lost
 Class        8 fits: that to all patients, which is the truth, and 7 to resamples of them.
 Dial         none: how wrong the model is for these patients is unknown.
 
-What the data support, by ten-fold cross-validation of the log loss, in nats per patient (`held_out_losses`). The
+What the data support, by ten-fold cross-validation of the log loss, in nats per patient (as the tests repeat). The
 penalties were chosen on the same folds, among seven values each, which flatters the smallest differences a little.
 
 - Covariates predict: 1.265 → 1.038 at week 20, 1.507 → 1.357 at week 96, where the stratum at week 20 is one of them.
@@ -43,6 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context
+from omg_cmdp.jit import one_thread
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, frozen, positive_integer, seed_number
 from omg_lab.data.multinomial import fit
@@ -138,8 +139,6 @@ class ACTG175(World):
     action_names, feature_names = ARMS, COVARIATES
 
     def __init__(self, *, transition_class_size: int = 8, seed: int = 0) -> None:
-        import threadpoolctl
-
         admissible = np.ones((LOST + 1, len(ARMS)), dtype=np.bool_)
         admissible[WEEK_96:, 1:] = False
         space = Space(states=LOST + 1, actions=len(ARMS), horizon=3, admissible=admissible)
@@ -152,7 +151,7 @@ class ACTG175(World):
         self.transition_index = int(generator.integers(size))
         counts = generator.multinomial(len(contexts), np.full(len(contexts), 1.0 / len(contexts)), size=size)
         counts[self.transition_index] = 1
-        with threadpoolctl.threadpool_limits(1, user_api="blas"):  # the same bits on every machine
+        with one_thread():  # the same bits on every machine
             self._week_20, self._week_96 = (_fits(stage, counts) for stage in stages(self.patients))
 
     def reward_functions(self, context: Context) -> FloatArray:

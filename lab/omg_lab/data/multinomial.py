@@ -1,4 +1,4 @@
-"""Multinomial logistic regression with ridge penalties: fits tables to data, and judges them on held-out data.
+"""Multinomial logistic regression with ridge penalties: fits tables to data.
 
     min_W  Σ_i w_i·(-log p(y_i|z_i)) + ½·Σ_k λ_k·‖W_k‖²,   p(·|z) = softmax(z·W)
 
@@ -55,18 +55,3 @@ def fit(
         if np.ptp(step, axis=1).max() < CLOSE:
             return np.asarray(coefficients)
     raise ArithmeticError(f"no fit after {MOST_STEPS} steps of Newton's method")
-
-
-def held_out_losses(
-    design: FloatArray, outcomes: NDArray[np.int64], penalties: FloatArray, *, folds: int = 10, seed: int = 0
-) -> FloatArray:
-    """Return -log p of each outcome, (n,), by the fit to the other folds."""
-    fold = np.random.default_rng(seed).permutation(len(design)) % folds
-    losses = np.empty(len(design))
-    coefficients = np.zeros((design.shape[1], int(outcomes.max()) + 1))
-    for held in range(folds):
-        inside, outside = fold != held, fold == held
-        coefficients = fit(design[inside], outcomes[inside], penalties, start=coefficients)
-        p = softmax(design[outside] @ coefficients)
-        losses[outside] = -np.log(p[np.arange(len(p)), outcomes[outside]])
-    return losses

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 
+from omg_cmdp.theory import bounds
 from omg_lab.reports.drawing import COLOURS, HEIGHT, INK, Figure, canvas, legend, logarithmic, looks, stacked, thinned
 from omg_lab.reports.formats import number
-from omg_lab.reports.scenarios import Scenario
+from omg_lab.reports.scenarios import Scenario, is_vacuous
 from omg_lab.reports.sentences import CONFIDENCE
 from omg_lab.reports.statistics import NO_REGRET
 from omg_lab.reports.words import say
@@ -32,12 +34,17 @@ def agent_figures(scenario: Scenario) -> list[Figure]:
 def bound(scenario: Scenario) -> Figure | None:
     """Draw its regret, the theorem's bound, corrected and as printed, and the most that can be lost."""
     theory, focus = scenario.theory, scenario.focus
-    if theory is None or theory.is_vacuous(scenario.episodes):
+    if theory is None or is_vacuous(theory):
         return None
     episodes, values = scenario.curves(focus, "cumulative_regret")
     shown = thinned(len(episodes), geometric=True)
     t, mean = episodes[shown], values.mean(axis=0)[shown]
-    limits = {"corrected": theory.corrected(t), "printed": theory.printed(t), "most": theory.horizon * t}
+    shorter = [dataclasses.replace(theory, episodes=int(each)) for each in t]
+    limits: dict[str, Any] = {
+        "corrected": [bounds.corrected(each) for each in shorter],
+        "printed": [bounds.as_printed(each) for each in shorter],
+        "most": theory.horizon * t,
+    }
     with canvas() as (drawn, (axes,)):
         axes.plot(t, limits["printed"], color=COLOURS[4], linestyle=(0, (1, 1)), label="theorem, as printed")
         axes.plot(t, limits["corrected"], label="theorem, corrected", **ALLOWED)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from omg_cmdp.theory import bounds
 from omg_cmdp.validation import FloatArray
 from omg_lab.reports.drawing import Figure, canvas, legend, logarithmic, looks
 from omg_lab.reports.figures import REFERENCE
@@ -65,8 +66,8 @@ class Sweep:
     def bound(self, scenarios: Mapping[tuple[str, str], Scenario]) -> FloatArray | None:
         """Return the theorem's bound, corrected, for the agent in focus in each size; None where one is missing."""
         found = [scenarios.get((world, self.adversary)) for world in self.worlds.values()]
-        bounds = [c.theory.corrected(np.array([c.episodes])) for c in found if c is not None and c.theory is not None]
-        return np.concatenate(bounds) if len(bounds) == len(found) else None
+        theories = [scenario.theory for scenario in found if scenario is not None and scenario.theory is not None]
+        return np.array([bounds.corrected(each) for each in theories]) if len(theories) == len(found) else None
 
 
 def sweeps(results: Results) -> list[Sweep]:

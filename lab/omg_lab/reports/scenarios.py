@@ -7,13 +7,13 @@ import dataclasses
 import functools
 import itertools
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.theory import bounds, errors
+from omg_cmdp.theory import bounds
 from omg_cmdp.theory.constants import Assumptions
 from omg_cmdp.validation import FloatArray
 from omg_lab.reports.statistics import NO_REGRET, Interval, mean_interval
@@ -27,48 +27,6 @@ if TYPE_CHECKING:
 
 DELTA = 0.05
 """The failure probability at which bounds are drawn."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TheoremNumbers:
-    """The theorem's numbers for a scenario: sizes, and the oracles' own bounds on their regrets over all episodes.
-
-    Such a bound never falls with the number of episodes, so it holds for fewer episodes too.
-    """
-
-    states: int
-    actions: int
-    horizon: int
-    tuples: int
-    """A bound on the number n of reachable (h, s, a)."""
-    reward_regret: float
-    dynamics_regret: float
-
-    def printed(self, episodes: FloatArray) -> FloatArray:
-        """Return the bound on the regret of this many episodes as the paper prints it, at the paper's γ for them."""
-        return self._bound(bounds.as_printed, episodes)
-
-    def corrected(self, episodes: FloatArray) -> FloatArray:
-        """Return the bound with the constants of docs/theory.md, at the γ that makes it smallest."""
-        return self._bound(bounds.corrected, episodes)
-
-    def _bound(self, bound: Callable[..., float], episodes: FloatArray) -> FloatArray:
-        given = functools.partial(Assumptions, **dataclasses.asdict(self), delta=DELTA)
-        return np.array([bound(given(episodes=int(t))) for t in episodes])
-
-    def is_vacuous(self, episodes: int) -> bool:
-        """Return whether the bound is above everything that can be lost in this many episodes."""
-        return float(self.corrected(np.array([episodes]))[0]) > self.horizon * episodes
-
-    @property
-    def reward_error(self) -> float:
-        """The limit that Σ q·(f̂ - f*)² over all episodes exceeds with probability at most δ/2."""
-        return errors.reward_error(horizon=self.horizon, delta=DELTA, reward_regret=self.reward_regret)
-
-    @property
-    def dynamics_error(self) -> float:
-        """The limit that Σ q·D²(P̂, P*) over all episodes exceeds with probability at most δ/2."""
-        return errors.dynamics_error(horizon=self.horizon, delta=DELTA, dynamics_regret=self.dynamics_regret)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -164,12 +122,22 @@ class Scenario(AgentsInWorld):
         return 0.0 if abs(price) <= NO_REGRET else price
 
     @functools.cached_property
-    def theory(self) -> TheoremNumbers | None:
-        """The theorem's numbers for the agent in focus; None if its oracles have no proven bound."""
+    def theory(self) -> Assumptions | None:
+        """The theorem's numbers for the agent in focus; None if its oracles have no proven bound.
+
+        An oracle's bound never falls with the number of episodes, so it holds for fewer episodes too.
+        """
         first = self.runs[self.runs["agent"] == self.focus].iloc[0]
         sizes: dict[str, Any] = {name: int(first[name]) for name in ("states", "actions", "horizon", "tuples")}
         regrets: dict[str, Any] = {name: float(first[f"{name}_bound"]) for name in ("reward_regret", "dynamics_regret")}
-        return TheoremNumbers(**sizes, **regrets) if np.isfinite([*regrets.values()]).all() else None
+        if not np.isfinite([*regrets.values()]).all():
+            return None
+        return Assumptions(**sizes, **regrets, episodes=self.episodes, delta=DELTA)
+
+
+def is_vacuous(theory: Assumptions) -> bool:
+    """Return whether the theorem's bound is above everything that can be lost."""
+    return bounds.corrected(theory) > theory.horizon * theory.episodes
 
 
 def focus_of(configuration: Mapping[str, Any], agents: Sequence[str]) -> str:

@@ -6,10 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from omg_cmdp.theory import bounds
 from omg_lab.reports.comparisons import SIGNIFICANT, Verdict, compare_all, enough_seeds
-from omg_lab.reports.scenarios import DELTA, Scenario, regret_interval
+from omg_lab.reports.scenarios import DELTA, Scenario, is_vacuous, regret_interval
 from omg_lab.reports.words import say
 
 if TYPE_CHECKING:
@@ -82,8 +81,7 @@ def agent_sentences(scenario: Scenario) -> list[str]:
         late = max(float(below[:, episodes > 0.9 * scenario.episodes].mean()), 0.0)
         lost = float(scenario.finals[focus].mean())
         told.append(say("price_of_exploring", focus=focus, lost=lost, price=price, late=late))
-    if theory is not None and theory.is_vacuous(scenario.episodes):
-        t = np.array([scenario.episodes])
-        limits = {"corrected": theory.corrected(t)[0], "printed": theory.printed(t)[0]}
-        told.append(say("vacuous_bound", confidence=CONFIDENCE, most=theory.horizon * scenario.episodes, **limits))
+    if theory is not None and is_vacuous(theory):
+        limits = {"corrected": bounds.corrected(theory), "printed": bounds.as_printed(theory)}
+        told.append(say("vacuous_bound", confidence=CONFIDENCE, most=theory.horizon * theory.episodes, **limits))
     return told

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.agents.base import Learner, Ranges
 from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.validation import FloatArray
-from omg_lab.rivals.covers import Cover
+from omg_lab.rivals.covers import Cover, cover_for
 
 
 class Tally(NamedTuple):
@@ -36,6 +37,19 @@ class CellLearner(Learner):
             raise ValueError(f"`cover` must be a Cover, got {type(cover).__name__}")
         self.cover = copy.deepcopy(cover)
         self._tallies: list[Tally] = []
+
+    @classmethod
+    def for_world(
+        cls,
+        world: Environment,
+        *,
+        cover: str | Cover = "per_context",
+        radius: float | None = None,
+        clusters: int | None = None,
+        **options: Any,
+    ) -> Self:
+        """Return an agent with a cover of the world's contexts: see `cover_for`."""
+        return super().for_world(world, cover=cover_for(world, cover, radius, clusters), **options)
 
     def model(self, context: Context) -> TabularMDP:
         """Return the frequencies and mean rewards of the context's cell; uniform and 0 for untried pairs."""

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context, context_from_json, context_to_json
+from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.persistence import State, fingerprint, numbers, read_state
 from omg_cmdp.validation import FloatArray, at_least_zero, float_table, listed, positive_integer
 
@@ -154,10 +155,14 @@ class PerContext(Growing):
 
 @final
 class PerBall(Growing):
-    """Balls of one `radius`: a context belongs to the nearest, or becomes the centre of a new one if it is in none.
+    """Balls of one radius: a context belongs to the nearest, or becomes the centre of a new one if it is in none.
 
-    `metric` is "euclidean", for contexts that are vectors or numbers, or a function of two contexts. Radius 0 gives
-    each context a cell of its own, an infinite radius one cell to all.
+    Parameters
+    ----------
+    radius : float
+        0 gives each context a cell of its own, an infinite radius one cell to all.
+    metric : str or function of two contexts
+        "euclidean", the default, for contexts that are vectors or numbers.
 
     >>> cover = PerBall(1.0)
     >>> [cover.open(context) for context in (0.0, 0.9, 3.0, 1.9, 2.2)]
@@ -200,10 +205,15 @@ class PerBall(Growing):
 
 @final
 class Clusters(Cover):
-    """The nearest of some `centres` (K, d), in Euclidean distance: a fixed number of cells.
+    """The nearest of some centres, in Euclidean distance: a fixed number of cells.
 
     With centres from k-means this stands in for CECE (Hallak, Di Castro and Mannor, 2015), which is a different method:
     there contexts are hidden, and what happens in episodes is clustered. Here contexts are observed.
+
+    Parameters
+    ----------
+    centres : array (K, d)
+        The centres.
 
     >>> cover = Clusters.by_means([[0.0], [0.2], [5.0], [5.2]], count=2)
     >>> cover.centres.tolist(), cover.cell([4.0])
@@ -251,6 +261,32 @@ class Clusters(Cover):
     def load_state(self, state: State) -> None:
         """Load the centres."""
         self.centres = numbers("centres", read_state(state), self.centres.shape)
+
+
+def cover_for(
+    world: Environment, cover: str | Cover, radius: float | None = None, clusters: int | None = None
+) -> Cover:
+    """Return a cover by its name: "blind", "per_context", "per_ball" with a `radius`, or k-means "clusters".
+
+    The usual radius is 0.4, the usual number of clusters a quarter of the contexts.
+    """
+    if isinstance(cover, Cover):
+        return cover
+    for option, value, owner in (("clusters", clusters, "clusters"), ("radius", radius, "per_ball")):
+        if value is not None and cover != owner:
+            raise ValueError(f"`{option}` must be left out for cover = {cover!r}")
+    if cover in ("per_ball", "clusters") and not isinstance(world.contexts[0], np.ndarray):
+        raise ValueError(f"`cover` must be 'blind' or 'per_context' where contexts are labels, got {cover!r}")
+    usual = max(2, len(world.contexts) // 4)
+    known: dict[str, Callable[[], Cover]] = {
+        "blind": Blind,
+        "per_context": PerContext,
+        "per_ball": lambda: PerBall(0.4 if radius is None else radius),
+        "clusters": lambda: Clusters.by_means(world.contexts, count=usual if clusters is None else clusters),
+    }
+    if cover not in known:
+        raise ValueError(f"`cover` must be one of {', '.join(known)}, got {cover!r}")
+    return known[cover]()
 
 
 def _points(name: str, values: ArrayLike) -> FloatArray:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import final
 
 import numpy as np
 
-from omg_cmdp.contexts import Context, table_label
+from omg_cmdp.contexts import Context, context_vectors, table_label
+from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.offline.fits import Offline
 from omg_cmdp.persistence import fingerprint
@@ -42,6 +43,18 @@ class Listed:
             return self._places[table_label(context)]
         except (KeyError, TypeError):
             raise ValueError(f"`context` must be one of the {len(self)} in `contexts`, got {context!r:.80}") from None
+
+
+def unit_features(world: Environment) -> tuple[Callable[[Context], FloatArray], int]:
+    """Return features of a world's contexts in the unit ball, and their length d: vectors, or one for each label."""
+    vectors = context_vectors(world.contexts)
+
+    def features(context: Context) -> FloatArray:
+        if isinstance(context, np.ndarray):
+            return np.asarray(context / max(1.0, float(np.linalg.norm(context))))
+        return np.asarray(vectors[world.contexts.index(context)])
+
+    return features, vectors.shape[1]
 
 
 @final

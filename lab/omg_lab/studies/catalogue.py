@@ -26,6 +26,7 @@ from omg_cmdp import adversaries, agents, delays
 from omg_cmdp.adversaries.adaptive import Worst
 from omg_cmdp.adversaries.base import Adversary
 from omg_cmdp.agents.base import Agent
+from omg_cmdp.agents.building import arguments_of
 from omg_cmdp.delays import Delay
 from omg_cmdp.documents import FileError, nearest
 from omg_cmdp.environments import ContextualMDP, SampledWorld
@@ -33,7 +34,7 @@ from omg_cmdp.records import context_rows
 from omg_cmdp.validation import whole_number
 from omg_lab import rivals, worlds
 from omg_lab.studies.agents import Setting, agent_options, make_agent
-from omg_lab.studies.options import REQUIRED, Options, arguments_of, options_of
+from omg_lab.studies.options import REQUIRED, Options, options_of
 from omg_lab.studies.outside.environments import gymnasium_world
 from omg_lab.studies.outside.folder import Outside, is_outside, packaged
 from omg_lab.worlds.base import World
@@ -93,7 +94,7 @@ DIGEST = "digest of sources"
 """In a configuration, beside the options of a part; none of them can have this name."""
 
 
-def _found(base: type, options: Callable[[str, Callable[..., Any]], Options], *rooms: ModuleType) -> dict[str, Kind]:
+def _found(base: type, options: Callable[[Callable[..., Any]], Options], *rooms: ModuleType) -> dict[str, Kind]:
     """Return the kinds among the public names of `rooms`: concrete classes, and functions returning one."""
     # What is imported late is no attribute yet.
     public = [each for room in rooms for name, each in vars(room).items() if name in room.__all__]
@@ -106,9 +107,7 @@ def _found(base: type, options: Callable[[str, Callable[..., Any]], Options], *r
     in_file = collections.Counter(each.__module__ for each in made)
     named = {_kind_name(each, alone=in_file[each.__module__] == 1): each for each in made}
     return {
-        name: Kind(
-            name=name, description=_first_clause(named[name]), make=named[name], options=options(name, named[name])
-        )
+        name: Kind(name=name, description=_first_clause(named[name]), make=named[name], options=options(named[name]))
         for name in sorted(named)
     }
 
@@ -138,7 +137,7 @@ def _first_clause(made: Callable[..., Any]) -> str:
     return re.split(r"(?<!\.)\.(?: |$)|; ", first)[0].replace("`", "").removeprefix("Return ")
 
 
-WORLDS = _found(World, lambda name, made: options_of(made), worlds)
+WORLDS = _found(World, options_of, worlds)
 """All public worlds whose packages are installed, and Gymnasium's environments."""
 if _installed("gymnasium"):
     WORLDS["gymnasium"] = Kind(
@@ -148,9 +147,9 @@ if _installed("gymnasium"):
         options=arguments_of(gymnasium_world),
     )
     WORLDS = dict(sorted(WORLDS.items()))
-ADVERSARIES = _found(Adversary, lambda name, made: options_of(made), adversaries)
+ADVERSARIES = _found(Adversary, options_of, adversaries)
 AGENTS = _found(Agent, agent_options, agents, rivals)
-DELAYS = _found(Delay, lambda name, made: options_of(made), delays)
+DELAYS = _found(Delay, options_of, delays)
 KINDS: dict[str, Mapping[str, Kind]] = {"worlds": WORLDS, "adversaries": ADVERSARIES, "agents": AGENTS}
 
 
@@ -169,7 +168,7 @@ def find_kind(table: str, name: Any, folder: Outside | None) -> Kind:
     elif table == "worlds":
         options = dict(arguments_of(make))
     else:
-        options = dict(agent_options(name, make) if table == "agents" else options_of(make))
+        options = dict(agent_options(make) if table == "agents" else options_of(make))
     return Kind(name=name, description=about, make=make, options=options)
 
 
@@ -238,7 +237,7 @@ def build_delay(given: Any) -> Delay:
 
 def build_agent(kind: str, options: Options, setting: Setting) -> Agent:
     """Return an agent for the world."""
-    agent = make_agent(kind, find_kind("agents", kind, setting.folder).make, dict(options), setting)
+    agent = make_agent(find_kind("agents", kind, setting.folder).make, dict(options), setting)
     if not isinstance(agent, Agent):
         raise ValueError(f"an agent must be an Agent, got {type(agent).__name__}")
     return agent

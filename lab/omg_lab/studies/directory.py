@@ -22,7 +22,7 @@ def open_study(plan: StudyPlan, directory: str | os.PathLike[str]) -> StudyStore
     Worlds, adversaries, agents and seeds may be added to a study later.
     """
     if importlib.util.find_spec("fcntl") is None:
-        raise FileError("studies need the file locks of Linux or macOS; on Windows use its Subsystem for Linux")
+        raise FileError("studies run on Linux and macOS; on Windows use its Subsystem for Linux")
     store = StudyStore(directory)
     store.create()
     with store.owned("study"):  # of two processes that add to a study, neither may undo what the other adds

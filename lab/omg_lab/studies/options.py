@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from omg_cmdp.agents.building import arguments_of
+
 REQUIRED = inspect.Parameter.empty
 """Stands for the default of an option that must be given."""
 
@@ -15,16 +17,6 @@ SUPPLIED = frozenset(
 """Arguments that the world decides, and no study file."""
 
 Options = Mapping[str, Any]
-
-
-def arguments_of(make: Callable[..., Any]) -> dict[str, Any]:
-    """Return the arguments of a class or function with their defaults; what **settings passes on counts too."""
-    listed = inspect.signature(make).parameters.values()
-    rest = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    named = {each.name: each.default for each in listed if each.kind not in rest}
-    if isinstance(make, type) and any(each.kind is inspect.Parameter.VAR_KEYWORD for each in listed):
-        return {**arguments_of(make.__bases__[0]), **named}
-    return named
 
 
 def options_of(make: Callable[..., Any]) -> Options:

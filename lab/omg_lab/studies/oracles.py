@@ -9,7 +9,7 @@
     counts     a table for each context of the world, label or vector
     linear     (rewards) linear in features; as a name for both, the dynamics are softmax
     softmax    (dynamics) softmax in features
-    basis      (dynamics) unknown kernels, mixed by features
+    basis      (dynamics) unknown transitions, mixed by features
     known      the truth: nothing to learn
 
 In the table each of the two may be a table itself, {kind = "linear", ridge = 2.0}, with arguments of the constructor.
@@ -30,13 +30,13 @@ from typing import Any
 import numpy as np
 
 from omg_cmdp import oracles
+from omg_cmdp.agents.building import arguments_of
 from omg_cmdp.contexts import Context, context_numbers, context_vectors, label_index, table_label
 from omg_cmdp.documents import nearest
 from omg_cmdp.environments import ContextualMDP
 from omg_cmdp.oracles import adapters
 from omg_cmdp.oracles.adapters.models import DynamicsOptions, Options
 from omg_cmdp.validation import FloatArray
-from omg_lab.studies.options import arguments_of
 from omg_lab.studies.outside.folder import Outside, is_outside
 
 REWARDS: dict[str, type] = {
@@ -95,9 +95,6 @@ SAME_ARGUMENTS: dict[type, type] = {
     oracles.OfflineSoftmaxDynamics: oracles.SoftmaxDynamics,
 }
 """Those that pass on what they are given."""
-
-OF_CLASSES = ("finite", "offline", "least_squares", "log_loss")
-"""Those that know the function class of the world."""
 
 SETTINGS = {name: arguments_of(oracles.FiniteDynamics)[name] for name in ("rate", "smoothing")}
 """What an agent's table may set of its oracles, with the defaults of the usual ones."""

@@ -107,12 +107,12 @@ class Task:
         """Refuse sources outside the package that have changed since the study was planned."""
         for table, part in zip(TABLES, (self.world, self.adversary, self.agent), strict=True):
             if part.digest and self.folder is None:
-                rule = (
-                    "is not imported, nor read, because stored results name it; name the study file too: --study FILE"
-                )
-                raise FileError(f"{part.name!r}: what it names outside this package {rule}", (table, part.name))
+                rule = "are not imported because stored results name them; name the study file too: --study FILE"
+                raise FileError(f"{part.name!r}: its sources outside this package {rule}", (table, part.name))
             if self.folder is not None and part.digest and part.found_in(self.folder, table) != part.digest:
-                raise FileError(f"{part.name!r}: its sources have changed since; run into another folder with --out")
+                raise FileError(
+                    f"{part.name!r}: its sources have changed since the study began; choose another folder with --out"
+                )
 
     def _seed(self, *owner: str) -> int:
         parts = (str(self.root), str(self.seed), self.world.name, *owner)

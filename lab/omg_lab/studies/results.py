@@ -90,8 +90,8 @@ class Results:
             named = {part.name: part for part in (getattr(study, table) if study else ())}
             for part in getattr(stored, table):
                 if (part.digest or any(part.named_outside(table))) and named.get(part.name) != part:
-                    rule = "must be in the study file as it was when it was run" if study else "needs --study FILE"
-                    raise FileError(f"{table}.{part.name}, which names what is not of this package, {rule}")
+                    rule = "they have changed since it was run" if study else "name the study file with --study FILE"
+                    raise FileError(f"{table}.{part.name} names sources or files outside this package: {rule}")
         plan = dataclasses.replace(stored, folder=study.folder if study else None)
         build_everything_once(plan)
         return [task for task in plan.tasks() if task.name in finished]
@@ -107,7 +107,9 @@ def load(directory: str | os.PathLike[str]) -> Results:
     store = StudyStore(directory)
     study = store.study()
     if study is None:
-        raise FileNotFoundError(f"`directory` must hold a study, got {os.fspath(directory)}")
+        raise FileNotFoundError(
+            f"there is no study in {os.fspath(directory)}; name the folder that `omg-lab run` wrote"
+        )
     results = _checked(store, study["configuration"])
     ended = {status: [each for each in results if each["status"] == status] for status in ("finished", "failed")}
     finished = pandas.DataFrame(ended["finished"], columns=None if ended["finished"] else ["run", *_KEY, "regret"])
@@ -169,6 +171,11 @@ class Audited(NamedTuple):
     rows: list[AuditRow]
     as_logged: bool
     """Whether its regret was that of the log, bit for bit, and the totals of its result are those of the log."""
+
+    def record(self) -> dict[str, Any]:
+        """Return everything as JSON can hold it."""
+        rows = [row.record() for row in self.rows]
+        return {"run": self.task.name, "as_logged": self.as_logged, "rows": rows}
 
     @property
     def sound(self) -> bool:

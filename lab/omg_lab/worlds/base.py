@@ -11,7 +11,6 @@ g and Q lie outside the class. At ε = 0 the truth is a member of it, bit for bi
 from __future__ import annotations
 
 import abc
-import operator
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from omg_cmdp.contexts import Context, context_numbers
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.validation import FloatArray, float_table, frozen, positive_integer, seed_number
+from omg_cmdp.validation import FloatArray, float_table, frozen, integer, positive_integer, seed_number
 
 
 class World(ContextualMDP):
@@ -148,13 +147,7 @@ def vector(context: Context, dimension: int) -> FloatArray:
 
 def label(context: Context, count: int) -> int:
     """Return `context` as a label in 0..count-1."""
-    try:
-        number = operator.index(context)
-    except TypeError:
-        number = -1
-    if not 0 <= number < count or isinstance(context, (bool, np.bool_)):
-        raise ValueError(f"`context` must be a label in 0..{count - 1}, got {context!r:.80}")
-    return number
+    return integer("context", context, 0, count - 1)
 
 
 def streams(seed: int, count: int) -> list[np.random.Generator]:

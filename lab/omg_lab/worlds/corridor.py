@@ -24,7 +24,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.validation import FloatArray, integer, positive_integer
 from omg_lab.worlds.base import World, counts, fraction, label, shuffled, streams
 
 
@@ -68,7 +68,7 @@ class Corridor(World):
         seed: int = 0,
     ) -> None:
         count, books = counts(context_count=context_count, transition_class_size=transition_class_size)
-        self.length = length = positive_integer("states", states, least=3) - 2
+        self.length = length = integer("states", states, 3) - 2
         self.slip = fraction("slip", slip)
         admissible = np.ones((states, positive_integer("actions", actions)), dtype=np.bool_)
         admissible[length:, 1:] = False

@@ -24,7 +24,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.validation import FloatArray, integer
 from omg_lab.worlds.base import World, counts, fraction, label, shuffled, streams
 
 SAFE, GOOD, BAD = 0.5, 0.95, 0.1
@@ -69,7 +69,7 @@ class Decoy(World):
         seed: int = 0,
     ) -> None:
         count, size = counts(context_count=context_count, reward_class_size=reward_class_size)
-        space = Space(states=states, actions=positive_integer("actions", actions, least=2), horizon=horizon)
+        space = Space(states=states, actions=integer("actions", actions, 2), horizon=horizon)
         super().__init__(space=space, contexts=count, misspecification=misspecification)
 
         for_rewards, for_transitions, outside = streams(seed, 3)

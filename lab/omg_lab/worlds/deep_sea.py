@@ -27,7 +27,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.validation import FloatArray, integer
 from omg_lab.worlds.base import World, counts, fraction, label, shuffled, streams
 
 CHANGE = 0.01
@@ -67,7 +67,7 @@ class DeepSea(World):
         misspecification: float = 0.0,
         seed: int = 0,
     ) -> None:
-        size = positive_integer("states", states, least=2)
+        size = integer("states", states, 2)
         count, books = counts(context_count=context_count, class_size=class_size)
         self.slip, self.change = fraction("slip", slip), CHANGE / size
         space = Space(states=size, actions=2, horizon=size)

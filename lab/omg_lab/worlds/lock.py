@@ -28,7 +28,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.validation import FloatArray, integer
 from omg_lab.worlds.base import World, counts, fraction, label, shuffled, streams
 
 
@@ -72,8 +72,8 @@ class CombinationLock(World):
         misspecification: float = 0.0,
         seed: int = 0,
     ) -> None:
-        self.positions = positions = positive_integer("states", states, least=3) - 2
-        self.keys = keys = positive_integer("actions", actions, least=2) - 1
+        self.positions = positions = integer("states", states, 3) - 2
+        self.keys = keys = integer("actions", actions, 2) - 1
         self.slip, self.exit_reward = fraction("slip", slip), fraction("exit_reward", exit_reward)
         count, books = counts(context_count=context_count, transition_class_size=transition_class_size)
         space = Space(states=states, actions=actions, horizon=positions + 1)

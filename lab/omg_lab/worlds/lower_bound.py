@@ -26,7 +26,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.validation import FloatArray, integer, positive_integer
 from omg_lab.worlds.base import World, label, streams
 
 
@@ -66,7 +66,7 @@ class LowerBound(World):
         seed: int = 0,
     ) -> None:
         for name, size in (("states", states), ("actions", actions), ("horizon", horizon)):
-            positive_integer(name, size, least=2)
+            integer(name, size, 2)
         count = positive_integer("context_count", context_count)
         space = Space(states=states, actions=actions, horizon=horizon)
         super().__init__(space=space, contexts=count, misspecification=misspecification)

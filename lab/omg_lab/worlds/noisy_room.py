@@ -26,7 +26,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.validation import FloatArray, integer, positive_integer
 from omg_lab.worlds.base import World, counts, fraction, label, shuffled, streams
 
 GOOD, OTHER = 0.7, 0.55
@@ -73,7 +73,7 @@ class NoisyRoom(World):
         misspecification: float = 0.0,
         seed: int = 0,
     ) -> None:
-        size, count = positive_integer("states", states, least=2) - 1, positive_integer("context_count", context_count)
+        size, count = integer("states", states, 2) - 1, positive_integer("context_count", context_count)
         functions, tables = counts(reward_class_size=reward_class_size, transition_class_size=transition_class_size)
         self.exit = fraction("exit", exit)
         space = Space(states=1 + size, actions=3, horizon=horizon)

@@ -24,7 +24,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, positive_integer
+from omg_cmdp.validation import FloatArray, integer
 from omg_lab.worlds.base import World, counts, label, streams
 
 STAY, UP_OR_BACK, AT_AN_END = 0.6, 0.4, 0.65
@@ -67,7 +67,7 @@ class RiverSwim(World):
         misspecification: float = 0.0,
         seed: int = 0,
     ) -> None:
-        space = Space(states=positive_integer("states", states, least=3), actions=2, horizon=horizon)
+        space = Space(states=integer("states", states, 3), actions=2, horizon=horizon)
         count, size = counts(context_count=context_count, transition_class_size=transition_class_size)
         super().__init__(space=space, contexts=count, misspecification=misspecification)
 

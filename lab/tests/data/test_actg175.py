@@ -5,12 +5,13 @@ import importlib.metadata
 import numpy as np
 import pytest
 
+from lab.tests.data.held_out import held_out_losses
 from omg_cmdp import OMG, policy_value, simulate
 from omg_cmdp.adversaries import IID
 from omg_cmdp.logs import importance_sampling, read_frame
 from omg_cmdp.oracles import FiniteDynamics, KnownRewards
 from omg_lab.data.actg175 import ACTG175, ARMS, COVARIATES, QUALITY, WEEK_20, WEEK_96, patients, stages
-from omg_lab.data.multinomial import fit, held_out_losses
+from omg_lab.data.multinomial import fit
 from omg_lab.worlds.base import softmax
 
 try:

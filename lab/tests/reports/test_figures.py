@@ -9,10 +9,10 @@ import pytest
 from lab.tests.studies.examples import changed, results_of
 from omg_cmdp.theory import bounds
 from omg_cmdp.theory.constants import Assumptions, most_tuples
-from omg_lab.reports import agent_figures, figures
+from omg_lab.reports import agent_figures, figures, sentences
 from omg_lab.reports.drawing import POINTS, looks, stacked, thinned
 from omg_lab.reports.formats import number
-from omg_lab.reports.scenarios import TheoremNumbers, scenarios
+from omg_lab.reports.scenarios import is_vacuous, scenarios
 from omg_lab.reports.sentences import agent_sentences
 from omg_lab.worlds import TreatmentTrial
 
@@ -142,14 +142,14 @@ def test_the_three_terms_sum_to_the_regret_that_the_caption_tells():
 
 def test_the_bound_is_the_theorem_s_and_a_figure_only_if_it_says_something(monkeypatch):
     theory = scenario().theory
-    regrets = {"reward_regret": theory.reward_regret, "dynamics_regret": theory.dynamics_regret}
     space = TreatmentTrial().space  # with several start states, and actions that are not admissible
-    sizes = {"states": 5, "actions": 3, "horizon": 6, "tuples": most_tuples(space)}
-    assert theory == TheoremNumbers(**sizes, **regrets)
-    sizes |= {"episodes": 300, "delta": 0.05}
+    sizes = {"states": 5, "actions": 3, "horizon": 6, "tuples": most_tuples(space), "episodes": 300, "delta": 0.05}
+    regrets = {"reward_regret": theory.reward_regret, "dynamics_regret": theory.dynamics_regret}
+    assert theory == Assumptions(**sizes, **regrets)
     told = agent_sentences(scenario())[-1]
     assert agent_figures.bound(scenario()) is None
-    monkeypatch.setattr(TheoremNumbers, "is_vacuous", lambda self, episodes: False)
+    for module in (agent_figures, sentences):
+        monkeypatch.setattr(module, "is_vacuous", lambda theory: False)
     assert len(agent_sentences(scenario())) == 1
     for text in (told, agent_figures.bound(scenario()).caption):
         assert number(bounds.corrected(Assumptions(**sizes, **regrets))) in text
@@ -159,9 +159,10 @@ def test_the_bound_is_the_theorem_s_and_a_figure_only_if_it_says_something(monke
 
 @pytest.mark.parametrize(("episodes", "vacuous"), [(1000, True), (10**6, False)])
 def test_a_bound_is_vacuous_if_it_is_above_all_that_can_be_lost(episodes, vacuous):
-    theory = TheoremNumbers(states=1, actions=2, horizon=1, tuples=2, reward_regret=0.0, dynamics_regret=0.0)
-    assert theory.is_vacuous(episodes) == vacuous
-    assert (theory.corrected(np.array([episodes]))[0] > episodes) == vacuous
+    sizes = {"states": 1, "actions": 2, "horizon": 1, "tuples": 2, "episodes": episodes, "delta": 0.05}
+    theory = Assumptions(**sizes, reward_regret=0.0, dynamics_regret=0.0)
+    assert is_vacuous(theory) == vacuous
+    assert (bounds.corrected(theory) > episodes) == vacuous
 
 
 def test_the_regret_in_words_is_what_was_not_known_and_the_price_of_exploring():

@@ -12,6 +12,7 @@ import omg_cmdp as omg
 from omg_cmdp import adversaries, agents
 from omg_cmdp.adversaries.base import Adversary
 from omg_cmdp.agents.base import Agent
+from omg_cmdp.agents.building import arguments_of
 from omg_lab import rivals, worlds
 from omg_lab.studies import catalogue
 from omg_lab.studies.agents import Setting
@@ -24,13 +25,11 @@ from omg_lab.studies.catalogue import (
     build_world,
     nearest,
 )
-from omg_lab.studies.options import REQUIRED, arguments_of
+from omg_lab.studies.options import REQUIRED
 from omg_lab.worlds import World
 
 EPISODES = 20
-BANDITS = {"falcon", "fast_cb", "normalised_igw", "square_cb"}
-BANDITS |= {"ada_cb", "eliminating_square_cb", "epoch_greedy", "iltcb", "lin_med", "online_cover", "reg_cb"}
-BANDITS |= {"regressor_elimination", "uccb"}
+BANDITS = {name for name, kind in AGENTS.items() if ".bandits." in kind.make.__module__}
 NEEDED = {"bursts": {"length": 3}, "drifting": {"period": 4}}
 BY_NAME = sorted(WORLDS.keys() - {"icu_sepsis", "gymnasium"})  # that one takes minutes, and this one arguments
 
@@ -97,7 +96,7 @@ def test_a_world_is_there_if_its_package_is_installed_and_only_then(monkeypatch)
         return version(package)
 
     monkeypatch.setattr(importlib.metadata, "version", without)
-    found = catalogue._found(World, lambda name, made: {}, worlds)
+    found = catalogue._found(World, lambda made: {}, worlds)
     assert found.keys() == WORLDS.keys() - {"cliff_walking", "frozen_lake", "gymnasium"}
 
 

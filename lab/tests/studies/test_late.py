@@ -119,7 +119,7 @@ def test_without_a_delay_settings_are_what_they_were():
     ("delay", "message"),
     [
         ("-1", "`delay` must be an integer of at least 0, got -1"),
-        ('"long"', "`delay` must be an integer, got 'long'"),
+        ('"long"', "`delay` must be an integer of at least 0, got 'long'"),
         ("{ mean = 3 }", "`delay` must have a kind, fixed, geometric, heavy_tailed, reversed, up_to, got None"),
         ('{ kind = "geometric", men = 3 }', "'geometric' has no option 'men'"),
         ('{ kind = "geometric" }', "'geometric' must have 'mean'"),

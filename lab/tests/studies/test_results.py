@@ -36,7 +36,7 @@ def test_the_log_is_read_only_when_asked_for_and_by_column(whole):
 
 
 def test_a_directory_without_a_study_is_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match="`directory`"):
+    with pytest.raises(FileNotFoundError, match="there is no study in"):
         load(tmp_path)
 
 

@@ -6,13 +6,15 @@ import abc
 import math
 import os
 from collections.abc import Hashable
-from typing import Any, ClassVar, TypedDict, Unpack, final
+from typing import Any, ClassVar, Self, TypedDict, Unpack, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from omg_cmdp.agents.building import build_for
 from omg_cmdp.contexts import Context, keyed
 from omg_cmdp.mdp.bellman import optimal_policy, scaled_returns, value_bounds
+from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
@@ -48,6 +50,16 @@ class Agent(abc.ABC):
     """The oracle of dynamics."""
     takes_keyed: ClassVar[bool] = False
     """Whether `decide` takes a context with its key: for agents that hand it on to `model` and oracles alone."""
+
+    @classmethod
+    def for_world(cls, world: Environment, **options: Any) -> Self:
+        """Return an agent for `world`, such as `OMG.for_world(world, reward_oracle=…, dynamics_oracle=…, seed=1)`.
+
+        The constructor gets `options` and, where it takes them, the world's space, contexts and range of rewards,
+        `seed`, `episodes` and, unless they are given, oracles of the world's class of functions, if it has one. An
+        agent that needs more of a world overrides this.
+        """
+        return build_for(cls, world, **options)
 
     @abc.abstractmethod
     def policy(self, context: Context) -> FloatArray:
@@ -222,6 +234,8 @@ class ModelAgent(Learner):
     reward_oracle: RewardOracle
     dynamics_oracle: DynamicsOracle
     waits_for_rewards = True
+    usual_oracles: ClassVar[str] = "finite"
+    """The kind of oracles that its paper assumes, as study files call it."""
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import BoolArray, FloatArray
 
 
@@ -28,6 +29,8 @@ class Environment:
     """Names of the entries of a context, if it is a vector."""
     support: BoolArray | None = None
     """Which next states can follow a pair, (S, A, S), in any context, for oracles that may know; None: any."""
+    mdp: Callable[[Context], TabularMDP] | None = None
+    """The true MDP of a context; None if its tables are unknown."""
     features: Callable[[Context], FloatArray] | None = None
     """The features (d,) of a context for parametric oracles; None: the context itself, if it is a vector."""
     reward_functions: Callable[[Context], FloatArray] | None = None

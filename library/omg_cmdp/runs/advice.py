@@ -21,7 +21,7 @@ from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.planning.decision import state_policy
-from omg_cmdp.validation import FloatArray, instance_of, listed, seed_number
+from omg_cmdp.validation import FloatArray, instance_of, integer, listed, seed_number
 
 if TYPE_CHECKING:
     import pandas
@@ -176,10 +176,10 @@ def _chosen(name: str, given: Iterable[int] | None, allowed: Indices, rule: str)
     if given is None:
         return allowed
     entries = listed(name, given)
-    whole = [each for each in entries if isinstance(each, (int, np.integer)) and not isinstance(each, bool)]
-    if not entries or len(whole) < len(entries) or not set(whole) <= set(allowed.tolist()):
+    known = set(allowed.tolist())
+    if not entries or not all(type(each) is not bool and each in known for each in entries):
         raise ValueError(f"`{name}` must list at least one number, each {rule}, got {entries!r:.60}")
-    return np.array(whole, dtype=np.int64)
+    return np.array([integer(name, each, 0) for each in entries], dtype=np.int64)
 
 
 def _named(argument: str, names: Sequence[str], numbers: Indices) -> Any:

@@ -201,7 +201,7 @@ def test_never_twice_refuses_when_exhausted(make, count):
         (lambda: Sorted(LABELS, 5), "`episodes` must be at least the number of contexts 6, got 5"),
         (lambda: Sorted(LABELS, 0), "`episodes` must be an integer of at least 1, got 0"),
         (lambda: Drifting(LABELS, 0), "`period` must be an integer of at least 1, got 0"),
-        (lambda: Drifting(LABELS, 1.5), "`period` must be an integer, got 1.5"),
+        (lambda: Drifting(LABELS, 1.5), "`period` must be an integer of at least 1, got 1.5"),
         (lambda: Drifting(LABELS, 3, window=0), "`window` must be an integer of at least 1, got 0"),
         (lambda: Drifting(LABELS, 3, window=7), "`window` must be at most the number of contexts 6, got 7"),
         (lambda: Bursts(["a"], 3), "`contexts` must hold at least two contexts, got 1"),

@@ -26,6 +26,8 @@ its numbers from notes: with losses l = 1 - f*, l̂ = 1 - f̂ and γ >= 2A,
     ⟨p, l⟩ - min l <= (5A/γ)·⟨p, l⟩ + 7γ·Σ p·(l - l̂)²/(l + l̂).
 
 `gamma` is a number or a function of the episode; 30·√t, if nothing is given.
+
+Source: named in the paper of this project; pseudo-code in the project's theory notes (§7).
 """
 
 from __future__ import annotations
@@ -49,9 +51,8 @@ SMALLEST_LOSS = 1e-6
 """FastCB divides by the estimated loss of the best action, or by this if that is smaller."""
 
 
-@final
-class NormalisedIGW(ModelAgent):
-    """Play inverse gap weighting with the normaliser that makes Σ p = 1: minimax for the per-round inequality."""
+class _InverseGap(ModelAgent):
+    """A bandit that plays by the gaps of its model, and by γ; the oracle of dynamics is there for the ledger."""
 
     settings = ("gamma",)
 
@@ -64,78 +65,151 @@ class NormalisedIGW(ModelAgent):
 
     def decide(self, context: Context) -> Decision:
         """Return the probabilities of all actions in all states."""
-        gamma, model = self.gamma(self.episodes_seen + 1), self.model(context)
-        return Decision(policy=local_policy(model, gamma), model=model, gamma=gamma)
+        gamma, model = self.gamma(self._time()), self.model(context)
+        return Decision(
+            policy=self._probabilities(model, gamma).reshape(1, *model.admissible.shape), model=model, gamma=gamma
+        )
+
+    def _time(self) -> int:
+        """Return the episode for which γ is asked."""
+        return self.episodes_seen + 1
+
+    def _probabilities(self, model: TabularMDP, gamma: float) -> FloatArray:
+        """Return p(a) = 1/(A + γ·gap(a)) in every state, the rest to the best action."""
+        return square_cb(gamma * action_gaps(model))
 
 
 @final
-class SquareCB(ModelAgent):
-    """Play inverse gap weighting in its simplest form."""
+class NormalisedIGW(_InverseGap):
+    """Play inverse gap weighting with the normaliser that makes Σ p = 1: minimax for the per-round inequality.
 
-    settings = ("gamma",)
+    Parameters
+    ----------
+    space : Space
+        A space of horizon 1.
+    reward_oracle : RewardOracle
+        An online oracle.
+    dynamics_oracle : DynamicsOracle
+        Any; dynamics do not matter in one step.
+    gamma : float, Power or function
+        γ, a number or a function of the episode; 30·√t by default, to be tuned.
+    reward_range, return_range
+        As for every `Learner`.
 
-    def __init__(
-        self, space: Space, reward_oracle: RewardOracle, dynamics_oracle: DynamicsOracle, gamma: Tuned = ROOT, **kw: Any
-    ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **kw)
-        require_one_step(space)
-        self.gamma = Schedule(gamma)
+    >>> import numpy as np
+    >>> import omg_cmdp as omg
+    >>> from omg_lab.rivals import NormalisedIGW
+    >>> rewards = omg.oracles.FiniteRewards(lambda context: np.array([[[0.2, 0.8]], [[0.6, 0.4]]]), horizon=1)
+    >>> dynamics = omg.oracles.KnownDynamics(np.ones((1, 2, 1)), horizon=1)
+    >>> NormalisedIGW(omg.Space(states=1, actions=2, horizon=1), rewards, dynamics, 10.0).policy("anyone").round(2)
+    array([[[0.32, 0.68]]])
+    """
 
-    def decide(self, context: Context) -> Decision:
-        """Return the probabilities of all actions in all states."""
-        gamma, model = self.gamma(self.episodes_seen + 1), self.model(context)
-        return Decision(policy=square_cb(gamma * action_gaps(model))[None], model=model, gamma=gamma)
+    def _probabilities(self, model: TabularMDP, gamma: float) -> FloatArray:
+        """Return p(a) = 1/(λ + γ·gap(a)) in every state, λ the normaliser."""
+        return local_policy(model, gamma)
 
 
 @final
-class FALCON(ModelAgent):
+class SquareCB(_InverseGap):
+    """Play inverse gap weighting in its simplest form.
+
+    Parameters
+    ----------
+    space : Space
+        A space of horizon 1.
+    reward_oracle : RewardOracle
+        An online oracle.
+    dynamics_oracle : DynamicsOracle
+        Any; dynamics do not matter in one step.
+    gamma : float, Power or function
+        γ, a number or a function of the episode; 30·√t by default, to be tuned.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> import numpy as np
+    >>> import omg_cmdp as omg
+    >>> from omg_lab.rivals import SquareCB
+    >>> rewards = omg.oracles.FiniteRewards(lambda context: np.array([[[0.2, 0.8]], [[0.6, 0.4]]]), horizon=1)
+    >>> dynamics = omg.oracles.KnownDynamics(np.ones((1, 2, 1)), horizon=1)
+    >>> SquareCB(omg.Space(states=1, actions=2, horizon=1), rewards, dynamics, 10.0).policy("anyone").round(2)
+    array([[[0.27, 0.73]]])
+    """
+
+
+@final
+class FALCON(_InverseGap):
     """SquareCB with a model and a γ that change only after episodes 1, 2, 4, 8, ...
 
-    `reward_oracle` is an offline oracle, or another one that can be saved; only its prediction at the beginning of an
-    epoch is used. `gamma`, if a function, is called with the number of episodes before the epoch (1 in the first).
+    Parameters
+    ----------
+    space : Space
+        A space of horizon 1.
+    reward_oracle : RewardOracle
+        An offline oracle, or another one that can be saved; its prediction at the beginning of an epoch is used.
+    dynamics_oracle : DynamicsOracle
+        Any; dynamics do not matter in one step.
+    gamma : float, Power or function
+        γ, a number or a function of the number of episodes before the epoch (1 in the first); 30·√τ by default.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> import numpy as np
+    >>> import omg_cmdp as omg
+    >>> from omg_lab.rivals import FALCON
+    >>> rewards = omg.oracles.OfflineFiniteRewards(lambda context: np.array([[[0.2, 0.8]], [[0.6, 0.4]]]), horizon=1)
+    >>> dynamics = omg.oracles.KnownDynamics(np.ones((1, 2, 1)), horizon=1)
+    >>> FALCON(omg.Space(states=1, actions=2, horizon=1), rewards, dynamics, 10.0).policy("anyone").round(2)
+    array([[[0.12, 0.88]]])
     """
 
-    settings = ("gamma",)
+    usual_oracles = "offline"
 
     def __init__(
         self, space: Space, reward_oracle: RewardOracle, dynamics_oracle: DynamicsOracle, gamma: Tuned = ROOT, **kw: Any
     ) -> None:
-        super().__init__(space, EpochRewards(reward_oracle), dynamics_oracle, **kw)
-        require_one_step(space)
-        self.gamma = Schedule(gamma)
+        super().__init__(space, EpochRewards(reward_oracle), dynamics_oracle, gamma, **kw)
 
-    def decide(self, context: Context) -> Decision:
-        """Return the probabilities of all actions in all states."""
-        gamma, model = self.gamma(max(1, epoch_starts(self.episodes_seen)[-1])), self.model(context)
-        return Decision(policy=square_cb(gamma * action_gaps(model))[None], model=model, gamma=gamma)
+    def _time(self) -> int:
+        return max(1, epoch_starts(self.episodes_seen)[-1])
 
 
 @final
-class FastCB(ModelAgent):
+class FastCB(_InverseGap):
     """SquareCB that explores less, the smaller the loss 1 - f̂ of the best action: for worlds where one can do well.
 
-    Its guarantee is for a reward oracle with small regret in log loss: `LogLossRewards`.
+    Parameters
+    ----------
+    space : Space
+        A space of horizon 1.
+    reward_oracle : RewardOracle
+        An oracle with small regret in log loss, for which the guarantee is: `LogLossRewards`.
+    dynamics_oracle : DynamicsOracle
+        Any; dynamics do not matter in one step.
+    gamma : float, Power or function
+        γ, a number or a function of the episode; 30·√t by default, to be tuned.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> import numpy as np
+    >>> import omg_cmdp as omg
+    >>> from omg_lab.rivals import FastCB
+    >>> rewards = omg.oracles.LogLossRewards(lambda context: np.array([[[0.2, 0.8]], [[0.6, 0.4]]]), horizon=1)
+    >>> dynamics = omg.oracles.KnownDynamics(np.ones((1, 2, 1)), horizon=1)
+    >>> FastCB(omg.Space(states=1, actions=2, horizon=1), rewards, dynamics, 10.0).policy("anyone").round(2)
+    array([[[0.14, 0.86]]])
     """
 
-    settings = ("gamma",)
+    usual_oracles = "log_loss"
 
-    def __init__(
-        self, space: Space, reward_oracle: RewardOracle, dynamics_oracle: DynamicsOracle, gamma: Tuned = ROOT, **kw: Any
-    ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **kw)
-        require_one_step(space)
-        self.gamma = Schedule(gamma)
-
-    def decide(self, context: Context) -> Decision:
-        """Return the probabilities of all actions in all states."""
-        gamma, model = self.gamma(self.episodes_seen + 1), self.model(context)
+    def _probabilities(self, model: TabularMDP, gamma: float) -> FloatArray:
+        """Return SquareCB's probabilities with γ divided by the least loss."""
         least = 1.0 - np.where(model.admissible, model.reward_steps[0], 0.0).max(axis=1, keepdims=True)
-        gaps = gamma / np.maximum(least, SMALLEST_LOSS) * action_gaps(model)
-        return Decision(policy=square_cb(gaps)[None], model=model, gamma=gamma)
+        return square_cb(gamma / np.maximum(least, SMALLEST_LOSS) * action_gaps(model))
 
 
 def require_one_step(space: Space) -> None:
-    """Raise unless episodes have one step. Dynamics do not matter then; their oracle is there for the ledger."""
+    """Raise unless episodes have one step."""
     if space.horizon != 1:
         raise ValueError(f"`space` must have horizon 1 for a bandit, got {space.horizon}")
 

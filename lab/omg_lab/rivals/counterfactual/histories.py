@@ -36,12 +36,12 @@ class History(abc.ABC):
     @property
     @abc.abstractmethod
     def fitted(self) -> int:
-        """After how many rounds the models of the next one were fitted."""
+        """Number of rounds after which the models of the next one were fitted."""
 
     @property
     @abc.abstractmethod
     def length(self) -> int:
-        """For how many rounds these models are kept."""
+        """Number of rounds for which these models are kept."""
 
     @abc.abstractmethod
     def tables(self, context: Context) -> Tables:
@@ -49,7 +49,7 @@ class History(abc.ABC):
 
     @abc.abstractmethod
     def memory(self, context: Context) -> FloatArray:
-        """Return what is remembered of one context, (1, K, H, S, A)."""
+        """Return what is counted in one context, (1, H, S, A)."""
 
     @abc.abstractmethod
     def advance(self) -> None:
@@ -77,19 +77,19 @@ class ListedContexts(History):
         self._listed = Listed(contexts)
         (rewards, dynamics), tails = oracles, self._tails
         self._predictions = Predicted(self._listed, rewards, tails[0]), Predicted(self._listed, dynamics, tails[1])
-        self._memory = np.repeat(a_round.nothing(), len(self._listed), axis=0)
+        self._memory = np.ones((len(self._listed), *a_round.sizes))
 
     def __str__(self) -> str:
         return str(self._listed)
 
     @property
     def fitted(self) -> int:
-        """After all of them."""
+        """All of them."""
         return self.rounds
 
     @property
     def length(self) -> int:
-        """For one."""
+        """One round."""
         return 1
 
     def tables(self, context: Context) -> Tables:
@@ -117,8 +117,8 @@ class ListedContexts(History):
     def read(self, state: State, rounds: int) -> list[FloatArray]:
         """Return what is remembered."""
         memory = numbers("memory", state, self._memory.shape)
-        if memory[:, 0].min() < 1.0:
-            raise ValueError(f"`state` must hold visits of at least 1, got {memory[:, 0].min()}")
+        if memory.min() < 1.0:
+            raise ValueError(f"`state` must hold visits of at least 1, got {memory.min()}")
         return [memory]
 
     def resume(self, arrays: list[FloatArray], rounds: int) -> None:
@@ -151,12 +151,12 @@ class EpochFits(History):
 
     @property
     def fitted(self) -> int:
-        """After the rounds before the present epoch."""
+        """The rounds before the present epoch."""
         return epoch_starts(self.rounds)[-1]
 
     @property
     def length(self) -> int:
-        """For the present epoch, which doubles the number of rounds."""
+        """The length of the present epoch, which doubles the number of rounds."""
         return max(1, self.fitted)
 
     def tables(self, context: Context) -> Tables:
@@ -165,7 +165,7 @@ class EpochFits(History):
 
     def memory(self, context: Context) -> FloatArray:
         """Return what is remembered, epoch by epoch: all rounds of an epoch would have gone alike."""
-        memory = self._round.nothing()
+        memory = np.ones((1, *self._round.sizes))
         for fits, (first, last) in zip(self._fits, itertools.pairwise(epoch_starts(self.rounds)), strict=False):
             if counted := self._round.counted(first, last):
                 memory = self._round.play(self._predict(fits, context), memory, first, counted)[1]

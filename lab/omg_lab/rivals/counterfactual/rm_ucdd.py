@@ -21,58 +21,57 @@ for the dynamics (`oracles.offline`). At the first step only start states are re
 
 The paper proves Õ((H + 1/p_min)·H·S^(3/2)·√(A·T·log(max(|F|, |P|)/δ))) for i.i.d. contexts. What is not certain: the
 constants, which are β₀ here, and the exact place of p_min. Contexts are listed or not, as for UC³RL.
+
+Source: named in the paper of this project; pseudo-code in the project's theory notes (§3).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Unpack, final
+from typing import Any, final
 
 import numpy as np
 
-from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.bellman import ValueBounds
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, positive_number
-from omg_lab.rivals.counterfactual import playing
-from omg_lab.rivals.counterfactual.rounds import Bonus, Round, Tables
+from omg_lab.rivals.counterfactual.agent import CounterfactualAgent
+from omg_lab.rivals.counterfactual.rounds import Bonus, Round
 
 
 @final
-class _Choices(Round):
-    """Plan with the bonus, and add the choices to N."""
-
-    def __init__(self, space: Space, bounds: ValueBounds, bonus: Bonus, reachability: float) -> None:
-        super().__init__(space, bounds)
-        self._bonus, self._reachability = bonus, reachability
-        self.warm_up = int(space.admissible.sum(axis=1).max())
-
-    def play(self, tables: Tables, memory: FloatArray, fitted: int, rounds: int) -> tuple[FloatArray, FloatArray]:
-        policies, _ = self.plan(tables, self._bonus(self._reachability * memory[:, 0], fitted))
-        return policies, memory + rounds * policies[:, None]
-
-    def opening(self, number: int) -> FloatArray:
-        """Return the policy (H, S, A) that plays, in every state, its admissible action of this `number`."""
-        policy = np.zeros(self.sizes)
-        for state, allowed in enumerate(self.space.admissible):
-            actions = np.flatnonzero(allowed)
-            policy[:, state, actions[number % len(actions)]] = 1.0
-        return policy
-
-
-@final
-class RMUCDD(ModelAgent):
+class RMUCDD(CounterfactualAgent):
     """Plan with a bonus for what would rarely have been chosen in this context; all states must be easy to reach.
 
-    `reachability` is p_min; 1 leaves it to `scale`, which is β₀. The other arguments are those of `UC3RL`.
+    Parameters
+    ----------
+    space : Space
+        The states, actions and horizon.
+    reward_oracle, dynamics_oracle
+        Online or offline oracles; without `contexts` both must be `Offline`.
+    contexts : list, optional
+        All contexts that may come. Each then has its counts, at one plan for each of them in an episode. Without it the
+        fits at the beginning of doubling epochs are kept, and a decision takes O(log t) plans.
+    scale : float or tuple of two floats
+        β₀, or one for the rewards and one for the dynamics, such as (0.03, 0) if these are known; to be tuned.
+    episodes : int, optional
+        T in β = β₀·√T; by default β = β₀·√t in round t.
+    reachability : float
+        p_min in (0, 1]; 1, the default, leaves it to `scale`.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> import omg_cmdp as omg
+    >>> from omg_lab.rivals import RMUCDD
+    >>> sizes = {"states": 2, "actions": 2, "horizon": 3}
+    >>> pair = omg.oracles.CountRewards(**sizes, contexts="ab"), omg.oracles.CountDynamics(**sizes, contexts="ab")
+    >>> RMUCDD(omg.Space(**sizes), *pair, contexts="ab").policy("a").shape
+    (3, 2, 2)
     """
 
     settings = ("scales", "episodes", "reachability", "history")
-    model, visits = playing.model, playing.visits
-    _learn, _learned, _load_learned = playing.learn, playing.learned, playing.load_learned
+    usual_oracles = "least_squares"
 
     def __init__(
         self,
@@ -80,27 +79,28 @@ class RMUCDD(ModelAgent):
         reward_oracle: RewardOracle,
         dynamics_oracle: DynamicsOracle,
         *,
-        contexts: Iterable[Context] | None = None,
-        scale: float | tuple[float, float] = 0.03,
-        episodes: int | None = None,
         reachability: float = 1.0,
-        **ranges: Unpack[Ranges],
+        **settings: Any,
     ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
-        self._bonus = Bonus.of(scale, episodes, self.value_bounds)
-        self.scales, self.episodes = self._bonus.scales, self._bonus.episodes
         self.reachability = positive_number("reachability", reachability)
         if self.reachability > 1.0:
             raise ValueError(f"`reachability` must lie in (0, 1], got {reachability!r}")
-        self._round = _Choices(space, self.value_bounds, self._bonus, self.reachability)
-        self.history = playing.history_of(self, self._round, contexts)
+        super().__init__(space, reward_oracle, dynamics_oracle, **settings)
+
+    def _make_round(self, bonus: Bonus) -> Round:
+        """Return the round, which counts choices."""
+        return Round(self.space, self.value_bounds, bonus, choices=True, reachability=self.reachability)
 
     def decide(self, context: Context) -> Decision:
         """Return one action everywhere in the first A rounds, and then a plan."""
         if self.episodes_seen < self._round.warm_up:
-            return Decision(policy=self._round.opening(self.episodes_seen), model=self.model(context))
-        return playing.decide(self, context)
+            return Decision(policy=self._opening(self.episodes_seen), model=self.model(context))
+        return super().decide(context)
 
-    def bonus(self, context: Context) -> FloatArray:
-        """Return the bonus b (H, S, A)."""
-        return self._bonus(self.reachability * self.visits(context), self.history.fitted)
+    def _opening(self, number: int) -> FloatArray:
+        """Return the policy (H, S, A) that plays, in every state, its admissible action of this `number`."""
+        policy = np.zeros((self.space.horizon, self.space.states, self.space.actions))
+        for state, allowed in enumerate(self.space.admissible):
+            actions = np.flatnonzero(allowed)
+            policy[:, state, actions[number % len(actions)]] = 1.0
+        return policy

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import abc
 import dataclasses
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -22,7 +21,7 @@ class Tables(NamedTuple):
 
     rewards: FloatArray
     """(C, K, S, A)."""
-    kernels: FloatArray
+    transitions: FloatArray
     """(C, K, S, A, S)."""
 
 
@@ -53,34 +52,32 @@ class Bonus:
         return np.asarray(bonuses[0] + self.span * bonuses[1])
 
 
-class Round(abc.ABC):
-    """One round of an algorithm for C contexts at once, and K tables that it remembers of each: (C, K, H, S, A).
+@final
+class Round:
+    """One round for C contexts at once, and what it counts in each of them, at least 1: (C, H, S, A).
 
-    The first of them is W, at least 1.
+    Counted are visits, W, or the choices of policies, N, where `choices` is true; these matter by the factor
+    `reachability`, and the first rounds, one for each action, are not counted.
     """
 
-    warm_up = 0
-    """The number of first rounds that are not remembered."""
-
-    def __init__(self, space: Space, bounds: ValueBounds) -> None:
-        self.space, self.bounds = space, bounds
-        self.sizes = (space.horizon, space.states, space.actions)
+    def __init__(
+        self, space: Space, bounds: ValueBounds, bonus: Bonus, *, choices: bool = False, reachability: float = 1.0
+    ) -> None:
+        self.space, self.sizes = space, (space.horizon, space.states, space.actions)
+        self.warm_up = int(space.admissible.sum(axis=1).max()) if choices else 0
+        self._bonus, self._choices, self._reachability = bonus, choices, reachability
         self._known = np.array(space.start), space.admissible.astype(np.uint8), *bounds
 
-    def nothing(self) -> FloatArray:
-        """Return what is remembered of one context before any round, (1, K, H, S, A)."""
-        return np.ones((1, 1, *self.sizes))
+    def bonus(self, counts: FloatArray, fitted: int) -> FloatArray:
+        """Return b for these counts; the models were fitted after `fitted` rounds."""
+        return self._bonus(self._reachability * counts, fitted)
 
-    @abc.abstractmethod
-    def play(self, tables: Tables, memory: FloatArray, fitted: int, rounds: int) -> tuple[FloatArray, FloatArray]:
-        """Return the policies (C, H, S, A) of so many `rounds`, all alike, and what is remembered after them."""
-
-    def plan(self, tables: Tables, bonus: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return optimal policies for rewards with a `bonus`, and their occupancies, both (C, H, S, A)."""
-        optimistic = tables.rewards + bonus
+    def play(self, tables: Tables, counts: FloatArray, fitted: int, rounds: int) -> tuple[FloatArray, FloatArray]:
+        """Return the policies (C, H, S, A) of `rounds` rounds, all alike, and the counts after them."""
+        optimistic = tables.rewards + self.bonus(counts, fitted)
         policies, occupancies = np.empty((2, *optimistic.shape))
-        compiled.plan_round(tables.kernels, optimistic, *self._known, policies, occupancies)
-        return policies, occupancies
+        compiled.plan_round(tables.transitions, optimistic, *self._known, policies, occupancies)
+        return policies, counts + rounds * (policies if self._choices else occupancies)
 
     def counted(self, first: int, last: int) -> int:
         """Return how many of the rounds after `first` and up to `last` come after the warm-up."""

@@ -16,102 +16,50 @@ whose mean over c is small because the offline fit f̂ is good in-sample: W(c) i
 the data are. Hence the guarantee for *stochastic* contexts, Õ(H³·√(T·S·A·d·log(|F||P|/δ))), d the Eluder dimension of
 the dynamics class. It fails for adversarial contexts: W(c) grows whether or not c is ever shown, and an adversary that
 shows c only in the rounds when the agent would not explore it takes .4 in every round, forever, whatever β₀ is
-(two arms, two contexts, two functions: `Twins` in tests/agents/counterfactual/test_uc3rl_regret.py).
+(two arms, two contexts, two functions: `Twins` in lab/tests/rivals/counterfactual/test_uc3rl_regret.py).
 
-What is not certain: the constants (`theoretical_scales`), and that the occupancy of round i is taken under P̂_i and not
-the latest P̂. β₀ is to be tuned: with the theoretical one, at S = 5, A = 3, H = 5, b stays above 1, the range of a
-reward, until T = 10⁴.
+What is not certain: the constants, which are β₀ here and to be tuned, and that the occupancy of round i is taken under
+P̂_i and not the latest P̂.
+
+Source: named in the paper of this project; pseudo-code in the project's theory notes (§2).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
-from typing import Unpack, final
+from typing import final
 
-from omg_cmdp.agents.base import ModelAgent, Ranges
-from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.bellman import ValueBounds
-from omg_cmdp.mdp.space import Space
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.theory.constants import most_tuples
-from omg_cmdp.validation import FloatArray
-from omg_lab.rivals.counterfactual import playing
-from omg_lab.rivals.counterfactual.rounds import Bonus, Round, Tables
+from omg_lab.rivals.counterfactual.agent import CounterfactualAgent
+from omg_lab.rivals.counterfactual.rounds import Bonus, Round
 
 
 @final
-class _Plan(Round):
-    """Plan with the bonus, and add where that leads to W."""
-
-    def __init__(self, space: Space, bounds: ValueBounds, bonus: Bonus) -> None:
-        super().__init__(space, bounds)
-        self._bonus = bonus
-
-    def play(self, tables: Tables, memory: FloatArray, fitted: int, rounds: int) -> tuple[FloatArray, FloatArray]:
-        policies, occupancies = self.plan(tables, self._bonus(memory[:, 0], fitted))
-        return policies, memory + rounds * occupancies[:, None]
-
-
-@final
-class UC3RL(ModelAgent):
+class UC3RL(CounterfactualAgent):
     """Plan with a bonus for what would rarely have been visited in this context.
 
-    With a list of all `contexts` that may come, each has its counts: one plan for each of them in an episode, with any
-    oracles. Without it, the fits at the beginning of doubling epochs are kept, and the policy of a context changes only
-    there; this needs `Offline` oracles, and O(log t) plans for a decision.
+    Parameters
+    ----------
+    space : Space
+        The states, actions and horizon.
+    reward_oracle, dynamics_oracle
+        Online or offline oracles; without `contexts` both must be `Offline`.
+    contexts : list, optional
+        All contexts that may come. Each then has its counts, at one plan for each of them in an episode. Without it the
+        fits at the beginning of doubling epochs are kept, and a decision takes O(log t) plans.
+    scale : float or tuple of two floats
+        β₀, or one for the rewards and one for the dynamics, such as (0.03, 0) if these are known; to be tuned.
+    episodes : int, optional
+        T in β = β₀·√T; by default β = β₀·√t in round t.
+    reward_range, return_range
+        As for every `Learner`.
 
-    `scale` is β₀, or one for the rewards and one for the dynamics, (0.03, 0) if these are known; β = β₀·√T, T =
-    `episodes`, or β₀·√t in round t if that is None.
+    >>> import omg_cmdp as omg
+    >>> from omg_lab.rivals import UC3RL
+    >>> sizes = {"states": 2, "actions": 2, "horizon": 3}
+    >>> pair = omg.oracles.CountRewards(**sizes, contexts="ab"), omg.oracles.CountDynamics(**sizes, contexts="ab")
+    >>> UC3RL(omg.Space(**sizes), *pair, contexts="ab").policy("a").shape
+    (3, 2, 2)
     """
 
-    settings = ("scales", "episodes", "history")
-    decide, model, visits = playing.decide, playing.model, playing.visits
-    _learn, _learned, _load_learned = playing.learn, playing.learned, playing.load_learned
-
-    def __init__(
-        self,
-        space: Space,
-        reward_oracle: RewardOracle,
-        dynamics_oracle: DynamicsOracle,
-        *,
-        contexts: Iterable[Context] | None = None,
-        scale: float | tuple[float, float] = 0.03,
-        episodes: int | None = None,
-        **ranges: Unpack[Ranges],
-    ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
-        self._bonus = Bonus.of(scale, episodes, self.value_bounds)
-        self.scales, self.episodes = self._bonus.scales, self._bonus.episodes
-        self._round = _Plan(space, self.value_bounds, self._bonus)
-        self.history = playing.history_of(self, self._round, contexts)
-
-    def bonus(self, context: Context) -> FloatArray:
-        """Return the bonus b (H, S, A)."""
-        return self._bonus(self.visits(context), self.history.fitted)
-
-
-def theoretical_scales(
-    space: Space,
-    *,
-    episodes: int,
-    reward_functions: int,
-    dynamics_functions: int,
-    eluder_dimension: float = 1.0,
-    delta: float = 0.05,
-    reward_constant: float = 68.0,
-    dynamics_constant: float = 2.0,
-) -> tuple[float, float]:
-    """Return β_R/√T and β_P/√T as the analysis would choose them; not certain, least of all the two constants.
-
-    β = √(T·Γ/(2n·log(1+T))) with Γ_R = 3G_F + 9H²Ψ + n, Γ_P = 48H²Ψ + 4n, G_F = 68H·log(2T³|F|/δ),
-    G_P = 2H·log(TH|P|/δ) and Ψ = d·G_P·log T, d the Eluder dimension.
-    """
-    horizon, tuples = space.horizon, most_tuples(space)
-    rewards = reward_constant * horizon * math.log(2.0 * episodes**3 * reward_functions / delta)
-    dynamics = dynamics_constant * horizon * math.log(episodes * horizon * dynamics_functions / delta)
-    drift = eluder_dimension * dynamics * math.log(episodes)
-    share = 2.0 * tuples * math.log1p(episodes)
-    for_rewards = 3.0 * rewards + 9.0 * horizon**2 * drift + tuples
-    for_dynamics = 48.0 * horizon**2 * drift + 4.0 * tuples
-    return math.sqrt(for_rewards / share), math.sqrt(for_dynamics / share)
+    def _make_round(self, bonus: Bonus) -> Round:
+        """Return the round, which counts visits."""
+        return Round(self.space, self.value_bounds, bonus)

@@ -11,83 +11,77 @@ and 128 are arguments. N grows like r to the minus dimension, and so must it for
 
 Proven here: the inequality of `rmax.py`. In a ball the contexts differ by at most 2r, so that the mean of any of their
 tables is within η_r = 2r·L_r and η_p = 2r·L_p of each of them, apart from noise.
+
+Source: named in the paper of this project; pseudo-code in the project's theory notes (§5).
 """
 
 from __future__ import annotations
 
-import copy
 import math
-from typing import Any, Unpack, final
+from typing import Unpack, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import Learner, Ranges
+from omg_cmdp.agents.base import Ranges
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, at_least_zero, instance_of, positive_integer, positive_number, probability
+from omg_cmdp.validation import FloatArray, at_least_zero, positive_integer, positive_number, probability
+from omg_lab.rivals.cells import CellLearner, Tally
 from omg_lab.rivals.covers import Cover
 from omg_lab.rivals.pac.rmax import induced_mdp
 
 
 @final
-class CoverRmax(Learner):
-    """Rmax on the counts of a context's cell; `cover` says which contexts share one, `PerBall` as published.
+class CoverRmax(CellLearner):
+    """Rmax on the counts of a context's cell.
 
-    `visits` is m. The published number, `published_visits`, is in the millions for H = 5 and ε = ½: no run would end
-    its exploration. The default is what can be played; what m visits tell of a pair is believed for ever.
+    Parameters
+    ----------
+    space : Space
+        The states, actions and horizon.
+    cover : Cover
+        Which contexts share a cell; `PerBall(radius)` as published.
+    visits : int
+        The number m of visits after which a pair is known, and believed for ever. The published number,
+        `published_visits`, is in the millions for H = 5 and ε = ½; 20, the default, is what can be played.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> import omg_cmdp as omg
+    >>> from omg_lab.rivals import CoverRmax, PerContext
+    >>> agent = CoverRmax(omg.Space(states=2, actions=2, horizon=3), PerContext(), visits=5)
+    >>> agent.policy("anyone").shape
+    (3, 2, 2)
     """
 
     settings = ("cover", "visits")
 
     def __init__(self, space: Space, cover: Cover, *, visits: int = 20, **ranges: Unpack[Ranges]) -> None:
-        super().__init__(space, **ranges)
-        instance_of("cover", cover, Cover)
-        self.cover = copy.deepcopy(cover)
+        super().__init__(space, cover, **ranges)
         self.visits = positive_integer("visits", visits)
-        self._empty = np.zeros((space.states, space.actions, space.states + 1))
-        self._tables: list[FloatArray] = []  # counts of next states, and sums of rewards in the last column
 
     def decide(self, context: Context) -> Decision:
         """Return an optimal policy, deterministic, of the induced MDP."""
         model = self.model(context)
         return Decision(policy=optimal_policy(model, bounds=self.value_bounds)[0], model=model)
 
-    def model(self, context: Context) -> TabularMDP:
-        """Return the induced MDP of the context's cell."""
-        cell = self.cover.cell(context)
-        table = self._tables[cell] if cell < len(self._tables) else self._empty
-        visits = table[:, :, :-1].sum(axis=2, keepdims=True)
-        means = table / np.maximum(visits, 1.0)
-        return induced_mdp(self.space, means[:, :, :-1], means[:, :, -1], visits[:, :, 0] >= self.visits)
+    def _model(self, tally: Tally) -> TabularMDP:
+        """Return the induced MDP of a cell."""
+        visits = tally.counts.sum(axis=2)
+        tried = np.maximum(visits, 1.0)
+        return induced_mdp(self.space, tally.counts / tried[:, :, None], tally.rewards / tried, visits >= self.visits)
 
-    def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
+    def _add(self, tally: Tally, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Count the visits of pairs that are not known."""
-        cell = self.cover.open(trajectory.context)
-        while len(self._tables) <= cell:
-            self._tables.append(self._empty.copy())
         steps = zip(trajectory.states[:-1], trajectory.actions, trajectory.next_states, rewards, strict=True)
         for state, action, next_state, reward in steps:
-            row = self._tables[cell][state, action]
-            if row[:-1].sum() < self.visits:
-                row[next_state] += 1.0
-                row[-1] += reward
-
-    def _learned(self) -> dict[str, NDArray[Any]]:
-        return {"tables": np.array(self._tables).reshape(-1, *self._empty.shape), **self.cover.state()}
-
-    def _load_learned(self, state: State, episodes: int) -> None:
-        tables = numbers("tables", state, (None, *self._empty.shape))
-        cover = copy.deepcopy(self.cover)
-        cover.load_state(state)
-        if len(tables) > len(cover):
-            raise ValueError(f"`state` must hold tables for {len(cover)} cells, got {len(tables)}")
-        self.cover, self._tables = cover, list(tables)
+            if tally.counts[state, action].sum() < self.visits:
+                tally.counts[state, action, next_state] += 1.0
+                tally.rewards[state, action] += reward
 
 
 def published_radius(

@@ -19,12 +19,14 @@ Proven here.
 What is not certain: the norm in the test of what is known is that of another implementation, found in public. The
 paper's α, of order ε² and smaller, could not be confirmed, nor its bound, notes say Õ(d²·H·S·A·max(d², S²)/ε⁵)
 episodes worse than ε; α is to be tuned. A pair is known at c after some 1/α visits in the direction of c.
+
+Source: named in the paper of this project; pseudo-code in the project's theory notes (§5).
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, Unpack, final
+from typing import Any, Self, Unpack, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +34,7 @@ from numpy.typing import NDArray
 from omg_cmdp.agents.base import Learner, Ranges
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
+from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
@@ -39,6 +42,7 @@ from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import BoolArray, FloatArray, positive_integer, positive_number
+from omg_lab.rivals.listed import unit_features
 from omg_lab.rivals.pac.rmax import induced_mdp
 
 
@@ -46,8 +50,23 @@ from omg_lab.rivals.pac.rmax import induced_mdp
 class KWIKRmax(Learner):
     """Rmax on regressions of next states and rewards on the context, each of which knows what it knows.
 
-    `features` maps a context to c, of shape (`dimension`,) and norm at most 1; without it the context is c itself.
-    What is proven wants mixture weights. `threshold` is α.
+    Parameters
+    ----------
+    space : Space
+        The states, actions and horizon.
+    dimension : int
+        Length d of the features.
+    features : function, optional
+        From a context to c, (d,), of norm at most 1; by default the context. What is proven wants mixture weights.
+    threshold : float
+        α, below which a prediction counts as known; 0.05 by default, to be tuned.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> from omg_lab.rivals import KWIKRmax
+    >>> from omg_lab.worlds import Decoy
+    >>> KWIKRmax.for_world(Decoy()).policy(0).shape
+    (4, 3, 3)
     """
 
     settings = ("dimension", "threshold", "feature_map")
@@ -70,6 +89,12 @@ class KWIKRmax(Learner):
         self._inverses = np.tile(np.eye(self.dimension), (*pairs, 1, 1))
         self._moments = np.zeros((*pairs, self.dimension, space.states + 1))  # the last column is of rewards
 
+    @classmethod
+    def for_world(cls, world: Environment, **options: Any) -> Self:
+        """Return an agent with features of the world's contexts in the unit ball."""
+        features, dimension = unit_features(world)
+        return super().for_world(world, **{"features": features, "dimension": dimension} | options)
+
     def decide(self, context: Context) -> Decision:
         """Return an optimal policy, deterministic, of the induced MDP."""
         model = self.model(context)
@@ -82,8 +107,8 @@ class KWIKRmax(Learner):
         predictions = np.einsum("sad,sadj->saj", directions, self._moments)
         positive = np.maximum(predictions[:, :, :-1], 0.0)
         mass = positive.sum(axis=2, keepdims=True)
-        kernel = np.where(mass > 0.0, positive / np.where(mass > 0.0, mass, 1.0), 1.0 / self.space.states)
-        return induced_mdp(self.space, kernel, np.clip(predictions[:, :, -1], 0.0, 1.0), self._known(directions))
+        transitions = np.where(mass > 0.0, positive / np.where(mass > 0.0, mass, 1.0), 1.0 / self.space.states)
+        return induced_mdp(self.space, transitions, np.clip(predictions[:, :, -1], 0.0, 1.0), self._known(directions))
 
     def known(self, context: Context) -> BoolArray:
         """Return which pairs are known in `context`, (S, A)."""

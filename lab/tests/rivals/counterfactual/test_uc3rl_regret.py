@@ -12,7 +12,6 @@ from omg_cmdp.mdp import occupancy_measure
 from omg_cmdp.mdp.bellman import best_response
 from omg_cmdp.oracles import FiniteDynamics, FiniteRewards, OfflineFiniteDynamics, OfflineFiniteRewards
 from omg_lab.rivals import RMUCDD, UC3RL
-from omg_lab.rivals.counterfactual.uc3rl import theoretical_scales
 from omg_lab.worlds import Decoy
 
 
@@ -54,14 +53,6 @@ def test_potential_lemma(rng):
     drawn = np.concatenate([np.ones((500, 1)), rng.random((500, 20)) ** 10, rng.random((500, 20))], axis=1)
     sums = 1.0 + np.cumsum(drawn, axis=0) - drawn
     assert (drawn / sums).sum(axis=0).max() <= math.log1p(500) / math.log(2.0)
-
-
-def test_the_theoretical_bonus_exceeds_any_reward():
-    """S = 5, A = 3, H = 5, 32 functions each, T = 10⁴: after a visit in every round it is still above 1."""
-    space = omg.Space(states=5, actions=3, horizon=5)
-    rewards, dynamics = theoretical_scales(space, episodes=10**4, reward_functions=32, dynamics_functions=32)
-    root = math.sqrt(10**4)
-    assert min(1, rewards / (2 * root)) + 5 * min(2, dynamics / (2 * root)) > 1.0
 
 
 @pytest.mark.parametrize("kind", [UC3RL, RMUCDD])

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 import omg_cmdp as omg
+from lab.tests.rivals.pac.population import exact_elimination, exact_misfits
 from omg_cmdp import Space, oracles, policy_value
 from omg_lab.rivals import OLIVE, WitnessRank
 from omg_lab.rivals.pac.elimination import Phase, Step
-from omg_lab.rivals.pac.olive import published_sizes
-from omg_lab.rivals.pac.population import exact_elimination, exact_misfits
 from omg_lab.worlds import CombinationLock
 
 BOTH = pytest.mark.parametrize("kind", [OLIVE, WitnessRank])
@@ -387,10 +386,3 @@ def test_other_oracles_are_refused():
     rewards = oracles.FiniteRewards({"a": np.zeros((1, STATES, ACTIONS))}, horizon=HORIZON)
     with pytest.raises(ValueError, match="`dynamics_oracle` must be a FiniteDynamics, got CountDynamics"):
         OLIVE(SPACE, rewards, counts)
-
-
-def test_the_published_sizes_follow_the_theorem():
-    """Four times the episodes for half of ε, up to logarithms; φ is proportional to ε."""
-    sizes = [published_sizes(SPACE, hypotheses=20, rank=6, epsilon=epsilon) for epsilon in (0.4, 0.2)]
-    assert sizes[1].threshold == pytest.approx(sizes[0].threshold / 2.0)
-    assert 4.0 <= sizes[1].rollouts / sizes[0].rollouts < 4.5

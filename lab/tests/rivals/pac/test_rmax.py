@@ -103,13 +103,14 @@ def test_a_pair_learns_until_it_is_known_and_then_no_more(rng):
     everything = uniform(guess)
     for _ in range(200):
         agent.update(an_episode(rng, SPACE, "c", everything))
-    (table,) = agent.state()["tables"]
-    assert (table[:, :, :-1].sum(axis=2) == 3.0).all()
+    counts, sums = (agent.state()[name][0] for name in ("counts", "rewards"))
+    assert (counts.sum(axis=2) == 3.0).all()
     agent.update(an_episode(rng, SPACE, "c", everything))
-    np.testing.assert_array_equal(agent.state()["tables"][0], table)
+    np.testing.assert_array_equal(agent.state()["counts"][0], counts)
+    np.testing.assert_array_equal(agent.state()["rewards"][0], sums)
     model = agent.model("c")
-    np.testing.assert_allclose(model.transitions, table[:, :, :-1] / 3.0)
-    np.testing.assert_allclose(model.rewards, table[:, :, -1] / 3.0)
+    np.testing.assert_allclose(model.transitions, counts / 3.0)
+    np.testing.assert_allclose(model.rewards, sums / 3.0)
 
 
 def test_before_any_visit_everything_is_worth_the_horizon():
@@ -124,7 +125,7 @@ def test_there_are_no_more_balls_than_an_interval_needs(rng):
         for context in rng.random(60):
             agent.update(an_episode(rng, SPACE, float(context), agent.policy(float(context))))
         assert len(agent.cover) <= 1.0 / radius + 1.0
-        assert len(agent.state()["tables"]) == len(agent.cover)
+        assert len(agent.state()["counts"]) == len(agent.cover)
 
 
 def test_contexts_in_a_ball_of_the_published_radius_differ_by_three_eighths_of_epsilon(rng):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import final
+from typing import Any, Self, final
 
 import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
+from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.finite.known import KnownDynamics, KnownRewards
@@ -43,6 +44,13 @@ class Informed(ModelAgent):
             reward_range=reward_range,
             return_range=return_range,
         )
+
+    @classmethod
+    def for_world(cls, world: Environment, **options: Any) -> Self:
+        """Return the agent that knows the tables of `world`."""
+        if world.mdp is None:
+            raise ValueError("the agent plays the optimum, which nobody knows where there are no tables")
+        return super().for_world(world, mdp=world.mdp, **options)
 
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy."""

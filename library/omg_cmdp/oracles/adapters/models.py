@@ -49,25 +49,44 @@ class ModelKind(abc.ABC):
 
 
 class Options(TypedDict):
-    """Keyword arguments that all adapters take besides the model; each adapter lists them."""
+    """Keyword arguments that all adapters take besides the model.
+
+    Parameters
+    ----------
+    states : int
+        The number of states, S.
+    actions : int
+        The number of actions, A.
+    horizon : int
+        The largest number of steps of an episode, H.
+    features : callable, optional
+        context -> (S, A, d), the input of each pair; or (d,), to which state and action are added one-hot, as they are
+        to a context that is a vector where no `features` are given. The first episode fixes d.
+    admissible : array_like of bool, shape (S, A), optional
+        The pairs that may be visited; by default all. Other pairs have no reward, no uncertainty and a uniform row, and
+        the model is not asked about them.
+    members : int, default 4
+        The number of copies, whose spread is the uncertainty. A single copy learns everything, and u = b/(n + 1).
+    """
 
     states: int
     actions: int
     horizon: int
     features: NotRequired[InputMap | None]
-    """context -> (S, A, d), the input of each pair; or (d,), as without it for contexts that are vectors, to which
-    state and action are added one-hot. The dimension is fixed by the first episode."""
     admissible: NotRequired[ArrayLike | None]
-    """(S, A). Other pairs have no reward, no uncertainty and a uniform row; the model is not asked about them, and
-    episodes must not visit them."""
     members: NotRequired[int]
-    """The number of copies, 4 by default; a single copy learns everything, and u = b/(n + 1)."""
 
 
 class DynamicsOptions(Options):
-    """Keyword arguments that adapters of classifiers take besides the model."""
+    """Keyword arguments that adapters of classifiers take besides the model: those of `Options`, and two more.
+
+    Parameters
+    ----------
+    support : array_like of bool, shape (S, A, S), optional
+        The transitions that can happen, to which answers are cut; by default all.
+    floor : float, default 1e-4
+        The probability to which answers are raised, about, within the support.
+    """
 
     support: NotRequired[ArrayLike | None]
-    """(S, A, S): the transitions that can happen. The answers of the model are cut to it."""
     floor: NotRequired[float]
-    """Answers are raised to about this probability within the support, 1e-4 by default."""

@@ -135,19 +135,9 @@ class RefittedRewards(Frame[_Refitted], RewardOracle):
     every : int or float, default 0.1
         An integer fits anew after that number of episodes; a fraction g fits whenever there are g times more examples
         than at the last fit, so that all fits together see at most 1 + 1/g times the examples of the last one.
-    states : int
-        The number of states, S.
-    actions : int
-        The number of actions, A.
-    horizon : int
-        The largest number of steps of an episode, H.
-    features : callable, optional
-        context -> (S, A, d), the input of each pair; or (d,), to which state and action are added one-hot, as they are
-        to a context that is a vector where no `features` are given. The first episode fixes d.
-    admissible : array_like of bool, shape (S, A), optional
-        The pairs that may be visited; by default all. The model is not asked about others.
-    members : int, default 4
-        The number of copies, whose spread is the uncertainty. A single copy learns everything, and says least about it.
+    **options
+        Those of `adapters.models.Options`: `states`, `actions` and `horizon`, which are required, and `features`,
+        `admissible` and `members`.
 
     Examples
     --------
@@ -183,23 +173,9 @@ class RefittedDynamics(Frame[_Refitted], DynamicsOracle):
     every : int or float, default 0.1
         An integer fits anew after that number of episodes; a fraction g fits whenever there are g times more examples
         than at the last fit, so that all fits together see at most 1 + 1/g times the examples of the last one.
-    states : int
-        The number of states, S.
-    actions : int
-        The number of actions, A.
-    horizon : int
-        The largest number of steps of an episode, H.
-    features : callable, optional
-        context -> (S, A, d), the input of each pair; or (d,), to which state and action are added one-hot, as they are
-        to a context that is a vector where no `features` are given. The first episode fixes d.
-    admissible : array_like of bool, shape (S, A), optional
-        The pairs that may be visited; by default all. The model is not asked about others.
-    members : int, default 4
-        The number of copies, whose spread is the uncertainty. A single copy learns everything, and says least about it.
-    support : array_like of bool, shape (S, A, S), optional
-        The transitions that can happen, to which answers are cut; by default all.
-    floor : float, default 1e-4
-        The probability to which answers are raised, about, within the support.
+    **options
+        Those of `adapters.models.DynamicsOptions`: `states`, `actions` and `horizon`, which are required, and
+        `features`, `admissible`, `members`, `support` and `floor`.
 
     Examples
     --------

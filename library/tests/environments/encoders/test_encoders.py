@@ -153,7 +153,7 @@ def test_leaves_look_ahead():
             r"`bins` must be one number, or one for each of 2 features, got \(2, 2, 2\)",
         ),
         (lambda: Bins(3, strategy="kmeans"), "`strategy` must be one of quantile, uniform, got 'kmeans'"),
-        (lambda: Clusters(2.5), "`most` must be an integer, got 2.5"),
+        (lambda: Clusters(2.5), "`most` must be an integer of at least 1, got 2.5"),
         (lambda: Leaves(-1), "`most` must be an integer of at least 1, got -1"),
         (lambda: Leaves(3, seed=-1), "`seed` must"),
         (lambda: Bins(3).fit(SEEN.observations), "`steps` must be a Steps, got ndarray"),
