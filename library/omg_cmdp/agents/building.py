@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
+from omg_cmdp.validation import instance_of
 
 T = TypeVar("T")
 
@@ -37,6 +38,7 @@ def build_for(
     make: Callable[..., T], world: Environment, *, seed: int = 0, episodes: int | None = None, **options: Any
 ) -> T:
     """Return `make(**options)` with what the world knows where it takes that: see `Agent.for_world`."""
+    instance_of("world", world, Environment)
     known = {"world": world, "space": world.space, "contexts": world.contexts, "reward_range": world.paid_range}
     known |= {"seed": seed, "episodes": episodes}
     taken = arguments_of(make)

@@ -42,6 +42,14 @@ class Small(omg.ContextualMDP):
 WORLD = Small()
 
 
+def world_for(space):
+    """Return a world of this space with a class of functions."""
+    made = Small()
+    made.space, made.contexts = space, LABELS
+    made.reward_functions, made.transition_functions = REWARDS.__getitem__, KERNELS.__getitem__
+    return made
+
+
 def pair():
     return {"reward_oracle": oracles.CountRewards(**SIZES), "dynamics_oracle": oracles.CountDynamics(**SIZES)}
 
