@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from omg_cmdp.documents import FileError, overrides, plain
+from omg_lab.listing import print_kind, print_kinds
 from omg_lab.reports.comparisons import compare_runs
-from omg_lab.reports.listing import print_kind, print_kinds
 from omg_lab.reports.rates import rate_table, sweeps
 from omg_lab.reports.terminal import (
     LiveDisplay,
@@ -241,7 +241,9 @@ def _execute(plan: StudyPlan, directory: Path, engine: engines.Engine, *, as_jso
                 print_table(console, heads, rows, title="" if number else plan.description)
             for table in map(rate_table, sweeps(results)):
                 print_table(console, list(table.columns), table.lines(), title=f"\n{table.caption}")
-        console.print(f"{len(results.runs)} runs in {directory}", soft_wrap=True, highlight=False, markup=False)
+        console.print(
+            f"{len(results.runs)} finished runs are in {directory}", soft_wrap=True, highlight=False, markup=False
+        )
     for failure in results.failed.itertuples():
         Console(stderr=True, soft_wrap=True).print(f"{failure.run} failed:\n{plain(failure.error)}", markup=False)
     return results
