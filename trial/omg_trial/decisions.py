@@ -95,7 +95,7 @@ def choose_policy(at: DecisionInputs, context: str) -> ChosenPolicy:
         cause = f"no certified plan: {type(error).__name__}"
     last = at.state.last_plan(context)
     if last is not None:
-        return ChosenPolicy(PolicySource.LAST_PLAN, cause, last.policy)
+        return ChosenPolicy(PolicySource.LAST_PLAN, cause, np.array(last.policy))
     return ChosenPolicy(PolicySource.FIXED, cause, at.trial.fixed_policy())
 
 
@@ -121,7 +121,7 @@ def draw_ahead(at: DecisionInputs, person: str, episode: int, policy: FloatArray
 def decide_step(at: DecisionInputs, record: Record, call: Decide) -> dict[str, Any]:
     """Return the decision of a step: the action, all probabilities, and what they come from."""
     assert record.policy is not None
-    chosen, version = ChosenPolicy(PolicySource(record.source), record.cause, record.policy), record.version
+    chosen, version = ChosenPolicy(PolicySource(record.source), record.cause, np.array(record.policy)), record.version
     if at.trial.replan:
         chosen, version = choose_policy(at, record.context), at.state.version.number
     earlier = at.state.choices_of(record.person) if steps_may_differ(at.trial) else []

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 from omg_cmdp.contexts import context_from_json
 from omg_cmdp.mdp.episode import Trajectory
-from omg_cmdp.validation import FloatArray
+
+PolicyTable = list[list[list[float]]]
+"""A policy (H, S, A), as JSON has it."""
 
 
 class StepDecision(NamedTuple):
@@ -85,7 +87,7 @@ class Record:
     cause: str | None
     """Why the policy is not a fresh plan; None if it is."""
     certificate: float | None
-    policy: FloatArray | None
+    policy: PolicyTable | None
     """(H, S, A), while the episode is open."""
     choices: dict[int, StepDecision] = dataclasses.field(default_factory=dict)
     outcomes: dict[int, StepOutcome] = dataclasses.field(default_factory=dict)
@@ -127,11 +129,10 @@ class Record:
 
     def plain(self) -> list[Any]:
         """Return the record as JSON, the same in whatever order outcomes were reported."""
-        policy = None if self.policy is None else self.policy.tolist()
         head = [self.number, self.person, self.context, self.opened, self.version, self.source, self.cause]
         choices = [[step, *choice] for step, choice in sorted(self.choices.items())]
         outcomes = [[step, *outcome] for step, outcome in sorted(self.outcomes.items())]
-        return [*head, self.certificate, policy, choices, outcomes, self.closed]
+        return [*head, self.certificate, self.policy, choices, outcomes, self.closed]
 
 
 class KeptPlan(NamedTuple):
@@ -139,4 +140,4 @@ class KeptPlan(NamedTuple):
 
     episode: int
     context: str
-    policy: FloatArray
+    policy: PolicyTable

@@ -11,10 +11,11 @@ import numpy as np
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import instance_of
-from omg_trial.decisions import PolicySource, make_plan, uniform
+from omg_trial.contract.calls import Decide
+from omg_trial.decisions import DecisionInputs, PolicySource, decide_step, make_plan, uniform
 from omg_trial.learning import Trainer
-from omg_trial.log.events import Event, events_in, verified
-from omg_trial.rules import apply_rules, moment
+from omg_trial.log.events import Event, canonical, events_in, verified
+from omg_trial.rules import moment
 from omg_trial.state import State
 from omg_trial.trial_file.trial import Trial
 
@@ -74,7 +75,7 @@ class _Replayer:
             again = self.trial.fixed_policy()
         elif body["source"] == PolicySource.LAST_PLAN:
             last = self.state.last_plan(body["context"])
-            again = np.empty(0) if last is None else last.policy
+            again = np.array([] if last is None else last.policy)
         else:
             again = make_plan(self.trial, self.agent, body["context"]).policy
             self.counts["opened"] += 1
@@ -84,7 +85,7 @@ class _Replayer:
             self._differ(event, f"version {body['version']}, in use was {self.state.version.number}")
 
     def _check_decided(self, event: Event) -> None:
-        body, record = event.body, self.state.episodes.get(event.body["episode"])
+        trial, body, record = self.trial, event.body, self.state.episodes.get(event.body["episode"])
         if record is None:
             return  # the person has withdrawn since
         self.counts["decided"] += 1
@@ -92,24 +93,16 @@ class _Replayer:
             self.fallbacks[f"{body['source']} ({body['cause']})"] += 1
         if body["step"] in record.choices:
             self._differ(event, "the step was decided before")
-        policy = record.policy
-        if self.trial.replan:
-            policy = (
-                make_plan(self.trial, self.agent, record.context).policy
-                if body["source"] == PolicySource.PLAN
-                else None
-            )
-        if policy is not None:
-            row, earlier = policy[body["step"], body["state"]], self.state.choices_of(record.person)
-            again, _ = apply_rules(self.trial, row, body["state"], moment(event.time), earlier)
-            if again.tolist() != body["probabilities"]:
-                self._differ(event, "other probabilities")
-        chances = np.array(body["probabilities"])
-        drawn = draw_index(chances, uniform(self.state.secret, record.person, record.number, body["step"]))
-        if drawn != body["drawn"]:
-            self._differ(event, f"action {drawn}, in the log {body['drawn']}")
-        if body["probability"] is not None and body["probability"] != chances[body["action"]]:
-            self._differ(event, "another probability of the action")
+        if trial.replan and body["source"] != PolicySource.PLAN:  # why planning failed then is unknown: only the draw
+            number = uniform(self.state.secret, record.person, record.number, body["step"])
+            again = {"drawn": draw_index(np.array(body["probabilities"]), number)}
+        else:
+            names = {"state": trial.states[body["state"]], "action": trial.actions[body["action"]]}
+            call = Decide(step=body["step"], **names)
+            again = decide_step(DecisionInputs(trial, self.state, self.agent, moment(event.time)), record, call)
+        for name, value in again.items():
+            if canonical(value) != canonical(body[name]):
+                self._differ(event, f"other {name}")
 
     def _check_learned(self, event: Event) -> None:
         learning = self.state.learning

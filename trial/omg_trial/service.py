@@ -144,7 +144,8 @@ class Service:
             if learning is not None and learning.number != self._learning:
                 self._learning = learning.number
                 self._lessons.put(learning)
-            if self.desk.state.number - self._snapshot >= max(SNAPSHOT_EVENTS, SNAPSHOT_SHARE * self._snapshot):
+            new = self.desk.state.number - self._snapshot
+            if learning is None and new >= max(SNAPSHOT_EVENTS, SNAPSHOT_SHARE * self._snapshot):
                 self.desk.snapshot()
                 self._snapshot = self.desk.state.number
         except StoreError as error:

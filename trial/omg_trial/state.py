@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from omg_trial.episodes import Dataset, Example, KeptPlan, Record, StepDecision, StepOutcome
 from omg_trial.log.events import FIRST_HASH, Event, digest
@@ -14,6 +12,10 @@ from omg_trial.log.events import FIRST_HASH, Event, digest
 KEPT_VERSIONS = 20
 """Number of published versions kept for roll-back."""
 KEPT_CHANGES = 200
+
+
+Body = dict[str, Any]
+"""The body of an event."""
 
 
 class LearningTask(NamedTuple):
@@ -96,7 +98,7 @@ class State:
     def apply(self, event: Event) -> None:
         """Take one more event in."""
         self.number, self.hash, self.time = event.number, event.hash, event.time
-        _KINDS[event.kind](self, event, **event.body)
+        _KINDS[event.kind](self, event, event.body)
 
     def last_plan(self, context: str) -> KeptPlan | None:
         """Return the last certified plan for a context, for any person."""
@@ -118,7 +120,7 @@ class State:
     def digest(self) -> str:
         """Return a digest of everything that decides what happens next; not of who has withdrawn, nor of incidents."""
         records = [record.plain() for record in self.episodes.values()]
-        plans = {person: [plan.episode, plan.policy.tolist()] for person, plan in self.plans.items()}
+        plans = {person: [plan.episode, plan.policy] for person, plan in self.plans.items()}
         versions = [[version.number, *version.dataset] for version in self.versions]
         return digest([self.trial, records, plans, versions, self.dataset()])
 
@@ -130,78 +132,49 @@ class State:
             self.open[record.number] = None
         self._learn_from(record)
 
-    def _founded(self, event: Event, *, trial: str, secret: str, **_: Any) -> None:
-        self.trial, self.secret = trial, secret
+    def _founded(self, event: Event, body: Body) -> None:
+        self.trial, self.secret = body["trial"], body["secret"]
 
-    def _started(self, event: Event, **_: Any) -> None:
+    def _started(self, event: Event, body: Body) -> None:
         if self.learning is not None:  # it ended with the process
             self.learning, self.stale = None, True
 
-    def _opened(
-        self,
-        event: Event,
-        *,
-        person: str,
-        context: str,
-        policy: list[Any],
-        version: int,
-        source: str,
-        cause: str | None,
-        certificate: float | None,
-        **_: Any,
-    ) -> None:
-        table = np.array(policy)
-        self.restore(Record(event.number, person, context, event.time, version, source, cause, certificate, table))
-        if source == "plan":
-            self.plans[person] = KeptPlan(event.number, context, table)
+    def _opened(self, event: Event, body: Body) -> None:
+        known = {name: body[name] for name in ("person", "context", "version", "source", "cause", "certificate")}
+        record = Record(number=event.number, opened=event.time, policy=body["policy"], **known)
+        self.restore(record)
+        if record.source == "plan":
+            assert record.policy is not None
+            self.plans[record.person] = KeptPlan(record.number, record.context, record.policy)
 
-    def _decided(
-        self,
-        event: Event,
-        *,
-        episode: int,
-        step: int,
-        state: int,
-        action: int,
-        probability: float | None,
-        version: int,
-        source: str,
-        cause: str | None,
-        rules: Sequence[str],
-        **_: Any,
-    ) -> None:
-        record = self.episodes[episode]
-        record.choices[step] = StepDecision(
-            state, action, probability, version, event.time, source, cause, tuple(rules)
-        )
-        record.touched = event.time
+    def _decided(self, event: Event, body: Body) -> None:
+        record = self._touch(event)
+        known = {name: body[name] for name in StepDecision._fields if name in body}
+        record.choices[body["step"]] = StepDecision(**known | {"time": event.time, "rules": tuple(body["rules"])})
         self._learn_from(record)
 
-    def _reported(
-        self,
-        event: Event,
-        *,
-        episode: int,
-        step: int,
-        reward: float | None,
-        next_state: int | None,
-        revision: int,
-        **_: Any,
-    ) -> None:
-        record = self.episodes[episode]
-        record.outcomes[step] = record.outcomes.get(step, StepOutcome()).revised(reward, next_state, revision)
-        record.touched = event.time
+    def _reported(self, event: Event, body: Body) -> None:
+        record = self._touch(event)
+        known = record.outcomes.get(body["step"], StepOutcome())
+        record.outcomes[body["step"]] = known.revised(body["reward"], body["next_state"], body["revision"])
         self._learn_from(record)
 
-    def _closed(self, event: Event, *, episode: int, cause: str, **_: Any) -> None:
-        record = self.episodes[episode]
-        record.closed, record.policy, record.touched = cause, None, event.time
-        self.open.pop(episode, None)
+    def _closed(self, event: Event, body: Body) -> None:
+        record = self._touch(event)
+        record.closed, record.policy = body["cause"], None
+        self.open.pop(record.number, None)
         self._learn_from(record)
         self.closed_since += 1
 
-    def _withdrawn(self, event: Event, *, person: str, **_: Any) -> None:
+    def _touch(self, event: Event) -> Record:
+        """Return the episode of an event, which is now the last of its events."""
+        record = self.episodes[event.body["episode"]]
+        record.touched = event.time
+        return record
+
+    def _withdrawn(self, event: Event, body: Body) -> None:
         """Take the person out of everything: what is left is as if they had never been there."""
+        person = body["person"]
         self.withdrawn.add(person)
         for number in self.of_person.pop(person, []):
             del self.episodes[number]
@@ -214,33 +187,31 @@ class State:
         ]
         self.stale = True
 
-    def _learning(self, event: Event, **_: Any) -> None:
+    def _learning(self, event: Event, body: Body) -> None:
         self.learning = LearningTask(event.number, *self.dataset())
         self.closed_since, self.stale = 0, False
 
-    def _learned(self, event: Event, *, version: int, model: str, published: bool, cause: str | None, **_: Any) -> None:
+    def _learned(self, event: Event, body: Body) -> None:
         assert self.learning is not None
-        self.latest = version
+        self.latest = body["version"]
         kept = tuple(each for each in self.learning.dataset if each.person not in self.withdrawn)
-        if published:
-            self.versions = [*self.versions, Version(version, kept, model, event.time)][-KEPT_VERSIONS:]
-        self._changed(Change(event.time, version, len(kept), "published" if published else "refused", cause))
-        self.learning = None
+        if body["published"]:
+            self.versions = [*self.versions, Version(self.latest, kept, body["model"], event.time)][-KEPT_VERSIONS:]
+        verdict = "published" if body["published"] else "refused"
+        self._changed(Change(event.time, self.latest, len(kept), verdict, body["cause"]))
 
-    def _rolled_back(self, event: Event, *, version: int, **_: Any) -> None:
-        self.versions = [each for each in self.versions if each.number <= version]
-        self._changed(Change(event.time, version, len(self.version.dataset), "rolled back to", None))
-        self.learning = None
+    def _rolled_back(self, event: Event, body: Body) -> None:
+        self.versions = [each for each in self.versions if each.number <= body["version"]]
+        self._changed(Change(event.time, body["version"], len(self.version.dataset), "rolled back to", None))
 
     def _changed(self, change: Change) -> None:
-        self.changes = [*self.changes, change][-KEPT_CHANGES:]
+        self.changes, self.learning = [*self.changes, change][-KEPT_CHANGES:], None
 
-    def _repeated(self, event: Event, *, episode: int, **_: Any) -> None:
-        """Count it: the step was decided before."""
-        self.episodes[episode].repeats += 1
+    def _repeated(self, event: Event, body: Body) -> None:
+        self.episodes[body["episode"]].repeats += 1
 
-    def _incident(self, event: Event, *, severity: str, check: str, message: str, **_: Any) -> None:
-        self.incidents.append(Incident(event.number, event.time, severity, check, message))
+    def _incident(self, event: Event, body: Body) -> None:
+        self.incidents.append(Incident(event.number, event.time, body["severity"], body["check"], body["message"]))
 
     def _learn_from(self, record: Record) -> None:
         """Put together what can be learned from an episode that is closed; late outcomes change it."""
@@ -251,7 +222,7 @@ class State:
         self._examples[record.number] = example
 
 
-_KINDS: dict[str, Callable[..., None]] = {
+_KINDS: dict[str, Callable[[State, Event, Body], None]] = {
     "founded": State._founded,
     "started": State._started,
     "opened": State._opened,

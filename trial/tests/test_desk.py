@@ -382,7 +382,7 @@ def test_planning_every_step_is_another_policy_only_after_a_model_is_published()
     at = desk('[learning]\nafter_episodes = 0\nreplan = "step"\n')
     Trialist(at, seed=1).play(20)
     episode = opened(at, "late", 1)["episode"]
-    policy = at.state.episodes[episode].policy
+    policy = np.array(at.state.episodes[episode].policy)
 
     def probabilities(step):
         at.call("decide", {"episode": episode, "step": step, "state": "took it"})

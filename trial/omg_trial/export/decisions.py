@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +13,7 @@ from omg_cmdp.logs.writers import csv_cell
 from omg_cmdp.oracles.feature_map import Category, Number
 from omg_cmdp.persistence import whole_file
 from omg_cmdp.validation import file_path, instance_of
-from omg_trial.episodes import Record
+from omg_trial.episodes import Record, StepDecision, StepOutcome
 from omg_trial.log.events import Event, verified
 from omg_trial.state import State
 from omg_trial.trial_file.trial import Trial
@@ -71,8 +72,8 @@ def decisions(trial: Trial, events: Iterable[Event]) -> pandas.DataFrame:
     """
     import pandas
 
-    rows = list(_rows(trial, fold_played(trial, events)))
     described = columns(trial)
+    rows = [[column.entry(row) for column in described.values()] for row in _rows(fold_played(trial, events))]
     frame = pandas.DataFrame(rows, columns=list(described))
     return frame.astype({name: column.kind for name, column in described.items()})
 
@@ -115,53 +116,85 @@ def write_decisions(trial: Trial, events: Iterable[Event], path: str | os.PathLi
     return [target, explained]
 
 
+class DecisionRow(NamedTuple):
+    """A decision, with everything that its row is made of."""
+
+    record: Record
+    step: int
+    choice: StepDecision
+    outcome: StepOutcome | None
+    drawn: int
+    chances: list[float]
+    withdrawn: bool
+
+
 class Column(NamedTuple):
-    """A column of the table: the kind of its entries, and what they mean."""
+    """A column of the table: the kind of its entries, what they mean, and how each follows from a decision."""
 
     kind: str
     meaning: str
+    entry: Callable[[DecisionRow], Any]
 
 
 def columns(trial: Trial) -> dict[str, Column]:
     """Return the columns of the table, by name."""
-    low, high = trial.reward_range
-    of_actions = {f"probability_{name}": Column("float64", f"with which {name} was drawn") for name in trial.actions}
+    states, actions, (low, high) = trial.states, trial.actions, trial.reward_range
+    text, number, count = (functools.partial(Column, kind) for kind in ("string", "float64", "int64"))
+
+    def state_after(row: DecisionRow) -> str | None:
+        after = row.record.next_state(row.step)
+        return None if after is None else states[after]
+
     return {
-        "person": Column("string", "name of the person, as the app gave it"),
-        "episode": Column("int64", "number of the episode, which is that of the event with which it was opened"),
-        "step": Column("int64", f"number of the decision in its episode, 0 to {trial.space.horizon - 1}"),
-        "time": Column(
-            "string", "when it was decided, or told by an app that had no network; UTC, the service's clock"
+        "person": text("name of the person, as the app gave it", lambda row: row.record.person),
+        "episode": count("number of the event with which the episode was opened", lambda row: row.record.number),
+        "step": count(f"number of the decision in its episode, 0 to {trial.space.horizon - 1}", lambda row: row.step),
+        "time": text("when it was decided, or told by an app without a network; UTC", lambda row: row.choice.time),
+        **_context_columns(trial),
+        "state": text(f"one of {', '.join(states)}", lambda row: states[row.choice.state]),
+        "action": text(f"what was done: one of {', '.join(actions)}", lambda row: actions[row.choice.action]),
+        "drawn": text("what was drawn; not `action` if the app did something else", lambda row: actions[row.drawn]),
+        "probability": number("of `action`, given all before; empty if not drawn", lambda row: row.choice.probability),
+        **{f"probability_{name}": _chance_column(place, name) for place, name in enumerate(actions)},
+        "version": count("of the model; 0 has learned nothing", lambda row: row.choice.version),
+        "source": text("of the policy: plan (certified), last plan, fixed", lambda row: row.choice.source),
+        "cause": text("why the source is not plan; empty if it is", lambda row: row.choice.cause),
+        "rules": text("that have changed the probabilities, with ; between", lambda row: "; ".join(row.choice.rules)),
+        "reward": number(
+            f"in [{low:g}, {high:g}]; empty if it never came", lambda row: row.outcome and row.outcome.reward
         ),
-        **_of_contexts(trial),
-        "state": Column("string", f"one of {', '.join(trial.states)}"),
-        "action": Column("string", f"what was done: one of {', '.join(trial.actions)}"),
-        "drawn": Column("string", "what the service has drawn; not `action` if the app has done something else"),
-        "probability": Column("float64", "of `action`, given all before it; empty if it is not the one drawn"),
-        **of_actions,
-        "version": Column("int64", "of the model that the policy was planned with; 0 has learned nothing"),
-        "source": Column("string", "of the policy: plan (certified), last plan (for this context), fixed (fallback)"),
-        "cause": Column("string", "why the source is not plan; empty if it is"),
-        "rules": Column("string", "rules of the trial that have changed the probabilities, with ; between them"),
-        "reward": Column("float64", f"in [{low:g}, {high:g}]; empty if it never came"),
-        "next_state": Column(
-            "string", "as reported, or as the next decision tells; empty if unknown, or if they differ"
+        "next_state": text("as reported, or as the next decision tells; empty if unknown or in doubt", state_after),
+        "revision": Column(
+            "Int64", "of the outcome; higher for corrections", lambda row: row.outcome and max(row.outcome.revisions)
         ),
-        "revision": Column("Int64", "of the outcome: 0 as first reported, higher for corrections; empty without one"),
-        "closed": Column("string", "why the episode has ended; empty if it is under way"),
-        "withdrawn": Column("bool", "whether the person has withdrawn since; models in use have not learned from them"),
+        "closed": text("why the episode has ended; empty if it is under way", lambda row: row.record.closed),
+        "withdrawn": Column("bool", "whether the person has withdrawn since", lambda row: row.withdrawn),
     }
 
 
-def _of_contexts(trial: Trial) -> dict[str, Column]:
+def _chance_column(place: int, name: str) -> Column:
+    return Column("float64", f"with which {name} was drawn", lambda row: row.chances[place])
+
+
+def _context_columns(trial: Trial) -> dict[str, Column]:
     if trial.features is None:
-        return {"context": Column("string", f"one of {', '.join(trial.labels)}")}
-    return {
-        f"context_{each.column}": Column("string", f"{each.column}, known are {', '.join(map(str, each.labels))}")
-        if isinstance(each, Category)
-        else Column("float64", f"{each.column}; empty if it is no number")
-        for each in trial.features.columns
-    }
+        rule = f"one of {', '.join(trial.labels)}"
+        return {"context": Column("string", rule, lambda row: context_from_json(row.record.context))}
+    return {f"context_{each.column}": _context_column(each) for each in trial.features.columns}
+
+
+def _context_column(column: Number | Category) -> Column:
+    """Return the column of an entry of the record; one that is of another kind is text, or left out."""
+
+    def entry(row: DecisionRow) -> Any:
+        value = context_from_json(row.record.context)[column.column]
+        if isinstance(column, Category):
+            return None if value is None else str(value)
+        return value if isinstance(value, (int, float)) else None
+
+    if isinstance(column, Category):
+        return Column("string", f"{column.column}, known are {', '.join(map(str, column.labels))}", entry)
+    return Column("float64", f"{column.column}; empty if it is no number", entry)
 
 
 def dictionary(trial: Trial, rows: int) -> str:
@@ -172,27 +205,9 @@ def dictionary(trial: Trial, rows: int) -> str:
     return "\n".join([head, notes, "", "| column | kind | meaning |", "|---|---|---|", *lines, ""])
 
 
-def _rows(trial: Trial, found: PlayedTrial) -> Iterator[list[Any]]:
+def _rows(found: PlayedTrial) -> Iterator[DecisionRow]:
     for record in found.records.values():
-        context = context_from_json(record.context)
-        known = [context] if trial.features is None else [_cell(context[c.column], c) for c in trial.features.columns]
         for step, choice in sorted(record.choices.items()):
             drawn, chances = found.drawn[record.number, step]
-            outcome, after = record.outcomes.get(step), record.next_state(step)
-            yield [
-                *(record.person, record.number, step, choice.time, *known),
-                *(trial.states[choice.state], trial.actions[choice.action], trial.actions[drawn]),
-                *(choice.probability, *chances),
-                *(choice.version, choice.source, choice.cause, "; ".join(choice.rules)),
-                None if outcome is None else outcome.reward,
-                None if after is None else trial.states[after],
-                None if outcome is None else max(outcome.revisions),
-                *(record.closed, record.person in found.withdrawn),
-            ]
-
-
-def _cell(value: Any, column: Number | Category) -> Any:
-    """Return an entry of a record as its column has it."""
-    if isinstance(column, Category):
-        return None if value is None else str(value)
-    return value if isinstance(value, (int, float)) else None
+            outcome, gone = record.outcomes.get(step), record.person in found.withdrawn
+            yield DecisionRow(record, step, choice, outcome, drawn, chances, gone)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import fcntl
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import filelock
 import sqlalchemy as sql
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -85,7 +85,7 @@ class Database:
         file = self.url.database if self.url.get_backend_name() == "sqlite" else None
         self.folder = Path(file).absolute().parent if file else Path()
         self._connection: sql.Connection | None = None
-        self._lock: int | None = None
+        self._lock: filelock.BaseFileLock | None = None
         self._engine = sql.create_engine(self.url, poolclass=sql.pool.NullPool)
         if self.url.get_backend_name() == "sqlite":
             sql.event.listen(self._engine, "connect", _set_up)
@@ -118,7 +118,7 @@ class Database:
                 self._connection.close()
             self._connection = None
         if self._lock is not None:
-            os.close(self._lock)
+            self._lock.release(force=True)
             self._lock = None
 
     def read(self, after: int = 0) -> Iterator[Event]:
@@ -180,16 +180,15 @@ class Database:
             raise StoreError(f"the database does not answer: {_reason(error)}") from None
 
     def _take_lock(self, connection: sql.Connection) -> None:
+        """Take the lock, which the system releases when the process ends, however it ends."""
         if self.url.get_backend_name() == "sqlite":
-            # Released by the system when the process ends, however it ends.
-            self._lock = os.open(f"{self.url.database}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise InUseError(f"the database {self.url.database} is in use by another process") from None
-            return
-        locked = connection.execute(sql.text("SELECT pg_try_advisory_lock(hashtext('omg-cmdp live'))")).scalar()
-        connection.commit()
+            self._lock = filelock.FileLock(f"{self.url.database}.lock", mode=0o600, blocking=False)
+            with contextlib.suppress(filelock.Timeout):
+                self._lock.acquire()
+            locked: Any = self._lock.is_locked
+        else:
+            locked = connection.execute(sql.text("SELECT pg_try_advisory_lock(hashtext('omg-cmdp live'))")).scalar()
+            connection.commit()
         if not locked:
             raise InUseError(f"the database {self.url.database} is in use by another process")
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from omg_cmdp.documents import FileError, nearest
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.feature_map import FeatureMap
 from omg_cmdp.validation import FloatArray
 from omg_trial.trial_file.sections import Actions, ContextSection, TrialFile
@@ -45,15 +46,44 @@ def distribution(chances: Mapping[int, float], size: int, *place: str) -> FloatA
     return row
 
 
-def read_admissible(file: TrialFile) -> Any:
-    """Return the mask (S, A) of actions that no state forbids."""
-    mask = np.ones((len(file.states.names), len(file.actions.names)), dtype=bool)
-    for state, actions in by_name(file.states.forbidden, file.states.names, "states", "forbidden").items():
-        place = ("states", "forbidden", file.states.names[state])
-        mask[state, [index(action, file.actions.names, *place) for action in actions]] = False
+def read_space(file: TrialFile) -> Space:
+    """Return the space: sizes, start, and the mask (S, A) of actions that no state forbids."""
+    states, actions = file.states.names, file.actions.names
+    mask = np.ones((len(states), len(actions)), dtype=bool)
+    for state, forbidden in by_name(file.states.forbidden, states, "states", "forbidden").items():
+        place = ("states", "forbidden", states[state])
+        mask[state, [index(action, actions, *place) for action in forbidden]] = False
         if not mask[state].any():
-            raise FileError(f"every action is forbidden in the state {file.states.names[state]!r}; leave one", place)
-    return mask
+            raise FileError(f"every action is forbidden in the state {states[state]!r}; leave one", place)
+    begin = by_name(file.states.start, states, "states", "start")
+    start = distribution(begin, len(states), "states", "start").tolist() if begin else 0
+    horizon = file.trial.horizon
+    return Space(states=len(states), actions=len(actions), horizon=horizon, start=start, admissible=mask)
+
+
+def read_fallback(file: TrialFile, space: Space) -> FloatArray:
+    """Return the fixed probabilities (A,), which leave an admissible action in every state."""
+    place = ("actions", "fallback")
+    chances = distribution(by_name(file.actions.fallback, file.actions.names, *place), len(file.actions.names), *place)
+    if ((chances * space.admissible).sum(axis=1) <= 0.0).any():
+        raise FileError("`actions.fallback` must leave an admissible action in every state", place)
+    return chances
+
+
+def check_between(file: TrialFile) -> None:
+    """Check the floor against the number of actions, the missing reward against the range, the window's action."""
+    (low, high), missing, floor = file.rewards.range, file.learning.missing_reward, file.exploration.floor
+    count, window = len(file.actions.names), file.window
+    if missing is not None and not low <= missing <= high:
+        place = ("learning", "missing_reward")
+        raise FileError(f"`missing_reward` must lie in [{low:g}, {high:g}], got {missing:g}", place)
+    if floor > 1.0 / count:
+        rule = f"must be at most 1/{count}, as there are {count} actions"
+        raise FileError(f"`floor` {rule}, got {floor:g}", ("exploration", "floor"))
+    if window is not None:
+        index(window.outside, file.actions.names, "window", "outside")
+        if any(window.outside in forbidden for forbidden in file.states.forbidden.values()):
+            raise FileError(f"some state forbids {window.outside!r}; choose another action", ("window", "outside"))
 
 
 def read_features(context: ContextSection) -> FeatureMap | None:

@@ -62,9 +62,7 @@ class _Floored(Oracle, Generic[AnyOracle]):
     """
 
     def __init__(self, oracle: AnyOracle, floor: Floor) -> None:
-        self.oracle, self.floor = oracle, floor
-        if (horizon := getattr(oracle, "horizon", None)) is not None:
-            self.horizon = horizon
+        self.oracle, self.floor, self.horizon = oracle, floor, oracle.horizon
 
     @property
     def loss(self) -> float:  # type: ignore[override]

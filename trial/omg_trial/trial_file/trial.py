@@ -2,44 +2,42 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 import zoneinfo
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
 from omg_cmdp import oracles
 from omg_cmdp.agents.omg import OMG
 from omg_cmdp.documents import Document, FileError
-from omg_cmdp.mdp.space import Space
-from omg_cmdp.oracles.feature_map import FeatureMap
 from omg_cmdp.validation import FloatArray, file_path, instance_of
 from omg_trial.log.events import digest
-from omg_trial.trial_file.between import (
-    Limits,
-    by_name,
-    distribution,
-    index,
-    read_admissible,
-    read_features,
-    read_limits,
-)
+from omg_trial.trial_file.between import check_between, read_fallback, read_features, read_limits, read_space
 from omg_trial.trial_file.floor import Floor, FlooredDynamics, FlooredRewards
-from omg_trial.trial_file.sections import Watch, Window, read_sections
+from omg_trial.trial_file.sections import TrialFile, read_sections
 
 REWARDS = {"linear": oracles.LinearRewards, "counts": oracles.CountRewards}
 DYNAMICS = {"softmax": oracles.SoftmaxDynamics, "counts": oracles.CountDynamics}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@final
 class Trial:
-    """A checked trial file. Make one by `Trial.read`, `Trial.parse` or `Trial.of`.
+    """A checked trial file: the space with its names, the agent, and what is pre-specified. It does not change.
+
+    Make one by `Trial.read`, `Trial.parse` or `Trial.of`.
 
     Parameters
+    ----------
+    file : TrialFile
+        The tables of the file, each checked by itself; rules between them are checked here.
+    content : mapping
+        The file, as the log keeps it.
+
+    Attributes
     ----------
     name : str
         Name of the trial.
@@ -75,8 +73,6 @@ class Trial:
         How often actions may and must be taken in a week.
     watch : Watch
         Thresholds of the checks.
-    content : mapping
-        The file, as it was read.
 
     Examples
     --------
@@ -90,27 +86,24 @@ class Trial:
     omg_cmdp.documents.FileError: trial.toml, line 20: `exploration.flor`: there is no such key; did you mean 'floor'?
     """
 
-    name: str
-    states: tuple[str, ...]
-    actions: tuple[str, ...]
-    space: Space
-    features: FeatureMap | None
-    labels: tuple[str, ...]
-    reward_range: tuple[float, float]
-    return_range: tuple[float, float] | None
-    reward_oracle: tuple[str, Mapping[str, Any]]
-    dynamics_oracle: tuple[str, Mapping[str, Any]]
-    gamma: str | float
-    floor: Floor
-    fallback: FloatArray
-    replan: bool
-    learn_after: int
-    missing_reward: float | None
-    zone: zoneinfo.ZoneInfo
-    window: Window | None
-    limits: Limits
-    watch: Watch
-    content: Mapping[str, Any] = dataclasses.field(repr=False)
+    def __init__(self, file: TrialFile, content: Mapping[str, Any]) -> None:
+        rewards, learning, exploration, window = file.rewards, file.learning, file.exploration, file.window
+        self.name, self.zone = file.trial.name, zoneinfo.ZoneInfo(file.trial.time_zone)
+        self.states, self.actions, self.labels = file.states.names, file.actions.names, file.context.labels
+        self.space, self.features, self.limits = (
+            read_space(file),
+            read_features(file.context),
+            read_limits(file.actions),
+        )
+        self.fallback = read_fallback(file, self.space)
+        self.reward_range, self.return_range = rewards.range, rewards.return_range
+        usual = ("counts", "counts") if self.features is None else ("linear", "softmax")
+        self.reward_oracle = rewards.oracle or usual[0], rewards.options
+        self.dynamics_oracle = file.dynamics.oracle or usual[1], file.dynamics.options
+        self.gamma, self.floor = exploration.gamma, Floor(self.space, exploration.floor)
+        self.replan, self.learn_after = learning.replan == "step", learning.after_episodes
+        self.missing_reward, self.window, self.watch = learning.missing_reward, window, file.watch
+        self.content = content
 
     @functools.cached_property
     def digest(self) -> str:
@@ -176,64 +169,14 @@ def _make_oracle(
 
 
 def _build(content: dict[str, Any]) -> Trial:
-    """Return the trial of a file's content, with the rules that hold between its tables."""
     file = read_sections(content)
-    states, actions, rewards = file.states.names, file.actions.names, file.rewards
-    start = by_name(file.states.start, states, "states", "start")
-    space = Space(
-        states=len(states),
-        actions=len(actions),
-        horizon=file.trial.horizon,
-        start=distribution(start, len(states), "states", "start").tolist() if start else 0,
-        admissible=read_admissible(file),
-    )
-    fallback = distribution(by_name(file.actions.fallback, actions, *FALLBACK), len(actions), *FALLBACK)
-    if ((fallback * space.admissible).sum(axis=1) <= 0.0).any():
-        raise FileError("`actions.fallback` must leave an admissible action in every state", FALLBACK)
-    low, high = rewards.range
-    missing_reward, floor = file.learning.missing_reward, file.exploration.floor
-    if missing_reward is not None and not low <= missing_reward <= high:
-        place = ("learning", "missing_reward")
-        raise FileError(f"`missing_reward` must lie in [{low:g}, {high:g}], got {missing_reward:g}", place)
-    if floor > 1.0 / len(actions):
-        rule = f"must be at most 1/{len(actions)}, as there are {len(actions)} actions"
-        raise FileError(f"`floor` {rule}, got {floor:g}", ("exploration", "floor"))
-    if (window := file.window) is not None:
-        outside = index(window.outside, actions, "window", "outside")
-        if not space.admissible[:, outside].all():
-            raise FileError(f"some state forbids {window.outside!r}; choose another action", ("window", "outside"))
-    features = read_features(file.context)
-    trial = Trial(
-        name=file.trial.name,
-        states=states,
-        actions=actions,
-        space=space,
-        features=features,
-        labels=file.context.labels,
-        reward_range=(low, high),
-        return_range=rewards.return_range,
-        reward_oracle=(rewards.oracle or ("counts" if features is None else "linear"), rewards.options),
-        dynamics_oracle=(file.dynamics.oracle or ("counts" if features is None else "softmax"), file.dynamics.options),
-        gamma=file.exploration.gamma,
-        floor=Floor(space, floor),
-        fallback=fallback,
-        replan=file.learning.replan == "step",
-        learn_after=file.learning.after_episodes,
-        missing_reward=missing_reward,
-        zone=zoneinfo.ZoneInfo(file.trial.time_zone),
-        window=window,
-        limits=read_limits(file.actions),
-        watch=file.watch,
-        content=_as_json(content),
-    )
+    check_between(file)
+    trial = Trial(file, _as_json(content))
     try:
         trial.agent()
     except (TypeError, ValueError) as error:
         raise FileError(str(error), ("rewards",)) from None
     return trial
-
-
-FALLBACK = ("actions", "fallback")
 
 
 def _as_json(content: dict[str, Any]) -> dict[str, Any]:

@@ -65,17 +65,9 @@ def history(desk: Desk, person: str) -> dict[str, Any]:
 
 
 def _episode(trial: Trial, record: Record) -> dict[str, Any]:
-    return {
-        "episode": record.number,
-        "opened": record.opened,
-        "closed": record.closed,
-        "context": context_from_json(record.context),
-        "version": record.version,
-        "source": record.source,
-        "cause": record.cause,
-        "certificate": record.certificate,
-        "steps": [_step(trial, record, step) for step in sorted({*record.choices, *record.outcomes})],
-    }
+    steps = [_step(trial, record, step) for step in sorted({*record.choices, *record.outcomes})]
+    known = _fields(record, "opened", "closed", "version", "source", "cause", "certificate")
+    return {"episode": record.number, **known, "context": context_from_json(record.context), "steps": steps}
 
 
 def _step(trial: Trial, record: Record, step: int) -> dict[str, Any]:
@@ -105,26 +97,18 @@ def _context(trial: Trial) -> dict[str, Any]:
 
 
 def _under_way(record: Record) -> dict[str, Any]:
-    return {
-        "person": record.person,
-        "episode": record.number,
-        "opened": record.opened,
-        "touched": record.touched,
-        "steps": len(record.choices),
-        "version": record.version,
-        "source": record.source,
-    }
+    known = _fields(record, "person", "opened", "touched", "version", "source", "cause")
+    return {"episode": record.number, **known, "steps": len(record.choices)}
+
+
+def _fields(record: Record, *names: str) -> dict[str, Any]:
+    return {name: vars(record)[name] for name in names}
 
 
 def _overdue(trial: Trial, step: WatchedStep) -> dict[str, Any]:
     action = trial.actions[step.choice.action]
-    return {
-        "person": step.person,
-        "episode": step.episode,
-        "step": step.step,
-        "time": step.choice.time,
-        "action": action,
-    }
+    known = {"person": step.person, "episode": step.episode, "step": step.step}
+    return {**known, "time": step.choice.time, "action": action}
 
 
 def _days(view: TrialView) -> list[dict[str, Any]]:
