@@ -77,7 +77,7 @@ def account(episode: int, truth: Truth, decision: Decision, played: Episode) -> 
     policies, occupancy = np.ascontiguousarray(mixture, dtype=np.float64), np.empty(best_policy.shape)
     if policies.shape != (len(probabilities), *occupancy.shape) or guess.shape[1:] != transitions.shape[1:]:
         wanted, got = f"{occupancy.shape} and {transitions.shape[1:]}", f"{policies.shape[1:]} and {guess.shape[1:]}"
-        raise ValueError(f"`decide` must return policies and a transitions of shapes {wanted}, got {got}")
+        raise ValueError(f"`decide` must return policies and transitions of shapes {wanted}, got {got}")
     value, believed_best, believed, own_value, own_believed, squares, hellinger = compiled.account(
         transitions, rewards, start, guess, means, first, admissible, best_policy, policies, probabilities, occupancy
     )
