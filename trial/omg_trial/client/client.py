@@ -260,25 +260,16 @@ class Client:
 
     def _known_decision(self, episode: int, step: int, state: str) -> dict[str, Any] | None:
         opened = self._outbox.opened(episode)
-        if (
-            opened is None
-            or opened["drawn"] is None
-            or state not in opened["states"]
-            or not 0 <= step < opened["horizon"]
-        ):
+        if opened is None or opened["drawn"] is None:
+            return None
+        if state not in opened["states"] or not 0 <= step < opened["horizon"]:
             return None
         place = opened["states"].index(state)
         action = opened["drawn"][step][place]
+        probability = opened["policy"][step][place][opened["actions"].index(action)]
         fallback = {"source": opened["source"], "cause": opened["cause"], "rules": []}
-        return {
-            "episode": episode,
-            "event": None,
-            "step": step,
-            "action": action,
-            "probability": opened["policy"][step][place][opened["actions"].index(action)],
-            "version": opened["version"],
-            "fallback": None if opened["source"] == "plan" else fallback,
-        }
+        made = {"episode": episode, "event": None, "step": step, "action": action, "probability": probability}
+        return {**made, "version": opened["version"], "fallback": None if opened["source"] == "plan" else fallback}
 
 
 def _path(episode: int, what: str) -> str:
