@@ -1,1 +1,1 @@
-"""Live decisions: a service that answers an app step by step, and a log from which everything can be told again."""
+"""Trials: a service that decides for an app, step by step, and a log from which everything can be computed again."""

@@ -185,7 +185,7 @@ class Desk:
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """Keep what happens here, when all of it has happened."""
+        """Keep the events of this block together, or none of them."""
         try:
             yield
             if self._batch:
@@ -208,7 +208,7 @@ class Desk:
             self._start()
 
     def inputs(self) -> DecisionInputs:
-        """Return what an answer depends on now."""
+        """Return everything that an answer depends on now, besides the call."""
         return DecisionInputs(self.trial, self.state, self.agent, self._now())
 
     def _now(self) -> datetime.datetime:

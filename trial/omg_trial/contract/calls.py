@@ -42,7 +42,7 @@ STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=Fals
 
 
 class Call(BaseModel):
-    """What an app asks for. The path of HTTP names an episode or a person; the fields are the body."""
+    """A request of an app. The path of HTTP names an episode or a person; the fields are the body."""
 
     model_config = STRICT
     name: ClassVar[str]

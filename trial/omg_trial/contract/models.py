@@ -73,7 +73,7 @@ def context_text(trial: Trial, context: Any) -> str:
 
 
 def describe_problem(errors: Sequence[Any], skip: int = 0) -> str:
-    """Return the first problem of a call: its field and the rule. Values may be a person's data: they are not told."""
+    """Return the first problem of a call: its field and the rule. Values may be a person's data: they are left out."""
     first = errors[0]
     field = ".".join(str(part) for part in first["loc"][skip:]) or "body"
     return f"`{field:.60}`: {first['msg'].removeprefix('Value error, ')}"
