@@ -1,14 +1,20 @@
-"""What a user gets: the wheel, installed in an empty environment."""
+"""What a user gets: three distributions of one version, each installed in an empty environment."""
 
 import subprocess
 import sys
+import tomllib
 import venv
 from pathlib import Path
 
 import pytest
 
+import omg_cmdp
+import omg_lab
+import omg_trial
+
 ROOT = Path(__file__).parent.parent
 MOST_PACKAGES, MOST_MEGABYTES = 40, 600
+COMMANDS = {"library": None, "lab": ("omg-lab", "list"), "trial": ("omg-trial", "--help")}
 
 HEAVY = (
     *("matplotlib", "typer", "click", "rich", "argparse", "gymnasium", "sklearn", "torch", "ray", "pyarrow"),
@@ -27,19 +33,40 @@ assert omg_cmdp.optimal_policy(mdp)[1] == 1.0
 """
 
 
+def test_there_is_one_version():
+    projects = [tomllib.loads((ROOT / name / "pyproject.toml").read_text())["project"] for name in COMMANDS]
+    cited = [
+        line.split()[1] for line in (ROOT / "CITATION.cff").read_text().splitlines() if line.startswith("version:")
+    ]
+    packages = [package.__version__ for package in (omg_cmdp, omg_lab, omg_trial)]
+    assert len({*(project["version"] for project in projects), *packages, *cited}) == 1
+
+
+def test_no_test_asks_for_what_its_package_needs_anyway():
+    """The groups of each pyproject.toml add to its dependencies."""
+    for name in COMMANDS:
+        content = tomllib.loads((ROOT / name / "pyproject.toml").read_text())
+        needed = {_name(each) for each in content["project"]["dependencies"]}
+        assert not needed & {_name(each) for each in content["dependency-groups"]["test"]}, name
+
+
+def _name(requirement):
+    return requirement.partition(" ")[0].partition("[")[0].partition(">")[0].partition("=")[0].lower()
+
+
 @pytest.mark.slow
-def test_the_wheel_is_light(tmp_path):
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_distribution_installs_alone(name, tmp_path):
     run = {"cwd": tmp_path, "check": True, "capture_output": True, "text": True}
-    subprocess.run([sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", tmp_path, ROOT], **run)
+    pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", tmp_path, ROOT / name]
+    subprocess.run(pip, **run)
     (wheel,) = tmp_path.glob("*.whl")
     place = tmp_path / "empty"
     venv.create(place, with_pip=True)
     python = place / "bin" / "python"
     subprocess.run([python, "-m", "pip", "install", "--constraint", ROOT / "constraints.txt", wheel], **run)
-    packages = int(subprocess.run([python, "-c", PROGRAM], **run).stdout)
-    assert packages <= MOST_PACKAGES
-    size = sum(file.lstat().st_size for file in place.rglob("*") if file.is_file())
-    assert size <= MOST_MEGABYTES * 1e6
-    lacking = subprocess.run([place / "bin" / "omg-cmdp", "list"], cwd=tmp_path, capture_output=True, text=True)
-    assert lacking.returncode != 0
-    assert "omg-cmdp[studies]" in lacking.stderr
+    if command := COMMANDS[name]:
+        subprocess.run([place / "bin" / command[0], *command[1:]], **run)
+        return
+    assert int(subprocess.run([python, "-c", PROGRAM], **run).stdout) <= MOST_PACKAGES
+    assert sum(file.lstat().st_size for file in place.rglob("*") if file.is_file()) <= MOST_MEGABYTES * 1e6

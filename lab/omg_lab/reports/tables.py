@@ -118,7 +118,7 @@ def agents_table(
             "agent": cell("agent"),
             "regret": cell("regret", number),
             "95 % interval": between,
-            "of it for exploring": cell("exploring", number),
+            "spent on exploring": cell("exploring", number),
             "× best": cell("ratio_to_best", number),
             "ms per episode": cell("milliseconds_per_episode", number),
         },

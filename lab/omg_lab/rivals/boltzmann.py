@@ -6,6 +6,8 @@ Q is the value of the soft policy itself with its entropy as a reward, not that 
 the exact maximiser of ⟨q, f̂⟩ - (1/γ)·Σ q·log π over occupancy measures (Ziebart 2010), and γ, the inverse temperature
 that is often called β, stands in the same place as OMG's γ. No guarantee: an action that looks bad is tried with
 probability exp(-γ·gap), where the barrier has 1/(γ·gap).
+
+Source: the project's theory notes (§8) have its pseudo-code; an ablation of OMG-CMDP!.
 """
 
 from __future__ import annotations
@@ -30,7 +32,24 @@ ROOT = Power(1.0, 0.5)
 
 @final
 class Boltzmann(ModelAgent):
-    """Play the softmax of soft values at inverse temperature `gamma`, a number or a function of the episode."""
+    """Play the softmax of soft values at inverse temperature γ.
+
+    Parameters
+    ----------
+    space : Space
+        The states, actions and horizon.
+    reward_oracle, dynamics_oracle
+        Any two oracles; the model of a context is what they predict.
+    gamma : float, Power or function of the episode
+        γ; √t by default, to be tuned.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> from omg_lab.rivals import Boltzmann
+    >>> from omg_lab.worlds import Decoy
+    >>> Boltzmann.for_world(Decoy()).policy(0).shape
+    (4, 3, 3)
+    """
 
     settings = ("gamma",)
 
@@ -43,7 +62,7 @@ class Boltzmann(ModelAgent):
     def decide(self, context: Context) -> Decision:
         """Return a policy that gives every admissible action a positive probability, up to underflow."""
         gamma, model = self.gamma(self.episodes_seen + 1), self.model(context)
-        kernel, rewards, _, admissible = model.raw
+        transitions, rewards, _, admissible = model.raw
         policy = np.empty((model.horizon, model.states, model.actions))
-        compiled.soft_plan(kernel, rewards, admissible, gamma, policy)
+        compiled.soft_plan(transitions, rewards, admissible, gamma, policy)
         return Decision(policy=policy, model=model, gamma=gamma)

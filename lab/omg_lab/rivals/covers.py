@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context, context_from_json, context_to_json
 from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.persistence import State, fingerprint, numbers, read_state
-from omg_cmdp.validation import FloatArray, at_least_zero, float_table, listed, positive_integer
+from omg_cmdp.validation import FloatArray, at_least_zero, float_table, instance_of, listed, positive_integer
 
 Metric = Callable[[Any, Any], float]
 """The distance of two contexts."""
@@ -155,10 +155,14 @@ class PerContext(Growing):
 
 @final
 class PerBall(Growing):
-    """Balls of one `radius`: a context belongs to the nearest, or becomes the centre of a new one if it is in none.
+    """Balls of one radius: a context belongs to the nearest, or becomes the centre of a new one if it is in none.
 
-    `metric` is "euclidean", for contexts that are vectors or numbers, or a function of two contexts. Radius 0 gives
-    each context a cell of its own, an infinite radius one cell to all.
+    Parameters
+    ----------
+    radius : float
+        0 gives each context a cell of its own, an infinite radius one cell to all.
+    metric : str or function of two contexts
+        "euclidean", the default, for contexts that are vectors or numbers.
 
     >>> cover = PerBall(1.0)
     >>> [cover.open(context) for context in (0.0, 0.9, 3.0, 1.9, 2.2)]
@@ -201,10 +205,15 @@ class PerBall(Growing):
 
 @final
 class Clusters(Cover):
-    """The nearest of some `centres` (K, d), in Euclidean distance: a fixed number of cells.
+    """The nearest of some centres, in Euclidean distance: a fixed number of cells.
 
     With centres from k-means this stands in for CECE (Hallak, Di Castro and Mannor, 2015), which is a different method:
     there contexts are hidden, and what happens in episodes is clustered. Here contexts are observed.
+
+    Parameters
+    ----------
+    centres : array (K, d)
+        The centres.
 
     >>> cover = Clusters.by_means([[0.0], [0.2], [5.0], [5.2]], count=2)
     >>> cover.centres.tolist(), cover.cell([4.0])
@@ -261,6 +270,7 @@ def cover_for(
 
     The usual radius is 0.4, the usual number of clusters a quarter of the contexts.
     """
+    instance_of("world", world, Environment)
     if isinstance(cover, Cover):
         return cover
     for option, value, owner in (("clusters", clusters, "clusters"), ("radius", radius, "per_ball")):

@@ -8,6 +8,8 @@ by inverse gaps with γ_m ∝ √2^(m-1). Here are two compositions with other a
     epoch_pc_igw    PC-IGW with the same fits and γ_m
 
 For H = 1 OMG's weights are 1/(λ + γ·gap), λ their normaliser; FALCON's are 1/(A + γ·gap), with the same fits and γ_m.
+
+Source: ours, after FALCON, which the paper of this project names; the project's theory notes (§6) have the idea.
 """
 
 from __future__ import annotations
@@ -29,6 +31,11 @@ from omg_lab.rivals.pc_igw import PCIGW
 @dataclasses.dataclass(frozen=True)
 class EpochGamma:
     """γ_m = scale·√τ, τ the number of episodes before the epoch, and 1 in the first: a function of the episode.
+
+    Parameters
+    ----------
+    scale : float
+        γ₀, positive.
 
     >>> gamma = EpochGamma(10.0)
     >>> [gamma(episode) for episode in (1, 2, 5, 8, 9)] == [10.0, 10.0, 20.0, 20.0, 10.0 * 8**0.5]
@@ -55,7 +62,26 @@ def epoch_omg(
     reward_range: tuple[float, float] = (0.0, 1.0),
     return_range: tuple[float, float] | None = None,
 ) -> OMG:
-    """Return OMG by epochs; `scale` is γ₀. Any oracles that can be saved will do; offline ones are meant."""
+    """Return OMG by epochs.
+
+    Parameters
+    ----------
+    space : Space
+        The states, actions and horizon.
+    reward_oracle, dynamics_oracle
+        Offline oracles are meant; any that can be saved will do.
+    scale : float
+        γ₀, 100 by default.
+    episodes : int, optional
+        The number T of episodes, for the certificates of `OMG`.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> from omg_cmdp.agents.building import build_for
+    >>> from omg_lab.worlds import Decoy
+    >>> build_for(epoch_omg, Decoy()).policy(0).shape
+    (4, 3, 3)
+    """
     rewards, dynamics = EpochRewards(reward_oracle), EpochDynamics(dynamics_oracle)
     ranges: Ranges = {"reward_range": reward_range, "return_range": return_range}
     return OMG(space, rewards, dynamics, EpochGamma(scale), episodes=episodes, **ranges)
@@ -71,7 +97,26 @@ def epoch_pc_igw(
     reward_range: tuple[float, float] = (0.0, 1.0),
     return_range: tuple[float, float] | None = None,
 ) -> PCIGW:
-    """Return PC-IGW by epochs; `scale` is γ₀."""
+    """Return PC-IGW by epochs.
+
+    Parameters
+    ----------
+    space : Space
+        The states, actions and horizon.
+    reward_oracle, dynamics_oracle
+        Offline oracles are meant; any that can be saved will do.
+    scale : float
+        γ₀, 100 by default.
+    seed : int
+        Seeds the draws, a function of it and the number of episodes seen, so that asking twice changes nothing.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> from omg_cmdp.agents.building import build_for
+    >>> from omg_lab.worlds import Decoy
+    >>> build_for(epoch_pc_igw, Decoy()).policy(0).shape
+    (4, 3, 3)
+    """
     rewards, dynamics = EpochRewards(reward_oracle), EpochDynamics(dynamics_oracle)
     ranges: Ranges = {"reward_range": reward_range, "return_range": return_range}
     return PCIGW(space, rewards, dynamics, EpochGamma(scale), seed=seed, **ranges)

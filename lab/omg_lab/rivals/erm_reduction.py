@@ -27,6 +27,8 @@ over all episodes t of E_t G_t, G = Σ_h g², given the past. To bound it for th
 
 For unknown dynamics the policies reach what the *fitted* dynamics say, which are learned one step after the other.
 The turns are counted by what has been learned: where m and more episodes arrive together, a tuple may have no turn.
+
+Source: named in the paper of this project.
 """
 
 from __future__ import annotations
@@ -48,9 +50,25 @@ from omg_cmdp.validation import instance_of, positive_integer, positive_number, 
 
 @final
 class ERMReduction(ModelAgent):
-    """Reach every state as often as possible, `samples` times for each step and action; then trust the fits.
+    """Reach every state as often as possible, some times for each step and action; then trust the fits.
 
     What the model says cannot be reached is left out: the best policy of the model is played instead.
+
+    Parameters
+    ----------
+    space : Space
+        The states, actions and horizon.
+    reward_oracle, dynamics_oracle
+        Offline oracles, as published; others that are saved will do.
+    samples : int
+        The number m of episodes for each tuple (h, s, a), 10 by default; `sample_size` states a proven one.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> from omg_lab.rivals import ERMReduction
+    >>> from omg_lab.worlds import Decoy
+    >>> ERMReduction.for_world(Decoy()).policy(0).shape
+    (4, 3, 3)
     """
 
     settings = ("samples",)

@@ -1,7 +1,7 @@
 """Feel-good Thompson sampling: posterior sampling, tilted towards models with large optimal values.
 
 Zhang (*SIAM Journal on Mathematics of Data Science* 2022) for contextual bandits; Agarwal and Zhang (NeurIPS 2022,
-"optimistic posterior sampling") for models of MDPs. A pair of a reward function f and a kernel P is drawn with weight
+"optimistic posterior sampling") for models of MDPs. A pair of rewards f and transitions P is drawn with weight
 
     w(f, P) ∝ exp(-2·Σ(f - r)² + Σ log P(s') + λ_t·Σ_{i<t} V*_{f,P}(c_i)),
 
@@ -12,6 +12,8 @@ those of the proofs. λ_t = `optimism`/√t, for a T that is not known, is our c
 
 The tilt couples f and P, so that all N·M pairs are enumerated: one backward induction for all of them at every new
 context, O(N·M·H·S²·A), half a millisecond for 32 × 32 pairs at (H, S, A) = (5, 5, 3), and O(N·M) from then on.
+
+Source: the project's theory notes (§8) have the formula of its weights.
 """
 
 from __future__ import annotations
@@ -38,8 +40,25 @@ from omg_cmdp.validation import FloatArray, seed_number
 class FeelGoodThompson(ModelAgent):
     """Draw f and P together from the tilted posterior of two finite classes, and play an optimal policy of the pair.
 
-    `optimism` is λ_0 of λ_t = λ_0/√t; 0 is posterior sampling. The draw is a function of `seed` and the number of
-    episodes seen, so that asking twice changes nothing.
+    Parameters
+    ----------
+    space : Space
+        The states, actions and horizon.
+    reward_oracle : FiniteRewards
+        The class of reward functions.
+    dynamics_oracle : FiniteDynamics
+        The class of transition functions.
+    optimism : float
+        λ_0 of λ_t = λ_0/√t, 0.1 by default; 0 is posterior sampling.
+    seed : int
+        Seeds the draws, a function of it and the number of episodes seen, so that asking twice changes nothing.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> from omg_lab.rivals import FeelGoodThompson
+    >>> from omg_lab.worlds import Decoy
+    >>> FeelGoodThompson.for_world(Decoy()).policy(0).shape
+    (4, 3, 3)
     """
 
     settings = ("seed", "optimism")
@@ -73,9 +92,9 @@ class FeelGoodThompson(ModelAgent):
         generator = np.random.default_rng((self.seed, self.episodes_seen))
         weights = self.weights(context)
         (reward,) = resample(weights.sum(axis=1), 1, generator)
-        (kernel,) = resample(weights[reward], 1, generator)
+        (moves,) = resample(weights[reward], 1, generator)
         drawn = self.space.mdp(
-            rewards=self._rewards.functions(context)[reward], transitions=self._dynamics.functions(context)[kernel]
+            rewards=self._rewards.functions(context)[reward], transitions=self._dynamics.functions(context)[moves]
         )
         return Decision(policy=optimal_policy(drawn, bounds=self.value_bounds)[0], model=self.model(context))
 
@@ -110,9 +129,9 @@ class FeelGoodThompson(ModelAgent):
 
 
 def optimal_values(
-    space: Space, rewards: FloatArray, kernels: FloatArray, bounds: ValueBounds | None = None
+    space: Space, rewards: FloatArray, transitions: FloatArray, bounds: ValueBounds | None = None
 ) -> FloatArray:
-    """Return V* (N, M) of all pairs of `rewards` (N, S, A) and `kernels` (M, S, A, S), or either with steps.
+    """Return V* (N, M) of all pairs of `rewards` (N, S, A) and `transitions` (M, S, A, S), or either with steps.
 
     Values are clipped to `bounds`, by default those of rewards in [0, 1].
 
@@ -125,10 +144,10 @@ def optimal_values(
     table = (states, actions)
     gains = np.moveaxis(rewards.reshape(len(rewards), -1, *table), 0, -1)  # (steps, S, A, N)
     gains = np.where(space.admissible[:, :, None], gains, -np.inf)
-    moves = np.moveaxis(kernels.reshape(len(kernels), -1, states * actions, states), 1, 0)  # (steps, M, S·A, S)
-    values = np.zeros((len(kernels), states, len(rewards)))
+    moves = np.moveaxis(transitions.reshape(len(transitions), -1, states * actions, states), 1, 0)  # (steps, M, S·A, S)
+    values = np.zeros((len(transitions), states, len(rewards)))
     lows, highs = bounds or value_bounds(horizon)
     for h in reversed(range(horizon)):
-        expected = (moves[h % len(moves)] @ values).reshape(len(kernels), *table, len(rewards))
+        expected = (moves[h % len(moves)] @ values).reshape(len(transitions), *table, len(rewards))
         values = np.clip((gains[h % len(gains)] + expected).max(axis=2), lows[h], highs[h])
     return np.asarray((space.start @ values).T)

@@ -38,6 +38,8 @@ With a `return_range` values are clipped to what it leaves, and the H before ξp
 
 In practice these constants mean pure exploration, and the least curvature of the softmax, α of about exp(-2BR)/S²,
 means steps that never shorten: tune `scale`, and set `strong_convexity` to a typical value, like 1/S.
+
+Source: named in the paper of this project; pseudo-code in the project's theory notes (§4).
 """
 
 from __future__ import annotations
@@ -78,10 +80,29 @@ class Widths(NamedTuple):
 class GLMAgent(Learner):
     """The estimates and confidence sets of both agents.
 
-    `features` maps a context to x, of shape (`dimension`,); without it the context is x itself. `link` is "logit" or
-    "linear". `scale` multiplies the bonuses, or the noise: 1 is the theory. `delta` is δ, `ridge` λ, `feature_norm` R,
-    `weight_norm` B. `strong_convexity` α and `smoothness` β are by default the proven ones: 1 and 1 for the linear
-    link, for the logit link 1/S of the least probability there can be, and ½. `constants` are the four numbers in γ.
+    Parameters
+    ----------
+    space : Space
+        The states, actions and horizon.
+    dimension : int
+        Length d of the features.
+    link : str
+        "logit", the default, or "linear".
+    features : function, optional
+        From a context to x, (d,); by default the context itself.
+    scale : float
+        A factor of the bonuses, or of the noise, to be tuned; 1, the default, is the theory's.
+    delta : float
+        The probability δ of failure, 0.05 by default.
+    ridge, feature_norm, weight_norm : float
+        λ, R and B; 1, 1 and 3 by default.
+    strong_convexity, smoothness : float, optional
+        α and β; by default the proven ones: 1 and 1 for the linear link, for the logit link 1/S of the least
+        probability there can be, and ½.
+    constants : tuple of four floats
+        The numbers in γ.
+    reward_range, return_range
+        As for every `Learner`.
     """
 
     settings: ClassVar[tuple[str, ...]] = (
@@ -142,10 +163,10 @@ class GLMAgent(Learner):
         """Return f̂, clipped to [0, 1], and P̂; with the linear link the distribution nearest to Wx."""
         row = self._features(context)
         states, actions = self.space.states, self.space.actions
-        kernel = np.empty((states, actions, states))
-        compiled_glm.transitions(self._weights, row[0], self.link == "logit", kernel.reshape(-1, states))
+        transitions = np.empty((states, actions, states))
+        compiled_glm.transitions(self._weights, row[0], self.link == "logit", transitions.reshape(-1, states))
         rewards = np.clip(0.5 + self._ridge(row)[0], 0.0, 1.0).reshape(states, actions)
-        return self.space.mdp(transitions=kernel, rewards=rewards)
+        return self.space.mdp(transitions=transitions, rewards=rewards)
 
     def widths(self, context: Context) -> Widths:
         """Return ξr and ξp."""
@@ -195,16 +216,26 @@ class GLMAgent(Learner):
 
 @final
 class GLMORL(GLMAgent):
-    """GLM-ORL: optimism, V_h = min(H - h, max_a [f̂ + ξr + P̂·V_{h+1} + ‖V_{h+1}‖_∞·ξp])."""
+    """GLM-ORL: optimism, V_h = min(H - h, max_a [f̂ + ξr + P̂·V_{h+1} + ‖V_{h+1}‖_∞·ξp]).
+
+    The parameters are those of `GLMAgent`; `scale` multiplies the bonuses.
+
+    >>> from omg_lab.rivals import GLMORL
+    >>> from omg_lab.worlds import Decoy
+    >>> GLMORL.for_world(Decoy()).policy(0).shape
+    (4, 3, 3)
+    """
 
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy, optimal for the model with bonuses."""
         model = self.model(context)
-        kernel, rewards, _, admissible = model.raw
+        transitions, rewards, _, admissible = model.raw
         policy = np.empty((self.space.horizon, self.space.states, self.space.actions))
         values = np.empty((self.space.horizon + 1, self.space.states))
         bonuses = [self.scale * width for width in self.widths(context)]
-        compiled_glm.optimistic_plan(kernel[0], rewards[0], *bonuses, admissible, *self.value_bounds, policy, values)
+        compiled_glm.optimistic_plan(
+            transitions[0], rewards[0], *bonuses, admissible, *self.value_bounds, policy, values
+        )
         return Decision(policy=policy, model=model)
 
 
@@ -212,7 +243,17 @@ class GLMORL(GLMAgent):
 class GLMRLSVI(GLMAgent):
     """GLM-RLSVI: an optimal policy for rewards f̂ + N(0, SH·(H·ξp + ξr)²), drawn for every (h, s, a) of an episode.
 
-    The draw is a function of `seed` and the number of episodes seen, so that asking twice changes nothing.
+    Parameters
+    ----------
+    seed : int
+        Seeds the draws, a function of it and the number of episodes seen, so that asking twice changes nothing.
+    **settings
+        The parameters of `GLMAgent`; `scale` multiplies the noise.
+
+    >>> from omg_lab.rivals import GLMRLSVI
+    >>> from omg_lab.worlds import Decoy
+    >>> GLMRLSVI.for_world(Decoy()).policy(0).shape
+    (4, 3, 3)
     """
 
     settings = (*GLMAgent.settings, "seed")

@@ -5,6 +5,8 @@
 In each state this maximises ⟨π, Q⟩ + (1/γ)·Σ log π (Abe and Long 1999; Foster and Rakhlin 2020), where OMG has
 Σ log q = Σ log d_h(s) + Σ log π: the term that leads to rarely visited states is missing, and a state that counts
 little is explored as much as one on every path. At H = 1, from one state, both are the same. No guarantee for H > 1.
+
+Source: ours, an ablation; the project's theory notes (§8) have its pseudo-code.
 """
 
 from __future__ import annotations
@@ -28,7 +30,24 @@ compiled = Lazy("omg_lab.rivals.compiled.inverse_gap")
 
 @final
 class LocalIGW(ModelAgent):
-    """Play inverse gap weighting in every state, by the values of the policy itself at later steps."""
+    """Play inverse gap weighting in every state, by the values of the policy itself at later steps.
+
+    Parameters
+    ----------
+    space : Space
+        The states, actions and horizon.
+    reward_oracle, dynamics_oracle
+        Any two oracles; the model of a context is what they predict.
+    gamma : float, Power or function of the episode
+        γ; 30·√t by default, to be tuned.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> from omg_lab.rivals import LocalIGW
+    >>> from omg_lab.worlds import Decoy
+    >>> LocalIGW.for_world(Decoy()).policy(0).shape
+    (4, 3, 3)
+    """
 
     settings = ("gamma",)
 
@@ -51,7 +70,7 @@ def local_policy(mdp: TabularMDP, gamma: float) -> FloatArray:
     >>> local_policy(bandit, 1.0).round(3)
     array([[[0.618, 0.382]]])
     """
-    kernel, rewards, _, admissible = mdp.raw
+    transitions, rewards, _, admissible = mdp.raw
     policy = np.empty((mdp.horizon, mdp.states, mdp.actions))
-    compiled.local_policy(kernel, rewards, admissible, gamma, policy)
+    compiled.local_policy(transitions, rewards, admissible, gamma, policy)
     return policy

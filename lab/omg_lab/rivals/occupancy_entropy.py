@@ -11,7 +11,9 @@ step k, be the divergence of the policies at that step. By the chain rule and da
 KL(d_h‖d'_h) <= Σ_{k<h} B_k(q, q'), so that Σ q·log q is 1-smooth relative to Σ_k (H - k)·B_k, and at least
 1/H-strongly convex. Mirror ascent with this divergence is a soft backward induction at temperature (H - k)/γ in each
 iteration; it needs no line search, and comes closer by a factor of 1 - 1/H at least. (Longer steps diverge on
-deterministic compiled.) Every plan carries its duality gap.
+deterministic transitions.) Every plan carries its duality gap.
+
+Source: ours, an ablation; the project's theory notes (§8) have its program.
 """
 
 from __future__ import annotations
@@ -41,7 +43,24 @@ TOLERANCE = 1e-8
 
 @final
 class OccupancyEntropy(ModelAgent):
-    """Play the occupancy measure that maximises reward plus 1/γ times its entropy."""
+    """Play the occupancy measure that maximises reward plus 1/γ times its entropy.
+
+    Parameters
+    ----------
+    space : Space
+        The states, actions and horizon.
+    reward_oracle, dynamics_oracle
+        Any two oracles; the model of a context is what they predict.
+    gamma : float, Power or function of the episode
+        γ; 3·√t by default, to be tuned.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> from omg_lab.rivals import OccupancyEntropy
+    >>> from omg_lab.worlds import Decoy
+    >>> OccupancyEntropy.for_world(Decoy()).policy(0).shape
+    (4, 3, 3)
+    """
 
     settings = ("gamma",)
 
@@ -68,8 +87,8 @@ class OccupancyEntropy(ModelAgent):
 
 def entropy_plan(mdp: TabularMDP, gamma: float) -> tuple[FloatArray, float, int]:
     """Return the policy, a proven bound on γ times its distance from the optimum, and the number of iterations."""
-    kernel, rewards, start, admissible = mdp.raw
+    transitions, rewards, start, admissible = mdp.raw
     policy = np.empty((mdp.horizon, mdp.states, mdp.actions))
-    tables = kernel, rewards, start, admissible
+    tables = transitions, rewards, start, admissible
     certificate, iterations = compiled.entropy_plan(*tables, gamma, TOLERANCE, policy)
     return policy, certificate, iterations

@@ -22,6 +22,8 @@ probability d, loses g before that, plays a there and is greedy from then on, ha
 
 the best way to s does not depend on what is to be done there, and one search serves all actions. And the search is
 Dinkelbach's: a few backward inductions over the steps before h.
+
+Source: named in the paper of this project; pseudo-code in the project's theory notes (§1).
 """
 
 from __future__ import annotations
@@ -61,9 +63,25 @@ class PolicyCover(NamedTuple):
 
 @final
 class PCIGW(ModelAgent):
-    """Play one policy of the cover, drawn by inverse gap weighting; `gamma` is a number or a function of the episode.
+    """Play one policy of the cover, drawn by inverse gap weighting.
 
-    The draw is a function of `seed` and the number of episodes seen, so that asking twice changes nothing.
+    Parameters
+    ----------
+    space : Space
+        The states, actions and horizon.
+    reward_oracle, dynamics_oracle
+        Any two oracles; the model of a context is what they predict.
+    gamma : float, Power or function of the episode
+        γ; 100·√t by default, to be tuned.
+    seed : int
+        Seeds the draws, a function of it and the number of episodes seen, so that asking twice changes nothing.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> from omg_lab.rivals import PCIGW
+    >>> from omg_lab.worlds import Decoy
+    >>> PCIGW.for_world(Decoy()).policy(0).shape
+    (4, 3, 3)
     """
 
     settings = ("gamma", "seed")
@@ -94,8 +112,8 @@ class PCIGW(ModelAgent):
 
 def policy_cover(mdp: TabularMDP, gamma: float) -> PolicyCover:
     """Return, for every reachable (h, s, a), a policy that maximises q_h(s, a)/(2n + γ·gap); equal ones are merged."""
-    kernel, rewards, start, admissible = mdp.raw
-    return PolicyCover(*compiled.policy_cover(kernel, rewards, start, admissible, reachable_states(mdp), gamma))
+    transitions, rewards, start, admissible = mdp.raw
+    return PolicyCover(*compiled.policy_cover(transitions, rewards, start, admissible, reachable_states(mdp), gamma))
 
 
 def inverse_gap_weights(gaps: FloatArray) -> tuple[FloatArray, float]:

@@ -32,6 +32,7 @@ import numpy as np
 
 from omg_cmdp.documents import Document, FileError, Override, Place, nearest, plain
 from omg_cmdp.runs.shown import names_of
+from omg_cmdp.validation import integer, whole_number
 from omg_lab.studies.agents import SHARED
 from omg_lab.studies.catalogue import DIGEST, Part, build_adversary, build_agent, build_delay, find_kind
 from omg_lab.studies.options import REQUIRED
@@ -44,8 +45,6 @@ SUPPLIED = ("seed", "episodes")
 """Options that a run supplies unless they are given."""
 
 MOST_RUNS = 100_000
-LARGEST = 10**15
-"""The limit of seeds and numbers of episodes: JSON, Parquet and arrays all hold smaller integers exactly."""
 LONGEST_NAME = 60
 LONGEST_FILE_NAME = 190
 """The most bytes in the name of a run without its seed; its files have up to 60 more, and file systems take 255."""
@@ -144,31 +143,38 @@ def _checked(content: Mapping[str, Any], key: str, kind: type, rule: str, defaul
     return value
 
 
+@contextlib.contextmanager
+def _at(*place: str) -> Iterator[None]:
+    """Turn the error of a check into one about the key at this place, unless it names a place itself."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if isinstance(error, FileError) and error.place:
+            raise
+        raise FileError(str(error), place) from None
+
+
 def _integer(content: Mapping[str, Any], key: str, default: Any = None, *, least: int, within: Place = ()) -> int:
-    value: int = content.get(key, default)
-    if type(value) is not int or not least <= value < LARGEST:
-        rule = f"at least {least}" if type(value) is not int or value < least else f"less than {LARGEST}"
-        raise FileError(f"`{key}` must be an integer of {rule}, got {value!r:.60}", (*within, key))
-    return value
+    with _at(*within, key):
+        return integer(key, content.get(key, default), least)
 
 
 def _seeds(value: Any) -> tuple[int, ...]:
     if type(value) is int and 0 < value <= MOST_RUNS:
         return tuple(range(value))
     listed = value if isinstance(value, list) else []
-    fine = all(type(each) is int and 0 <= each < LARGEST for each in listed)
-    if not listed or not fine or len(set(listed)) < len(listed):
-        rule = f"a number of seeds, or a list of different numbers below {LARGEST}"
-        raise FileError(f"`seeds` must be {rule}, got {value!r:.60}", ("seeds",))
-    return tuple(listed)
+    if not listed or len(set(map(repr, listed))) < len(listed):
+        raise FileError(
+            f"`seeds` must be a number of seeds, or a list of different ones, got {value!r:.60}", ("seeds",)
+        )
+    with _at("seeds"):
+        return tuple(whole_number("seeds", each) for each in listed)
 
 
 def _delay(content: Mapping[str, Any], within: Place) -> Any:
     """Return how late feedback is, as the file says it."""
-    try:
+    with _at(*within, "delay"):
         build_delay(content.get("delay", 0))
-    except (TypeError, ValueError) as error:
-        raise FileError(str(error), (*within, "delay")) from None
     return content.get("delay", 0)
 
 
@@ -230,11 +236,8 @@ def _part(table: str, name: str, entry: Any, folder: Outside | None) -> Part:
         return Part.of(name, entry)  # of stored results, which were checked when they were made
     options = dict(entry)
     named = options.pop("kind", name)
-    place = (table, name, "kind") if "kind" in entry else (table, name)
-    try:
+    with _at(table, name, *(["kind"] if "kind" in entry else [])):
         kind = find_kind(table, named, folder)
-    except (TypeError, ValueError) as error:
-        raise FileError(str(error), place) from None
     known = {**kind.options, **(dict.fromkeys(("episodes", "delay", "show", *SHARED)) if table == "worlds" else {})}
     if table == "worlds" and "episodes" in options:
         _integer(options, "episodes", least=1, within=(table, name))

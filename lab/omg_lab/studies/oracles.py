@@ -9,7 +9,7 @@
     counts     a table for each context of the world, label or vector
     linear     (rewards) linear in features; as a name for both, the dynamics are softmax
     softmax    (dynamics) softmax in features
-    basis      (dynamics) unknown kernels, mixed by features
+    basis      (dynamics) unknown transitions, mixed by features
     known      the truth: nothing to learn
 
 In the table each of the two may be a table itself, {kind = "linear", ridge = 2.0}, with arguments of the constructor.

@@ -255,7 +255,7 @@ def test_a_table_shows_comparisons_with_the_focus_and_keeps_all():
 def test_an_agent_without_regret_has_a_table_too():
     table = agents_table("x", finals(informed=0.0, omg=1.0) * [0.0, 1.0], {"informed": 0.0, "omg": np.nan}, BOTH)
     assert shown(table)["regret"][0] == "0"
-    assert shown(table)["of it for exploring"] == ["0", "–"]
+    assert shown(table)["spent on exploring"] == ["0", "–"]
     assert shown(table)["× best"] == ["–", "–"]
 
 

@@ -29,9 +29,7 @@ from omg_lab.studies.options import REQUIRED
 from omg_lab.worlds import World
 
 EPISODES = 20
-BANDITS = {"falcon", "fast_cb", "normalised_igw", "square_cb"}
-BANDITS |= {"ada_cb", "eliminating_square_cb", "epoch_greedy", "iltcb", "lin_med", "online_cover", "reg_cb"}
-BANDITS |= {"regressor_elimination", "uccb"}
+BANDITS = {name for name, kind in AGENTS.items() if ".bandits." in kind.make.__module__}
 NEEDED = {"bursts": {"length": 3}, "drifting": {"period": 4}}
 BY_NAME = sorted(WORLDS.keys() - {"icu_sepsis", "gymnasium"})  # that one takes minutes, and this one arguments
 

@@ -202,11 +202,11 @@ def test_names_too_long_for_a_file_are_refused():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (f"seeds = [{2**64}]", "`seeds` must be a number of seeds, or a list of different numbers below"),
-        (f"seed = {2**64}", "`seed` must be an integer of less than"),
-        (f"episodes = {10**20}", "`episodes` must be an integer of less than"),
+        (f"seeds = [{2**64}]", "`seeds` must be an integer in "),
+        (f"seed = {2**64}", "`seed` must be an integer in "),
+        (f"episodes = {10**20}", "`episodes` must be an integer in "),
         ("episodes = 1e20", "`episodes` must be an integer of at least 1"),
-        (f"checkpoint = {10**20}", "`checkpoint` must be an integer of less than"),
+        (f"checkpoint = {10**20}", "`checkpoint` must be an integer in "),
         ("episodes = 3000000\ncheckpoint = 1", "`checkpoint` must leave at most 1000000 checkpoints, got 1"),
     ],
 )

@@ -16,6 +16,8 @@ The paper proves, for i.i.d. contexts and realizable finite classes, regret of o
 a gap Δ of the best action and a disagreement coefficient θ of F, and √(A·T·log|F|) at worst. Proven here: if f* is
 plausible, its best action is a candidate, so that the inequality of `eliminating_square_cb.py` holds with γ = λ_m·γ_m;
 and where there is one candidate, regret is zero.
+
+Source: named in the paper of this project.
 """
 
 from __future__ import annotations
@@ -45,8 +47,25 @@ from omg_lab.rivals.bandits.plausible import RADIUS, plausible
 class AdaCB(ModelAgent):
     """Play inverse gap weighting among the best actions of the plausible functions, by epochs.
 
-    `reward_oracle` is an offline oracle, or another one that can be saved. `gamma` and `radius` (β), if functions, are
-    called with the number of episodes before the epoch (1 in the first).
+    Parameters
+    ----------
+    space : Space
+        A space of horizon 1.
+    reward_oracle : RewardOracle
+        An offline oracle, or another one that can be saved.
+    dynamics_oracle : DynamicsOracle
+        Any; dynamics do not matter in one step.
+    gamma : float, Power or function
+        γ, a number or a function of the number of episodes before the epoch (1 in the first); 30·√τ by default.
+    radius : float, Power or function of the same
+        β, the loss by which a function may be behind the best and stay plausible; 3 by default.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> from omg_lab.rivals import AdaCB
+    >>> from omg_lab.worlds import Arms
+    >>> AdaCB.for_world(Arms()).policy(0).shape
+    (1, 1, 10)
     """
 
     settings = ("gamma", "radius")

@@ -11,6 +11,8 @@ If the best action of the truth f* survives, then, as for SquareCB with n in the
 Each p(a) but p(b) is at most 1/n, so that p(b) >= 1/n: p is a distribution, whatever the numbers. This needs n to be
 the number of survivors. Vowpal Wabbit's `--squarecb --elim` (9.11.9) counts only those that are better than all before
 them, and returns [-2, 1, 1, 1] for four actions that it knows nothing of.
+
+Source: the code of Vowpal Wabbit, of which it mends the count of survivors.
 """
 
 from __future__ import annotations
@@ -34,7 +36,25 @@ from omg_lab.rivals.bandits.plausible import RADIUS, plausible
 class EliminatingSquareCB(ModelAgent):
     """Play inverse gap weighting among the actions that may be the best.
 
-    `gamma` and `radius` (β) are numbers or functions of the episode.
+    Parameters
+    ----------
+    space : Space
+        A space of horizon 1.
+    reward_oracle : RewardOracle
+        An online oracle.
+    dynamics_oracle : DynamicsOracle
+        Any; dynamics do not matter in one step.
+    gamma : float, Power or function of the episode
+        γ; 30·√t by default, to be tuned.
+    radius : float, Power or function of the episode
+        β, the loss by which a function may be behind the best and stay plausible; 3 by default.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> from omg_lab.rivals import EliminatingSquareCB
+    >>> from omg_lab.worlds import Arms
+    >>> EliminatingSquareCB.for_world(Arms()).policy(0).shape
+    (1, 1, 10)
     """
 
     settings = ("gamma", "radius")

@@ -7,8 +7,10 @@ after l of them; for N policies s_l = ⌊c·√l⌋, c of order 1/√(A·log N).
     m <= 1 + (3T/(2c))^(2/3),   because T >= Σ_{l<m} (1 + s_l) >= c·Σ_{l<m} √l >= (2c/3)·(m - 1)^(3/2),
 
 and for i.i.d. contexts the regret is of that order too. With a gap between the best policy and the others s_l may grow
-exponentially, for regret of order log T; that schedule is not here. Under an adversary nothing is proven: who knows
-when it explores shows what matters in the other episodes.
+exponentially, for regret of order log T; that schedule is not here. Under an adversary nothing is proven: if it knows
+when the agent explores, it shows what matters in the other episodes.
+
+Source: named in the paper of this project.
 """
 
 from __future__ import annotations
@@ -34,11 +36,29 @@ from omg_lab.rivals.bandits.inverse_gap import require_one_step
 
 @final
 class EpochGreedy(ModelAgent):
-    """Play at random once, then greedily for `scale`·√l episodes, and so on; l counts the random ones.
+    """Play at random once, then greedily for c·√l episodes, and so on; l counts the random ones.
 
     The oracles learn from the random episodes only: those whose recorded propensity is that of the uniform policy.
     Where it tells nothing (a plain `Trajectory`, or a single action), an episode is random if one is due, so that it
     must come at once. All rewards must be known.
+
+    Parameters
+    ----------
+    space : Space
+        A space of horizon 1.
+    reward_oracle : RewardOracle
+        An offline oracle, as published, or any other.
+    dynamics_oracle : DynamicsOracle
+        Any; dynamics do not matter in one step.
+    scale : float
+        The constant c, 1 by default, to be tuned.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> from omg_lab.rivals import EpochGreedy
+    >>> from omg_lab.worlds import Arms
+    >>> EpochGreedy.for_world(Arms()).policy(0).shape
+    (1, 1, 10)
     """
 
     settings = ("scale",)

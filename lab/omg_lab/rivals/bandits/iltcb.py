@@ -18,6 +18,8 @@ D(π) = V(π) - (2K + b(π)) > 0, add (V + D)/(2(1 - Kμ)·mean 1/(Q^μ)²) to Q
 best of the policies for i.i.d. contexts, with no model of rewards. It asks an oracle for cost-sensitive classification
 where all N policies are enumerated here. Contexts are listed: past ones are counted, so that no episode takes time that
 grows. Where fewer than K actions are admissible, the Kμ are spread among those, which leaves all of the above as it is.
+
+Source: named in the paper of this project.
 """
 
 from __future__ import annotations
@@ -48,9 +50,32 @@ from omg_lab.rivals.listed import Listed
 class ILTCB(ModelAgent):
     """Play a sparse distribution over the greedy policies of a finite class, by epochs.
 
-    `contexts` lists all that may come. `scale` is c, `psi` is ψ, `delta` is δ. Rewards are divided by the recorded
-    propensity, so that estimates are unbiased however late an `Episode` comes; a plain `Trajectory` must come at once,
-    as it is given the probability of the time of the update.
+    Rewards are divided by the recorded propensity, so that estimates are unbiased however late an `Episode` comes; a
+    plain `Trajectory` must come at once, as it is given the probability of the time of the update.
+
+    Parameters
+    ----------
+    space : Space
+        A space of horizon 1.
+    reward_oracle : RewardOracle
+        A `FiniteRewards`, whose functions' greedy policies are played.
+    dynamics_oracle : DynamicsOracle
+        Any; dynamics do not matter in one step.
+    contexts : list
+        All contexts that may come.
+    scale : float
+        The constant c of the least probability μ, 1 by default.
+    psi : float
+        ψ, the price of estimated regret; 100 by default, as published.
+    delta : float
+        The probability δ of failure, 0.05 by default.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> from omg_lab.rivals import ILTCB
+    >>> from omg_lab.worlds import Arms
+    >>> ILTCB.for_world(Arms()).policy(0).shape
+    (1, 1, 10)
     """
 
     settings = ("scale", "psi", "delta", "listed")

@@ -26,6 +26,8 @@ its numbers from notes: with losses l = 1 - f*, l̂ = 1 - f̂ and γ >= 2A,
     ⟨p, l⟩ - min l <= (5A/γ)·⟨p, l⟩ + 7γ·Σ p·(l - l̂)²/(l + l̂).
 
 `gamma` is a number or a function of the episode; 30·√t, if nothing is given.
+
+Source: named in the paper of this project; pseudo-code in the project's theory notes (§7).
 """
 
 from __future__ import annotations
@@ -90,7 +92,7 @@ class NormalisedIGW(_InverseGap):
     dynamics_oracle : DynamicsOracle
         Any; dynamics do not matter in one step.
     gamma : float, Power or function
-        γ, a number or a function of the episode; √t by default, to be tuned.
+        γ, a number or a function of the episode; 30·√t by default, to be tuned.
     reward_range, return_range
         As for every `Learner`.
 
@@ -121,7 +123,7 @@ class SquareCB(_InverseGap):
     dynamics_oracle : DynamicsOracle
         Any; dynamics do not matter in one step.
     gamma : float, Power or function
-        γ, a number or a function of the episode; √t by default, to be tuned.
+        γ, a number or a function of the episode; 30·√t by default, to be tuned.
     reward_range, return_range
         As for every `Learner`.
 
@@ -148,7 +150,7 @@ class FALCON(_InverseGap):
     dynamics_oracle : DynamicsOracle
         Any; dynamics do not matter in one step.
     gamma : float, Power or function
-        γ, a number or a function of the number of episodes before the epoch (1 in the first); √τ by default.
+        γ, a number or a function of the number of episodes before the epoch (1 in the first); 30·√τ by default.
     reward_range, return_range
         As for every `Learner`.
 
@@ -185,7 +187,7 @@ class FastCB(_InverseGap):
     dynamics_oracle : DynamicsOracle
         Any; dynamics do not matter in one step.
     gamma : float, Power or function
-        γ, a number or a function of the episode; √t by default, to be tuned.
+        γ, a number or a function of the episode; 30·√t by default, to be tuned.
     reward_range, return_range
         As for every `Learner`.
 

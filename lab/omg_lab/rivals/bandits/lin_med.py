@@ -16,6 +16,8 @@ count as independent, with zᵀA⁻¹z = 4u, u its uncertainty; f̂ is what the 
 
 π need not be optimal: it is improved until all leverages are within twice their number (Kiefer and Wolfowitz: at the
 optimum they are at most the rank r). It depends on features up to linear maps only, so that the covariance is enough.
+
+Source: the authors' code, with which the formulas agree.
 """
 
 from __future__ import annotations
@@ -39,7 +41,25 @@ from omg_lab.rivals.bandits.inverse_gap import action_gaps, require_one_step
 class LinMED(ModelAgent):
     """Play each action by how unlikely it is, in a linear model, that it is as good as the one that looks best.
 
-    `radius` is β, a number or a function of the episode; `empirical` and `design` are α_emp and α_opt.
+    Parameters
+    ----------
+    space : Space
+        A space of horizon 1.
+    reward_oracle : RewardOracle
+        `LinearRewards`, whose covariance is used; for any other oracle actions count as independent.
+    dynamics_oracle : DynamicsOracle
+        Any; dynamics do not matter in one step.
+    radius : float, Power or function of the episode
+        β; ½ by default, Gaussian noise of variance ¼.
+    empirical, design : float
+        The shares α_emp of the best action and α_opt of the optimal design; 0.9 and 0.05 by default.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> from omg_lab.rivals import LinMED
+    >>> from omg_lab.worlds import Arms
+    >>> LinMED.for_world(Arms()).policy(0).shape
+    (1, 1, 10)
     """
 
     settings = ("radius", "empirical", "design")

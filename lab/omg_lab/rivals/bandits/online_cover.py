@@ -12,6 +12,8 @@ Wabbit's `--cover n`, whose normalisation of q_i differs a little. Nothing is pr
 that all neglect keeps the bonus ψ for good, so that a policy within ψ of the best may vote forever: ψ is to be small.
 
 Policies are the greedy ones of a finite class, all enumerated: an episode costs O(n·N).
+
+Source: named in the paper of this project, as the practical form of ILTCB.
 """
 
 from __future__ import annotations
@@ -39,8 +41,28 @@ from omg_lab.rivals.bandits.policies import finite_rewards, greedy_actions, play
 class OnlineCover(ModelAgent):
     """Let a few policies of a finite class vote, each drawn to what those before it neglect.
 
-    `size` is n, `psi` is ψ. Rewards are divided by the recorded propensity, so that r̂ is unbiased however late an
-    `Episode` comes; a plain `Trajectory` must come at once, as it is given the probability of the time of the update.
+    Rewards are divided by the recorded propensity, so that r̂ is unbiased however late an `Episode` comes; a
+    plain `Trajectory` must come at once, as it is given the probability of the time of the update.
+
+    Parameters
+    ----------
+    space : Space
+        A space of horizon 1.
+    reward_oracle : RewardOracle
+        A `FiniteRewards`, whose functions' greedy policies are played.
+    dynamics_oracle : DynamicsOracle
+        Any; dynamics do not matter in one step.
+    size : int
+        The number n of policies, 4 by default.
+    psi : float
+        ψ, the price of neglect; 0.01 by default, and to be small.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> from omg_lab.rivals import OnlineCover
+    >>> from omg_lab.worlds import Arms
+    >>> OnlineCover.for_world(Arms()).policy(0).shape
+    (1, 1, 10)
     """
 
     settings = ("size", "psi")

@@ -14,6 +14,8 @@ Proven here: in a round in which the truth is plausible, the regret of playing a
 
     optimistic     high(a) - low(a)                        because max f* <= max high = high(a)
     elimination    2·max (high - low) over the survivors   because high(a) >= max low >= low(a*), and a* survives
+
+Source: named in the paper of this project.
 """
 
 from __future__ import annotations
@@ -37,7 +39,25 @@ from omg_lab.rivals.bandits.plausible import RADIUS, plausible
 class RegCB(ModelAgent):
     """Play the best action of the most hopeful plausible function, or any action that may be the best.
 
-    `radius` is β, a number or a function of the episode. `optimistic` chooses between the two.
+    Parameters
+    ----------
+    space : Space
+        A space of horizon 1.
+    reward_oracle : RewardOracle
+        An online oracle.
+    dynamics_oracle : DynamicsOracle
+        Any; dynamics do not matter in one step.
+    radius : float, Power or function of the episode
+        β, the loss by which a function may be behind the best and stay plausible; 3 by default.
+    optimistic : bool
+        True, the default: the most hopeful action; False: the uniform distribution over the survivors.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> from omg_lab.rivals import RegCB
+    >>> from omg_lab.worlds import Arms
+    >>> RegCB.for_world(Arms()).policy(0).shape
+    (1, 1, 10)
     """
 
     settings = ("radius", "optimistic")

@@ -26,6 +26,8 @@ because it is at most E|f - f*| at π* and at π_f, each of which is at most √
 round s. With β >= ½·log(N/δ) f* stays (`plausible.py`), and by the proof in `erm_reduction.py`, for H = 1, Σ e_s(f) <=
 (2·log(N/δ) + β)/(1 - e^(-1/2)) =: D for all of them, each with probability 1 - δ. So the expected regret of T rounds is
 at most 1 + 4·√(ρ·K·D·T) and Kμ a round, of order √(K·T·log(N/δ)); it is zero for ever once one function is left.
+
+Source: named in the paper of this project.
 """
 
 from __future__ import annotations
@@ -62,7 +64,25 @@ FACTOR = 1.1
 class RegressorElimination(ModelAgent):
     """Play the greedy policies of all functions that are left, so that the variance of each is small.
 
-    `contexts` lists all that may come. `radius` is β, a number or a function of the episode.
+    Parameters
+    ----------
+    space : Space
+        A space of horizon 1.
+    reward_oracle : RewardOracle
+        A `FiniteRewards`, whose functions' greedy policies are played.
+    dynamics_oracle : DynamicsOracle
+        Any; dynamics do not matter in one step.
+    radius : float, Power or function of the episode
+        β, the loss by which a function may be behind the best and stay plausible; 3 by default.
+    contexts : list
+        All contexts that may come.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> from omg_lab.rivals import RegressorElimination
+    >>> from omg_lab.worlds import Arms
+    >>> RegressorElimination.for_world(Arms()).policy(0).shape
+    (1, 1, 10)
     """
 
     settings = ("radius", "listed")

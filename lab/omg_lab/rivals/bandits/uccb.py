@@ -14,6 +14,8 @@ Proven here: for every context, after T rounds Σ_t 1/N_t(c, ã_t(c)) <= A·(1 +
 
 The paper computes ã_1(c), ..., ã_t(c) when c comes, which takes time of order t. Here all `contexts` that may come are
 listed and each has its counts: one argmax for each of them in every round.
+
+Source: named in the paper of this project.
 """
 
 from __future__ import annotations
@@ -41,7 +43,25 @@ from omg_lab.rivals.listed import Listed, Predicted
 class UCCB(ModelAgent):
     """Play the best action with a bonus for what would rarely have been played in this context.
 
-    `contexts` lists all that may come; `scale` is β₀.
+    Parameters
+    ----------
+    space : Space
+        A space of horizon 1.
+    reward_oracle : RewardOracle
+        An offline oracle, as published, or any other.
+    dynamics_oracle : DynamicsOracle
+        Any; dynamics do not matter in one step.
+    contexts : list
+        All contexts that may come.
+    scale : float
+        β₀, 0.03 by default, to be tuned.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> from omg_lab.rivals import UCCB
+    >>> from omg_lab.worlds import Arms
+    >>> UCCB.for_world(Arms()).policy(0).shape
+    (1, 1, 10)
     """
 
     settings = ("scale", "listed")

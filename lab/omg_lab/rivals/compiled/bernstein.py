@@ -8,10 +8,10 @@ from omg_cmdp.jit import compiled
 
 
 @compiled
-def optimistic_response(kernel, base, roots, admissible, lows, highs, policy, values):
+def optimistic_response(transitions, base, roots, admissible, lows, highs, policy, values):
     """Fill a policy (H, S, A), one-hot, and its values (H + 1, S), V_h clipped to [lows[h], highs[h]]; it maximises
 
-    Q_h(s, a) = base(s, a) + P·V_{h+1} + roots(s, a)·√Var_P(V_{h+1}),    kernel (S, A, S); base and roots (S, A).
+    Q_h(s, a) = base(s, a) + P·V_{h+1} + roots(s, a)·√Var_P(V_{h+1}),    transitions (S, A, S); base and roots (S, A).
     """
     horizon, states, actions = policy.shape
     policy[:] = 0.0
@@ -23,9 +23,9 @@ def optimistic_response(kernel, base, roots, admissible, lows, highs, policy, va
                 if admissible[s, a]:
                     mean = variance = 0.0
                     for j in range(states):
-                        mean += kernel[s, a, j] * values[h + 1, j]
+                        mean += transitions[s, a, j] * values[h + 1, j]
                     for j in range(states):
-                        variance += kernel[s, a, j] * (values[h + 1, j] - mean) ** 2
+                        variance += transitions[s, a, j] * (values[h + 1, j] - mean) ** 2
                     worth = base[s, a] + mean + roots[s, a] * math.sqrt(variance)
                     if worth > best or found < 0:
                         best, found = worth, a

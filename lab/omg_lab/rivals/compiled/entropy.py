@@ -17,7 +17,7 @@ LIMIT = 100
 
 
 @compiled
-def soft_plan(kernel, rewards, admissible, gamma, policy):
+def soft_plan(transitions, rewards, admissible, gamma, policy):
     """Fill π_h(a|s) ∝ exp(Q_h(s, a)), Q_h = γ·r + P·V_{h+1}, V_h = log Σ_a exp(Q_h), over admissible actions."""
     horizon, states, actions = policy.shape
     values, earlier, scores = np.zeros(states), np.empty(states), np.empty(actions)
@@ -27,7 +27,7 @@ def soft_plan(kernel, rewards, admissible, gamma, policy):
             for a in range(actions):
                 scores[a] = -np.inf
                 if admissible[s, a]:
-                    scores[a] = gamma * rewards[r, s, a] + expected(kernel, h % kernel.shape[0], s, a, values)
+                    scores[a] = gamma * rewards[r, s, a] + expected(transitions, h % transitions.shape[0], s, a, values)
             earlier[s] = normalise(scores)
             for a in range(actions):
                 policy[h, s, a] = math.exp(scores[a])
@@ -35,7 +35,7 @@ def soft_plan(kernel, rewards, admissible, gamma, policy):
 
 
 @compiled
-def entropy_plan(kernel, rewards, start, admissible, gamma, tolerance, policy):
+def entropy_plan(transitions, rewards, start, admissible, gamma, tolerance, policy):
     """Fill the policy of the occupancy q that maximises γ·⟨q, r⟩ - Σ q·log q; return certificate and iterations.
 
     One iteration replaces π by the maximiser of the linear part of the objective at q minus Σ_h (H - h)·E KL(π_h‖π): a
@@ -54,7 +54,7 @@ def entropy_plan(kernel, rewards, start, admissible, gamma, tolerance, policy):
             normalise(logs[h, s])
     gap, iterations = np.inf, 0
     while True:
-        flow(kernel, start, logs, policy, marginals)
+        flow(transitions, start, logs, policy, marginals)
         gap = 0.0
         values[:] = 0.0
         for h in range(horizon - 1, -1, -1):
@@ -66,7 +66,7 @@ def entropy_plan(kernel, rewards, start, admissible, gamma, tolerance, policy):
                     scores[a] = -np.inf
                     if admissible[s, a]:
                         gains[a] = gamma * rewards[r, s, a] - log_mass - logs[h, s, a] - 1.0
-                        gains[a] += expected(kernel, h % kernel.shape[0], s, a, values)
+                        gains[a] += expected(transitions, h % transitions.shape[0], s, a, values)
                         scores[a] = logs[h, s, a] + gains[a] / temperature
                 earlier[s] = temperature * normalise(scores)
                 for a in range(actions):
@@ -81,20 +81,20 @@ def entropy_plan(kernel, rewards, start, admissible, gamma, tolerance, policy):
 
 
 @compiled
-def flow(kernel, start, logs, policy, marginals):
+def flow(transitions, start, logs, policy, marginals):
     """Fill the policy (H, S, A) of these logarithms, and the probabilities (H, S) of its states."""
     horizon, states, actions = policy.shape
     marginals[:] = 0.0
     marginals[0] = start
     for h in range(horizon):
-        k = h % kernel.shape[0]
+        k = h % transitions.shape[0]
         for s in range(states):
             for a in range(actions):
                 policy[h, s, a] = math.exp(logs[h, s, a])
                 q = marginals[h, s] * policy[h, s, a]
                 if q > 0.0 and h + 1 < horizon:
                     for j in range(states):
-                        marginals[h + 1, j] += q * kernel[k, s, a, j]
+                        marginals[h + 1, j] += q * transitions[k, s, a, j]
 
 
 @compiled

@@ -98,7 +98,7 @@ def newton_steps(weights, inverses, growths, row, pairs, next_states, logit, cur
 
 
 @compiled
-def optimistic_plan(kernel, rewards, reward_widths, kernel_widths, admissible, lows, highs, policy, values):
+def optimistic_plan(transitions, rewards, reward_widths, transition_widths, admissible, lows, highs, policy, values):
     """Fill the policy (H, S, A) and values (H + 1, S) of Q_h = r̂ + ξr + P̂·V_{h+1} + ‖V_{h+1}‖_∞·ξp.
 
     V_h is clipped to [lows[h], highs[h]]. All tables are over (S, A); ties go to the lowest action.
@@ -112,9 +112,9 @@ def optimistic_plan(kernel, rewards, reward_widths, kernel_widths, admissible, l
             for a in range(actions):
                 policy[h, s, a] = 0.0
                 if admissible[s, a]:
-                    gain = rewards[s, a] + reward_widths[s, a] + highest * kernel_widths[s, a]
+                    gain = rewards[s, a] + reward_widths[s, a] + highest * transition_widths[s, a]
                     for j in range(states):
-                        gain += kernel[s, a, j] * values[h + 1, j]
+                        gain += transitions[s, a, j] * values[h + 1, j]
                     if gain > best or found < 0:
                         best, found = gain, a
             policy[h, s, found] = 1.0

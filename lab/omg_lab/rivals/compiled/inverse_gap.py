@@ -37,14 +37,14 @@ def inverse_gap_weights(gaps, weights):
 
 
 @compiled
-def local_policy(kernel, rewards, admissible, gamma, policy):
+def local_policy(transitions, rewards, admissible, gamma, policy):
     """Fill π_h(·|s) = the inverse gap weights of γ·Q_h(s, ·), with Q_h = r + P·V_{h+1} and V_h = ⟨π_h, Q_h⟩."""
     horizon, states, actions = policy.shape
     values, earlier = np.zeros(states), np.empty(states)
     gains, gaps, weights = np.empty(actions), np.empty(actions), np.empty(actions)
     for h in range(horizon - 1, -1, -1):
         for s in range(states):
-            allowed = action_values(kernel, rewards, admissible, h, s, values, gains)
+            allowed = action_values(transitions, rewards, admissible, h, s, values, gains)
             best = gains[:allowed].max()
             for i in range(allowed):
                 gaps[i] = gamma * (best - gains[i])
@@ -60,36 +60,36 @@ def local_policy(kernel, rewards, admissible, gamma, policy):
 
 
 @compiled
-def action_values(kernel, rewards, admissible, h, s, values, gains):
+def action_values(transitions, rewards, admissible, h, s, values, gains):
     """Fill r + P·V of the admissible actions, one after the other, and return how many there are."""
-    k, r, allowed = h % kernel.shape[0], h % rewards.shape[0], 0
-    for a in range(kernel.shape[2]):
+    k, r, allowed = h % transitions.shape[0], h % rewards.shape[0], 0
+    for a in range(transitions.shape[2]):
         if admissible[s, a]:
-            gains[allowed] = rewards[r, s, a] + expected(kernel, k, s, a, values)
+            gains[allowed] = rewards[r, s, a] + expected(transitions, k, s, a, values)
             allowed += 1
     return allowed
 
 
 @compiled
-def expected(kernel, k, s, a, values):
+def expected(transitions, k, s, a, values):
     """Return P·V."""
     total = 0.0
     for j in range(len(values)):
-        total += kernel[k, s, a, j] * values[j]
+        total += transitions[k, s, a, j] * values[j]
     return total
 
 
 @compiled
-def policy_cover(kernel, rewards, start, admissible, reached, gamma):
+def policy_cover(transitions, rewards, start, admissible, reached, gamma):
     """Return different policies (K, H, S, A), one-hot, the optimal one first, their gaps V* - V^π and the plans made.
 
     For each of the n tuples (h, s, a) with s `reached` (H, S) at h there is one that maximises q_h(s, a)/(2n + γ·gap).
     """
     horizon, states = reached.shape
-    actions = kernel.shape[2]
+    actions = transitions.shape[2]
     losses = np.zeros((horizon, states, actions))
     greedy = np.empty((horizon, states), np.int64)
-    find_losses(kernel, rewards, admissible, losses, greedy)
+    find_losses(transitions, rewards, admissible, losses, greedy)
     size = 0
     for h in range(horizon):
         for s in range(states):
@@ -103,7 +103,9 @@ def policy_cover(kernel, rewards, start, admissible, reached, gamma):
     for h in range(horizon):
         for s in range(states):
             if reached[h, s]:
-                mass, lost, more = best_way(kernel, start, admissible, losses, greedy, gamma, 2.0 * size, h, s, way)
+                mass, lost, more = best_way(
+                    transitions, start, admissible, losses, greedy, gamma, 2.0 * size, h, s, way
+                )
                 plans += more
                 for a in range(actions):
                     if admissible[s, a]:
@@ -123,13 +125,13 @@ def policy_cover(kernel, rewards, start, admissible, reached, gamma):
 
 
 @compiled
-def find_losses(kernel, rewards, admissible, losses, greedy):
+def find_losses(transitions, rewards, admissible, losses, greedy):
     """Fill V*_h(s) - Q*_h(s, a) of the admissible actions, and the optimal policy; ties go to the lowest action."""
     horizon, states, actions = losses.shape
     values, earlier, gains = np.zeros(states), np.empty(states), np.empty(actions)
     for h in range(horizon - 1, -1, -1):
         for s in range(states):
-            allowed = action_values(kernel, rewards, admissible, h, s, values, gains)
+            allowed = action_values(transitions, rewards, admissible, h, s, values, gains)
             earlier[s] = gains[:allowed].max()
             i, greedy[h, s] = 0, -1
             for a in range(actions):
@@ -142,19 +144,19 @@ def find_losses(kernel, rewards, admissible, losses, greedy):
 
 
 @compiled
-def best_way(kernel, start, admissible, losses, greedy, gamma, base, h, s, way):
+def best_way(transitions, start, admissible, losses, greedy, gamma, base, h, s, way):
     """Fill the steps before h of a policy that maximises d_h(s)/(base + γ·gap), d_h(s) its probability of s at h.
 
     Dinkelbach's method, from the ratio of the greedy policy: the ratio ρ is optimal when no policy has a positive
     d - ρ·(base + γ·gap). Return d_h(s), the gap, and how many plans it took.
     """
     way[:h] = greedy[:h]
-    mass, lost = follow(kernel, start, losses, way, h, s)
+    mass, lost = follow(transitions, start, losses, way, h, s)
     plans = 0
     while h > 0:
         ratio = mass / (base + gamma * lost)
-        plan_way(kernel, admissible, losses, ratio * gamma, h, s, way)
-        mass, lost = follow(kernel, start, losses, way, h, s)
+        plan_way(transitions, admissible, losses, ratio * gamma, h, s, way)
+        mass, lost = follow(transitions, start, losses, way, h, s)
         plans += 1
         if not mass / (base + gamma * lost) > (1.0 + NO_BETTER) * ratio:
             break
@@ -162,37 +164,37 @@ def best_way(kernel, start, admissible, losses, greedy, gamma, base, h, s, way):
 
 
 @compiled
-def plan_way(kernel, admissible, losses, price, h, s, way):
+def plan_way(transitions, admissible, losses, price, h, s, way):
     """Fill the steps before h of a policy that maximises d_h(s) - price·gap; ties go to the lowest action."""
     states, actions = losses.shape[1:]
     values, earlier = np.zeros(states), np.empty(states)
     values[s] = 1.0
     for i in range(h - 1, -1, -1):
-        k = i % kernel.shape[0]
+        k = i % transitions.shape[0]
         for x in range(states):
             earlier[x], way[i, x] = -np.inf, -1
             for a in range(actions):
                 if admissible[x, a]:
-                    gain = expected(kernel, k, x, a, values) - price * losses[i, x, a]
+                    gain = expected(transitions, k, x, a, values) - price * losses[i, x, a]
                     if gain > earlier[x] or way[i, x] < 0:
                         earlier[x], way[i, x] = gain, a
         values, earlier = earlier, values
 
 
 @compiled
-def follow(kernel, start, losses, way, h, s):
+def follow(transitions, start, losses, way, h, s):
     """Return d_h(s) and the gap Σ d·(V* - Q*) over the steps before h: what a policy loses that is greedy from h on."""
     states = len(start)
     mass, later, lost = start.copy(), np.empty(states), 0.0
     for i in range(h):
-        k = i % kernel.shape[0]
+        k = i % transitions.shape[0]
         later[:] = 0.0
         for x in range(states):
             if mass[x] > 0.0:
                 a = way[i, x]
                 lost += mass[x] * losses[i, x, a]
                 for j in range(states):
-                    later[j] += mass[x] * kernel[k, x, a, j]
+                    later[j] += mass[x] * transitions[k, x, a, j]
         mass, later = later, mass
     return mass[s], lost
 

@@ -19,6 +19,8 @@ of order √(S³A²H⁴T) up to logarithms. Its two steps need that a policy's m
 information adds up over steps: both hold for independent tables at each step, not for tables that steps share, as in
 most of our worlds. λ_0 is the constant to tune; from what the proof would choose, nothing is computed. Contexts: as in
 `VIDS`.
+
+Source: the formula of the paper, whose λ is left to be tuned.
 """
 
 from __future__ import annotations
@@ -45,8 +47,25 @@ ROOT = Power(0.1, 0.5)
 class RegularisedIDS(ModelAgent):
     """Play an optimal policy of the mean model, with the information of a visit added to its reward.
 
-    `worth` is λ, a number or a function of the episode: what a nat of information is worth. `draws` is K. The draws are
-    a function of `seed` and the number of episodes seen, so that asking twice changes nothing.
+    Parameters
+    ----------
+    space : Space
+        The states, actions and horizon.
+    reward_oracle, dynamics_oracle
+        Any two oracles; the model of a context is what they predict.
+    worth : float, Power or function of the episode
+        λ, what a nat of information is worth; √t/10 by default, to be tuned.
+    draws : int
+        The number K of models drawn, 32 by default.
+    seed : int
+        Seeds the draws, a function of it and the number of episodes seen, so that asking twice changes nothing.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> from omg_lab.rivals import RegularisedIDS
+    >>> from omg_lab.worlds import Decoy
+    >>> RegularisedIDS.for_world(Decoy()).policy(0).shape
+    (4, 3, 3)
     """
 
     settings = ("worth", "draws", "seed")

@@ -17,6 +17,8 @@ Proven here, for any data of a cell that is an MDP: if the estimates err by at m
 then the sampled value is at least V* with probability Φ(-1) = .16 or more. With q the occupancy of π* in the estimated
 model, V_0 - V* >= Σ q·(w - √e), where Σ q·w is normal with standard deviation √(Σ q²·S·H·e) >= Σ q·√e, by Cauchy and
 Schwarz: π* is deterministic, and q is positive at S·H tuples at most.
+
+Source: the papers' recursion and β; public code of the algorithm was read.
 """
 
 from __future__ import annotations
@@ -42,8 +44,23 @@ compiled = Lazy("omg_cmdp.mdp.compiled")
 class RLSVI(CellLearner):
     """Randomised least-squares value iteration: maximise values with noise that shrinks with the visits of a pair.
 
-    `cover` says which contexts share a cell. `scale` multiplies the variance β, the constant to tune: 1 is the
-    theory's, 0 is greedy. The noise is a function of `seed` and the number of episodes seen.
+    Parameters
+    ----------
+    space : Space
+        The states, actions and horizon.
+    cover : Cover
+        Which contexts share a cell: `Blind()`, `PerContext()`, `PerBall(radius)` or `Clusters(centres)`.
+    scale : float
+        A factor of the variance β, to be tuned: 1, the default, is the theory's, 0 is greedy.
+    seed : int
+        Seeds the draws, a function of it and the number of episodes seen, so that asking twice changes nothing.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> from omg_lab.rivals import RLSVI
+    >>> from omg_lab.worlds import Decoy
+    >>> RLSVI.for_world(Decoy()).policy(0).shape
+    (4, 3, 3)
     """
 
     settings = ("cover", "scale", "seed")
@@ -81,7 +98,9 @@ class RLSVI(CellLearner):
         noise = np.sqrt(self._variances(tally)) * generator.standard_normal((horizon, states, actions))
         policy, values = np.empty((horizon, states, actions)), np.empty((horizon + 1, states))
         no_bound = np.full(horizon + 1, np.inf)
-        kernel = (tally.counts / weights[:, :, None])[None]  # less than a distribution: what is missing is worth 0
+        transitions = (tally.counts / weights[:, :, None])[None]  # less than a distribution: what is missing is worth 0
         _, admissible = self.space.raw
-        compiled.best_response(kernel, tally.rewards / weights + noise, admissible, -no_bound, no_bound, policy, values)
+        compiled.best_response(
+            transitions, tally.rewards / weights + noise, admissible, -no_bound, no_bound, policy, values
+        )
         return policy, values

@@ -22,6 +22,8 @@ of a single MDP, and m policies could be optimal, informations would add up to a
 B·√(½·m·T·log m). That is how the papers begin; their bounds for tabular MDPs, such as Hao and Lattimore's √(S³A²H⁴T) up
 to logarithms, are for mutual information about the whole environment, over all policies: not for this agent. With
 contexts, the information here is about the present one only; Hao, Lattimore and Qin (2022) show where that is myopic.
+
+Source: public code of the ratio's minimum over two actions was read; arms are policies here.
 """
 
 from __future__ import annotations
@@ -60,8 +62,25 @@ class Choice(NamedTuple):
 class VIDS(ModelAgent):
     """Play a mixture of two policies, with the least squared regret per information about which policy is best.
 
-    `draws` is K. The draws are a function of `seed` and the number of episodes seen, so that asking twice changes
-    nothing. Time is K plans and at most K·(K + 1) values of policies an episode.
+    Time is K plans and at most K·(K + 1) values of policies an episode.
+
+    Parameters
+    ----------
+    space : Space
+        The states, actions and horizon.
+    reward_oracle, dynamics_oracle
+        Any two oracles; the model of a context is what they predict.
+    draws : int
+        The number K of models drawn, 32 by default.
+    seed : int
+        Seeds the draws, a function of it and the number of episodes seen, so that asking twice changes nothing.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> from omg_lab.rivals import VIDS
+    >>> from omg_lab.worlds import Decoy
+    >>> VIDS.for_world(Decoy()).policy(0).shape
+    (4, 3, 3)
     """
 
     settings = ("draws", "seed")

@@ -11,6 +11,8 @@ and 128 are arguments. N grows like r to the minus dimension, and so must it for
 
 Proven here: the inequality of `rmax.py`. In a ball the contexts differ by at most 2r, so that the mean of any of their
 tables is within η_r = 2r·L_r and η_p = 2r·L_p of each of them, apart from noise.
+
+Source: named in the paper of this project; pseudo-code in the project's theory notes (§5).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Elimination led by optimism: what OLIVE and the agent of witness rank have in common.
 
-A hypothesis is a pair of a reward function and a kernel of two finite classes. It has an optimal value, averaged over
+A hypothesis is a pair of rewards and transitions of two finite classes. It has an optimal value, averaged over
 the contexts seen, and an optimal policy. Contexts are drawn i.i.d., as part of the first observation.
 
     starts         n₀ episodes of anything, to know the values
@@ -26,7 +26,7 @@ that were not seen have no larger span. Nothing is proven of an evaluation by so
 If no hypothesis were left, the least misfit would stay.
 
 *Late feedback.* An episode that was under way when a phase ended is left out if π cannot have played it; else it is
-taken, whoever played it. To an elimination only the steps before h matter: given x_h and the action, the truth's misfit
+taken, from any policy. To an elimination only the steps before h matter: given x_h and the action, the truth's misfit
 has mean zero under every policy. (To look at later steps would choose by what came of the action.) But what is seen is
 no longer i.i.d., and an evaluation is biased towards what both policies would do: nothing is proven then.
 """
@@ -79,8 +79,26 @@ class Step(NamedTuple):
 class Elimination(Learner):
     """The frame: phases, and what was seen in the present one.
 
-    `epsilon` is ε, for returns of rewards scaled to [0, 1]. `evaluations` is n₀ and n₁, `rollouts` the first n₂.
-    `threshold` is φ; None tests by the empirical Bernstein inequality, with δ = `delta`.
+    Parameters
+    ----------
+    space : Space
+        The states, actions and horizon.
+    reward_oracle : FiniteRewards
+        The class of reward functions.
+    dynamics_oracle : FiniteDynamics
+        The class of transition functions.
+    epsilon : float
+        ε, for returns of rewards scaled to [0, 1]; 0.2 by default.
+    delta : float
+        The probability δ of failure, 0.05 by default.
+    evaluations : int
+        The numbers n₀ and n₁ of episodes for the starts and for an evaluation; 100 by default.
+    rollouts : int
+        The first number n₂ of episodes for an elimination; 400 by default.
+    threshold : float, optional
+        φ; by default the empirical Bernstein inequality decides.
+    reward_range, return_range
+        As for every `Learner`.
     """
 
     settings: ClassVar[tuple[str, ...]] = ("epsilon", "delta", "evaluations", "rollouts", "threshold")
@@ -133,12 +151,12 @@ class Elimination(Learner):
         return found
 
     def _made(self, context: Context) -> Hypotheses:
-        rewards, kernels = (oracle.functions(context) for oracle in self._classes)
-        count = len(rewards) * len(kernels)
+        rewards, transitions = (oracle.functions(context) for oracle in self._classes)
+        count = len(rewards) * len(transitions)
         if count > self.most_hypotheses:
             raise ValueError(f"`reward_oracle` must leave at most {self.most_hypotheses} pairs, got {count}")
-        self.space.mdp(transitions=kernels[0], rewards=rewards[0])  # refuses tables that are not of this space
-        return Hypotheses(self.space, rewards, kernels, self.value_bounds)
+        self.space.mdp(transitions=transitions[0], rewards=rewards[0])  # refuses tables that are not of this space
+        return Hypotheses(self.space, rewards, transitions, self.value_bounds)
 
     @property
     def alive(self) -> NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""All pairs of a reward function and a kernel of two finite classes, each with its optimal values and policy."""
+"""All pairs of a reward function and transitions of two finite classes, each with its optimal values and policy."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from omg_cmdp.validation import FloatArray
 
 
 class Hypotheses:
-    """The pairs at one context: `rewards` (N, S, A) and `kernels` (M, S, A, S), or either with steps.
+    """The pairs at one context: `rewards` (N, S, A) and `transitions` (M, S, A, S), or either with steps.
 
-    Hypothesis k = i·M + j has rewards i and kernel j. Values are clipped to `bounds`; ties go to the lowest action.
+    Hypothesis k = i·M + j has rewards i and transitions j. Values are clipped to `bounds`; ties go to the lowest.
     """
 
-    def __init__(self, space: Space, rewards: FloatArray, kernels: FloatArray, bounds: ValueBounds) -> None:
+    def __init__(self, space: Space, rewards: FloatArray, transitions: FloatArray, bounds: ValueBounds) -> None:
         states, actions, horizon = space.states, space.actions, space.horizon
         self.space = space
         self._rewards = rewards.reshape(len(rewards), -1, states, actions)
-        self._kernels = kernels.reshape(len(kernels), -1, states, actions, states)
-        self.count = len(rewards) * len(kernels)
+        self._transitions = transitions.reshape(len(transitions), -1, states, actions, states)
+        self.count = len(rewards) * len(transitions)
         """How many there are, K."""
         self.values = np.zeros((self.count, horizon + 1, states))
         """V_h(s) of the optimal policy of each, (K, H + 1, S)."""
@@ -36,12 +36,12 @@ class Hypotheses:
         self.starts = np.asarray(self.values[:, 0] @ space.start)
         """The optimal value of each, (K,)."""
         self.spans = np.asarray(np.ptp(self.values[:, 1:], axis=2).max(axis=0))
-        """By how much the next values of one of them differ between two states at most, (H,)."""
+        """The largest difference of the next values of one hypothesis between two states, (H,)."""
 
     @property
     def nbytes(self) -> int:
         """What is kept."""
-        return self.values.nbytes + self.actions.nbytes + self._rewards.nbytes + self._kernels.nbytes
+        return self.values.nbytes + self.actions.nbytes + self._rewards.nbytes + self._transitions.nbytes
 
     def _expected(self, step: int, state: int, action: int) -> FloatArray:
         """Return r + Σ_s' P(s')·V_{h+1}(s') of each, with its own V, (K,)."""
@@ -50,9 +50,9 @@ class Hypotheses:
         return np.asarray((rewards[:, None] + (rows * following).sum(axis=2)).reshape(-1))
 
     def pair(self, step: int, state: int, action: int) -> tuple[FloatArray, FloatArray]:
-        """Return what each reward function says of a pair, (N,), and what each kernel, (M, S)."""
+        """Return what each reward function says of a pair, (N,), and what each table of transitions, (M, S)."""
         rewards = self._rewards[:, step % self._rewards.shape[1], state, action]
-        return rewards, self._kernels[:, step % self._kernels.shape[1], state, action]
+        return rewards, self._transitions[:, step % self._transitions.shape[1], state, action]
 
     def policy(self, index: int) -> FloatArray:
         """Return the policy of a hypothesis, (H, S, A), one-hot."""
@@ -60,8 +60,8 @@ class Hypotheses:
 
     def mdp(self, index: int) -> TabularMDP:
         """Return a hypothesis as an MDP."""
-        reward, kernel = divmod(index, len(self._kernels))
-        rewards, transitions = self._rewards[reward], self._kernels[kernel]
+        reward, table = divmod(index, len(self._transitions))
+        rewards, transitions = self._rewards[reward], self._transitions[table]
         return self.space.mdp(
             transitions=transitions if len(transitions) > 1 else transitions[0],
             rewards=rewards if len(rewards) > 1 else rewards[0],

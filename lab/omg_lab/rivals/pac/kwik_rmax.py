@@ -19,6 +19,8 @@ Proven here.
 What is not certain: the norm in the test of what is known is that of another implementation, found in public. The
 paper's α, of order ε² and smaller, could not be confirmed, nor its bound, notes say Õ(d²·H·S·A·max(d², S²)/ε⁵)
 episodes worse than ε; α is to be tuned. A pair is known at c after some 1/α visits in the direction of c.
+
+Source: named in the paper of this project; pseudo-code in the project's theory notes (§5).
 """
 
 from __future__ import annotations
@@ -48,8 +50,23 @@ from omg_lab.rivals.pac.rmax import induced_mdp
 class KWIKRmax(Learner):
     """Rmax on regressions of next states and rewards on the context, each of which knows what it knows.
 
-    `features` maps a context to c, of shape (`dimension`,) and norm at most 1; without it the context is c itself.
-    What is proven wants mixture weights. `threshold` is α.
+    Parameters
+    ----------
+    space : Space
+        The states, actions and horizon.
+    dimension : int
+        Length d of the features.
+    features : function, optional
+        From a context to c, (d,), of norm at most 1; by default the context. What is proven wants mixture weights.
+    threshold : float
+        α, below which a prediction counts as known; 0.05 by default, to be tuned.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> from omg_lab.rivals import KWIKRmax
+    >>> from omg_lab.worlds import Decoy
+    >>> KWIKRmax.for_world(Decoy()).policy(0).shape
+    (4, 3, 3)
     """
 
     settings = ("dimension", "threshold", "feature_map")
@@ -90,8 +107,8 @@ class KWIKRmax(Learner):
         predictions = np.einsum("sad,sadj->saj", directions, self._moments)
         positive = np.maximum(predictions[:, :, :-1], 0.0)
         mass = positive.sum(axis=2, keepdims=True)
-        kernel = np.where(mass > 0.0, positive / np.where(mass > 0.0, mass, 1.0), 1.0 / self.space.states)
-        return induced_mdp(self.space, kernel, np.clip(predictions[:, :, -1], 0.0, 1.0), self._known(directions))
+        transitions = np.where(mass > 0.0, positive / np.where(mass > 0.0, mass, 1.0), 1.0 / self.space.states)
+        return induced_mdp(self.space, transitions, np.clip(predictions[:, :, -1], 0.0, 1.0), self._known(directions))
 
     def known(self, context: Context) -> BoolArray:
         """Return which pairs are known in `context`, (S, A)."""

@@ -10,7 +10,9 @@ context and a state, and always at most the number of hypotheses.
 
 The paper proves that with probability 1 - δ a policy within ε of the best is put out after Õ(M²·H³·A·log(K/δ)/ε²)
 episodes, K the number of hypotheses. Proven here, for exact errors: the truth stays, and Σ_h rank E_h rounds are enough
-(`population.py`).
+(`lab/tests/rivals/pac/population.py`).
+
+Source: named in the paper of this project.
 """
 
 from __future__ import annotations
@@ -30,7 +32,12 @@ class OLIVE(Elimination):
     """Play the most optimistic value function that is left, and drop those with a Bellman error where it was wrong.
 
     All pairs of a reward function and transitions are hypotheses, at most 16 384; at a new context, one backward
-    induction for all. Contexts must be i.i.d.
+    induction for all. Contexts must be i.i.d. The parameters are those of `Elimination`.
+
+    >>> from omg_lab.rivals import OLIVE
+    >>> from omg_lab.worlds import Decoy
+    >>> OLIVE.for_world(Decoy()).policy(0).shape
+    (4, 3, 3)
     """
 
     most_hypotheses = 16384

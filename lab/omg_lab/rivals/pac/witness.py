@@ -13,6 +13,8 @@ The witness rank is the least rank of matrices between κ·E_h and W_h, so that 
 factored MDPs the paper shows it to be exponentially smaller, for discriminators that are not made of values. The paper
 proves Õ(H³·w²·A·log(K·|U|/δ)/(κε)²) episodes, w the witness rank. Proven here, for exact misfits: the truth stays, and
 Σ_h rank E_h rounds are enough (`population.py`).
+
+Source: named in the paper of this project.
 """
 
 from __future__ import annotations
@@ -32,7 +34,12 @@ class WitnessRank(Elimination):
     """Play the most optimistic model that is left, and drop those that a discriminator tells from what was seen.
 
     All pairs of a reward function and transitions are hypotheses, K <= 1024, and so are the discriminators: K² numbers
-    are kept. Contexts must be i.i.d.
+    are kept. Contexts must be i.i.d. The parameters are those of `Elimination`.
+
+    >>> from omg_lab.rivals import WitnessRank
+    >>> from omg_lab.worlds import Decoy
+    >>> WitnessRank.for_world(Decoy()).policy(0).shape
+    (4, 3, 3)
     """
 
     most_hypotheses = 1024
