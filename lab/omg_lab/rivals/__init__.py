@@ -22,6 +22,7 @@ from omg_lab.rivals.information.regularised_ids import RegularisedIDS
 from omg_lab.rivals.information.rlsvi import RLSVI
 from omg_lab.rivals.information.vids import VIDS
 from omg_lab.rivals.local_igw import LocalIGW
+from omg_lab.rivals.mvp import MVP
 from omg_lab.rivals.occupancy_entropy import OccupancyEntropy
 from omg_lab.rivals.pac.cover_rmax import CoverRmax
 from omg_lab.rivals.pac.kwik_rmax import KWIKRmax
@@ -35,6 +36,7 @@ __all__ = [
     "GLMORL",
     "GLMRLSVI",
     "ILTCB",
+    "MVP",
     "OLIVE",
     "PCIGW",
     "RLSVI",
