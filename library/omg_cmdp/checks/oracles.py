@@ -1,8 +1,5 @@
 """The contract of oracles as checks that run on any oracle: ours, an adapted one, a third party's.
 
-    from omg_cmdp.checks import check_oracle
-    check_oracle(my_oracle, contexts=[...])
-
 Each check works on deep copies; the oracle itself is not changed.
 """
 

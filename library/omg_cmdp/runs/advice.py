@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import Agent, ModelAgent
+from omg_cmdp.agents.agent import Agent
+from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.contexts import Context, context_from_json, context_to_json
 from omg_cmdp.mdp.bellman import optimal_policy, policy_values
 from omg_cmdp.mdp.occupancy import flow

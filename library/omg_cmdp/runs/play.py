@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from omg_cmdp.agents.base import Agent
+from omg_cmdp.agents.agent import Agent
 from omg_cmdp.contexts import Context, check_same_kind
 from omg_cmdp.environments.gymnasium.contextual_env import ContextualEnv, is_env
 from omg_cmdp.environments.gymnasium.rollout import EnvironmentPlayer
