@@ -13,7 +13,7 @@ from omg_lab.rivals.bandits.uccb import UCCB
 from omg_lab.rivals.boltzmann import Boltzmann
 from omg_lab.rivals.counterfactual.rm_ucdd import RMUCDD
 from omg_lab.rivals.counterfactual.uc3rl import UC3RL
-from omg_lab.rivals.covers import Blind, Clusters, Cover, PerBall, PerContext
+from omg_lab.rivals.covers import Blind, Cover, PerBall, PerCentre, PerContext
 from omg_lab.rivals.epochs import EpochGamma, epoch_omg, epoch_pc_igw
 from omg_lab.rivals.erm_reduction import ERMReduction
 from omg_lab.rivals.feel_good import FeelGoodThompson
@@ -47,7 +47,6 @@ __all__ = [
     "AdaCB",
     "Blind",
     "Boltzmann",
-    "Clusters",
     "Cover",
     "CoverRmax",
     "ERMReduction",
@@ -63,6 +62,7 @@ __all__ = [
     "OccupancyEntropy",
     "OnlineCover",
     "PerBall",
+    "PerCentre",
     "PerContext",
     "RegCB",
     "RegressorElimination",
