@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
-import zipfile
 import zlib
 from typing import Any
 
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.persistence import joint_state, pack_arrays, part_of, unpack_arrays
 from omg_trial.episodes import Example, KeptPlan, Record
 from omg_trial.learning import model_digest
 from omg_trial.log.store import EventStore, Snapshot
@@ -20,7 +19,7 @@ from omg_trial.state import Change, Incident, State, Version
 from omg_trial.trial_file.trial import Trial
 
 FORMAT = 3
-_TEXT, _MODEL = "state.json", "model/"
+_TEXT, _MODEL = "state.json", "model"
 _PLAIN = ("number", "hash", "time", "trial", "secret", "latest", "changes", "incidents", "closed_since", "stale")
 """Attributes of a state that are kept as they are."""
 
@@ -67,9 +66,7 @@ def pack_state(state: State, agent: ModelAgent) -> Snapshot:
         **{name: vars(state)[name] for name in _PLAIN},
     )
     text = np.frombuffer(zlib.compress(_JSON.dump_json(saved), 1), dtype=np.uint8)
-    file = io.BytesIO()
-    np.savez(file, **{_TEXT: text, **{f"{_MODEL}{name}": array for name, array in agent.state().items()}})  # type: ignore[arg-type]
-    return Snapshot(state.number, state.hash, file.getvalue())
+    return Snapshot(state.number, state.hash, pack_arrays({_TEXT: text, **joint_state({_MODEL: agent})}))
 
 
 def restore_state(trial: Trial, store: EventStore) -> tuple[State, dict[str, NDArray[Any]] | None]:
@@ -78,12 +75,11 @@ def restore_state(trial: Trial, store: EventStore) -> tuple[State, dict[str, NDA
     if snapshot is None:
         return fresh
     try:
-        with np.load(io.BytesIO(snapshot.content), allow_pickle=False) as file:
-            saved = _JSON.validate_json(zlib.decompress(file[_TEXT].tobytes()))
-            arrays = {name.removeprefix(_MODEL): file[name] for name in file.files if name.startswith(_MODEL)}
+        packed = unpack_arrays(snapshot.content)
+        saved, arrays = _JSON.validate_json(zlib.decompress(packed[_TEXT].tobytes())), part_of(packed, _MODEL)
         agent = trial.agent()
         agent.load_state(arrays)
-    except (EOFError, KeyError, OSError, TypeError, ValueError, zipfile.BadZipFile, zlib.error):
+    except (KeyError, TypeError, ValueError, zlib.error):
         return fresh
     found = (saved.format, saved.model, saved.trial, saved.number, saved.hash)
     if found != (FORMAT, model_digest(agent), trial.digest, snapshot.number, snapshot.hash):

@@ -19,7 +19,18 @@ from omg_cmdp.validation import FloatArray
 
 
 class View(Protocol):
-    """What an adversary may look at before it chooses: the world, and the agent's policy and model. Looking is pure."""
+    """The agent and the world as an adversary may look at them before it chooses. Looking changes nothing.
+
+    `simulate` makes it: `environment` is the world, `policy(context)` the policy (H, S, A) that the agent would play
+    now, `model(context)` the agent's model, or None.
+
+    Examples
+    --------
+    >>> class Watchful(Adversary):
+    ...     def context(self, episode, view, generator):
+    ...         values = {c: view.environment.optimal_value(c) for c in ("a", "b")}
+    ...         return min(values, key=values.get)
+    """
 
     @property
     def environment(self) -> ContextualMDP:

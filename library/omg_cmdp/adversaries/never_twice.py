@@ -21,7 +21,16 @@ DIGEST = 16
 
 
 class ExhaustedError(ValueError):
-    """`NeverTwice` has no context left that was not shown before."""
+    """`NeverTwice` has no context left that was not shown before.
+
+    Examples
+    --------
+    >>> try:
+    ...     NeverTwice(["a"]).context(1, None, None)
+    ... except ExhaustedError:
+    ...     print("no more")
+    no more
+    """
 
 
 @final

@@ -16,7 +16,7 @@ from omg_cmdp.validation import BoolArray, FloatArray, whole_number
 
 
 class Oracle(abc.ABC):
-    """What both kinds share: an uncertainty and a bound are required of a subclass, the rest is optional."""
+    """The contract of both kinds of oracles: predict, update, tell an uncertainty and a bound. The rest is optional."""
 
     takes_keyed: ClassVar[bool] = False
     """Whether a context may come with its key, and a call with it be trusted: for oracles of the library."""
@@ -38,8 +38,16 @@ class Oracle(abc.ABC):
     def delayed_regret_bound(self, episodes: int, horizon: int, delay: int, *, constant: bool = False) -> float:
         """Return a bound on the same if outcomes come late; or `math.inf`.
 
-        The loss is that of the predictions with which episodes were played, and up to `delay` other updates lie between
-        a prediction and its own. `constant`: after the first ones exactly so many, so that outcomes come in order.
+        The loss is that of the predictions with which episodes were played.
+
+        Parameters
+        ----------
+        episodes, horizon : int
+            The number of episodes T, and the number of their steps H.
+        delay : int
+            The number of other updates that may lie between a prediction and its own.
+        constant : bool, default False
+            Whether that number is always `delay` after the first episodes, so that outcomes come in order.
         """
         return self.regret_bound(episodes, horizon) if whole_number("delay", delay) == 0 else math.inf
 
@@ -72,7 +80,25 @@ class Oracle(abc.ABC):
 
 
 class RewardOracle(Oracle):
-    """Online least squares: predicts mean rewards, and is judged by Σ (f̂ - r)² over the steps of all episodes."""
+    """An online regressor of mean rewards, judged by Σ (f̂ - r)² over the steps of all episodes.
+
+    One of your own needs `predict`, `update`, `uncertainty` and `regret_bound`; `omg_cmdp.checks.check_oracle` tells
+    whether it keeps the contract.
+
+    Examples
+    --------
+    >>> class Halves(RewardOracle):
+    ...     def predict(self, context):
+    ...         return np.full((1, 2), 0.5)
+    ...     def update(self, context, states, actions, rewards):
+    ...         pass
+    ...     def uncertainty(self, context):
+    ...         return np.full((1, 2), 0.25)
+    ...     def regret_bound(self, episodes, horizon):
+    ...         return math.inf
+    >>> Halves().draws("any", 1000, np.random.default_rng(0)).mean(axis=0).round(1)
+    array([[0.5, 0.5]])
+    """
 
     @abc.abstractmethod
     def predict(self, context: Context) -> FloatArray:
@@ -93,7 +119,25 @@ class RewardOracle(Oracle):
 
 
 class DynamicsOracle(Oracle):
-    """Online maximum likelihood: predicts transitions, and is judged by Σ -log(P̂(s'|s,a) + 1e-150) over all steps."""
+    """An online forecaster of transitions, judged by Σ -log(P̂(s'|s, a) + 1e-150) over the steps of all episodes.
+
+    One of your own needs `predict`, `update`, `uncertainty` and `regret_bound`; `omg_cmdp.checks.check_oracle` tells
+    whether it keeps the contract.
+
+    Examples
+    --------
+    >>> class Anywhere(DynamicsOracle):
+    ...     def predict(self, context):
+    ...         return np.full((2, 1, 2), 0.5)
+    ...     def update(self, context, states, actions, next_states):
+    ...         pass
+    ...     def uncertainty(self, context):
+    ...         return np.full((2, 1), 0.1)
+    ...     def regret_bound(self, episodes, horizon):
+    ...         return math.inf
+    >>> Anywhere().draws("any", 3, np.random.default_rng(0)).sum(axis=-1).round(9).min()
+    np.float64(1.0)
+    """
 
     @abc.abstractmethod
     def predict(self, context: Context) -> FloatArray:

@@ -37,7 +37,7 @@ class Described:
         return {"features": np.array(self.function.to_json())} if isinstance(self.function, FeatureMap) else {}
 
     def check(self, state: State) -> None:
-        """Raise unless the rules of the map in `state` are these."""
+        """Raise unless the rules of the map in `state` are these; oracles have them in their settings already."""
         for name, own in self.state().items():
             if name not in state or str(state[name]) != str(own):
                 raise ValueError(f"`state` must hold {name!r} as they are here, got {state.get(name)!r:.60}")

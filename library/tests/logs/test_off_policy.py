@@ -221,9 +221,7 @@ def test_a_policy_that_nobody_followed_is_seen():
     assert estimate.effective_sample_size == 0.0
     assert estimate.mean_weights == 0.0
     assert np.isnan(estimate.standard_error)  # and not 0.0, which would be sure of it
-    with pytest.raises(
-        ValueError, match="`log` must hold an episode that does what `policy` may do, got none at step 0"
-    ):
+    with pytest.raises(ValueError, match="no episode of `log` does what `policy` may do at step 0"):
         importance_sampling(log, lambda context: never, weighted=True)
 
 

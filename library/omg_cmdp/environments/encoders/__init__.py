@@ -1,1 +1,1 @@
-"""Continuous observations as cells: encoders, what they are fitted to, and how many cells there should be."""
+"""Encoders, which turn continuous observations into cells, and a report on how many cells there should be."""

@@ -90,9 +90,8 @@ class Encoder(abc.ABC):
     @final
     def encode_steps(self, steps: Steps) -> tuple[IntArray, IntArray]:
         """Return the cells before and after each of `steps`, (n,); after one that terminated, the number of cells."""
-        before, after = self.encode(steps.observations), self.encode(steps.next_observations)
-        after[steps.terminated] = self.cells
-        return before, after
+        after = np.where(steps.terminated, self.cells, self.encode(steps.next_observations))
+        return self.encode(steps.observations), after
 
     @final
     def episodes(self, steps: Steps, space: Space, contexts: Iterable[Context]) -> list[Episode]:

@@ -42,12 +42,26 @@ REWARD_LEVELS = 10
 @final
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class EncodingReport:
-    """The findings of `encoding_report`; as text, a table and a sentence."""
+    """The findings of `encoding_report`; as text, a table and a sentence.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        A row for each encoder: cells, held-out log losses, information, its distance to the best, memory.
+    choice : Encoder
+        The encoder with the fewest cells that is as good as the best, fitted to all steps.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from omg_cmdp.environments import Bins
+    >>> row = {"encoder": "Bins(2)", "information": 0.5, "memory": 0.0, "p_value": 0.4, "chosen": True}
+    >>> print(str(EncodingReport(table=pandas.DataFrame([row]), choice=Bins(2))).splitlines()[-1][:67])
+    Chosen: Bins(2). It tells 0.50 nats of next cell and reward; no mem
+    """
 
     table: pandas.DataFrame
-    """A row for each encoder: cells, held-out log losses, information, its distance to the best, memory."""
     choice: Encoder
-    """The encoder with the fewest cells that is as good as the best, fitted to all steps."""
 
     def __str__(self) -> str:
         rows = self.table.round(3).to_string(index=False)

@@ -41,19 +41,12 @@ class Steps:
     """
 
     observations: FloatArray
-    """(n, d)"""
     actions: IntArray
-    """(n,)"""
     rewards: FloatArray
-    """(n,)"""
     next_observations: FloatArray
-    """(n, d)"""
     terminated: BoolArray
-    """(n,): whether the episode terminated with this step, so that no cell follows."""
     episodes: IntArray
-    """(n,): the number of the episode."""
     contexts: IntArray
-    """(n,): the number of the context."""
 
     def __post_init__(self) -> None:
         observations = matrix("observations", self.observations)

@@ -1,1 +1,1 @@
-"""Worlds made of Gymnasium environments, and Gymnasium environments made of worlds."""
+"""Worlds made of Gymnasium environments, with proofs that contexts reach them."""

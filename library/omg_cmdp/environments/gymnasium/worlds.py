@@ -48,6 +48,11 @@ class TableWorld(ContextualMDP):
     units of rewards rescaled to [0, 1]; see `original_value`. Sampled rewards have their true distribution given state,
     action and next state.
 
+    Parameters
+    ----------
+    parts : Parts
+        The environment, the listed contexts, the space and the ranges of rewards and returns.
+
     Examples
     --------
     >>> from omg_cmdp.environments import from_gymnasium
@@ -121,10 +126,15 @@ class TableWorld(ContextualMDP):
 class SampledWorld(Environment):
     """A Gymnasium environment without tables, which can be played: `from_gymnasium` makes it. Its optimum is unknown.
 
+    Parameters
+    ----------
+    parts : Parts
+        The environment, the listed contexts, the space and the ranges of rewards and returns.
+
     Examples
     --------
-    >>> rates, rewards = [0.4, 0.9], (0.0, 1.0)
     >>> from omg_cmdp.environments import from_gymnasium
+    >>> rates, rewards = [0.4, 0.9], (0.0, 1.0)
     >>> lake = from_gymnasium("FrozenLake-v1", rates, arguments="success_rate", reward_range=rewards, tables=False)
     >>> shares = lake.space.admissible / lake.space.admissible.sum(axis=1, keepdims=True)
     >>> uniform = np.repeat(shares[None], lake.space.horizon, axis=0)

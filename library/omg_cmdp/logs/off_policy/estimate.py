@@ -37,7 +37,13 @@ CHUNK = 2_000_000
 
 
 class Support(enum.Enum):
-    """How well a log supports an estimate; the value is the sentence for the user."""
+    """How well a log supports an estimate; the value is the sentence for the user.
+
+    Examples
+    --------
+    >>> Support.GOOD.value
+    'The log supports it.'
+    """
 
     GOOD = "The log supports it."
     FEW = f"Fewer than {FEWEST_EPISODES} episodes count: the log hardly ever does what the policy does."
@@ -52,6 +58,22 @@ class Estimate:
 
     Estimators such as `importance_sampling` make it.
 
+    Parameters
+    ----------
+    value : float
+        The estimate.
+    contributions : array, shape (n,)
+        The part that each episode adds to `value`, to first order; their mean is `value`.
+    effective_sample_size : float
+        The equivalent number of episodes of the policy's own, where it is smallest; nan for a model's word.
+    mean_weights : array, shape (H,)
+        The mean weight of the episodes at each step. Far from 1, the policy does what the log never did, or
+        propensities are wrong.
+    support : Support
+        How well the log supports the estimate.
+    return_range : pair of float
+        The least and the most that an episode can earn.
+
     Examples
     --------
     >>> estimate = Estimate(
@@ -63,15 +85,10 @@ class Estimate:
 
     value: float
     contributions: FloatArray
-    """The part that each episode adds to `value`, to first order, (n,); their mean is `value`."""
     effective_sample_size: float
-    """The equivalent number of episodes of the policy's own, where it is smallest; nan for a model's word."""
     mean_weights: FloatArray
-    """The mean weight of the episodes, (H,). Far from 1, the policy does what the log never did, or propensities are
-    wrong."""
     support: Support
     return_range: tuple[float, float]
-    """The least and the most that an episode can earn."""
 
     @property
     def standard_error(self) -> float:

@@ -28,13 +28,31 @@ LINEAR = "It takes something for linear in the features."
 
 
 class Evaluation(NamedTuple):
-    """All estimates of a policy's value, by name; as text, a table and what to believe. `evaluate` makes it."""
+    """All estimates of a policy's value, by name; as text, a table and what to believe. `evaluate` makes it.
+
+    Parameters
+    ----------
+    estimates : mapping of str to Estimate
+        The estimates; of equally good ones the first is believed.
+    refused : mapping of str to str
+        Why the other estimators could not be used.
+    linear : frozenset of str
+        Names of the estimators that take something for linear in the features.
+    level : float
+        The confidence of the intervals.
+    intervals : mapping of str to pair of float
+        The interval of each estimate.
+
+    Examples
+    --------
+    >>> nothing = Evaluation({}, {"fitted Q": "no episodes"}, frozenset(), 0.95, {})
+    >>> nothing.advice
+    'Believe none of them: the log cannot be used.'
+    """
 
     estimates: Mapping[str, Estimate]
     refused: Mapping[str, str]
-    """Why the other estimators could not be used."""
     linear: frozenset[str]
-    """Names of those that take something for linear in the features."""
     level: float
     intervals: Mapping[str, tuple[float, float]]
 

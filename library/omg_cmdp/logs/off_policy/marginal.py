@@ -26,7 +26,7 @@ import numpy as np
 from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.off_policy.estimate import Estimate, estimated
 from omg_cmdp.logs.off_policy.regression import CellRegression, Features, Places
-from omg_cmdp.logs.off_policy.steps import LoggedSteps, Model, Policy, UnfitLogError
+from omg_cmdp.logs.off_policy.steps import LoggedSteps, Model, Policy, require_weights
 from omg_cmdp.validation import function
 
 
@@ -109,9 +109,7 @@ def marginal(steps: LoggedSteps, features: Features | None) -> Estimate:
             # A linear fit may be negative; a ratio of probabilities is not.
             before[:, h + 1] = np.maximum(fits[h + 1].smooth(weights[:, h]), 0.0)
     means = weights.mean(axis=0)
-    if not means.all():
-        rule = "`log` must hold an episode that does what `policy` may do"
-        raise UnfitLogError(f"{rule}, got none at step {int(np.argmin(means))}")
+    require_weights(means)
     totals = (weights * steps.gains).mean(axis=0) / means
 
     # Column 0 carries the value, column k + 1 the mean weight of step k.

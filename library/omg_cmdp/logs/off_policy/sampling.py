@@ -29,7 +29,7 @@ import numpy as np
 
 from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.off_policy.estimate import Estimate, estimated
-from omg_cmdp.logs.off_policy.steps import LoggedSteps, Model, Policy, UnfitLogError
+from omg_cmdp.logs.off_policy.steps import LoggedSteps, Model, Policy, require_weights
 from omg_cmdp.validation import FloatArray, function, instance_of
 
 
@@ -98,9 +98,7 @@ def sampled(steps: LoggedSteps, *, weighted: bool) -> Estimate:
     weights: FloatArray = np.cumprod(steps.ratios(), axis=1, dtype=np.float64)
     means, shares, gains = weights.mean(axis=0), weights, steps.gains
     if weighted:
-        if not means.all():
-            rule = "`log` must hold an episode that does what `policy` may do"
-            raise UnfitLogError(f"{rule}, got none at step {int(np.argmin(means))}")
+        require_weights(means)
         shares = weights / means
     totals = (shares * gains).mean(axis=0)
     if weighted:

@@ -34,6 +34,15 @@ class UnfitLogError(ValueError):
     """A log that one estimator cannot use; another one may."""
 
 
+def require_weights(means: FloatArray) -> None:
+    """Raise unless the mean weight of every step, (H,), is positive."""
+    if not means.all():
+        step = int(np.argmin(means))
+        raise UnfitLogError(
+            f"no episode of `log` does what `policy` may do at step {step}: value one nearer to the log"
+        )
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class LoggedSteps:
     """The n episodes of a log, and what a policy would do in the M places where they were.
