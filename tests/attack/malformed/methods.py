@@ -130,6 +130,7 @@ METHODS = {
         "contexts": LABELS,
     },
     "encode": lambda i: {"observations": np.zeros((3, 2))},
+    "encode_steps": lambda i: {"steps": omg.environments.Steps(**examples.some_steps())},
     "where": lambda i: {"chosen": np.arange(40) < 9},
     **{
         f"environments.{name}.restore": lambda i: {"path": examples.agent_file(i)}
