@@ -1,4 +1,4 @@
-"""An app that asks a live service what to do: one day of somebody's, two decisions, with or without a network.
+"""An app that asks the service of a trial what to do: one person, one day, two decisions, with or without a network.
 
     omg-trial serve adherence.toml
     python examples/app.py http://127.0.0.1:8000 TOKEN

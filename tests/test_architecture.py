@@ -41,6 +41,7 @@ LAYERS = {
         "studies": "worlds data rivals audit",
         "reports": "audit studies",
         "compare": "studies reports",
+        "listing": "studies reports",
     },
     "omg_trial": {
         "log": "",

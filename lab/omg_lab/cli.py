@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from omg_cmdp.documents import FileError, plain
+from omg_lab.listing import print_kind, print_kinds
 from omg_lab.reports.comparisons import compare_runs
-from omg_lab.reports.listing import print_kind, print_kinds
 from omg_lab.reports.rates import rate_table, sweeps
 from omg_lab.reports.terminal import (
     LiveDisplay,

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context, context_from_json, context_to_json
 from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.persistence import State, fingerprint, numbers, read_state
-from omg_cmdp.validation import FloatArray, at_least_zero, float_table, listed, positive_integer
+from omg_cmdp.validation import FloatArray, at_least_zero, float_table, instance_of, listed, positive_integer
 
 Metric = Callable[[Any, Any], float]
 """The distance of two contexts."""
@@ -270,6 +270,7 @@ def cover_for(
 
     The usual radius is 0.4, the usual number of clusters a quarter of the contexts.
     """
+    instance_of("world", world, Environment)
     if isinstance(cover, Cover):
         return cover
     for option, value, owner in (("clusters", clusters, "clusters"), ("radius", radius, "per_ball")):

@@ -14,7 +14,7 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.offline.fits import Offline
 from omg_cmdp.persistence import fingerprint
 from omg_cmdp.records import context_rows
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, instance_of
 
 
 @final
@@ -47,6 +47,7 @@ class Listed:
 
 def unit_features(world: Environment) -> tuple[Callable[[Context], FloatArray], int]:
     """Return features of a world's contexts in the unit ball, and their length d: vectors, or one for each label."""
+    instance_of("world", world, Environment)
     vectors = context_vectors(world.contexts)
 
     def features(context: Context) -> FloatArray:

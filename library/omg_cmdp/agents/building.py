@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
+from omg_cmdp.validation import instance_of
 
 T = TypeVar("T")
 
@@ -33,13 +34,19 @@ def class_oracles(world: Environment) -> dict[str, Any]:
     }
 
 
-def build_for(
-    make: Callable[..., T], world: Environment, *, seed: int = 0, episodes: int | None = None, **options: Any
-) -> T:
-    """Return `make(**options)` with what the world knows where it takes that: see `Agent.for_world`."""
+def arguments_for(
+    make: Callable[..., Any], world: Environment, *, seed: int = 0, episodes: int | None = None, **options: Any
+) -> dict[str, Any]:
+    """Return `options` with what the world knows, where `make` takes that: see `Agent.for_world`."""
+    instance_of("world", world, Environment)
     known = {"world": world, "space": world.space, "contexts": world.contexts, "reward_range": world.paid_range}
     known |= {"seed": seed, "episodes": episodes}
     taken = arguments_of(make)
     if "reward_oracle" in taken and "reward_oracle" not in options:
         known |= class_oracles(world)
-    return make(**{name: value for name, value in known.items() if name in taken} | options)
+    return {name: value for name, value in known.items() if name in taken} | options
+
+
+def build_for(make: Callable[..., T], world: Environment, **options: Any) -> T:
+    """Return what `make` makes of the arguments for a world."""
+    return make(**arguments_for(make, world, **options))

@@ -1,13 +1,16 @@
 """A valid call of every public function and constructor: name -> a fresh dictionary of arguments."""
 
+import inspect
 import math
 import pathlib
+from unittest import mock
 
 import numpy as np
 
 import omg_cmdp as omg
 import omg_lab
 from omg_cmdp import adversaries, agents, environments, oracles, theory
+from omg_cmdp.agents.building import arguments_for, arguments_of
 from omg_cmdp.contexts import keyed
 from omg_cmdp.mdp.bellman import value_bounds
 from omg_cmdp.runs.ledger import Row
@@ -40,6 +43,14 @@ class Small(omg.ContextualMDP):
 
 
 WORLD = Small()
+
+
+def world_for(space):
+    """Return a world of this space with a class of functions."""
+    made = Small()
+    made.space, made.contexts = space, LABELS
+    made.reward_functions, made.transition_functions = REWARDS.__getitem__, KERNELS.__getitem__
+    return made
 
 
 def pair():
@@ -235,7 +246,6 @@ EXAMPLES = {
     "rivals.EliminatingSquareCB": bandit(one_step_rewards, gamma=20.0, radius=0.5),
     "rivals.EpochGreedy": bandit(one_step_rewards, scale=2.0),
     "rivals.ILTCB": bandit(one_step_rewards, **CONTEXTS, scale=0.1, psi=10.0, delta=0.1),
-    "rivals.LinMED": bandit(one_step_rewards, radius=0.5, empirical=0.5, design=0.2),
     "rivals.NormalisedIGW": bandit(one_step_rewards),
     "rivals.OnlineCover": bandit(one_step_rewards, size=3, psi=0.1),
     "rivals.RegCB": bandit(one_step_rewards, radius=0.5, optimistic=False),
@@ -409,6 +419,22 @@ EXAMPLES = {
     "checks.check_oracle": lambda: {"oracle": pair()["reward_oracle"], **CONTEXTS, "horizon": H},
     **trials.EXAMPLES,
 }
+
+
+def of_rival(kind):
+    """Return an example of a rival: its defaults, and what its `for_world` gives it."""
+    world = world_for(ONE_STEP if ".bandits." in kind.__module__ else SPACE)
+
+    def example():
+        with mock.patch("omg_cmdp.agents.base.build_for", arguments_for):
+            return {**arguments_of(kind), **RANGES, **kind.for_world(world)}
+
+    return example
+
+
+for _name, _kind in vars(rivals).items():
+    if inspect.isclass(_kind) and issubclass(_kind, omg.Agent):
+        EXAMPLES.setdefault(f"rivals.{_name}", of_rival(_kind))  # so that a new rival needs no line here
 
 REASONS = {
     "worlds.ACTG175": "a package's table, slow to read, behind integers that are checked as in every world",

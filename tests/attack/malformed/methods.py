@@ -66,6 +66,7 @@ METHODS = {
         of_context,
     ),
     "draws": lambda i: {**of_context(i), "count": 3, "generator": np.random.default_rng(0)},
+    "for_world": lambda i: {"world": examples.world_for(i.space)},
     "regret_bound": lambda i: {"episodes": 10, "horizon": H},
     "delayed_regret_bound": lambda i: {"episodes": 10, "horizon": H, "delay": 2, "constant": True},
     "update": learning,

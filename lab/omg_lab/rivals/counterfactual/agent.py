@@ -20,7 +20,7 @@ from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, instance_of
 from omg_lab.rivals.counterfactual.histories import EpochFits, History, ListedContexts
 from omg_lab.rivals.counterfactual.rounds import Bonus, Round, Tables
 
@@ -64,6 +64,7 @@ class CounterfactualAgent(ModelAgent):
     @classmethod
     def for_world(cls, world: Environment, *, scale: Any = 0.03, **options: Any) -> Self:
         """Return an agent without a bonus for what is known: the truth, or a class of one function."""
+        instance_of("world", world, Environment)
         options = options if "reward_oracle" in options else class_oracles(world) | options
         parts = (
             (options["reward_oracle"], world.reward_functions),

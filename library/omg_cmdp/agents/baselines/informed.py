@@ -48,6 +48,7 @@ class Informed(ModelAgent):
     @classmethod
     def for_world(cls, world: Environment, **options: Any) -> Self:
         """Return the agent that knows the tables of `world`."""
+        instance_of("world", world, Environment)
         if world.mdp is None:
             raise ValueError("the agent plays the optimum, which nobody knows where there are no tables")
         return super().for_world(world, mdp=world.mdp, **options)
