@@ -27,6 +27,7 @@ from omg_lab.reports.terminal import (
     PlainDisplay,
     audit_table,
     closing_tables,
+    print_line,
     print_plan,
     print_table,
 )
@@ -74,7 +75,7 @@ def demo(out: Out = None, workers: Workers = None, as_json: Json = False, quiet:
         if not results.runs.empty:
             path = _write_report(results)
             if not (as_json or quiet):
-                _console().print(f"\nThe report: {path}", soft_wrap=True, highlight=False, markup=False)
+                print_line(_console(), f"\nThe report: {path}")
     raise typer.Exit(0 if results.failed.empty else 1)
 
 
@@ -140,8 +141,7 @@ def audit(
         for each in audits(load(directory), episodes=episodes, choose=chosen, study=plan):
             done.append(each)
             if not as_json:
-                text = f"{each.task.name}: played again, {SAME if each.as_logged else OTHER}"
-                console.print(text, markup=False, highlight=False, soft_wrap=True)
+                print_line(console, f"{each.task.name}: played again, {SAME if each.as_logged else OTHER}")
         if not done:
             raise FileError(f"no finished run in {directory} has {runs!r} in its name; try another --runs")
     if as_json:
@@ -230,7 +230,7 @@ def _execute(plan: StudyPlan, directory: Path, engine: engines.Engine, *, as_jso
             if tasks:
                 engine.run(tasks, store, display)
     except KeyboardInterrupt:
-        Console(stderr=True, soft_wrap=True).print("stopped; the same command continues from here")
+        print_line(Console(stderr=True), "stopped; the same command continues from here")
         raise typer.Exit(130) from None
     results = load(directory)
     if as_json:
@@ -242,11 +242,9 @@ def _execute(plan: StudyPlan, directory: Path, engine: engines.Engine, *, as_jso
                 print_table(console, heads, rows, title="" if number else plan.description)
             for table in map(rate_table, sweeps(results)):
                 print_table(console, list(table.columns), table.lines(), title=f"\n{table.caption}")
-        console.print(
-            f"{len(results.runs)} finished runs are in {directory}", soft_wrap=True, highlight=False, markup=False
-        )
+        print_line(console, f"{len(results.runs)} finished runs are in {directory}")
     for failure in results.failed.itertuples():
-        Console(stderr=True, soft_wrap=True).print(f"{failure.run} failed:\n{plain(failure.error)}", markup=False)
+        print_line(Console(stderr=True), f"{failure.run} failed:\n{failure.error}")
     return results
 
 

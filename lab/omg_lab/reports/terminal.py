@@ -26,6 +26,11 @@ MOST_LINES = 24
 """The most runs that all stay on the display; with more, finished ones disappear."""
 
 
+def print_line(console: Console, text: str) -> None:
+    """Print one line as it is; control characters are shown, not obeyed."""
+    console.print(plain(text), markup=False, highlight=False, soft_wrap=True)
+
+
 class RunDisplay:
     """Shows the events of runs in a console; this base prints what both ways of showing say in words."""
 
@@ -40,17 +45,16 @@ class RunDisplay:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def line(self, text: str) -> None:
-        """Print one line; control characters are shown, not obeyed."""
-        self.console.print(plain(text), markup=False, highlight=False, soft_wrap=True)
-
     def __call__(self, event: Event) -> None:
         """Show one event."""
         if isinstance(event, Lost):
-            self.line(f"{event.run}: its worker died; a new one continues from the last checkpoint")
+            print_line(self.console, f"{event.run}: its worker died; a new one continues from the last checkpoint")
         elif isinstance(event, Waiting) and event.run not in self._waiting:
             self._waiting.add(event.run)
-            self.line(f"{event.run}: another process is playing it; waiting for its result (Ctrl-C stops waiting)")
+            print_line(
+                self.console,
+                f"{event.run}: another process is playing it; waiting for its result (Ctrl-C stops waiting)",
+            )
 
 
 @final
@@ -66,9 +70,9 @@ class PlainDisplay(RunDisplay):
             self.ended += 1
             place = f"{self.ended}/{len(self.episodes)} {event.run}"
             if isinstance(event, Failed):
-                self.line(f"{place} failed: {event.error}")
+                print_line(self.console, f"{place} failed: {event.error}")
             else:
-                self.line(f"{place}: {_measured(event.result)}, {event.result['seconds']:.1f} s")
+                print_line(self.console, f"{place}: {_measured(event.result)}, {event.result['seconds']:.1f} s")
 
 
 @final
@@ -104,7 +108,7 @@ class LiveDisplay(RunDisplay):
         if isinstance(event, Lost):
             self._began.pop(event.run, None)
         elif isinstance(event, Failed):
-            self.line(f"{event.run} failed: {event.error}")
+            print_line(self.console, f"{event.run} failed: {event.error}")
             self._move(event.run, self.episodes[event.run], "")
         elif isinstance(event, Finished):
             self._move(event.run, self.episodes[event.run], _measured(event.result))
@@ -178,12 +182,12 @@ def audit_table(audited: Sequence[Audited]) -> tuple[list[str], list[list[str]]]
 
 def print_plan(console: Console, plan: StudyPlan, seconds: float, workers: int) -> None:
     """Print what a plan would run, and how long it would take."""
-    console.print(plain(f"{plan.name}: {plan.description}"), markup=False, highlight=False)
+    print_line(console, f"{plan.name}: {plan.description}")
     for table in TABLES:
         parts = plan.sized_worlds() if table == "worlds" else getattr(plan, table)
         rows = [[p.name, p.kind, ", ".join(f"{k} = {v}" for k, v in p.options.items())] for p in parts]
         print_table(console, [table, "kind", "options"], rows)
-    console.print(f"{size_of(plan)}; about {_duration(seconds)} on {workers} core(s)", highlight=False)
+    print_line(console, f"{size_of(plan)}; about {_duration(seconds)} on {workers} core(s)")
 
 
 def size_of(plan: StudyPlan) -> str:
@@ -202,7 +206,7 @@ def _duration(seconds: float) -> str:
 def print_table(console: Console, heads: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "") -> None:
     """Print a table, with a frame on a terminal."""
     if title:
-        console.print(plain(title), markup=False, highlight=False, soft_wrap=True)
+        print_line(console, title)
     table = Table(box=box.ROUNDED if console.is_terminal else None)
     for place, head in enumerate(heads):
         numeric = bool(rows) and all(_is_number(row[place]) for row in rows)

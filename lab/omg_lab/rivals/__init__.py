@@ -1,74 +1,44 @@
-"""Agents of other papers, one file each."""
+"""Agents of other papers, one file each. A new one needs its import here, and no other list."""
 
-from omg_lab.rivals.bandits.ada_cb import AdaCB
-from omg_lab.rivals.bandits.eliminating_square_cb import EliminatingSquareCB
-from omg_lab.rivals.bandits.epoch_greedy import EpochGreedy
-from omg_lab.rivals.bandits.iltcb import ILTCB
-from omg_lab.rivals.bandits.inverse_gap import FALCON, FastCB, NormalisedIGW, SquareCB
-from omg_lab.rivals.bandits.lin_med import LinMED
-from omg_lab.rivals.bandits.online_cover import OnlineCover
-from omg_lab.rivals.bandits.reg_cb import RegCB
-from omg_lab.rivals.bandits.regressor_elimination import RegressorElimination
-from omg_lab.rivals.bandits.uccb import UCCB
-from omg_lab.rivals.boltzmann import Boltzmann
-from omg_lab.rivals.counterfactual.rm_ucdd import RMUCDD
-from omg_lab.rivals.counterfactual.uc3rl import UC3RL
-from omg_lab.rivals.covers import Blind, Clusters, Cover, PerBall, PerContext
-from omg_lab.rivals.epochs import EpochGamma, epoch_omg, epoch_pc_igw
-from omg_lab.rivals.erm_reduction import ERMReduction
-from omg_lab.rivals.feel_good import FeelGoodThompson
-from omg_lab.rivals.glm import GLMORL, GLMRLSVI
-from omg_lab.rivals.information.regularised_ids import RegularisedIDS
-from omg_lab.rivals.information.rlsvi import RLSVI
-from omg_lab.rivals.information.vids import VIDS
-from omg_lab.rivals.local_igw import LocalIGW
-from omg_lab.rivals.occupancy_entropy import OccupancyEntropy
-from omg_lab.rivals.pac.cover_rmax import CoverRmax
-from omg_lab.rivals.pac.kwik_rmax import KWIKRmax
-from omg_lab.rivals.pac.olive import OLIVE
-from omg_lab.rivals.pac.witness import WitnessRank
-from omg_lab.rivals.pc_igw import PCIGW
-from omg_lab.rivals.ucbvi import UCBVI, UCBVIBF
+from omg_lab.rivals.bandits.ada_cb import AdaCB as AdaCB
+from omg_lab.rivals.bandits.eliminating_square_cb import EliminatingSquareCB as EliminatingSquareCB
+from omg_lab.rivals.bandits.epoch_greedy import EpochGreedy as EpochGreedy
+from omg_lab.rivals.bandits.iltcb import ILTCB as ILTCB
+from omg_lab.rivals.bandits.inverse_gap import FALCON as FALCON
+from omg_lab.rivals.bandits.inverse_gap import FastCB as FastCB
+from omg_lab.rivals.bandits.inverse_gap import NormalisedIGW as NormalisedIGW
+from omg_lab.rivals.bandits.inverse_gap import SquareCB as SquareCB
+from omg_lab.rivals.bandits.lin_med import LinMED as LinMED
+from omg_lab.rivals.bandits.online_cover import OnlineCover as OnlineCover
+from omg_lab.rivals.bandits.reg_cb import RegCB as RegCB
+from omg_lab.rivals.bandits.regressor_elimination import RegressorElimination as RegressorElimination
+from omg_lab.rivals.bandits.uccb import UCCB as UCCB
+from omg_lab.rivals.boltzmann import Boltzmann as Boltzmann
+from omg_lab.rivals.counterfactual.rm_ucdd import RMUCDD as RMUCDD
+from omg_lab.rivals.counterfactual.uc3rl import UC3RL as UC3RL
+from omg_lab.rivals.covers import Blind as Blind
+from omg_lab.rivals.covers import Clusters as Clusters
+from omg_lab.rivals.covers import Cover as Cover
+from omg_lab.rivals.covers import PerBall as PerBall
+from omg_lab.rivals.covers import PerContext as PerContext
+from omg_lab.rivals.epochs import EpochGamma as EpochGamma
+from omg_lab.rivals.epochs import epoch_omg as epoch_omg
+from omg_lab.rivals.epochs import epoch_pc_igw as epoch_pc_igw
+from omg_lab.rivals.erm_reduction import ERMReduction as ERMReduction
+from omg_lab.rivals.feel_good import FeelGoodThompson as FeelGoodThompson
+from omg_lab.rivals.glm import GLMORL as GLMORL
+from omg_lab.rivals.glm import GLMRLSVI as GLMRLSVI
+from omg_lab.rivals.information.regularised_ids import RegularisedIDS as RegularisedIDS
+from omg_lab.rivals.information.rlsvi import RLSVI as RLSVI
+from omg_lab.rivals.information.vids import VIDS as VIDS
+from omg_lab.rivals.local_igw import LocalIGW as LocalIGW
+from omg_lab.rivals.occupancy_entropy import OccupancyEntropy as OccupancyEntropy
+from omg_lab.rivals.pac.cover_rmax import CoverRmax as CoverRmax
+from omg_lab.rivals.pac.kwik_rmax import KWIKRmax as KWIKRmax
+from omg_lab.rivals.pac.olive import OLIVE as OLIVE
+from omg_lab.rivals.pac.witness import WitnessRank as WitnessRank
+from omg_lab.rivals.pc_igw import PCIGW as PCIGW
+from omg_lab.rivals.ucbvi import UCBVI as UCBVI
+from omg_lab.rivals.ucbvi import UCBVIBF as UCBVIBF
 
-__all__ = [
-    "FALCON",
-    "GLMORL",
-    "GLMRLSVI",
-    "ILTCB",
-    "OLIVE",
-    "PCIGW",
-    "RLSVI",
-    "RMUCDD",
-    "UC3RL",
-    "UCBVI",
-    "UCBVIBF",
-    "UCCB",
-    "VIDS",
-    "AdaCB",
-    "Blind",
-    "Boltzmann",
-    "Clusters",
-    "Cover",
-    "CoverRmax",
-    "ERMReduction",
-    "EliminatingSquareCB",
-    "EpochGamma",
-    "EpochGreedy",
-    "FastCB",
-    "FeelGoodThompson",
-    "KWIKRmax",
-    "LinMED",
-    "LocalIGW",
-    "NormalisedIGW",
-    "OccupancyEntropy",
-    "OnlineCover",
-    "PerBall",
-    "PerContext",
-    "RegCB",
-    "RegressorElimination",
-    "RegularisedIDS",
-    "SquareCB",
-    "WitnessRank",
-    "epoch_omg",
-    "epoch_pc_igw",
-]
+__all__ = sorted(name for name, each in vars().items() if not name.startswith("_") and callable(each))

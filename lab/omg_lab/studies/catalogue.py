@@ -63,7 +63,7 @@ class Part:
     kind: str
     options: Options
     digest: str = ""
-    """Of the modules and files outside the package that it names; empty if it names none."""
+    """The digest of the modules and files outside the package that it names; empty if it names none."""
 
     def resolved(self) -> dict[str, Any]:
         """Return what a configuration says of it."""
@@ -91,7 +91,7 @@ class Part:
 
 
 DIGEST = "digest of sources"
-"""In a configuration, beside the options of a part; none of them can have this name."""
+"""The key of the digest in a configuration, beside the options of a part, none of which can have this name."""
 
 
 def _found(base: type, options: Callable[[Callable[..., Any]], Options], *rooms: ModuleType) -> dict[str, Kind]:

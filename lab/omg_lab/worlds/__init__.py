@@ -3,62 +3,36 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from omg_lab.data.actg175 import ACTG175
-from omg_lab.data.classification import Classification
-from omg_lab.data.icu_sepsis import ICUSepsis
-from omg_lab.data.reduced_sepsis import ReducedSepsis
-from omg_lab.worlds.arms import Arms
-from omg_lab.worlds.bandit import ContextualBandit
-from omg_lab.worlds.base import World
-from omg_lab.worlds.corridor import Corridor
-from omg_lab.worlds.decoy import Decoy
-from omg_lab.worlds.deep_sea import DeepSea
-from omg_lab.worlds.gymnasium.cliff_walking import CliffWalking
-from omg_lab.worlds.gymnasium.frozen_lake import FrozenLake
-from omg_lab.worlds.linear import LinearWorld
-from omg_lab.worlds.lock import CombinationLock
-from omg_lab.worlds.long_decoy import LongDecoy
-from omg_lab.worlds.lower_bound import LowerBound
-from omg_lab.worlds.misspecification import Distance, distance_to_class
-from omg_lab.worlds.noisy_room import NoisyRoom
-from omg_lab.worlds.river_swim import RiverSwim
-from omg_lab.worlds.softmax import SoftmaxWorld
-from omg_lab.worlds.treatment import TreatmentTrial
+from omg_lab.data.actg175 import ACTG175 as ACTG175
+from omg_lab.data.classification import Classification as Classification
+from omg_lab.data.icu_sepsis import ICUSepsis as ICUSepsis
+from omg_lab.data.reduced_sepsis import ReducedSepsis as ReducedSepsis
+from omg_lab.worlds.arms import Arms as Arms
+from omg_lab.worlds.bandit import ContextualBandit as ContextualBandit
+from omg_lab.worlds.base import World as World
+from omg_lab.worlds.corridor import Corridor as Corridor
+from omg_lab.worlds.decoy import Decoy as Decoy
+from omg_lab.worlds.deep_sea import DeepSea as DeepSea
+from omg_lab.worlds.gymnasium.cliff_walking import CliffWalking as CliffWalking
+from omg_lab.worlds.gymnasium.frozen_lake import FrozenLake as FrozenLake
+from omg_lab.worlds.linear import LinearWorld as LinearWorld
+from omg_lab.worlds.lock import CombinationLock as CombinationLock
+from omg_lab.worlds.long_decoy import LongDecoy as LongDecoy
+from omg_lab.worlds.lower_bound import LowerBound as LowerBound
+from omg_lab.worlds.misspecification import Distance as Distance
+from omg_lab.worlds.misspecification import distance_to_class as distance_to_class
+from omg_lab.worlds.noisy_room import NoisyRoom as NoisyRoom
+from omg_lab.worlds.river_swim import RiverSwim as RiverSwim
+from omg_lab.worlds.softmax import SoftmaxWorld as SoftmaxWorld
+from omg_lab.worlds.treatment import TreatmentTrial as TreatmentTrial
 
 if TYPE_CHECKING:
-    from omg_lab.worlds.gymnasium.control import cart_pole, mountain_car
-    from omg_lab.worlds.gymnasium.registered import WorldEnv, register_gymnasium
-
-__all__ = [
-    "ACTG175",
-    "Arms",
-    "Classification",
-    "CliffWalking",
-    "CombinationLock",
-    "ContextualBandit",
-    "Corridor",
-    "Decoy",
-    "DeepSea",
-    "Distance",
-    "FrozenLake",
-    "ICUSepsis",
-    "LinearWorld",
-    "LongDecoy",
-    "LowerBound",
-    "NoisyRoom",
-    "ReducedSepsis",
-    "RiverSwim",
-    "SoftmaxWorld",
-    "TreatmentTrial",
-    "World",
-    "WorldEnv",
-    "cart_pole",
-    "distance_to_class",
-    "mountain_car",
-    "register_gymnasium",
-]
+    from omg_lab.worlds.gymnasium.control import cart_pole as cart_pole
+    from omg_lab.worlds.gymnasium.control import mountain_car as mountain_car
+    from omg_lab.worlds.gymnasium.registered import WorldEnv as WorldEnv
+    from omg_lab.worlds.gymnasium.registered import register_gymnasium as register_gymnasium
 
 LATE = {
     "cart_pole": "omg_lab.worlds.gymnasium.control",
@@ -68,8 +42,11 @@ LATE = {
 }
 """Names that need Gymnasium, imported on first use."""
 
+__all__ = sorted([*LATE, *(name for name, each in vars().items() if callable(each))])
 
-def __getattr__(name: str) -> Any:
+
+def __getattr__(name: str) -> object:
     if name not in LATE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(LATE[name]), name)
+    found: object = getattr(importlib.import_module(LATE[name]), name)
+    return found

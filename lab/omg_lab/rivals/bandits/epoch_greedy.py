@@ -7,8 +7,8 @@ after l of them; for N policies s_l = ⌊c·√l⌋, c of order 1/√(A·log N).
     m <= 1 + (3T/(2c))^(2/3),   because T >= Σ_{l<m} (1 + s_l) >= c·Σ_{l<m} √l >= (2c/3)·(m - 1)^(3/2),
 
 and for i.i.d. contexts the regret is of that order too. With a gap between the best policy and the others s_l may grow
-exponentially, for regret of order log T; that schedule is not here. Under an adversary nothing is proven: who knows
-when it explores shows what matters in the other episodes.
+exponentially, for regret of order log T; that schedule is not here. Under an adversary nothing is proven: if it knows
+when the agent explores, it shows what matters in the other episodes.
 
 Source: named in the paper of this project.
 """

@@ -1,7 +1,7 @@
 """What a reward oracle holds plausible: the functions whose loss is at most a radius β above the least.
 
 *Finite classes*: {f: Σ (f - r)² <= min + β}. If the truth f* is one of N functions and rewards lie in [0, 1], then with
-probability 1 - δ it is plausible after any number of episodes, whoever chose contexts and actions, if β >= ½·log(N/δ).
+probability 1 - δ it is plausible after any number of episodes, whatever chose contexts and actions, if β >= ½·log(N/δ).
 
 Proof. With g = f - f* and ε = r - f*, L(f*) - L(f) = Σ (2εg - g²). ε has mean 0 and range 1, so that E exp(4εg) <=
 exp(2g²) (Hoeffding) and exp(2(L(f*) - L(f))) is a supermartingale. By Ville's inequality it is below N/δ for all f and

@@ -26,7 +26,7 @@ that were not seen have no larger span. Nothing is proven of an evaluation by so
 If no hypothesis were left, the least misfit would stay.
 
 *Late feedback.* An episode that was under way when a phase ended is left out if π cannot have played it; else it is
-taken, whoever played it. To an elimination only the steps before h matter: given x_h and the action, the truth's misfit
+taken, from any policy. To an elimination only the steps before h matter: given x_h and the action, the truth's misfit
 has mean zero under every policy. (To look at later steps would choose by what came of the action.) But what is seen is
 no longer i.i.d., and an evaluation is biased towards what both policies would do: nothing is proven then.
 """

@@ -36,7 +36,7 @@ class Hypotheses:
         self.starts = np.asarray(self.values[:, 0] @ space.start)
         """The optimal value of each, (K,)."""
         self.spans = np.asarray(np.ptp(self.values[:, 1:], axis=2).max(axis=0))
-        """By how much the next values of one of them differ between two states at most, (H,)."""
+        """The largest difference of the next values of one hypothesis between two states, (H,)."""
 
     @property
     def nbytes(self) -> int:

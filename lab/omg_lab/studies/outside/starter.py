@@ -9,7 +9,7 @@ from omg_cmdp.documents import FileError
 from omg_cmdp.persistence import whole_file
 
 ENDING = ".txt"
-"""Of the files as the package keeps them, so that nothing takes them for its own modules and tests."""
+"""The ending that files have in the package, so that nothing takes them for its own modules and tests."""
 
 
 def write_starter(directory: Path) -> list[Path]:

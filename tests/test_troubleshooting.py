@@ -1,0 +1,81 @@
+"""The messages that docs/troubleshooting.md quotes are those of the code: provoked here, or found in its source."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import omg_cmdp as omg
+
+ROOT = Path(__file__).parent.parent
+QUOTED = re.findall(r'\*\*"([^"]+)"', (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8"))
+SIZES = {"states": 2, "actions": 2, "horizon": 2}
+IN_SOURCE = ("compiled code", "this needs", "the database", "`path` must be as")
+"""How those begin that are only looked for in the source."""
+
+
+class Forgetful(omg.Agent):
+    space = omg.Space(**SIZES)
+
+    def policy(self, context):
+        return np.full((2, 2, 2), 0.5)
+
+    def update(self, trajectory):
+        pass
+
+
+def agent(admissible=None, **options):
+    space = omg.Space(**SIZES, admissible=admissible)
+    return omg.OMG(space, omg.oracles.CountRewards(**SIZES), omg.oracles.CountDynamics(**SIZES), **options)
+
+
+def episode(**changed):
+    return omg.Trajectory(**{"context": "a", "states": [0, 1, 1], "actions": [0, 1], "rewards": [0.0, 1.0], **changed})
+
+
+def restore_another(folder):
+    agent().save(folder / "agent.npz")
+    agent(gamma=10.0).restore(folder / "agent.npz")
+
+
+def restore_nothing(folder):
+    (folder / "agent.npz").write_bytes(b"something else")
+    agent().restore(folder / "agent.npz")
+
+
+PROVOKED = {
+    "a reward": lambda _: agent().update(episode(rewards=[0.0, 1.7])),
+    "a return": lambda _: agent(return_range=(0.0, 0.5)).update(episode()),
+    "shapes": lambda _: episode(states=[0, 1]),
+    "a state": lambda _: agent().update(episode(states=[0, 1, 2])),
+    "an action": lambda _: agent(np.array([[True, False], [True, True]])).update(episode(actions=[1, 1])),
+    "a label": lambda _: omg.oracles.CountRewards(**SIZES, contexts=["a", "b"]).predict("c"),
+    "a long vector": lambda _: omg.oracles.LinearRewards(**SIZES, dimension=2).predict([3.0, 0.0]),
+    "other settings": restore_another,
+    "another file": restore_nothing,
+    "no state": lambda folder: Forgetful().save(folder / "agent.npz"),
+}
+
+
+def pattern(quoted):
+    """Return a regular expression: dots and italics of the page stand for anything."""
+    return ".*".join(re.escape(part) for part in re.split(r"\.\.\.|\*[^*]+\*", quoted))
+
+
+@pytest.mark.parametrize("name", PROVOKED)
+def test_a_message_is_quoted_as_it_is(name, tmp_path):
+    with pytest.raises((ValueError, NotImplementedError)) as raised:
+        PROVOKED[name](tmp_path)
+    assert [quoted for quoted in QUOTED if re.match(pattern(quoted), str(raised.value))]
+
+
+@pytest.mark.parametrize("quoted", [quoted for quoted in QUOTED if quoted.startswith(IN_SOURCE)])
+def test_other_messages_are_in_the_source(quoted):
+    sources = [path.read_text() for home in ("library", "lab", "trial") for path in (ROOT / home).glob("omg_*/**/*.py")]
+    parts = [part.strip() for part in quoted.split("...")]
+    assert [source for source in sources if all(part in source for part in parts)]
+
+
+def test_every_quoted_message_is_checked():
+    assert sum(not quoted.startswith(IN_SOURCE) for quoted in QUOTED) == len(PROVOKED)
