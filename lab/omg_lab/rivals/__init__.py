@@ -17,9 +17,9 @@ from omg_lab.rivals.boltzmann import Boltzmann as Boltzmann
 from omg_lab.rivals.counterfactual.rm_ucdd import RMUCDD as RMUCDD
 from omg_lab.rivals.counterfactual.uc3rl import UC3RL as UC3RL
 from omg_lab.rivals.covers import Blind as Blind
-from omg_lab.rivals.covers import Clusters as Clusters
 from omg_lab.rivals.covers import Cover as Cover
 from omg_lab.rivals.covers import PerBall as PerBall
+from omg_lab.rivals.covers import PerCentre as PerCentre
 from omg_lab.rivals.covers import PerContext as PerContext
 from omg_lab.rivals.epochs import EpochGamma as EpochGamma
 from omg_lab.rivals.epochs import epoch_omg as epoch_omg
@@ -32,6 +32,7 @@ from omg_lab.rivals.information.regularised_ids import RegularisedIDS as Regular
 from omg_lab.rivals.information.rlsvi import RLSVI as RLSVI
 from omg_lab.rivals.information.vids import VIDS as VIDS
 from omg_lab.rivals.local_igw import LocalIGW as LocalIGW
+from omg_lab.rivals.mvp import MVP as MVP
 from omg_lab.rivals.occupancy_entropy import OccupancyEntropy as OccupancyEntropy
 from omg_lab.rivals.pac.cover_rmax import CoverRmax as CoverRmax
 from omg_lab.rivals.pac.kwik_rmax import KWIKRmax as KWIKRmax
