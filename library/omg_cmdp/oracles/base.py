@@ -22,6 +22,8 @@ class Oracle(abc.ABC):
     """Whether a context may come with its key, and a call with it be trusted: for oracles of the library."""
     loss: float = math.nan
     """The total loss of the predictions made so far; nan if the oracle does not keep it."""
+    episodes: int | None = None
+    """The number of episodes learned from; None if the oracle does not count them."""
     horizon: int | None = None
     """The number of steps H that an episode has at most; None if the oracle takes episodes of any length."""
     contexts: tuple[Context, ...] | None = None
