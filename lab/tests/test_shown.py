@@ -5,6 +5,7 @@ import pytest
 
 from lab.tests.worlds.catalogue import WORLDS
 from omg_cmdp.agents.baselines.uniform import uniform_policy
+from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.runs.shown import CANDIDATES, MOST_STATES, MOST_STEPS, Names, names_of, shown_cells, shown_contexts
 from omg_lab.worlds import TreatmentTrial
 
@@ -63,7 +64,7 @@ def test_the_places_shown_are_those_visited_most():
     ("kind", "names"), [("state", ("a", "b")), ("action", ("a", "b", 3)), ("feature", ("age",))], ids=str
 )
 def test_names_that_do_not_fit_are_refused(kind, names):
-    class Odd:
+    class Odd(Environment):
         space, contexts = TRIAL.space, TRIAL.contexts
 
     setattr(Odd, f"{kind}_names", names)
