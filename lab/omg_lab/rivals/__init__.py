@@ -32,6 +32,7 @@ from omg_lab.rivals.information.regularised_ids import RegularisedIDS as Regular
 from omg_lab.rivals.information.rlsvi import RLSVI as RLSVI
 from omg_lab.rivals.information.vids import VIDS as VIDS
 from omg_lab.rivals.local_igw import LocalIGW as LocalIGW
+from omg_lab.rivals.mvp import MVP as MVP
 from omg_lab.rivals.occupancy_entropy import OccupancyEntropy as OccupancyEntropy
 from omg_lab.rivals.pac.cover_rmax import CoverRmax as CoverRmax
 from omg_lab.rivals.pac.kwik_rmax import KWIKRmax as KWIKRmax

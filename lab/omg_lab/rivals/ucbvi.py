@@ -28,6 +28,7 @@ read in public code.
 
 from __future__ import annotations
 
+import abc
 import math
 from typing import ClassVar, Unpack, final
 
@@ -38,6 +39,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import best_response
 from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, float_table, in_range, positive_number, probability
 from omg_lab.rivals.cells import CellLearner, Tally
@@ -103,43 +105,28 @@ class UCBVI(_Optimist):
         return np.where(visits > 0.0, widest / np.sqrt(np.maximum(visits, 1.0)), self.space.horizon + widest)
 
 
-@final
-class UCBVIBF(_Optimist):
-    """UCBVI with bonuses by the variance of values, of Bernstein's kind.
-
-    Parameters
-    ----------
-    space, cover, delta
-        As for `UCBVI`.
-    scale : float
-        A factor of the whole bonus, to be tuned; 1 by default.
-    constants : tuple of three floats
-        The numbers 8, 14/3 and 100² of the bonus, the default.
-    reward_range, return_range
-        As for every `Learner`.
-
-    >>> import omg_cmdp as omg
-    >>> from omg_lab.rivals import Blind, UCBVIBF
-    >>> UCBVIBF(omg.Space(states=2, actions=2, horizon=3), Blind(), scale=0.01).policy("anyone").shape
-    (3, 2, 2)
-    """
+class BernsteinOptimist(_Optimist):
+    """An agent whose bonus has three constants and grows with the variance of the values that follow."""
 
     settings = ("cover", "scale", "constants", "delta")
+    published: ClassVar[tuple[float, float, float]]
+    """The constants of the paper, the default."""
 
     def __init__(
         self,
         space: Space,
         cover: Cover,
         *,
+        constants: tuple[float, float, float] | None = None,
         scale: float = 1.0,
-        constants: tuple[float, float, float] = (8.0, 14.0 / 3.0, 1e4),
         delta: float = 0.05,
         **ranges: Unpack[Ranges],
     ) -> None:
         super().__init__(space, cover, scale=scale, delta=delta, **ranges)
-        if not isinstance(constants, tuple | list) or len(constants) != 3:
-            raise ValueError(f"`constants` must be three positive numbers, got {constants!r:.60}")
-        self.constants = tuple(positive_number("constants", constant) for constant in constants)
+        given = self.published if constants is None else constants
+        if not isinstance(given, tuple | list) or len(given) != 3:
+            raise ValueError(f"`constants` must be three positive numbers, got {given!r:.60}")
+        self.constants = tuple(positive_number("constants", constant) for constant in given)
 
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy, optimal with the bonuses."""
@@ -151,7 +138,45 @@ class UCBVIBF(_Optimist):
         return self._plan(self.tally(context))[1]
 
     def _plan(self, tally: Tally) -> tuple[FloatArray, FloatArray]:
-        model, visits, logarithm = self._model(tally), tally.counts.sum(axis=2), self.logarithm()
+        """Return a policy (H, S, A), optimal for Q = base + P̂·V + roots·√Var(V), and its values (H + 1, S)."""
+        model = self._model(tally)
+        base, roots = self._bonuses(tally, model)
+        policy = np.empty((model.horizon, model.states, model.actions))
+        values = np.empty((model.horizon + 1, model.states))
+        transitions, _, _, admissible = model.raw
+        compiled.optimistic_response(transitions[0], base, roots, admissible, *self.value_bounds, policy, values)
+        return policy, values
+
+    @abc.abstractmethod
+    def _bonuses(self, tally: Tally, model: TabularMDP) -> tuple[FloatArray, FloatArray]:
+        """Return `base`, rewards with what of the bonus is known before values are, and `roots`, (S, A) each."""
+
+
+@final
+class UCBVIBF(BernsteinOptimist):
+    """UCBVI with bonuses by the variance of values, of Bernstein's kind.
+
+    Parameters
+    ----------
+    space, cover, delta
+        As for `UCBVI`.
+    scale : float
+        A factor of the whole bonus, to be tuned; 1 by default.
+    constants : tuple of three floats
+        The numbers of the bonus; by default 8, 14/3 and 100², as published.
+    reward_range, return_range
+        As for every `Learner`.
+
+    >>> import omg_cmdp as omg
+    >>> from omg_lab.rivals import Blind, UCBVIBF
+    >>> UCBVIBF(omg.Space(states=2, actions=2, horizon=3), Blind(), scale=0.01).policy("anyone").shape
+    (3, 2, 2)
+    """
+
+    published = (8.0, 14.0 / 3.0, 1e4)
+
+    def _bonuses(self, tally: Tally, model: TabularMDP) -> tuple[FloatArray, FloatArray]:
+        visits, logarithm = tally.counts.sum(axis=2), self.logarithm()
         states, actions, horizon = self.space.states, self.space.actions, self.space.horizon
         by_variance, by_range, by_visits = self.constants
         span, tried = self.value_bounds.span, np.maximum(visits, 1.0)
@@ -161,10 +186,4 @@ class UCBVIBF(_Optimist):
         bonus = roots * np.sqrt(model.rewards * (1.0 - model.rewards))
         bonus += self.scale * span * (by_range * logarithm / tried + np.sqrt(by_variance * unsure / tried))
         widest = roots * (0.5 + 0.5 * span) + self.scale * span * (by_range * logarithm + math.sqrt(by_variance))
-        base = np.where(visits > 0.0, model.rewards + bonus, horizon + widest)
-        policy, values = np.empty((horizon, states, actions)), np.empty((horizon + 1, states))
-        roots = np.where(visits > 0.0, roots, 0.0)
-        compiled.optimistic_response(
-            model.raw[0][0], base, roots, self.space.raw[1], *self.value_bounds, policy, values
-        )
-        return policy, values
+        return np.where(visits > 0.0, model.rewards + bonus, horizon + widest), np.where(visits > 0.0, roots, 0.0)

@@ -58,7 +58,7 @@ class Journal:
         self.half = 0.0
         """The regret of the first half of all episodes."""
         self._trajectories = trajectories
-        self._chunks: list[dict[str, Any]] = []
+        self._tables: list[pyarrow.Table] = []
         self._rounds: list[tuple[Any, ...]] = []
         self._texts: ContextCache[str] = ContextCache()
 
@@ -80,9 +80,23 @@ class Journal:
         if 0 <= middle < len(rows):
             self.half = float(sums[middle, 0])
         chosen = [place for place in range(len(rows)) if kept(first + place, self.episodes)]
-        contexts = [self._texts.get(ledger.contexts[place], context_to_json) for place in chosen]
-        episodes = np.array(chosen, dtype=np.int64) + first
-        self._chunks.append({"episodes": episodes, "rows": rows[chosen], "sums": sums[chosen], "texts": contexts})
+        if chosen:
+            contexts = [self._texts.get(ledger.contexts[place], context_to_json) for place in chosen]
+            self._tables.append(self._table(np.array(chosen) + first, contexts, rows[chosen], sums[chosen]))
+            self._rounds.clear()
+
+    def _table(self, episodes: NDArray[np.int64], contexts: list[str], rows: FloatArray, sums: FloatArray) -> Any:
+        import pyarrow
+
+        columns: dict[str, Any] = {"episode": episodes}
+        for name, value in self.labels.items():
+            columns[name] = np.full(len(episodes), value) if isinstance(value, int) else [value] * len(episodes)
+        columns["context"] = contexts
+        columns |= {name: np.ascontiguousarray(rows[:, place]) for place, name in enumerate(COLUMNS)}
+        columns |= {f"cumulative_{name}": np.ascontiguousarray(sums[:, i]) for i, name in enumerate(LOGGED_TOTALS)}
+        if self._trajectories:
+            columns |= _lists(("states", "actions", "rewards", "propensities"), self._rounds)
+        return pyarrow.table(columns)
 
     def total(self, name: str) -> float:
         """Return the total of a column so far."""
@@ -92,27 +106,11 @@ class Journal:
         """Return the rows since the last checkpoint; None if there are none."""
         import pyarrow
 
-        episodes = self._joined("episodes")
-        if not len(episodes):
-            return None
-        rows, sums = self._joined("rows"), self._joined("sums")
-        columns: dict[str, Any] = {"episode": episodes}
-        for name, value in self.labels.items():
-            columns[name] = np.full(len(episodes), value) if isinstance(value, int) else [value] * len(episodes)
-        columns["context"] = [text for chunk in self._chunks for text in chunk["texts"]]
-        columns |= {name: np.ascontiguousarray(rows[:, place]) for place, name in enumerate(COLUMNS)}
-        columns |= {f"cumulative_{name}": np.ascontiguousarray(sums[:, i]) for i, name in enumerate(LOGGED_TOTALS)}
-        if self._trajectories:
-            columns |= _lists(("states", "actions", "rewards", "propensities"), self._rounds)
-        return pyarrow.table(columns)
-
-    def _joined(self, name: str) -> NDArray[Any]:
-        return np.concatenate([chunk[name] for chunk in self._chunks]) if self._chunks else np.empty(0)
+        return pyarrow.concat_tables(self._tables).combine_chunks() if self._tables else None
 
     def clear(self) -> None:
         """Forget the rows, once they are stored; the totals stay."""
-        self._chunks.clear()
-        self._rounds.clear()
+        self._tables.clear()
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the totals, for a checkpoint."""

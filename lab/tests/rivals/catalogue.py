@@ -25,6 +25,7 @@ from omg_lab.rivals import (
     GLMORL,
     GLMRLSVI,
     ILTCB,
+    MVP,
     OLIVE,
     PCIGW,
     RLSVI,
@@ -93,6 +94,8 @@ OWN_STATISTICS = {
     "GLM-ORL": (VECTORS, line(GLMORL, dimension=DIMENSION, scale=0.1)),
     "GLM-ORL, labels": (LABELS, line(GLMORL, dimension=1, features=lambda _: [1.0])),
     "GLM-RLSVI": (VECTORS, line(GLMRLSVI, dimension=DIMENSION, link="linear", seed=3)),
+    "MVP": (LABELS, line(MVP, PerContext(), scale=0.1)),
+    "MVP, per ball": (VECTORS, line(MVP, PerBall(1.0), scale=0.1)),
     "UCBVI-BF": (LABELS, line(UCBVIBF, PerContext(), scale=0.1)),
     "RLSVI": (LABELS, line(RLSVI, PerContext(), scale=0.1, seed=3)),
 }

@@ -262,6 +262,7 @@ EXAMPLES = {
     "rivals.RMUCDD": model_agent(contexts=LABELS, scale=0.1, episodes=100, reachability=0.5),
     "rivals.UC3RL": model_agent(contexts=LABELS, scale=0.1, episodes=100),
     "rivals.UCBVI": lambda: {"space": SPACE, "cover": rivals.PerContext(), "scale": 1.0, "delta": 0.1, **RANGES},
+    "rivals.MVP": cells(scale=0.1, constants=(3.4, 2.0, 17.0), delta=0.1),
     "rivals.UCBVIBF": cells(scale=0.1, constants=(8.0, 4.0, 1e4), delta=0.1),
     "rivals.VIDS": model_agent(draws=4, seed=1),
     "agents.Anytime": lambda: {"delta": 0.1},

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from omg_cmdp import ContextualMDP, Space, TabularMDP, adversaries, oracles, simulate
-from omg_lab.rivals import RLSVI, UCBVIBF, VIDS, PerContext, RegularisedIDS
+from omg_lab.rivals import MVP, RLSVI, UCBVIBF, VIDS, PerContext, RegularisedIDS
 
 SIZES = {"states": 2, "actions": 2, "horizon": 2}
 CONTEXTS = ["left", "right"]
@@ -34,6 +34,7 @@ AGENTS = {
     "VIDS": with_oracles(VIDS),
     "regularised IDS": with_oracles(RegularisedIDS, 0.3),
     "RLSVI": lambda: RLSVI(TwoMinds.space, PerContext(), scale=0.003),
+    "MVP": lambda: MVP(TwoMinds.space, PerContext(), scale=0.003),
     "UCBVI-BF": lambda: UCBVIBF(TwoMinds.space, PerContext(), scale=0.01),
 }
 

@@ -1,4 +1,4 @@
-"""Bonuses by variance: the formula of UCBVI-BF, its optimism, and how it compares with Hoeffding's bonus."""
+"""Bonuses by variance: MVP and UCBVI-BF. Formulas, monotone values, optimism, and few plans."""
 
 import math
 
@@ -8,15 +8,16 @@ import pytest
 from library.tests.agents.models import an_episode, uniform
 from omg_cmdp import Space, TabularMDP, Trajectory, optimal_policy
 from omg_cmdp.mdp.bellman import best_response
-from omg_lab.rivals import UCBVI, UCBVIBF, Blind
+from omg_lab.rivals import MVP, UCBVI, UCBVIBF, Blind, PerContext
+from omg_lab.rivals.mvp import PROVEN
 
 STATES, ACTIONS, HORIZON = 3, 2, 4
 SPACE = Space(states=STATES, actions=ACTIONS, horizon=HORIZON)
 
 
 def a_world(rng):
-    kernel, means = rng.dirichlet(np.ones(STATES), (STATES, ACTIONS)), rng.random((STATES, ACTIONS))
-    return TabularMDP(transitions=kernel, rewards=means, horizon=HORIZON)
+    transitions, means = rng.dirichlet(np.ones(STATES), (STATES, ACTIONS)), rng.random((STATES, ACTIONS))
+    return TabularMDP(transitions=transitions, rewards=means, horizon=HORIZON)
 
 
 def sampled(rng, mdp, policy):
@@ -79,21 +80,98 @@ def test_ucbvi_bf_is_the_formula(rng):
             agent.update(played[-1])
 
 
-def test_values_are_optimistic(rng):
+def test_mvp_is_the_formula_on_what_it_knew_when_visits_last_doubled(rng):
+    agent = MVP(SPACE, Blind(), scale=0.0003)
+    known, sums = np.zeros((STATES, ACTIONS, STATES)), np.zeros((STATES, ACTIONS))
+    first, second, third = agent.constants
+    played = []
+
+    def bonus(n, mean, p, variance):
+        iota = math.log(4 * STATES * ACTIONS * (HORIZON + 1) * n**2 / agent.delta)
+        roots = first * math.sqrt(variance * iota / n) + second * math.sqrt(mean * iota / n)
+        return agent.scale * (roots + third * HORIZON * iota / n)
+
+    for _ in range(40):
+        np.testing.assert_allclose(agent.optimistic_values(0), plain_values(bonus, known, sums), atol=1e-9)
+        before = seen(played)[0].sum(axis=2)
+        played.append(an_episode(rng, SPACE, 0, uniform(agent.model(0))))
+        agent.update(played[-1])
+        counts, all_sums = seen(played)
+        for s, a in np.ndindex(STATES, ACTIONS):
+            n = counts[s, a].sum()
+            if any(before[s, a] < 2**i <= n for i in range(12)):
+                known[s, a], sums[s, a] = counts[s, a], all_sums[s, a]
+
+
+def test_mvp_plans_no_more_often_than_visits_double(rng):
+    """At most S·A·(1 + log₂(HT)) times in each of two cells, whatever is seen in the other."""
+    space, episodes = Space(states=2, actions=2, horizon=2), 300
+    agent = MVP(space, PerContext(), scale=0.001)
+    plans = {"a": set(), "b": set()}
+    for t in range(episodes):
+        agent.update(an_episode(rng, space, "ab"[t % 2], uniform(agent.model("a"))))
+        for context, found in plans.items():
+            found.add(agent.optimistic_values(context).tobytes())
+    assert all(4 < len(found) <= 4 * (1 + math.log2(2 * episodes)) for found in plans.values())
+
+
+@pytest.mark.parametrize(
+    "made", [lambda **more: MVP(SPACE, Blind(), **more), lambda **more: UCBVIBF(SPACE, Blind(), **more)]
+)
+def test_values_are_optimistic(made, rng):
     """V_0 >= V* in all episodes of a run, but for a share δ of the runs; with hardly any bonus it is not."""
     runs, delta = 12, 0.1
+    theory = {"constants": PROVEN} if isinstance(made(), MVP) else {}
     failures = {1.0: 0, 0.0005: 0}
     for scale in failures:
         for _ in range(runs):
             mdp = a_world(rng)
-            agent = UCBVIBF(SPACE, Blind(), delta=delta, scale=scale)
-            best, failed = optimal_policy(mdp)[1], False
+            agent, best, failed = made(delta=delta, scale=scale, **theory), optimal_policy(mdp)[1], False
             for _ in range(40):
                 failed |= agent.optimistic_values(0)[0, 0] < best - 1e-12
                 agent.update(sampled(rng, mdp, agent.policy(0)))
             failures[scale] += failed
     assert failures[1.0] <= delta * runs
     assert failures[0.0005] > delta * runs
+
+
+def test_mvps_proof_is_monotone_and_covers_bernstein(rng):
+    """Both lemmas of the docstring: g grows with every value, and max(cx, c²y) >= 2x + 14/3·y from c = 3.4 on."""
+    horizon = float(HORIZON)
+    for c in (PROVEN[0], MVP.published[0]):
+        assert c**2 - 2 * c >= 14 / 3
+        for _ in range(300):
+            p, share = rng.dirichlet(np.full(5, 0.5)), 10.0 ** rng.uniform(-5, 1)  # ι/n
+            v = horizon * rng.random(5) ** rng.uniform(0.2, 5.0)
+            more = v + rng.random(5) * (rng.random(5) < 0.5) * (horizon - v)
+
+            def g(v, p=p, share=share, c=c):
+                spread = math.sqrt(max(p @ v**2 - (p @ v) ** 2, 0.0))
+                return p @ v + max(c * spread * math.sqrt(share), c**2 * horizon * share)
+
+            assert g(more) >= g(v) - 1e-9
+    assert PROVEN[1] >= 2.0
+    assert PROVEN[2] >= PROVEN[0] ** 2 + 14 / 3
+
+
+def test_the_plan_of_mvp_grows_with_values_and_falls_with_visits(rng):
+    """More reward in a table raises every value; the same frequencies, seen twice as often, lower them."""
+    counts = rng.integers(1, 4, (STATES, ACTIONS, STATES)).astype(float)
+    counts *= 4.0 ** rng.integers(2, 5, (STATES, ACTIONS, 1))
+    sums = 0.5 * counts.sum(axis=2)
+
+    def values(counts, sums):
+        agent = MVP(SPACE, Blind(), scale=0.01, constants=PROVEN)
+        agent.update(an_episode(rng, SPACE, 0, uniform(agent.model(0))))
+        state = agent.state()
+        state["counts"], state["rewards"] = np.stack([counts] * 2)[None], np.stack([sums] * 2)[None]
+        agent.load_state(state)
+        return agent.optimistic_values(0)
+
+    base = values(counts, sums)
+    assert (values(counts, sums * 1.1) >= base - 1e-12).all()
+    assert (values(2.0 * counts, 2.0 * sums) <= base + 1e-12).all()
+    assert values(2.0 * counts, 2.0 * sums).sum() < base.sum()
 
 
 def test_without_variance_bonuses_fall_like_one_over_n():
@@ -103,6 +181,7 @@ def test_without_variance_bonuses_fall_like_one_over_n():
     excess = {}
     for count in (200, 800):
         for agent in (
+            MVP(one, Blind(), scale=0.01),
             UCBVIBF(one, Blind(), constants=(8.0, 14 / 3, 1e-9), scale=0.1),
             UCBVI(one, Blind(), scale=0.1),
         ):
@@ -114,6 +193,7 @@ def test_without_variance_bonuses_fall_like_one_over_n():
                 found = agent.optimistic_values(0)[0, 0]
             excess.setdefault(type(agent).__name__, []).append(found)
     ratios = {name: many / few for name, (few, many) in excess.items()}
+    assert ratios["MVP"] < 0.32
     assert ratios["UCBVIBF"] < 0.32
     assert 0.5 < ratios["UCBVI"] < 0.6
 
@@ -135,6 +215,7 @@ def test_bernsteins_first_term_is_never_above_hoeffdings(rng):
     assert strictly
 
 
+@pytest.mark.parametrize("kind", [MVP, UCBVIBF])
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -144,6 +225,6 @@ def test_bernsteins_first_term_is_never_above_hoeffdings(rng):
         ({"delta": 1.5}, "`delta` must lie in"),
     ],
 )
-def test_what_is_wrong_is_refused_by_name(more, message):
+def test_what_is_wrong_is_refused_by_name(kind, more, message):
     with pytest.raises(ValueError, match=message):
-        UCBVIBF(SPACE, Blind(), **more)
+        kind(SPACE, Blind(), **more)
