@@ -40,7 +40,7 @@ class PolicySource(enum.StrEnum):
 
 
 class DecisionInputs(NamedTuple):
-    """What an answer depends on, besides the call."""
+    """Everything that an answer depends on, besides the call."""
 
     trial: Trial
     state: State

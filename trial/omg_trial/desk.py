@@ -24,8 +24,6 @@ from omg_trial.trial_file.trial import Trial
 FORMAT = 2
 """Format of the events; 1 said `rung` for `source`, and `study` for `trial`."""
 LONGEST_KEY = 200
-RECENT = 10_000
-"""Number of answers that are remembered, for calls that are repeated soon; the store has all."""
 
 
 class KeyedCall(NamedTuple):
@@ -83,7 +81,6 @@ class Desk:
         self.clock = clock
         self._batch: list[Event] = []
         self._keys: dict[str, Event] = {}
-        self._recent: dict[str, Event] = {}
         self._load()
         if self.state.number and self.state.trial != trial.digest:
             advice = "use the file that the trial began with, or another database"
@@ -149,7 +146,7 @@ class Desk:
         call, target, key = request.call, request.target, request.key
         about = {} if call.target is None else {call.target: target}
         asked = digest([call.name, {**about, **call.model_dump()}])
-        event = self._keys.get(key) or self._recent.get(key) or self.store.answered(key)
+        event = self._keys.get(key) or self.store.answered(key)
         if event is None:
             at = self.inputs()
             kind, body, answer = handle(at, call, target)
@@ -188,15 +185,12 @@ class Desk:
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """Keep what happens here, when all of it has happened."""
+        """Keep the events of this block together, or none of them."""
         try:
             yield
             if self._batch:
                 self.store.append(self._batch)
-            self._recent.update(self._keys)
             self._batch, self._keys = [], {}
-            while len(self._recent) > RECENT:
-                self._recent.pop(next(iter(self._recent)))
         except BaseException:
             self.lost = True  # the state is ahead of the store
             raise
@@ -206,7 +200,7 @@ class Desk:
 
     def recover(self) -> None:
         """Connect to the store again, and go on from what it holds."""
-        self._batch, self._keys, self._recent = [], {}, {}
+        self._batch, self._keys = [], {}
         self.store.reopen()
         self._load()
         self.lost = False
@@ -214,7 +208,7 @@ class Desk:
             self._start()
 
     def inputs(self) -> DecisionInputs:
-        """Return what an answer depends on now."""
+        """Return everything that an answer depends on now, besides the call."""
         return DecisionInputs(self.trial, self.state, self.agent, self._now())
 
     def _now(self) -> datetime.datetime:

@@ -13,7 +13,7 @@ PolicyTable = list[list[list[float]]]
 
 
 class StepDecision(NamedTuple):
-    """What was decided for one step."""
+    """The decision of one step."""
 
     state: int
     action: int
@@ -30,7 +30,7 @@ class StepDecision(NamedTuple):
 
 
 class StepOutcome(NamedTuple):
-    """What came of a step, as far as it is known; of several reports of a value the highest revision counts."""
+    """The outcome of a step, as far as it is known; of several reports of a value the highest revision counts."""
 
     reward: float | None = None
     next_state: int | None = None
@@ -54,7 +54,7 @@ class StepOutcome(NamedTuple):
 
 
 class Example(NamedTuple):
-    """What is learned from an episode: plain numbers, the same whenever and wherever they are put together."""
+    """The part of an episode that is learned from: plain numbers, the same whenever they are put together."""
 
     episode: int
     person: str

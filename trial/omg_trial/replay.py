@@ -23,7 +23,7 @@ SHOWN = 20
 
 
 class Replay(NamedTuple):
-    """What a replay has found: how much was computed again, and the first differences."""
+    """The result of a replay: how much was computed again, and the first differences."""
 
     events: int
     policies: int

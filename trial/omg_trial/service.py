@@ -8,7 +8,6 @@ import functools
 import logging
 import queue
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -32,9 +31,6 @@ Task = tuple[KeyedCall | Callable[[Desk], Any], "concurrent.futures.Future[Any]"
 
 class Busy(Refusal):
     """Too many calls wait, or the service ends."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(503, message)
 
 
 class Service:
@@ -89,14 +85,15 @@ class Service:
             self._lessons.put(None)
             self._threads[0].join()
 
-    def _put(self, task: KeyedCall | Callable[[Desk], Any]) -> concurrent.futures.Future[Any]:
+    def _put(self, task: KeyedCall | Callable[[Desk], Any], *, wait: bool = False) -> concurrent.futures.Future[Any]:
+        """Put a task; if too many wait, refuse it, or with `wait`, for tasks of the service itself, wait too."""
         future: concurrent.futures.Future[Any] = concurrent.futures.Future()
         if self._ended.is_set():
-            raise Busy("the service is ending")
+            raise Busy(503, "the service is ending")
         try:
-            self._tasks.put_nowait((task, future))
+            self._tasks.put((task, future), block=wait)
         except queue.Full:
-            raise Busy(f"more than {MOST_WAITING} calls wait") from None
+            raise Busy(503, f"more than {MOST_WAITING} calls wait") from None
         return future
 
     def _answer_calls(self) -> None:
@@ -155,23 +152,12 @@ class Service:
         while (task := self._lessons.get()) is not None:
             lesson = self.desk.trainer.learn(task)
             with _logging("publishing a model"):
-                self._put_later(functools.partial(Desk.publish_model, task=task, lesson=lesson)).result()
+                self._put(functools.partial(Desk.publish_model, task=task, lesson=lesson), wait=True).result()
 
     def _watch(self) -> None:
         while not self._ended.wait(TICK_SECONDS):
             with _logging("the checks"):
-                tick(lambda task: self._put_later(task).result(), self.process)
-
-    def _put_later(self, task: Callable[[Desk], Any]) -> concurrent.futures.Future[Any]:
-        """Put a task of the service itself, however many calls wait."""
-        while not self._ended.is_set():
-            future: concurrent.futures.Future[Any] = concurrent.futures.Future()
-            try:
-                self._tasks.put((task, future), timeout=1.0)
-                return future
-            except queue.Full:
-                time.sleep(0.01)
-        raise Busy("the service is ending")
+                tick(lambda task: self._put(task, wait=True).result(), self.process)
 
 
 @contextlib.contextmanager

@@ -38,7 +38,7 @@ class Version(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What became of a version, and when."""
+    """A version that was published, refused, or rolled back to."""
 
     time: str
     version: int
@@ -96,7 +96,7 @@ class State:
         return self.versions[-1]
 
     def apply(self, event: Event) -> None:
-        """Take one more event in."""
+        """Fold one more event into the state."""
         self.number, self.hash, self.time = event.number, event.hash, event.time
         _KINDS[event.kind](self, event, event.body)
 
@@ -106,7 +106,7 @@ class State:
         return max(plans, key=lambda plan: plan.episode, default=None)
 
     def choices_of(self, person: str) -> list[StepDecision]:
-        """Return what was decided for a person so far."""
+        """Return all decisions for a person so far."""
         return [choice for number in self.of_person[person] for choice in self.episodes[number].choices.values()]
 
     def dataset(self) -> tuple[Dataset, int]:

@@ -162,6 +162,17 @@ def test_nothing_of_a_person_is_in_the_services_own_log(site, caplog):
     assert "a call failed: ZeroDivisionError" in caplog.text
 
 
+def test_the_document_has_the_names_and_limits_of_the_trial(site):
+    """They are those of the models that parse: nothing is written twice."""
+    schemas = site.client.get("/openapi.json").json()["components"]["schemas"]
+    decide, report = schemas["Decide"]["properties"], schemas["Report"]["properties"]
+    assert decide["state"]["enum"] == ["took it", "missed it"]
+    assert (decide["step"]["minimum"], decide["step"]["exclusiveMaximum"]) == (0, 4)
+    assert (report["reward"]["anyOf"][0]["minimum"], report["reward"]["anyOf"][0]["maximum"]) == (0.0, 1.0)
+    assert list(schemas["Context"]["properties"]) == ["age", "lives"]
+    assert schemas["Decided"]["properties"]["action"]["enum"] == ["nothing", "reminder", "call"]
+
+
 @pytest.mark.slow
 def test_the_answers_are_as_documented(site):
     """Schemathesis makes calls from the OpenAPI document: no 500, and no answer that is not in it."""

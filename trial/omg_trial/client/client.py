@@ -28,7 +28,7 @@ class RefusedError(ValueError):
 
 
 class OlderLogError(RefusedError):
-    """The service does not know what it has told before: an older backup was restored, say."""
+    """The service lacks an event that it had answered with: an older backup was restored, for example."""
 
 
 class UnreachableError(ConnectionError):
@@ -106,7 +106,7 @@ class Client:
         """Begin an episode; this needs a network. Until it is closed, the same call returns the same episode."""
         with self._lock:
             call = self._outbox.call("/v1/episodes", {"person": person, "context": context}, waits=False)
-            opened = self._asked(call)
+            opened = self._ask(call)
             self._outbox.keep(opened, call)
             return opened
 
@@ -114,14 +114,14 @@ class Client:
         """Return the decision for a step.
 
         Without a network it is the one that the service would make, from the table with which the episode was opened;
-        it is told later, and its `event` is None. If the trial's rules may change decisions there is no such table, and
-        `UnreachableError` is raised.
+        the service hears of it later, and its `event` is None. If the trial's rules may change decisions there is no
+        such table, and `UnreachableError` is raised.
         """
         path, body = _path(episode, "decisions"), {"step": step, "state": state}
         with self._lock:
             call = self._outbox.call(path, body, waits=False)
             try:
-                decided = self._asked(call)
+                decided = self._ask(call)
             except UnreachableError:
                 known = self._known_decision(episode, step, state)
                 if known is None:
@@ -160,7 +160,7 @@ class Client:
             return known
 
     def send(self) -> int:
-        """Send what waits, in its order, and return how many calls that were.
+        """Send the calls that wait, in their order, and return their number.
 
         `UnreachableError` if the service does not answer: the rest goes on waiting. A call that is refused is set
         aside, see `refused`, and the others go on.
@@ -185,15 +185,15 @@ class Client:
 
     def _tell(self, path: str, body: dict[str, Any]) -> bool:
         with self._lock:
-            told = self._outbox.call(path, body, waits=True)
+            call = self._outbox.call(path, body, waits=True)
             try:
-                self._send(told)
+                self._send(call)
             except UnreachableError:
                 return False
             return True
 
-    def _send(self, told: QueuedCall | None = None) -> int:
-        """Send what waits. A refusal of `told` is raised; other calls that are refused are set aside."""
+    def _send(self, own: QueuedCall | None = None) -> int:
+        """Send the calls that wait. A refusal of `own` is raised; other calls that are refused are set aside."""
         sent = 0
         for call in self._outbox.waiting():
             try:
@@ -203,14 +203,14 @@ class Client:
             except RefusedError as refusal:
                 if refusal.status in KEPT_FOR_LATER or isinstance(refusal, OlderLogError):
                     raise
-                if told is not None and call.key == told.key:
+                if own is not None and call.key == own.key:
                     self._outbox.done(call)
                     raise
                 self._outbox.refuse(call, str(refusal))
         return sent
 
-    def _asked(self, call: QueuedCall) -> dict[str, Any]:
-        """Return the answer of a call that cannot wait, after all that does."""
+    def _ask(self, call: QueuedCall) -> dict[str, Any]:
+        """Return the answer of a call that cannot wait, after the calls that do."""
         self._send()
         try:
             return self._answer(call)
@@ -238,7 +238,7 @@ class Client:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def _answer_in(self, response: httpx.Response) -> dict[str, Any] | None:
-        """Return what was answered; None if that must be asked again, or was not the service but a proxy say."""
+        """Return the answer; None if the call must be sent again, as after an answer of a proxy."""
         try:
             content = response.json()
         except ValueError:
@@ -260,25 +260,16 @@ class Client:
 
     def _known_decision(self, episode: int, step: int, state: str) -> dict[str, Any] | None:
         opened = self._outbox.opened(episode)
-        if (
-            opened is None
-            or opened["drawn"] is None
-            or state not in opened["states"]
-            or not 0 <= step < opened["horizon"]
-        ):
+        if opened is None or opened["drawn"] is None:
+            return None
+        if state not in opened["states"] or not 0 <= step < opened["horizon"]:
             return None
         place = opened["states"].index(state)
         action = opened["drawn"][step][place]
+        probability = opened["policy"][step][place][opened["actions"].index(action)]
         fallback = {"source": opened["source"], "cause": opened["cause"], "rules": []}
-        return {
-            "episode": episode,
-            "event": None,
-            "step": step,
-            "action": action,
-            "probability": opened["policy"][step][place][opened["actions"].index(action)],
-            "version": opened["version"],
-            "fallback": None if opened["source"] == "plan" else fallback,
-        }
+        made = {"episode": episode, "event": None, "step": step, "action": action, "probability": probability}
+        return {**made, "version": opened["version"], "fallback": None if opened["source"] == "plan" else fallback}
 
 
 def _path(episode: int, what: str) -> str:

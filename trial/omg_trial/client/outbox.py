@@ -89,7 +89,7 @@ class Outbox:
         self._file.execute("UPDATE calls SET refusal = ? WHERE number = ?", (message, call.number))
 
     def refused(self) -> list[tuple[str, dict[str, Any], str]]:
-        """Return what was set aside: the path, the body and the refusal of each call."""
+        """Return path, body and refusal of every call that was set aside."""
         rows = self._file.execute("SELECT path, body, refusal FROM calls WHERE refusal IS NOT NULL ORDER BY number")
         return [(path, json.loads(body), refusal) for path, body, refusal in rows]
 
@@ -113,7 +113,7 @@ class Outbox:
             self._file.execute("DELETE FROM episodes WHERE episode = ?", (episode,))
 
     def trust(self) -> None:
-        """Forget what was seen."""
+        """Forget the last event that was seen."""
         self.seen = None
         with self._transaction():
             pass

@@ -30,7 +30,7 @@ class Opened(PolicyAnswer):
 
 
 class Fallback(BaseModel):
-    """Why a decision is not simply the plan's: another source of the policy, or rules that changed it."""
+    """The reason why a decision is not simply the plan's: another source of the policy, or rules that changed it."""
 
     source: str
     cause: str | None
@@ -38,7 +38,7 @@ class Fallback(BaseModel):
 
 
 class Decided(BaseModel):
-    """What to do, and how likely that was."""
+    """The action to take, and its probability."""
 
     episode: int
     event: int

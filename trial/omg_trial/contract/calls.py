@@ -32,16 +32,17 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Whole = Annotated[int, BeforeValidator(_whole)]
-"""An integer; in JSON 1.0 is one too."""
+WHOLE = BeforeValidator(_whole)
+"""In JSON 1.0 is an integer too. It stands after the limits of a type, which OpenAPI would not have otherwise."""
 Person = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,99}$", examples=["p-017"])]
-Episode = Annotated[Whole, Field(ge=1, le=2**53)]
-Step = Annotated[Whole, Field(ge=0, examples=[0])]
+Episode = Annotated[int, Field(ge=1, le=2**53), WHOLE]
+Step = Annotated[int, Field(ge=0), WHOLE]
+Count = Annotated[int, Field(ge=0, le=10**9), WHOLE]
 STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
 class Call(BaseModel):
-    """What an app asks for. The path of HTTP names an episode or a person; the fields are the body."""
+    """A request of an app. The path of HTTP names an episode or a person; the fields are the body."""
 
     model_config = STRICT
     name: ClassVar[str]
@@ -73,7 +74,7 @@ class Report(Call):
     step: Step
     reward: float | None = None
     next_state: str | None = None
-    revision: Whole = Field(0, ge=0, le=10**9)
+    revision: Count = 0
 
     @model_validator(mode="after")
     def _says_something(self) -> Report:
@@ -105,7 +106,7 @@ class RollBack(Call):
     """Use an earlier version of the model."""
 
     name = "roll back"
-    version: Whole = Field(ge=0, le=10**9)
+    version: Count
 
 
 class AskPolicy(BaseModel):

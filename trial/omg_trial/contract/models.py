@@ -15,7 +15,7 @@ from omg_cmdp.contexts import context_to_json
 from omg_cmdp.oracles.feature_map import Category, Number
 from omg_trial.contract import calls
 from omg_trial.contract.answers import Decided
-from omg_trial.contract.calls import STRICT, Call, Episode, Person, Refusal, Step
+from omg_trial.contract.calls import STRICT, WHOLE, Call, Episode, Person, Refusal
 from omg_trial.trial_file.trial import Trial
 
 LONGEST_TEXT = 100
@@ -40,7 +40,7 @@ class Contract:
     def __init__(self, trial: Trial) -> None:
         low, high = trial.reward_range
         state, action = Literal[trial.states], Literal[trial.actions]
-        step = Annotated[Step, Field(lt=trial.space.horizon)]
+        step = Annotated[int, Field(ge=0, lt=trial.space.horizon), WHOLE]
         reward, context = Annotated[float, Field(ge=low, le=high)] | None, _context_type(trial)
         kinds: list[type[Call]] = [
             _narrow(calls.Open, context=context),
@@ -73,7 +73,7 @@ def context_text(trial: Trial, context: Any) -> str:
 
 
 def describe_problem(errors: Sequence[Any], skip: int = 0) -> str:
-    """Return the first problem of a call: its field and the rule. Values may be a person's data: they are not told."""
+    """Return the first problem of a call: its field and the rule. Values may be a person's data: they are left out."""
     first = errors[0]
     field = ".".join(str(part) for part in first["loc"][skip:]) or "body"
     return f"`{field:.60}`: {first['msg'].removeprefix('Value error, ')}"
@@ -87,7 +87,11 @@ _TARGETS: dict[str, type[BaseModel]] = {
 
 def _narrow(model: type[AnyModel], **types: Any) -> type[AnyModel]:
     """Return the model with a trial's own types of some fields; their defaults and descriptions stay."""
-    fields: Any = {name: (kind, copy.copy(model.model_fields[name])) for name, kind in types.items()}
+    fields: Any = {}
+    for name, kind in types.items():
+        field = copy.copy(model.model_fields[name])
+        field.metadata = []  # the limits of the new type only
+        fields[name] = kind, field
     return pydantic.create_model(model.__name__, __base__=model, __doc__=model.__doc__, **fields)
 
 

@@ -149,7 +149,9 @@ def columns(trial: Trial) -> dict[str, Column]:
         "person": text("name of the person, as the app gave it", lambda row: row.record.person),
         "episode": count("number of the event with which the episode was opened", lambda row: row.record.number),
         "step": count(f"number of the decision in its episode, 0 to {trial.space.horizon - 1}", lambda row: row.step),
-        "time": text("when it was decided, or told by an app without a network; UTC", lambda row: row.choice.time),
+        "time": text(
+            "when it was decided, or reported by an app that had no network; UTC", lambda row: row.choice.time
+        ),
         **_context_columns(trial),
         "state": text(f"one of {', '.join(states)}", lambda row: states[row.choice.state]),
         "action": text(f"what was done: one of {', '.join(actions)}", lambda row: actions[row.choice.action]),

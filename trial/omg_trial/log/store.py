@@ -51,7 +51,13 @@ class EventStore(Protocol):
 
 
 class MemoryStore:
-    """Events in a list."""
+    """An `EventStore` in memory, for tests and rehearsals.
+
+    Examples
+    --------
+    >>> list(MemoryStore().read())
+    []
+    """
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -85,4 +91,4 @@ class MemoryStore:
         return self._snapshot
 
     def reopen(self) -> None:
-        """Nothing: memory does not go away."""
+        """Do nothing: memory does not go away."""

@@ -11,7 +11,19 @@ from omg_trial.trial_file.trial import Trial
 
 
 def explain_trial(trial: Trial) -> list[str]:
-    """Return what the trial file says, sentence by sentence."""
+    """Return the meaning of a trial file, sentence by sentence.
+
+    Parameters
+    ----------
+    trial : Trial
+        The trial of the file.
+
+    Examples
+    --------
+    >>> from omg_trial.trial_file import EXAMPLE
+    >>> explain_trial(Trial.parse(EXAMPLE))[-3]
+    'Learning begins after 1 closed episode.'
+    """
     return [*_episodes(trial), *_contexts(trial), *_decisions(trial), *_rules(trial), *_learning(trial)]
 
 

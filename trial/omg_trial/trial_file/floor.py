@@ -26,7 +26,21 @@ AnyOracle = TypeVar("AnyOracle", bound=Oracle)
 
 @final
 class Floor:
-    """The least probability of every admissible action of a space; 0 for none."""
+    """The least probability of every admissible action.
+
+    Parameters
+    ----------
+    space : Space
+        Its admissible actions get the floor.
+    probability : float
+        At most 1/A, where A is the largest number of admissible actions; 0 for no floor.
+
+    Examples
+    --------
+    >>> floor = Floor(Space(states=1, actions=2, horizon=1), 0.2)
+    >>> floor.policy(np.array([[[1.0, 0.0]]])).tolist()
+    [[[0.8, 0.2]]]
+    """
 
     def __init__(self, space: Space, probability: float) -> None:
         instance_of("space", space, Space)

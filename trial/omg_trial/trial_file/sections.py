@@ -72,7 +72,7 @@ Megabytes = Annotated[float, Field(ge=0.0)]
 TimeOfDay = Annotated[datetime.time, BeforeValidator(_time_of_day)]
 
 
-class Section(BaseModel):
+class FileTable(BaseModel):
     """A table of the file. Values are not converted: "3" is no number."""
 
     model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
@@ -86,7 +86,7 @@ class Section(BaseModel):
         return content
 
 
-class Head(Section):
+class Head(FileTable):
     """Name and size of the trial."""
 
     name: Annotated[Name, AfterValidator(_printable)]
@@ -96,7 +96,7 @@ class Head(Section):
     """Weeks, days and windows are by this clock."""
 
 
-class States(Section):
+class States(FileTable):
     """States of a person, by name."""
 
     names: Names
@@ -106,7 +106,7 @@ class States(Section):
     """Actions that must not be taken in a state."""
 
 
-class Actions(Section):
+class Actions(FileTable):
     """Actions, by name, and how often each may or must be taken."""
 
     names: Names
@@ -118,7 +118,7 @@ class Actions(Section):
     """Decisions that are expected for each person; `least_per_week` needs it."""
 
 
-class ContextColumn(Section):
+class ContextColumn(FileTable):
     """A column of a record: numbers from `low` to `high`, or one of `labels`."""
 
     labels: Names | None = None
@@ -152,7 +152,7 @@ class ContextColumn(Section):
         return Number(column=name, low=self.low, median=median, high=self.high, missing=self.missing)
 
 
-class ContextSection(Section):
+class ContextSection(FileTable):
     """What is known at the start of an episode: one of `labels`, or a record of `columns`."""
 
     labels: Names = ()
@@ -167,7 +167,7 @@ class ContextSection(Section):
         return self
 
 
-class OracleSection(Section):
+class OracleSection(FileTable):
     """How something is learned: a kind of oracle, and options that its constructor takes."""
 
     options: dict[str, Any] = {}
@@ -190,7 +190,7 @@ class Dynamics(OracleSection):
     """By default softmax for columns, counts for labels."""
 
 
-class Exploration(Section):
+class Exploration(FileTable):
     """How much the trial explores."""
 
     gamma: Annotated[str | float, BeforeValidator(_exploration)] = "adaptive"
@@ -198,7 +198,7 @@ class Exploration(Section):
     """The least probability of every admissible action."""
 
 
-class LearningSection(Section):
+class LearningSection(FileTable):
     """When the model learns, and from what."""
 
     after_episodes: Count = 1
@@ -209,7 +209,7 @@ class LearningSection(Section):
     """Whether every step is planned with the newest model, instead of the model that the episode began with."""
 
 
-class Window(Section):
+class Window(FileTable):
     """When people may be asked to do something, by the trial's clock; outside of it the action is `outside`."""
 
     begin: TimeOfDay
@@ -223,7 +223,7 @@ class Window(Section):
         return time >= self.begin or time < self.end
 
 
-class Watch(Section):
+class Watch(FileTable):
     """Thresholds of the checks. Shares are of the decisions of seven days."""
 
     overdue_hours: Hours = 48.0
@@ -256,7 +256,7 @@ class Watch(Section):
     """The least that must be free."""
 
 
-class TrialFile(Section):
+class TrialFile(FileTable):
     """The whole file."""
 
     trial: Head

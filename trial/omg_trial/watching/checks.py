@@ -39,7 +39,7 @@ CHECKS: dict[str, Callable[[TrialView], Verdict]] = {
 
 
 class Finding(NamedTuple):
-    """What a check has seen."""
+    """The result of a check, now."""
 
     check: str
     severity: str
@@ -47,5 +47,5 @@ class Finding(NamedTuple):
 
 
 def findings(view: TrialView) -> list[Finding]:
-    """Return what every check sees."""
+    """Return the results of all checks."""
     return [Finding(name, *check(view)) for name, check in CHECKS.items()]

@@ -77,7 +77,7 @@ def _contradicts(record: Record, step: int) -> bool:
 
 
 def support(view: TrialView) -> Verdict:
-    """Look for values that cannot be."""
+    """Look for values outside their support."""
     start = view.trial.space.start
     states = [each for each in view.recent if 0 in each.choices and not start[each.choices[0].state]]
     contexts = [each for each in view.recent if not _described(view.trial, context_from_json(each.context))]
@@ -103,7 +103,7 @@ def _described(trial: Trial, context: Context) -> bool:
 
 
 def roster(view: TrialView) -> Verdict:
-    """Count calls about episodes and people that are not there."""
+    """Count calls about unknown episodes and withdrawn people."""
     unknown, withdrawn = view.process.lately("404"), view.process.lately("410")
     message = f"in an hour {unknown} calls about unknown episodes, {withdrawn} about people who have withdrawn"
     return yellow_if(unknown + withdrawn > 0, message)

@@ -22,7 +22,7 @@ def yellow_if(bad: bool, message: str) -> Verdict:
 
 
 def share_within(those: Sequence[bool], what: str, most: float) -> Verdict:
-    """Return whether at most this share of decisions was so."""
+    """Return yellow if more than this share of decisions has the property."""
     message = f"{sum(those)} of {len(those)} decisions were {what}; allowed are {most:.0%}"
     return yellow_if(sum(those) > most * len(those), message)
 

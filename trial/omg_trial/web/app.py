@@ -46,7 +46,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 
 Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
 Seen = Annotated[str | None, Header(alias="Log-Seen", pattern=r"^[1-9][0-9]{0,15}:[0-9a-f]{64}$")]
-"""The last `Log-Head` that the caller was told. A log without this event is not the one that the caller knows."""
+"""The last `Log-Head` that the caller received. A log without this event is not the one that the caller knows."""
 _bearer = HTTPBearer(auto_error=False)
 
 
@@ -75,6 +75,15 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
         Answers the calls.
     tokens : Tokens
         The roles of those who may call.
+
+    Examples
+    --------
+    >>> from omg_trial.log.store import MemoryStore
+    >>> from omg_trial.trial_file import EXAMPLE, Trial
+    >>> service = Service(Desk(Trial.parse(EXAMPLE), MemoryStore()))
+    >>> make_app(service, Tokens("tokens")).title
+    'omg-trial: adherence'
+    >>> service.end()
     """
     trial, offered = service.desk.trial, service.desk.contract
     app = FastAPI(title=f"omg-trial: {trial.name}", version="1", docs_url=None, redoc_url=None, responses=_REFUSALS)

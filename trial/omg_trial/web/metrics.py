@@ -17,7 +17,7 @@ _BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 class Metrics:
-    """What can be scraped: how long calls took, and the trial as it is at that moment."""
+    """Metrics to scrape: how long calls took, and the trial as it is at that moment."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -30,7 +30,7 @@ class Metrics:
         )
 
     def text(self, view: TrialView) -> bytes:
-        """Return all of them in the text format."""
+        """Return all metrics in the text format of Prometheus."""
         now = CollectorRegistry()
         now.register(_Now(view))
         return generate_latest(self._registry) + generate_latest(now)
