@@ -59,10 +59,10 @@ LARGEST_PICTURE = 60_000
 
 LONG = {
     "adherence.md",
+    "first-study.md",
     "gymnasium.md",
     "own-world.md",
     "regressor.md",
-    "start.md",
     "tutorial.md",
 }
 """Pages that take some seconds."""

@@ -18,7 +18,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from omg_cmdp.documents import FileError, overrides, plain
+from omg_cmdp.documents import FileError, plain
 from omg_lab.listing import print_kind, print_kinds
 from omg_lab.reports.comparisons import compare_runs
 from omg_lab.reports.rates import rate_table, sweeps
@@ -36,6 +36,7 @@ from omg_lab.studies.config import load_plan
 from omg_lab.studies.directory import open_study
 from omg_lab.studies.export import FORMATS, export
 from omg_lab.studies.outside.starter import write_starter
+from omg_lab.studies.overrides import read_overrides
 from omg_lab.studies.plan import StudyPlan, Task
 from omg_lab.studies.results import Results, audits, load
 from omg_lab.studies.runner import Report, estimate
@@ -100,7 +101,7 @@ def run(
 ) -> None:
     """Run a study, or continue it: finished runs are not played again."""
     with _refusing():
-        plan = load_plan(source, overrides(episodes, seeds, changes or ()), vary=vary or ())
+        plan = load_plan(source, read_overrides(episodes, seeds, changes or ()), vary=vary or ())
         chosen = engines.named(engine, workers, address)
         if engine == "ray" and not dry_run and importlib.util.find_spec("ray") is None:
             raise FileError("--engine ray: needs the package ray; pip install ray")

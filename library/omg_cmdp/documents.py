@@ -1,12 +1,12 @@
-"""A TOML file as a document: its content with overrides, and the line of every key, for error messages."""
+"""A TOML file as a document: its content, and the line of every key, for error messages."""
 
 from __future__ import annotations
 
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 Place = tuple[str, ...]
 """The path of a key."""
@@ -42,74 +42,24 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names) or 'none'}"
 
 
-class Override(NamedTuple):
-    """A value that replaces one of the file, such as `--set agents.omg.floor=0.1` on the command line."""
-
-    path: str
-    """Names with dots between them."""
-    value: str
-    """TOML, or a plain text."""
-    source: str
-    """The name of the place in an error message."""
-
-
-def overrides(episodes: str | None, seeds: str | None, changes: Sequence[str]) -> list[Override]:
-    """Return the settings of the command line: `--episodes`, `--seeds`, and every `--set KEY=VALUE`."""
-    found = [
-        Override(key, value, f"--{key} {value}")
-        for key, value in (("episodes", episodes), ("seeds", seeds))
-        if value is not None
-    ]
-    for change in changes:
-        key, equals, value = change.partition("=")
-        if not equals:
-            raise FileError(f"--set {change}: must be KEY=VALUE")
-        found.append(Override(key.strip(), value.strip(), f"--set {change}"))
-    return found
-
-
 class Document:
-    """The content of a file, with overrides, and the line of every key."""
+    """The content of a file, and the line of every key."""
 
-    def __init__(self, text: str, overrides: Sequence[Override], file: str) -> None:
+    def __init__(self, text: str, file: str) -> None:
         self.file = file
         try:
             self.content: dict[str, Any] = tomllib.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise FileError(f"{file}: {error}") from None
         # tomllib tells no lines, and errors without them are hard to find.
-        self._places = {path: f"line {number}" for path, number in _lines(text)}
-        for override in overrides:
-            self._apply(override)
+        self.places = {path: f"line {number}" for path, number in _lines(text)}
 
     def located(self, error: FileError) -> FileError:
         """Return the error with the file and the line of its key, or of the nearest key above it."""
         # A key that is missing has no line; the table above it has.
         near = (error.place[:end] for end in range(len(error.place), 0, -1))
-        line = [self._places[each] for each in near if each in self._places][:1]
+        line = [self.places[each] for each in near if each in self.places][:1]
         return FileError(f"{', '.join([self.file, *line])}: {error.message}")
-
-    def vary_only(self, sizes: Sequence[str]) -> None:
-        """Vary these sizes and no others, with the values of the file where it has some."""
-        known = self.content.get("vary")
-        values = known if isinstance(known, dict) else {}
-        self.content["vary"] = {size: values.get(size, []) for size in sizes}
-        self._places.update({("vary", size): f"--vary {size}" for size in sizes if size not in values})
-
-    def _apply(self, override: Override) -> None:
-        path = tuple(override.path.split("."))
-        if not all(path):
-            raise FileError(f"{override.source}: {override.path!r} must be names with dots between them")
-        table = self.content
-        for key in path[:-1]:
-            table = table.setdefault(key, {})
-            if not isinstance(table, dict):
-                raise FileError(f"{override.source}: {key!r} is not a table")
-        try:
-            table[path[-1]] = tomllib.loads(f"value = {override.value}")["value"]
-        except (tomllib.TOMLDecodeError, RecursionError):
-            table[path[-1]] = override.value  # text without quotes
-        self._places[path] = override.source
 
 
 def _lines(text: str) -> list[tuple[Place, int]]:

@@ -132,7 +132,13 @@ def pack_arrays(arrays: Mapping[str, ArrayLike]) -> bytes:
 
     They are not compressed, so that reading never takes much more memory than the content has bytes.
     """
-    return _zipped({f"{name}.npy": _member(np.asarray(array)) for name, array in arrays.items()})
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as file:
+        for name, array in arrays.items():
+            member = io.BytesIO()
+            np.lib.format.write_array(member, np.asarray(array), version=(1, 0), allow_pickle=False)
+            file.writestr(zipfile.ZipInfo(f"{name}.npy"), member.getvalue())
+    return content.getvalue()
 
 
 def unpack_arrays(content: bytes) -> dict[str, NDArray[Any]]:
@@ -142,7 +148,13 @@ def unpack_arrays(content: bytes) -> dict[str, NDArray[Any]]:
     {'a': array([1, 2])}
     """
     try:
-        return {name.removesuffix(".npy"): _array(member) for name, member in _members(content).items()}
+        with zipfile.ZipFile(io.BytesIO(content)) as file:
+            listed = file.infolist()
+            stored = all(each.compress_type == zipfile.ZIP_STORED for each in listed)
+            # Compressed members could expand to more than the machine has.
+            if not stored or sum(each.file_size for each in listed) > len(content):
+                raise ValueError("members must be stored as they are")
+            return {each.filename.removesuffix(".npy"): _array(file.read(each)) for each in listed}
     except _DAMAGE as error:
         raise ValueError(f"`content` must be an npz file that was packed here, got {content[:20]!r}") from error
 
@@ -150,10 +162,10 @@ def unpack_arrays(content: bytes) -> dict[str, NDArray[Any]]:
 def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, ArrayLike], *, kind: str, version: int) -> None:
     """Write `arrays` of numbers and text to `path` (npz), replacing what is there only when all is on disk."""
     # Behind a slash no name can be that of the head.
-    members = {f"/{name}.npy": _member(np.asarray(array)) for name, array in arrays.items()}
-    head = _member(np.array(f"{kind} {version} {_digest(members)}"))
+    named = {f"/{name}": np.asarray(array) for name, array in arrays.items()}
+    content = pack_arrays({_HEAD: f"{kind} {version} {_digest(named)}", **named})
     with whole_file(Path(path)) as temporary:
-        temporary.write_bytes(_zipped({_FORMAT: head, **members}))
+        temporary.write_bytes(content)
 
 
 def read_arrays(path: str | os.PathLike[str], *, kind: str, version: int) -> dict[str, NDArray[Any]]:
@@ -161,15 +173,16 @@ def read_arrays(path: str | os.PathLike[str], *, kind: str, version: int) -> dic
     refusal = f"`path` must be a {kind} of format {version}, got {os.fspath(path)}"
     content = Path(path).read_bytes()
     try:
-        members = _members(content)
-        if str(_array(members.pop(_FORMAT))) != f"{kind} {version} {_digest(members)}":
-            raise ValueError("another kind, or damaged")
-        return {name.removeprefix("/").removesuffix(".npy"): _array(member) for name, member in members.items()}
-    except _DAMAGE as error:
+        arrays = unpack_arrays(content)
+        found = str(arrays.pop(_HEAD))
+    except (KeyError, ValueError) as error:
         raise ValueError(refusal) from error
+    if found != f"{kind} {version} {_digest(arrays)}":
+        raise ValueError(refusal)
+    return {name.removeprefix("/"): array for name, array in arrays.items()}
 
 
-_FORMAT = "format.npy"
+_HEAD = "format"
 _DAMAGE = (
     *(AttributeError, EOFError, KeyError, OSError, OverflowError, SyntaxError, TypeError, ValueError),
     *(NotImplementedError, RuntimeError, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
@@ -177,37 +190,13 @@ _DAMAGE = (
 """The errors of numpy and zipfile on a file that is damaged, or is something else."""
 
 
-def _members(content: bytes) -> dict[str, bytes]:
-    """Return the members of a zip file, if they are no larger than the file itself."""
-    with zipfile.ZipFile(io.BytesIO(content)) as file:
-        listed = file.infolist()
-        stored = all(each.compress_type == zipfile.ZIP_STORED for each in listed)
-        # Compressed members could expand to more than the machine has.
-        if not stored or sum(each.file_size for each in listed) > len(content):
-            raise ValueError("members must be stored as they are")
-        return {each.filename: file.read(each) for each in listed}
-
-
-def _zipped(members: Mapping[str, bytes]) -> bytes:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as file:
-        for name, member in members.items():
-            file.writestr(zipfile.ZipInfo(name), member)
-    return content.getvalue()
-
-
-def _digest(members: Mapping[str, bytes]) -> str:
+def _digest(arrays: Mapping[str, NDArray[Any]]) -> str:
     whole = hashlib.sha256()
-    for name in sorted(members):
+    for name, array in sorted(arrays.items()):
         # Digests of digests: no name can run into its content.
-        whole.update(hashlib.sha256(name.encode()).digest() + hashlib.sha256(members[name]).digest())
+        for part in (name.encode(), f"{array.dtype.str} {array.shape}".encode(), array.tobytes()):
+            whole.update(hashlib.sha256(part).digest())
     return whole.hexdigest()
-
-
-def _member(array: NDArray[Any]) -> bytes:
-    file = io.BytesIO()
-    np.lib.format.write_array(file, array, version=(1, 0), allow_pickle=False)
-    return file.getvalue()
 
 
 def _array(member: bytes) -> NDArray[Any]:

@@ -30,13 +30,14 @@ from typing import Any
 
 import numpy as np
 
-from omg_cmdp.documents import Document, FileError, Override, Place, nearest, plain
+from omg_cmdp.documents import FileError, Place, nearest, plain
 from omg_cmdp.runs.shown import names_of
 from omg_cmdp.validation import integer, whole_number
 from omg_lab.studies.agents import SHARED
 from omg_lab.studies.catalogue import DIGEST, Part, build_adversary, build_agent, build_delay, find_kind
 from omg_lab.studies.options import REQUIRED
 from omg_lab.studies.outside.folder import Folder, Outside, told
+from omg_lab.studies.overrides import Override, StudyDocument
 from omg_lab.studies.plan import TABLES, StudyPlan, slug
 from omg_lab.studies.variations import SIZES, option_of
 
@@ -85,7 +86,7 @@ def read_plan(
     folder: Outside | None = None,
 ) -> StudyPlan:
     """Return the plan that `text` describes, checked. If `vary` is given, only these sizes are varied."""
-    document = Document(text, overrides, file or name)
+    document = StudyDocument(text, overrides, file or name)
     if vary:
         document.vary_only(vary)
     try:

@@ -5,8 +5,9 @@ import random
 
 import pytest
 
-from omg_cmdp.documents import FileError, Override
+from omg_cmdp.documents import FileError
 from omg_lab.studies.config import checked_plan, load_plan, presets, read_plan
+from omg_lab.studies.overrides import Override
 from omg_lab.studies.plan import slug
 
 VALID = """\

@@ -111,6 +111,7 @@ class LargestDisagreement(Worst):
         if model is None:
             return math.nan
         truth = view.environment.truth(context)
+        # Under the truth, not the model: this is where the episode will be.
         occupancy = truth.occupancy(_policy(truth, context, view))
         return float((occupancy * _errors(truth.mdp, model)).sum())
 

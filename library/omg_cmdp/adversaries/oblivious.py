@@ -89,6 +89,7 @@ class Sorted(Adversary):
 
     def context(self, episode: int, view: View, generator: np.random.Generator) -> Context:
         """Return the context of the block that `episode` falls into."""
+        # Integer arithmetic: blocks differ by at most one episode.
         return self.contexts[episode % self.episodes * len(self.contexts) // self.episodes]
 
 
@@ -168,6 +169,7 @@ class Bursts(Adversary):
             self._recent = ()
         # A run may be resumed in the middle of a burst: then `load_state` has told the burst.
         if episode % self.length == 0 or not self._recent:
+            # Never empty: the absence is at most the bursts of all others.
             rested = [i for i in range(len(self.contexts)) if i not in self._recent]
             drawn = rested[generator.integers(len(rested))]
             self._recent = (*self._recent, drawn)[-self._memory :]

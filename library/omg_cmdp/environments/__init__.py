@@ -36,14 +36,8 @@ __all__ = [
     "random_steps",
 ]
 
-LATE = {
-    "Discretised": "omg_cmdp.environments.gymnasium.discretise",
-    "random_steps": "omg_cmdp.environments.gymnasium.discretise",
-}
-"""Names that need Gymnasium, imported on first use."""
-
 
 def __getattr__(name: str) -> Any:
-    if name not in LATE:
+    if name not in ("Discretised", "random_steps"):  # these need Gymnasium, and are imported with their first use
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(LATE[name]), name)
+    return getattr(importlib.import_module("omg_cmdp.environments.gymnasium.discretise"), name)

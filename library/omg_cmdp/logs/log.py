@@ -138,6 +138,7 @@ class Log:
         import pandas
 
         steps, contexts = self.steps, self.contexts
+        # Rows for steps that were seen: a truncated episode has fewer.
         seen = np.arange(self.space.horizon) < steps[:, None]
         columns: dict[str, Any] = {"episode": np.repeat(np.arange(len(self)), steps), "step": np.nonzero(seen)[1]}
         if contexts and isinstance(contexts[0], dict):

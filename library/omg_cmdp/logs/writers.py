@@ -33,6 +33,7 @@ def write(log: Log, path: str | os.PathLike[str]) -> Path:
     target = file_path(path)
     if target.suffix not in FORMS:
         raise ValueError(f"`path` must end in {', '.join(FORMS)}, got {os.fspath(path)!r}")
+    # pandas writes in pieces; a reader must never see half a log.
     with whole_file(target) as file:
         if target.suffix == ".csv":
             log.table().to_csv(file, index=False)

@@ -60,6 +60,7 @@ class _Basis(Forecasters):
 
     def _fitted(self, weights: FloatArray) -> FloatArray:
         """Return the least-squares rows, cut at zero, with half a pseudo-example for each next state."""
+        # Least squares ignores the simplex: cut at zero, and normalised.
         rows = np.maximum(weights @ self._fits, 0.0)
         rows /= rows.sum(axis=-1, keepdims=True)
         pseudo = 0.5 * self._support.sum(axis=-1) * self._leverages(weights)
@@ -96,6 +97,7 @@ class _Basis(Forecasters):
 
     def _shapes(self, weights: FloatArray) -> FloatArray:
         """Return the Dirichlet posterior (S, A, S) of each row: 1/leverage examples, and the pseudo-examples."""
+        # As many examples as a count of the same certainty would have.
         examples = 1.0 / self._leverages(weights) + 0.5 * self._support.sum(axis=-1)
         return np.asarray((examples[:, None] * self._fitted(weights)).reshape(self.shape))
 

@@ -104,6 +104,7 @@ class FeatureMap:
             raise ValueError(f"`outside` must lie in [0, 1/2), got {outside!r}")
         most, found = positive_integer("most", most), columns_of("table", table)
         if numbers is None and categories is None:
+            # A column of numbers with one text in it is one of categories: nothing is guessed from the text.
             numbers = [column for column, values in found.items() if all(map(fits_a_number, values))]
             categories = [column for column in found if column not in numbers]
         known = list(found)

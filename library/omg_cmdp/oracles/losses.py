@@ -25,6 +25,7 @@ from omg_cmdp.validation import FloatArray, distributions, in_range
 compiled = Lazy("omg_cmdp.oracles.compiled.losses")
 
 IntArray = NDArray[np.int64]
+# Compared with on every update: made once.
 _INTEGERS, _REALS = np.dtype(np.int64), np.dtype(np.float64)
 
 SMALLEST_PROBABILITY = 1e-150

@@ -50,6 +50,7 @@ class Rate:
             raise ValueError(f"`rate` must be 'proven' if `delay` is positive, got {name!r}")
         self.settings = (f"delay {self.delay}",) if self.delay else ()
         self.horizon = positive_integer("horizon", horizon)
+        # For one step nothing is frozen, and both forecasters are the same.
         self._is_one = tempered and self.horizon == 1
         self.is_proven = self._is_one or name != "realizable"
         self.tempers = np.array(self.choose(1.0, float(self.horizon)))

@@ -89,6 +89,7 @@ def dirichlet_divergence(shapes: FloatArray, prediction: FloatArray) -> FloatArr
 
     `shapes` and `prediction` are (..., S); zero where there is nothing to draw.
     """
+    # E√θ_i = [Γ(a_i + ½)/Γ(a_i)]/[Γ(a + ½)/Γ(a)], a the total.
     totals = shapes.sum(axis=-1, keepdims=True)
     roots = np.where(shapes > 0.0, half_rise(np.maximum(shapes, 1e-300)), 0.0) / half_rise(totals)
     return np.asarray(2.0 - 2.0 * (np.sqrt(prediction) * roots).sum(axis=-1))
@@ -171,5 +172,6 @@ def nearest_on_simplex(points: FloatArray) -> FloatArray:
     """
     falling = -np.sort(-points, axis=-1)
     levels = (falling.cumsum(axis=-1) - 1.0) / np.arange(1.0, points.shape[-1] + 1.0)
+    # The largest level is the θ of the sorted prefix that stays positive.
     above = np.maximum(points - levels.max(axis=-1, keepdims=True), 0.0)
     return np.asarray(above / above.sum(axis=-1, keepdims=True))

@@ -125,7 +125,7 @@ class Trial:
         """Return the trial of a file with this text; `name` is for error messages."""
         instance_of("text", text, str)
         instance_of("name", name, str)
-        document = Document(text, (), name)
+        document = Document(text, name)
         try:
             return _build(document.content)
         except FileError as error:

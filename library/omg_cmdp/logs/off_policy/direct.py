@@ -115,6 +115,7 @@ def fitted(steps: LoggedSteps, features: Features | None, *, stationary: bool) -
     for h in reversed(range(horizon)):
         targets = rewards + values[there]
         fit = regression.fit(targets)
+        # Residuals of the fit, as if each episode had been left out of it: contributions need them.
         errors[h] = (targets - regression.predict(fit, regression.cells, places.features[here])) * regression.left_out
         found = regression.predict(fit, queries + offset * h, query_features)
         # No policy earns more: a regression outside its data may say so.
@@ -131,5 +132,6 @@ def fitted(steps: LoggedSteps, features: Features | None, *, stationary: bool) -
         masses[:, h] = count * np.bincount(episodes, weights, minlength=count)
         contributions += count * np.bincount(episodes, weights * errors[h], minlength=count)
         reached = np.bincount(there, weights, minlength=len(values))
+    # Weights of queries without an example are lost: that share of the policy is not covered.
     unseen = 1.0 - float(masses.mean(axis=0).min())
     return estimated(first.mean(), contributions, masses, steps.return_range, unseen=unseen)

@@ -168,6 +168,7 @@ def _deviations(contributions: FloatArray, level: float, generator: np.random.Ge
     # At least one: a t-distribution with one degree of freedom is as wide as it gets.
     freedom = max(min(2.0 * count / max(kurtosis - 1.0, 1e-9), count - 1.0), 1.0)
     student, draws = float(stdtrit(freedom, 0.5 + 0.5 * level)), []
+    # In chunks: a thousand resamples of a long log would not fit into memory.
     for rows in np.array_split(np.arange(RESAMPLES), max(1, RESAMPLES * count // CHUNK)):
         drawn = centred[generator.integers(count, size=(len(rows), count))]
         deviations = drawn.std(axis=1, ddof=1)

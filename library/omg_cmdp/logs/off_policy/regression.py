@@ -33,6 +33,7 @@ class Places:
         if features is not None:
             function("features", features)
             self.count = steps.space.states
+            # All contexts share the cell of a state: features tell them apart.
             self.cells[steps.places] = steps.states
             self.features = _rows(features, steps.contexts)[steps.owners]
 
@@ -60,6 +61,7 @@ class CellRegression:
         # What the fit would miss of an example if it had been left out, as a multiple of the residual: m/(m - 1).
         pairs = np.unique(np.stack([cells, episodes]), axis=1)[0]
         those = np.bincount(pairs, minlength=count)
+        # At least ½ in the denominator: a cell of one episode has no residual to scale.
         self.left_out = (those / np.maximum(those - 1.0 - dimension, 0.5))[cells]
 
     def fit(self, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -81,6 +83,7 @@ class CellRegression:
     def pull_back(self, cells: IntArray, features: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the α, (N,), with Σ α·y = Σ weights·prediction for all targets y, empty cells left out."""
         totals = np.bincount(cells, weights, minlength=self.count)
+        # The transpose of `predict`: what a sum of predictions owes to each target.
         offsets = (features - self.centres[cells]) * weights[:, None]
         moments = [np.bincount(cells, column, minlength=self.count).astype(np.float64) for column in offsets.T]
         slopes = self._solved(moments)

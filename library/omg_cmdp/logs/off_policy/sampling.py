@@ -95,6 +95,7 @@ def doubly_robust(log: Log, policy: Policy, model: Model, *, weighted: bool = Fa
 def sampled(steps: LoggedSteps, *, weighted: bool) -> Estimate:
     """Return the mean of first + Σ_h ρ_{0:h}·gains_h."""
     instance_of("weighted", weighted, bool)
+    # ρ_{0:h}, the probability ratio of the whole past.
     weights: FloatArray = np.cumprod(steps.ratios(), axis=1, dtype=np.float64)
     means, shares, gains = weights.mean(axis=0), weights, steps.gains
     if weighted:

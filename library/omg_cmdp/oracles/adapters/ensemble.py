@@ -113,6 +113,7 @@ class Ensemble(Forecasters):
 
     def expected_divergence(self, asked: Answers, prediction: FloatArray) -> FloatArray:
         """Return the jackknife's estimate, at least b/(n + 1) and at most what is possible."""
+        # Copies of an inflexible model agree even where they know nothing.
         least = self.tables.prior_divergence / (self.visits + 1.0)
         return np.where(self.admissible, np.clip(self._spread(asked, prediction), least, self.tables.most), 0.0)
 
@@ -201,6 +202,7 @@ class Ensemble(Forecasters):
     def revive(self, memory: State) -> None:
         """Make the copies again, to the bit; or raise and change nothing."""
         log = numbers("log", memory, (self.seen(), 2 + int(self.dimension)))
+        # Assigned together, after all that can raise.
         self.copies, self._log = self.relearned(log), log
 
     def relearned(self, log: FloatArray) -> list[Any]:
@@ -224,6 +226,7 @@ def lessons(first: int, count: int, members: int) -> BoolArray:
     if members == 1:
         return np.ones((1, count), dtype=np.bool_)
     numbers = np.arange(first, first + count, dtype=np.uint64)
+    # In integers, which wrap: floats would lose the fraction for large i.
     fractions = numbers * numbers * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(32)  # {φi²}·2³²: φ·2⁶⁴ wraps around
     groups = fractions * np.uint64(members) >> np.uint64(32)
     return np.asarray(groups != np.arange(members, dtype=np.uint64)[:, None])

@@ -112,6 +112,7 @@ class _Refitted(Ensemble):
     def _is_due(self, examples: int) -> bool:
         if isinstance(self.every, int):
             return (self.account.episodes + 1) % self.every == 0
+        # Geometric: the cost of all fits is a constant times that of the last.
         return examples >= (1.0 + self.every) * self.taught()
 
     def _fit(self, log: FloatArray) -> list[Any]:

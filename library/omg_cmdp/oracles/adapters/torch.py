@@ -39,6 +39,7 @@ class _Regressor(ModelKind):
         return torch.nn.functional.mse_loss(outputs.reshape(outcomes.shape), outcomes.to(outputs))
 
     def fit(self, pupil: Trained, inputs: FloatArray, outcomes: NDArray[Any], seen: int) -> None:
+        # Dropout and batch norm behave differently in training.
         module, optimizer = pupil[0].train(), pupil[1]
         questions = torch.from_numpy(inputs).to(next(module.parameters()))
         with torch.random.fork_rng(devices=[]):
@@ -76,6 +77,7 @@ class _Modules(Ensemble):
         return name.startswith("member")
 
     def revive(self, memory: State) -> None:
+        # Into fresh copies: a state that does not fit leaves the old ones as they are.
         self.copies = load_arrays(self.fresh(), memory)
 
 

@@ -45,6 +45,7 @@ class _Aggregate(Composite):
         """Return Σ w·(u + divergence from the expert to the aggregate), w at the textbook's rate."""
         weights = exponential_weights(self.account.losses, self.loss.rate)
         experts = np.stack([oracle.uncertainty(context) for oracle in self.oracles])
+        # Experts may be certain and disagree: that is uncertainty too.
         moved = self.loss.divergence(self.predictions(context), prediction)
         return np.asarray(np.tensordot(weights, experts + moved, axes=1))
 
@@ -60,6 +61,7 @@ class _Aggregate(Composite):
 
     def bound(self, episodes: int, horizon: int) -> float:
         """Return the largest finite bound of the K oracles."""
+        # The aggregate follows whichever class is best, and pays at most for the dearest.
         return float(max(oracle.regret_bound(episodes, horizon) for oracle in self._comparators()))
 
 

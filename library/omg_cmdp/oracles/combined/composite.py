@@ -50,6 +50,7 @@ class Composite(Forecasters):
 
     def load_state(self, state: State) -> None:
         """Load the states of all oracles, or of none."""
+        # A state that fits one part and not the next must not leave a mixture of both.
         with all_or_nothing(*self.oracles):
             for name, oracle in self._parts().items():
                 oracle.load_state(part_of(state, name))

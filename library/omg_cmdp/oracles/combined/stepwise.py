@@ -53,6 +53,7 @@ class _Stepwise(Composite):
 
     def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
         """Return the sum; only the first step is reached by every episode, so that only its delay is constant too."""
+        # Later steps may be cut off by truncation, so that their updates come irregularly.
         firsts = (constant and step == 0 for step in range(horizon))
         parts = zip(self.oracles, firsts, strict=False)
         return float(sum(oracle.delayed_regret_bound(episodes, 1, delay, constant=known) for oracle, known in parts))

@@ -15,6 +15,7 @@ def count_transitions(counts, priors, states, actions, outcomes, evidence):
     excluded = 0
     for i in range(len(states)):
         state, action, outcome = states[i], actions[i], outcomes[i]
+        # All priors share the support.
         if priors[0, state, action, outcome] == 0.0:
             excluded += 1
             continue

@@ -21,12 +21,14 @@ def systematic(weights, uniforms, drawn):
                 last = i  # no rounding leads beyond it
         index, reached = 0, weight[0]
         for k in range(count):
+            # One uniform number for the whole comb: each index comes ⌊·⌋ or ⌈·⌉ times.
             wanted = (k + uniforms[group, 0]) / count * total
             while reached <= wanted and index < last:
                 index += 1
                 reached += weight[index]
             indices[k] = index
         for k in range(count - 1, 0, -1):
+            # The comb sorts the indices; shuffled, the k-th draws of two oracles are independent.
             other = int(uniforms[group, k] * (k + 1))
             indices[k], indices[other] = indices[other], indices[k]
 
@@ -44,12 +46,14 @@ def dirichlet(gammas, exponentials, shapes, places, width, drawn):
         while first < len(places):
             row, end, largest = places[first] // width, first, -math.inf
             while end < len(places) and places[end] // width == row:
+                # log of G·U^(1/a), which stays finite where the number itself is zero.
                 logarithm = math.log(gammas[k, end]) - exponentials[k, end] / shapes[end]
                 largest = max(largest, logarithm)
                 table[places[end]] = logarithm
                 end += 1
             total = 0.0
             for i in range(first, end):
+                # The largest becomes 1: no row is all zeros.
                 table[places[i]] = math.exp(table[places[i]] - largest)
                 total += table[places[i]]
             for i in range(first, end):

@@ -14,6 +14,7 @@ def mix(weights, columns, mixed):
     """Fill the product of `weights` (K, N) and `columns` (cells, N), in one pass over memory."""
     for cell in range(len(columns)):
         for k in range(len(weights)):
+            # A row of the class is read once for all rates: memory is what takes the time.
             mixed[k, cell] = dot(weights[k], columns[cell])
 
 
@@ -87,6 +88,7 @@ def charge_class_log(losses, columns, cells, kept, added):
         product = 1.0
         for h in range(len(cells)):
             product *= kept * columns[cells[h], n] + added[h]
+            # Before it can underflow: a factor is at least 1e-150 itself.
             if product < 1e-150:
                 losses[n] -= math.log(product)
                 product = 1.0
@@ -99,6 +101,7 @@ def charge_class_indicators(losses, columns, cells, states):
     for n in range(len(losses)):
         for h in range(len(cells)):
             row = cells[h] - cells[h] % states
+            # Σ (P - 1[s'])² = 1 - 2·P(s') + Σ P²: the sum over the row follows.
             losses[n] += 1.0 - 2.0 * columns[cells[h], n]
             for j in range(row, row + states):
                 losses[n] += columns[j, n] ** 2

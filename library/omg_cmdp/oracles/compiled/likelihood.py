@@ -28,6 +28,7 @@ def derivatives(weights, offsets, rows, counts, ridge, gradient, hessian):
             p = probabilities[i]
             for j in range(size):
                 gradient[i * size + j] += (visits * p - counts[line, i]) * row[j]
+            # The lower half only: the matrix is symmetric, and Cholesky reads no more.
             for k in range(i + 1):
                 curvature = visits * (p * (1.0 - p) if k == i else -p * probabilities[k])
                 for j in range(size):
@@ -44,6 +45,7 @@ def solve(matrix, vector):
             total = matrix[i, j]
             for k in range(j):
                 total -= matrix[i, k] * matrix[j, k]
+            # Positive by the ridge: no pivoting is needed.
             matrix[i, j] = math.sqrt(total) if i == j else total / matrix[j, j]
     for i in range(n):
         for k in range(i):
@@ -92,5 +94,6 @@ def maximum_likelihood(weights, offsets, rows, counts, ridge):
             for j in range(size):
                 weights[i, j] -= length * step[i, j]
                 largest = max(largest, abs(step[i, j]))
+        # In weights; the fit is warm, so that one or two steps are the rule.
         if largest < 1e-10:
             break

@@ -18,6 +18,7 @@ def regressions(roots, rows, means, leverages, rest):
     one_row = len(rows) == 1
     for i in range(full):
         for pair in range(pairs):
+            # The last row carries the target: what is left of zero there is -zᵀA⁻¹b.
             rest[i, pair] = 0.0 if i == full - 1 else rows[0 if one_row else pair, i]
     for pair in range(pairs):
         leverages[pair] = 0.0
@@ -37,6 +38,7 @@ def regressions(roots, rows, means, leverages, rest):
 def vaw(roots, rows, tempers, forecasts, rest):
     """Fill ½ + zᵀA⁻¹b/(1 + τ·zᵀA⁻¹z), clipped to [0, 1], for every temper (the last ones kept) and pair."""
     means, leverages = np.empty(roots.shape[3]), np.empty(roots.shape[3])
+    # The roots without a ridge and of temper 1 are kept in any case, and come first.
     first = len(roots) - len(tempers)
     for k in range(len(tempers)):
         regressions(roots[first + k], rows, means, leverages, rest)
@@ -57,8 +59,10 @@ def rotate_in(roots, rows, groups, targets, carried):
                 carried[i] = rows[0 if one_row else h, i]
             carried[full - 1] = targets[h]
             for j in range(full):
+                # Nothing to rotate away: features are often sparse, as one-hot ones are.
                 if carried[j] == 0.0:
                     continue
+                # A plane rotation: no difference of large numbers, and so no digits lost.
                 radius = math.sqrt(roots[k, j, j, group] ** 2 + carried[j] ** 2)
                 cosine, sine = roots[k, j, j, group] / radius, carried[j] / radius
                 for i in range(j, full):

@@ -11,9 +11,11 @@ from omg_cmdp.jit import compiled
 def exponential_weights(losses, rate, weights):
     """Fill w ∝ exp(-rate·losses), none below e⁻⁷⁰⁰ of the largest, so that none is lost for good."""
     total = 0.0
+    # Relative to the smallest loss: only differences matter, and the best function has weight 1.
     smallest, least = losses.min(), math.exp(-700.0)
     for i in range(len(losses)):
         exponent = -rate * (losses[i] - smallest)
+        # e⁻⁷⁰⁰ is near the smallest normal double: a lower weight would be lost for good.
         weights[i] = math.exp(exponent) if exponent > -700.0 else least
         total += weights[i]
     for i in range(len(losses)):
@@ -30,6 +32,7 @@ def substitution(weights, forecasts, cell):
         f = forecasts[i, cell]
         at_zero += weights[i] * math.exp(-2.0 * f * f)
         at_one += weights[i] * math.exp(-2.0 * (1.0 - f) * (1.0 - f))
+    # Rounding may leave [0, 1] by an ulp.
     return min(max(0.5 + 0.25 * math.log(at_one / at_zero), 0.0), 1.0)
 
 
@@ -61,6 +64,7 @@ def charge_square(losses, rate, forecasts, cells, rewards):
     for h in range(len(cells)):
         own += (substitution(weights, tables, cells[h]) - rewards[h]) ** 2
         for i in range(len(losses)):
+            # After the aggregate was charged, whose weights stay frozen for the episode.
             losses[i] += (tables[i, cells[h]] - rewards[h]) ** 2
     return own
 
@@ -84,6 +88,7 @@ def locate(states, actions, steps, count_states, count_actions, pairs):
     for h in range(len(pairs)):
         if not (0 <= states[h] < count_states and 0 <= actions[h] < count_actions):
             return False
+        # A table without steps has one layer for all of them.
         pairs[h] = ((h if steps > 1 else 0) * count_states + states[h]) * count_actions + actions[h]
     return True
 

@@ -13,6 +13,7 @@ def softmax(logits, probabilities):
     largest = logits.max()
     total = 0.0
     for i in range(len(logits)):
+        # Cut at e⁻⁶⁰⁰, not at zero: what can happen must never cost an infinite loss.
         possible = logits[i] > -math.inf
         probabilities[i] = math.exp(max(logits[i] - largest, -600.0)) if possible else 0.0
         total += probabilities[i]
@@ -49,6 +50,7 @@ def softmax_draws(weights, offsets, row, deviations, normals, drawn):
     used = 0
     for pair in range(pairs):
         logits_at(weights[pair], offsets[pair], row, logits)
+        # Every table of draws reads its own row of normals from the same place on.
         before = used
         for k in range(len(drawn)):
             used = before
@@ -69,6 +71,7 @@ def tally(pairs, outcomes, possible, distinct, counts):
     found = 0
     for h in range(len(pairs)):
         k = 0
+        # A linear search: an episode visits few distinct pairs, and a hash table would cost more.
         while k < found and distinct[k] != pairs[h]:
             k += 1
         if k == found:
@@ -94,6 +97,7 @@ def proximal_logits(start, variances, counts, logits, probabilities):
         along = shrink = 0.0
         for i in range(len(start)):
             if probabilities[i] > 0.0:
+                # The diagonal part of the Hessian, in units of the prior variance.
                 damped = 1.0 + visits * probabilities[i] * variances[i]
                 gradient = logits[i] - start[i] + variances[i] * (visits * probabilities[i] - counts[i])
                 step[i] = gradient / damped
@@ -102,6 +106,7 @@ def proximal_logits(start, variances, counts, logits, probabilities):
         lowest, highest = math.inf, -math.inf
         for i in range(len(start)):
             if probabilities[i] > 0.0:
+                # Sherman and Morrison: the rank-one part moves all logits along one direction.
                 stiffness = visits * probabilities[i] * variances[i]
                 step[i] += stiffness / (1.0 + stiffness) * along / shrink
                 lowest, highest = min(lowest, step[i]), max(highest, step[i])
@@ -110,6 +115,7 @@ def proximal_logits(start, variances, counts, logits, probabilities):
         for i in range(len(start)):
             if probabilities[i] > 0.0:
                 logits[i] -= length * step[i]
+        # In logits, whose errors are relative errors of probabilities.
         if max(abs(lowest), abs(highest)) < 1e-12:
             break
     softmax(logits, probabilities)
@@ -134,10 +140,13 @@ def newton_fit(weights, covariances, offsets, row, pairs, counts):
         proximal_logits(start, variances, counts[k], logits, probabilities)
         visits = counts[k].sum()
         for i in range(successors):
+            # Impossible, or a context of zeros: there is nothing to learn from it.
             if probabilities[i] == 0.0 or variances[i] == 0.0:
                 continue
+            # The smallest change of the weights, measured by the covariance, that reaches the new logit at z.
             move = (logits[i] - start[i]) / variances[i]
             curvature = visits * probabilities[i] * (1.0 - probabilities[i])
+            # The rank-one update of the inverse, without inverting anything.
             shrink = curvature / (1.0 + curvature * variances[i])
             for j in range(size):
                 weight[i, j] += move * directions[i, j]
@@ -164,6 +173,7 @@ def newton_step(weights, inverses, offsets, row, pairs, counts, curvature):
             for m in range(size):
                 direction[j] += inverse[j, m] * row[m]
             leverage += direction[j] * row[j]
+        # A⁻¹ after A += κ·n·zzᵀ, by Sherman and Morrison.
         damped = 1.0 + curvature * visits * leverage
         for j in range(size):
             for m in range(size):

@@ -22,6 +22,7 @@ def dot(typing_context, x, y):
         )
         size = builder.extract_value(left.shape, 0)
         number, lanes = ir.DoubleType(), ir.VectorType(ir.DoubleType(), LANES)
+        # Rounded down to a multiple of the lanes; the rest is added one by one.
         whole = builder.and_(size, ir.Constant(size.type, -LANES))
 
         def add_products(kind, total, begin, end, step):
@@ -38,6 +39,7 @@ def dot(typing_context, x, y):
         rest = cgutils.alloca_once_value(builder, zero)
         found = add_products(lanes, sums, ir.Constant(size.type, 0), whole, LANES)
         parts = [builder.extract_element(found, ir.Constant(ir.IntType(32), i)) for i in range(LANES)]
+        # Pairwise, in a fixed order: the bits are the same on every machine.
         while len(parts) > 1:
             half = len(parts) // 2
             parts = [builder.fadd(parts[i], parts[half + i]) for i in range(half)]

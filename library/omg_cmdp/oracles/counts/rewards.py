@@ -31,13 +31,11 @@ class _Means(CountTables):
         return np.asarray(0.5 + (sums - 0.5 * visits) / (visits + 2.0 * self.rate.tempers[:, None, None]))
 
     def learn(self, table: int, episode: Examples) -> None:
-        for learned, examples in (
-            (self.visits, np.ones(len(episode.outcomes))),
-            (self.sums, episode.outcomes),
-            (self.squares, episode.outcomes**2),
-        ):
-            # Unbuffered, unlike `+=`: an episode may visit a pair several times.
-            np.add.at(learned[table], (episode.states, episode.actions), examples)
+        pairs = episode.states, episode.actions
+        # Unbuffered, unlike `+=`: an episode may visit a pair several times.
+        np.add.at(self.visits[table], pairs, 1.0)
+        np.add.at(self.sums[table], pairs, episode.outcomes)
+        np.add.at(self.squares[table], pairs, episode.outcomes**2)
 
     def expected_divergence(self, table: int, prediction: FloatArray) -> FloatArray:
         """Return the variance of the posterior, and the squared distance of its mean from f̂."""

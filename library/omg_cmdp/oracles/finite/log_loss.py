@@ -43,6 +43,7 @@ class _Coins(Finite):
 
 def charge_coins(losses: FloatArray, functions: Functions, episode: Examples) -> None:
     """Charge -Σ [r·log(f + ε) + (1-r)·log(1 - f + ε)]."""
+    # A reward between 0 and 1 is charged as that share of a success and of a failure.
     said, rewards = functions.columns[episode.cells].T, episode.outcomes  # (N, H) and (H,)
     successes, failures = (np.log(part + SMALLEST_PROBABILITY) for part in (said, 1.0 - said))
     losses -= successes @ rewards + failures @ (1.0 - rewards)

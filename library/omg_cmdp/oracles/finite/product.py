@@ -71,6 +71,7 @@ class _Product(Forecasters):
     def learn(self, prepared: tuple[int, Functions], episode: Examples) -> None:
         index, functions = prepared
         errors = functions.columns[episode.cells] - episode.outcomes[:, None]
+        # Losses add up over states: each state chooses its own best function.
         np.add.at(self.class_losses[index], episode.states, errors**2)
 
     def expected_divergence(self, prepared: tuple[int, Functions], prediction: FloatArray) -> FloatArray:
@@ -84,6 +85,7 @@ class _Product(Forecasters):
         index, functions = prepared
         (posterior,) = self._posteriors(index, np.array([SQUARE.rate]))
         drawn = resample(posterior, count, generator)
+        # Independent draws in each state, as the product class has it.
         return np.asarray(functions.tables[drawn.T, np.arange(len(drawn))])
 
     def distances(self, prepared: tuple[int, Functions], truth: FloatArray, used: BoolArray) -> FloatArray:

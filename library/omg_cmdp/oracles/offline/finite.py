@@ -35,6 +35,7 @@ class BestFunction(Finite):
     def table_of(self, parameters: FloatArray, functions: Functions) -> FloatArray:
         """Return the table of the function with that number, smoothed."""
         number = checked_fit(parameters, (1,))[0]
+        # Kept fits come back from the caller, who may have changed them.
         if number not in range(len(functions.tables)):
             raise ValueError(f"`parameters` must be one of the {len(functions.tables)} functions, got {number}")
         return self._smoothing(functions.tables[int(number)])

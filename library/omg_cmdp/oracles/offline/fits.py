@@ -93,6 +93,7 @@ class Fitted(Composite):
 
     def expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
         """Return the online oracle's uncertainty, and how far its prediction is from the fit's."""
+        # The fit has no posterior of its own; the online oracle has seen the same examples.
         moved = self.loss.divergence(self.online.predict(context), prediction)
         return np.asarray(self.online.uncertainty(context) + moved)
 

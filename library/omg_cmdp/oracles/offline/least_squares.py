@@ -118,6 +118,7 @@ class _LinearIndicators(Forecasters):
 
     def expected_divergence(self, row: FloatArray, prediction: FloatArray) -> FloatArray:
         """Return ¼·(S - 1)·zᵀG⁻¹z, what E D² is of frequencies of 1/zᵀG⁻¹z transitions; at most 2."""
+        # zᵀG⁻¹z is one over the effective number of examples at z.
         leverages = np.einsum("d,pd->p", row, np.linalg.solve(self.grams, row[None, :, None])[..., 0])
         spread = 0.25 * (self._table[-1] - 1.0) * leverages
         return np.asarray(np.minimum(spread, 2.0).reshape(self._table[:2]))

@@ -32,6 +32,7 @@ class SeenCounts:
 
     def add(self, pair: int, row: FloatArray, counts: FloatArray) -> None:
         """Add the counts (S,) of an episode at features `row` (d,)."""
+        # One line for equal features: a recurring context costs no more than its first visit.
         place = self._places.setdefault(self._key(pair, row), self._used)
         if place == self._used:
             if place == len(self._table):  # twice the room: a line costs the same however many there are
