@@ -13,9 +13,9 @@
     known      the truth: nothing to learn
 
 In the table each of the two may be a table itself, {kind = "linear", ridge = 2.0}, with arguments of the constructor.
-There each class of `omg_cmdp.oracles` is a kind (`omg-lab list`), and `module:Class` is one of yours. An argument may be
-"module:function", or a table {kind = "module:Class", ...}, an object that is made; `oracle` and `oracles`, of oracles
-made of oracles, are such kinds again.
+There each class of `omg_cmdp.oracles` is a kind (`omg-lab list`), and `module:Class` is one of yours. An argument may
+be "module:function", or a table {kind = "module:Class", ...}, an object that is made; `oracle` and `oracles`,
+of oracles made of oracles, are such kinds again.
 
 Features are the world's `features`, else the context itself if it is a vector, else those that a `FeatureMap` finds if
 contexts are records, else a unit vector for each label. Counts, softmax and basis know the `support` of a world that
