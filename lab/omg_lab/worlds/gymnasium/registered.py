@@ -59,7 +59,7 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
 
     def __init__(self, world: str | World, *, render_mode: str | None = None, **options: Any) -> None:
         if isinstance(world, str):
-            kind = getattr(worlds, world, None) if world in worlds.__all__ else None
+            kind = getattr(worlds, world) if world in worlds.__all__ else None
             if not (isinstance(kind, type) and issubclass(kind, World)):
                 raise ValueError(f"`world` must be a World, or the name of its class, got {world!r:.60}")
             world = kind(**options)
