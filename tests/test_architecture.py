@@ -28,7 +28,7 @@ LAYERS = {
         "agents": "* mdp planning oracles theory",
         "environments": "* mdp",
         "adversaries": "* mdp environments.base",
-        "logs": "* mdp oracles agents.base",
+        "logs": "* mdp oracles agents.agent agents.base",
         "runs": "* mdp planning theory agents environments adversaries delays logs",
         "checks": "* mdp planning oracles environments adversaries delays agents theory",
     },
@@ -83,6 +83,9 @@ ONLY_IN = {
 UNSAFE_MODULES = {"pickle", "_pickle", "cPickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 
 PROBES = {
+    "episodes": "an oracle of the user need not count what it learned from",
+    "fingerprint": "a function of the user may have one",
+    "space": "what `check_agent` is given may be anything",
     "_real_set_num_threads": "threadpoolctl's controllers differ by BLAS",
     "initial_state_distrib": "an attribute of Gymnasium's toy texts only",
     "orig": "an error of SQLAlchemy, with or without the driver's",
@@ -235,7 +238,7 @@ def test_a_room_and_the_room_around_it_import_in_one_direction(room):
     assert not (down and up), (down, up)
 
 
-@pytest.mark.parametrize("package", ["omg_lab", "omg_trial"])
+@pytest.mark.parametrize("package", HOMES)
 def test_the_tests_of_a_package_need_only_what_it_needs(package):
     known = {package, *PACKAGES[package].split()}
     strange = {name for other in HOMES.keys() - known for name in (other, HOMES[other])}
@@ -259,6 +262,20 @@ def test_no_room_is_crowded():
 def test_no_module_is_long():
     long = {name: len(source.splitlines()) for name, source in SOURCES.items()}
     assert {name: length for name, length in long.items() if length > LONGEST_MODULE} == {}
+
+
+def test_a_class_name_is_one_class():
+    """In all packages; names with an underscore are a module's own."""
+    homes = collections.defaultdict(list)
+    for module, source in SOURCES.items():
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(module)
+    assert {name: modules for name, modules in homes.items() if len(modules) > 1} == {}
+
+
+def test_our_types_are_not_probed():
+    assert offences(lambda source, _: set(probes(source)) - PROBES.keys()) == {}
 
 
 def test_importing_the_library_imports_nothing_heavy():

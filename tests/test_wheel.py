@@ -1,5 +1,6 @@
 """What a user gets: three distributions of one version, each installed in an empty environment."""
 
+import os
 import subprocess
 import sys
 import tomllib
@@ -57,7 +58,8 @@ def _name(requirement):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_distribution_installs_alone(name, tmp_path):
-    run = {"cwd": tmp_path, "check": True, "capture_output": True, "text": True}
+    bare = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    run = {"cwd": tmp_path, "env": bare, "check": True, "capture_output": True, "text": True}
     pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", tmp_path, ROOT / name]
     subprocess.run(pip, **run)
     (wheel,) = tmp_path.glob("*.whl")

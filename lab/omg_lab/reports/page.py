@@ -33,7 +33,7 @@ from omg_lab.studies.results import Policies, Results
 SINGULAR = {"worlds": "world", "adversaries": "adversary", "agents": "agent", "seeds": "seed"}
 
 
-class Section(NamedTuple):
+class ReportSection(NamedTuple):
     """A part of the page: a heading, paragraphs, then tables and rows of figures."""
 
     title: str
@@ -66,7 +66,7 @@ def write_report(results: Results, directory: str | os.PathLike[str]) -> Path:
     return folder / "report.html"
 
 
-def _saved(sections: Iterator[Section], folder: Path) -> Iterator[Section]:
+def _saved(sections: Iterator[ReportSection], folder: Path) -> Iterator[ReportSection]:
     """Write the figures and tables of each section; one section after another, as figures take much memory."""
     for section in sections:
         for part in section.parts:
@@ -77,38 +77,38 @@ def _saved(sections: Iterator[Section], folder: Path) -> Iterator[Section]:
 
 def _sections(
     results: Results, found: Sequence[Scenario], earned: Sequence[returns.Earnings], varied: Sequence[Sweep]
-) -> Iterator[Section]:
+) -> Iterator[ReportSection]:
     policies = {} if varied else results.policies
     if varied:
         known = {(scenario.world, scenario.adversary): scenario for scenario in found}
         drawn = [rate_figure(sweep, sweep.bound(known)) for sweep in varied]
-        yield Section("How regret grows", "rates", parts=[drawn, *map(rate_table, varied)])
+        yield ReportSection("How regret grows", "rates", parts=[drawn, *map(rate_table, varied)])
     if len(found) > 1:
         won = Counter(scenario.agents[0] for scenario in found)
         best = listing([f"{agent} in {many}" for agent, many in won.most_common()])
         words = [f"A scenario is one world under one adversary. Least regret: {best}."]
-        yield Section(f"The {len(found)} scenarios together", "overview", words, [regret_table(found)], found)
+        yield ReportSection(f"The {len(found)} scenarios together", "overview", words, [regret_table(found)], found)
     for each in found:
         # If there is one scenario, the headline of the page has its result.
         words = [headline(each.finals, each.focus)] if len(found) > 1 else []
-        yield Section(each.title, each.name, words, [regret_table([each]), comparing_figures(each)])
+        yield ReportSection(each.title, each.name, words, [regret_table([each]), comparing_figures(each)])
         if each.rivals:
             pairs = comparisons_table(each.name, each.finals, each.focus)
-            yield Section("Could the difference be chance?", words=[chance_or_not(each)], parts=[pairs])
+            yield ReportSection("Could the difference be chance?", words=[chance_or_not(each)], parts=[pairs])
         if figures := agent_figures(each):
-            yield Section(f"Inside {each.focus}", words=agent_sentences(each), parts=[figures])
+            yield ReportSection(f"Inside {each.focus}", words=agent_sentences(each), parts=[figures])
         yield from _advice(each, policies)
     for other in earned:
         table, figure = returns.earnings_table(other), returns.earnings_figure(other)
-        yield Section(other.title, other.name, [returns.headline(other)], [table, [figure]])
+        yield ReportSection(other.title, other.name, [returns.headline(other)], [table, [figure]])
         yield from _advice(other, policies)
 
 
-def _advice(place: AgentsInWorld, policies: Mapping[str, Policies]) -> Iterator[Section]:
+def _advice(place: AgentsInWorld, policies: Mapping[str, Policies]) -> Iterator[ReportSection]:
     """Yield what the agent in focus would do now, if that was kept."""
     pictures, tables, reading = shown_policies(place, policies) if policies else ([], [], "")
     if pictures:
-        yield Section(f"What {place.focus} would do now", words=[reading], parts=[pictures, *tables])
+        yield ReportSection(f"What {place.focus} would do now", words=[reading], parts=[pictures, *tables])
 
 
 def _headline(varied: Sequence[Sweep], found: Sequence[Scenario], earned: Sequence[returns.Earnings]) -> str:

@@ -17,9 +17,9 @@ from omg_lab.rivals.boltzmann import Boltzmann as Boltzmann
 from omg_lab.rivals.counterfactual.rm_ucdd import RMUCDD as RMUCDD
 from omg_lab.rivals.counterfactual.uc3rl import UC3RL as UC3RL
 from omg_lab.rivals.covers import Blind as Blind
-from omg_lab.rivals.covers import Clusters as Clusters
 from omg_lab.rivals.covers import Cover as Cover
 from omg_lab.rivals.covers import PerBall as PerBall
+from omg_lab.rivals.covers import PerCentre as PerCentre
 from omg_lab.rivals.covers import PerContext as PerContext
 from omg_lab.rivals.epochs import EpochGamma as EpochGamma
 from omg_lab.rivals.epochs import epoch_omg as epoch_omg

@@ -3,7 +3,7 @@
     Blind        one cell for all contexts
     PerContext   one for each context
     PerBall      one for each ball of a metric: the cover of Cover-Rmax (Modi, Jiang, Singh and Tewari, ALT 2018)
-    Clusters     one for each of some centres, given or found by k-means
+    PerCentre    one for each of some centres, given or found by k-means
 
 Contexts are compared in the form in which they are saved, so that a restored cover has the same cells.
 """
@@ -28,7 +28,12 @@ Metric = Callable[[Any, Any], float]
 
 
 class Cover(abc.ABC):
-    """A partition of contexts into cells 0, 1, 2, ..."""
+    """A partition of contexts into cells 0, 1, 2, ...
+
+    >>> cover: Cover = PerContext()
+    >>> cover.cell("a"), len(cover)
+    (0, 0)
+    """
 
     @abc.abstractmethod
     def __len__(self) -> int:
@@ -204,7 +209,7 @@ class PerBall(Growing):
 
 
 @final
-class Clusters(Cover):
+class PerCentre(Cover):
     """The nearest of some centres, in Euclidean distance: a fixed number of cells.
 
     With centres from k-means this stands in for CECE (Hallak, Di Castro and Mannor, 2015), which is a different method:
@@ -215,7 +220,7 @@ class Clusters(Cover):
     centres : array (K, d)
         The centres.
 
-    >>> cover = Clusters.by_means([[0.0], [0.2], [5.0], [5.2]], count=2)
+    >>> cover = PerCentre.by_means([[0.0], [0.2], [5.0], [5.2]], count=2)
     >>> cover.centres.tolist(), cover.cell([4.0])
     ([[0.1], [5.1]], 1)
     """
@@ -224,7 +229,7 @@ class Clusters(Cover):
         self.centres = _points("centres", centres)
 
     @classmethod
-    def by_means(cls, contexts: Iterable[Context], *, count: int) -> Clusters:
+    def by_means(cls, contexts: Iterable[Context], *, count: int) -> PerCentre:
         """Return the `count` clusters of a sample of contexts by Lloyd's algorithm.
 
         It starts from the first of the sample and points far from each other (Gonzalez, 1985). Nothing is random.
@@ -248,7 +253,7 @@ class Clusters(Cover):
         return len(self.centres)
 
     def __str__(self) -> str:
-        return f"Clusters({len(self)} centres {fingerprint(self.centres)})"
+        return f"PerCentre({len(self)} centres {fingerprint(self.centres)})"
 
     def cell(self, context: Context) -> int:
         """Return the nearest centre."""
@@ -283,7 +288,7 @@ def cover_for(
         "blind": Blind,
         "per_context": PerContext,
         "per_ball": lambda: PerBall(0.4 if radius is None else radius),
-        "clusters": lambda: Clusters.by_means(world.contexts, count=usual if clusters is None else clusters),
+        "clusters": lambda: PerCentre.by_means(world.contexts, count=usual if clusters is None else clusters),
     }
     if cover not in known:
         raise ValueError(f"`cover` must be one of {', '.join(known)}, got {cover!r}")

@@ -75,7 +75,7 @@ class UCBVI(_Optimist):
     space : Space
         The states, actions and horizon.
     cover : Cover
-        Which contexts share a cell: `Blind()`, `PerContext()`, `PerBall(radius)` or `Clusters(centres)`.
+        Which contexts share a cell: `Blind()`, `PerContext()`, `PerBall(radius)` or `PerCentre(centres)`.
     scale : float
         The constant c of the bonus, to be tuned: 1, the default, is the theory's; smaller ones such as 0.05 do better.
     delta : float

@@ -2,18 +2,11 @@
 
 from omg_cmdp.logs.exports import read_export
 from omg_cmdp.logs.log import Log
-from omg_cmdp.logs.off_policy import (
-    Estimate,
-    Evaluation,
-    Support,
-    doubly_robust,
-    evaluate,
-    fitted_q,
-    importance_sampling,
-    marginal_doubly_robust,
-    marginal_sampling,
-    model_value,
-)
+from omg_cmdp.logs.off_policy.direct import fitted_q, model_value
+from omg_cmdp.logs.off_policy.estimate import Estimate, Support
+from omg_cmdp.logs.off_policy.evaluation import Evaluation, evaluate
+from omg_cmdp.logs.off_policy.marginal import marginal_doubly_robust, marginal_sampling
+from omg_cmdp.logs.off_policy.sampling import doubly_robust, importance_sampling
 from omg_cmdp.logs.readers import read_frame
 from omg_cmdp.logs.warm_start import warm_start
 

@@ -9,7 +9,7 @@ from omg_lab.worlds.base import World
 from tests.attack.malformed import examples, trials
 from tests.attack.malformed.examples import LABELS, SPACE, STEPS, VECTORS, H, S
 
-OF_VECTORS = ("Linear", "Softmax", "Basis", "GLM", "KWIK", "PerBall", "Clusters", "Refitted", "River", "Sklearn")
+OF_VECTORS = ("Linear", "Softmax", "Basis", "GLM", "KWIK", "PerBall", "PerCentre", "Refitted", "River", "Sklearn")
 
 
 def context(instance):
@@ -109,7 +109,7 @@ METHODS = {
     "planning.Problem.load": lambda i: {"path": examples.a_file(i)},
     "planning.Problem.plan": lambda i: {"start": omg.plan(examples.MDP, 9.0)},
     "rivals.UCBVI.bonus": lambda i: {"visits": np.ones((S, SPACE.actions))},
-    "rivals.Clusters.by_means": lambda i: {"contexts": list(VECTORS), "count": 2},
+    "rivals.PerCentre.by_means": lambda i: {"contexts": list(VECTORS), "count": 2},
     "agents.Mixture.draw": lambda i: {"generator": np.random.default_rng(0)},
     "agents.Situation.plan": lambda i: {"gamma": 3.0, "weights": np.ones((H, S, SPACE.actions)), "start": None},
     "agents.Situation.plan_roots": lambda i: {"u": np.ones((H, S, SPACE.actions)), "floor": 0.1},
@@ -130,6 +130,7 @@ METHODS = {
         "contexts": LABELS,
     },
     "encode": lambda i: {"observations": np.zeros((3, 2))},
+    "encode_steps": lambda i: {"steps": omg.environments.Steps(**examples.some_steps())},
     "where": lambda i: {"chosen": np.arange(40) < 9},
     **{
         f"environments.{name}.restore": lambda i: {"path": examples.agent_file(i)}

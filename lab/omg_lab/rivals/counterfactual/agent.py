@@ -14,15 +14,15 @@ from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.agents.building import class_oracles
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.environment import Environment
-from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, instance_of
 from omg_lab.rivals.counterfactual.histories import EpochFits, History, ListedContexts
-from omg_lab.rivals.counterfactual.rounds import Bonus, Round, Tables
+from omg_lab.rivals.counterfactual.rounds import Bonus, FittedTables, PastRound
 
 KNOWN = (oracles.KnownRewards, oracles.KnownDynamics)
 OF_CLASSES = (
@@ -58,7 +58,7 @@ class CounterfactualAgent(ModelAgent):
         )
 
     @abc.abstractmethod
-    def _make_round(self, bonus: Bonus) -> Round:
+    def _make_round(self, bonus: Bonus) -> PastRound:
         """Return the round, which says what is counted."""
 
     @classmethod
@@ -92,7 +92,7 @@ class CounterfactualAgent(ModelAgent):
         """Return the bonus b (H, S, A)."""
         return self._round.bonus(self.visits(context), self.history.fitted)
 
-    def _as_mdp(self, fits: Tables) -> TabularMDP:
+    def _as_mdp(self, fits: FittedTables) -> TabularMDP:
         rewards, transitions = (steps[0] if len(steps) == 1 else steps for (steps,) in fits)
         return self.space.mdp(transitions=transitions, rewards=rewards)
 

@@ -18,7 +18,7 @@ from omg_cmdp.oracles.combined.epochs import epoch_starts
 from omg_cmdp.oracles.offline.fits import Offline
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.validation import FloatArray
-from omg_lab.rivals.counterfactual.rounds import Round, Tables
+from omg_lab.rivals.counterfactual.rounds import FittedTables, PastRound
 from omg_lab.rivals.listed import Listed, Predicted, by_step
 
 Oracles = tuple[RewardOracle, DynamicsOracle]
@@ -27,7 +27,7 @@ Oracles = tuple[RewardOracle, DynamicsOracle]
 class History(abc.ABC):
     """The rounds so far, as they would have gone for any context."""
 
-    def __init__(self, a_round: Round) -> None:
+    def __init__(self, a_round: PastRound) -> None:
         self.rounds = 0
         self._round = a_round
         pair = a_round.sizes[1:]
@@ -44,7 +44,7 @@ class History(abc.ABC):
         """Number of rounds for which these models are kept."""
 
     @abc.abstractmethod
-    def tables(self, context: Context) -> Tables:
+    def tables(self, context: Context) -> FittedTables:
         """Return the predictions for the next round on one context, C = 1; refuse a context that cannot come."""
 
     @abc.abstractmethod
@@ -72,7 +72,7 @@ class History(abc.ABC):
 class ListedContexts(History):
     """All contexts that may come are listed, and each has its counts: every round is planned for all of them."""
 
-    def __init__(self, a_round: Round, oracles: Oracles, contexts: Iterable[Context]) -> None:
+    def __init__(self, a_round: PastRound, oracles: Oracles, contexts: Iterable[Context]) -> None:
         super().__init__(a_round)
         self._listed = Listed(contexts)
         (rewards, dynamics), tails = oracles, self._tails
@@ -92,10 +92,10 @@ class ListedContexts(History):
         """One round."""
         return 1
 
-    def tables(self, context: Context) -> Tables:
+    def tables(self, context: Context) -> FittedTables:
         """Return the oracles' predictions."""
         here = self._here(context)
-        return Tables(*(each.tables[here] for each in self._predictions))
+        return FittedTables(*(each.tables[here] for each in self._predictions))
 
     def memory(self, context: Context) -> FloatArray:
         """Return what is kept."""
@@ -104,7 +104,7 @@ class ListedContexts(History):
     def advance(self) -> None:
         """Play the round for every context, and ask the oracles again."""
         if self._round.counted(self.rounds, self.rounds + 1):
-            tables = Tables(*(each.tables for each in self._predictions))
+            tables = FittedTables(*(each.tables for each in self._predictions))
             self._memory = self._round.play(tables, self._memory, self.fitted, 1)[1]
         self.rounds += 1
         for each in self._predictions:
@@ -136,7 +136,7 @@ class ListedContexts(History):
 class EpochFits(History):
     """Any context may come: the fits at the beginning of doubling epochs are kept, and predict again when asked."""
 
-    def __init__(self, a_round: Round, oracles: Oracles) -> None:
+    def __init__(self, a_round: PastRound, oracles: Oracles) -> None:
         super().__init__(a_round)
         self._oracles: list[Offline] = []
         for name, oracle in zip(_NAMES, oracles, strict=True):
@@ -159,7 +159,7 @@ class EpochFits(History):
         """The length of the present epoch, which doubles the number of rounds."""
         return max(1, self.fitted)
 
-    def tables(self, context: Context) -> Tables:
+    def tables(self, context: Context) -> FittedTables:
         """Return the predictions of the last fits."""
         return self._predict(self._fits[-1], context)
 
@@ -195,9 +195,9 @@ class EpochFits(History):
     def _current(self) -> tuple[FloatArray, ...]:
         return tuple(oracle.parameters() for oracle in self._oracles)
 
-    def _predict(self, fits: tuple[FloatArray, ...], context: Context) -> Tables:
+    def _predict(self, fits: tuple[FloatArray, ...], context: Context) -> FittedTables:
         parts = zip(self._oracles, fits, self._tails, strict=True)
-        return Tables(*(by_step(oracle.predict_with(fit, context), tail)[None] for oracle, fit, tail in parts))
+        return FittedTables(*(by_step(oracle.predict_with(fit, context), tail)[None] for oracle, fit, tail in parts))
 
 
 _NAMES = ("reward", "dynamics")

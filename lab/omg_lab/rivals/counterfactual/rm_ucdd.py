@@ -37,7 +37,7 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, positive_number
 from omg_lab.rivals.counterfactual.agent import CounterfactualAgent
-from omg_lab.rivals.counterfactual.rounds import Bonus, Round
+from omg_lab.rivals.counterfactual.rounds import Bonus, PastRound
 
 
 @final
@@ -87,9 +87,9 @@ class RMUCDD(CounterfactualAgent):
             raise ValueError(f"`reachability` must lie in (0, 1], got {reachability!r}")
         super().__init__(space, reward_oracle, dynamics_oracle, **settings)
 
-    def _make_round(self, bonus: Bonus) -> Round:
+    def _make_round(self, bonus: Bonus) -> PastRound:
         """Return the round, which counts choices."""
-        return Round(self.space, self.value_bounds, bonus, choices=True, reachability=self.reachability)
+        return PastRound(self.space, self.value_bounds, bonus, choices=True, reachability=self.reachability)
 
     def decide(self, context: Context) -> Decision:
         """Return one action everywhere in the first A rounds, and then a plan."""

@@ -16,7 +16,7 @@ from omg_cmdp.validation import FloatArray, float_table, positive_integer
 compiled = Lazy("omg_lab.rivals.compiled.counterfactual")
 
 
-class Tables(NamedTuple):
+class FittedTables(NamedTuple):
     """The predictions of both oracles on C contexts; step h uses entry h mod K."""
 
     rewards: FloatArray
@@ -53,7 +53,7 @@ class Bonus:
 
 
 @final
-class Round:
+class PastRound:
     """One round for C contexts at once, and what it counts in each of them, at least 1: (C, H, S, A).
 
     Counted are visits, W, or the choices of policies, N, where `choices` is true; these matter by the factor
@@ -72,7 +72,7 @@ class Round:
         """Return b for these counts; the models were fitted after `fitted` rounds."""
         return self._bonus(self._reachability * counts, fitted)
 
-    def play(self, tables: Tables, counts: FloatArray, fitted: int, rounds: int) -> tuple[FloatArray, FloatArray]:
+    def play(self, tables: FittedTables, counts: FloatArray, fitted: int, rounds: int) -> tuple[FloatArray, FloatArray]:
         """Return the policies (C, H, S, A) of `rounds` rounds, all alike, and the counts after them."""
         optimistic = tables.rewards + self.bonus(counts, fitted)
         policies, occupancies = np.empty((2, *optimistic.shape))

@@ -29,7 +29,7 @@ from __future__ import annotations
 from typing import final
 
 from omg_lab.rivals.counterfactual.agent import CounterfactualAgent
-from omg_lab.rivals.counterfactual.rounds import Bonus, Round
+from omg_lab.rivals.counterfactual.rounds import Bonus, PastRound
 
 
 @final
@@ -60,6 +60,6 @@ class UC3RL(CounterfactualAgent):
     (3, 2, 2)
     """
 
-    def _make_round(self, bonus: Bonus) -> Round:
+    def _make_round(self, bonus: Bonus) -> PastRound:
         """Return the round, which counts visits."""
-        return Round(self.space, self.value_bounds, bonus)
+        return PastRound(self.space, self.value_bounds, bonus)

@@ -12,22 +12,3 @@ assume. All of them assume that nothing unobserved influenced both an action and
 may do had a chance in the log, and that neither policy nor model learned from the same episodes: train on `log[:n]`,
 estimate on `log[n:]`.
 """
-
-from omg_cmdp.logs.off_policy.direct import fitted_q, model_value
-from omg_cmdp.logs.off_policy.estimate import Estimate, Support
-from omg_cmdp.logs.off_policy.evaluation import Evaluation, evaluate
-from omg_cmdp.logs.off_policy.marginal import marginal_doubly_robust, marginal_sampling
-from omg_cmdp.logs.off_policy.sampling import doubly_robust, importance_sampling
-
-__all__ = [
-    "Estimate",
-    "Evaluation",
-    "Support",
-    "doubly_robust",
-    "evaluate",
-    "fitted_q",
-    "importance_sampling",
-    "marginal_doubly_robust",
-    "marginal_sampling",
-    "model_value",
-]
