@@ -1,5 +1,6 @@
 """Databases: SQLite and PostgreSQL keep the same events, and one writer at a time."""
 
+import concurrent.futures
 import json
 import os
 import shutil
@@ -9,15 +10,14 @@ import threading
 from pathlib import Path
 
 import pytest
+import sqlalchemy
 
-sqlalchemy = pytest.importorskip("sqlalchemy", reason="needs the extra live")
-
-from omg_trial.desk import Desk  # noqa: E402
-from omg_trial.log.database import Database, InUseError  # noqa: E402
-from omg_trial.log.store import StoreError  # noqa: E402
-from omg_trial.replay import replay  # noqa: E402
-from omg_trial.service import Service  # noqa: E402
-from trial.tests.trials import Clock, Trialist, person, trial  # noqa: E402
+from omg_trial.desk import Desk
+from omg_trial.log.database import Database, InUseError
+from omg_trial.log.store import StoreError
+from omg_trial.replay import replay
+from omg_trial.service import Service
+from trial.tests.trials import Clock, Trialist, person, trial
 
 
 def _programs():
@@ -162,6 +162,17 @@ def test_a_database_of_something_else_is_refused(tmp_path):
         connection.execute(sqlalchemy.text("CREATE TABLE events (number INTEGER)"))
     with pytest.raises(StoreError, match="must have a table events with the columns"):
         Database(tmp_path / "other.db")
+
+
+def test_another_thread_can_open_the_database_again(tmp_path):
+    """The service's thread does after a failure; a second instance is refused before and after."""
+    store = Database(tmp_path / "trial.db")
+    with concurrent.futures.ThreadPoolExecutor(1) as thread:
+        thread.submit(store.reopen).result()
+    with pytest.raises(InUseError, match="in use by another process"):
+        Database(tmp_path / "trial.db")
+    store.close()
+    Database(tmp_path / "trial.db").close()
 
 
 def test_a_full_disk_loses_nothing(tmp_path):

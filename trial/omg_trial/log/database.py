@@ -182,7 +182,8 @@ class Database:
     def _take_lock(self, connection: sql.Connection) -> None:
         """Take the lock, which the system releases when the process ends, however it ends."""
         if self.url.get_backend_name() == "sqlite":
-            self._lock = filelock.FileLock(f"{self.url.database}.lock", mode=0o600, blocking=False)
+            # Not of a thread: the service's own thread reopens what another one has opened.
+            self._lock = filelock.FileLock(f"{self.url.database}.lock", timeout=0, mode=0o600, thread_local=False)
             with contextlib.suppress(filelock.Timeout):
                 self._lock.acquire()
             locked: Any = self._lock.is_locked

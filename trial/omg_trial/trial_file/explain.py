@@ -48,7 +48,7 @@ def _contexts(trial: Trial) -> Iterator[str]:
     columns = [
         f"{column.column} ({', '.join(map(str, column.labels))})"
         if isinstance(column, Category)
-        else f"{column.column} (a number; below {column.low:g} it counts as that, above {column.high:g} alike)"
+        else f"{column.column} (a number from {column.low:g} to {column.high:g}; beyond that the nearest end counts)"
         for column in trial.features.columns
     ]
     yield f"The context of an episode is a record: {'; '.join(columns)}."
@@ -59,7 +59,7 @@ def _decisions(trial: Trial) -> Iterator[str]:
         yield f"Every action has at least probability {trial.floor.probability:g}, unless a rule below says otherwise."
     else:
         yield "Probabilities have no floor: some may be too small for an analysis afterwards."
-    yield f"If there is no plan: {_shares(trial.actions, trial.fallback)}."
+    yield f"Without a certified plan: {_shares(trial.actions, trial.fallback)}."
     if trial.replan:
         yield (
             "Every step is planned anew with the newest model: regret bounds are about policies that are fixed for an "
