@@ -245,6 +245,8 @@ class GLMRLSVI(GLMAgent):
 
     Parameters
     ----------
+    space : Space
+        The states, actions and horizon.
     seed : int
         Seeds the draws, a function of it and the number of episodes seen, so that asking twice changes nothing.
     **settings
