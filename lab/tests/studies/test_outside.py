@@ -161,7 +161,7 @@ def test_stored_results_import_nothing_and_the_report_tells_what_was_earned(stud
     assert lines[5] == ""
     page = (results.directory / "report.html").read_text()
     assert "World garden" in page
-    assert "this is no regret" in page
+    assert "so there is no regret" in page
     assert "ladder:Ladder" in page
 
 

@@ -5,6 +5,7 @@ import pathlib
 import numpy as np
 
 import omg_cmdp as omg
+import omg_lab
 from omg_lab.worlds.base import World
 from tests.attack.malformed import examples, trials
 from tests.attack.malformed.examples import LABELS, SPACE, STEPS, VECTORS, H, S
@@ -72,8 +73,9 @@ METHODS = {
     "update": learning,
     "update_rewards": learning,
     **{
-        f"agents.{name}.update_rewards": None  # refused, whatever comes
-        for name, kind in vars(omg.agents).items()
+        f"{room}.{name}.update_rewards": None  # refused, whatever comes
+        for room, kinds in (("agents", omg.agents), ("rivals", omg_lab.rivals))
+        for name, kind in vars(kinds).items()
         if not getattr(kind, "waits_for_rewards", True)
     },
     "distances": None,  # only an audit calls it, with what was checked
