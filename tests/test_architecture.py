@@ -28,7 +28,7 @@ LAYERS = {
         "agents": "* mdp planning oracles theory",
         "environments": "* mdp",
         "adversaries": "* mdp environments.base",
-        "logs": "* mdp oracles agents.base",
+        "logs": "* mdp oracles agents.agent agents.base",
         "runs": "* mdp planning theory agents environments adversaries delays logs",
         "checks": "* mdp planning oracles environments adversaries delays agents theory",
     },

@@ -14,11 +14,10 @@ from omg_lab.reports.terminal import print_table, size_of
 from omg_lab.studies.catalogue import DELAYS, KINDS, Kind, find_kind
 from omg_lab.studies.config import presets, unchecked_plan
 from omg_lab.studies.options import REQUIRED
-from omg_lab.studies.oracles import FURTHER, PARTS, oracle_arguments
+from omg_lab.studies.oracles import ORACLES, oracle_arguments
 from omg_lab.studies.outside.folder import GROUPS, Folder, packaged
 
 ALL: dict[str, Mapping[str, Kind]] = {**KINDS, "delays": DELAYS}
-ORACLES: dict[str, dict[str, Any]] = {part: {**PARTS[part], **FURTHER[part]} for part in PARTS}
 
 
 def print_kinds(console: Console) -> None:

@@ -10,7 +10,7 @@ Arithmetic is always exactly as written. A loop is compiled twice, with vectors 
 can depend on how far apart its arrays lie in memory. Were the compiler free to reorder sums, to fuse a product with a
 sum or to divide by multiplying, the two would differ in their last bits, and so would two plans of one problem.
 
-Elsewhere in the package, `kernels = Lazy("omg_cmdp.mdp.compiled")` stands for such a module, which is imported with the
+Elsewhere in the package, `compiled = Lazy("omg_cmdp.mdp.compiled")` stands for such a module. It is imported with the
 first call of one of its functions: `import omg_cmdp` stays light, and compiles nothing.
 """
 

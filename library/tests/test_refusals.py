@@ -72,7 +72,7 @@ REFUSED = {
     "hellinger, shapes": (lambda: omg.squared_hellinger([0.5, 0.5], [1.0, 0.0, 0.0]), "`p` and `q` must have shapes"),
     "space too large": (
         lambda: omg.Space(states=2**70, actions=2, horizon=2),
-        "`states` must be an integer of at",
+        "`states` must be an integer in 1..2**53, got",
     ),
     "log": (lambda: omg.Log(3, reward_range=(0, 1)), "`space` must be a Space, got int"),
     "reward_range": (lambda: omg.Log(SPACE, reward_range="12"), "`reward_range` must be an interval"),

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any, NamedTuple
 
 from omg_cmdp.contexts import context_from_json
-from omg_cmdp.mdp.episode import Trajectory
+from omg_cmdp.mdp.trajectory import Trajectory
 
 PolicyTable = list[list[list[float]]]
 """A policy (H, S, A), as JSON has it."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY
 from omg_cmdp.theory.lateness import Lateness
 from omg_cmdp.theory.rounds import Round
@@ -70,18 +71,13 @@ class Records:
 
     def proven(self, episodes: int) -> list[float]:
         """Return what the oracles prove of their regrets after a run of `episodes`, or all that they learned from."""
-        if not self.lateness.is_late:
-            return [
-                math.inf if oracle is None else oracle.regret_bound(getattr(oracle, "episodes", episodes), self.horizon)
-                for oracle in self.oracles
-            ]
-        delay, constant = self.lateness.delay()
-        return [
-            math.inf
-            if oracle is None
-            else oracle.delayed_regret_bound(episodes, self.horizon, delay, constant=constant)
-            for oracle in self.oracles
-        ]
+        return [math.inf if oracle is None else self._proven(oracle, episodes) for oracle in self.oracles]
+
+    def _proven(self, oracle: Oracle, episodes: int) -> float:
+        if self.lateness.is_late:
+            delay, constant = self.lateness.delay()
+            return oracle.delayed_regret_bound(episodes, self.horizon, delay, constant=constant)
+        return oracle.regret_bound(episodes if oracle.episodes is None else oracle.episodes, self.horizon)
 
     def sides(self, episodes: int) -> Iterator[Sides]:
         """Yield the regrets of the oracles, and the distances of their classes from the truth."""
@@ -90,7 +86,7 @@ class Records:
             if oracle is None:
                 continue
             if late.is_late:  # the loss of what was played, if the oracle learned nothing but this run
-                whole = getattr(oracle, "episodes", late.updates) == late.updates
+                whole = oracle.episodes in (None, late.updates)
                 yield f"delayed regret, {name}", late.losses[k] - oracle.best_loss() if whole else math.nan, bound
             else:
                 yield f"oracle regret, {name}", oracle.loss - oracle.best_loss(), bound

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from omg_cmdp.agents.base import Learner, Ranges
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.environment import Environment
-from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.validation import FloatArray
 from omg_lab.rivals.covers import Cover, cover_for

@@ -28,7 +28,12 @@ Metric = Callable[[Any, Any], float]
 
 
 class Cover(abc.ABC):
-    """A partition of contexts into cells 0, 1, 2, ..."""
+    """A partition of contexts into cells 0, 1, 2, ...
+
+    >>> cover: Cover = PerContext()
+    >>> cover.cell("a"), len(cover)
+    (0, 0)
+    """
 
     @abc.abstractmethod
     def __len__(self) -> int:

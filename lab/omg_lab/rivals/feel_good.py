@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache
 from omg_cmdp.mdp.bellman import ValueBounds, optimal_policy, value_bounds
-from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.draws import resample
 from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
 from omg_cmdp.persistence import State, numbers

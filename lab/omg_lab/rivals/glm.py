@@ -55,9 +55,9 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import ValueBounds, best_response, value_bounds
 from omg_cmdp.mdp.environment import Environment
-from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
@@ -245,6 +245,8 @@ class GLMRLSVI(GLMAgent):
 
     Parameters
     ----------
+    space : Space
+        The states, actions and horizon.
     seed : int
         Seeds the draws, a function of it and the number of episodes seen, so that asking twice changes nothing.
     **settings

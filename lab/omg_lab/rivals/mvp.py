@@ -39,8 +39,8 @@ from typing import final
 
 import numpy as np
 
-from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.validation import FloatArray
 from omg_lab.rivals.cells import Tally
 from omg_lab.rivals.ucbvi import BernsteinOptimist

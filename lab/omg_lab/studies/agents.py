@@ -16,7 +16,8 @@ from collections.abc import Callable
 from typing import Any
 
 from omg_cmdp import agents
-from omg_cmdp.agents.base import Agent, ModelAgent
+from omg_cmdp.agents.agent import Agent
+from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.agents.building import arguments_of, build_for
 from omg_lab import rivals
 from omg_lab.studies.options import SUPPLIED, Options, options_of

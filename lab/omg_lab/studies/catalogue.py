@@ -25,7 +25,7 @@ from typing import Any
 from omg_cmdp import adversaries, agents, delays
 from omg_cmdp.adversaries.adaptive import Worst
 from omg_cmdp.adversaries.base import Adversary
-from omg_cmdp.agents.base import Agent
+from omg_cmdp.agents.agent import Agent
 from omg_cmdp.agents.building import arguments_of
 from omg_cmdp.delays import Delay
 from omg_cmdp.documents import FileError, nearest

@@ -13,9 +13,9 @@
     known      the truth: nothing to learn
 
 In the table each of the two may be a table itself, {kind = "linear", ridge = 2.0}, with arguments of the constructor.
-There `FURTHER` lists more kinds, and `module:Class` is one of yours. An argument may be "module:function", or a table
-{kind = "module:Class", ...}, an object that is made; `oracle` and `oracles`, of oracles made of oracles, are such kinds
-again.
+There each class of `omg_cmdp.oracles` is a kind (`omg-lab list`), and `module:Class` is one of yours. An argument may
+be "module:function", or a table {kind = "module:Class", ...}, an object that is made; `oracle` and `oracles`,
+of oracles made of oracles, are such kinds again.
 
 Features are the world's `features`, else the context itself if it is a vector, else those that a `FeatureMap` finds if
 contexts are records, else a unit vector for each label. Counts, softmax and basis know the `support` of a world that
@@ -24,6 +24,7 @@ has one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -39,24 +40,18 @@ from omg_cmdp.oracles.adapters.models import DynamicsOptions, Options
 from omg_cmdp.validation import FloatArray
 from omg_lab.studies.outside.folder import Outside, is_outside
 
-REWARDS: dict[str, type] = {
-    "finite": oracles.FiniteRewards,
-    "offline": oracles.OfflineFiniteRewards,
-    "log_loss": oracles.LogLossRewards,
-    "counts": oracles.CountRewards,
-    "linear": oracles.LinearRewards,
-    "known": oracles.KnownRewards,
-}
-DYNAMICS: dict[str, type] = {
-    "finite": oracles.FiniteDynamics,
-    "offline": oracles.OfflineFiniteDynamics,
-    "least_squares": oracles.OfflineLeastSquaresDynamics,
-    "counts": oracles.CountDynamics,
-    "softmax": oracles.SoftmaxDynamics,
-    "basis": oracles.BasisDynamics,
-    "known": oracles.KnownDynamics,
-}
-PARTS = {"rewards": REWARDS, "dynamics": DYNAMICS}
+OTHER_NAMES = {"Count": "counts", "Epoch": "epochs", "OfflineFinite": "offline", "OfflineLeastSquares": "least_squares"}
+"""Kinds that are not called like their classes."""
+
+
+def _kinds(part: str) -> dict[str, type | str]:
+    """Return the classes `…Rewards` or `…Dynamics` by their kinds; of an adapter the name, which is imported late."""
+    made = {name: vars(oracles)[name] for name in oracles.__all__} | {name: name for name in adapters.__all__}
+    stems = {name.removesuffix(part): each for name, each in made.items() if name.endswith(part) and name != part}
+    return {OTHER_NAMES.get(stem, re.sub(r"(?<=[a-z])(?=[A-Z])", "_", stem).lower()): stems[stem] for stem in stems}
+
+
+ORACLES = {"rewards": _kinds("Rewards"), "dynamics": _kinds("Dynamics")}
 PAIRS = {
     "finite": ("finite", "finite"),
     "offline": ("offline", "offline"),
@@ -66,29 +61,6 @@ PAIRS = {
     "linear": ("linear", "softmax"),
 }
 """One name for both oracles."""
-
-FURTHER: dict[str, dict[str, type | str]] = {
-    "rewards": {
-        "aggregate": oracles.AggregateRewards,
-        "copies": oracles.CopiesRewards,
-        "epochs": oracles.EpochRewards,
-        "stepwise": oracles.StepwiseRewards,
-        "product": oracles.ProductRewards,
-        "offline_linear": oracles.OfflineLinearRewards,
-        **{name: f"{name.title()}Rewards" for name in ("refitted", "river", "sklearn", "torch")},
-    },
-    "dynamics": {
-        "aggregate": oracles.AggregateDynamics,
-        "copies": oracles.CopiesDynamics,
-        "epochs": oracles.EpochDynamics,
-        "stepwise": oracles.StepwiseDynamics,
-        "mixture": oracles.MixtureDynamics,
-        "offline_linear": oracles.OfflineLinearDynamics,
-        "offline_softmax": oracles.OfflineSoftmaxDynamics,
-        **{name: f"{name.title()}Dynamics" for name in ("refitted", "river", "sklearn", "torch")},
-    },
-}
-"""Most of these need arguments; a text names an adapter, which is imported when it is used."""
 
 SAME_ARGUMENTS: dict[type, type] = {
     oracles.OfflineLinearRewards: oracles.LinearRewards,
@@ -113,7 +85,7 @@ def usual_oracles(world: Any) -> str:
 
 def oracle_pair(world: Any, named: Any, settings: Mapping[str, Any], folder: Outside | None = None) -> tuple[Any, Any]:
     """Return a reward oracle and a dynamics oracle; each gets those `settings` that it has."""
-    plans = [_Plan.of(part, spec, folder) for part, spec in zip(PARTS, oracle_names(named), strict=True)]
+    plans = [_Plan.of(part, spec, folder) for part, spec in zip(ORACLES, oracle_names(named), strict=True)]
     if world.product_class and plans[0].name in ("finite", "offline"):
         plans[0].make = oracles.ProductRewards  # there is no offline fit of a product class
     for setting, value in settings.items():
@@ -131,7 +103,7 @@ def oracle_names(named: Any) -> tuple[Any, Any]:
     """
     if isinstance(named, str) and named in PAIRS:
         return PAIRS[named]
-    if not isinstance(named, Mapping) or set(named) != set(PARTS):
+    if not isinstance(named, Mapping) or set(named) != set(ORACLES):
         rule = f"one of {', '.join(PAIRS)}, or a table {{rewards, dynamics}}"
         raise ValueError(f"`oracles` must be {rule}, got {named!r}")
     return named["rewards"], named["dynamics"]
@@ -153,7 +125,7 @@ class _Plan:
         """Return the plan of a name, or of a table with its `kind` and arguments."""
         given = dict(spec) if isinstance(spec, Mapping) else {"kind": spec}
         name = given.pop("kind", None)
-        known: dict[str, Any] = {**PARTS[part], **FURTHER[part]}
+        known: dict[str, Any] = ORACLES[part]
         if not isinstance(name, str) or (name not in known and not (folder and is_outside("oracles", name))):
             rule = f"one of {', '.join(known)}, module:Class, or a table with such a `kind`"
             raise ValueError(f"`oracles`: {part} must be {rule}, got {spec!r:.80}")

@@ -22,6 +22,11 @@ class Distance(NamedTuple):
 def distance_to_class(world: World) -> Distance:
     """Return how far the truth of `world` lies from its class, on average over contexts and admissible pairs.
 
+    Parameters
+    ----------
+    world : World
+        A world with function classes.
+
     >>> from omg_lab.worlds.bandit import ContextualBandit
     >>> distance_to_class(ContextualBandit())
     Distance(square=0.0, log=0.0)

@@ -11,7 +11,7 @@ import pytest
 import omg_cmdp as omg
 from omg_cmdp import adversaries, agents
 from omg_cmdp.adversaries.base import Adversary
-from omg_cmdp.agents.base import Agent
+from omg_cmdp.agents.agent import Agent
 from omg_cmdp.agents.building import arguments_of
 from omg_lab import rivals, worlds
 from omg_lab.studies import catalogue

@@ -13,11 +13,8 @@ from omg_lab.studies.agents import Setting
 from omg_lab.studies.catalogue import AGENTS, build_adversary, build_agent
 from omg_lab.studies.config import checked_plan
 from omg_lab.studies.oracles import (
-    DYNAMICS,
-    FURTHER,
+    ORACLES,
     PAIRS,
-    PARTS,
-    REWARDS,
     has_class,
     oracle_pair,
     usual_oracles,
@@ -29,6 +26,14 @@ from omg_lab.worlds import CombinationLock, Decoy, LinearWorld, LowerBound, Soft
 
 EPISODES = 20
 WORLDS = {"vectors": SoftmaxWorld(seed=1), "labels": Decoy(seed=1), "mixtures": LinearWorld(seed=1)}
+
+REWARDS = {name: ORACLES["rewards"][name] for name in ("finite", "offline", "log_loss", "counts", "linear", "known")}
+DYNAMICS = {
+    name: ORACLES["dynamics"][name]
+    for name in ("finite", "offline", "least_squares", "counts", "softmax", "basis", "known")
+}
+"""Kinds that need no arguments."""
+FURTHER = {"rewards": ORACLES["rewards"].keys() - REWARDS, "dynamics": ORACLES["dynamics"].keys() - DYNAMICS}
 
 
 class Numbers(Decoy):
@@ -155,8 +160,13 @@ def test_names_that_do_not_exist_are_refused(named, rule):
 
 
 def test_every_part_has_the_names_of_the_guide():
-    assert PARTS["rewards"].keys() >= {"finite", "offline", "counts", "linear", "known"}
-    assert PARTS["dynamics"].keys() >= {"finite", "offline", "counts", "softmax", "basis", "known"}
+    assert FURTHER["rewards"] >= {"aggregate", "copies", "epochs", "stepwise", "product", "offline_linear", "sklearn"}
+    assert FURTHER["dynamics"] >= {"aggregate", "copies", "epochs", "stepwise", "mixture", "offline_softmax", "river"}
+
+
+def test_every_oracle_of_the_library_has_a_kind():
+    public = {getattr(omg.oracles, name) for name in omg.oracles.__all__ if name.endswith(("Rewards", "Dynamics"))}
+    assert public == {each for kinds in ORACLES.values() for each in kinds.values() if isinstance(each, type)}
 
 
 def test_a_world_may_choose_the_oracles_of_all_agents_that_do_not_choose_themselves():
@@ -218,7 +228,7 @@ def spec_of(part, name):
 
 @pytest.mark.parametrize(
     ("part", "name"),
-    [(part, name) for part, names in FURTHER.items() for name in names if name not in ("river", "torch")],
+    [(part, name) for part, names in FURTHER.items() for name in sorted(names) if name not in ("river", "torch")],
 )
 def test_oracles_with_arguments_are_made_and_asked(part, name):
     if name in ("refitted", "sklearn"):

@@ -1,6 +1,6 @@
 """OMG-CMDP!, its exploration rules, and the baselines that give the scale."""
 
-from omg_cmdp.agents.base import Agent
+from omg_cmdp.agents.agent import Agent
 from omg_cmdp.agents.baselines.epsilon_greedy import EpsilonGreedy
 from omg_cmdp.agents.baselines.greedy import Greedy
 from omg_cmdp.agents.baselines.informed import Informed

@@ -1,26 +1,23 @@
-"""Agents: they answer a context with a policy, and learn from the episode that was played."""
+"""What agents share that learn: ranges of rewards, a count of episodes, a saved state; and two oracles with a model."""
 
 from __future__ import annotations
 
 import abc
 import math
-import os
 from collections.abc import Hashable
-from typing import Any, ClassVar, Self, TypedDict, Unpack, final
+from typing import Any, ClassVar, TypedDict, Unpack, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.agents.building import build_for
+from omg_cmdp.agents.agent import Agent
 from omg_cmdp.contexts import Context, keyed
-from omg_cmdp.mdp.bellman import optimal_policy, scaled_returns, value_bounds
-from omg_cmdp.mdp.environment import Environment
-from omg_cmdp.mdp.episode import Trajectory
+from omg_cmdp.mdp.bellman import scaled_returns, value_bounds
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
 from omg_cmdp.persistence import (
-    AGENT_FILE,
     State,
     Stateful,
     check_settings,
@@ -28,77 +25,10 @@ from omg_cmdp.persistence import (
     joint_state,
     load_parts,
     numbers,
-    read_arrays,
     read_state,
-    write_arrays,
 )
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, file_path, instance_of, interval, return_interval
-
-
-class Agent(abc.ABC):
-    """An agent for a known `space`. An agent of your own needs `policy` and `update`."""
-
-    space: Space
-    reward_range: tuple[float, float] | None = None
-    """Between which numbers the rewards lie that `update` is told; None: (0, 1), or as the environment says."""
-    return_range: tuple[float, float] | None = None
-    """Between which numbers their sum over an episode lies; None: H times `reward_range`."""
-    reward_oracle: Oracle | None = None
-    """The oracle of rewards, for agents with oracles: ledgers and audits read its losses."""
-    dynamics_oracle: Oracle | None = None
-    """The oracle of dynamics."""
-    takes_keyed: ClassVar[bool] = False
-    """Whether `decide` takes a context with its key: for agents that hand it on to `model` and oracles alone."""
-
-    @classmethod
-    def for_world(cls, world: Environment, **options: Any) -> Self:
-        """Return an agent for `world`, such as `OMG.for_world(world, reward_oracle=…, dynamics_oracle=…, seed=1)`.
-
-        The constructor gets `options` and, where it takes them, the world's space, contexts and range of rewards,
-        `seed`, `episodes` and, unless they are given, oracles of the world's class of functions, if it has one. An
-        agent that needs more of a world overrides this.
-        """
-        return build_for(cls, world, **options)
-
-    @abc.abstractmethod
-    def policy(self, context: Context) -> FloatArray:
-        """Return the policy (H, S, A) for the next episode. Pure: asking twice changes nothing."""
-
-    @abc.abstractmethod
-    def update(self, trajectory: Trajectory) -> None:
-        """Learn from an episode. Several episodes may be under way, and updates may come in any order."""
-
-    def decide(self, context: Context) -> Decision:
-        """Return the policy, and what led to it."""
-        return Decision(policy=self.policy(context))
-
-    def model(self, context: Context) -> TabularMDP | None:
-        """Return the agent's model of `context`; None if it has none."""
-        return None
-
-    def best_policy(self, context: Context) -> FloatArray:
-        """Return an optimal policy (H, S, A) of the agent's model: no exploration."""
-        model = self.model(context)
-        if model is None:
-            raise NotImplementedError(f"{type(self).__name__} has no model")
-        return optimal_policy(model)[0]
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return all that was learned, as arrays of numbers and text."""
-        raise NotImplementedError(f"{type(self).__name__} cannot be saved")
-
-    def load_state(self, state: State) -> None:
-        """Load a state saved by an agent with the same settings; the run continues bit for bit."""
-        raise NotImplementedError(f"{type(self).__name__} cannot load a state")
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `state()` to a file, whole or not at all."""
-        write_arrays(file_path(path), self.state(), **AGENT_FILE)
-
-    def restore(self, path: str | os.PathLike[str]) -> None:
-        """Load a file saved by an agent with the same settings."""
-        self.load_state(read_arrays(file_path(path), **AGENT_FILE))
+from omg_cmdp.validation import FloatArray, instance_of, interval, return_interval
 
 
 class Ranges(TypedDict, total=False):
@@ -111,9 +41,18 @@ class Ranges(TypedDict, total=False):
 class Learner(Agent):
     """An agent that checks and counts its episodes, and can be saved.
 
-    Rewards lie in `reward_range`. If you know more about their sum over an episode, say it: `return_range`, by default
-    H times the reward range. A lake that pays 1 once, at its end, has (0, 1), whatever the horizon. An episode that
-    earns anything else is refused.
+    A subclass has `decide`, `_learn`, `_learned` and `_load_learned`. An episode outside of the ranges is refused, and
+    changes nothing. A lake that pays 1 once, at its end, has the `return_range` (0, 1), whatever the horizon.
+
+    Parameters
+    ----------
+    space : Space
+        Sizes, horizon, start and admissible actions.
+    reward_range : (float, float), default (0, 1)
+        Between which numbers every reward lies, in the units in which rewards arrive.
+    return_range : (float, float), optional
+        Between which numbers the sum of an episode's rewards lies, in the same units; by default H times
+        `reward_range`. A tighter range makes bonuses and plausible values tighter too.
     """
 
     settings: ClassVar[tuple[str, ...]] = ()
@@ -229,7 +168,24 @@ class Learner(Agent):
 
 
 class ModelAgent(Learner):
-    """An agent with two oracles. Its model of a context is what they predict, frozen until the next update."""
+    """An agent with two oracles. Its model of a context is what they predict, frozen until the next update.
+
+    A subclass has `decide`, which often begins with `self.model(context)`.
+
+    Parameters
+    ----------
+    space : Space
+        Sizes, horizon, start and admissible actions.
+    reward_oracle : RewardOracle
+        Learns the mean rewards; the model's f̂.
+    dynamics_oracle : DynamicsOracle
+        Learns the transitions; the model's P̂.
+    reward_range : (float, float), default (0, 1)
+        Between which numbers every reward lies, in the units in which rewards arrive.
+    return_range : (float, float), optional
+        Between which numbers the sum of an episode's rewards lies, in the same units; by default H times
+        `reward_range`. A tighter range makes bonuses and plausible values tighter too.
+    """
 
     reward_oracle: RewardOracle
     dynamics_oracle: DynamicsOracle

@@ -18,16 +18,53 @@ from omg_cmdp.validation import positive_integer
 class OMG(ModelAgent):
     """Optimism-free exploration by a log barrier over occupancy measures.
 
-    `gamma` is "adaptive" (explore where plausible models expect to gain, `GainWeighted`), "uncertainty" (where the
-    oracles are unsure, `UncertaintyWeighted`), "theory" (needs `episodes`), "anytime", a number, a function of the
-    episode t = 1, 2, ..., or an `ExplorationRule`. Every plan is certified to γ·gap <= 1/(16T), T = `episodes`; if that
-    is None, to 1/(16t²). `delta` is the failure probability of the theorem, `seed` that of the models drawn by the
-    adaptive rule. Rewards lie in `reward_range`, and their sum over an episode in `return_range`, by default H times
-    that.
+    In every episode the plan maximises ⟨q, f̂⟩ + Σ m·log q over the occupancy measures q of the model (f̂, P̂), with
+    m = w/γ as the exploration rule says. Every plan is certified to γ·gap <= 1/(16T), T = `episodes`; if that is None,
+    to 1/(16t²).
 
     Several episodes may be under way: ask for policies before earlier trajectories arrive, and update in any order.
     What this does to the bounds is in docs/theory.md: they hold for batches that are answered and learned together,
     with B·H in the place of H; for episodes that overlap freely they need B copies of each oracle.
+
+    Parameters
+    ----------
+    space : Space
+        Sizes, horizon, start and admissible actions.
+    reward_oracle : RewardOracle
+        Learns the mean rewards; the model's f̂.
+    dynamics_oracle : DynamicsOracle
+        Learns the transitions; the model's P̂.
+    gamma : str, float, callable or ExplorationRule, default "adaptive"
+        How to explore. "adaptive": where plausible models expect to gain (`GainWeighted`), with nothing to tune.
+        "uncertainty": where the oracles are unsure (`UncertaintyWeighted`). "theory": the γ of the theorem, which needs
+        `episodes`. "anytime": a γ_t that needs no T. A number, or a function of the episode t = 1, 2, ...
+    episodes : int, optional
+        T, if it is known.
+    delta : float, default 0.05
+        The failure probability of the theorem, for "theory" and "anytime".
+    seed : int, default 0
+        The seed of the models that the adaptive rule draws.
+    reward_range : (float, float), default (0, 1)
+        Between which numbers every reward lies, in the units in which rewards arrive.
+    return_range : (float, float), optional
+        Between which numbers the sum of an episode's rewards lies, in the same units; by default H times
+        `reward_range`. A tighter range makes bonuses and plausible values tighter too.
+
+    Examples
+    --------
+    >>> import omg_cmdp as omg
+    >>> sizes = {"states": 2, "actions": 2, "horizon": 3}
+    >>> agent = OMG(Space(**sizes), omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes))
+    >>> agent.policy("a patient").shape
+    (3, 2, 2)
+    >>> steps = {"states": [0, 1, 1, 0], "actions": [1, 0, 0], "rewards": [0.0, 1.0, 0.0]}
+    >>> agent.update(omg.Trajectory(context="a patient", **steps))
+    >>> agent.episodes_seen
+    1
+
+    References
+    ----------
+    Levy, Cohen, Cassel and Mansour, ICML 2023, Algorithm 1.
     """
 
     settings = ("gamma", "episodes")

@@ -36,9 +36,16 @@ from omg_cmdp.validation import FloatArray, listed, policy_table
 def check_agent(agent: Any, contexts: Sequence[Context] | None = None) -> None:
     """Raise AssertionError if `agent` breaks a rule of the contract; the message says which.
 
-    `contexts` are some that the agent accepts. By default those that its oracles list, or else 0, 1 or unit vectors,
-    whichever it accepts.
+    Parameters
+    ----------
+    agent : Agent
+        The agent; copies of it are checked, and it is not changed.
+    contexts : list, optional
+        Some that the agent accepts. By default those that its oracles list, or else 0, 1 or unit vectors, whichever it
+        accepts.
 
+    Examples
+    --------
     >>> from omg_cmdp.agents import Greedy
     >>> from omg_cmdp.oracles import CountDynamics, CountRewards
     >>> sizes = {"states": 2, "actions": 2, "horizon": 3}

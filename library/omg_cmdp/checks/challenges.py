@@ -28,7 +28,7 @@ VISITS = ("one pair", "all pairs")
 
 @dataclasses.dataclass(kw_only=True)
 class Challenge:
-    """What an oracle was challenged with: every example, and the total loss of its predictions."""
+    """What an oracle was challenged with: every example, and the total loss of its predictions; see `challenge`."""
 
     contexts: list[Context] = dataclasses.field(default_factory=list)
     states: list[NDArray[np.int64]] = dataclasses.field(default_factory=list)
@@ -50,10 +50,27 @@ def challenge(
     generator: np.random.Generator,
     delay: AnyDelay = 0,
 ) -> Challenge:
-    """Let `oracle` predict and learn for some episodes, contexts in turn, with outcomes and visits of these kinds.
+    """Let an oracle predict and learn for some episodes, contexts in turn, with outcomes chosen against it.
 
-    With a `delay` it learns late, as an agent in `simulate`; what is under way at the end is learned in its order.
+    Parameters
+    ----------
+    oracle : RewardOracle or DynamicsOracle
+        The oracle, which learns.
+    contexts : list
+        Contexts that it accepts.
+    episodes, horizon : int
+        The number of episodes, and of steps in each.
+    outcomes : str
+        How outcomes are chosen, one of `OUTCOMES`.
+    visits : str
+        Which pairs an episode visits, one of `VISITS`.
+    generator : numpy.random.Generator
+        The source of chance.
+    delay : int, callable or Delay, default 0
+        The oracle learns late, as an agent in `simulate`; what is under way at the end is learned in its order.
 
+    Examples
+    --------
     >>> from omg_cmdp.oracles import CountRewards
     >>> oracle = CountRewards(states=2, actions=2, horizon=5)
     >>> rng = np.random.default_rng(0)

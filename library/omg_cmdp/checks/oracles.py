@@ -1,8 +1,5 @@
 """The contract of oracles as checks that run on any oracle: ours, an adapted one, a third party's.
 
-    from omg_cmdp.checks import check_oracle
-    check_oracle(my_oracle, contexts=[...])
-
 Each check works on deep copies; the oracle itself is not changed.
 """
 
@@ -70,9 +67,17 @@ class Subject:
 def check_oracle(oracle: Any, contexts: Sequence[Context] | None = None, *, horizon: int | None = None) -> None:
     """Raise AssertionError if `oracle` breaks a rule of the contract; the message says which.
 
-    `contexts` are some that the oracle accepts; by default its attribute `contexts`, or what it accepts of 0, 1 and
-    unit vectors. `horizon` is by default that of the oracle, or 5.
+    Parameters
+    ----------
+    oracle : RewardOracle or DynamicsOracle
+        The oracle; copies of it are checked, and it is not changed.
+    contexts : list, optional
+        Some that the oracle accepts; by default its attribute `contexts`, or what it accepts of 0, 1 and unit vectors.
+    horizon : int, optional
+        The number of steps of an episode; by default that of the oracle, or 5.
 
+    Examples
+    --------
     >>> from omg_cmdp.oracles import CountRewards
     >>> check_oracle(CountRewards(states=2, actions=2, horizon=3))
     """

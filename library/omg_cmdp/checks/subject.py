@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp.checks.require import require, with_last
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.episode import Trajectory
+from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.validation import FloatArray
 
 EPISODES = 6

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import Agent
+from omg_cmdp.agents.agent import Agent
 from omg_cmdp.logs.log import Log
 from omg_cmdp.validation import instance_of
 

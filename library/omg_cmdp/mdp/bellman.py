@@ -71,8 +71,15 @@ def optimal_policy(mdp: TabularMDP, *, bounds: ValueBounds | None = None) -> tup
 
     Q_h(s, a) = r_h(s, a) + Σ_s' P_h(s'|s, a)·V_{h+1}(s'),  V_h(s) = max_a Q_h(s, a) over admissible a,  V_H = 0.
 
-    With `bounds` every V_h is moved into them: the policy then is optimal for one who knows them.
+    Parameters
+    ----------
+    mdp : TabularMDP
+        The MDP.
+    bounds : ValueBounds, optional
+        Every V_h is moved into them: the policy then is optimal for an agent that knows them.
 
+    Examples
+    --------
     >>> mdp = TabularMDP(transitions=np.ones((1, 2, 1)), rewards=np.array([[0.25, 0.75]]), horizon=4)
     >>> optimal_policy(mdp)[1], optimal_policy(mdp, bounds=value_bounds(4, (0.0, 2.0)))[1]
     (3.0, 2.0)
@@ -96,10 +103,10 @@ def best_response(
     """
     policy = np.zeros((mdp.horizon, mdp.states, mdp.actions))
     values = np.zeros((mdp.horizon + 1, mdp.states))
-    kernel, _, _, admissible = mdp.raw
+    transitions, _, _, admissible = mdp.raw
     lows, highs = bounds or _no_bounds(mdp.horizon)
     if mdp.states <= LOOPS_UP_TO:
-        compiled.best_response(kernel, rewards, admissible, lows, highs, policy, values)
+        compiled.best_response(transitions, rewards, admissible, lows, highs, policy, values)
         return policy, values
     every_state = np.arange(mdp.states)
     for h in reversed(range(mdp.horizon)):
@@ -118,8 +125,8 @@ def value_ranges(mdp: TabularMDP, *, bounds: ValueBounds | None = None) -> Float
     array([1. , 0.5, 0. ])
     """
     ranges = np.empty(mdp.horizon)
-    kernel, rewards, _, admissible = mdp.raw
-    compiled.value_ranges(kernel, rewards, admissible, *(bounds or _no_bounds(mdp.horizon)), ranges)
+    transitions, rewards, _, admissible = mdp.raw
+    compiled.value_ranges(transitions, rewards, admissible, *(bounds or _no_bounds(mdp.horizon)), ranges)
     return ranges
 
 
@@ -129,8 +136,17 @@ def _no_bounds(horizon: int) -> ValueBounds:
 
 
 def policy_value(mdp: TabularMDP, policy: ArrayLike) -> float:
-    """Return the exact expected total reward of the (stochastic) `policy` (H, S, A).
+    """Return the exact expected total reward of a policy.
 
+    Parameters
+    ----------
+    mdp : TabularMDP
+        The MDP.
+    policy : array (H, S, A)
+        Distributions over admissible actions.
+
+    Examples
+    --------
     >>> mdp = TabularMDP(transitions=np.ones((1, 2, 1)), rewards=np.array([[0.0, 1.0]]), horizon=4)
     >>> policy_value(mdp, np.full((4, 1, 2), 0.5))
     2.0
@@ -154,7 +170,7 @@ def policy_values(mdp: TabularMDP, policy: FloatArray, rewards: FloatArray) -> t
 
 def _action_values(mdp: TabularMDP, rewards: FloatArray, step: int, next_values: FloatArray) -> FloatArray:
     """Return Q_h (S, A) given V_{h+1} (S,)."""
-    kernel = mdp.transition_steps
+    transitions = mdp.transition_steps
     # Not a matrix product: BLAS may round equal rows differently, depending on their place, and so break ties.
-    expected = np.einsum("saj,j->sa", kernel[step % len(kernel)], next_values)
+    expected = np.einsum("saj,j->sa", transitions[step % len(transitions)], next_values)
     return np.asarray(rewards[step % len(rewards)] + expected)

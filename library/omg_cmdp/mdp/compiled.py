@@ -8,9 +8,9 @@ from omg_cmdp.jit import compiled
 
 
 @compiled
-def settle(kernel, rewards, admissible, tolerance):
+def settle(transitions, rewards, admissible, tolerance):
     """Put zeros where an action is not admissible; return whether the rest are distributions, and rewards in [0, 1]."""
-    steps, states, actions, _ = kernel.shape
+    steps, states, actions, _ = transitions.shape
     fine = True
     for k in range(steps):
         for s in range(states):
@@ -18,9 +18,9 @@ def settle(kernel, rewards, admissible, tolerance):
                 total = 0.0
                 for j in range(states):
                     if not admissible[s, a]:
-                        kernel[k, s, a, j] = 0.0
-                    fine &= kernel[k, s, a, j] >= 0.0
-                    total += kernel[k, s, a, j]
+                        transitions[k, s, a, j] = 0.0
+                    fine &= transitions[k, s, a, j] >= 0.0
+                    total += transitions[k, s, a, j]
                 fine &= abs(total - 1.0) <= tolerance or not admissible[s, a]
     for k in range(rewards.shape[0]):
         for s in range(states):
@@ -69,13 +69,13 @@ def is_episode(states, actions, rewards, admissible, low, high):
 
 
 @compiled
-def flow(kernel, rewards, start, policy, occupancy):
+def flow(transitions, rewards, start, policy, occupancy):
     """Fill the occupancy measure (H, S, A) of `policy` and return its value; tables (K, S, A, ...), entry h mod K."""
     horizon, states, actions = policy.shape
     marginal, after = start.copy(), np.empty(states)
     value = 0.0
     for h in range(horizon):
-        k, r = h % kernel.shape[0], h % rewards.shape[0]
+        k, r = h % transitions.shape[0], h % rewards.shape[0]
         after[:] = 0.0
         for s in range(states):
             for a in range(actions):
@@ -84,50 +84,50 @@ def flow(kernel, rewards, start, policy, occupancy):
                 if q > 0.0:
                     value += q * rewards[r, s, a]
                     for j in range(states):
-                        after[j] += q * kernel[k, s, a, j]
+                        after[j] += q * transitions[k, s, a, j]
         marginal, after = after, marginal
     return value
 
 
 @compiled
-def spans(kernel):
-    """Return where each row of `kernel` (K, S, A, S) is not zero: the first next state, and the one after the last.
+def spans(transitions):
+    """Return where each row of `transitions` (K, S, A, S) is not zero: the first next state, and one after the last.
 
     Chains, grids and seas move to neighbours, so that most of a row can be left out; a full row costs two looks.
     Unsigned: such indices need no check whether they count from the end.
     """
-    steps, states, actions, _ = kernel.shape
+    steps, states, actions, _ = transitions.shape
     firsts, ends = np.empty((2, steps, states, actions), np.uint64)
     for k in range(steps):
         for s in range(states):
             for a in range(actions):
                 first, end = 0, states
-                while first < end and kernel[k, s, a, first] == 0.0:
+                while first < end and transitions[k, s, a, first] == 0.0:
                     first += 1
-                while end > first and kernel[k, s, a, end - 1] == 0.0:
+                while end > first and transitions[k, s, a, end - 1] == 0.0:
                     end -= 1
                 firsts[k, s, a], ends[k, s, a] = first, end
     return firsts, ends
 
 
 @compiled
-def best_actions(kernel, rewards, admissible, lows, highs, chosen, values):
+def best_actions(transitions, rewards, admissible, lows, highs, chosen, values):
     """Fill optimal actions (H, S) and their values (H + 1, S); ties go to the lowest action.
 
     Rewards (K, S, A) may be any numbers; the value V_h is clipped to [lows[h], highs[h]].
     """
     horizon, states = chosen.shape
-    firsts, ends = spans(kernel)
+    firsts, ends = spans(transitions)
     values[horizon] = 0.0
     for h in range(horizon - 1, -1, -1):
-        k, r = h % kernel.shape[0], h % rewards.shape[0]
+        k, r = h % transitions.shape[0], h % rewards.shape[0]
         for s in range(states):
             best, found = -np.inf, -1
             for a in range(admissible.shape[1]):
                 if admissible[s, a]:
                     gain = rewards[r, s, a]
                     for j in range(firsts[k, s, a], ends[k, s, a]):
-                        gain += kernel[k, s, a, j] * values[h + 1, j]
+                        gain += transitions[k, s, a, j] * values[h + 1, j]
                     if gain > best or found < 0:
                         best, found = gain, a
             chosen[h, s] = found
@@ -135,11 +135,11 @@ def best_actions(kernel, rewards, admissible, lows, highs, chosen, values):
 
 
 @compiled
-def best_response(kernel, rewards, admissible, lows, highs, policy, values):
+def best_response(transitions, rewards, admissible, lows, highs, policy, values):
     """Fill the policy (H, S, A) of `best_actions`, one-hot, and its values (H + 1, S)."""
     horizon, states, _ = policy.shape
     chosen = np.empty((horizon, states), np.int64)
-    best_actions(kernel, rewards, admissible, lows, highs, chosen, values)
+    best_actions(transitions, rewards, admissible, lows, highs, chosen, values)
     for h in range(horizon):
         for s in range(states):
             policy[h, s] = 0.0
@@ -147,24 +147,24 @@ def best_response(kernel, rewards, admissible, lows, highs, policy, values):
 
 
 @compiled
-def value_ranges(kernel, rewards, admissible, lows, highs, ranges):
+def value_ranges(transitions, rewards, admissible, lows, highs, ranges):
     """Fill, for each step h, the range of what is earned after it: over all states, and all policies.
 
     V_h counts as the nearest number in [lows[h], highs[h]].
     """
-    horizon, states, actions = len(ranges), kernel.shape[1], kernel.shape[2]
+    horizon, states, actions = len(ranges), transitions.shape[1], transitions.shape[2]
     most, least = np.zeros(states), np.zeros(states)
     for h in range(horizon - 1, -1, -1):
         ranges[h] = most.max() - least.min()
-        k, r = h % kernel.shape[0], h % rewards.shape[0]
+        k, r = h % transitions.shape[0], h % rewards.shape[0]
         higher, lower = np.full(states, -np.inf), np.full(states, np.inf)
         for s in range(states):
             for a in range(actions):
                 if admissible[s, a]:
                     high = low = rewards[r, s, a]
                     for j in range(states):
-                        high += kernel[k, s, a, j] * most[j]
-                        low += kernel[k, s, a, j] * least[j]
+                        high += transitions[k, s, a, j] * most[j]
+                        low += transitions[k, s, a, j] * least[j]
                     higher[s], lower[s] = max(higher[s], high), min(lower[s], low)
             higher[s] = min(max(higher[s], lows[h]), highs[h])
             lower[s] = min(max(lower[s], lows[h]), highs[h])
@@ -172,10 +172,10 @@ def value_ranges(kernel, rewards, admissible, lows, highs, ranges):
 
 
 @compiled
-def model_errors(occupancy, rewards, other_rewards, kernel, other_kernel):
+def model_errors(occupancy, rewards, other_rewards, transitions, other_transitions):
     """Return Σ q·(r - r')² and Σ q·Σ(√P - √P')² of two MDPs with tables (K, S, A, ...)."""
     horizon, states, actions = occupancy.shape
-    steps = max(kernel.shape[0], other_kernel.shape[0])
+    steps = max(transitions.shape[0], other_transitions.shape[0])
     squares = hellinger = 0.0
     for s in range(states):
         for a in range(actions):
@@ -185,7 +185,10 @@ def model_errors(occupancy, rewards, other_rewards, kernel, other_kernel):
             for k in range(steps):
                 distance, visits = 0.0, 0.0
                 for j in range(states):
-                    p, other = kernel[k % kernel.shape[0], s, a, j], other_kernel[k % other_kernel.shape[0], s, a, j]
+                    p, other = (
+                        transitions[k % transitions.shape[0], s, a, j],
+                        other_transitions[k % other_transitions.shape[0], s, a, j],
+                    )
                     distance += (math.sqrt(p) - math.sqrt(other)) ** 2
                 for h in range(k, horizon, steps):
                     visits += occupancy[h, s, a]
@@ -194,8 +197,8 @@ def model_errors(occupancy, rewards, other_rewards, kernel, other_kernel):
 
 
 @compiled
-def account(kernel, rewards, start, guess, means, first, admissible, best, policies, probabilities, occupancy):
-    """Fill the mean occupancy (H, S, A) of `policies` (K, H, S, A) in the truth `kernel`, `rewards`, `start`.
+def account(transitions, rewards, start, guess, means, first, admissible, best, policies, probabilities, occupancy):
+    """Fill the mean occupancy (H, S, A) of `policies` (K, H, S, A) in the truth `transitions`, `rewards`, `start`.
 
     Return their mean value there; in the model `guess`, `means`, `first` the value of `best` and their mean value; the
     value of the model's optimum in the truth and in the model; and the `model_errors` under the occupancy.
@@ -204,15 +207,15 @@ def account(kernel, rewards, start, guess, means, first, admissible, best, polic
     horizon, states, _ = occupancy.shape
     no_bound = np.full(horizon + 1, np.inf)
     best_response(guess, means, admissible, -no_bound, no_bound, own, np.empty((horizon + 1, states)))
-    own_value, own_believed = flow(kernel, rewards, start, own, one), flow(guess, means, first, own, one)
+    own_value, own_believed = flow(transitions, rewards, start, own, one), flow(guess, means, first, own, one)
     believed_best = flow(guess, means, first, best, one)
     value = believed = 0.0
     occupancy[:] = 0.0
     for k in range(len(probabilities)):
         believed += probabilities[k] * flow(guess, means, first, policies[k], one)
-        value += probabilities[k] * flow(kernel, rewards, start, policies[k], one)
+        value += probabilities[k] * flow(transitions, rewards, start, policies[k], one)
         occupancy += probabilities[k] * one
-    squares, hellinger = model_errors(occupancy, rewards, means, kernel, guess)
+    squares, hellinger = model_errors(occupancy, rewards, means, transitions, guess)
     return value, believed_best, believed, own_value, own_believed, squares, hellinger
 
 
@@ -233,7 +236,7 @@ def pick(weights, uniform):
 
 
 @compiled
-def play(kernel, rewards, start, policy, uniforms, states, actions, means, earned, propensities):
+def play(transitions, rewards, start, policy, uniforms, states, actions, means, earned, propensities):
     """Fill H + 1 states, H actions, mean rewards, Bernoulli rewards and propensities, from 3H + 1 uniform numbers."""
     horizon = policy.shape[0]
     states[0] = pick(start, uniforms[2 * horizon])
@@ -244,4 +247,4 @@ def play(kernel, rewards, start, policy, uniforms, states, actions, means, earne
         propensities[h] = policy[h, state, action]
         means[h] = rewards[h % rewards.shape[0], state, action]
         earned[h] = uniforms[2 * horizon + 1 + h] < means[h]
-        states[h + 1] = pick(kernel[h % kernel.shape[0], state, action], uniforms[2 * h + 1])
+        states[h + 1] = pick(transitions[h % transitions.shape[0], state, action], uniforms[2 * h + 1])

@@ -11,9 +11,16 @@ from omg_cmdp.validation import FloatArray, float_table, in_range
 def squared_hellinger(p: ArrayLike, q: ArrayLike) -> NDArray[np.float64]:
     """Return D²(p, q) = Σ (√p - √q)² over the last axis: the squared Hellinger distance, in [0, 2].
 
-    Entries are at least 0; rows need not sum to one, and those of inadmissible actions do not. The factor ½ is left
-    out. This is the convention of Levy et al. (2023); ‖p - q‖₁² <= 4·D².
+    The factor ½ is left out. This is the convention of Levy et al. (2023); ‖p - q‖₁² <= 4·D².
 
+    Parameters
+    ----------
+    p, q : array (..., S)
+        Distributions, or tables of them. Entries are at least 0; rows need not sum to one, and those of inadmissible
+        actions do not.
+
+    Examples
+    --------
     >>> float(squared_hellinger([1.0, 0.0], [0.0, 1.0]))
     2.0
     """

@@ -18,6 +18,15 @@ def occupancy_measure(mdp: TabularMDP, policy: ArrayLike) -> FloatArray:
 
     q_h(s, a) = d_h(s)·π_h(a|s),  d_0 = start,  d_{h+1}(s') = Σ_{s,a} q_h(s, a)·P_h(s'|s, a).
 
+    Parameters
+    ----------
+    mdp : TabularMDP
+        The MDP.
+    policy : array (H, S, A)
+        Distributions over admissible actions.
+
+    Examples
+    --------
     >>> mdp = TabularMDP(transitions=np.eye(2)[None].repeat(2, 0), rewards=np.zeros((2, 2)), horizon=2)
     >>> occupancy_measure(mdp, np.full((2, 2, 2), 0.5)).sum(axis=2)  # action a leads to state a
     array([[1. , 0. ],
@@ -29,9 +38,9 @@ def occupancy_measure(mdp: TabularMDP, policy: ArrayLike) -> FloatArray:
 
 def flow(mdp: TabularMDP, policy: FloatArray) -> tuple[FloatArray, float]:
     """Return the occupancy measure (H, S, A) and the value of a valid policy."""
-    kernel, rewards, start, _ = mdp.raw
+    transitions, rewards, start, _ = mdp.raw
     table, occupancy = np.ascontiguousarray(policy, dtype=np.float64), np.empty(policy.shape)
-    return occupancy, compiled.flow(kernel, rewards, start, table, occupancy)
+    return occupancy, compiled.flow(transitions, rewards, start, table, occupancy)
 
 
 def reachable_states(mdp: TabularMDP) -> BoolArray:
@@ -39,12 +48,23 @@ def reachable_states(mdp: TabularMDP) -> BoolArray:
 
     The threshold tells a small probability from the underflow of a product. What passes through a state below it counts
     for nothing afterwards.
+
+    Parameters
+    ----------
+    mdp : TabularMDP
+        The MDP.
+
+    Examples
+    --------
+    >>> reachable_states(TabularMDP(transitions=np.eye(2)[:, None], rewards=np.zeros((2, 1)), horizon=2))
+    array([[ True, False],
+           [ True, False]])
     """
     instance_of("mdp", mdp, TabularMDP)
-    mean_kernel = mdp.transition_steps.sum(axis=2) / mdp.admissible.sum(axis=1, keepdims=True)
+    mean_transitions = mdp.transition_steps.sum(axis=2) / mdp.admissible.sum(axis=1, keepdims=True)
     reached = np.empty((mdp.horizon, mdp.states), dtype=np.bool_)
     marginal = mdp.start
     for h in range(mdp.horizon):
         reached[h] = marginal >= UNREACHABLE_BELOW
-        marginal = (marginal * reached[h]) @ mean_kernel[h % len(mean_kernel)]
+        marginal = (marginal * reached[h]) @ mean_transitions[h % len(mean_transitions)]
     return reached

@@ -28,10 +28,20 @@ Shapes = tuple[tuple[int, ...], tuple[int, ...]]
 class Space:
     """What is known before the first episode: sizes, horizon, where episodes start, which actions are allowed.
 
-    `start` is a state or a distribution (S,), kept as a distribution; `admissible` is None or a boolean mask
-    (S, A) with an action in every state, kept as a mask. If states are cells of continuous observations, `encoder` is
-    the state of what encodes them: agents save it, and refuse to continue with other cells.
+    Parameters
+    ----------
+    states, actions, horizon : int
+        S, A and H.
+    start : int or array (S,), default 0
+        The first state, or its distribution; kept as a distribution.
+    admissible : boolean array (S, A), optional
+        Which actions are allowed, at least one in every state; by default all.
+    encoder : mapping of arrays, optional
+        If states are cells of continuous observations, the state of the encoder: agents save it, and refuse to continue
+        with other cells.
 
+    Examples
+    --------
     >>> Space(states=3, actions=2, horizon=4).start
     array([1., 0., 0.])
     """

@@ -20,13 +20,24 @@ compiled = Lazy("omg_cmdp.mdp.compiled")
 @final
 @dataclasses.dataclass(frozen=True, init=False, eq=False, repr=False)
 class TabularMDP:
-    """A Markov decision process of `horizon` steps given by its tables.
+    """A Markov decision process of `horizon` steps given by its tables, which are kept as read-only copies.
 
-    `transitions` has shape (S, A, S), or (H, S, A, S) when it depends on the step; `rewards` in [0, 1] has shape
-    (S, A) or (H, S, A). `start` is a state or a distribution (S,), kept as a distribution. `admissible` is None or a
-    boolean mask (S, A) with an action in every state, kept as a mask. The tables are read-only copies; entries of
-    inadmissible actions are never used: they may be anything, and are kept as zeros.
+    Parameters
+    ----------
+    transitions : array (S, A, S) or (H, S, A, S)
+        The probabilities of the next state, for all steps or for each.
+    rewards : array (S, A) or (H, S, A)
+        The mean rewards, in [0, 1].
+    horizon : int
+        The number of steps H.
+    start : int or array (S,), default 0
+        The first state, or its distribution; kept as a distribution.
+    admissible : boolean array (S, A), optional
+        Which actions are allowed, at least one in every state; by default all. Entries of inadmissible actions are
+        never used: they may be anything, and are kept as zeros.
 
+    Examples
+    --------
     >>> mdp = TabularMDP(transitions=np.full((2, 3, 2), 0.5), rewards=np.ones((2, 3)), horizon=4)
     >>> mdp.states, mdp.actions, mdp.horizon
     (2, 3, 4)

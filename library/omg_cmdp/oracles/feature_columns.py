@@ -15,7 +15,22 @@ from omg_cmdp.records import plain
 @final
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Number:
-    """The rule of a column of numbers: `low` and `high` become -1 and 1, and `median` stands for a missing number."""
+    """The rule of a column of numbers: `low` and `high` become -1 and 1, and `median` stands for a missing number.
+
+    Parameters
+    ----------
+    column : str or int
+        The column's name, or its place in a row.
+    low, high : float
+        The range that becomes [-1, 1]; numbers outside are cut off.
+    median : float
+        The number that stands for a missing one.
+    missing : bool
+        Whether an entry says that the number was missing; False by default, for columns that are always there.
+
+    >>> Number(column="age", low=20.0, median=50.0, high=80.0).high
+    80.0
+    """
 
     column: str | int
     low: float
@@ -56,7 +71,18 @@ class Number:
 @final
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Category:
-    """The rule of a column of categories, of which those in `labels` have an entry."""
+    """The rule of a column of categories, of which those in `labels` have an entry.
+
+    Parameters
+    ----------
+    column : str or int
+        The column's name, or its place in a row.
+    labels : tuple of str
+        The categories with an entry of their own, in this order; all others are 0 everywhere.
+
+    >>> Category(column="ward", labels=("a", "b")).labels
+    ('a', 'b')
+    """
 
     column: str | int
     labels: tuple[str, ...]

@@ -143,7 +143,7 @@ class Frame(Oracle, Generic[F]):
         self._answered: _Answer | None = None
 
     @property
-    def episodes(self) -> int:
+    def episodes(self) -> int:  # type: ignore[override]  # as `loss`
         """Number of episodes learned from."""
         return self.forecasters.account.episodes
 

@@ -37,6 +37,19 @@ def certificate(
     (`planning/rounding.py` says how): the bound holds in exact arithmetic. Values without positive slacks prove
     nothing, nor does a policy that is likely in a state that counts as unreachable: the answer is then inf.
 
+    Parameters
+    ----------
+    mdp : TabularMDP
+        The model.
+    policy : array (H, S, A)
+        The plan.
+    values : array (H, S)
+        The dual values V, any numbers.
+    gamma, weights, uncertainty, floor
+        The regulariser, as `plan` takes it.
+
+    Examples
+    --------
     >>> mdp = TabularMDP(transitions=np.ones((1, 2, 1)), rewards=np.array([[0.5, 0.5]]), horizon=1)
     >>> certificate(mdp, [[[0.5, 0.5]]], [[0.7]], gamma=10.0) < 1e-14  # V = r + A/γ is optimal here
     True

@@ -15,7 +15,21 @@ from omg_cmdp.validation import FloatArray, instance_of
 
 
 class Mixture(NamedTuple):
-    """Policies, one of which is drawn at the start of an episode and played to its end."""
+    """Policies, one of which is drawn at the start of an episode and played to its end.
+
+    Parameters
+    ----------
+    policies : array (K, H, S, A)
+        The policies.
+    probabilities : array (K,)
+        How likely each of them is.
+
+    Examples
+    --------
+    >>> both = Mixture(np.array([[[[1.0, 0.0]]], [[[0.0, 1.0]]]]), np.array([0.25, 0.75]))
+    >>> both.draw(np.random.default_rng(0))
+    array([[[0., 1.]]])
+    """
 
     policies: FloatArray
     """(K, H, S, A)."""
@@ -29,7 +43,15 @@ class Mixture(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """A policy (H, S, A) and what led to it; None, nan and 0 stand for what an agent does not have."""
+    """A policy (H, S, A) and what led to it; None, nan and 0 stand for what an agent does not have.
+
+    Only `policy` is required. A named tuple: `decision._replace(policy=...)` is the same decision with another policy.
+
+    Examples
+    --------
+    >>> Decision(policy=np.array([[[1.0, 0.0]]])).exploration  # an agent without a model
+    nan
+    """
 
     policy: FloatArray
     """What to play."""

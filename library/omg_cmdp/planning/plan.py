@@ -49,12 +49,33 @@ def plan(
 ) -> Solution:
     """Return the policy that maximises reward plus regulariser, with a certificate of its optimality.
 
-    Give either `gamma` > 0, optionally with positive `weights`, or `uncertainty` >= 0, optionally with a `floor` > 0;
-    tables are (S, A) or (H, S, A). The plan is certified to `tolerance`: γ times the gap for the barrier (the paper
-    asks for 1/(16T)), the gap itself with uncertainty. `start` is an earlier solution of the same shape; it saves
-    time if the problem changed little, and never costs accuracy. A plan runs on one thread, so that its bits do not
-    depend on the machine's load.
+    A plan runs on one thread, so that its bits do not depend on the machine's load.
 
+    Parameters
+    ----------
+    mdp : TabularMDP
+        The model.
+    gamma : float, optional
+        γ > 0 of the barrier. Give either this or `uncertainty`.
+    weights : array (S, A) or (H, S, A), optional
+        The positive weights w of the barrier; by default all 1.
+    uncertainty : array (S, A) or (H, S, A), optional
+        u >= 0, of the regulariser Σ √(u·q).
+    floor : float, default 0
+        The weight m of a barrier beside `uncertainty`.
+    tolerance : float, default 1e-9
+        What the plan is certified to: γ times the gap for the barrier (the paper asks for 1/(16T)), the gap itself with
+        uncertainty.
+    start : Solution, optional
+        An earlier solution of the same shape. It saves time if the problem changed little, and never costs accuracy.
+
+    Returns
+    -------
+    Solution
+        The plan; its `status` says whether the tolerance was reached.
+
+    Examples
+    --------
     >>> from omg_cmdp import TabularMDP, plan
     >>> mdp = TabularMDP(transitions=np.ones((1, 2, 1)), rewards=np.array([[1.0, 0.0]]), horizon=1)
     >>> plan(mdp, gamma=1.0).policy.round(3)  # inverse gap weighting: 1/(λ + γ·gap)
@@ -65,16 +86,16 @@ def plan(
     tolerance = validation.positive_number("tolerance", tolerance)
     earlier = _NO_POLICY if start is None else _earlier_policy(mdp, start)
 
-    kernel, rewards, first, mask = mdp.raw
+    transitions, rewards, first, mask = mdp.raw
     horizon, states, rows = mdp.space.horizon, mdp.space.states, _NO_ROWS
-    if states >= SPARSE_FROM and np.count_nonzero(kernel) < SPARSE_BELOW * kernel.size:
-        rows = sparse.sparse_rows(kernel, mask)
+    if states >= SPARSE_FROM and np.count_nonzero(transitions) < SPARSE_BELOW * transitions.size:
+        rows = sparse.sparse_rows(transitions, mask)
     with one_thread() if states >= tuples.BLAS_FROM else _ANY_THREADS:
         # Half of the tolerance is for the loop; the rest absorbs what recomputing the pair changes.
         policy, values, reached, iterations = solver.solve(
-            kernel, *rows, rewards, first, mask, horizon, roots, barrier, 0.5 * tolerance / scale, earlier
+            transitions, *rows, rewards, first, mask, horizon, roots, barrier, 0.5 * tolerance / scale, earlier
         )
-    occupancy, gap = certifier.certify(kernel, rewards, first, mask, reached, roots, barrier, policy, values)
+    occupancy, gap = certifier.certify(transitions, rewards, first, mask, reached, roots, barrier, policy, values)
     certificate = gap * scale
     if certificate != certificate:  # NaN, from numbers beyond the range of floats: nothing is proven
         certificate = np.inf
@@ -104,7 +125,24 @@ def plan_many(
 ) -> list[Solution]:
     """Plan for every MDP on all cores, and return the solutions in order; they are those of `plan`, bit for bit.
 
-    `weights` and `uncertainty` are one table for all MDPs, or lists with a table for each; `starts` is such a list.
+    Parameters
+    ----------
+    mdps : iterable of TabularMDP
+        The models.
+    gamma, tolerance
+        As `plan` takes them, for all.
+    weights, uncertainty : array or list of arrays, optional
+        One table for all MDPs, or a list with a table for each.
+    starts : list of Solution, optional
+        An earlier solution for each MDP.
+    workers : int, optional
+        Number of threads; by default that of the cores.
+
+    Examples
+    --------
+    >>> mdp = TabularMDP(transitions=np.ones((1, 2, 1)), rewards=np.array([[1.0, 0.0]]), horizon=1)
+    >>> [solution.status.name for solution in plan_many([mdp, mdp], gamma=2.0, workers=1)]
+    ['SOLVED', 'SOLVED']
     """
     batch = validation.listed("mdps", mdps)
     threads = (os.cpu_count() or 1) if workers is None else validation.positive_integer("workers", workers)

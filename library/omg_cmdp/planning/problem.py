@@ -20,8 +20,15 @@ _KIND, _VERSION = "planning problem", 3
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Problem:
-    """The arguments of one `plan`.
+    """The arguments of one `plan`, as an object that can be saved, sent and replayed.
 
+    Parameters
+    ----------
+    mdp, gamma, weights, uncertainty, floor, tolerance
+        As `plan` takes them.
+
+    Examples
+    --------
     >>> mdp = TabularMDP(transitions=np.ones((1, 2, 1)), rewards=np.array([[1.0, 0.0]]), horizon=3)
     >>> Problem(mdp=mdp, gamma=10.0).plan().status.name
     'SOLVED'

@@ -9,7 +9,13 @@ from omg_cmdp.validation import FloatArray
 
 
 class Status(enum.Enum):
-    """Why the planner stopped; the value is the sentence shown to the user."""
+    """Why the planner stopped; the value is the sentence shown to the user.
+
+    Examples
+    --------
+    >>> Status.SOLVED.value
+    'The certified gap is within tolerance.'
+    """
 
     SOLVED = "The certified gap is within tolerance."
     STALLED = "No further progress at double precision; the certificate tells how far the plan may be from optimal."
@@ -17,12 +23,31 @@ class Status(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False, slots=True)
 class Solution:
-    """A policy for the regularised program, with a proof of how good it is.
+    """A policy for the regularised program, with a proof of how good it is. `plan` makes it.
 
-    `policy` (H, S, A) is uniform over the admissible actions where a state cannot be reached. `occupancy` (H, S, A) is
-    its exact occupancy measure, and `values` (H, S) the dual, whose slacks V_h(s) - r - P·V_{h+1} are positive wherever
-    the occupancy is; both are zero where a state cannot be reached. `certificate` bounds γ·(L(q*) - L(q)), or
-    L(q*) - L(q) for a plan with uncertainty; `omg_cmdp.certificate` recomputes it in plain numpy.
+    Attributes
+    ----------
+    policy : array (H, S, A)
+        The plan; uniform over the admissible actions where a state cannot be reached.
+    occupancy : array (H, S, A)
+        Its exact occupancy measure, zero where a state cannot be reached.
+    values : array (H, S)
+        The dual V, whose slacks V_h(s) - r - P·V_{h+1} are positive wherever the occupancy is.
+    certificate : float
+        A bound on γ·(L(q*) - L(q)), or on L(q*) - L(q) for a plan with uncertainty; `omg_cmdp.certificate` recomputes
+        it in plain numpy.
+    status : Status
+        Why the planner stopped.
+    iterations : int
+        Steps of the interior-point method.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from omg_cmdp import TabularMDP, plan
+    >>> solution = plan(TabularMDP(transitions=np.ones((1, 2, 1)), rewards=[[1.0, 0.0]], horizon=1), gamma=10.0)
+    >>> solution.status.name, solution.certificate <= 1e-9
+    ('SOLVED', True)
     """
 
     policy: FloatArray

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import Agent, ModelAgent
+from omg_cmdp.agents.agent import Agent
+from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.contexts import Context, context_from_json, context_to_json
 from omg_cmdp.mdp.bellman import optimal_policy, policy_values
 from omg_cmdp.mdp.occupancy import flow
@@ -38,7 +39,14 @@ Indices = NDArray[np.int64]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Advice:
-    """What an agent would do for a context in K steps and N states, of A actions."""
+    """What an agent would do for a context in K steps and N states, of A actions. `advise` makes it.
+
+    >>> import omg_cmdp as omg
+    >>> sizes = {"states": 1, "actions": 2, "horizon": 1}
+    >>> agent = omg.OMG(omg.Space(**sizes), omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes))
+    >>> Advice.of_record(advise(agent, None).record()).policy.shape
+    (1, 1, 2)
+    """
 
     context: Context
     steps: Indices
@@ -102,10 +110,23 @@ def advise(
     states: Iterable[int] | None = None,
     seed: int = 0,
 ) -> Advice:
-    """Return what `agent` would do for `context` now; by default at every step, in every state with a choice.
+    """Return what `agent` would do for `context` now. Nothing is learned or changed.
 
-    `seed` is that of the models drawn, 100 of them, or fewer if they are large. Nothing is learned or changed.
+    Parameters
+    ----------
+    agent : Agent
+        The agent that is asked.
+    context : vector, record or label
+        The context.
+    steps : iterable of int, optional
+        Steps, counted from 0; by default all.
+    states : iterable of int, optional
+        States; by default those in which there is something to choose.
+    seed : int, default 0
+        The seed of the models drawn, 100 of them, or fewer if they are large.
 
+    Examples
+    --------
     >>> import omg_cmdp as omg
     >>> sizes = {"states": 1, "actions": 2, "horizon": 1}
     >>> agent = omg.OMG(omg.Space(**sizes), omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes))

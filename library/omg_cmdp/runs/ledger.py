@@ -52,9 +52,9 @@ class Ledger:
     `optimum_error`, `plan_gap` and `policy_error` are the three value differences that sum to the regret;
     `reward_error` and `dynamics_error` are Σ q·(f̂ - f*)² and Σ q·D²(P̂, P*) under the true occupancy q.
 
-    `delay` is how many episodes later the agent learns from this one: in a ledger of T episodes, those with episode +
-    delay > T are still under way. `reward_loss` and `dynamics_loss` are what the oracles were charged for all feedback
-    that arrived after this episode, in the order in which it arrived.
+    `delay` is the number of episodes after which the agent learns from this one: in a ledger of T episodes, those with
+    episode + delay > T are still under way. `reward_loss` and `dynamics_loss` are what the oracles were charged for all
+    feedback that arrived after this episode, in the order in which it arrived.
 
     Is it time to stop exploring? With π̂ the optimum of the agent's model (`Agent.best_policy`), V̂ values in that model:
 
@@ -63,6 +63,11 @@ class Ledger:
 
     The rest of the regret, V^π̂ - V^π, is the price of exploring; negative if the model errs in favour of π̂. `print`
     says this of a ledger in words.
+
+    Examples
+    --------
+    >>> print(Ledger())  # `simulate` returns one with episodes
+    no episodes
     """
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from omg_cmdp.agents.base import Agent
+from omg_cmdp.agents.agent import Agent
 from omg_cmdp.contexts import Context, check_same_kind
 from omg_cmdp.environments.gymnasium.contextual_env import ContextualEnv, is_env
 from omg_cmdp.environments.gymnasium.rollout import EnvironmentPlayer
@@ -32,20 +32,28 @@ def play(
 ) -> Log:
     """Play one episode for each of `contexts`, and return the log, with the propensity of every action.
 
-    A pandas DataFrame is a list of its rows, dictionaries by column.
-
-    `env` is an environment with discrete observations and actions whose `reset` takes the context in its options, or a
-    world of `environments.from_gymnasium`, which has checked that contexts reach the environment. The agent's space has
-    one state more than `env`, for episodes that have ended (`environments.gymnasium_space`). Its `reward_range` holds
-    0 and the rewards of `env`, in the units of `env`.
-
-    `log` is a log to continue, or a new file, written at the end or when an error stops the loop: see `Log.write`.
     Every episode has a seed of its own, made of `seed` and the number of episodes in the log before it: with the same
-    log and agent, play continues in the same way.
+    log and agent, play continues in the same way. An episode in which something goes wrong raises an error. The agent
+    has then learned from all episodes before it and nothing from this one. Those before it are in `log`, and the rest
+    of `contexts` can still be played.
 
-    An episode in which something goes wrong raises an error. The agent has then learned from all episodes before it and
-    nothing from this one. Those before it are in `log`, and the rest of `contexts` can still be played.
+    Parameters
+    ----------
+    env : gymnasium.Env or a world of `environments.from_gymnasium`
+        An environment with discrete observations and actions whose `reset` takes the context in its options; of a
+        world it is known that contexts reach the environment.
+    agent : Agent
+        Its space has one state more than `env`, for episodes that have ended (`environments.gymnasium_space`). Its
+        `reward_range` holds 0 and the rewards of `env`, in the units of `env`.
+    contexts : iterable
+        The contexts, one for each episode; of a pandas DataFrame the rows, dictionaries by column.
+    log : Log or path, optional
+        A log to continue, or a new file, written at the end or when an error stops the loop: see `Log.write`.
+    seed : int, default 0
+        The seed of the episodes.
 
+    Examples
+    --------
     >>> import omg_cmdp as omg
     >>> lake = omg.environments.from_gymnasium("FrozenLake-v1", [0.5, 0.9], arguments="success_rate", horizon=20)
     >>> sizes = {"states": lake.space.states, "actions": lake.space.actions, "horizon": 20}

@@ -37,10 +37,37 @@ def shortfall(
 ) -> pandas.DataFrame:
     """Return the shortfall of the episodes in `log` against the best of `policies`, for each context and for all.
 
-    `policies` maps names to functions context -> policy, such as `agent.policy` of several agents. Each plays
-    `rollouts` episodes in each context of the log. Columns: the context (None for all of them), its number of episodes,
-    their mean return (`played`), the name of the best policy known, its value, the shortfall and its interval, in the
-    environment's units per episode.
+    Parameters
+    ----------
+    world : SampledWorld
+        An environment without tables, of `environments.from_gymnasium`.
+    log : Log
+        The episodes that were played there.
+    policies : mapping of str to callable
+        Functions context -> policy by name, such as `agent.policy` of several agents.
+    rollouts : int, default 400
+        Number of episodes that each policy plays in each context of the log, at least 4.
+    confidence : float, default 0.95
+        The level of the intervals.
+    seed : int, default 0
+        The seed of the rollouts.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns: the context (None for all of them), its number of episodes, their mean return (`played`), the name of
+        the best policy known, its value, the shortfall and its interval, in the environment's units per episode.
+
+    Examples
+    --------
+    >>> import omg_cmdp as omg
+    >>> options = {"arguments": "success_rate", "horizon": 8, "reward_range": (0.0, 1.0), "tables": False}
+    >>> lake = omg.environments.from_gymnasium("FrozenLake-v1", [0.5, 0.9], **options)
+    >>> sizes = {"states": lake.space.states, "actions": lake.space.actions, "horizon": 8}
+    >>> agent = omg.agents.Greedy(lake.space, omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes))
+    >>> log = omg.play(lake, agent, [0.5, 0.9, 0.5])
+    >>> shortfall(lake, log, {"greedy": agent.policy}, rollouts=4)["episodes"].tolist()
+    [2, 1, 3]
     """
     import pandas
 

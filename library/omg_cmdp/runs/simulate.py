@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.adversaries.base import Adversary
-from omg_cmdp.agents.base import Agent
+from omg_cmdp.agents.agent import Agent
 from omg_cmdp.contexts import Context, Keyed, keyed
 from omg_cmdp.delays import AnyDelay, Fixed, as_delay
 from omg_cmdp.environments.base import ContextualMDP
@@ -47,10 +47,42 @@ def simulate(
     delay: AnyDelay = 0,
     observe: Callable[[Round], None] | None = None,
 ) -> Ledger:
-    """Play `episodes` episodes and return the ledger. `observe` is called with the `Round` of each.
+    """Play some episodes and return the ledger.
 
-    `delay` says how many episodes later the agent learns from each: a number, a function of the episode, or one of
-    `omg_cmdp.delays`. What is under way at the end is not learned.
+    Before each episode the adversary chooses a context; the agent answers with a policy, an episode is played, and the
+    agent learns from it. What is under way at the end is not learned.
+
+    Parameters
+    ----------
+    environment : ContextualMDP
+        The world, whose true MDPs give the exact regret.
+    adversary : Adversary
+        Chooses the contexts; it may look at the policies.
+    agent : Agent
+        Answers with policies and learns, made for the environment's space.
+    episodes : int
+        The number of episodes T.
+    seed : int, default 0
+        Spawns one stream for the world's noise, one for the adversary and one for the delays.
+    delay : int, callable or Delay, default 0
+        How many episodes later the agent learns from each: a number, a function of the episode, or one of
+        `omg_cmdp.delays`.
+    observe : callable, optional
+        Called with the `Round` of each episode; audits are such functions.
+
+    Examples
+    --------
+    >>> import omg_cmdp as omg
+    >>> class Coins(omg.ContextualMDP):
+    ...     space = omg.Space(states=1, actions=2, horizon=1)
+    ...     def mdp(self, context):
+    ...         return self.space.mdp(transitions=np.ones((1, 2, 1)), rewards=[[context, 1.0 - context]])
+    >>> sizes = {"states": 1, "actions": 2, "horizon": 1, "contexts": (0.2, 0.9)}
+    >>> oracles = omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes)
+    >>> agent = omg.OMG(Coins.space, *oracles)
+    >>> ledger = simulate(Coins(), omg.adversaries.IID([0.2, 0.9]), agent, episodes=50)
+    >>> len(ledger), bool((ledger.regret >= 0.0).all())
+    (50, True)
     """
     run = Run(environment, adversary, agent, seed=seed, delay=delay, observe=observe)
     run.advance(episodes)
@@ -60,8 +92,39 @@ def simulate(
 class Run:
     """A simulation that can be stopped, saved, and continued bit for bit in another process.
 
-    Randomness has one owner: `seed` spawns one stream for the world's noise, one for the adversary and one for the
-    delays. (Worlds have seeds of their own for their structure, and agents for their draws.)
+    Worlds have seeds of their own for their structure, and agents for their draws.
+
+    Parameters
+    ----------
+    environment : ContextualMDP
+        The world, whose true MDPs give the exact regret.
+    adversary : Adversary
+        Chooses the contexts; it may look at the policies.
+    agent : Agent
+        Answers with policies and learns, made for the environment's space.
+    seed : int, default 0
+        Spawns one stream for the world's noise, one for the adversary and one for the delays.
+    delay : int, callable or Delay, default 0
+        How many episodes later the agent learns from each: a number, a function of the episode, or one of
+        `omg_cmdp.delays`.
+    observe : callable, optional
+        Called with the `Round` of each episode; audits are such functions.
+
+    Examples
+    --------
+    >>> import omg_cmdp as omg
+    >>> class Coins(omg.ContextualMDP):
+    ...     space = omg.Space(states=1, actions=2, horizon=1)
+    ...     def mdp(self, context):
+    ...         return self.space.mdp(transitions=np.ones((1, 2, 1)), rewards=[[context, 1.0 - context]])
+    >>> sizes = {"states": 1, "actions": 2, "horizon": 1, "contexts": (0.2, 0.9)}
+    >>> oracles = omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes)
+    >>> agent = omg.OMG(Coins.space, *oracles)
+    >>> run = Run(Coins(), omg.adversaries.IID([0.2, 0.9]), agent)
+    >>> run.advance(3)
+    >>> run.advance(4)
+    >>> run.ledger.episodes
+    7
     """
 
     _plays: type = ContextualMDP

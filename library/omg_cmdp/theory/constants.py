@@ -26,6 +26,23 @@ class Assumptions:
     """What a bound assumes: T episodes in a space of these sizes, probability 1 - δ, oracles of regret R_sq and R_log.
 
     Oracle regrets are those of a model that is frozen during an episode (docs/theory.md, E2).
+
+    Parameters
+    ----------
+    states, actions, horizon, episodes : int
+        S, A, H and T.
+    delta : float
+        The failure probability δ, in (0, 1).
+    reward_regret, dynamics_regret : float
+        R_sq and R_log, the regret bounds of the two oracles.
+    tuples : int, optional
+        A bound on n, if there is a better one than that of `states`, `actions` and `horizon`.
+
+    Examples
+    --------
+    >>> sizes = {"states": 5, "actions": 3, "horizon": 5, "episodes": 5000}
+    >>> Assumptions(**sizes, delta=0.05, reward_regret=6.9, dynamics_regret=13.9).n
+    63
     """
 
     states: int

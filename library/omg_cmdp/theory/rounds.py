@@ -21,7 +21,7 @@ _UNKNOWN = (math.nan, math.nan, math.nan)
 
 
 class Round(NamedTuple):
-    """Everything about one episode of a run, for the ledger and for audits."""
+    """Everything about one episode of a run, for the ledger and for audits: the argument of `observe` in `simulate`."""
 
     episode: int
     """Counted from 1."""
@@ -70,16 +70,16 @@ class Round(NamedTuple):
 
 def account(episode: int, truth: Truth, decision: Decision, played: Episode) -> Round:
     """Return the round, with the exact value of the policy that was played."""
-    kernel, rewards, start, _ = truth.mdp.raw
+    transitions, rewards, start, _ = truth.mdp.raw
     guess, means, first, admissible = (decision.model or truth.mdp).raw
     best_policy, best = truth.best
     mixture, probabilities = mixed_policies(decision)
     policies, occupancy = np.ascontiguousarray(mixture, dtype=np.float64), np.empty(best_policy.shape)
-    if policies.shape != (len(probabilities), *occupancy.shape) or guess.shape[1:] != kernel.shape[1:]:
-        wanted, got = f"{occupancy.shape} and {kernel.shape[1:]}", f"{policies.shape[1:]} and {guess.shape[1:]}"
-        raise ValueError(f"`decide` must return policies and a kernel of shapes {wanted}, got {got}")
+    if policies.shape != (len(probabilities), *occupancy.shape) or guess.shape[1:] != transitions.shape[1:]:
+        wanted, got = f"{occupancy.shape} and {transitions.shape[1:]}", f"{policies.shape[1:]} and {guess.shape[1:]}"
+        raise ValueError(f"`decide` must return policies and transitions of shapes {wanted}, got {got}")
     value, believed_best, believed, own_value, own_believed, squares, hellinger = compiled.account(
-        kernel, rewards, start, guess, means, first, admissible, best_policy, policies, probabilities, occupancy
+        transitions, rewards, start, guess, means, first, admissible, best_policy, policies, probabilities, occupancy
     )
     if decision.model is None:
         return Round(episode, truth, decision, played, occupancy, value)

@@ -303,7 +303,7 @@ def test_decisions_about_another_size_are_refused(part):
         def decide(self, context):
             return Decision(policy=self.policy(context), **{part: odd})
 
-    with pytest.raises(ValueError, match="`decide` must return policies and a kernel of shapes"):
+    with pytest.raises(ValueError, match="`decide` must return policies and transitions of shapes"):
         omg.simulate(world, adversaries.IID(LABELS), Odd(world.space), episodes=1)
 
 

@@ -42,7 +42,12 @@ STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=Fals
 
 
 class Call(BaseModel):
-    """A request of an app. The path of HTTP names an episode or a person; the fields are the body."""
+    """A request of an app. The path of HTTP names an episode or a person; the fields are the body.
+
+    >>> from omg_trial.contract.calls import Decide
+    >>> Decide(step=0, state="took it").name
+    'decide'
+    """
 
     model_config = STRICT
     name: ClassVar[str]

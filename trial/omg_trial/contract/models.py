@@ -67,14 +67,37 @@ class Contract:
 
 
 def context_text(trial: Trial, context: Any) -> str:
-    """Return a checked context as the JSON text that the log has: a label, or all columns of the trial file."""
+    """Return a checked context as the JSON text that the log has: a label, or all columns of the trial file.
+
+    Parameters
+    ----------
+    trial : Trial
+        The trial, whose file says what a context is.
+    context : Any
+        A checked one: a label, or a dictionary by column. A missing column is null in the text.
+
+    >>> from types import SimpleNamespace
+    >>> context_text(SimpleNamespace(features=None), "alone")
+    '"alone"'
+    """
     if trial.features is None:
         return context_to_json(context)
     return context_to_json({each.column: context.get(each.column) for each in trial.features.columns})
 
 
 def describe_problem(errors: Sequence[Any], skip: int = 0) -> str:
-    """Return the first problem of a call: its field and the rule. Values may be a person's data: they are left out."""
+    """Return the first problem of a call: its field and the rule. Values may be a person's data: they are left out.
+
+    Parameters
+    ----------
+    errors : sequence
+        What pydantic found: dictionaries with "loc" and "msg".
+    skip : int
+        How many leading parts of the place are not the app's; 0 by default.
+
+    >>> describe_problem([{"loc": ("body", "step"), "msg": "Input should be at least 0"}], skip=1)
+    '`step`: Input should be at least 0'
+    """
     first = errors[0]
     field = ".".join(str(part) for part in first["loc"][skip:]) or "body"
     return f"`{field:.60}`: {first['msg'].removeprefix('Value error, ')}"

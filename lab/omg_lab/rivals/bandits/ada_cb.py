@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.agents.exploration import ROOT, Schedule, Tuned
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.epochs import EpochRewards, epoch_starts
 from omg_cmdp.persistence import State, numbers

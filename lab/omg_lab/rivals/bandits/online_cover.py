@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.oracles.finite.aggregating import FiniteRewards
 from omg_cmdp.persistence import State, numbers

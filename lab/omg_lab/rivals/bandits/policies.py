@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import Agent
+from omg_cmdp.agents.agent import Agent
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.episode import Episode, Trajectory
+from omg_cmdp.mdp.episode import Episode
+from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import RewardOracle
 from omg_cmdp.oracles.finite.aggregating import FiniteRewards
 from omg_cmdp.validation import BoolArray, FloatArray

@@ -42,8 +42,8 @@ from numpy.typing import NDArray
 from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.agents.exploration import Schedule, Tuned
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.oracles.combined.epochs import epoch_starts
 from omg_cmdp.oracles.finite.aggregating import FiniteRewards

@@ -14,9 +14,9 @@ from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.agents.building import class_oracles
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.environment import Environment
-from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision

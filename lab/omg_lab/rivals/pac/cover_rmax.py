@@ -25,9 +25,9 @@ import numpy as np
 from omg_cmdp.agents.base import Ranges
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
-from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, at_least_zero, positive_integer, positive_number, probability
 from omg_lab.rivals.cells import CellLearner, Tally

@@ -44,9 +44,9 @@ from numpy.typing import NDArray
 
 from omg_cmdp.agents.base import Learner, Ranges
 from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache
-from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision

@@ -35,9 +35,9 @@ from omg_cmdp.agents.base import Learner, Ranges
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.environment import Environment
-from omg_cmdp.mdp.episode import Trajectory
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision

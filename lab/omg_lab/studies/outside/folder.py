@@ -1,7 +1,7 @@
 """What a study file may name, found from the folder in which it lies: the door through which foreign code comes in.
 
     module:Name     a class or function: of a module beside the file, else of one that Python finds
-    name            what an installed package offers as an entry point: `omg_cmdp.worlds`, `.agents`, `.oracles`
+    name            what an installed package offers as an entry point: `omg_lab.worlds`, `.agents`, `.oracles`
     people.csv      a table of contexts, relative to the file
 
 A `Folder` is made only of a study file that the user has named. Stored results have none: nothing that they name is

@@ -31,6 +31,12 @@ Env = gymnasium.Env[Any, Any]
 def cart_pole(*, cart: bool = False) -> Env:
     """Return a CartPole whose `reset` takes the pole's length, relative to the usual one.
 
+    Parameters
+    ----------
+    cart : bool
+        Whether the cart's position and speed are observed too. False, the default, leaves the pole's angle and speed,
+        which are enough to balance it.
+
     >>> env = cart_pole()
     >>> env.reset(seed=0, options={"context": 2.0})[0].shape, env.unwrapped.length
     ((2,), 1.0)
@@ -41,7 +47,11 @@ def cart_pole(*, cart: bool = False) -> Env:
 
 
 def mountain_car() -> Env:
-    """Return a MountainCar whose `reset` takes the strength of the motor, relative to the usual one."""
+    """Return a MountainCar whose `reset` takes the strength of the motor, relative to the usual one.
+
+    >>> mountain_car().reset(seed=0, options={"context": 1.5})[0].shape
+    (2,)
+    """
     return _Adjusted(gymnasium.make("MountainCar-v0"), _strengthen)
 
 

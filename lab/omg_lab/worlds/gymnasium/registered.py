@@ -38,7 +38,16 @@ Observation = dict[str, Any]
 
 @final
 class WorldEnv(gymnasium.Env[Observation, np.int64]):
-    """A world as an environment: a `World`, or the name of its class with its options.
+    """A world as an environment.
+
+    Parameters
+    ----------
+    world : World or str
+        The world, or the name of its class.
+    render_mode : str, optional
+        Gymnasium's; there is nothing to render.
+    **options
+        Arguments of the class, if `world` is a name.
 
     >>> env = WorldEnv("CombinationLock")
     >>> observation, info = env.reset(seed=0, options={"context": 3})
@@ -50,7 +59,7 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
 
     def __init__(self, world: str | World, *, render_mode: str | None = None, **options: Any) -> None:
         if isinstance(world, str):
-            kind = getattr(worlds, world, None) if world in worlds.__all__ else None
+            kind = getattr(worlds, world) if world in worlds.__all__ else None
             if not (isinstance(kind, type) and issubclass(kind, World)):
                 raise ValueError(f"`world` must be a World, or the name of its class, got {world!r:.60}")
             world = kind(**options)
@@ -114,7 +123,11 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
 
 
 def register_gymnasium() -> tuple[str, ...]:
-    """Register all worlds but Gymnasium's own with Gymnasium, unless they are registered; return their ids."""
+    """Register all worlds but Gymnasium's own with Gymnasium, unless they are registered; return their ids.
+
+    >>> "omg_lab/Corridor-v0" in register_gymnasium()
+    True
+    """
     names = [name for name in worlds.__all__ if name not in worlds.LATE]
     kinds = [kind for name in names if isinstance(kind := getattr(worlds, name), type)]
     ours = [kind for kind in kinds if issubclass(kind, World) and kind is not World and kind.package != "gymnasium"]

@@ -23,7 +23,29 @@ CUBE_ROOT = Power(1.0, -1.0 / 3.0)
 
 @final
 class EpsilonGreedy(ModelAgent):
-    """Explore with probability min(1, `epsilon`) at each step; `epsilon` is a number or a function of the episode."""
+    """Explore with probability min(1, ε) at each step.
+
+    Parameters
+    ----------
+    space : Space
+        Sizes, horizon, start and admissible actions.
+    reward_oracle : RewardOracle
+        Learns the mean rewards; the model's f̂.
+    dynamics_oracle : DynamicsOracle
+        Learns the transitions; the model's P̂.
+    epsilon : float or callable, default t^(-1/3)
+        ε, or a function of the episode t = 1, 2, ...
+    **ranges
+        `reward_range` and `return_range`, as for every agent (`Learner`).
+
+    Examples
+    --------
+    >>> import omg_cmdp as omg
+    >>> sizes = {"states": 1, "actions": 2, "horizon": 1}
+    >>> oracles = omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes)
+    >>> EpsilonGreedy(omg.Space(**sizes), *oracles, 0.1).policy(None)
+    array([[[0.95, 0.05]]])
+    """
 
     settings = ("epsilon",)
     takes_keyed = True

@@ -20,9 +20,28 @@ from omg_cmdp.validation import FloatArray, function, instance_of
 
 @final
 class Informed(ModelAgent):
-    """Play an optimal policy of the true MDP, `mdp(context)`, such as a world's method `mdp`.
+    """Play an optimal policy of the true MDP.
 
     Its oracles are the true functions, so that the ledger shows the losses that cannot be avoided.
+
+    Parameters
+    ----------
+    space : Space
+        Sizes, horizon, start and admissible actions.
+    mdp : callable
+        context -> TabularMDP, such as the method `mdp` of a world.
+    reward_range : (float, float), default (0, 1)
+        Between which numbers every reward lies, in the units in which rewards arrive.
+    return_range : (float, float), optional
+        Between which numbers the sum of an episode's rewards lies, in the same units; by default H times
+        `reward_range`. A tighter range makes bonuses and plausible values tighter too.
+
+    Examples
+    --------
+    >>> space = Space(states=1, actions=2, horizon=1)
+    >>> truth = space.mdp(transitions=np.ones((1, 2, 1)), rewards=[[0.0, 1.0]])
+    >>> Informed(space, lambda context: truth).policy(None)
+    array([[[0., 1.]]])
     """
 
     takes_keyed = True

@@ -23,6 +23,28 @@ class PosteriorSampling(ModelAgent):
     """Draw rewards and transitions, the oracles' `draws`, once per episode, and plan in them.
 
     The draw is a function of `seed` and the number of episodes seen, so that asking twice changes nothing.
+
+    Parameters
+    ----------
+    space : Space
+        Sizes, horizon, start and admissible actions.
+    reward_oracle : RewardOracle
+        Learns the mean rewards; the model's f̂.
+    dynamics_oracle : DynamicsOracle
+        Learns the transitions; the model's P̂.
+    seed : int, default 0
+        The seed of the draws.
+    **ranges
+        `reward_range` and `return_range`, as for every agent (`Learner`).
+
+    Examples
+    --------
+    >>> import omg_cmdp as omg
+    >>> sizes = {"states": 1, "actions": 2, "horizon": 1}
+    >>> oracles = omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes)
+    >>> agents = [PosteriorSampling(omg.Space(**sizes), *oracles, seed=seed) for seed in range(100)]
+    >>> 30 < sum(int(agent.policy(None)[0, 0, 0]) for agent in agents) < 70  # each action is often the better one
+    True
     """
 
     settings = ("seed",)

@@ -27,7 +27,10 @@ ROUNDS, ROUGHLY = 3, 0.1
 
 
 class Situation(NamedTuple):
-    """What a rule knows: the episode, its context, the model for it, and the oracles behind the model."""
+    """What a rule knows: the episode, its context, the model for it, and the oracles behind the model.
+
+    OMG makes one for every decision. Its methods `plan` and `plan_roots` turn weights into a `Decision`.
+    """
 
     episode: int
     """Counted from 1."""
@@ -130,7 +133,21 @@ class Situation(NamedTuple):
 
 
 class ExplorationRule(abc.ABC):
-    """A rule of your own needs one method, which often ends with `return situation.plan(gamma, weights)`."""
+    """A rule that chooses the weights of the barrier. One of your own needs the method `decide`.
+
+    It often ends with `return situation.plan(gamma, weights)`.
+
+    Examples
+    --------
+    >>> import omg_cmdp as omg
+    >>> class Slowly(ExplorationRule):
+    ...     def decide(self, situation):
+    ...         return situation.plan(gamma=10.0 * situation.episode)
+    >>> sizes = {"states": 1, "actions": 2, "horizon": 1}
+    >>> oracles = omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes)
+    >>> omg.OMG(omg.Space(**sizes), *oracles, gamma=Slowly()).decide(None).gamma
+    10.0
+    """
 
     @abc.abstractmethod
     def decide(self, situation: Situation) -> Decision:

@@ -12,18 +12,18 @@ ALONE = 1e-3
 
 
 @compiled
-def backup_errors(ranges, reward_errors, kernel_errors, scale, errors):
+def backup_errors(ranges, reward_errors, transition_errors, scale, errors):
     """Fill scale·(u_f + range_h²·u_P), (H, S, A): squared errors of r + P·V, from those of r and P, (K, S, A) each."""
     horizon, states, actions = errors.shape
     for h in range(horizon):
-        f, p = h % reward_errors.shape[0], h % kernel_errors.shape[0]
+        f, p = h % reward_errors.shape[0], h % transition_errors.shape[0]
         for s in range(states):
             for a in range(actions):
-                errors[h, s, a] = scale * (reward_errors[f, s, a] + ranges[h] ** 2 * kernel_errors[p, s, a])
+                errors[h, s, a] = scale * (reward_errors[f, s, a] + ranges[h] ** 2 * transition_errors[p, s, a])
 
 
 @compiled
-def fill_gains(kernel, rewards, start, admissible, drawn_rewards, drawn_kernels, lows, highs, gains):
+def fill_gains(transitions, rewards, start, admissible, drawn_rewards, drawn_transitions, lows, highs, gains):
     """Fill v = b̃²/E[q_k], (steps, S, A), from K >= 2 drawn models, (K, steps, S, A) and (K, steps, S, A, S).
 
     `gains` has H steps, or one for all: then what a draw visits and carries is summed over the steps, before anything
@@ -39,9 +39,9 @@ def fill_gains(kernel, rewards, start, admissible, drawn_rewards, drawn_kernels,
     x, q, v = flow.reshape(-1), came.reshape(-1), gains.reshape(-1)
     flows, squares, products, visited, visited_squares = np.zeros((5, gains.size))
     for k in range(count):
-        if k == 0 or not (is_same(drawn_rewards, k) and is_same(drawn_kernels, k)):
-            best_actions(drawn_kernels[k], drawn_rewards[k], admissible, lows, highs, chosen, values)
-            follow(kernel, rewards, start, chosen, values, visits, errors)
+        if k == 0 or not (is_same(drawn_rewards, k) and is_same(drawn_transitions, k)):
+            best_actions(drawn_transitions[k], drawn_rewards[k], admissible, lows, highs, chosen, values)
+            follow(transitions, rewards, start, chosen, values, visits, errors)
             carry(chosen, visits, errors, flow, came)
         for i in range(gains.size):
             flows[i] += x[i]
@@ -85,22 +85,22 @@ def is_same(drawn, k):
 
 
 @compiled
-def follow(kernel, rewards, start, chosen, values, visits, errors):
+def follow(transitions, rewards, start, chosen, values, visits, errors):
     """Fill how likely the actions `chosen` (H, S) lead where, (H + 1, S), and the errors V_h - r - P·V_{h+1} there."""
     horizon, states = chosen.shape
     visits[1:] = 0.0
     for s in range(states):
         visits[0, s] = start[s]
     for h in range(horizon):
-        k, r = h % kernel.shape[0], h % rewards.shape[0]
+        k, r = h % transitions.shape[0], h % rewards.shape[0]
         for s in range(states):
             errors[h, s] = 0.0
             if visits[h, s] > 0.0:
                 a = chosen[h, s]
                 expected = rewards[r, s, a]
                 for j in range(states):
-                    expected += kernel[k, s, a, j] * values[h + 1, j]
-                    visits[h + 1, j] += visits[h, s] * kernel[k, s, a, j]
+                    expected += transitions[k, s, a, j] * values[h + 1, j]
+                    visits[h + 1, j] += visits[h, s] * transitions[k, s, a, j]
                 errors[h, s] = values[h, s] - expected
 
 

@@ -47,10 +47,23 @@ LARGEST = 2**25
 class GainWeighted(ExplorationRule):
     """m = ¼·√(q̂·v) + floor/√(n·t), q̂ the plan: explore where plausible models expect to gain.
 
-    If one table serves all steps, v is divided among them, in proportion to visits of the plan.
-    v is estimated by `draws` >= 2 models, a function of `seed`, the episode and the context. The floor costs at most
+    If one table serves all steps, v is divided among them, in proportion to visits of the plan. The floor costs at most
     2·floor·√(nT) over T episodes, and keeps ¼·Σ q̂·err²/m below √(nT)/(4·floor) times what the oracles' bounds allow,
     even if the posteriors are wrong.
+
+    Parameters
+    ----------
+    draws : int, default 32
+        Number of models that estimate v, at least 2. Large models get fewer, but at least four.
+    floor : float, default 1e-4
+        The least weight, times √(n·t).
+    seed : int, default 0
+        The seed of the draws; they are a function of it, the episode and the context.
+
+    Examples
+    --------
+    >>> str(GainWeighted(draws=8))
+    'GainWeighted(draws=8, floor=0.0001, seed=0)'
     """
 
     def __init__(self, *, draws: int = 32, floor: float = 1e-4, seed: int = 0) -> None:

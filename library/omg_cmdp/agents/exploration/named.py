@@ -23,7 +23,24 @@ RULES: dict[str, Callable[[int | None, float, int], ExplorationRule]] = {
 def exploration_rule(
     gamma: str | Tuned | ExplorationRule, episodes: int | None, delta: float, seed: int
 ) -> ExplorationRule:
-    """Return the rule that the argument `gamma` of OMG stands for."""
+    """Return the rule that the argument `gamma` of OMG stands for.
+
+    Parameters
+    ----------
+    gamma : str, float, callable or ExplorationRule
+        A name in `RULES`, a number, a function of the episode, or a rule.
+    episodes : int or None
+        T, for "theory".
+    delta : float
+        The failure probability, for "theory" and "anytime".
+    seed : int
+        The seed of "adaptive".
+
+    Examples
+    --------
+    >>> str(exploration_rule("anytime", None, 0.1, 0)), str(exploration_rule(5.0, None, 0.1, 0))
+    ('Anytime(delta=0.1)', '5.0')
+    """
     delta, seed = probability("delta", delta), seed_number(seed)
     if isinstance(gamma, ExplorationRule):
         return gamma

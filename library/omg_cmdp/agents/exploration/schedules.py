@@ -17,8 +17,17 @@ Tuned = float | Callable[[int], float]
 
 @final
 class Schedule(ExplorationRule):
-    """One number, the same in every episode or a function of t = 1, 2, ...: OMG's γ, or what a rival has in its place.
+    """One number, the same in every episode or a function of t = 1, 2, ...: OMG's γ, or a rival's constant.
 
+    Parameters
+    ----------
+    given : float or callable
+        The number, or the function.
+    name : str, default "gamma"
+        The name of the argument, for error messages.
+
+    Examples
+    --------
     >>> Schedule(5.0)(1), Schedule(lambda t: 30.0 * t**0.5)(4)
     (5.0, 60.0)
     """
@@ -45,8 +54,17 @@ class Schedule(ExplorationRule):
 @final
 @dataclasses.dataclass(frozen=True)
 class Power:
-    """scale·t^exponent, as a function of the episode; saved agents compare its numbers.
+    """scale·t^exponent, as a function of the episode t; saved agents compare its two numbers.
 
+    Parameters
+    ----------
+    scale : float
+        The value in the first episode.
+    exponent : float
+        The power of t.
+
+    Examples
+    --------
     >>> Power(30.0, 0.5)(4)
     60.0
     """

@@ -12,9 +12,21 @@ from omg_cmdp.validation import instance_of, positive_integer, probability
 
 @final
 class Theory(ExplorationRule):
-    """The γ of the theorem (`printed_gamma`), from the oracles' own regret bounds for T = `episodes`.
+    """The γ of the theorem (`printed_gamma`), from the oracles' own regret bounds for T episodes.
 
-    `exact` takes the constant for exact plans; the agent's plans are certified, not exact.
+    Parameters
+    ----------
+    episodes : int
+        T.
+    delta : float
+        The failure probability δ.
+    exact : bool, default False
+        Take the constant for exact plans; the agent's plans are certified, not exact.
+
+    Examples
+    --------
+    >>> str(Theory(1000, 0.05))
+    'Theory(episodes=1000, delta=0.05, exact=False)'
     """
 
     def __init__(self, episodes: int | None, delta: float, *, exact: bool = False) -> None:
@@ -33,6 +45,16 @@ class Anytime(ExplorationRule):
     """γ_t = √(n·t/C) with the tight C of docs/theory.md (`tight_gamma`), from the oracles' bounds for t episodes.
 
     T need not be known, at the price of 3·√(nCT) in the place of 2·√(nCT).
+
+    Parameters
+    ----------
+    delta : float
+        The failure probability δ.
+
+    Examples
+    --------
+    >>> str(Anytime(0.05))
+    'Anytime(delta=0.05)'
     """
 
     def __init__(self, delta: float) -> None:

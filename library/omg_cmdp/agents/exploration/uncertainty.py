@@ -21,6 +21,18 @@ class UncertaintyWeighted(ExplorationRule):
 
     u_h = (κ/H)·(u_f + range_h²·u_P) is the expected squared error of f̂ + P̂·V_{h+1}, up to κ/H. range_h is by how much
     V_{h+1} can differ in the model; errors of H steps add in squares where bonuses √u add, hence 1/H.
+
+    Parameters
+    ----------
+    kappa : float, default 0.15
+        κ, how much of the uncertainty is paid for; chosen on worlds that no table of the guide shows.
+    floor : float, default 1e-4
+        The least weight, times √(n·t).
+
+    Examples
+    --------
+    >>> str(UncertaintyWeighted(kappa=1.0))
+    'UncertaintyWeighted(kappa=1.0, floor=0.0001)'
     """
 
     def __init__(self, *, kappa: float = 0.15, floor: float = 1e-4) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.contexts import OWN_BYTES
-from omg_cmdp.mdp.episode import Trajectory
+from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.validation import FloatArray
 
 IntArray = NDArray[np.int64]

@@ -18,9 +18,10 @@ from omg_cmdp.environments.gymnasium.rollout import EnvironmentPlayer
 from omg_cmdp.environments.gymnasium.tables import Outcomes
 from omg_cmdp.mdp.bellman import scaled_returns
 from omg_cmdp.mdp.environment import Environment
-from omg_cmdp.mdp.episode import ROUNDING, Episode
+from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.mdp.trajectory import ROUNDING
 from omg_cmdp.validation import (
     FloatArray,
     instance_of,

@@ -37,28 +37,28 @@ class Factor(NamedTuple):
 
 
 @compiled
-def allocate(kernel, tuples):
+def allocate(transitions, tuples):
     """Return a `Factor` of the right sizes."""
-    horizon, states = tuples.layer.size - 1, kernel.dense.shape[3]
+    horizon, states = tuples.layer.size - 1, transitions.dense.shape[3]
     at = np.zeros(horizon + 1, np.int64)
     for h in range(horizon):
         at[h + 1] = at[h] + (tuples.layer[h + 1] - tuples.layer[h]) ** 2
     coupling, gram = np.empty((tuples.state.size, states)), np.empty((states, states))
     return Factor(
-        np.empty(at[horizon]), at, coupling, gram, np.empty(scratch_size(kernel, tuples)), np.empty(2, np.int32)
+        np.empty(at[horizon]), at, coupling, gram, np.empty(scratch_size(transitions, tuples)), np.empty(2, np.int32)
     )
 
 
 @leaf
-def factorise(kernel, tuples, weights, factor):
+def factorise(transitions, tuples, weights, factor):
     """Factor M for the diagonal `weights` D (one per tuple); return False if M is not numerically definite."""
     if factor.gram.shape[0] < BLAS_FROM:
-        return _factorise_by_loops(kernel, tuples, weights, factor)
-    return _factorise_by_blas(kernel, tuples, weights, factor)
+        return _factorise_by_loops(transitions, tuples, weights, factor)
+    return _factorise_by_blas(transitions, tuples, weights, factor)
 
 
 @leaf
-def _factorise_by_blas(kernel, tuples, weights, factor):
+def _factorise_by_blas(transitions, tuples, weights, factor):
     lower, coupling, gram = factor.lower, factor.coupling, factor.gram
     horizon = tuples.layer.size - 1
     for h in range(horizon):
@@ -68,7 +68,7 @@ def _factorise_by_blas(kernel, tuples, weights, factor):
         if not blas.cholesky(block, factor.sizes):
             return False
         if h + 1 < horizon:
-            second_moments(kernel, tuples, h, weights, factor.scratch, factor.sizes, coupling, gram)
+            second_moments(transitions, tuples, h, weights, factor.scratch, factor.sizes, coupling, gram)
             blas.solve_lower(block, coupling[begin:end], factor.sizes)
             blas.subtract_gram(coupling[begin:end], gram, factor.sizes)
         for i in range(end - begin):
@@ -77,7 +77,7 @@ def _factorise_by_blas(kernel, tuples, weights, factor):
 
 
 @leaf
-def _factorise_by_loops(kernel, tuples, weights, factor):
+def _factorise_by_loops(transitions, tuples, weights, factor):
     lower, coupling, gram = factor.lower, factor.coupling, factor.gram
     horizon = tuples.layer.size - 1
     for h in range(horizon):
@@ -86,7 +86,7 @@ def _factorise_by_loops(kernel, tuples, weights, factor):
         if not _loop_cholesky(lower, at, size):
             return False
         if h + 1 < horizon:
-            loop_moments(kernel, tuples, h, weights, factor.scratch, coupling, gram)
+            loop_moments(transitions, tuples, h, weights, factor.scratch, coupling, gram)
             _loop_eliminate(lower, at, size, coupling, begin, gram)
     return True
 
@@ -139,7 +139,7 @@ def _loop_eliminate(lower, at, size, coupling, begin, gram):
 
 
 @leaf
-def flow(kernel, tuples, weights, out):
+def flow(transitions, tuples, weights, out):
     """Set out (H, S) ← B·weights, on the nodes."""
     horizon, states = out.shape
     for s in range(states):
@@ -148,7 +148,7 @@ def flow(kernel, tuples, weights, out):
         if h + 1 < horizon:
             for s in range(states):
                 out[h + 1, s] = 0.0
-            push(kernel, tuples, h, weights, out)
+            push(transitions, tuples, h, weights, out)
             for s in range(states):
                 out[h + 1, s] = -out[h + 1, s]
         for node in range(tuples.layer[h], tuples.layer[h + 1]):
@@ -157,12 +157,12 @@ def flow(kernel, tuples, weights, out):
 
 
 @leaf
-def flow_adjoint(kernel, tuples, values, out):
+def flow_adjoint(transitions, tuples, values, out):
     """Set out_i ← V_h(s) - Σ_s' P_h(s'|s, a)·V_{h+1}(s') for every tuple i; values (H, S), V_H = 0."""
     horizon = values.shape[0]
     for h in range(horizon):
         if h + 1 < horizon:
-            expect(kernel, tuples, h, values, out)
+            expect(transitions, tuples, h, values, out)
         for node in range(tuples.layer[h], tuples.layer[h + 1]):
             value = values[h, tuples.state[node]]
             for i in range(tuples.first[node], tuples.first[node + 1]):

@@ -32,7 +32,7 @@ def difference(a, b):
 
 
 @compiled_for(
-    table(float64, 4),  # kernel
+    table(float64, 4),  # transitions
     table(float64, 3),  # rewards
     table(float64, 1),  # start
     table(uint8, 2),  # admissible
@@ -42,7 +42,7 @@ def difference(a, b):
     table(float64, 3),  # policy
     table(float64, 2),  # values
 )
-def certify(kernel, rewards, start, admissible, reached, roots, barrier, policy, values):
+def certify(transitions, rewards, start, admissible, reached, roots, barrier, policy, values):
     """Return the occupancy measure (H, S, A) of `policy` and the duality gap that it and `values` prove.
 
     Nothing but the pair and the set of reachable states (H, S) comes from the solver: occupancy and slacks are computed
@@ -55,7 +55,7 @@ def certify(kernel, rewards, start, admissible, reached, roots, barrier, policy,
     from_slack, from_step = of_slack(states), of_occupancy(states, actions)
     gap = error = 0.0
     for h in range(horizon):
-        k = h % kernel.shape[0]
+        k = h % transitions.shape[0]
         drift = 0.0
         for s in range(states):
             after[s] = 0.0
@@ -77,7 +77,7 @@ def certify(kernel, rewards, start, admissible, reached, roots, barrier, policy,
                     slack, lost = difference(values[h, s], rewards[h % rewards.shape[0], s, a])
                     if h + 1 < horizon:
                         for j in range(states):
-                            p = kernel[k, s, a, j]
+                            p = transitions[k, s, a, j]
                             if p > 0.0:
                                 after[j] += q * p
                                 product = p * values[h + 1, j]

@@ -48,7 +48,7 @@ class Newton(NamedTuple):
 def new_newton(program):
     n = program.rewards.size
     return Newton(
-        blocks.allocate(program.kernel, program.tuples),
+        blocks.allocate(program.transitions, program.tuples),
         np.empty(n),
         np.empty(n),
         np.empty(n),
@@ -89,7 +89,7 @@ def interior_point(program, pair, tolerance, limit, newton, best):
         if slow >= 3 and distance < NEAR:
             copy_pair(best, pair)
             return STALLED, iteration
-        if gap == np.inf or not blocks.factorise(program.kernel, program.tuples, newton.weights, newton.factor):
+        if gap == np.inf or not blocks.factorise(program.transitions, program.tuples, newton.weights, newton.factor):
             break
         primal, dual = direction(program, pair, newton)
         if distance <= NEAR:
@@ -135,9 +135,9 @@ def aim(program, pair, floor, newton):
 @leaf
 def direction(program, pair, newton):
     """Solve B·dq = 0, dz = Bᵀ·dV, dq + D·dz = residual; return the longest steps on the two sides, at most 1."""
-    blocks.flow(program.kernel, program.tuples, newton.residual, newton.dvalues)
+    blocks.flow(program.transitions, program.tuples, newton.residual, newton.dvalues)
     blocks.solve(program.tuples, newton.factor, newton.dvalues)
-    blocks.flow_adjoint(program.kernel, program.tuples, newton.dvalues, newton.dz)
+    blocks.flow_adjoint(program.transitions, program.tuples, newton.dvalues, newton.dz)
     for i in range(pair.q.size):
         newton.dq[i] = newton.residual[i] - newton.weights[i] * newton.dz[i]
     return longest_step(pair.q, newton.dq), longest_step(pair.z, newton.dz)

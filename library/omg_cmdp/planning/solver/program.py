@@ -9,13 +9,13 @@ import numpy as np
 from omg_cmdp.jit import compiled, leaf
 from omg_cmdp.planning.solver import blocks
 from omg_cmdp.planning.solver.terms import gap_bound, root_part
-from omg_cmdp.planning.solver.tuples import Kernel, Tuples, best_case, expect, push
+from omg_cmdp.planning.solver.tuples import Transitions, Tuples, best_case, expect, push
 
 
 class Program(NamedTuple):
-    """max ⟨q, r⟩ + Σ φ(q) over the occupancy measures q of `kernel` that begin in `start`; see `terms` for φ."""
+    """max ⟨q, r⟩ + Σ φ(q) over the occupancy measures q of `transitions` that begin in `start`; see `terms` for φ."""
 
-    kernel: Kernel
+    transitions: Transitions
     tuples: Tuples
     start: np.ndarray  # (S,)
     rewards: np.ndarray  # (tuples,)
@@ -70,13 +70,13 @@ def make_occupancy(program, q, marginal):
         if h + 1 < horizon:
             for s in range(start.size):
                 marginal[h + 1, s] = 0.0
-            push(program.kernel, tuples, h, q, marginal)
+            push(program.transitions, tuples, h, q, marginal)
 
 
 @leaf
 def make_slacks(program, pair):
     """Recompute z = Bᵀ·V - r from the values."""
-    blocks.flow_adjoint(program.kernel, program.tuples, pair.values, pair.z)
+    blocks.flow_adjoint(program.transitions, program.tuples, pair.values, pair.z)
     for i in range(pair.z.size):
         pair.z[i] -= program.rewards[i]
 
@@ -124,7 +124,7 @@ def hopeful_masses(program, masses, best, bound):
         if h + 1 < horizon:
             for s in range(start.size):
                 bound[h + 1, s] = 0.0
-            best_case(program.kernel, tuples, h, masses, best, bound)
+            best_case(program.transitions, tuples, h, masses, best, bound)
         for node in range(tuples.layer[h], tuples.layer[h + 1]):
             masses[node] /= total
 
@@ -140,7 +140,7 @@ def make_dual(program, masses, products, sweeps, pair):
     horizon = values.shape[0]
     for h in range(horizon - 1, -1, -1):
         if h + 1 < horizon:
-            expect(program.kernel, tuples, h, values, z)
+            expect(program.transitions, tuples, h, values, z)
         for s in range(values.shape[1]):
             values[h, s] = 0.0
         for node in range(tuples.layer[h], tuples.layer[h + 1]):

@@ -56,14 +56,14 @@ def centre_dual(program, pair, theta, limit, newton, trial):
     for iteration in range(limit):  # noqa: B007 (returned)
         for i in range(pair.z.size):
             pair.q[i], _, newton.weights[i] = best_response(program.roots[i], program.barrier[i], theta, pair.z[i])
-        if not blocks.factorise(program.kernel, program.tuples, newton.weights, newton.factor):
+        if not blocks.factorise(program.transitions, program.tuples, newton.weights, newton.factor):
             break
         # The gradient is start - B·q̂.
-        blocks.flow(program.kernel, program.tuples, pair.q, newton.dvalues)
+        blocks.flow(program.transitions, program.tuples, pair.q, newton.dvalues)
         for s in range(program.start.size):
             newton.dvalues[0, s] -= program.start[s]
         blocks.solve(program.tuples, newton.factor, newton.dvalues)
-        blocks.flow_adjoint(program.kernel, program.tuples, newton.dvalues, newton.dz)
+        blocks.flow_adjoint(program.transitions, program.tuples, newton.dvalues, newton.dz)
         decrement = 0.0
         relative = 0.0
         for i in range(pair.z.size):

@@ -11,7 +11,7 @@ from omg_cmdp.planning.solver.interior_point import LOST, SOLVED, STALLED, inter
 from omg_cmdp.planning.solver.program import Program, copy_pair, duality_gap, new_pair
 from omg_cmdp.planning.solver.safety_net import centre_dual
 from omg_cmdp.planning.solver.starts import cold_start, warm_start
-from omg_cmdp.planning.solver.tuples import Kernel, expect, gather, outer_products, reachable_tuples
+from omg_cmdp.planning.solver.tuples import Transitions, expect, gather, outer_products, reachable_tuples
 
 LIMIT = 60
 """Iterations before the loop is given up for the safety net; 99 in 100 problems take fewer than 20."""
@@ -71,7 +71,7 @@ def keep_slacks(program, pair):
     tuples, values = program.tuples, pair.values
     for h in range(values.shape[0] - 1, -1, -1):
         if h + 1 < values.shape[0]:
-            expect(program.kernel, tuples, h, values, pair.z)
+            expect(program.transitions, tuples, h, values, pair.z)
         for node in range(tuples.layer[h], tuples.layer[h + 1]):
             needed = 0.0
             for i in range(tuples.first[node], tuples.first[node + 1]):
@@ -126,10 +126,10 @@ def solve(dense, row, indptr, indices, data, rewards, start, admissible, horizon
     Rewards, roots u and barrier m are (K, S, A), `earlier` is a policy to start from or empty. The tolerance is on the
     gap.
     """
-    kernel = Kernel(dense, outer_products(dense), row, indptr, indices, data)
-    tuples = reachable_tuples(kernel, start, admissible, horizon, UNREACHABLE_BELOW)
+    transitions = Transitions(dense, outer_products(dense), row, indptr, indices, data)
+    tuples = reachable_tuples(transitions, start, admissible, horizon, UNREACHABLE_BELOW)
     terms = gather(tuples, rewards), gather(tuples, roots), gather(tuples, barrier)
-    program = Program(kernel, tuples, start, terms[0], terms[1], terms[2])
+    program = Program(transitions, tuples, start, terms[0], terms[1], terms[2])
     pair = new_pair(program)
     iterations = optimise(program, gather(tuples, earlier) if earlier.size else np.empty(0), tolerance, pair)
     keep_slacks(program, pair)

@@ -30,7 +30,7 @@ class Tuples(NamedTuple):
     action: np.ndarray  # (tuples,)
 
 
-class Kernel(NamedTuple):
+class Transitions(NamedTuple):
     """The transition rows p = P(·|s, a); step h uses entry h mod K. Empty arrays mark the forms that are not in use."""
 
     dense: np.ndarray  # (K, S, A, S)
@@ -60,7 +60,7 @@ def outer_products(dense):
 
 
 @compiled
-def reachable_tuples(kernel, start, admissible, horizon, threshold):
+def reachable_tuples(transitions, start, admissible, horizon, threshold):
     """Return the tuples whose state has at least `threshold` probability under the uniform policy."""
     states, actions = admissible.shape
     layer = np.zeros(horizon + 1, np.int64)
@@ -88,7 +88,7 @@ def reachable_tuples(kernel, start, admissible, horizon, threshold):
                 first[nodes] = count
         layer[h + 1] = nodes
         if h + 1 < horizon:
-            push(kernel, tuples, h, uniform, marginal)
+            push(transitions, tuples, h, uniform, marginal)
     return Tuples(layer, state[:nodes], first[: nodes + 1], action[:count])
 
 
@@ -104,9 +104,9 @@ def gather(tuples, array):
 
 
 @leaf
-def expect(kernel, tuples, h, values, out):
+def expect(transitions, tuples, h, values, out):
     """Set out_i ← Σ_s' P_h(s'|s, a)·values(h + 1, s') for the tuples i of step h."""
-    dense, indptr = kernel.dense, kernel.indptr
+    dense, indptr = transitions.dense, transitions.indptr
     k, states = h % dense.shape[0], dense.shape[3]
     for node in range(tuples.layer[h], tuples.layer[h + 1]):
         s = tuples.state[node]
@@ -114,9 +114,9 @@ def expect(kernel, tuples, h, values, out):
             a = tuples.action[i]
             total = 0.0
             if indptr.size:
-                row = kernel.row[k, s, a]
+                row = transitions.row[k, s, a]
                 for j in range(indptr[row], indptr[row + 1]):
-                    total += kernel.data[j] * values[h + 1, kernel.indices[j]]
+                    total += transitions.data[j] * values[h + 1, transitions.indices[j]]
             else:
                 for j in range(states):
                     total += dense[k, s, a, j] * values[h + 1, j]
@@ -124,27 +124,27 @@ def expect(kernel, tuples, h, values, out):
 
 
 @leaf
-def push(kernel, tuples, h, weights, out):
+def push(transitions, tuples, h, weights, out):
     """Add Σ_i weights_i·P_h(s'|s, a), over the tuples i of step h, to out(h + 1, s')."""
-    dense, indptr = kernel.dense, kernel.indptr
+    dense, indptr = transitions.dense, transitions.indptr
     k, states = h % dense.shape[0], dense.shape[3]
     for node in range(tuples.layer[h], tuples.layer[h + 1]):
         s = tuples.state[node]
         for i in range(tuples.first[node], tuples.first[node + 1]):
             a, weight = tuples.action[i], weights[i]
             if indptr.size:
-                row = kernel.row[k, s, a]
+                row = transitions.row[k, s, a]
                 for j in range(indptr[row], indptr[row + 1]):
-                    out[h + 1, kernel.indices[j]] += weight * kernel.data[j]
+                    out[h + 1, transitions.indices[j]] += weight * transitions.data[j]
             else:
                 for j in range(states):
                     out[h + 1, j] += weight * dense[k, s, a, j]
 
 
 @leaf
-def best_case(kernel, tuples, h, masses, best, out):
+def best_case(transitions, tuples, h, masses, best, out):
     """Add Σ_s masses(s)·max_a P_h(s'|s, a), over the nodes s of step h, to out(h + 1, s'); `best` (S,) is scratch."""
-    dense, indptr = kernel.dense, kernel.indptr
+    dense, indptr = transitions.dense, transitions.indptr
     k, states = h % dense.shape[0], dense.shape[3]
     for node in range(tuples.layer[h], tuples.layer[h + 1]):
         s = tuples.state[node]
@@ -153,9 +153,9 @@ def best_case(kernel, tuples, h, masses, best, out):
         for i in range(tuples.first[node], tuples.first[node + 1]):
             a = tuples.action[i]
             if indptr.size:
-                row = kernel.row[k, s, a]
+                row = transitions.row[k, s, a]
                 for j in range(indptr[row], indptr[row + 1]):
-                    best[kernel.indices[j]] = max(best[kernel.indices[j]], kernel.data[j])
+                    best[transitions.indices[j]] = max(best[transitions.indices[j]], transitions.data[j])
             else:
                 for j in range(states):
                     best[j] = max(best[j], dense[k, s, a, j])
@@ -164,23 +164,23 @@ def best_case(kernel, tuples, h, masses, best, out):
 
 
 @leaf
-def second_moments(kernel, tuples, h, weights, scratch, sizes, mean, gram):
+def second_moments(transitions, tuples, h, weights, scratch, sizes, mean, gram):
     """Sum the rows p of step h with weights D: mean(node, ·) ← Σ_a D·p, and gram ← Σ_{s,a} D·p·pᵀ (lower triangle).
 
     mean is (nodes, S), gram (S, S), scratch as large as `scratch_size` says, sizes as for `blas`.
     """
-    if kernel.indptr.size:
-        _sparse_moments(kernel, tuples, h, weights, scratch, mean, gram)
+    if transitions.indptr.size:
+        _sparse_moments(transitions, tuples, h, weights, scratch, mean, gram)
     else:
-        _blas_moments(kernel, tuples, h, weights, scratch, sizes, mean, gram)
+        _blas_moments(transitions, tuples, h, weights, scratch, sizes, mean, gram)
 
 
 @compiled
-def scratch_size(kernel, tuples):
+def scratch_size(transitions, tuples):
     """Return how many floats `second_moments` needs to work in."""
-    states = kernel.dense.shape[3]
-    if kernel.indptr.size:
-        return kernel.indptr.size
+    states = transitions.dense.shape[3]
+    if transitions.indptr.size:
+        return transitions.indptr.size
     if states < BLAS_FROM:
         return states * (states + 1) // 2
     widest = 0
@@ -190,9 +190,9 @@ def scratch_size(kernel, tuples):
 
 
 @leaf
-def loop_moments(kernel, tuples, h, weights, scratch, mean, gram):
+def loop_moments(transitions, tuples, h, weights, scratch, mean, gram):
     """The same as `second_moments`, for few states."""
-    dense, outer = kernel.dense, kernel.outer
+    dense, outer = transitions.dense, transitions.outer
     k, states = h % dense.shape[0], dense.shape[3]
     for t in range(scratch.size):
         scratch[t] = 0.0
@@ -214,8 +214,8 @@ def loop_moments(kernel, tuples, h, weights, scratch, mean, gram):
 
 
 @leaf
-def _blas_moments(kernel, tuples, h, weights, scratch, sizes, mean, gram):
-    dense = kernel.dense
+def _blas_moments(transitions, tuples, h, weights, scratch, sizes, mean, gram):
+    dense = transitions.dense
     k, states = h % dense.shape[0], dense.shape[3]
     offset, count = tuples.first[tuples.layer[h]], tuples.first[tuples.layer[h + 1]]
     rows = scratch[: (count - offset) * states].reshape(count - offset, states)
@@ -233,9 +233,9 @@ def _blas_moments(kernel, tuples, h, weights, scratch, sizes, mean, gram):
 
 
 @leaf
-def _sparse_moments(kernel, tuples, h, weights, scratch, mean, gram):
-    k, states = h % kernel.dense.shape[0], kernel.dense.shape[3]
-    indptr, indices, data = kernel.indptr, kernel.indices, kernel.data
+def _sparse_moments(transitions, tuples, h, weights, scratch, mean, gram):
+    k, states = h % transitions.dense.shape[0], transitions.dense.shape[3]
+    indptr, indices, data = transitions.indptr, transitions.indices, transitions.data
     for i in range(states):
         for j in range(states):
             gram[i, j] = 0.0
@@ -244,11 +244,11 @@ def _sparse_moments(kernel, tuples, h, weights, scratch, mean, gram):
         for j in range(states):
             mean[node, j] = 0.0
         for i in range(tuples.first[node], tuples.first[node + 1]):
-            scratch[kernel.row[k, s, tuples.action[i]]] = 0.0
+            scratch[transitions.row[k, s, tuples.action[i]]] = 0.0
         for i in range(tuples.first[node], tuples.first[node + 1]):
-            scratch[kernel.row[k, s, tuples.action[i]]] += weights[i]
+            scratch[transitions.row[k, s, tuples.action[i]]] += weights[i]
         for i in range(tuples.first[node], tuples.first[node + 1]):
-            row = kernel.row[k, s, tuples.action[i]]
+            row = transitions.row[k, s, tuples.action[i]]
             weight, scratch[row] = scratch[row], 0.0
             if weight > 0.0:
                 for x in range(indptr[row], indptr[row + 1]):

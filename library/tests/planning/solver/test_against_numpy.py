@@ -20,7 +20,7 @@ SIZES = [(5, 3, 4, False), (15, 2, 3, False), (16, 2, 3, False), (40, 3, 4, Fals
 def kernel_of(mdp, as_sparse=False):
     table, _, _, mask = mdp.raw
     rows = sparse.sparse_rows(table, mask) if as_sparse else _NO_ROWS
-    return tuples.Kernel(table, tuples.outer_products(table), *rows)
+    return tuples.Transitions(table, tuples.outer_products(table), *rows)
 
 
 def tuples_of(mdp, kernel):

@@ -1,0 +1,101 @@
+"""The contract of an agent: it answers a context with a policy, and learns from the episode that was played."""
+
+from __future__ import annotations
+
+import abc
+import os
+from typing import Any, ClassVar, Self
+
+from numpy.typing import NDArray
+
+from omg_cmdp.agents.building import build_for
+from omg_cmdp.contexts import Context
+from omg_cmdp.mdp.bellman import optimal_policy
+from omg_cmdp.mdp.environment import Environment
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.mdp.trajectory import Trajectory
+from omg_cmdp.oracles.base import Oracle
+from omg_cmdp.persistence import AGENT_FILE, State, read_arrays, write_arrays
+from omg_cmdp.planning.decision import Decision
+from omg_cmdp.validation import FloatArray, file_path
+
+
+class Agent(abc.ABC):
+    """An agent for a known `space`. An agent of your own needs `space`, `policy` and `update`.
+
+    Everything else has a default: `decide` wraps `policy`, `model` is None, and an agent that is not to be saved needs
+    no state. `omg_cmdp.checks.check_agent` says what an agent breaks of this contract.
+
+    Examples
+    --------
+    >>> class First(Agent):
+    ...     space = Space(states=1, actions=2, horizon=1)
+    ...     def policy(self, context):
+    ...         return np.array([[[1.0, 0.0]]])
+    ...     def update(self, trajectory):
+    ...         pass
+    >>> First().decide("anybody").policy
+    array([[[1., 0.]]])
+    """
+
+    space: Space
+    reward_range: tuple[float, float] | None = None
+    """Between which numbers the rewards lie that `update` is told; None: (0, 1), or as the environment says."""
+    return_range: tuple[float, float] | None = None
+    """Between which numbers their sum over an episode lies; None: H times `reward_range`."""
+    reward_oracle: Oracle | None = None
+    """The oracle of rewards, for agents with oracles: ledgers and audits read its losses."""
+    dynamics_oracle: Oracle | None = None
+    """The oracle of dynamics."""
+    takes_keyed: ClassVar[bool] = False
+    """Whether `decide` takes a context with its key: for agents that hand it on to `model` and oracles alone."""
+
+    @classmethod
+    def for_world(cls, world: Environment, **options: Any) -> Self:
+        """Return an agent for `world`, such as `OMG.for_world(world, reward_oracle=…, dynamics_oracle=…, seed=1)`.
+
+        The constructor gets `options` and, where it takes them, the world's space, contexts and range of rewards,
+        `seed`, `episodes` and, unless they are given, oracles of the world's class of functions, if it has one. An
+        agent that needs more of a world overrides this.
+        """
+        return build_for(cls, world, **options)
+
+    @abc.abstractmethod
+    def policy(self, context: Context) -> FloatArray:
+        """Return the policy (H, S, A) for the next episode. Pure: asking twice changes nothing."""
+
+    @abc.abstractmethod
+    def update(self, trajectory: Trajectory) -> None:
+        """Learn from an episode. Several episodes may be under way, and updates may come in any order."""
+
+    def decide(self, context: Context) -> Decision:
+        """Return the policy, and what led to it."""
+        return Decision(policy=self.policy(context))
+
+    def model(self, context: Context) -> TabularMDP | None:
+        """Return the agent's model of `context`; None if it has none."""
+        return None
+
+    def best_policy(self, context: Context) -> FloatArray:
+        """Return an optimal policy (H, S, A) of the agent's model: no exploration."""
+        model = self.model(context)
+        if model is None:
+            raise NotImplementedError(f"{type(self).__name__} has no model")
+        return optimal_policy(model)[0]
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that was learned, as arrays of numbers and text."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be saved")
+
+    def load_state(self, state: State) -> None:
+        """Load a state saved by an agent with the same settings; the run continues bit for bit."""
+        raise NotImplementedError(f"{type(self).__name__} cannot load a state")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write `state()` to a file, whole or not at all."""
+        write_arrays(file_path(path), self.state(), **AGENT_FILE)
+
+    def restore(self, path: str | os.PathLike[str]) -> None:
+        """Load a file saved by an agent with the same settings."""
+        self.load_state(read_arrays(file_path(path), **AGENT_FILE))

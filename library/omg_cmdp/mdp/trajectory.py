@@ -1,0 +1,215 @@
+"""What happened in one episode, to learn from: a context, states, actions and rewards."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from omg_cmdp.contexts import Context, Keyed, keyed, unchanging
+from omg_cmdp.jit import Lazy
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.validation import (
+    FloatArray,
+    float_table,
+    instance_of,
+    interval,
+)
+
+compiled = Lazy("omg_cmdp.mdp.compiled")
+
+ROUNDING = 1e-7
+"""By how much a return may leave its range, as a share of H times the largest reward: what single precision loses."""
+
+
+@dataclasses.dataclass(frozen=True, init=False, eq=False)
+class Trajectory:
+    """The context, L + 1 states, L actions and L rewards of an episode, as read-only copies; 1 <= L <= H.
+
+    An episode with L < H was *truncated*: somebody dropped out, and what would have followed is not known. One that
+    *terminated* is continued to its H steps in an absorbing state, which earns nothing.
+
+    Parameters
+    ----------
+    context : vector, record or label
+        The context of the episode.
+    states : array of int (L + 1,)
+        The states, the last one after the last action.
+    actions : array of int (L,)
+        The actions.
+    rewards : array (L,) or None
+        The rewards. One that is not known yet is None, and kept as nan; None in the place of the list stands for L of
+        them. `agent.update_rewards` takes those that arrive later.
+    total : float, optional
+        The sum of the rewards, if only that will ever be known.
+
+    Examples
+    --------
+    >>> Trajectory(context="c", states=[0, 1, 1], actions=[0, 2], rewards=[0.0, 1.0]).next_states
+    array([1, 1])
+    >>> Trajectory(context="c", states=[0, 1, 1], actions=[0, 2], rewards=[0.0, None]).rewards
+    array([ 0., nan])
+    """
+
+    context: Context
+    states: NDArray[np.int64]
+    actions: NDArray[np.int64]
+    rewards: FloatArray
+    total: float | None
+    raw: tuple[NDArray[np.int64], NDArray[np.int64], FloatArray] = dataclasses.field(repr=False)
+    """The arrays `states`, `actions` and `rewards` for compiled code; do not write to them."""
+    _known: Keyed | None = dataclasses.field(repr=False)
+
+    _parts: ClassVar[tuple[str, ...]] = ("context", "states", "actions", "rewards", "total")
+
+    def __init__(
+        self,
+        *,
+        context: Context,
+        states: ArrayLike,
+        actions: ArrayLike,
+        rewards: ArrayLike | Sequence[float | None] | None,
+        total: float | None = None,
+    ) -> None:
+        visited, taken = _integers("states", states), _integers("actions", actions)
+        earned = np.full(taken.shape, np.nan) if rewards is None else _rewards(rewards)
+        if earned.ndim != 1 or taken.shape != earned.shape or len(visited) != len(taken) + 1 or not len(taken):
+            got = f"{visited.shape}, {taken.shape} and {earned.shape}"
+            raise ValueError(f"`states`, `actions` and `rewards` must have shapes (L+1,), (L,) and (L,), got {got}")
+        self._hold(context, visited, taken, earned, None if total is None else _total(total, earned))
+
+    def _hold(
+        self,
+        context: Context,
+        states: NDArray[np.int64],
+        actions: NDArray[np.int64],
+        rewards: FloatArray,
+        total: float | None = None,
+    ) -> None:
+        """Keep these very arrays: nothing is checked or copied. The fields are frozen, and this is their writer."""
+        hold = functools.partial(object.__setattr__, self)
+        plain, key = context if type(context) is Keyed else (context, None)
+        kept = unchanging(plain)
+        hold("context", kept)
+        hold("_known", None if key is None else Keyed(kept, key))
+        hold("total", total)
+        hold("raw", (states, actions, rewards))
+        for name, array in (("states", states), ("actions", actions), ("rewards", rewards)):
+            view = array.view()
+            view.setflags(write=False)
+            hold(name, view)
+
+    @property
+    def known(self) -> Keyed:
+        """The context with its key."""
+        if self._known is not None:
+            return self._known
+        known = keyed(self.context)
+        object.__setattr__(self, "_known", known)
+        return known
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through the constructor, so that a copy is as read-only as this one.
+        fields = {name: getattr(self, name) for name in self._parts}
+        fields["rewards"] = [None if math.isnan(reward) else reward for reward in self.rewards.tolist()]
+        return functools.partial(type(self), **fields), ()
+
+    @property
+    def next_states(self) -> NDArray[np.int64]:
+        """The states after each action."""
+        return self.states[1:]
+
+    def check(
+        self,
+        space: Space,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        return_range: tuple[float, float] | None = None,
+    ) -> None:
+        """Raise unless this is an episode of `space`, its rewards in `reward_range` and their sum in `return_range`.
+
+        What is not known may be anything in `reward_range`.
+        """
+        instance_of("space", space, Space)
+        known = None if return_range is None else interval("return_range", return_range)
+        self.must_fit(space, interval("reward_range", reward_range), known)
+
+    def must_fit(
+        self, space: Space, reward_range: tuple[float, float], return_range: tuple[float, float] | None = None
+    ) -> None:
+        """Do what `check` does, for a space and ranges that were checked when an agent or a log was made of them."""
+        if len(self.actions) > space.horizon:
+            raise ValueError(
+                f"`actions` must have at most the horizon's length {space.horizon}, got {len(self.actions)}"
+            )
+        low, high = reward_range
+        if compiled.is_episode(*self.raw, space.raw[1], low, high):
+            if return_range is not None or self.total is not None:
+                self._check_return(space.horizon, reward_range, return_range)
+            return
+        for name, values, count in (("states", self.states, space.states), ("actions", self.actions, space.actions)):
+            for value in values.tolist():
+                if not 0 <= value < count:
+                    raise ValueError(f"`{name}` must lie in 0..{count - 1}, got {value}")
+        for reward in self.rewards.tolist():
+            if reward < low or reward > high:
+                raise ValueError(f"`rewards` must lie in [{low:g}, {high:g}], got {reward}")
+        step = int(np.argmin(space.admissible[self.states[:-1], self.actions]))
+        pair = f"action {self.actions[step]} in state {self.states[step]}"
+        raise ValueError(f"`actions` must be admissible, got {pair} at step {step}")
+
+    def _check_return(
+        self, horizon: int, reward_range: tuple[float, float], return_range: tuple[float, float] | None
+    ) -> None:
+        """Raise unless what was earned, and what may still be earned, can add up to a return in its range."""
+        (low, high), steps = reward_range, len(self.rewards)
+        slack = ROUNDING * horizon * max(abs(low), abs(high))
+        if self.total is not None and not steps * low - slack <= self.total <= steps * high + slack:
+            raise ValueError(f"`total` must lie in [{steps * low:g}, {steps * high:g}], got {self.total}")
+        if return_range is None:
+            return
+        (least, most), earned = return_range, float(np.nansum(self.rewards)) if self.total is None else self.total
+        unknown = horizon - steps + (np.count_nonzero(np.isnan(self.rewards)) if self.total is None else 0)
+        if not least - slack <= earned + unknown * high or not earned + unknown * low <= most + slack:
+            got = f"[{least:g}, {most:g}] and an episode that earned {earned:g}"
+            raise ValueError(f"`return_range` must hold what every episode earns, got {got}")
+
+
+def _integers(name: str, values: ArrayLike) -> NDArray[Any]:
+    try:
+        array = np.array(values)
+    except Exception:  # whatever a foreign object raises
+        raise ValueError(f"`{name}` must be a vector of integers, got {values!r:.60}") from None
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ValueError(f"`{name}` must be a vector of integers, got {array.dtype} of shape {array.shape}")
+    return array if array.dtype == np.int64 else array.astype(np.int64)
+
+
+def _rewards(values: Any) -> FloatArray:
+    """Return the rewards, nan for None."""
+    unknown = (
+        [place for place, value in enumerate(values) if value is None] if isinstance(values, (list, tuple)) else []
+    )
+    rewards = float_table("rewards", [0.0 if value is None else value for value in values] if unknown else values)
+    if not all(map(math.isfinite, rewards.reshape(-1).tolist())):
+        raise ValueError(f"`rewards` must be finite, or None if they are not known yet, got {rewards}")
+    if unknown:
+        rewards[unknown] = np.nan
+    return rewards
+
+
+def _total(value: Any, rewards: FloatArray) -> float:
+    """Return a sum that stands for all rewards, none of which is known."""
+    try:
+        total = float(value)
+    except (TypeError, ValueError):
+        total = math.nan
+    if not math.isfinite(total):
+        raise ValueError(f"`total` must be a finite number or None, got {value!r}")
+    if not np.isnan(rewards).all():
+        raise ValueError(f"`total` must be None if rewards are given, got {total} and {rewards}")
+    return total
