@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context, context_from_json, context_to_json
-from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.persistence import State, fingerprint, numbers, read_state
-from omg_cmdp.validation import FloatArray, at_least_zero, float_table, instance_of, listed, positive_integer
+from omg_cmdp.validation import FloatArray, at_least_zero, float_table, listed, positive_integer
 
 Metric = Callable[[Any, Any], float]
 """The distance of two contexts."""
@@ -266,33 +265,6 @@ class PerCentre(Cover):
     def load_state(self, state: State) -> None:
         """Load the centres."""
         self.centres = numbers("centres", read_state(state), self.centres.shape)
-
-
-def cover_for(
-    world: Environment, cover: str | Cover, radius: float | None = None, clusters: int | None = None
-) -> Cover:
-    """Return a cover by its name: "blind", "per_context", "per_ball" with a `radius`, or k-means "clusters".
-
-    The usual radius is 0.4, the usual number of clusters a quarter of the contexts.
-    """
-    instance_of("world", world, Environment)
-    if isinstance(cover, Cover):
-        return cover
-    for option, value, owner in (("clusters", clusters, "clusters"), ("radius", radius, "per_ball")):
-        if value is not None and cover != owner:
-            raise ValueError(f"`{option}` must be left out for cover = {cover!r}")
-    if cover in ("per_ball", "clusters") and not isinstance(world.contexts[0], np.ndarray):
-        raise ValueError(f"`cover` must be 'blind' or 'per_context' where contexts are labels, got {cover!r}")
-    usual = max(2, len(world.contexts) // 4)
-    known: dict[str, Callable[[], Cover]] = {
-        "blind": Blind,
-        "per_context": PerContext,
-        "per_ball": lambda: PerBall(0.4 if radius is None else radius),
-        "clusters": lambda: PerCentre.by_means(world.contexts, count=usual if clusters is None else clusters),
-    }
-    if cover not in known:
-        raise ValueError(f"`cover` must be one of {', '.join(known)}, got {cover!r}")
-    return known[cover]()
 
 
 def _points(name: str, values: ArrayLike) -> FloatArray:

@@ -36,7 +36,7 @@ class Challenge:
     outcomes: list[NDArray[Any]] = dataclasses.field(default_factory=list)
     loss: float = 0.0
     late: tuple[int, bool] = (0, True)
-    """How many other updates lay between a prediction and its own at most, and whether always so many."""
+    """The most other updates between a prediction and its own, and whether it was always this number."""
 
 
 def challenge(

@@ -29,7 +29,7 @@ class Round(NamedTuple):
     decision: Decision
     played: Episode
     occupancy: FloatArray
-    """Of the policy played, in the true MDP; the mean of a mixture."""
+    """Occupancy measure of the policy played, in the true MDP; the mean of a mixture."""
     value: float
     """V^π, exact; of a mixture, the mean."""
     differences: tuple[float, float, float] = _UNKNOWN
