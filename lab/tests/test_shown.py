@@ -63,10 +63,11 @@ def test_the_places_shown_are_those_visited_most():
     ("kind", "names"), [("state", ("a", "b")), ("action", ("a", "b", 3)), ("feature", ("age",))], ids=str
 )
 def test_names_that_do_not_fit_are_refused(kind, names):
-    class Odd:
+    class Plain:
         space, contexts = TRIAL.space, TRIAL.contexts
+        state_names = action_names = feature_names = ()
 
-    setattr(Odd, f"{kind}_names", names)
+    odd = type("Odd", (Plain,), {f"{kind}_names": names})
     with pytest.raises(ValueError, match=f"`{kind}_names` must be . texts"):
-        names_of(Odd)
-    assert names_of(type("Plain", (), {"space": TRIAL.space, "contexts": TRIAL.contexts})) == Names()
+        names_of(odd)
+    assert names_of(Plain) == Names()

@@ -16,7 +16,7 @@ from omg_cmdp.mdp import (
 )
 from omg_cmdp.oracles import DynamicsOracle, RewardOracle
 from omg_cmdp.planning import Problem, Solution, Status, certificate, plan, plan_many
-from omg_cmdp.runs import Ledger, Run, advise, play, shortfall, simulate
+from omg_cmdp.runs import Ledger, Run, advise, play, shortfall, simulate, warm_up
 
 __version__ = "0.1.0"
 
@@ -55,4 +55,5 @@ __all__ = [
     "simulate",
     "squared_hellinger",
     "theory",
+    "warm_up",
 ]

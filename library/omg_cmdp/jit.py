@@ -90,7 +90,7 @@ class Lazy:
 
 
 class _OneThread:
-    """Counts who is planning; the first to come takes BLAS down to one thread, the last to go restores it."""
+    """A count of the plans under way: the first one takes BLAS down to one thread, the last one restores it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

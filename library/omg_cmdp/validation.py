@@ -18,7 +18,7 @@ BoolArray = NDArray[np.bool_]
 ROW_SUM_TOLERANCE = 1e-8
 LARGEST_FLOAT = np.finfo(np.float64).max
 LARGEST_INTEGER = 2**53
-"""Larger ones are not all floats; no table has such a size, and no run so many episodes."""
+"""The largest size of a table and number of episodes: beyond it, floats skip some integers."""
 
 
 def instance_of(name: str, value: object, *kinds: type) -> None:

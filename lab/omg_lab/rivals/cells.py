@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
@@ -15,8 +16,8 @@ from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.persistence import State, numbers
-from omg_cmdp.validation import FloatArray
-from omg_lab.rivals.covers import Cover, cover_for
+from omg_cmdp.validation import FloatArray, instance_of
+from omg_lab.rivals.covers import Blind, Cover, PerBall, PerCentre, PerContext
 
 
 class Tally(NamedTuple):
@@ -100,3 +101,30 @@ class CellLearner(Learner):
             raise ValueError(f"`state` must hold tables for {len(cover)} cells, got {len(counts)} and {len(rewards)}")
         self.cover = cover
         self._tallies = [Tally(*tables) for tables in zip(counts, rewards, strict=True)]
+
+
+def cover_for(
+    world: Environment, cover: str | Cover, radius: float | None = None, clusters: int | None = None
+) -> Cover:
+    """Return a cover by its name: "blind", "per_context", "per_ball" with a `radius`, or k-means "clusters".
+
+    The usual radius is 0.4, the usual number of clusters a quarter of the contexts.
+    """
+    instance_of("world", world, Environment)
+    if isinstance(cover, Cover):
+        return cover
+    for option, value, owner in (("clusters", clusters, "clusters"), ("radius", radius, "per_ball")):
+        if value is not None and cover != owner:
+            raise ValueError(f"`{option}` must be left out for cover = {cover!r}")
+    if cover in ("per_ball", "clusters") and not isinstance(world.contexts[0], np.ndarray):
+        raise ValueError(f"`cover` must be 'blind' or 'per_context' where contexts are labels, got {cover!r}")
+    usual = max(2, len(world.contexts) // 4)
+    known: dict[str, Callable[[], Cover]] = {
+        "blind": Blind,
+        "per_context": PerContext,
+        "per_ball": lambda: PerBall(0.4 if radius is None else radius),
+        "clusters": lambda: PerCentre.by_means(world.contexts, count=usual if clusters is None else clusters),
+    }
+    if cover not in known:
+        raise ValueError(f"`cover` must be one of {', '.join(known)}, got {cover!r}")
+    return known[cover]()

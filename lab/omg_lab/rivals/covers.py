@@ -19,10 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context, context_from_json, context_to_json
-from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.persistence import State, fingerprint, numbers, read_state
-from omg_cmdp.validation import FloatArray, at_least_zero, instance_of, listed, positive_integer
-from omg_lab.rivals.points import distances_to, read_point, read_points
+from omg_cmdp.validation import FloatArray, at_least_zero, float_table, listed, positive_integer
 
 Metric = Callable[[Any, Any], float]
 """The distance of two contexts."""
@@ -193,7 +191,7 @@ class PerBall(Growing):
     def _add(self, centre: Context) -> None:
         super()._add(centre)
         if not callable(self.metric):
-            self._points = np.array([read_point(each) for each in self.centres])
+            self._points = np.array([_point(each) for each in self.centres])
 
     def _find(self, context: Context) -> int:
         distances = self._measure(context)
@@ -202,7 +200,7 @@ class PerBall(Growing):
 
     def _measure(self, context: Context) -> FloatArray:
         if not callable(self.metric):
-            return distances_to(self._points, context)
+            return _distances(self._points, context)
         distances = np.array([self.metric(context, centre) for centre in self.centres], dtype=np.float64)
         if not (distances >= 0.0).all():
             raise ValueError(f"`metric` must return numbers of at least 0, got {distances.min()}")
@@ -227,7 +225,7 @@ class PerCentre(Cover):
     """
 
     def __init__(self, centres: ArrayLike) -> None:
-        self.centres = read_points("centres", centres)
+        self.centres = _points("centres", centres)
 
     @classmethod
     def by_means(cls, contexts: Iterable[Context], *, count: int) -> PerCentre:
@@ -235,15 +233,15 @@ class PerCentre(Cover):
 
         It starts from the first of the sample and points far from each other (Gonzalez, 1985). Nothing is random.
         """
-        sample = read_points("contexts", listed("contexts", contexts))
+        sample = _points("contexts", listed("contexts", contexts))
         if not positive_integer("count", count) <= len(np.unique(sample, axis=0)):
             raise ValueError(f"`count` must be at most the number of different contexts, got {count}")
         centres = sample[:1]
         while len(centres) < count:
-            apart = np.min([distances_to(sample, centre) for centre in centres], axis=0)
+            apart = np.min([_distances(sample, centre) for centre in centres], axis=0)
             centres = np.vstack([centres, sample[apart.argmax()]])
         for _ in range(1000):  # each round but the last lowers the sum of squares
-            nearest = np.argmin([distances_to(sample, centre) for centre in centres], axis=0)
+            nearest = np.argmin([_distances(sample, centre) for centre in centres], axis=0)
             moved = [sample[nearest == k].mean(axis=0) if k in nearest else centres[k] for k in range(count)]
             if np.array_equal(moved, centres):
                 break
@@ -258,7 +256,7 @@ class PerCentre(Cover):
 
     def cell(self, context: Context) -> int:
         """Return the nearest centre."""
-        return int(distances_to(self.centres, context).argmin())
+        return int(_distances(self.centres, context).argmin())
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the centres."""
@@ -269,28 +267,25 @@ class PerCentre(Cover):
         self.centres = numbers("centres", read_state(state), self.centres.shape)
 
 
-def cover_for(
-    world: Environment, cover: str | Cover, radius: float | None = None, clusters: int | None = None
-) -> Cover:
-    """Return a cover by its name: "blind", "per_context", "per_ball" with a `radius`, or k-means "clusters".
+def _points(name: str, values: ArrayLike) -> FloatArray:
+    """Return a table (N, d) of finite numbers."""
+    table = float_table(name, values)
+    if table.ndim != 2 or table.size == 0 or not np.isfinite(table).all():
+        raise ValueError(f"`{name}` must be finite numbers of shape (N, d), got shape {table.shape}")
+    return table
 
-    The usual radius is 0.4, the usual number of clusters a quarter of the contexts.
-    """
-    instance_of("world", world, Environment)
-    if isinstance(cover, Cover):
-        return cover
-    for option, value, owner in (("clusters", clusters, "clusters"), ("radius", radius, "per_ball")):
-        if value is not None and cover != owner:
-            raise ValueError(f"`{option}` must be left out for cover = {cover!r}")
-    if cover in ("per_ball", "clusters") and not isinstance(world.contexts[0], np.ndarray):
-        raise ValueError(f"`cover` must be 'blind' or 'per_context' where contexts are labels, got {cover!r}")
-    usual = max(2, len(world.contexts) // 4)
-    known: dict[str, Callable[[], Cover]] = {
-        "blind": Blind,
-        "per_context": PerContext,
-        "per_ball": lambda: PerBall(0.4 if radius is None else radius),
-        "clusters": lambda: PerCentre.by_means(world.contexts, count=usual if clusters is None else clusters),
-    }
-    if cover not in known:
-        raise ValueError(f"`cover` must be one of {', '.join(known)}, got {cover!r}")
-    return known[cover]()
+
+def _point(context: Context) -> FloatArray:
+    """Return a context that is a vector, or a number, as a vector."""
+    array = float_table("context", context)
+    if array.ndim > 1 or not np.isfinite(array).all():
+        raise ValueError(f"`context` must be a vector of finite numbers, got {context!r:.60}")
+    return array.reshape(-1)
+
+
+def _distances(points: FloatArray, context: Context) -> FloatArray:
+    """Return the Euclidean distances of `points` (N, d) and a context."""
+    place = _point(context)
+    if len(points) and points.shape[1] != len(place):
+        raise ValueError(f"`context` must be a vector of {points.shape[1]} numbers, got {context!r:.60}")
+    return np.asarray(np.sqrt(((points - place) ** 2).sum(axis=1))) if len(points) else np.empty(0)

@@ -35,7 +35,7 @@ class Agent(abc.ABC):
     ...         return np.array([[[1.0, 0.0]]])
     ...     def update(self, trajectory):
     ...         pass
-    >>> First().decide("anybody").policy
+    >>> First().decide("a patient").policy
     array([[[1., 0.]]])
     """
 

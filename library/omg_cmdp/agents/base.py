@@ -73,7 +73,7 @@ class Learner(Agent):
         self.return_range = return_interval(return_range, space.horizon, self.reward_range)
         """What an episode can earn, in the units of `reward_range`; None for H times that range."""
         self.returns = scaled_returns(self.return_range, space.horizon, self.reward_range)
-        """The same for rewards scaled to [0, 1]: (least, most), 0 <= least <= most <= H."""
+        """The range of returns for rewards scaled to [0, 1]: (least, most), 0 <= least <= most <= H."""
         self.value_bounds = value_bounds(space.horizon, self.returns)
         """What can be earned from each step on, for rewards scaled to [0, 1]."""
         self.episodes_seen = 0
@@ -215,7 +215,7 @@ class ModelAgent(Learner):
     def model(self, context: Context) -> TabularMDP:
         """Return f̂ and P̂ of both oracles as an MDP."""
         known, rewards, dynamics = keyed(context), self.reward_oracle, self.dynamics_oracle
-        # The MDP copies both tables, once, and checks them: an oracle may be anybody's.
+        # The MDP copies both tables, once, and checks them: an oracle may be a user's.
         model = self.space.mdp(
             transitions=dynamics.predict(known.to(dynamics)), rewards=rewards.predict(known.to(rewards))
         )

@@ -1,4 +1,4 @@
-"""Contract checks that anybody can run on their own classes."""
+"""Contract checks to run on classes of your own."""
 
 from omg_cmdp.checks.agents import AGENT_CHECKS, check_agent
 from omg_cmdp.checks.challenges import OUTCOMES, VISITS, Challenge, challenge

@@ -41,7 +41,7 @@ class Challenge:
     loss: float = 0.0
     """The total loss of the predictions."""
     late: tuple[int, bool] = (0, True)
-    """How many other updates lay between a prediction and its own at most, and whether it was always that number."""
+    """The most other updates between a prediction and its own, and whether it was always this number."""
 
 
 def challenge(

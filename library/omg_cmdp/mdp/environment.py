@@ -49,5 +49,5 @@ class Environment:
 
     @property
     def paid_returns(self) -> tuple[float, float] | None:
-        """The same for `return_range`."""
+        """The range of their sum over an episode; None: H times `paid_range`."""
         return self.return_range

@@ -63,7 +63,7 @@ class Episode(Trajectory):
         object.__setattr__(self, "length", length)
 
     def first(self, steps: int) -> Episode:
-        """Return its first steps, all if there are no more: what is seen of a person who drops out after them.
+        """Return its first steps, or all if there are no more: the episode of a person that drops out.
 
         >>> Episode(context="c", states=[0, 1, 1], actions=[0, 2], rewards=[0.0, 1.0]).first(1).states
         array([0, 1])

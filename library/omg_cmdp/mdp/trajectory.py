@@ -31,7 +31,7 @@ ROUNDING = 1e-7
 class Trajectory:
     """The context, L + 1 states, L actions and L rewards of an episode, as read-only copies; 1 <= L <= H.
 
-    An episode with L < H was *truncated*: somebody dropped out, and what would have followed is not known. One that
+    An episode with L < H was *truncated*: a person dropped out, and the rest is not known. One that
     *terminated* is continued to its H steps in an absorbing state, which earns nothing.
 
     Parameters

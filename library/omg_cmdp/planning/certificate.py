@@ -1,4 +1,4 @@
-"""The certificate in plain numpy: what a plan proves, for someone who does not trust the planner."""
+"""The certificate in plain numpy: a proof for readers that do not trust the planner."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from omg_cmdp.runs.ledger import Ledger
 from omg_cmdp.runs.play import play
 from omg_cmdp.runs.shortfall import shortfall
 from omg_cmdp.runs.simulate import Run, simulate
+from omg_cmdp.runs.warm_up import warm_up
 
 __all__ = [
     "Advice",
@@ -14,4 +15,5 @@ __all__ = [
     "play",
     "shortfall",
     "simulate",
+    "warm_up",
 ]

@@ -32,7 +32,7 @@ MOST_DRAWN = 10**7
 """Entries in the tables of all draws; where fewer than `FEWEST` draws fit, none are made."""
 FEWEST = 10
 DIGITS = 6
-"""Of the numbers in a record."""
+"""Digits of the numbers in a record."""
 
 Indices = NDArray[np.int64]
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 class _Played(NamedTuple):
     updates: int
-    """That the agent had when it decided."""
+    """Number of updates that the agent had seen when it decided."""
     losses: tuple[float, float]
-    """Of its model in the episode."""
+    """Losses of its model in the episode."""
 
 
 class Lateness:
@@ -19,7 +19,7 @@ class Lateness:
     def __init__(self) -> None:
         self.updates = 0
         self.losses = [0.0, 0.0]
-        """Of the models that were played, in the episodes whose feedback has arrived."""
+        """Losses of the models that were played, in the episodes whose feedback has arrived."""
         self._between = _Between()
         self._waiting: dict[int, _Played] = {}
 

@@ -32,7 +32,7 @@ class Round(NamedTuple):
     played: Episode
     """The episode as it was played."""
     occupancy: FloatArray
-    """Of the policy played, in the true MDP; the mean of a mixture."""
+    """Occupancy measure of the policy played, in the true MDP; the mean of a mixture."""
     value: float
     """V^π, exact; of a mixture, the mean."""
     differences: tuple[float, float, float] = _UNKNOWN

@@ -191,7 +191,7 @@ def scratch_size(transitions, tuples):
 
 @leaf
 def loop_moments(transitions, tuples, h, weights, scratch, mean, gram):
-    """The same as `second_moments`, for few states."""
+    """Do what `second_moments` does, for few states."""
     dense, outer = transitions.dense, transitions.outer
     k, states = h % dense.shape[0], dense.shape[3]
     for t in range(scratch.size):
