@@ -122,11 +122,12 @@ def decide_step(at: DecisionInputs, record: Record, call: Decide) -> dict[str, A
     """Return the decision of a step: the action, all probabilities, and what they come from."""
     assert record.policy is not None
     chosen, version = ChosenPolicy(PolicySource(record.source), record.cause, np.array(record.policy)), record.version
-    if at.trial.replan:
+    if at.trial.replan:  # the newest model, whatever the episode began with
         chosen, version = choose_policy(at, record.context), at.state.version.number
     earlier = at.state.choices_of(record.person) if steps_may_differ(at.trial) else []
     state = at.trial.states.index(call.state)
     chances, rules = apply_rules(at.trial, chosen.policy[call.step, state], state, at.now, earlier)
+    # Drawn even if the app has acted already: the log then shows whether it followed the draw.
     drawn = draw_index(chances, uniform(at.state.secret, record.person, record.number, call.step))
     done = drawn if call.action is None else at.trial.actions.index(call.action)
     return {

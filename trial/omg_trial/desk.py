@@ -107,7 +107,7 @@ class Desk:
         """Fold the log, from the last snapshot on if there is one that fits."""
         self.state, arrays = restore_state(self.trial, self.store)
         if arrays is not None:
-            self.trainer.remember(self.state.version.dataset, arrays)
+            self.trainer.remember(self.state.version.dataset, arrays)  # saves learning everything again
         for event in verified(self.store.read(self.state.number), self.state.hash, self.state.number):
             self.state.apply(event)
         self.agent: ModelAgent = self.trainer.train(self.state.version.dataset, len(self.state.version.dataset))
@@ -146,6 +146,7 @@ class Desk:
         call, target, key = request.call, request.target, request.key
         about = {} if call.target is None else {call.target: target}
         asked = digest([call.name, {**about, **call.model_dump()}])
+        # The same key may come twice in one batch, before the store has heard of the first.
         event = self._keys.get(key) or self.store.answered(key)
         if event is None:
             at = self.inputs()
@@ -154,7 +155,7 @@ class Desk:
             event = self._record(kind, body, now=at.now, key=key, request=asked, answer=text)
             if kind == "rolled back":
                 self.agent = self.trainer.train(self.state.version.dataset)
-        elif event.request != asked:
+        elif event.request != asked:  # an answer to another question would be worse than none
             raise Refusal(422, "the key was used for another call: a new call needs a new key")
         assert event.answer is not None
         return Answer(event.answer, event.mark)
@@ -175,6 +176,7 @@ class Desk:
         answer: str | None = None,
     ) -> Event:
         """Add an event to the batch, and apply it to the state."""
+        # A rule was applied at `now`; the event must say the same time, or a replay would apply it at another one.
         number, time = self.state.number + 1, (now or self._now()).isoformat(timespec="microseconds")
         event = Event(number, time, kind, canonical(body), key, request, answer).chained(self.state.hash)
         self.state.apply(event)

@@ -34,6 +34,7 @@ def _open(at: DecisionInputs, call: calls.Open, _: None) -> Handled:
             raise Refusal(409, f"the person has episode {number} under way; go on with it, or close it first")
     context = context_text(at.trial, call.context)
     chosen = choose_policy(at, context)
+    # The number of the event is the name of the episode: unique for ever, without a counter of its own.
     made = _format_policy(at, chosen)
     answer = answers.Opened(
         **made,
@@ -107,7 +108,7 @@ def _report(at: DecisionInputs, call: calls.Report, episode: int) -> Handled:
 
 
 def _close(at: DecisionInputs, call: calls.Close, episode: int) -> Handled:
-    find_episode(at, episode, is_open=True)
+    find_episode(at, episode, is_open=True)  # closing twice, under two keys, is a mistake of the app
     body = {"episode": episode, "cause": call.cause}
     return Handled("closed", body, answers.Closed(episode=episode, event=at.number, cause=call.cause))
 

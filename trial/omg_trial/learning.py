@@ -46,6 +46,7 @@ class Trainer:
 
     def train(self, dataset: Dataset, settled: int = 0) -> ModelAgent:
         """Return an agent that has learned these examples; the first `settled` are not likely to change any more."""
+        # Learning is a fold from the first example on: any state of a common prefix is a valid place to begin.
         agent = self.trial.agent()
         known, states = self._known
         same = _common(known, dataset)
@@ -99,7 +100,7 @@ def refusal(agent: ModelAgent, dataset: Dataset) -> str | None:
         return "the model has numbers that are not finite"
     for name, oracle in (("reward", agent.reward_oracle), ("dynamics", agent.dynamics_oracle)):
         bound = oracle.regret_bound(max(len(dataset), 1), agent.space.horizon)
-        lost = oracle.loss - oracle.best_loss()
+        lost = oracle.loss - oracle.best_loss()  # above its bound, something is wrong with the data or the code
         if math.isfinite(bound) and lost > bound * (1.0 + 1e-6) + 1e-6:
             return f"the {name} oracle lost {lost:.4g} more than the best of its class, and its bound is {bound:.4g}"
     for text in list(dict.fromkeys(example.context for example in reversed(dataset)))[:TRIED]:

@@ -57,6 +57,7 @@ class _Replayer:
         if (check := self._checks.get(event.kind)) is not None:
             check(event)
         self.state.apply(event)
+        # A restart or a roll-back learns again from the version's own data; otherwise the agent is the one published.
         if event.kind in ("started", "rolled back"):
             dataset = self.state.version.dataset
             self.agent = self.trainer.train(dataset, len(dataset) if event.kind == "started" else 0)

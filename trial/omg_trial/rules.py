@@ -22,12 +22,14 @@ def apply_rules(
     trial: Trial, row: FloatArray, state: int, now: datetime.datetime, earlier: Iterable[StepDecision]
 ) -> Adjusted:
     """Return the probabilities of actions in `state`, given what was decided for the person before."""
+    # The window comes first: at night nobody is asked, whatever the week still needs.
     if trial.window is not None and not trial.window.holds(now.astimezone(trial.zone).time()):
         return np.eye(1, len(row), trial.actions.index(trial.window.outside))[0], ("window",)
     if not (trial.limits.most or trial.limits.least):
         return row, ()
     week = week_of(trial, now)
     taken = [choice.action for choice in earlier if week_of(trial, moment(choice.time)) == week]
+    # The least comes before the most: an action cannot be both missing and used up, by the checks of the file.
     forced = _forced(trial, taken, state)
     if forced is not None:
         return forced, ("least per week",)

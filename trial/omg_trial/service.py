@@ -99,6 +99,7 @@ class Service:
     def _answer_calls(self) -> None:
         going = True
         while going:
+            # One transaction, and one fsync, for all calls that wait: that is what makes fifty clients bearable.
             batch = [self._tasks.get()]
             while len(batch) < MOST_IN_BATCH:
                 try:
@@ -138,10 +139,11 @@ class Service:
             if self.desk.learning_due():
                 self.desk.call("learn", {})
             learning = self.desk.state.learning
-            if learning is not None and learning.number != self._learning:
+            if learning is not None and learning.number != self._learning:  # not given to the learner yet
                 self._learning = learning.number
                 self._lessons.put(learning)
             new = self.desk.state.number - self._snapshot
+            # Not amid learning: what is being learned from is no part of a snapshot.
             if learning is None and new >= max(SNAPSHOT_EVENTS, SNAPSHOT_SHARE * self._snapshot):
                 self.desk.snapshot()
                 self._snapshot = self.desk.state.number

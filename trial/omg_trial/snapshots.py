@@ -52,7 +52,7 @@ _JSON = TypeAdapter(SavedState)
 
 def pack_state(state: State, agent: ModelAgent) -> Snapshot:
     """Return the state, and what its agent has learned, as bytes."""
-    examples: dict[Example, int] = {}
+    examples: dict[Example, int] = {}  # twenty versions of the same episodes would be twenty times as long
     saved = SavedState(
         model=model_digest(agent),
         records=list(state.episodes.values()),
@@ -81,6 +81,7 @@ def restore_state(trial: Trial, store: EventStore) -> tuple[State, dict[str, NDA
         agent.load_state(arrays)
     except (KeyError, TypeError, ValueError, zlib.error):
         return fresh
+    # A snapshot is only a cache: one of another format, model, trial or log is left alone, and all is folded.
     found = (saved.format, saved.model, saved.trial, saved.number, saved.hash)
     if found != (FORMAT, model_digest(agent), trial.digest, snapshot.number, snapshot.hash):
         return fresh

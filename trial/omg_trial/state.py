@@ -114,6 +114,7 @@ class State:
         if not self._sorted:
             self._examples, self._sorted = dict(sorted(self._examples.items())), True
         found = tuple(self._examples.values())
+        # Examples before the first open episode keep their places: later ones may still be inserted among the rest.
         first = next(iter(self.open), None)
         return found, len(found) if first is None else bisect.bisect_left(found, first, key=lambda each: each.episode)
 
@@ -161,7 +162,7 @@ class State:
 
     def _closed(self, event: Event, body: Body) -> None:
         record = self._touch(event)
-        record.closed, record.policy = body["cause"], None
+        record.closed, record.policy = body["cause"], None  # nobody asks for its policy any more: it is in the log
         self.open.pop(record.number, None)
         self._learn_from(record)
         self.closed_since += 1
@@ -194,6 +195,7 @@ class State:
     def _learned(self, event: Event, body: Body) -> None:
         assert self.learning is not None
         self.latest = body["version"]
+        # Somebody may have withdrawn while the model learned; `stale` then makes it learn again without them.
         kept = tuple(each for each in self.learning.dataset if each.person not in self.withdrawn)
         if body["published"]:
             self.versions = [*self.versions, Version(self.latest, kept, body["model"], event.time)][-KEPT_VERSIONS:]

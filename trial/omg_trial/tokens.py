@@ -49,6 +49,7 @@ class Tokens:
         if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= 100:
             raise ValueError(f"`name` must be a text of 1 to 100 printable characters, got {name!r:.60}")
         token = secrets.token_urlsafe(32)
+        # Made for its owner alone, whatever the umask; and appended, so that two commands lose no line.
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(descriptor, "a", encoding="utf-8") as file:
             file.write(f"{role} {_hash(token)} {name}\n")

@@ -31,10 +31,15 @@ class Challenge:
     """What an oracle was challenged with: every example, and the total loss of its predictions; see `challenge`."""
 
     contexts: list[Context] = dataclasses.field(default_factory=list)
+    """The context of each episode."""
     states: list[NDArray[np.int64]] = dataclasses.field(default_factory=list)
+    """The states of each episode, (H,)."""
     actions: list[NDArray[np.int64]] = dataclasses.field(default_factory=list)
+    """The actions of each episode, (H,)."""
     outcomes: list[NDArray[Any]] = dataclasses.field(default_factory=list)
+    """The rewards or next states of each episode, (H,)."""
     loss: float = 0.0
+    """The total loss of the predictions."""
     late: tuple[int, bool] = (0, True)
     """The most other updates between a prediction and its own, and whether it was always this number."""
 

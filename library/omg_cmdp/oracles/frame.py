@@ -225,6 +225,7 @@ class Frame(Oracle, Generic[F]):
         known = self.state()
         state = read_state(state, [name for name in state if name in known or self.forecasters.reads(name)])
         check_settings(state, self._settings())
+        self.forecasters.features.check(state)
         before = self.forecasters.account
         episodes, examples, loss = (numbers(name, state, ()) for name in ("episodes", "examples", "loss"))
         losses = numbers("losses", state, before.losses.shape)

@@ -58,7 +58,9 @@ class Decision(NamedTuple):
     mixture: Mixture | None = None
     """What `policy` was drawn from; regret is then that of the mixture."""
     model: TabularMDP | None = None
+    """The MDP that the agent's oracles predict."""
     gamma: float = float("nan")
+    """γ of the plan: the larger, the less it explores."""
     weights: FloatArray | None = None
     """w = γ·m of the barrier, (H, S, A), as `plan` takes it; None: all 1."""
     occupancy: FloatArray | None = None
@@ -66,7 +68,9 @@ class Decision(NamedTuple):
     values: FloatArray | None = None
     """The dual values V of the plan, (H, S)."""
     certificate: float = float("nan")
+    """The proven bound on γ times what the plan is short of its optimum."""
     iterations: int = 0
+    """Newton steps of the planner."""
     regulariser: str = "log"
     """What the plan was regularised by: "log", the barrier, or something else, of which an audit expects nothing."""
 

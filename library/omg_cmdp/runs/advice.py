@@ -49,6 +49,7 @@ class Advice:
     """
 
     context: Context
+    """The context that was asked about."""
     steps: Indices
     """(K,), counted from 0."""
     states: Indices

@@ -26,8 +26,11 @@ class Round(NamedTuple):
     episode: int
     """Counted from 1."""
     truth: Truth
+    """The true MDP of the context, with its optimum."""
     decision: Decision
+    """The agent's decision."""
     played: Episode
+    """The episode as it was played."""
     occupancy: FloatArray
     """Occupancy measure of the policy played, in the true MDP; the mean of a mixture."""
     value: float

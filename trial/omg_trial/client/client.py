@@ -94,7 +94,7 @@ class Client:
         except httpx.InvalidURL as error:
             raise ValueError(f"`url` must be an address, got {url!r:.60}: {error}") from None
         self._outbox = Outbox(queue)
-        self._lock = threading.RLock()
+        self._lock = threading.RLock()  # one call at a time: their order is part of what they say
 
     def __enter__(self) -> Client:
         return self
@@ -105,6 +105,7 @@ class Client:
     def open(self, person: str, context: Any) -> dict[str, Any]:
         """Begin an episode; this needs a network. Until it is closed, the same call returns the same episode."""
         with self._lock:
+            # On disk before it is sent: after a crash the same call has the same key, and opens no second episode.
             call = self._outbox.call("/v1/episodes", {"person": person, "context": context}, waits=False)
             opened = self._ask(call)
             self._outbox.keep(opened, call)
@@ -126,6 +127,7 @@ class Client:
                 known = self._known_decision(episode, step, state)
                 if known is None:
                     raise
+                # The service would draw the same; if it had heard the first call, it gives the same answer to this one.
                 self._outbox.call(path, {**body, "action": known["action"]}, waits=True)
                 decided = known
             self._outbox.done(call)

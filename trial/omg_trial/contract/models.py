@@ -55,6 +55,7 @@ class Contract:
         """Return a call by its name, and the episode or person that it is about; `Refusal` names what is wrong."""
         if name not in self.calls:
             raise Refusal(404, f"there is no call {name!r:.60}; there are {', '.join(self.calls)}")
+        # Over HTTP the path names the episode or the person; here it is a field like the others.
         rest, model, target = dict(fields), self.calls[name], None
         try:
             if (about := model.target) is not None:

@@ -86,6 +86,7 @@ class Database:
         self.folder = Path(file).absolute().parent if file else Path()
         self._connection: sql.Connection | None = None
         self._lock: filelock.BaseFileLock | None = None
+        # No pool: one connection holds the lock, and a lost one must not come back by itself.
         self._engine = sql.create_engine(self.url, poolclass=sql.pool.NullPool)
         if self.url.get_backend_name() == "sqlite":
             sql.event.listen(self._engine, "connect", _set_up)

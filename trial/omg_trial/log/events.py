@@ -88,6 +88,7 @@ def canonical(content: Any) -> str:
     >>> canonical({"b": 0.1, "a": [1, None]})
     '{"a":[1,null],"b":0.1}'
     """
+    # Sorted keys and no spaces: the same content has the same hash on every machine.
     return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 

@@ -277,6 +277,7 @@ def read_sections(content: dict[str, Any]) -> TrialFile:
         return TrialFile.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
+        # Our own validators raise `FileError` with the key inside their table; pydantic knows the table.
         cause = first.get("ctx", {}).get("error")
         place = tuple(map(str, first["loc"])) + (cause.place if isinstance(cause, FileError) else ())
         message = cause.message if isinstance(cause, FileError) else str(cause or first["msg"])

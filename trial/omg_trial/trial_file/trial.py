@@ -173,7 +173,7 @@ def _build(content: dict[str, Any]) -> Trial:
     check_between(file)
     trial = Trial(file, _as_json(content))
     try:
-        trial.agent()
+        trial.agent()  # options of oracles are checked by their constructors, now and not at the first call
     except (TypeError, ValueError) as error:
         raise FileError(str(error), ("rewards",)) from None
     return trial

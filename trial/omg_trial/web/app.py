@@ -110,6 +110,7 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
             with metrics.seconds.labels(name).time():
                 request = KeyedCall(body, target, key, seen)
                 made = await asyncio.wrap_future(service.submit(request))
+            # The stored text as it is: a repeated call gets the same bytes.
             return Response(made.text, media_type=_JSON, headers={"Log-Head": made.mark})
 
     add_call("/v1/episodes", "open", answers.Opened, by_app)

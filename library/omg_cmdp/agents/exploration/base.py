@@ -37,8 +37,11 @@ class Situation(NamedTuple):
     known: Keyed
     """The context with its key."""
     model: TabularMDP
+    """The MDP that the oracles predict for the context."""
     reward_oracle: RewardOracle
+    """The oracle of rewards, to be asked and not to be changed."""
     dynamics_oracle: DynamicsOracle
+    """The oracle of dynamics, alike."""
     tuples: int
     """An upper bound on the number n of reachable (h, s, a)."""
     tolerance: float
