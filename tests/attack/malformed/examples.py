@@ -427,7 +427,7 @@ def of_rival(kind):
     world = world_for(ONE_STEP if ".bandits." in kind.__module__ else SPACE)
 
     def example():
-        with mock.patch("omg_cmdp.agents.base.build_for", arguments_for):
+        with mock.patch("omg_cmdp.agents.agent.build_for", arguments_for):
             return {**arguments_of(kind), **RANGES, **kind.for_world(world)}
 
     return example
