@@ -14,7 +14,7 @@ PIP := .venv/bin/pip install --quiet --constraint constraints.txt
 
 # Tests that take a few seconds in all and touch every room of the library.
 QUICK := $(addprefix library/tests/,mdp planning/test_plan.py planning/test_problem.py test_refusals.py \
-  oracles/test_counts.py oracles/finite agents/test_base.py runs/test_simulate.py test_contexts.py test_persistence.py) \
+  oracles/counts oracles/finite agents/test_base.py runs/test_simulate.py test_contexts.py test_persistence.py) \
   tests/test_architecture.py
 
 .PHONY: demo quick test test-all check alone lowest docs figures numbers fuzz attack bench hooks clean

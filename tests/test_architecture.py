@@ -83,7 +83,6 @@ ONLY_IN = {
 UNSAFE_MODULES = {"pickle", "_pickle", "cPickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 
 PROBES = {
-    "episodes": "an oracle of the user need not count what it learned from",
     "fingerprint": "a function of the user may have one",
     "space": "what `check_agent` is given may be anything",
     "_real_set_num_threads": "threadpoolctl's controllers differ by BLAS",

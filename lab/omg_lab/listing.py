@@ -11,7 +11,7 @@ from rich.console import Console
 
 from omg_cmdp.documents import FileError, nearest
 from omg_lab.reports.terminal import print_table, size_of
-from omg_lab.studies.catalogue import DELAYS, KINDS, Kind, find_kind
+from omg_lab.studies.catalogue import DELAYS, KINDS, Kind, find_kind, first_clause
 from omg_lab.studies.config import presets, unchecked_plan
 from omg_lab.studies.options import REQUIRED
 from omg_lab.studies.oracles import ORACLES, oracle_arguments
@@ -28,8 +28,13 @@ def print_kinds(console: Console) -> None:
         console.print()
         print_table(console, [title, ""], [[kind.name, kind.description] for kind in kinds.values()])
     console.print()
-    known = {name: [part for part, names in ORACLES.items() if name in names] for name in _oracle_names()}
-    print_table(console, ["oracles", "of"], [[name, " and ".join(parts)] for name, parts in known.items()])
+    rows = [
+        [name, part, _about(kinds[name])]
+        for name in _oracle_names()
+        for part, kinds in ORACLES.items()
+        if name in kinds
+    ]
+    print_table(console, ["oracles", "of", ""], rows)
     brought = [[name, f"{group}: {value}"] for group in GROUPS for name, value in packaged(group).items()]
     if brought:
         console.print()
@@ -53,7 +58,8 @@ def print_kind(console: Console, name: str) -> None:
     for kind in [*(find_kind(table, name, Folder(Path.cwd())) for table in tables), *delays]:
         _print_options(console, kind.options, f"{kind.name}: {kind.description}")
     for part in parts:
-        _print_options(console, oracle_arguments(part, name), f"{name}: an oracle of {part}")
+        title = f"{name} ({part}): {_about(ORACLES[part][name])}"
+        _print_options(console, oracle_arguments(part, name), title)
 
 
 def _print_options(console: Console, options: Mapping[str, Any], title: str) -> None:
@@ -64,6 +70,11 @@ def _print_options(console: Console, options: Mapping[str, Any], title: str) -> 
 
 def _oracle_names() -> list[str]:
     return list(dict.fromkeys(name for names in ORACLES.values() for name in names))
+
+
+def _about(oracle: type | str) -> str:
+    """Return the description of an oracle; an adapter is not imported for it."""
+    return first_clause(oracle) if isinstance(oracle, type) else "a model of another package"
 
 
 def _default(value: Any) -> str:

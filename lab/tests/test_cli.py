@@ -202,6 +202,10 @@ def test_presets_and_kinds_are_listed_with_sizes():
     assert "floor" in called("list", "omg").output
     assert "exponent" in called("list", "heavy_tailed").output
     assert "most" in called("list", "up_to").output
+    linear = called("list", "linear").output
+    assert "linear (rewards): Rewards linear in features" in linear
+    assert "(from the world)" in linear
+    assert "(required)" not in linear
     assert "[worlds.treatment]" in called("list", "demo").output
 
 

@@ -12,6 +12,10 @@ Place = tuple[str, ...]
 """The path of a key."""
 
 
+FEW = 10
+"""Fewer names than this are listed even where one of them is near."""
+
+
 class FileError(ValueError):
     """An error in a study or trial file, and the key where it is."""
 
@@ -30,16 +34,18 @@ def plain(text: str) -> str:
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
-    """Return advice on a name that does not exist: the nearest one, or all if none is near.
+    """Return advice on a name that does not exist: one that is near, and all if none is near or there are few.
 
     >>> nearest("gredy", ["greedy", "omg"])
-    "did you mean 'greedy'?"
+    "did you mean 'greedy'? There are greedy, omg"
     >>> nearest("x", ["greedy", "omg"])
     'there are greedy, omg'
     """
     names = list(valid)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names) or 'none'}"
+    near, every = difflib.get_close_matches(name, names, n=1, cutoff=0.6), ", ".join(names) or "none"
+    if not near:
+        return f"there are {every}"
+    return f"did you mean {near[0]!r}?" + (f" There are {every}" if len(names) < FEW else "")
 
 
 class Document:

@@ -121,11 +121,11 @@ def real_number(value: Any) -> float:
         return math.nan
 
 
-def probability(name: str, value: float) -> float:
+def probability(name: str, value: Any) -> float:
     """Return `value` as a float in (0, 1)."""
-    number = positive_number(name, value)
-    if number >= 1.0:
-        raise ValueError(f"`{name}` must lie in (0, 1), got {value!r}")
+    number = real_number(value)
+    if not 0.0 < number < 1.0:
+        raise ValueError(f"`{name}` must lie in (0, 1), got {value!r:.60}")
     return number
 
 

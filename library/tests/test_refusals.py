@@ -11,6 +11,7 @@ import pytest
 
 import omg_cmdp as omg
 from omg_cmdp import adversaries, agents, logs, oracles, theory
+from omg_cmdp.validation import probability
 
 SIZES = {"states": 3, "actions": 2, "horizon": 2}
 LABELS = ("a", "b")
@@ -102,6 +103,12 @@ def test_wrong_objects_are_refused(name):
     call, message = REFUSED[name]
     with pytest.raises(ValueError, match=re.escape(message)):
         call()
+
+
+@pytest.mark.parametrize("wrong", [0.0, 1.0, -1.0, 2.0, np.nan, np.inf, "half", None, np.ones(2)], ids=str)
+def test_a_number_outside_0_to_1_is_refused_in_one_way(wrong):
+    with pytest.raises(ValueError, match=re.escape(f"`delta` must lie in (0, 1), got {wrong!r}")):
+        probability("delta", wrong)
 
 
 def test_any_error_of_a_foreign_object_is_a_refusal():

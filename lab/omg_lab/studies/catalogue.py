@@ -107,7 +107,7 @@ def _found(base: type, options: Callable[[Callable[..., Any]], Options], *rooms:
     in_file = collections.Counter(each.__module__ for each in made)
     named = {_kind_name(each, alone=in_file[each.__module__] == 1): each for each in made}
     return {
-        name: Kind(name=name, description=_first_clause(named[name]), make=named[name], options=options(named[name]))
+        name: Kind(name=name, description=first_clause(named[name]), make=named[name], options=options(named[name]))
         for name in sorted(named)
     }
 
@@ -132,7 +132,8 @@ def _kind_name(made: Callable[..., Any], *, alone: bool) -> str:
     return re.sub(rf"^{file}_?(?=.)", f"{file}_", name)  # GLMORL of glm.py is glm_orl
 
 
-def _first_clause(made: Callable[..., Any]) -> str:
+def first_clause(made: Callable[..., Any]) -> str:
+    """Return the first clause of a docstring, which describes a kind."""
     first = (inspect.getdoc(made) or "").partition("\n")[0]
     return re.split(r"(?<!\.)\.(?: |$)|; ", first)[0].replace("`", "").removeprefix("Return ")
 
@@ -142,7 +143,7 @@ WORLDS = _found(World, options_of, worlds)
 if _installed("gymnasium"):
     WORLDS["gymnasium"] = Kind(
         name="gymnasium",
-        description=_first_clause(gymnasium_world),
+        description=first_clause(gymnasium_world),
         make=gymnasium_world,
         options=arguments_of(gymnasium_world),
     )
@@ -161,7 +162,7 @@ def find_kind(table: str, name: Any, folder: Outside | None) -> Kind:
         near = nearest(str(name), [*KINDS[table], *packaged(table)])
         raise FileError(f"[{table}] has no kind {name!r:.60}; {near}")
     make = folder.find(table, name)
-    about = _first_clause(make) or name
+    about = first_clause(make) or name
     if table == "worlds" and _is_env(make):
         options = {key: default for key, default in WORLDS["gymnasium"].options.items() if key != "id"}
         make = functools.partial(gymnasium_world, make)

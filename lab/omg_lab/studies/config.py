@@ -276,6 +276,15 @@ def build_everything_once(plan: StudyPlan) -> None:
                     built.decide(context)
 
 
+def _named_in(message: str, options: Mapping[str, Any]) -> Place:
+    """Return the path of the option that a message names, which may be within a table; else the empty path."""
+    for name, value in options.items():
+        inner = _named_in(message, value) if isinstance(value, Mapping) else ()
+        if inner or f"`{name}`" in message:
+            return (name, *inner)
+    return ()
+
+
 @contextlib.contextmanager
 def _blamed(table: str, part: Part, world: Part | None = None) -> Iterator[None]:
     """Turn the error of a constructor into one about the option that it names, or about the part."""
@@ -283,7 +292,6 @@ def _blamed(table: str, part: Part, world: Part | None = None) -> Iterator[None]
         with np.errstate(all="ignore"):
             yield
     except Exception as error:  # of any kind: part of what is built may be the user's
-        option = next((name for name in part.options if f"`{name}`" in str(error)), None)
-        place = (table, part.name) if option is None else (table, part.name, option)
+        place = (table, part.name, *_named_in(str(error), part.options))
         where = "" if world is None else f" in the world {world.name!r}"
         raise FileError(f"{part.name!r}{where}: {told(error)}", place) from None

@@ -68,6 +68,13 @@ SAME_ARGUMENTS: dict[type, type] = {
 }
 """Those that pass on what they are given."""
 
+SUPPLIED = frozenset(
+    {"states", "actions", "horizon", "contexts", "space", "admissible", "support", "base", "predictions", "functions"}
+    | {"function", "features", "feature_norm", "bases", "dimension"}
+)
+"""The arguments that the world supplies where the file does not: see `_supplied`."""
+FROM_WORLD = "(from the world)"
+
 SETTINGS = {name: arguments_of(oracles.FiniteDynamics)[name] for name in ("rate", "smoothing")}
 """What an agent's table may set of its oracles, with the defaults of the usual ones."""
 
@@ -103,6 +110,10 @@ def oracle_names(named: Any) -> tuple[Any, Any]:
     """
     if isinstance(named, str) and named in PAIRS:
         return PAIRS[named]
+    if parts := [part for part in ORACLES if isinstance(named, str) and named in ORACLES[part]]:
+        table = ", ".join(f"{part} = " + (f'"{named}"' if part in parts else "…") for part in ORACLES)
+        rule = f"is for {parts[0]} only" if len(parts) == 1 else "is no name for both at once"
+        raise ValueError(f"`oracles`: {named!r} {rule}: {{ {table} }}")
     if not isinstance(named, Mapping) or set(named) != set(ORACLES):
         rule = f"one of {', '.join(PAIRS)}, or a table {{rewards, dynamics}}"
         raise ValueError(f"`oracles` must be {rule}, got {named!r}")
@@ -110,8 +121,10 @@ def oracle_names(named: Any) -> tuple[Any, Any]:
 
 
 def oracle_arguments(part: str, name: str) -> dict[str, Any]:
-    """Return the arguments of an oracle of `part`, with their defaults."""
-    return _Plan.of(part, name, None).arguments
+    """Return the arguments of an oracle of `part`, with their defaults, or `FROM_WORLD`."""
+    return {
+        each: FROM_WORLD if each in SUPPLIED else usual for each, usual in _Plan.of(part, name, None).arguments.items()
+    }
 
 
 class _Plan:

@@ -147,6 +147,15 @@ def test_combinations_that_cannot_be_played_are_refused(agent, world, said):
         assert said in message
 
 
+def test_a_wrong_argument_of_an_oracle_has_the_line_of_the_file_and_none_of_ours():
+    text = "episodes = 9\n[worlds.decoy]\n[agents.greedy]\n"
+    text += 'oracles = { rewards = { kind = "linear", ridge = -1.0 }, dynamics = "counts" }\n'
+    with pytest.raises(FileError) as caught:
+        read_plan(text, name="study", file="study.toml")
+    said = "'greedy' in the world 'decoy': `ridge` must be a positive, finite number, got -1.0"
+    assert str(caught.value) == f"study.toml, line 4: {said}"
+
+
 def test_what_shows_only_when_an_agent_decides_is_refused():
     text = 'episodes = 9\n[worlds.linear]\n[agents.omg]\ngamma = "theory"\noracles = "offline"\n'
     assert "regret_bound" in refused(text)

@@ -13,9 +13,12 @@ from omg_lab.studies.agents import Setting
 from omg_lab.studies.catalogue import AGENTS, build_adversary, build_agent
 from omg_lab.studies.config import checked_plan
 from omg_lab.studies.oracles import (
+    FROM_WORLD,
     ORACLES,
     PAIRS,
+    _supplied,
     has_class,
+    oracle_arguments,
     oracle_pair,
     usual_oracles,
     world_features,
@@ -147,6 +150,10 @@ def test_a_number_lies_between_the_smallest_and_the_largest():
     ("named", "rule"),
     [
         ("best", "one of finite"),
+        ("softmax", 'softmax. is for dynamics only: { rewards = …, dynamics = "softmax" }'),
+        ("offline_linear", "both at once: { rewards"),
+        ("product", 'product. is for rewards only: { rewards = "product", dynamics = … }'),
+        ("known", 'both at once: { rewards = "known", dynamics = "known" }'),
         ({"rewards": "counts"}, "one of finite"),
         ({"rewards": "softmax", "dynamics": "counts"}, "rewards must be one of .*linear"),
         ({"rewards": "linear", "dynamics": "linear"}, "dynamics must be one of .*softmax"),
@@ -159,9 +166,23 @@ def test_names_that_do_not_exist_are_refused(named, rule):
         oracle_pair(WORLDS["vectors"], named, {})
 
 
-def test_every_part_has_the_names_of_the_guide():
-    assert FURTHER["rewards"] >= {"aggregate", "copies", "epochs", "stepwise", "product", "offline_linear", "sklearn"}
-    assert FURTHER["dynamics"] >= {"aggregate", "copies", "epochs", "stepwise", "mixture", "offline_softmax", "river"}
+def test_the_guide_names_every_kind():
+    page = (Path(__file__).parents[3] / "docs" / "studies.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Oracles\n")[2].partition("\n## ")[0]
+    rows = {cells[1].strip(" `"): cells[2:4] for line in section.splitlines() if len(cells := line.split("|")) == 6}
+    for part, simple, column in (("rewards", REWARDS, 0), ("dynamics", DYNAMICS, 1)):
+        assert {name for name, cells in rows.items() if cells[column].strip() == "yes"} == set(simple)
+        assert {name for name in FURTHER[part] if f"`{name}`" not in section} == set()
+
+
+def test_what_the_world_supplies_is_shown_as_such():
+    for part, kinds in ORACLES.items():
+        for name, kind in kinds.items():
+            if isinstance(kind, type):
+                shown = oracle_arguments(part, name)
+                world = LowerBound() if name == "product" else WORLDS["mixtures"]
+                supplied = _supplied(world, part, shown, {})
+                assert {each for each in shown if shown[each] is FROM_WORLD} == shown.keys() & supplied.keys(), name
 
 
 def test_every_oracle_of_the_library_has_a_kind():
@@ -219,6 +240,7 @@ MODELS = {
 
 def spec_of(part, name):
     """Return the table of an oracle with arguments, as a study file would have it."""
+    assert name in FURTHER_EXAMPLES, f"give {name!r} a line in FURTHER_EXAMPLES"
     spec = {"kind": name, **FURTHER_EXAMPLES[name]}
     if "model" in spec:
         model = spec["model"][part]

@@ -29,6 +29,8 @@ class Agent(abc.ABC):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from omg_cmdp import Agent, Space
     >>> class First(Agent):
     ...     space = Space(states=1, actions=2, horizon=1)
     ...     def policy(self, context):

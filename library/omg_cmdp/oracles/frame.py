@@ -73,7 +73,11 @@ class Forecasters(abc.ABC):
         """Return the posterior mean of the divergence between the truth and `prediction`."""
 
     def bound(self, episodes: int, horizon: int) -> float:
-        """Return a proven bound on the regret of one of the forecasters against the class; inf: nothing is proven."""
+        """Return a proven bound on the regret of one of the forecasters against the class; inf: nothing is proven.
+
+        A class for which something is proven overrides this, and `late_bound` for what is proven of late outcomes;
+        both are inf otherwise.
+        """
         return math.inf
 
     def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:

@@ -1,4 +1,9 @@
-"""One of each oracle, for the tests that run over all of them: name -> build(horizon, rate), with contexts for it."""
+"""One of each oracle, for the tests that run over all of them: name -> (contexts for it, how to build it).
+
+An oracle goes into `RATED` if it has the argument `rate`, built by (horizon, rate); else it is built by (horizon), and
+goes into `OFFLINE` if it fits all past episodes, into `EPOCHS` if it is an `EpochRewards` or `EpochDynamics`, and into
+`UNRATED` otherwise, whether it is made of other oracles or not.
+"""
 
 import math
 
@@ -99,7 +104,7 @@ def known_dynamics(horizon):
     return oracles.KnownDynamics({label: tables[0] for label, tables in TRANSITIONS.items()}, horizon=horizon)
 
 
-COMBINED = {
+UNRATED = {
     "known rewards": (LABELS, known_rewards),
     "known dynamics": (LABELS, known_dynamics),
     "aggregate rewards": (LABELS, _aggregate_rewards),
@@ -175,7 +180,7 @@ OFFLINE = {
 
 EPOCHS = {
     "epochs of known rewards": (LABELS, lambda h: oracles.EpochRewards(known_rewards(h))),
-    "epochs of stepwise rewards": (LABELS, lambda h: oracles.EpochRewards(COMBINED["stepwise rewards"][1](h))),
+    "epochs of stepwise rewards": (LABELS, lambda h: oracles.EpochRewards(UNRATED["stepwise rewards"][1](h))),
     "epochs of least squares": (LABELS, lambda h: oracles.EpochRewards(OFFLINE["offline finite rewards"][1](h))),
     "epochs of transition counts": (LABELS, lambda h: oracles.EpochDynamics(oracles.CountDynamics(**SIZE, horizon=h))),
     "epochs of maximum likelihood": (VECTORS, lambda h: oracles.EpochDynamics(OFFLINE["offline softmax"][1](h))),
@@ -187,5 +192,5 @@ EVERY = {f"{name}, {rate}": (contexts, rate, build) for name, (contexts, build) 
 def each_oracle(horizon):
     """Return name -> (contexts, oracle), for every class and rate."""
     rated = {name: (contexts, build(horizon, rate)) for name, (contexts, rate, build) in EVERY.items()}
-    others = COMBINED | OFFLINE | EPOCHS
+    others = UNRATED | OFFLINE | EPOCHS
     return rated | {name: (contexts, build(horizon)) for name, (contexts, build) in others.items()}

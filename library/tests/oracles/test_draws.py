@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from library.tests.oracles.catalogue import DIMENSION, REWARDS, SIZE, SUPPORT, VECTORS, each_oracle, shared_features
-from library.tests.oracles.test_linear import dense_posterior
+from library.tests.oracles.linear.test_linear import dense_posterior
 from library.tests.oracles.test_state import taught
 from omg_cmdp import oracles
 from omg_cmdp.oracles import draws

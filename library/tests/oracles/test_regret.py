@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from library.tests.oracles.catalogue import COMBINED, DIMENSION, RATED, STATES
+from library.tests.oracles.catalogue import DIMENSION, RATED, STATES, UNRATED
 from omg_cmdp.checks import OUTCOMES, VISITS, challenge
 from omg_cmdp.oracles import AggregateDynamics, FiniteDynamics, FiniteRewards, KnownDynamics, StepwiseDynamics
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY
@@ -49,7 +49,7 @@ def has_closed_form(oracle, contexts):
 
 
 CLOSED_FORM = [name for name, (contexts, build) in RATED.items() if has_closed_form(build(2, "proven"), contexts)]
-COMBINATIONS = [name for name, (contexts, build) in COMBINED.items() if has_closed_form(build(2), contexts)]
+UNRATED_CLOSED_FORM = [name for name, (contexts, build) in UNRATED.items() if has_closed_form(build(2), contexts)]
 
 
 @each_outcome
@@ -67,9 +67,9 @@ def test_regret_is_within_the_bound(name, rate, horizon, outcomes, rng):
 
 @each_outcome
 @each_length
-@pytest.mark.parametrize("name", COMBINATIONS)
-def test_regret_of_combinations_is_within_the_bound(name, horizon, outcomes, rng):
-    contexts, build = COMBINED[name]
+@pytest.mark.parametrize("name", UNRATED_CLOSED_FORM)
+def test_regret_without_a_choice_of_rates_is_within_the_bound(name, horizon, outcomes, rng):
+    contexts, build = UNRATED[name]
     oracle = build(horizon)
     record = challenged(oracle, contexts, horizon, outcomes, "all pairs", rng)
     check(oracle, record, oracle.best_loss())

@@ -21,6 +21,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol
 
+import omg_cmdp
 from omg_cmdp.contexts import Context
 from omg_cmdp.documents import FileError
 from omg_cmdp.records import context_rows
@@ -110,8 +111,9 @@ class Folder:
 
 
 def told(error: Exception) -> str:
-    """Return an error in one line, with the line of somebody else's code where it happened."""
-    installed = (str(Path(__file__).parents[2]), sys.prefix, sys.base_prefix, "<")
+    """Return an error in one line, with the line of the user's own code where it happened, if it happened there."""
+    packages = (str(Path(__file__).parents[2]), str(Path(omg_cmdp.__file__).parent))
+    installed = (*packages, sys.prefix, sys.base_prefix, "<")
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [frame for frame in frames if not frame.filename.startswith(installed)]
     where = f" ({Path(theirs[-1].filename).name}, line {theirs[-1].lineno})" if theirs else ""

@@ -90,6 +90,7 @@ class Encoder(abc.ABC):
     @final
     def encode_steps(self, steps: Steps) -> tuple[IntArray, IntArray]:
         """Return the cells before and after each of `steps`, (n,); after one that terminated, the number of cells."""
+        instance_of("steps", steps, Steps)
         after = np.where(steps.terminated, self.cells, self.encode(steps.next_observations))
         return self.encode(steps.observations), after
 

@@ -17,7 +17,7 @@ from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.validation import FloatArray, positive_integer
 
 
-class _Means(CountTables):
+class _RunningMeans(CountTables):
     """Sums of rewards and of their squares."""
 
     learned = ("visits", "sums", "squares")
@@ -75,7 +75,7 @@ class _Means(CountTables):
 
 
 @final
-class CountRewards(Frame[_Means], RewardOracle):
+class CountRewards(Frame[_RunningMeans], RewardOracle):
     """Mean rewards of each pair, shrunk towards ½: one table for all contexts, or one for each of a list.
 
     After n visits of a pair a forecaster of temper τ says ½ + Σ(r - ½)/(n + 2τ). Proven regret over T episodes, T' = T
@@ -120,4 +120,4 @@ class CountRewards(Frame[_Means], RewardOracle):
         rate: str = "guarded",
     ) -> None:
         shape = positive_integer("states", states), positive_integer("actions", actions)
-        super().__init__(_Means(shape, contexts, Rate(rate, horizon, tempered=True)))
+        super().__init__(_RunningMeans(shape, contexts, Rate(rate, horizon, tempered=True)))

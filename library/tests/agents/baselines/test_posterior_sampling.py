@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate, stats
 
 from library.tests.agents.catalogue import build
-from library.tests.oracles.test_linear import dense_posterior
+from library.tests.oracles.linear.test_linear import dense_posterior
 from omg_cmdp import Space, optimal_policy, oracles, simulate
 from omg_cmdp.adversaries import Sequence
 from omg_cmdp.agents import Greedy, PosteriorSampling

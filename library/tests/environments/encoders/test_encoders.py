@@ -160,6 +160,7 @@ def test_leaves_look_ahead():
         (lambda: Clusters(3).encode([[0.0, 1.0]]), r"`encoder` must be fitted, got Clusters\(3, seed=0\)"),
         (lambda: Clusters(3).state(), "`encoder` must be fitted"),
         (lambda: Bins(3).fit(SEEN).encode([0.0, 1.0]), r"`observations` must have shape \(n, d\), got \(2,\)"),
+        (lambda: Bins(3).fit(SEEN).encode_steps([[0.0, 1.0]]), "`steps` must be a Steps, got list"),
         (lambda: Bins(3).fit(SEEN).encode([[0.0]]), r"`observations` must have shape \(n, 2\), got \(1, 1\)"),
         (lambda: Bins(3).fit(SEEN).encode([[0.0, np.nan]]), "`observations` must .* got nan at index"),
         (
