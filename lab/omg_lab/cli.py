@@ -45,6 +45,10 @@ WIDTH = 160
 """The width of plain output, whose lines are not wrapped."""
 
 SAME = "equal to its log, bit for bit"
+ALL_PAIRS = (
+    "Seed by seed, the level is corrected for all pairs; a report corrects it for the pairs with its first agent only, "
+    "and so may ask for fewer seeds. --against AGENT does the same here."
+)
 OTHER = "NOT equal to its log, which another version may have written"
 
 app = typer.Typer(
@@ -67,7 +71,7 @@ Workers = Annotated[int | None, typer.Option(min=1, help="Processes; by default 
 
 @app.command()
 def demo(out: Out = None, workers: Workers = None, as_json: Json = False, quiet: Quiet = False) -> None:
-    """Run a small trial of two drugs, OMG against four rivals, and write its report."""
+    """Run a small trial of two drugs, OMG against four other agents, and write its report."""
     with _refusing():
         plan = load_plan("demo")
         directory = out or Path("studies") / plan.name
@@ -163,9 +167,12 @@ def compare(
     if as_json:
         typer.echo(json.dumps(records))
         return
-    heads = ["world", "adversary", "first", "second", "difference", "p", "adjusted p", "seed by seed", "more seeds"]
+    labels = ["world", "adversary", "first", "second", "difference (first minus second)"]
+    heads = [*labels, "p", "p, corrected", "seed by seed", "more seeds"]
     rows = [[f"{value:.3g}" if isinstance(value, float) else str(value) for value in r.values()] for r in records]
     print_table(_console(), heads, rows)
+    if against is None:
+        print_line(_console(), ALL_PAIRS)
 
 
 @app.command()

@@ -79,7 +79,7 @@ def test_provenance_is_kept(done):
     provenance = load(done).provenance
     assert provenance["versions"]["numpy"]
     assert provenance["version"] == omg_cmdp.__version__
-    assert re.fullmatch(r"[0-9a-f]{40}( \(changed\))?|unknown", provenance["commit"])
+    assert re.fullmatch(r"[0-9a-f]{40}( \(with uncommitted changes\))?|unknown", provenance["commit"])
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_an_audit_plays_runs_again_and_finds_them_sound(done):
 def test_agents_are_compared(done):
     result = called("compare", done)
     assert result.exit_code == 0
-    assert "adjusted p" in result.output
+    assert "p, corrected" in result.output
     assert len(json.loads(called("compare", done, "--json").stdout)) == 6
     assert len(json.loads(called("compare", done, "--json", "--against", "omg").stdout)) == 3
     assert called("compare", done, "--against", "nobody").exit_code == 2

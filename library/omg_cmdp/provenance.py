@@ -27,7 +27,9 @@ def provenance() -> dict[str, Any]:
 
 
 def commit(package: Path) -> str:
-    """Return the commit of the sources in the folder `package`, with "(changed)" if they differ; else "unknown".
+    """Return the commit of the sources in the folder `package`, or "unknown".
+
+    Where the sources differ from it, "(with uncommitted changes)" follows.
 
     Only a repository of the package itself counts, with the package at its top or one folder below, and not one around
     the place where it is installed.
@@ -45,7 +47,7 @@ def commit(package: Path) -> str:
         if Path(git("rev-parse", "--show-toplevel")).resolve() in package.resolve().parents[:2]:
             git("ls-files", "--error-unmatch", "__init__.py")
             changed = git("status", "--porcelain", "--untracked-files=no")
-            return git("rev-parse", "HEAD") + (" (changed)" if changed else "")
+            return git("rev-parse", "HEAD") + (" (with uncommitted changes)" if changed else "")
     except (OSError, subprocess.SubprocessError):
         pass
     return _installed_commit(package)

@@ -46,7 +46,7 @@ def test_the_commit_is_that_of_the_package(repository):
     package, head = repository
     assert commit(package) == head
     (package / "__init__.py").write_text("# changed")
-    assert commit(package) == f"{head} (changed)"
+    assert commit(package) == f"{head} (with uncommitted changes)"
 
 
 def test_the_repository_is_only_looked_at(repository):

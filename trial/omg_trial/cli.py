@@ -83,7 +83,7 @@ def token(
     name: Annotated[str, typer.Argument(metavar="NAME", help="To know it by.")],
     tokens: TokensPath = None,
 ) -> None:
-    """Make a token, and print it. Only its hash is kept; a line taken from the file takes the token back."""
+    """Make a token, and print it. Only its hash is kept, in a file; delete its line to revoke it."""
     from omg_trial.tokens import Tokens
     from omg_trial.trial_file import Trial
 
@@ -98,7 +98,7 @@ def serve(
         str | None, typer.Option(metavar="URL", help="A file, or postgresql://...; by default TRIAL.db beside it.")
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
-    host: Annotated[str, typer.Option(help="Where to listen; a proxy before it has the TLS.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Where to listen; TLS belongs to a proxy in front of it.")] = "127.0.0.1",
     tokens: TokensPath = None,
 ) -> None:
     """Serve a trial: decisions over HTTP, until SIGTERM or Ctrl-C."""
@@ -125,6 +125,7 @@ def replay(
     from omg_trial import replay as replays
     from omg_trial.log.events import BrokenChainError
     from omg_trial.trial_file import Trial
+    from omg_trial.trial_file.explain import counted
 
     with _reading(database) as (trial, events):
         try:
@@ -132,10 +133,10 @@ def replay(
         except BrokenChainError as error:
             typer.echo(f"NOT the log that was written: {error}")
             raise typer.Exit(1) from None
-    counts = f"{found.policies} policies, {found.decisions} decisions, {found.versions} models"
-    typer.echo(f"{found.events} events: {counts} computed again.")
+    counts = f"{counted(found.policies, 'policy', 'policies')}, {counted(found.decisions, 'decision')}"
+    typer.echo(f"{found.events} events: {counts}, {counted(found.versions, 'model')} computed again.")
     for source, count in found.fallbacks.items():
-        typer.echo(f"{count} decisions without a fresh plan: {source}.")
+        typer.echo(f"{counted(count, 'decision')} without a fresh plan: {source}.")
     for difference in found.differences:
         typer.echo(difference)
     if found.differences:

@@ -34,7 +34,9 @@ class PolicySource(enum.StrEnum):
     PLAN = "plan"
     """A certified plan for this context, made now with the model in use."""
     LAST_PLAN = "last plan"
-    """The last certified plan that was made for the same context, for anybody, with whatever model was in use then."""
+    """The newest plan for the same context among the last plans of all people, with whatever model was in use then.
+
+    Each person's last plan is kept until they withdraw. Contexts are compared as texts: 71 and 71.0 are two."""
     FIXED = "fixed"
     """The probabilities of `actions.fallback` in the trial file."""
 
@@ -84,14 +86,15 @@ def choose_policy(at: DecisionInputs, context: str) -> ChosenPolicy:
 
     - UncertifiedPlanError: the planner ran, but could not prove how good its plan is;
     - ArithmeticError and its kinds, ValueError: the model's tables are not finite, or not an MDP;
-    - MemoryError: the machine had no memory left.
+    - MemoryError: the machine had no memory left;
+    - any other kind: a defect of an oracle or of the planner.
 
     The text of the error is left out, because it may repeat a person's context. Planning for that context again by
     `POST /v1/policy` shows whether the model in use still fails.
     """
     try:
         return make_plan(at.trial, at.agent, context)
-    except (ArithmeticError, MemoryError, ValueError) as error:
+    except Exception as error:  # whatever an oracle or the planner may raise: there is always an answer
         cause = f"no certified plan: {type(error).__name__}"
     last = at.state.last_plan(context)
     if last is not None:

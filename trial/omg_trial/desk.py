@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.provenance import provenance
 from omg_trial.contract import Call, Contract, OlderLog, Refusal
-from omg_trial.decisions import DecisionInputs
+from omg_trial.decisions import DecisionInputs, PolicySource
 from omg_trial.handlers import handle
 from omg_trial.learning import Lesson, Trainer
 from omg_trial.log.events import Event, canonical, digest, verified
@@ -23,7 +24,8 @@ from omg_trial.trial_file.trial import Trial
 
 FORMAT = 2
 """Format of the events; 1 said `rung` for `source`, and `study` for `trial`."""
-LONGEST_KEY = 200
+KEY = re.compile(r"[\x21-\x7e]{1,200}")
+KEY_RULE = "1 to 200 visible ASCII characters without spaces"
 
 
 class KeyedCall(NamedTuple):
@@ -42,6 +44,8 @@ class Answer(NamedTuple):
 
     text: str
     mark: str
+    warning: str | None = None
+    """A line for the service's own log, the first time only: that an episode has opened without a fresh plan."""
 
 
 class Desk:
@@ -117,8 +121,8 @@ class Desk:
 
         A call without a `key` gets a new one.
         """
-        if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isprintable()):
-            raise Refusal(400, f"the key of a call has 1 to {LONGEST_KEY} printable characters")
+        if key is not None and not KEY.fullmatch(key):
+            raise Refusal(400, f"the key of a call must be {KEY_RULE}")
         return KeyedCall(*self.contract.parse(name, fields), key or secrets.token_hex(16))
 
     def call(self, name: str, fields: Mapping[str, Any], key: str | None = None) -> Answer:
@@ -147,18 +151,20 @@ class Desk:
         about = {} if call.target is None else {call.target: target}
         asked = digest([call.name, {**about, **call.model_dump()}])
         # The same key may come twice in one batch, before the store has heard of the first.
-        event = self._keys.get(key) or self.store.answered(key)
+        event, warning = self._keys.get(key) or self.store.answered(key), None
         if event is None:
             at = self.inputs()
             kind, body, answer = handle(at, call, target)
             text = canonical(answer.model_dump())
             event = self._record(kind, body, now=at.now, key=key, request=asked, answer=text)
+            if kind == "opened" and body["source"] != PolicySource.PLAN:  # it names no person, and no context
+                warning = f"episode {event.number}: {body['source']} ({body['cause']})"
             if kind == "rolled back":
                 self.agent = self.trainer.train(self.state.version.dataset)
         elif event.request != asked:  # an answer to another question would be worse than none
             raise Refusal(422, "the key was used for another call: a new call needs a new key")
         assert event.answer is not None
-        return Answer(event.answer, event.mark)
+        return Answer(event.answer, event.mark, warning)
 
     def _check_seen(self, seen: str | None) -> None:
         """Refuse a caller who has seen more than the log has: an older backup was restored, say."""

@@ -15,6 +15,7 @@ from omg_cmdp.oracles.feature_map import Category
 from omg_trial.decisions import PolicySource
 from omg_trial.desk import Desk
 from omg_trial.log.store import MemoryStore
+from omg_trial.trial_file.explain import counted
 from omg_trial.trial_file.trial import Trial
 
 ROUNDS = 2
@@ -96,13 +97,15 @@ def rehearse(trial: Trial, *, people: int = 20, seed: int = 0) -> Rehearsal:
 
 def describe_rehearsal(rehearsal: Rehearsal) -> list[str]:
     """Return what a rehearsal has shown, sentence by sentence."""
-    shares = ", ".join(f"{name} {share:.0%}" for name, share in rehearsal.shares.items())
+    shares = ", ".join(f"{name} {100 * share:.3g}%" for name, share in rehearsal.shares.items())
+    published = counted(rehearsal.published, "model was", "models were")
     found = [
-        f"{rehearsal.episodes} episodes, {rehearsal.decisions} decisions: {shares}.",
+        f"{rehearsal.episodes} episodes, {counted(rehearsal.decisions, 'decision')}: {shares}.",
         f"The least probable action that was drawn had probability {rehearsal.least:.3g}.",
-        f"{rehearsal.published} models were published. An episode opens in {1000 * rehearsal.seconds:.1f} ms here.",
+        f"{published} published. An episode opens in {1000 * rehearsal.seconds:.1f} ms here.",
     ]
-    found += [f"{count} decisions were made or changed by: {name}." for name, count in rehearsal.changed.items()]
+    for name, count in rehearsal.changed.items():
+        found.append(f"{counted(count, 'decision was', 'decisions were')} made or changed by: {name}.")
     return found + [f"A model was not published: {cause}." for cause in rehearsal.refused]
 
 

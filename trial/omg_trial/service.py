@@ -123,6 +123,8 @@ class Service:
             self.desk.lost = True
             answers = [StoreError(f"a call failed: {type(error).__name__}")] * len(asked)
         for (_, future), answer in zip(asked, answers, strict=True):
+            if isinstance(answer, Answer) and answer.warning:
+                _log.warning("%s", answer.warning)
             _settle(future, answer)
         for task, future in batch:
             if not isinstance(task, KeyedCall):

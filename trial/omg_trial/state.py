@@ -101,7 +101,7 @@ class State:
         _KINDS[event.kind](self, event, event.body)
 
     def last_plan(self, context: str) -> KeptPlan | None:
-        """Return the last certified plan for a context, for any person."""
+        """Return the newest plan for a context, by its text, among the last plans of all people, if there is one."""
         plans = [plan for plan in self.plans.values() if plan.context == context]
         return max(plans, key=lambda plan: plan.episode, default=None)
 

@@ -63,6 +63,19 @@ def test_a_rehearsal_keeps_what_the_file_promises():
     assert all(line.endswith(".") for line in [*explain_trial(trial(text=RULES)), *describe_rehearsal(found)])
 
 
+def test_shares_have_a_decimal_and_one_thing_is_not_plural():
+    found = rehearse(trial(), people=1)._replace(
+        shares={"nothing": 1 / 3, "call": 2 / 3}, published=1, changed={"x": 1}
+    )
+    text = "\n".join(describe_rehearsal(found))
+    assert "nothing 33.3%, call 66.7%" in text
+    assert "1 model was published" in text
+    assert "1 decision was made or changed by: x." in text
+    assert "nothing 12.5%" in " ".join(
+        explain_trial(trial(text=TEXT.replace("0.5, reminder = 0.3", "0.125, reminder = 0.675")))
+    )
+
+
 def test_random_contexts_are_allowed(rng):
     at = desk()
     for number in range(5):
@@ -84,6 +97,15 @@ def test_a_replay_is_equal_beside_a_service_that_writes(database):
     with_writer.close()
     assert done.exit_code == 0, done.output
     assert "Equal to the log, bit for bit." in done.output
+
+
+def test_one_policy_is_not_policies(file):
+    store = Database(file.with_suffix(".db"))
+    Desk(Trial.read(file), store).call("open", {"person": "p1", "context": {"age": 30}})
+    store.close()
+    assert (
+        "3 events: 1 policy, 0 decisions, 0 models computed again." in called("replay", file.with_suffix(".db")).output
+    )
 
 
 @pytest.mark.parametrize(

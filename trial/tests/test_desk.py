@@ -290,7 +290,7 @@ def test_a_store_that_fails_keeps_nothing_and_a_call_may_come_again():
     Trialist(at, seed=4).play(3)
     before = at.state.number
     batch = [
-        at.prepare("open", {"person": f"x{number}", "context": person(number)}, f"key {number}") for number in range(3)
+        at.prepare("open", {"person": f"x{number}", "context": person(number)}, f"key-{number}") for number in range(3)
     ]
     store.fails = True
     with pytest.raises(StoreError):

@@ -108,18 +108,21 @@ def test_a_reward_that_never_comes_is_what_the_file_says(rule, learned):
 # Resources.
 
 
-def test_a_plan_that_runs_out_of_memory_is_replaced_by_the_fixed_policy(monkeypatch):
-    def exhausted(*_):
-        raise MemoryError
+@pytest.mark.parametrize("kind", [MemoryError, RuntimeError, KeyError])
+def test_a_plan_that_runs_out_of_memory_is_replaced_by_the_fixed_policy(monkeypatch, kind):
+    """So is one that fails in any other way: there is always an answer."""
 
-    at = desk()
-    monkeypatch.setattr(decisions, "make_plan", exhausted)
+    def failing(*_):
+        raise kind
+
+    at, cause = desk(), f"no certified plan: {kind.__name__}"
+    monkeypatch.setattr(decisions, "make_plan", failing)
     answer = opened(at)
-    assert (answer["source"], answer["cause"]) == ("fixed", "no certified plan: MemoryError")
+    assert (answer["source"], answer["cause"]) == ("fixed", cause)
     told = decided(at, answer["episode"])
     assert told["probability"] == {"nothing": 0.5, "reminder": 0.3, "call": 0.2}[told["action"]]
-    assert told["fallback"] == {"source": "fixed", "cause": "no certified plan: MemoryError", "rules": []}
-    assert replay(at.trial, at.store.read()).fallbacks == {"fixed (no certified plan: MemoryError)": 1}
+    assert told["fallback"] == {"source": "fixed", "cause": cause, "rules": []}
+    assert replay(at.trial, at.store.read()).fallbacks == {f"fixed ({cause})": 1}
 
 
 def test_decisions_do_not_wait_for_learning_and_say_which_version_they_are_of(monkeypatch):

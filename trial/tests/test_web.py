@@ -3,17 +3,25 @@
 import itertools
 import json
 import logging
+import re
+import shlex
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from starlette.testclient import TestClient
 
+from omg_trial.contract import Refusal
+from omg_trial.desk import Desk
+from omg_trial.log.store import MemoryStore
 from omg_trial.service import Service
 from omg_trial.tokens import ROLES, Tokens
+from omg_trial.trial_file.trial import Trial
 from omg_trial.web import app as web
 from trial.tests.trials import desk
 
+ROOT = Path(__file__).parent.parent.parent
 CONTEXT = {"age": 50, "lives": "alone"}
 MAY = {
     "/v1/episodes": "app",
@@ -46,8 +54,8 @@ NASTY = [
 class Site:
     """A service and a client for each role."""
 
-    def __init__(self, folder):
-        self.desk = desk()
+    def __init__(self, folder, at=None):
+        self.desk = at or desk()
         self.service = Service(self.desk)
         tokens = Tokens(folder / "tokens")
         self.tokens = {role: tokens.add(role, f"the {role}") for role in ROLES}
@@ -122,6 +130,55 @@ def test_a_call_without_a_key_is_refused(site):
     refused = site.client.post("/v1/episodes", json=BODIES["/v1/episodes"], headers=headers)
     assert refused.status_code == 400
     assert "Idempotency-Key" in refused.json()["error"]
+
+
+@pytest.mark.parametrize("key", ["two words", "é", "x" * 201, "tab\there"])
+def test_a_key_has_the_same_rule_over_http_and_at_the_desk(site, key):
+    rule = "1 to 200 visible ASCII characters without spaces"
+    headers = {"Authorization": f"Bearer {site.tokens['app']}", "Idempotency-Key": key.encode()}
+    refused = site.client.post("/v1/episodes", json=BODIES["/v1/episodes"], headers=headers)
+    assert refused.status_code == 400
+    assert rule in refused.json()["error"]
+    with pytest.raises(Refusal, match=rule):
+        site.desk.prepare("learn", {}, key)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [(b'{"version": 0}', None), (b"[1]", "application/json"), (b"{", "application/json"), (b"", None)],
+)
+def test_a_body_that_is_no_json_object_is_told_how_to_send_one(site, content, kind):
+    headers = {"Authorization": f"Bearer {site.tokens['administrator']}", "Idempotency-Key": "k"}
+    headers |= {"Content-Type": kind} if kind else {"Content-Type": "application/x-www-form-urlencoded"}
+    refused = site.client.post("/v1/roll-back", content=content, headers=headers)
+    assert refused.status_code == 422
+    assert refused.json()["error"] == "`body`: must be a JSON object, sent with Content-Type: application/json"
+
+
+def test_a_fallback_is_one_line_of_the_services_own_log(site, caplog, monkeypatch):
+    """For the episode, once, and without the person and the context."""
+    monkeypatch.setattr(type(site.desk.agent), "decide", lambda *_: 1 / 0)
+    for _ in range(2):
+        made = site.post("/v1/episodes", {"person": "secret-1", "context": {"age": 77, "lives": "secret"}}, key="k")
+    site.post("/v1/policy", {"context": {"age": 77}})
+    assert [record.getMessage() for record in caplog.records if record.name == "omg_trial"] == [
+        f"episode {made.json()['episode']}: fixed (no certified plan: ZeroDivisionError)"
+    ]
+    assert "secret" not in caplog.text
+
+
+def test_the_commands_of_the_tutorial_work(tmp_path):
+    """Every `curl` of the page, in its order, to a service that has just begun."""
+    page = (ROOT / "docs" / "trial" / "tutorial.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    site = Site(tmp_path, Desk(Trial.read(ROOT / "examples" / "adherence.toml"), MemoryStore()))
+    commands = re.findall(r"^curl (.*)$", page, re.MULTILINE)
+    assert len(commands) == 3
+    for command in commands:
+        _, body, *headers, url = shlex.split(command.replace("$TOKEN", site.tokens["app"]))
+        sent = dict(each.split(": ", 1) for each in headers if each != "-H")
+        answer = site.client.post(url.removeprefix("http://127.0.0.1:8000"), json=json.loads(body), headers=sent)
+        assert answer.status_code == 200, answer.text
+    site.service.end()
 
 
 def test_a_body_that_is_too_large_is_refused(site):

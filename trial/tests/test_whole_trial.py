@@ -102,7 +102,7 @@ class Simulation:
         asked = []
         for name, body in calls:
             self.calls += 1
-            asked.append(self.desk.prepare(name, body, f"key {self.calls}"))
+            asked.append(self.desk.prepare(name, body, f"key-{self.calls}"))
         while True:
             try:
                 answers = self.desk.answer(asked)

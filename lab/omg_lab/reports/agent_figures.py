@@ -32,7 +32,7 @@ def agent_figures(scenario: Scenario) -> list[Figure]:
 
 
 def bound(scenario: Scenario) -> Figure | None:
-    """Draw its regret, the theorem's bound, corrected and as printed, and the most that can be lost."""
+    """Draw its regret, the theorem's bound with both sets of constants, and the most that can be lost."""
     theory, focus = scenario.theory, scenario.focus
     if theory is None or is_vacuous(theory):
         return None
@@ -46,7 +46,13 @@ def bound(scenario: Scenario) -> Figure | None:
         "most": theory.horizon * t,
     }
     with canvas() as (drawn, (axes,)):
-        axes.plot(t, limits["printed"], color=COLOURS[4], linestyle=(0, (1, 1)), label="theorem, as printed")
+        axes.plot(
+            t,
+            limits["printed"],
+            color=COLOURS[4],
+            linestyle=(0, (1, 1)),
+            label="theorem, constants printed in the paper",
+        )
         axes.plot(t, limits["corrected"], label="theorem, corrected", **ALLOWED)
         axes.plot(t, limits["most"], color=INK, linewidth=0.9, label=f"most there is to lose, {theory.horizon}t")
         positive = np.where(mean > NO_REGRET, mean, np.nan)

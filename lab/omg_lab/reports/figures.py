@@ -25,6 +25,7 @@ BANDS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("edgecolor", {"alpha": 0.7, "linewidth": 0.6, "facecolor": "none", "hatch": "////"}),
 )
 """The fillings of the bands of two agents; more could not be told apart."""
+IDLE = "lost nothing in the last half"
 SPREAD = 20.0
 """Totals that differ by more than this factor are drawn on a logarithmic axis."""
 
@@ -85,9 +86,10 @@ def regret(scenario: Scenario) -> Figure:
         "regret",
         apart=_apart(scenario, bands),
         focus=focus,
+        episodes=scenario.episodes,
         late=_late(*scenario.curves(focus, "cumulative_regret")),
         sqrt_late=1.0 - math.sqrt(0.5),
-        out=[f"{agent} ({number(ends[agent])})" for agent in out],
+        out=[f"{agent} ({number(ends[agent])})" for agent in out if ends[focus] > 0.0],
         seeds=len(scenario.finals),
         banded=[f"{agent} ({how})" for agent, how in zip(banded, ("shaded", "hatched"), strict=False)],
     )
@@ -101,7 +103,7 @@ def _band(scenario: Scenario, agent: str) -> tuple[FloatArray, Band]:
 
 
 def _apart(scenario: Scenario, bands: dict[str, tuple[FloatArray, Band]]) -> str:
-    """Return whether the bands of the agent in focus and of its best rival separate, and when."""
+    """Return whether the bands of the agent in focus and of the best of the others separate, and when."""
     if not scenario.rivals:
         return say("one_agent_played", focus=scenario.focus)
     focus, rival = scenario.focus, scenario.rivals[0]
@@ -122,20 +124,22 @@ def _late(episodes: FloatArray, values: FloatArray) -> float | None:
 
 def rates(scenario: Scenario) -> Figure:
     """Draw the mean curves on logarithmic axes, where a power of t is a straight line, with the slopes fitted."""
-    styles, slopes = looks(scenario.everyone), {}
+    styles, slopes, idle = looks(scenario.everyone), {}, {}
     with canvas() as (drawn, (axes,)):
         for agent in scenario.agents:
             episodes, values = scenario.curves(agent, "cumulative_regret")
             mean, shown = values.mean(axis=0), thinned(len(episodes), geometric=True)
             slopes[agent] = found = fitted_slope(values, episodes=episodes)
-            label = f"{agent}: {exponent(found.slope, found.low, found.high)}"
+            middle = np.searchsorted(episodes, episodes[-1] / 2.0)
+            idle[agent] = bool(mean[-1] - mean[middle] <= NO_REGRET)
+            slope = IDLE if idle[agent] else exponent(found.slope, found.low, found.high)
             positive = np.where(mean > NO_REGRET, mean, np.nan)
-            axes.plot(episodes[shown], positive[shown], label=label, **styles[agent].line(len(shown)))
+            axes.plot(episodes[shown], positive[shown], label=f"{agent}: {slope}", **styles[agent].line(len(shown)))
             if agent == scenario.focus and mean[-1] > NO_REGRET:
                 ends = episodes[[0, -1]]
                 axes.plot(ends, mean[-1] * np.sqrt(ends / ends[-1]), **REFERENCE)
         axes.set(xlabel="episode", ylabel="cumulative regret")
         logarithmic(axes.xaxis, axes.yaxis)
         legend(drawn, axes, columns=1, title="slope and its 95 % interval")
-    caption = say("growth", focus=scenario.focus, found=slopes[scenario.focus])
+    caption = say("growth", focus=scenario.focus, found=slopes[scenario.focus], idle=idle[scenario.focus])
     return Figure(name=f"{scenario.name}-rates", title="How fast regret grows", caption=caption, canvas=drawn)

@@ -1,7 +1,7 @@
 """The decisions of agents at the end: pictures of the policy for a few contexts, what would change it, how sure it is.
 
 With more than three contexts, three are shown: the typical one, whose policy is nearest to the mean of all, and the two
-for which the agents differ most; an agent that is alone has the two whose policies are farthest from the mean. The
+for which the agents differ most; where they do not differ, those whose policies are farthest from the mean. The
 distance of two policies is the share of decisions in which they differ, Σ d·½Σ|π - π'| / Σ d, where d says how likely a
 state is at a step.
 """
@@ -77,7 +77,7 @@ def chosen(kept: Mapping[str, Sequence[Advice]]) -> list[Shown]:
     """Return the contexts to show: all, or the typical one and those for which agents differ most."""
     own, *others = kept.values()
     alike = [advice for advice in others if len(advice) == len(own)]
-    spread = [float(np.mean([distance(one, other[i]) for other in alike] or [0.0])) for i, one in enumerate(own)]
+    spread = [_spread(one, [other[i] for other in alike]) for i, one in enumerate(own)]
     places: list[tuple[int, str]]
     if len(own) <= SHOWN:
         places = [(i, "") for i in range(len(own))]
@@ -85,9 +85,9 @@ def chosen(kept: Mapping[str, Sequence[Advice]]) -> list[Shown]:
         mean = np.mean([one.policy for one in own], axis=0)
         away = [distance(one, mean) for one in own]
         typical = int(np.argmin(away))
-        reason = "where agents differ most" if alike else "least typical"
-        far = np.argsort([-each for each in (spread if alike else away)], kind="stable")
-        places = [(typical, "typical"), *((int(i), reason) for i in far if i != typical)][:SHOWN]
+        far = sorted(range(len(own)), key=lambda i: (-spread[i], -away[i]))
+        reasons = ["where agents differ most" if each > 0.0 else "least typical" for each in spread]
+        places = [(typical, "typical"), *((i, reasons[i]) for i in far if i != typical)][:SHOWN]
     return [
         Shown("ABC"[place], reason, {agent: advice[i] for agent, advice in kept.items() if len(advice) == len(own)})
         for place, (i, reason) in enumerate(places)
@@ -100,6 +100,12 @@ def distance(one: Advice, other: Advice | FloatArray) -> float:
     apart = 0.5 * np.abs(one.policy - theirs).sum(axis=2)
     likely = _likely(one)
     return float((likely * apart).sum() / max(likely.sum(), 1e-300))
+
+
+def _spread(own: Advice, others: Sequence[Advice]) -> float:
+    """Return how far the others are from `own` on average; 0 where a caption says that they decide alike."""
+    shares = [distance(own, other) for other in others]
+    return float(np.mean(shares)) if any(round(100.0 * share) for share in shares) else 0.0
 
 
 def described(context: Context, features: Sequence[str] = ()) -> str:

@@ -41,7 +41,7 @@ def headline(finals: pandas.DataFrame, focus: str, scenario_count: int = 1) -> s
         rival=rivals[0] if rivals else None,
         best=regret_interval(finals[rivals[0]]) if rivals else None,
         where="" if scenario_count == 1 else f" over {scenario_count} scenarios",
-        p=pairs[0].adjusted if pairs else None,  # of the focus and its best rival
+        p=pairs[0].adjusted if pairs else None,  # of the focus and the best of the others
         pairs=len(pairs),
         seeds=len(finals),
         significant=SIGNIFICANT,
@@ -66,6 +66,7 @@ def chance_or_not(scenario: Scenario) -> str:
         rival=rival,
         seeds=len(finals),
         pairs=math.comb(len(scenario.agents), 2),
+        others=len(scenario.rivals),
         significant=SIGNIFICANT,
         least=2.0 ** (1 - len(finals)),
         watched={"better": better, "worse": worse, "seeds": watched.seeds, "more": watched.more},

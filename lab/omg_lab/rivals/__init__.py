@@ -1,4 +1,4 @@
-"""Agents of other papers, one file each. A new one needs its import here, and no other list."""
+"""Agents of other papers, one file each. A new one needs its import here; CONTRIBUTING.md has the rest."""
 
 from omg_lab.rivals.bandits.ada_cb import AdaCB as AdaCB
 from omg_lab.rivals.bandits.eliminating_square_cb import EliminatingSquareCB as EliminatingSquareCB

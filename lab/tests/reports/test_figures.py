@@ -108,7 +108,9 @@ def test_parted_bands_are_reported_with_the_side_and_the_episode(slope, side):
     lost = np.where(rival & (t > 100), 100.0 + slope * (t - 100), t)
     log = results.log.assign(cumulative_regret=lost * (1.0 + 0.001 * results.log["seed"]))
     caption = figures.regret(scenario(results=changed(results, log=log))).caption
-    found = re.match(rf"From episode (\d+) on, the band of omg is {side} that of its best rival, greedy\.", caption)
+    found = re.match(
+        rf"From episode (\d+) on, the band of omg is {side} that of the best of the others, greedy\.", caption
+    )
     assert found
     assert 100 < int(found[1]) < 110
 
@@ -127,6 +129,18 @@ def test_the_slope_is_judged_by_its_interval(power, verdict):
     powers = power + 0.04 * (results.log["seed"] - 1.5)  # four seeds: the mean is `power`, its interval ± 0.08
     log = results.log.assign(cumulative_regret=results.log["episode"] ** powers)
     assert verdict in figures.rates(scenario(results=changed(results, log=log))).caption
+
+
+@pytest.mark.parametrize(("slope", "idle"), [(0.0, True), (0.01, False)])
+def test_an_agent_that_lost_nothing_in_the_last_half_is_said_to_have_no_slope(slope, idle):
+    results = results_of()
+    t = results.log["episode"]
+    log = results.log.assign(cumulative_regret=np.minimum(t, 100.0) + slope * np.maximum(t - 100.0, 0.0))
+    drawn = figures.rates(scenario(results=changed(results, log=log)))
+    assert ("omg lost nothing in the last half" in drawn.caption) == idle
+    assert ("omg has slope" in drawn.caption) != idle
+    labels = [line.get_label() for line in drawn.canvas.axes[0].lines]
+    assert any(label == "omg: lost nothing in the last half" for label in labels) == idle
 
 
 def test_the_three_terms_sum_to_the_regret_that_the_caption_tells():

@@ -54,6 +54,14 @@ def test_the_typical_context_comes_first_and_then_those_where_agents_differ_most
     assert all(each.advice["greedy"].context == each.advice["omg"].context for each in shown)
 
 
+def test_a_context_in_which_all_decide_alike_is_not_called_one_where_agents_differ():
+    own = [advice(share, share, context=i) for i, share in enumerate((0.6, 0.5, 0.9, 0.0))]
+    rival = [*own[:2], advice(0.4, 0.4, context=2), advice(0.004, 0.004, context=3)]  # the last differs in 0 %
+    shown = chosen({"omg": own, "greedy": rival})
+    assert [each.advice["omg"].context for each in shown] == [1, 2, 3]
+    assert [each.reason for each in shown] == ["typical", "where agents differ most", "least typical"]
+
+
 def test_alone_an_agent_is_shown_where_it_is_typical_and_where_least():
     own = [advice(share, share, context=i) for i, share in enumerate((0.0, 0.6, 0.9, 1.0))]
     shown = chosen({"omg": own})
@@ -143,7 +151,9 @@ def test_a_report_shows_three_policies_of_the_first_seed(kept):
     assert "after 40 episodes (seed 0)" in reading
     assert set(shown(table)["state"]) == {"mild", "moderate", "severe"}
     assert set(shown(table)["best action"]) <= {"wait", "drug A", "drug B"}
-    assert all(re.match(r"This is age .*, weight .*, kidneys .*, heart .*\. In \d+ % of", f.caption) for f in figures)
+    assert all(
+        re.match(r"The context is age .*, weight .*, kidneys .*, heart .*\. In \d+ % of", f.caption) for f in figures
+    )
     assert all("uniform in " in figure.caption for figure in figures)
     advised = results.policies["treatment--iid--omg--0"].advice
     letters = dict.fromkeys(row["context"] for row in table.rows)
@@ -191,5 +201,5 @@ def test_a_study_chooses_the_contexts_that_are_shown():
     results = results_of(CHOSEN, episodes=3, seeds=1)
     figures, (table,), _ = shown_policies(scenarios(results)[0], results.policies)
     assert [figure.title for figure in figures] == ["Context A", "Context B"]
-    assert figures[1].caption.startswith("This is age 0.500, weight 0, kidneys −1.00, heart 0.250. ")
+    assert figures[1].caption.startswith("The context is age 0.500, weight 0, kidneys −1.00, heart 0.250. ")
     assert shown(table)["agents that differ"] == ["–"] * 6

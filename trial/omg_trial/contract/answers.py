@@ -11,7 +11,10 @@ class PolicyAnswer(BaseModel):
     version: int = Field(description="Version of the model in use.")
     source: str = Field(description="plan, last plan or fixed: see the guide on fallbacks.")
     cause: str | None = Field(description="Why it is not a fresh plan; null if it is.")
-    certificate: float | None = Field(description="The plan is at most this far from the best; null without a plan.")
+    certificate: float | None = Field(
+        description="A bound on γ·(L(q*) - L(q)): how far the plan's objective L, which includes the barrier, is from "
+        "its optimum, in units of 1/γ. null without a plan."
+    )
     policy: list[list[list[float]]]
 
 

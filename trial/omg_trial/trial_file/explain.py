@@ -27,10 +27,19 @@ def explain_trial(trial: Trial) -> list[str]:
     return [*_episodes(trial), *_contexts(trial), *_decisions(trial), *_rules(trial), *_learning(trial)]
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return a number of things in words; `many` is needed where "s" is not enough.
+
+    >>> counted(1, "policy", "policies"), counted(0, "model")
+    ('1 policy', '0 models')
+    """
+    return f"{number} {one if number == 1 else many or f'{one}s'}"
+
+
 def _episodes(trial: Trial) -> Iterator[str]:
     steps = trial.space.horizon
     yield (
-        f"{trial.name}: an episode has {steps} decision{'s' * (steps > 1)}, "
+        f"{trial.name}: an episode has {counted(steps, 'decision')}, "
         f"each in one of {len(trial.states)} states ({', '.join(trial.states)}), "
         f"with {len(trial.actions)} actions ({', '.join(trial.actions)})."
     )
@@ -88,7 +97,7 @@ def _learning(trial: Trial) -> Iterator[str]:
     kinds = trial.reward_oracle[0], trial.dynamics_oracle[0]
     yield f"Rewards lie in [{low:g}, {high:g}]. They are learned by {kinds[0]}, transitions by {kinds[1]}."
     after = trial.learn_after
-    yield f"Learning begins after {after} closed episode{'s' * (after > 1)}." if after else "It learns when asked to."
+    yield f"Learning begins after {counted(after, 'closed episode')}." if after else "It learns when asked to."
     if trial.missing_reward is None:
         yield "A reward that never comes is left out."
     else:
@@ -100,7 +109,7 @@ def _learning(trial: Trial) -> Iterator[str]:
 
 
 def _shares(names: tuple[str, ...], chances: np.ndarray) -> str:
-    return ", ".join(f"{name} {chance:.0%}" for name, chance in zip(names, chances, strict=True) if chance)
+    return ", ".join(f"{name} {100 * chance:.3g}%" for name, chance in zip(names, chances, strict=True) if chance)
 
 
 def _counts(names: tuple[str, ...], limits: Mapping[int, int]) -> str:

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from omg_trial.contract import OlderLog, Refusal, answers, calls, describe_problem
-from omg_trial.desk import Desk, KeyedCall
+from omg_trial.desk import KEY, KEY_RULE, Desk, KeyedCall
 from omg_trial.handlers import show_policy
 from omg_trial.log.events import canonical
 from omg_trial.log.store import StoreError
@@ -44,7 +44,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     }.items()
 }
 
-Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
+Key = Annotated[str, Header(alias="Idempotency-Key", pattern=f"^{KEY.pattern}$")]
 Seen = Annotated[str | None, Header(alias="Log-Seen", pattern=r"^[1-9][0-9]{0,15}:[0-9a-f]{64}$")]
 """The last `Log-Head` that the caller received. A log without this event is not the one that the caller knows."""
 _bearer = HTTPBearer(auto_error=False)
@@ -234,8 +234,10 @@ async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     if first["loc"][:2] == ("header", "Idempotency-Key"):
-        rule = "must be 1 to 200 visible characters: a new one for each call"
-        return _error(request, 400, f"the header Idempotency-Key {rule}")
+        return _error(request, 400, f"the header Idempotency-Key must be {KEY_RULE}: a new one for each call")
+    # Without the header FastAPI does not parse a body; a rule about several fields is a "value_error" of the body.
+    if first["type"] == "json_invalid" or (first["loc"] == ("body",) and first["type"] != "value_error"):
+        return _error(request, 422, f"`body`: must be a JSON object, sent with Content-Type: {_JSON}")
     return _error(request, 404 if first["loc"][0] == "path" else 422, describe_problem([first], skip=1))
 
 

@@ -42,7 +42,7 @@ def serving(
     tokens : path
         The file of `Tokens`.
     host : str, default "127.0.0.1"
-        The address to listen at. A proxy before it has the TLS.
+        The address to listen at. TLS belongs to a proxy in front of it.
     port : int, default 0
         0 is any that is free.
 

@@ -20,7 +20,7 @@ information adds up over steps: both hold for independent tables at each step, n
 most of our worlds. λ_0 is the constant to tune; from what the proof would choose, nothing is computed. Contexts: as in
 `VIDS`.
 
-Source: the formula of the paper, whose λ is left to be tuned.
+Source: the abstract and the introduction of the paper were read; λ is left to be tuned.
 """
 
 from __future__ import annotations

@@ -7,8 +7,9 @@ a),
     σ² = β_t/(n + 1),    β_t = ½·S·H³·log(2·H·S·A·t).
 
 For a single MDP whose tables may differ from step to step Russo proves a regret of order H³·S^{3/2}·√(AT), up to
-logarithms (β and the order confirmed); Agrawal, Chen and Jiang (2021) prove H²·S·√(A·HT) for a variant that clips. Here
-the counts are shared by all steps, as worlds are stationary, and the H² of a value is the square of its range.
+logarithms (β and the order as public summaries have them); Agrawal, Chen and Jiang (2021) prove H²·S·√(A·HT) for a
+variant that clips. Here the counts are shared by all steps, as worlds are stationary, and the H² of a value is the
+square of its range.
 
 Proven here, for any data of a cell that is an MDP: if the estimates err by at most √e where σ² = S·H·e, that is,
 
@@ -18,7 +19,7 @@ then the sampled value is at least V* with probability Φ(-1) = .16 or more. Wit
 model, V_0 - V* >= Σ q·(w - √e), where Σ q·w is normal with standard deviation √(Σ q²·S·H·e) >= Σ q·√e, by Cauchy and
 Schwarz: π* is deterministic, and q is positive at S·H tuples at most.
 
-Source: the papers' recursion and β; public code of the algorithm was read.
+Source: the formula follows Russo (2019) as described in public summaries; its pseudo-code was not read.
 """
 
 from __future__ import annotations

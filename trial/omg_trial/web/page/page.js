@@ -175,7 +175,7 @@ async function showPolicy() {
   const rows = told.policy.flatMap((states, step) => states.map((row, state) => el("tr", {},
     el("td", {}, String(step)), el("td", {}, shown.states[state]), ...row.map(chance))));
   const heads = ["Step", "State", ...shown.actions].map((each) => el("th", { scope: "col" }, each));
-  const made = told.source === "plan" ? `the plan is within ${told.certificate.toPrecision(3)} of the best, by its certificate`
+  const made = told.source === "plan" ? `the plan's objective is within ${told.certificate.toPrecision(3)}/γ of its optimum, by its certificate`
     : `${told.source}, as there is ${told.cause}`;
   $("policy-table").replaceChildren(
     el("p", {}, `Version ${told.version}; ${made}.`),
