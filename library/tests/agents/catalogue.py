@@ -99,7 +99,7 @@ def line(made, *arguments, **named):
     def build_one(*parts, **more):
         return made(*parts, *arguments, **(named | more))
 
-    build_one.made = made
+    build_one.made, build_one.arguments, build_one.named = made, arguments, named
     return build_one
 
 

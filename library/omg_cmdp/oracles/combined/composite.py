@@ -68,7 +68,7 @@ class Alternating(Composite):
         if first.horizon is None:
             raise ValueError(f"`oracle` must have a `horizon`, got a {type(first).__name__} without one")
         super().__init__([first, *(copy.deepcopy(first) for _ in range(copies))], loss, first.horizon)
-        self.contexts = first.contexts
+        self.contexts, self.settings = first.contexts, (f"copies {copies}",)
 
     @property
     @abc.abstractmethod

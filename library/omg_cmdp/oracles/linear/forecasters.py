@@ -58,7 +58,9 @@ class LinearForecasters(Forecasters):
         self.dimension = features.shape[-1]
         # A larger prior than mean rewards in [0, 1] can have would call everything uncertain: Λ, not λ.
         self._prior_precision = 4.0 * max(ridge, features.norm**2)
-        self.settings = f"ridge {ridge}", f"shared {self.shared}", *rate.settings
+        norms = f"feature_norm {features.norm}, weight_norm {weight_norm}"
+        # Shared weights are of the same shape for any number of pairs.
+        self.settings = f"ridge {ridge}", norms, f"shared {self.shared}", f"pairs {pairs}", *rate.settings
         # Kept in any case: the root without a ridge, and the textbook's, by whose residuals noise is measured.
         kept = np.unique([0.0, 1.0, *rate.tempers])
         self._groups = 1 if self.shared else math.prod(pairs)
