@@ -19,8 +19,8 @@ then the sampled value is at least V* with probability Φ(-1) = .16 or more. Wit
 model, V_0 - V* >= Σ q·(w - √e), where Σ q·w is normal with standard deviation √(Σ q²·S·H·e) >= Σ q·√e, by Cauchy and
 Schwarz: π* is deterministic, and q is positive at S·H tuples at most.
 
-Source: the loop (noisy tables, one backward induction, greedy) was read in public code, rlberry's `RLSVIAgent`, whose noise
-has another size; β follows Russo (2019) as public summaries have it.
+Source: the loop (noisy tables, one backward induction, greedy) was read in public code, rlberry's `RLSVIAgent`, whose
+noise has another size; β follows Russo (2019) as public summaries have it.
 """
 
 from __future__ import annotations
