@@ -83,7 +83,7 @@ class Trial:
     >>> Trial.parse(EXAMPLE.replace("floor", "flor"))
     Traceback (most recent call last):
     ...
-    omg_cmdp.documents.FileError: trial.toml, line 20: `exploration.flor`: there is no such key; did you mean 'floor'?
+    omg_cmdp.documents.FileError: trial.toml, line 20: `exploration.flor`: there is no such key; did you mean 'floor'? There are gamma, floor
     """
 
     def __init__(self, file: TrialFile, content: Mapping[str, Any]) -> None:
