@@ -80,10 +80,10 @@ class Trial:
     >>> trial = Trial.parse(EXAMPLE)
     >>> trial.actions, trial.floor.probability
     (('nothing', 'reminder'), 0.2)
-    >>> Trial.parse(EXAMPLE.replace("floor", "flor"))
+    >>> Trial.parse(EXAMPLE.replace("floor", "flor"))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    omg_cmdp.documents.FileError: trial.toml, line 20: `exploration.flor`: there is no such key; did you mean 'floor'? There are gamma, floor
+    omg_cmdp.documents.FileError: trial.toml, line 20: `exploration.flor`: there is no such key; did you mean 'floor'...
     """
 
     def __init__(self, file: TrialFile, content: Mapping[str, Any]) -> None:
