@@ -19,7 +19,7 @@ LONGEST = 20.0
 PLACE = re.compile(r"`[^`]+`|\b(column '|row \d|event \d|line \d)")
 """What an error may name besides an argument of the call: a part of one, or the place in a table, a log or a file."""
 FEWEST_WORDS = 4
-"""Of a sentence that says what is wrong."""
+"""Fewest words of a sentence that says what is wrong."""
 
 GOES_ON = ("runs.play",)
 """What keeps the episodes before the one that failed, as its documentation says."""
