@@ -50,6 +50,6 @@ def test_a_foreign_state_is_refused_and_changes_nothing(package, kind, rng):
         {},
     ]
     for state in foreign:
-        with pytest.raises(ValueError, match="`state` (must|does not fit)"):
+        with pytest.raises(ValueError, match=r"`state` (must|does not fit)"):
             oracle.load_state(state)
         assert_same_state(oracle.state(), before)
