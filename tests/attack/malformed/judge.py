@@ -9,7 +9,6 @@ import warnings
 import numpy as np
 
 import omg_cmdp as omg
-from omg_cmdp.documents import FileError
 from omg_trial.log.store import StoreError
 from tests.attack.malformed.nasty import Junk
 
@@ -26,10 +25,9 @@ GOES_ON = ("runs.play",)
 
 ALLOWED = {
     **dict.fromkeys(("checks.check_agent", "checks.check_oracle"), AssertionError),
-    **dict.fromkeys((f"study.trial.Trial.{name}" for name in ("of", "parse", "read")), FileError),
     "log.database.Database": StoreError,
 }
-"""What these calls say of a subject that breaks the contract, of a file (its line) and of a database."""
+"""What these calls say of a subject that breaks the contract, and of a database."""
 
 NO_INTEGER = (-3, -3.0, 1.5, "", "abc", "12", b"12", True, 1e300, 1j)
 
