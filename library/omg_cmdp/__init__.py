@@ -17,6 +17,7 @@ from omg_cmdp.mdp import (
 from omg_cmdp.oracles import DynamicsOracle, RewardOracle
 from omg_cmdp.planning import Problem, Solution, Status, certificate, plan, plan_many
 from omg_cmdp.runs import Ledger, Run, advise, play, shortfall, simulate, warm_up
+from omg_cmdp.theory import RegretCeiling
 
 __version__ = "0.1.0"
 
@@ -29,6 +30,7 @@ __all__ = [
     "Ledger",
     "Log",
     "Problem",
+    "RegretCeiling",
     "RewardOracle",
     "Run",
     "Solution",

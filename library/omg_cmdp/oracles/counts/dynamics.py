@@ -40,7 +40,7 @@ class _Frequencies(CountTables):
     def __init__(
         self, support: FloatArray, prior: float | None, contexts: Iterable[Context] | None, rate: Rate
     ) -> None:
-        self._support, self._alpha = support, 0.5 if prior is None else prior
+        self.support, self._alpha = support, 0.5 if prior is None else prior
         each, sparse = self._alpha * support, SPARSE * support / support.sum(axis=-1, keepdims=True)
         # With two next states both priors are the same, and a second forecaster would only cost its log 2.
         is_learned = prior is None and not np.array_equal(each, sparse)
@@ -80,7 +80,7 @@ class _Frequencies(CountTables):
     def distances(self, table: int, truth: FloatArray, used: BoolArray) -> FloatArray | None:
         """Return (1,): that, or the largest probability outside of the support."""
         found = super().distances(table, truth, used)
-        return None if found is None else np.maximum(found, (truth * (self._support == 0.0))[:, used].max())
+        return None if found is None else np.maximum(found, (truth * (self.support == 0.0))[:, used].max())
 
     def best_loss(self) -> float:
         """Return the loss of the observed frequencies within the support."""
@@ -93,7 +93,7 @@ class _Frequencies(CountTables):
     def bound(self, episodes: int, horizon: int) -> float:
         """Return H·Σ log[Γ(α)·Γ(T' + αK)/(Γ(αK)·Γ(T' + α))]; nothing is proven for α < ½."""
         pairs = math.prod(self.counts.shape[:-1])
-        visits, successors = episodes / pairs, self._support.sum(axis=-1).max()
+        visits, successors = episodes / pairs, self.support.sum(axis=-1).max()
         alpha, total = self._alpha, self._alpha * successors
         # Mixed sequences then cost more than constant ones, and the formula is no bound.
         if alpha < 0.5:
@@ -103,7 +103,7 @@ class _Frequencies(CountTables):
 
     def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
         """Return the bound plus H·(d+1)·Q·log(1 + T/(αQ)), Q the number of (s, a, s') in all tables (Theorem 8)."""
-        cells = len(self.counts) * float(self._support.sum())
+        cells = len(self.counts) * float(self.support.sum())
         drift = (delay + 1) * cells * math.log1p(episodes / (self._alpha * cells))
         return self.bound(episodes, horizon) + self.rate.frozen_bound(drift)
 

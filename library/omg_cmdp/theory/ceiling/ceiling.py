@@ -1,0 +1,169 @@
+"""A ceiling on regret that needs no truth: Theorem F of docs/theory.md."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from omg_cmdp.contexts import Context, Keyed, keyed
+from omg_cmdp.mdp.bellman import scaled_returns, value_bounds
+from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.trajectory import Trajectory
+from omg_cmdp.oracles.base import Oracle
+from omg_cmdp.theory.ceiling.largest import Loss, largest_loss
+from omg_cmdp.theory.ceiling.sets import Seen
+from omg_cmdp.theory.ceiling.spaces import is_known, version_space
+from omg_cmdp.theory.rounds import mixed_policies
+from omg_cmdp.validation import FloatArray, instance_of, probability
+
+_SURELY = np.ones(1)
+
+
+class Decider(Protocol):
+    """What the ceiling needs to know of an agent: what it was told, and of which classes its oracles are."""
+
+    space: Space
+    reward_range: tuple[float, float] | None
+    return_range: tuple[float, float] | None
+    reward_oracle: Oracle | None
+    dynamics_oracle: Oracle | None
+
+
+@final
+class RegretCeiling:
+    """A bound on the regret so far that holds with probability 1 - δ at all times, whatever the agent plays.
+
+    Before it learns from an episode it adds
+
+        w = max V*(c) - V^π(c)   over all models of the oracles' classes that the data have not refuted.
+
+    If the truth is in the classes, it is among these models, and so the total of the w is at least the regret, whoever
+    chooses the contexts. Neither the truth nor the agent's own beliefs are used: a ceiling that stops growing shows
+    that the agent plays well, and one that keeps growing shows that nobody can know yet.
+
+    Parameters
+    ----------
+    agent : Agent
+        The agent that plays. Only its space, its ranges and the classes of its oracles are used.
+    delta : float, default 0.05
+        The probability δ with which the ceiling may fail at some time.
+    reward_oracle, dynamics_oracle : Oracle, optional
+        Oracles whose classes hold the truth, for agents that have none; by default those of the agent.
+
+    Examples
+    --------
+    >>> import omg_cmdp as omg
+    >>> class Coins(omg.ContextualMDP):
+    ...     space = omg.Space(states=1, actions=2, horizon=1)
+    ...     def mdp(self, context):
+    ...         return self.space.mdp(transitions=np.ones((1, 2, 1)), rewards=[[context, 1.0 - context]])
+    >>> sizes = {"states": 1, "actions": 2, "horizon": 1, "contexts": (0.2, 0.9)}
+    >>> agent = omg.OMG(Coins.space, omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes))
+    >>> ceiling = RegretCeiling(agent)
+    >>> ledger = omg.simulate(Coins(), omg.adversaries.IID([0.2, 0.9]), agent, episodes=300, observe=ceiling)
+    >>> bool(ledger.regret.sum() <= ceiling.total < 60.0)
+    True
+
+    References
+    ----------
+    docs/theory.md, Theorem F.
+    """
+
+    def __init__(
+        self,
+        agent: Decider,
+        *,
+        delta: float = 0.05,
+        reward_oracle: Oracle | None = None,
+        dynamics_oracle: Oracle | None = None,
+    ) -> None:
+        self.delta = probability("delta", delta)
+        self._space = agent.space
+        self._range = agent.reward_range or (0.0, 1.0)
+        horizon = agent.space.horizon
+        self._bounds = value_bounds(horizon, scaled_returns(agent.return_range, horizon, self._range))
+        oracles = {
+            "rewards": reward_oracle or agent.reward_oracle,
+            "dynamics": dynamics_oracle or agent.dynamics_oracle,
+        }
+        missing = [name for name, oracle in oracles.items() if oracle is None]
+        if missing:
+            argument = {"rewards": "reward_oracle", "dynamics": "dynamics_oracle"}[missing[0]]
+            raise ValueError(f"{type(agent).__name__} has no oracle of {missing[0]}; pass `{argument}=`")
+        unknown = sum(oracle is not None and not is_known(oracle) for oracle in oracles.values())
+        # A known table spends nothing: if it is refuted wrongly the ceiling becomes inf, and still holds.
+        self._versions = {
+            name: version_space(oracle, self.delta / max(unknown, 1)) for name, oracle in oracles.items() if oracle
+        }
+        self._unknown = [type(oracles[name]).__name__ for name, versions in self._versions.items() if versions is None]
+        self._most: list[float] = []
+        self._settled: list[float] = []
+
+    @property
+    def total(self) -> float:
+        """The ceiling: with probability 1 - δ, the regret so far is at most this."""
+        return math.fsum(self._most)
+
+    @property
+    def episodes(self) -> FloatArray:
+        """What each episode can have cost at most, (T,)."""
+        return np.array(self._most)
+
+    @property
+    def settled(self) -> FloatArray:
+        """For each episode, the share of its reachable (step, state) where all plausible models agree on an action."""
+        return np.array(self._settled)
+
+    @property
+    def reason(self) -> str:
+        """Why the ceiling is infinite; empty if it is not."""
+        if self._unknown:
+            return f"no set of plausible models is known for {' and '.join(self._unknown)}"
+        refuted = [name for name, versions in self._versions.items() if versions is not None and versions.refuted]
+        return f"the data refute the oracle's class of {' and of '.join(refuted)}" if refuted else ""
+
+    def __call__(self, seen: Any) -> None:
+        """Add the round of an episode: the `observe` of `simulate` and `play`."""
+        self._add(seen.played.known, *mixed_policies(seen.decision), seen.played)
+
+    def add(self, context: Context, policy: ArrayLike, trajectory: Trajectory) -> float:
+        """Add an episode: the policy (H, S, A) that was decided for the context, and what was seen of it.
+
+        Returns the most that the episode can have cost: V*(c) - V^π(c), in the units of the rewards.
+        """
+        instance_of("trajectory", trajectory, Trajectory)
+        trajectory.check(self._space, self._range)
+        return self._add(keyed(context), self._space.checked_policy(policy)[None], _SURELY, trajectory)
+
+    def loss(self, context: Context, policy: ArrayLike) -> Loss:
+        """Return what a policy loses at most in a context, for all that is known now; nothing is added."""
+        return self._loss(keyed(context), self._space.checked_policy(policy)[None], _SURELY)
+
+    def learn(self, trajectory: Trajectory) -> None:
+        """Learn from an episode without counting it, such as one of an earlier log."""
+        context, (states, actions, rewards) = trajectory.known, trajectory.raw
+        steps, pairs = np.arange(len(actions)), states[:-1] * self._space.actions + actions
+        if (versions := self._versions["dynamics"]) is not None:
+            versions.learn(context, Seen(steps, pairs, states[1:]))
+        told = np.flatnonzero(~np.isnan(rewards))
+        if (versions := self._versions["rewards"]) is not None and len(told):
+            low, high = self._range
+            versions.learn(context, Seen(steps[told], pairs[told], (rewards[told] - low) / (high - low)))
+
+    def _add(self, context: Keyed, policies: FloatArray, probabilities: FloatArray, trajectory: Trajectory) -> float:
+        lost = self._loss(context, policies, probabilities)
+        self._most.append(lost.most)
+        self._settled.append(lost.settled)
+        self.learn(trajectory)
+        return lost.most
+
+    def _loss(self, context: Keyed, policies: FloatArray, probabilities: FloatArray) -> Loss:
+        rewards, dynamics = self._versions["rewards"], self._versions["dynamics"]
+        if rewards is None or dynamics is None or rewards.refuted or dynamics.refuted:
+            return Loss(math.inf, 0.0)
+        plausible = rewards.plausible(context), dynamics.plausible(context)
+        lost = largest_loss(self._space, *plausible, policies, probabilities, self._bounds)
+        return lost._replace(most=lost.most * (self._range[1] - self._range[0]))
