@@ -24,7 +24,7 @@ LAYERS = {
         "mdp": "*",
         "planning": "* mdp",
         "oracles": "*",
-        "theory": "* mdp planning oracles.losses",
+        "theory": "* mdp planning oracles",
         "agents": "* mdp planning oracles theory",
         "environments": "* mdp",
         "adversaries": "* mdp environments.base",

@@ -389,6 +389,7 @@ EXAMPLES = {
         "reward_range": (0.0, 1.0),
     },
     "logs.warm_start": lambda: {"agent": an_agent(), "log": a_log()},
+    "theory.RegretCeiling": lambda: {"agent": an_agent(), "delta": 0.1, **pair()},
     "theory.Assumptions": lambda: {**GIVEN, "tuples": 12},
     "audit.Audit": lambda: {"replan": True},
     "audit.combine": lambda: {"runs": some_rows(), "delta": 0.1},

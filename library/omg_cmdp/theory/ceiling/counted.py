@@ -21,9 +21,9 @@ from omg_cmdp.contexts import Keyed
 from omg_cmdp.jit import Lazy
 from omg_cmdp.theory.ceiling.sets import (
     ContextTallies,
-    Plausible,
+    Observed,
+    PlausibleFunctions,
     PlausibleRows,
-    Seen,
     Tallies,
     VersionSpace,
     mixed,
@@ -64,7 +64,7 @@ class _Table:
         self.by_context = ContextTallies(sparse, of_rewards=of_rewards)
         self.frequencies, self.radii = np.zeros(possible.shape), np.full(len(possible), np.inf)
 
-    def learn(self, context: Keyed, seen: Seen, slack: float) -> None:
+    def learn(self, context: Keyed, seen: Observed, slack: float) -> None:
         """Count, and draw the new radii of the rows that were seen."""
         self.halves.learn(seen)
         self.sparse.learn(seen)
@@ -95,17 +95,17 @@ class CountedRows(VersionSpace):
         self._tables = [_Table(rows, of_rewards) for _ in range(tables)]
         self._slack = math.log(len(rows) * tables / delta)
 
-    def plausible(self, context: Keyed) -> Plausible:
+    def plausible(self, context: Keyed) -> PlausibleFunctions:
         """Return rows near the frequencies, or the bounds that they put on mean rewards."""
         table = self._tables[self._table(context)]
         frequencies, radii = table.frequencies.reshape(self._possible.shape), table.radii.reshape(self._pairs)
         rows = RowsNearby(frequencies, radii, self._possible)
         if not self._of_rewards:
-            return Plausible(rows=rows)
+            return PlausibleFunctions(rows=rows)
         high, missed = rows.highest(0, np.array([[0.0, 1.0], [1.0, 0.0]]))
-        return Plausible(low=1.0 - missed[None], high=high[None])
+        return PlausibleFunctions(low=1.0 - missed[None], high=high[None])
 
-    def learn(self, context: Keyed, seen: Seen) -> None:
+    def learn(self, context: Keyed, seen: Observed) -> None:
         """Count the outcomes in the context's table."""
         table = self._tables[self._table(context)]
         table.learn(context, seen, self._slack)

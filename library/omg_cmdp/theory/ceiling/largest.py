@@ -9,7 +9,7 @@ import numpy as np
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import ValueBounds
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.theory.ceiling.sets import ListedRows, Plausible, PlausibleRows
+from omg_cmdp.theory.ceiling.sets import ListedRows, PlausibleFunctions, PlausibleRows
 from omg_cmdp.validation import BoolArray, FloatArray
 
 compiled = Lazy("omg_cmdp.theory.ceiling.compiled")
@@ -29,8 +29,8 @@ class Loss(NamedTuple):
 
 def largest_loss(
     space: Space,
-    rewards: Plausible,
-    transitions: Plausible,
+    rewards: PlausibleFunctions,
+    transitions: PlausibleFunctions,
     policies: FloatArray,
     probabilities: FloatArray,
     bounds: ValueBounds,
@@ -43,9 +43,10 @@ def largest_loss(
         agreed = np.repeat(space.admissible[None], space.horizon, axis=0)
         listed = np.ascontiguousarray(means), np.ascontiguousarray(tables)
         most = compiled.largest_gap(*listed, *space.raw, np.ascontiguousarray(policies), probabilities, agreed)
-        return Loss(most, _share(agreed.any(axis=2), space, rows))
+        return Loss(most, _share(np.asarray(agreed.any(axis=2)), space, rows))
     low, high = (rewards.low, rewards.high) if means is None else (means.min(axis=0), means.max(axis=0))
-    assert low is not None and high is not None
+    assert low is not None
+    assert high is not None
     found = [_bounded(space, low, high, rows, policy, bounds) for policy in policies]
     # The models that are worst for each policy may differ, so that the mean of the bounds is a bound.
     return Loss(float(np.dot(probabilities, [most for most, _ in found])), _share(found[0][1], space, rows))

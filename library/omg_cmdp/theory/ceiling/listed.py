@@ -9,7 +9,15 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Keyed
-from omg_cmdp.theory.ceiling.sets import ContextTallies, Plausible, Seen, Tallies, VersionSpace, mixed, spread
+from omg_cmdp.theory.ceiling.sets import (
+    ContextTallies,
+    Observed,
+    PlausibleFunctions,
+    Tallies,
+    VersionSpace,
+    mixed,
+    spread,
+)
 from omg_cmdp.validation import BoolArray, FloatArray
 
 CLASS, POOLED, BY_CONTEXT = 0.5, 0.25, 0.25
@@ -29,12 +37,12 @@ class ListedFunctions(VersionSpace):
         self._pooled: Tallies | None = None
         self._by_context: ContextTallies | None = None
 
-    def plausible(self, context: Keyed) -> Plausible:
+    def plausible(self, context: Keyed) -> PlausibleFunctions:
         """Return the tables of the functions that are left."""
         tables = self._tables(context)
-        return Plausible(tables=tables if self._kept.all() else tables[self._kept])
+        return PlausibleFunctions(tables=tables if self._kept.all() else tables[self._kept])
 
-    def learn(self, context: Keyed, seen: Seen) -> None:
+    def learn(self, context: Keyed, seen: Observed) -> None:
         """Charge every function its loss."""
         tables = self._tables(context)
         if self._pooled is None or self._by_context is None:
@@ -55,7 +63,7 @@ class ListedFunctions(VersionSpace):
         tables = self._functions(context)
         return tables if tables.ndim == (4 if self._of_rewards else 5) else tables[:, None]
 
-    def _log_likelihoods(self, tables: FloatArray, seen: Seen) -> FloatArray:
+    def _log_likelihoods(self, tables: FloatArray, seen: Observed) -> FloatArray:
         """Return the log likelihood of the outcomes for each function, (N,)."""
         by_pair = tables.reshape(*tables.shape[:2], -1, *tables.shape[4:])
         at = by_pair[:, seen.steps % tables.shape[1], seen.pairs]

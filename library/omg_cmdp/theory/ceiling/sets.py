@@ -30,7 +30,7 @@ from omg_cmdp.validation import BoolArray, FloatArray
 compiled = Lazy("omg_cmdp.theory.ceiling.compiled")
 
 
-class Seen(NamedTuple):
+class Observed(NamedTuple):
     """The steps of an episode from which one of the two version spaces learns."""
 
     steps: NDArray[np.int64]
@@ -53,7 +53,7 @@ class PlausibleRows(abc.ABC):
         """Return which next states a plausible row reaches, (S, A, S)."""
 
 
-class Plausible(NamedTuple):
+class PlausibleFunctions(NamedTuple):
     """The plausible functions of a context: a list of them, or bounds."""
 
     tables: FloatArray | None = None
@@ -89,11 +89,11 @@ class VersionSpace(abc.ABC):
     """Whether no function of the class is plausible any more: with probability 1 - δ the truth is not in the class."""
 
     @abc.abstractmethod
-    def plausible(self, context: Keyed) -> Plausible:
+    def plausible(self, context: Keyed) -> PlausibleFunctions:
         """Return what the data of all episodes so far have not refuted, in this context."""
 
     @abc.abstractmethod
-    def learn(self, context: Keyed, seen: Seen) -> None:
+    def learn(self, context: Keyed, seen: Observed) -> None:
         """Take in the outcomes of an episode."""
 
 
@@ -107,7 +107,7 @@ class Tallies:
         self.counts, self.evidence = np.zeros_like(prior), np.zeros(len(prior))
         self._prior, self._of_rewards = prior, of_rewards
 
-    def learn(self, seen: Seen) -> None:
+    def learn(self, seen: Observed) -> None:
         """Count outcomes, and what the forecasts made of them."""
         tally = compiled.tally_rewards if self._of_rewards else compiled.tally_transitions
         tally(self.counts, self._prior, seen.pairs, seen.outcomes, self.evidence)
@@ -122,7 +122,7 @@ class ContextTallies:
         self.evidence = np.zeros(len(prior))
         """Their evidence for each pair, (P,)."""
 
-    def learn(self, context: Keyed, seen: Seen) -> None:
+    def learn(self, context: Keyed, seen: Observed) -> None:
         """Count the outcomes in the context's own tallies."""
         # A rule that depends on the past only, so that the forecaster stays one.
         key = context.key if context.key in self._tallies or len(self._tallies) < KEPT_CONTEXTS else None

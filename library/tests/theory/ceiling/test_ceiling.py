@@ -1,0 +1,204 @@
+import math
+
+import numpy as np
+import pytest
+
+import omg_cmdp as omg
+from library.tests.worlds import SafeArm
+
+EPISODES = 150
+
+
+class Shifting(omg.ContextualMDP):
+    """Two contexts, two states, two actions, with a class of eight models for each of both parts."""
+
+    def __init__(self, seed=0, horizon=3):
+        rng = np.random.default_rng(seed)
+        self.space = omg.Space(states=2, actions=2, horizon=horizon)
+        self.contexts = ("left", "right")
+        self._rewards = {name: rng.random((8, 2, 2)) for name in self.contexts}
+        self._transitions = {name: rng.dirichlet(np.ones(2), (8, 2, 2)) for name in self.contexts}
+
+    def reward_functions(self, context):
+        return self._rewards[context]
+
+    def transition_functions(self, context):
+        return self._transitions[context]
+
+    def mdp(self, context):
+        return self.space.mdp(transitions=self._transitions[context][0], rewards=self._rewards[context][0])
+
+
+def finite(world):
+    horizon = world.space.horizon
+    return (
+        omg.oracles.FiniteRewards(world.reward_functions, horizon=horizon),
+        omg.oracles.FiniteDynamics(world.transition_functions, horizon=horizon),
+    )
+
+
+def counts(world):
+    sizes = {name: getattr(world.space, name) for name in ("states", "actions", "horizon")}
+    sizes["contexts"] = world.contexts
+    return omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes)
+
+
+def run(world, agent, adversary=None, *, seed=0, delta=0.05, episodes=EPISODES, **oracles):
+    ceiling = omg.RegretCeiling(agent, delta=delta, **oracles)
+    chosen = adversary or omg.adversaries.IID(world.contexts)
+    ledger = omg.simulate(world, chosen, agent, episodes=episodes, seed=seed, observe=ceiling)
+    return ledger, ceiling
+
+
+@pytest.mark.parametrize("oracles", [finite, counts])
+@pytest.mark.parametrize("kind", [omg.OMG, omg.agents.Greedy, omg.agents.PosteriorSampling])
+def test_regret_stays_below_its_ceiling(seed, oracles, kind):
+    world = Shifting(seed)
+    adversary = omg.adversaries.WorstRegret(world.contexts, look=2)
+    ledger, ceiling = run(world, kind(world.space, *oracles(world)), adversary, seed=seed)
+    assert (np.cumsum(ledger.regret) <= np.cumsum(ceiling.episodes) + 1e-9).all()
+    assert ceiling.total < EPISODES * world.space.horizon
+    assert ceiling.reason == ""
+
+
+def test_it_fails_in_a_share_delta_of_runs_at_most():
+    """At δ = ½, over many short runs; a ceiling that never fails there would be a loose one, and it is not empty."""
+    failed, ratios = 0, []
+    for seed in range(60):
+        world = Shifting(seed % 7, horizon=2)
+        ledger, ceiling = run(world, omg.agents.Greedy(world.space, *finite(world)), seed=seed, delta=0.5, episodes=60)
+        failed += bool((np.cumsum(ledger.regret) > np.cumsum(ceiling.episodes) + 1e-9).any())
+        ratios.append(ceiling.total / max(ledger.regret.sum(), 0.1))
+    assert failed <= 30
+    assert np.median(ratios) < 20.0
+
+
+def test_it_tells_who_plays_well_without_the_truth():
+    """Greedy never tries the risky arms: its ceiling goes on growing, and OMG's does not."""
+    world = SafeArm(contexts=4, functions=8, seed=1)
+    _, brave = run(world, omg.OMG(world.space, *finite(world)))
+    _, shy = run(world, omg.agents.Greedy(world.space, *finite(world)))
+    assert brave.episodes[-30:].sum() < 0.2 * shy.episodes[-30:].sum()
+    assert brave.settled[-1] > shy.settled[-1]
+
+
+def test_it_does_not_depend_on_what_the_oracles_learned():
+    """An agent that never learns is judged by the same data: the ceiling has version spaces of its own."""
+
+    class Deaf(omg.agents.Greedy):
+        def _learn(self, trajectory, rewards):
+            pass
+
+    world = Shifting(3)
+    ledger, ceiling = run(world, Deaf(world.space, *finite(world)))
+    assert (np.cumsum(ledger.regret) <= np.cumsum(ceiling.episodes) + 1e-9).all()
+    assert ceiling.episodes[-20:].sum() == pytest.approx(ledger.regret[-20:].sum(), rel=0.5)
+
+
+def test_a_mixture_is_charged_its_mean(rng):
+    """A drawn policy is judged with the others that might have been drawn, as regret is."""
+
+    class Mixed(omg.Agent):
+        def __init__(self, space, policies):
+            self.space, self._policies = space, policies
+
+        def decide(self, context):
+            mixture = omg.planning.decision.Mixture(self._policies, np.array([0.25, 0.75]))
+            return omg.planning.decision.Decision(policy=self._policies[1], mixture=mixture)
+
+        def policy(self, context):
+            return self._policies[1]
+
+        def update(self, trajectory):
+            pass
+
+    world = Shifting(4)
+    policies = rng.dirichlet(np.ones(2), (2, 3, 2))
+    rewards, dynamics = finite(world)
+    ledger, ceiling = run(world, Mixed(world.space, policies), reward_oracle=rewards, dynamics_oracle=dynamics)
+    assert (np.cumsum(ledger.regret) <= np.cumsum(ceiling.episodes) + 1e-9).all()
+    assert ceiling.episodes[-1] == pytest.approx(ledger.regret[-1], abs=0.2)
+
+
+def test_rewards_in_other_units_scale_the_ceiling():
+    space = omg.Space(states=1, actions=2, horizon=2)
+    sizes = {"states": 1, "actions": 2, "horizon": 2}
+    totals = []
+    for low, high in ((0.0, 1.0), (-10.0, 30.0)):
+        oracles = omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes)
+        ceiling = omg.RegretCeiling(omg.OMG(space, *oracles, reward_range=(low, high)))
+        for number in range(20):
+            rewards = low + (high - low) * np.array([number % 2, 0.25])
+            seen = omg.Trajectory(context="any", states=[0, 0, 0], actions=[number % 2, 1], rewards=rewards)
+            ceiling.add("any", np.full((2, 1, 2), 0.5), seen)
+        totals.append(ceiling.total)
+    assert totals[1] == pytest.approx(40.0 * totals[0])
+
+
+def test_rewards_that_are_not_told_teach_nothing_about_rewards():
+    world = Shifting(5)
+    ceiling, policy = omg.RegretCeiling(omg.OMG(world.space, *finite(world))), np.full((3, 2, 2), 0.5)
+    for played in (world.sample("left", policy, np.random.default_rng(number)) for number in range(100)):
+        untold = omg.Trajectory(
+            context="left", states=played.states, actions=played.actions, rewards=[None] * len(played.actions)
+        )
+        ceiling.learn(untold)
+    unknown_rewards = ceiling.loss("left", policy).most
+    truth = world.mdp("left")
+    values = [omg.optimal_policy(each)[1] - omg.policy_value(each, policy) for each in _with_rewards(world, truth)]
+    assert unknown_rewards >= max(values) - 1e-9
+
+
+def _with_rewards(world, truth):
+    """Return the true transitions with all rewards of the class."""
+    for rewards in world.reward_functions("left"):
+        yield world.space.mdp(transitions=truth.transitions, rewards=rewards)
+
+
+def test_a_log_teaches_without_costing():
+    world = Shifting(5)
+    ceiling, policy = omg.RegretCeiling(omg.OMG(world.space, *finite(world))), np.full((3, 2, 2), 0.5)
+    before = ceiling.loss("left", policy)
+    for number in range(200):
+        ceiling.learn(world.sample("left", policy, np.random.default_rng(number)))
+    after = ceiling.loss("left", policy)
+    assert after.most == pytest.approx(world.truth("left").regret(policy), abs=1e-9)
+    assert after.most < before.most
+    assert after.settled == 1.0
+    assert (ceiling.total, len(ceiling.episodes)) == (0.0, 0)
+
+
+def test_without_a_set_of_plausible_models_it_is_infinite_and_says_why():
+    sizes = {"states": 1, "actions": 2, "horizon": 1}
+    space = omg.Space(**sizes)
+    softmax = omg.oracles.SoftmaxDynamics(**sizes, dimension=2)
+    agent = omg.OMG(space, omg.oracles.CountRewards(**sizes), softmax)
+    ceiling = omg.RegretCeiling(agent)
+    seen = omg.Trajectory(context=[0.5, 0.5], states=[0, 0], actions=[0], rewards=[1.0])
+    assert ceiling.add([0.5, 0.5], np.full((1, 1, 2), 0.5), seen) == math.inf
+    assert "SoftmaxDynamics" in ceiling.reason
+
+
+def test_a_refuted_class_makes_it_infinite_and_says_so():
+    class Switching(Shifting):
+        def mdp(self, context):
+            return self.space.mdp(transitions=np.full((2, 2, 2), 0.5), rewards=np.eye(2))
+
+    world = Switching(6)
+    _, ceiling = run(world, omg.OMG(world.space, *finite(world)), episodes=400)
+    assert ceiling.total == math.inf
+    assert ceiling.reason == "the data refute the oracle's class of rewards and of dynamics"
+
+
+def test_an_agent_without_oracles_must_be_given_some():
+    class First(omg.Agent):
+        space = omg.Space(states=1, actions=2, horizon=1)
+
+        def policy(self, context):
+            return np.array([[[1.0, 0.0]]])
+
+        def update(self, trajectory):
+            pass
+
+    with pytest.raises(ValueError, match="has no `reward_oracle`; pass `reward_oracle=`"):
+        omg.RegretCeiling(First())

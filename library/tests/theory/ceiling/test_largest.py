@@ -1,0 +1,129 @@
+import itertools
+
+import numpy as np
+import pytest
+
+import omg_cmdp as omg
+from omg_cmdp.mdp.bellman import value_bounds
+from omg_cmdp.theory.ceiling import largest
+from omg_cmdp.theory.ceiling.counted import RowsNearby
+from omg_cmdp.theory.ceiling.sets import PlausibleFunctions
+
+ONE = np.ones(1)
+
+
+def random_space(rng):
+    states, actions, horizon = (int(rng.integers(1, most)) for most in (5, 4, 5))
+    admissible = rng.random((states, actions)) < 0.8
+    admissible[:, 0] = True
+    start = rng.dirichlet(np.ones(states))
+    return omg.Space(states=states, actions=actions, horizon=horizon, start=start, admissible=admissible)
+
+
+def random_lists(rng, space, count=4):
+    """Return rewards (N, K, S, A) and transitions (M, K, S, A, S), some of them step by step."""
+    steps = [int(rng.choice([1, space.horizon])) for _ in range(2)]
+    rewards = rng.random((count, steps[0], space.states, space.actions))
+    return rewards, rng.dirichlet(np.full(space.states, 0.5), (count, steps[1], space.states, space.actions))
+
+
+def random_policies(rng, space, count=1):
+    policies = rng.dirichlet(np.full(space.actions, 0.3), (count, space.horizon, space.states)) * space.admissible
+    policies[..., 0] += 1e-3
+    return policies / policies.sum(axis=-1, keepdims=True)
+
+
+def by_hand(space, rewards, transitions, policies, probabilities):
+    found = 0.0
+    for means, rows in itertools.product(rewards, transitions):
+        mdp = omg.TabularMDP(
+            transitions=rows if len(rows) > 1 else rows[0],
+            rewards=means if len(means) > 1 else means[0],
+            horizon=space.horizon,
+            start=space.start,
+            admissible=space.admissible,
+        )
+        values = [omg.policy_value(mdp, policy) for policy in policies]
+        found = max(found, omg.optimal_policy(mdp)[1] - np.dot(probabilities, values))
+    return found
+
+
+def loss(space, rewards, transitions, policies, probabilities=ONE, returns=None):
+    bounds = value_bounds(space.horizon, returns or (0.0, space.horizon))
+    return largest.largest_loss(space, rewards, transitions, policies, probabilities, bounds)
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_lists_are_searched_exactly(rng, number):
+    rng = np.random.default_rng([number, int(rng.integers(1 << 30))])
+    space = random_space(rng)
+    rewards, transitions = random_lists(rng, space)
+    policies, probabilities = random_policies(rng, space, 3), rng.dirichlet(np.ones(3))
+    found = loss(space, PlausibleFunctions(rewards), PlausibleFunctions(transitions), policies, probabilities)
+    assert found.most == pytest.approx(by_hand(space, rewards, transitions, policies, probabilities), abs=1e-10)
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_the_bound_is_above_the_exact_maximum(rng, number, monkeypatch):
+    rng = np.random.default_rng([number, int(rng.integers(1 << 30))])
+    space = random_space(rng)
+    rewards, transitions = random_lists(rng, space)
+    policies, probabilities = random_policies(rng, space, 2), np.array([0.3, 0.7])
+    monkeypatch.setattr(largest, "MOST_PAIRS", 0)
+    found = loss(space, PlausibleFunctions(rewards), PlausibleFunctions(transitions), policies, probabilities)
+    assert found.most >= by_hand(space, rewards, transitions, policies, probabilities) - 1e-10
+
+
+def test_with_one_model_the_bound_is_exact(rng, monkeypatch):
+    monkeypatch.setattr(largest, "MOST_PAIRS", 0)
+    for _ in range(20):
+        space = random_space(rng)
+        rewards, transitions = random_lists(rng, space, 1)
+        policies = random_policies(rng, space)
+        found = loss(space, PlausibleFunctions(rewards), PlausibleFunctions(transitions), policies)
+        assert found.most == pytest.approx(by_hand(space, rewards, transitions, policies, ONE), abs=1e-10)
+
+
+def test_with_one_step_the_bound_is_exact_over_boxes_of_rewards(rng):
+    space = omg.Space(states=1, actions=3, horizon=1)
+    low = rng.random((1, 1, 3))
+    high = low + (1.0 - low) * rng.random((1, 1, 3))
+    policies = random_policies(rng, space)
+    corners = np.array([np.where(upper, high, low) for upper in itertools.product([False, True], repeat=3)])
+    known = np.ones((1, 1, 1, 3, 1))
+    exact = loss(space, PlausibleFunctions(corners), PlausibleFunctions(known), policies).most
+    assert loss(
+        space, PlausibleFunctions(low=low, high=high), PlausibleFunctions(known), policies
+    ).most == pytest.approx(exact)
+
+
+def test_what_is_surely_best_costs_nothing_however_uncertain_its_value(rng):
+    space = omg.Space(states=2, actions=2, horizon=6)
+    low, high = np.array([[[0.5, 0.0], [0.5, 0.0]]]), np.array([[[1.0, 0.1], [1.0, 0.1]]])
+    rows = RowsNearby(np.full((2, 2, 2), 0.5), np.full((2, 2), 0.2), np.ones((2, 2, 2), dtype=bool))
+    # What a step earns now may differ by .4 at least; what comes later must not be worth more than that.
+    first = np.zeros((1, 6, 2, 2))
+    first[..., 0] = 1.0
+    plausible = PlausibleFunctions(low=low * [[1.0], [1.0]], high=high)
+    short = omg.Space(states=2, actions=2, horizon=1)
+    assert loss(short, plausible, PlausibleFunctions(rows=rows), first[:, :1]).most == 0.0
+    assert 0.0 < loss(space, plausible, PlausibleFunctions(rows=rows), first).most < 6.0
+
+
+def test_settled_is_the_share_of_reachable_states_where_all_models_agree():
+    space = omg.Space(states=2, actions=2, horizon=2)
+    stay = np.zeros((1, 1, 2, 2, 2))
+    stay[..., 0] = 1.0  # state 1 is never reached
+    policies = np.full((1, 2, 2, 2), 0.5)
+    agreed = np.array([[[[0.9, 0.1], [0.0, 1.0]]], [[[0.8, 0.2], [1.0, 0.0]]]])
+    assert loss(space, PlausibleFunctions(agreed), PlausibleFunctions(stay), policies).settled == 1.0
+    disputed = np.array([[[[0.9, 0.1], [0.0, 1.0]]], [[[0.1, 0.2], [1.0, 0.0]]]])
+    assert loss(space, PlausibleFunctions(disputed), PlausibleFunctions(stay), policies).settled == 0.0
+
+
+def test_a_narrower_range_of_returns_narrows_the_bound():
+    space = omg.Space(states=1, actions=2, horizon=5)
+    plausible = PlausibleFunctions(low=np.zeros((1, 1, 2)), high=np.ones((1, 1, 2)))
+    policies, known = np.full((1, 5, 1, 2), 0.5), PlausibleFunctions(np.ones((1, 1, 1, 2, 1)))
+    assert loss(space, plausible, known, policies, returns=(0.0, 1.0)).most == 1.0
+    assert loss(space, plausible, known, policies).most > 1.0
