@@ -22,8 +22,9 @@ from omg_cmdp.jit import Lazy
 from omg_cmdp.theory.ceiling.sets import (
     ContextTallies,
     Observed,
-    PlausibleFunctions,
+    PlausibleRewards,
     PlausibleRows,
+    PlausibleTransitions,
     Tallies,
     VersionSpace,
     mixed,
@@ -95,15 +96,15 @@ class CountedRows(VersionSpace):
         self._tables = [_Table(rows, of_rewards) for _ in range(tables)]
         self._slack = math.log(len(rows) * tables / delta)
 
-    def plausible(self, context: Keyed) -> PlausibleFunctions:
+    def plausible(self, context: Keyed) -> PlausibleRewards | PlausibleTransitions:
         """Return rows near the frequencies, or the bounds that they put on mean rewards."""
         table = self._tables[self._table(context)]
         frequencies, radii = table.frequencies.reshape(self._possible.shape), table.radii.reshape(self._pairs)
         rows = RowsNearby(frequencies, radii, self._possible)
         if not self._of_rewards:
-            return PlausibleFunctions(rows=rows)
+            return PlausibleTransitions(rows)
         high, missed = rows.highest(0, np.array([[0.0, 1.0], [1.0, 0.0]]))
-        return PlausibleFunctions(low=1.0 - missed[None], high=high[None])
+        return PlausibleRewards(1.0 - missed[None], high[None])
 
     def learn(self, context: Keyed, seen: Observed) -> None:
         """Count the outcomes in the context's table."""

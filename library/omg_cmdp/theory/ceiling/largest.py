@@ -9,7 +9,7 @@ import numpy as np
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import ValueBounds
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.theory.ceiling.sets import ListedRows, PlausibleFunctions, PlausibleRows
+from omg_cmdp.theory.ceiling.sets import PlausibleRewards, PlausibleRows, PlausibleTransitions
 from omg_cmdp.validation import BoolArray, FloatArray
 
 compiled = Lazy("omg_cmdp.theory.ceiling.compiled")
@@ -29,31 +29,26 @@ class Loss(NamedTuple):
 
 def largest_loss(
     space: Space,
-    rewards: PlausibleFunctions,
-    transitions: PlausibleFunctions,
+    rewards: PlausibleRewards,
+    transitions: PlausibleTransitions,
     policies: FloatArray,
     probabilities: FloatArray,
     bounds: ValueBounds,
 ) -> Loss:
     """Return what the mixture of `policies` (J, H, S, A) loses at most, over all pairs of plausible functions."""
-    means, tables = rewards.tables, transitions.tables
-    rows = transitions.rows if tables is None else ListedRows(tables)
-    assert rows is not None
+    means, tables, rows = rewards.tables, transitions.tables, transitions.rows
     if means is not None and tables is not None and len(means) * len(tables) <= MOST_PAIRS:
         agreed = np.repeat(space.admissible[None], space.horizon, axis=0)
         listed = np.ascontiguousarray(means), np.ascontiguousarray(tables)
         most = compiled.largest_gap(*listed, *space.raw, np.ascontiguousarray(policies), probabilities, agreed)
         return Loss(most, _share(np.asarray(agreed.any(axis=2)), space, rows))
-    low, high = (rewards.low, rewards.high) if means is None else (means.min(axis=0), means.max(axis=0))
-    assert low is not None
-    assert high is not None
-    found = [_bounded(space, low, high, rows, policy, bounds) for policy in policies]
+    found = [_bounded(space, rewards, rows, policy, bounds) for policy in policies]
     # The models that are worst for each policy may differ, so that the mean of the bounds is a bound.
     return Loss(float(np.dot(probabilities, [most for most, _ in found])), _share(found[0][1], space, rows))
 
 
 def _bounded(
-    space: Space, low: FloatArray, high: FloatArray, rows: PlausibleRows, policy: FloatArray, bounds: ValueBounds
+    space: Space, rewards: PlausibleRewards, rows: PlausibleRows, policy: FloatArray, bounds: ValueBounds
 ) -> tuple[float, BoolArray]:
     """Return a bound on V* - V^π over all plausible rows, and where one action is surely optimal, (H, S).
 
@@ -65,7 +60,7 @@ def _bounded(
     So backward induction on the largest right side, row by row, is a bound. It is 0 where π surely plays the best
     action, however uncertain the values are; it is cut at the optimistic optimum minus the pessimistic value of π.
     """
-    shape = space.states
+    low, high, shape = rewards.low, rewards.high, space.states
     best_high, best_low = np.zeros(shape), np.zeros(shape)
     own_high, own_low, lost = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     forbidden = ~space.admissible

@@ -15,7 +15,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Keyed
 from omg_cmdp.oracles.linear.forecasters import LinearForecasters
-from omg_cmdp.theory.ceiling.sets import Observed, PlausibleFunctions, VersionSpace
+from omg_cmdp.theory.ceiling.sets import Observed, PlausibleRewards, VersionSpace
 from omg_cmdp.validation import FloatArray
 
 
@@ -35,7 +35,7 @@ class Ellipsoids(VersionSpace):
     def _radius(self, growth: FloatArray | float) -> FloatArray:
         return 0.5 * np.sqrt(self._slack + growth) + self._bias
 
-    def plausible(self, context: Keyed) -> PlausibleFunctions:
+    def plausible(self, context: Keyed) -> PlausibleRewards:
         """Return bounds on the mean rewards, within [0, 1]."""
         rows = self._features(context.context)
         if self._shared:
@@ -46,7 +46,7 @@ class Ellipsoids(VersionSpace):
             means, norms = 0.5 + np.einsum("gi,gi->g", projected, self._moments), np.sqrt(projected @ rows[0])
         widths = norms * self._radii
         low, high = ((means + side * widths).reshape(1, *self._pairs) for side in (-1.0, 1.0))
-        return PlausibleFunctions(low=np.clip(low, 0.0, 1.0), high=np.clip(high, 0.0, 1.0))
+        return PlausibleRewards(np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0))
 
     def learn(self, context: Keyed, seen: Observed) -> None:
         """Add the examples to the regressions."""

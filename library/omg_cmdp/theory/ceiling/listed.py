@@ -12,9 +12,11 @@ from omg_cmdp.contexts import Keyed
 from omg_cmdp.theory.ceiling.sets import (
     ContextTallies,
     Observed,
-    PlausibleFunctions,
+    PlausibleRewards,
+    PlausibleTransitions,
     Tallies,
     VersionSpace,
+    listed,
     mixed,
     spread,
 )
@@ -37,10 +39,10 @@ class ListedFunctions(VersionSpace):
         self._pooled: Tallies | None = None
         self._by_context: ContextTallies | None = None
 
-    def plausible(self, context: Keyed) -> PlausibleFunctions:
+    def plausible(self, context: Keyed) -> PlausibleRewards | PlausibleTransitions:
         """Return the tables of the functions that are left."""
         tables = self._tables(context)
-        return PlausibleFunctions(tables=tables if self._kept.all() else tables[self._kept])
+        return listed(tables if self._kept.all() else tables[self._kept])
 
     def learn(self, context: Keyed, seen: Observed) -> None:
         """Charge every function its loss."""

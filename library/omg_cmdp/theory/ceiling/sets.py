@@ -53,17 +53,23 @@ class PlausibleRows(abc.ABC):
         """Return which next states a plausible row reaches, (S, A, S)."""
 
 
-class PlausibleFunctions(NamedTuple):
-    """The plausible functions of a context: a list of them, or bounds."""
+class PlausibleRewards(NamedTuple):
+    """The plausible rewards of a context: bounds on them, and the functions themselves where they can be listed."""
 
+    low: FloatArray
+    """(K, S, A), K = 1 or H."""
+    high: FloatArray
+    """(K, S, A)."""
     tables: FloatArray | None = None
-    """All of them, (N, K, S, A, ...), K = 1 or H; None if they cannot be listed."""
-    low: FloatArray | None = None
-    """Of rewards that cannot be listed, lower bounds (K, S, A)."""
-    high: FloatArray | None = None
-    """Upper bounds (K, S, A)."""
-    rows: PlausibleRows | None = None
-    """Transitions that cannot be listed."""
+    """All of them, (N, K, S, A); None if they cannot be listed."""
+
+
+class PlausibleTransitions(NamedTuple):
+    """The plausible transitions of a context: their rows, and the functions themselves where they can be listed."""
+
+    rows: PlausibleRows
+    tables: FloatArray | None = None
+    """All of them, (N, K, S, A, S); None if they cannot be listed."""
 
 
 class ListedRows(PlausibleRows):
@@ -82,6 +88,13 @@ class ListedRows(PlausibleRows):
         return np.asarray((self._tables[:, step % self._tables.shape[1]] > 0.0).any(axis=0))
 
 
+def listed(tables: FloatArray) -> PlausibleRewards | PlausibleTransitions:
+    """Return what is plausible if these tables are, (N, K, S, A) of rewards or (N, K, S, A, S) of transitions."""
+    if tables.ndim == 4:
+        return PlausibleRewards(tables.min(axis=0), tables.max(axis=0), tables)
+    return PlausibleTransitions(ListedRows(tables), tables)
+
+
 class VersionSpace(abc.ABC):
     """What is plausible of rewards or of transitions, at confidence 1 - δ, at all times."""
 
@@ -89,8 +102,8 @@ class VersionSpace(abc.ABC):
     """Whether no function of the class is plausible any more: with probability 1 - δ the truth is not in the class."""
 
     @abc.abstractmethod
-    def plausible(self, context: Keyed) -> PlausibleFunctions:
-        """Return what the data of all episodes so far have not refuted, in this context."""
+    def plausible(self, context: Keyed) -> Any:
+        """Return the `PlausibleRewards` or `PlausibleTransitions` of a context."""
 
     @abc.abstractmethod
     def learn(self, context: Keyed, seen: Observed) -> None:

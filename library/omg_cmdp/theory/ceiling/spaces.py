@@ -8,6 +8,8 @@ import numpy as np
 
 from omg_cmdp.contexts import Keyed
 from omg_cmdp.oracles.base import Oracle, RewardOracle
+from omg_cmdp.oracles.combined.aggregate import AggregateDynamics, AggregateRewards
+from omg_cmdp.oracles.combined.copies import CopiesDynamics, CopiesRewards
 from omg_cmdp.oracles.counts.dynamics import CountDynamics
 from omg_cmdp.oracles.counts.rewards import CountRewards
 from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
@@ -17,6 +19,7 @@ from omg_cmdp.theory.ceiling.counted import CountedRows
 from omg_cmdp.theory.ceiling.linear import Ellipsoids
 from omg_cmdp.theory.ceiling.listed import ListedFunctions
 from omg_cmdp.theory.ceiling.sets import VersionSpace
+from omg_cmdp.theory.ceiling.unions import Union
 from omg_cmdp.validation import FloatArray
 
 
@@ -48,6 +51,12 @@ def version_space(oracle: Oracle, delta: float) -> VersionSpace | None:
         )
     if isinstance(oracle, LinearRewards):
         return Ellipsoids(oracle.forecasters, delta)
+    if isinstance(oracle, (CopiesRewards, CopiesDynamics)):  # copies are all of one class
+        return version_space(oracle.forecasters.oracles[0], delta)
+    if isinstance(oracle, (AggregateRewards, AggregateDynamics)):
+        members = [version_space(member, delta) for member in oracle.forecasters.oracles]
+        known = [member for member in members if member is not None]
+        return Union(known, of_rewards=of_rewards) if len(known) == len(members) else None
     return None
 
 

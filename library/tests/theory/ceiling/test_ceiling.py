@@ -50,7 +50,17 @@ def run(world, agent, adversary=None, *, seed=0, delta=0.05, episodes=EPISODES, 
     return ledger, ceiling
 
 
-@pytest.mark.parametrize("oracles", [finite, counts])
+def aggregates(world):
+    """Return oracles that do not know which of two classes holds the truth."""
+    (means, rows), (counted, frequencies) = finite(world), counts(world)
+    horizon = world.space.horizon
+    return (
+        omg.oracles.AggregateRewards([means, counted], horizon=horizon),
+        omg.oracles.AggregateDynamics([omg.oracles.CopiesDynamics(rows, delay=0), frequencies], horizon=horizon),
+    )
+
+
+@pytest.mark.parametrize("oracles", [finite, counts, aggregates])
 @pytest.mark.parametrize("kind", [omg.OMG, omg.agents.Greedy, omg.agents.PosteriorSampling])
 def test_regret_stays_below_its_ceiling(seed, oracles, kind):
     world = Shifting(seed)

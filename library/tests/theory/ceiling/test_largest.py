@@ -7,7 +7,7 @@ import omg_cmdp as omg
 from omg_cmdp.mdp.bellman import value_bounds
 from omg_cmdp.theory.ceiling import largest
 from omg_cmdp.theory.ceiling.counted import RowsNearby
-from omg_cmdp.theory.ceiling.sets import PlausibleFunctions
+from omg_cmdp.theory.ceiling.sets import PlausibleRewards, PlausibleTransitions, listed
 
 ONE = np.ones(1)
 
@@ -59,7 +59,7 @@ def test_lists_are_searched_exactly(rng, number):
     space = random_space(rng)
     rewards, transitions = random_lists(rng, space)
     policies, probabilities = random_policies(rng, space, 3), rng.dirichlet(np.ones(3))
-    found = loss(space, PlausibleFunctions(rewards), PlausibleFunctions(transitions), policies, probabilities)
+    found = loss(space, listed(rewards), listed(transitions), policies, probabilities)
     assert found.most == pytest.approx(by_hand(space, rewards, transitions, policies, probabilities), abs=1e-10)
 
 
@@ -70,7 +70,7 @@ def test_the_bound_is_above_the_exact_maximum(rng, number, monkeypatch):
     rewards, transitions = random_lists(rng, space)
     policies, probabilities = random_policies(rng, space, 2), np.array([0.3, 0.7])
     monkeypatch.setattr(largest, "MOST_PAIRS", 0)
-    found = loss(space, PlausibleFunctions(rewards), PlausibleFunctions(transitions), policies, probabilities)
+    found = loss(space, listed(rewards), listed(transitions), policies, probabilities)
     assert found.most >= by_hand(space, rewards, transitions, policies, probabilities) - 1e-10
 
 
@@ -80,7 +80,7 @@ def test_with_one_model_the_bound_is_exact(rng, monkeypatch):
         space = random_space(rng)
         rewards, transitions = random_lists(rng, space, 1)
         policies = random_policies(rng, space)
-        found = loss(space, PlausibleFunctions(rewards), PlausibleFunctions(transitions), policies)
+        found = loss(space, listed(rewards), listed(transitions), policies)
         assert found.most == pytest.approx(by_hand(space, rewards, transitions, policies, ONE), abs=1e-10)
 
 
@@ -91,10 +91,8 @@ def test_with_one_step_the_bound_is_exact_over_boxes_of_rewards(rng):
     policies = random_policies(rng, space)
     corners = np.array([np.where(upper, high, low) for upper in itertools.product([False, True], repeat=3)])
     known = np.ones((1, 1, 1, 3, 1))
-    exact = loss(space, PlausibleFunctions(corners), PlausibleFunctions(known), policies).most
-    assert loss(
-        space, PlausibleFunctions(low=low, high=high), PlausibleFunctions(known), policies
-    ).most == pytest.approx(exact)
+    exact = loss(space, listed(corners), listed(known), policies).most
+    assert loss(space, PlausibleRewards(low, high), listed(known), policies).most == pytest.approx(exact)
 
 
 def test_what_is_surely_best_costs_nothing_however_uncertain_its_value(rng):
@@ -104,10 +102,10 @@ def test_what_is_surely_best_costs_nothing_however_uncertain_its_value(rng):
     # What a step earns now may differ by .4 at least; what comes later must not be worth more than that.
     first = np.zeros((1, 6, 2, 2))
     first[..., 0] = 1.0
-    plausible = PlausibleFunctions(low=low * [[1.0], [1.0]], high=high)
+    plausible = PlausibleRewards(low, high)
     short = omg.Space(states=2, actions=2, horizon=1)
-    assert loss(short, plausible, PlausibleFunctions(rows=rows), first[:, :1]).most == 0.0
-    assert 0.0 < loss(space, plausible, PlausibleFunctions(rows=rows), first).most < 6.0
+    assert loss(short, plausible, PlausibleTransitions(rows), first[:, :1]).most == 0.0
+    assert 0.0 < loss(space, plausible, PlausibleTransitions(rows), first).most < 6.0
 
 
 def test_settled_is_the_share_of_reachable_states_where_all_models_agree():
@@ -116,14 +114,14 @@ def test_settled_is_the_share_of_reachable_states_where_all_models_agree():
     stay[..., 0] = 1.0  # state 1 is never reached
     policies = np.full((1, 2, 2, 2), 0.5)
     agreed = np.array([[[[0.9, 0.1], [0.0, 1.0]]], [[[0.8, 0.2], [1.0, 0.0]]]])
-    assert loss(space, PlausibleFunctions(agreed), PlausibleFunctions(stay), policies).settled == 1.0
+    assert loss(space, listed(agreed), listed(stay), policies).settled == 1.0
     disputed = np.array([[[[0.9, 0.1], [0.0, 1.0]]], [[[0.1, 0.2], [1.0, 0.0]]]])
-    assert loss(space, PlausibleFunctions(disputed), PlausibleFunctions(stay), policies).settled == 0.0
+    assert loss(space, listed(disputed), listed(stay), policies).settled == 0.0
 
 
 def test_a_narrower_range_of_returns_narrows_the_bound():
     space = omg.Space(states=1, actions=2, horizon=5)
-    plausible = PlausibleFunctions(low=np.zeros((1, 1, 2)), high=np.ones((1, 1, 2)))
-    policies, known = np.full((1, 5, 1, 2), 0.5), PlausibleFunctions(np.ones((1, 1, 1, 2, 1)))
+    plausible = PlausibleRewards(np.zeros((1, 1, 2)), np.ones((1, 1, 2)))
+    policies, known = np.full((1, 5, 1, 2), 0.5), listed(np.ones((1, 1, 1, 2, 1)))
     assert loss(space, plausible, known, policies, returns=(0.0, 1.0)).most == 1.0
     assert loss(space, plausible, known, policies).most > 1.0
