@@ -174,10 +174,10 @@ class _Steps:
         if isinstance(context, str):
             unfit = [missing(entry) or not isinstance(entry, Hashable) for entry in column]
             self.refuse(name, np.array(unfit), "be a label (a vector needs columns of numbers)")
-            return column.tolist()
+            return list(column)
         # A likely mistake, for which the message has advice.
         labels = isinstance(self.frame[name].iloc[0], str)
-        return self.numbers(name, f" (for a column of labels: context={name!r})" if labels else "").tolist()
+        return list(self.numbers(name, f" (for a column of labels: context={name!r})" if labels else ""))
 
     def _firsts(self, name: str, entries: list[Any]) -> list[Any]:
         """Return the entry of every episode; raise unless all its rows have the same."""
