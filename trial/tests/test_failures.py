@@ -143,7 +143,7 @@ def test_decisions_do_not_wait_for_learning_and_say_which_version_they_are_of(mo
 
 def _fill(service, may_go_on):
     for _ in range(MOST_WAITING + 200):  # of which one batch at most is taken
-        service.look(lambda _: may_go_on.wait())
+        service.submit(lambda _: may_go_on.wait())
 
 
 def test_too_many_calls_are_sent_away_to_come_again():

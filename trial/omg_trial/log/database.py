@@ -103,7 +103,7 @@ class Database:
                 self._take_lock(self._connection)
                 _schema.create_all(self._connection)
                 self._connection.commit()
-            self._check()
+            _check(self._connection)
         except (SQLAlchemyError, OSError) as error:
             self.close()
             raise StoreError(f"the database cannot be opened: {_reason(error)}") from None
@@ -136,10 +136,9 @@ class Database:
         """Keep all events, or none and raise `StoreError`; they are durable when this returns."""
         names = [column.name for column in _events.columns]
         rows = [dict(zip(names, dataclasses.astuple(event), strict=True)) for event in events]
-        with self._failing():
-            assert self._connection is not None
-            self._connection.execute(_events.insert(), rows)
-            self._connection.commit()
+        with self._connected() as connection:
+            connection.execute(_events.insert(), rows)
+            connection.commit()
 
     def answered(self, key: str) -> Event | None:
         """Return the event that answers a call with this key."""
@@ -152,11 +151,10 @@ class Database:
 
     def keep(self, snapshot: Snapshot) -> None:
         """Keep a snapshot in the place of older ones."""
-        with self._failing():
-            assert self._connection is not None
-            self._connection.execute(_snapshots.delete())
-            self._connection.execute(_snapshots.insert(), [snapshot._asdict()])
-            self._connection.commit()
+        with self._connected() as connection:
+            connection.execute(_snapshots.delete())
+            connection.execute(_snapshots.insert(), [snapshot._asdict()])
+            connection.commit()
 
     def snapshot(self) -> Snapshot | None:
         """Return the last snapshot."""
@@ -164,18 +162,18 @@ class Database:
         return Snapshot(*rows[0]) if rows else None
 
     def _rows(self, query: sql.Select[Any], **values: Any) -> list[Any]:
-        with self._failing():
-            assert self._connection is not None
-            rows = list(self._connection.execute(query, values))
-            self._connection.rollback()  # nothing is held while nobody asks
+        with self._connected() as connection:
+            rows = list(connection.execute(query, values))
+            connection.rollback()  # nothing is held while nobody asks
             return rows
 
     @contextlib.contextmanager
-    def _failing(self) -> Iterator[None]:
+    def _connected(self) -> Iterator[sql.Connection]:
+        """Yield the connection; whatever fails closes it, and is a `StoreError`."""
         if self._connection is None:
             raise StoreError("the database is closed")
         try:
-            yield
+            yield self._connection
         except (SQLAlchemyError, OSError) as error:
             self.close()
             raise StoreError(f"the database does not answer: {_reason(error)}") from None
@@ -194,17 +192,17 @@ class Database:
         if not locked:
             raise InUseError(f"the database {self.url.database} is in use by another process")
 
-    def _check(self) -> None:
-        assert self._connection is not None
-        found = sql.inspect(self._connection)
-        for table in _schema.sorted_tables:
-            columns = (
-                {column["name"] for column in found.get_columns(table.name)} if found.has_table(table.name) else set()
-            )
-            if columns != set(table.columns.keys()):
-                rule = f"have a table {table.name} with the columns {', '.join(table.columns.keys())}"
-                raise StoreError(f"the database must {rule}, got {', '.join(sorted(columns)) or 'none'}")
-        self._connection.rollback()
+
+def _check(connection: sql.Connection) -> None:
+    """Refuse a database whose tables are not ours."""
+    found = sql.inspect(connection)
+    for table in _schema.sorted_tables:
+        there = found.get_columns(table.name) if found.has_table(table.name) else []
+        columns = {column["name"] for column in there}
+        if columns != set(table.columns.keys()):
+            rule = f"have a table {table.name} with the columns {', '.join(table.columns.keys())}"
+            raise StoreError(f"the database must {rule}, got {', '.join(sorted(columns)) or 'none'}")
+    connection.rollback()
 
 
 def _url(url: str | os.PathLike[str]) -> sql.URL:
