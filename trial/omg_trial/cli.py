@@ -44,7 +44,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     @app.command()
     @functools.wraps(function)
     def guarded(*arguments: object, **options: object) -> None:
-        from omg_trial.log.store import StoreError
+        from omg_trial.log.database import StoreError
 
         try:
             function(*arguments, **options)

@@ -15,8 +15,8 @@ from omg_trial.contract import Call, Contract, OlderLog, Refusal
 from omg_trial.decisions import DecisionInputs, PolicySource
 from omg_trial.handlers import handle
 from omg_trial.learning import Lesson, Trainer
+from omg_trial.log.database import Database
 from omg_trial.log.events import Event, canonical, digest, verified
-from omg_trial.log.store import EventStore
 from omg_trial.rules import moment
 from omg_trial.snapshots import pack_state, restore_state
 from omg_trial.state import LearningTask
@@ -57,7 +57,7 @@ class Desk:
     ----------
     trial : Trial
         The trial; a store belongs to one.
-    store : EventStore
+    store : Database
         Where events are kept. If it has some already, the desk goes on from there.
     clock : callable, default the system's clock
         Tells the time, with its zone.
@@ -65,9 +65,9 @@ class Desk:
     Examples
     --------
     >>> import json
-    >>> from omg_trial.log.store import MemoryStore
+    >>> from omg_trial.log.database import Database
     >>> from omg_trial.trial_file import EXAMPLE, Trial
-    >>> desk = Desk(Trial.parse(EXAMPLE), MemoryStore())
+    >>> desk = Desk(Trial.parse(EXAMPLE), Database(":memory:"))
     >>> opened = json.loads(desk.call("open", {"person": "p1", "context": "alone"}).text)
     >>> opened["episode"], opened["source"], opened["version"]
     (3, 'plan', 0)
@@ -76,7 +76,7 @@ class Desk:
     def __init__(
         self,
         trial: Trial,
-        store: EventStore,
+        store: Database,
         *,
         clock: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
     ) -> None:
@@ -165,7 +165,7 @@ class Desk:
             raise OlderLog(seen, head)
 
     def _record(self, kind: str, body: dict[str, Any], now: datetime.datetime | None = None, **call: str) -> Event:
-        """Add an event to the batch, and apply it to the state; `call` has key, request and answer if it is of a call."""
+        """Add an event to the batch, and apply it to the state; one of a call has its `key`, `request` and `answer`."""
         # A rule was applied at `now`; the event must say the same time, or a replay would apply it at another one.
         number, time = self.state.number + 1, (now or self._now()).isoformat(timespec="microseconds")
         event = Event(number, time, kind, canonical(body), **call).chained(self.state.hash)

@@ -114,9 +114,9 @@ def replay(trial: Trial, events: Iterable[Event]) -> Replay:
     Examples
     --------
     >>> from omg_trial.desk import Desk
-    >>> from omg_trial.log.store import MemoryStore
+    >>> from omg_trial.log.database import Database
     >>> from omg_trial.trial_file import EXAMPLE
-    >>> desk = Desk(Trial.parse(EXAMPLE), MemoryStore())
+    >>> desk = Desk(Trial.parse(EXAMPLE), Database(":memory:"))
     >>> answer = desk.call("open", {"person": "p1", "context": "alone"})
     >>> found = replay(desk.trial, desk.store.read())
     >>> found.state.number, found.policies, found.differences

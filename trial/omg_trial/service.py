@@ -13,7 +13,7 @@ from typing import Any
 
 from omg_trial.contract import Refusal
 from omg_trial.desk import Answer, Desk, KeyedCall
-from omg_trial.log.store import StoreError
+from omg_trial.log.database import StoreError
 from omg_trial.state import LearningTask
 from omg_trial.watching.incidents import tick
 from omg_trial.watching.process import Process
@@ -44,9 +44,9 @@ class Service:
 
     Examples
     --------
-    >>> from omg_trial.log.store import MemoryStore
+    >>> from omg_trial.log.database import Database
     >>> from omg_trial.trial_file import EXAMPLE, Trial
-    >>> desk = Desk(Trial.parse(EXAMPLE), MemoryStore())
+    >>> desk = Desk(Trial.parse(EXAMPLE), Database(":memory:"))
     >>> service = Service(desk)
     >>> future = service.submit(desk.prepare("open", {"person": "p1", "context": "alone"}))
     >>> future.result().mark.partition(":")[0]

@@ -175,6 +175,7 @@ class State:
             self.open.pop(number, None)
             self._examples.pop(number, None)
         self.plans.pop(person, None)
+        # A new list: a view of the moment before keeps the old one.
         self.versions = [
             each._replace(dataset=tuple(example for example in each.dataset if example.person != person))
             for each in self.versions

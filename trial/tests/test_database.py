@@ -13,8 +13,7 @@ import pytest
 import sqlalchemy
 
 from omg_trial.desk import Desk
-from omg_trial.log.database import Database, InUseError
-from omg_trial.log.store import StoreError
+from omg_trial.log.database import Database, InUseError, StoreError
 from omg_trial.replay import replay
 from omg_trial.service import Service
 from trial.tests.trials import Clock, Trialist, digest, person, trial

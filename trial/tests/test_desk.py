@@ -11,8 +11,8 @@ from omg_trial import learning
 from omg_trial.contract import Refusal
 from omg_trial.desk import Desk
 from omg_trial.learning import Trainer, model_digest
+from omg_trial.log.database import Database, StoreError
 from omg_trial.log.events import FIRST_HASH, BrokenChainError, canonical
-from omg_trial.log.store import MemoryStore, StoreError
 from omg_trial.replay import replay
 from omg_trial.state import State
 from trial.tests.trials import TEXT, Clock, Trialist, desk, digest, person, trial, without
@@ -151,7 +151,7 @@ def test_outcomes_in_any_order_come_to_the_same():
     ]
     digests = set()
     for order in itertools.permutations(reports):
-        at = desk(store=MemoryStore())
+        at = desk(store=Database(":memory:"))
         at.state.secret = "the same"
         episode = opened(at)["episode"]
         for step, state in enumerate(("took it", "missed it")):
@@ -285,7 +285,7 @@ def test_a_model_that_fails_its_checks_is_not_published(monkeypatch, broken):
 
 def test_a_store_that_fails_keeps_nothing_and_a_call_may_come_again():
     """A batch is on disk wholly or not at all; the same key is then answered once."""
-    store = _Failing()
+    store = _Failing(":memory:")
     at = desk(store=store)
     Trialist(at, seed=4).play(3)
     before = at.state.number
@@ -302,7 +302,7 @@ def test_a_store_that_fails_keeps_nothing_and_a_call_may_come_again():
     assert at.answer(batch) == answers
 
 
-class _Failing(MemoryStore):
+class _Failing(Database):
     fails = False
 
     def append(self, events):
@@ -315,16 +315,18 @@ def test_a_desk_goes_on_from_its_log_with_a_snapshot_or_without():
     """The same state and the same next answers."""
     at = desk()
     Trialist(at, seed=5).play(20)
-    plain, fast = MemoryStore(), MemoryStore()
+    plain, fast = Database(":memory:"), Database(":memory:")
     for store in (plain, fast):
-        store.append(at.store.events)
+        store.append(list(at.store.read()))
     at.snapshot()
     fast.keep(at.store.snapshot())
     ends = []
     for store in (plain, fast):
         again = desk(store=store)
         Trialist(again, seed=6).play(5)
-        ends.append((digest(again.state), [(event.kind, event.text) for event in store.read(len(at.store.events) + 1)]))
+        ends.append(
+            (digest(again.state), [(event.kind, event.text) for event in store.read(len(list(at.store.read())) + 1)])
+        )
     assert ends[0] == ends[1]
 
 

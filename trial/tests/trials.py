@@ -7,7 +7,7 @@ import numpy as np
 
 from omg_trial.desk import Desk
 from omg_trial.log import events
-from omg_trial.log.store import MemoryStore
+from omg_trial.log.database import Database
 from omg_trial.trial_file.trial import Trial
 
 TEXT = """
@@ -54,7 +54,7 @@ def trial(extra="", text=TEXT):
 
 
 def desk(extra="", store=None, clock=None, text=TEXT):
-    return Desk(trial(extra, text), MemoryStore() if store is None else store, clock=clock or Clock())
+    return Desk(trial(extra, text), Database(":memory:") if store is None else store, clock=clock or Clock())
 
 
 def person(number):

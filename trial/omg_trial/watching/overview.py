@@ -31,7 +31,7 @@ def overview(view: TrialView) -> dict[str, Any]:
     under_way = [record for record in view.records if record.closed is None]
     return {
         "trial": trial.name,
-        "time": _text(view.now),
+        "time": view.now.astimezone(datetime.UTC).isoformat(timespec="seconds"),
         "zone": trial.zone.key,
         "event": view.state.number,
         "hash": view.state.hash,
@@ -66,7 +66,7 @@ def history(desk: Desk, person: str) -> dict[str, Any]:
 
 def _episode(trial: Trial, record: Record) -> dict[str, Any]:
     steps = [_step(trial, record, step) for step in sorted({*record.choices, *record.outcomes})]
-    known = _fields(record, "opened", "closed", "version", "source", "cause", "certificate")
+    known = {name: vars(record)[name] for name in ("opened", "closed", "version", "source", "cause", "certificate")}
     return {"episode": record.number, **known, "context": context_from_json(record.context), "steps": steps}
 
 
@@ -97,18 +97,13 @@ def _context(trial: Trial) -> dict[str, Any]:
 
 
 def _under_way(record: Record) -> dict[str, Any]:
-    known = _fields(record, "person", "opened", "touched", "version", "source", "cause")
+    known = {name: vars(record)[name] for name in ("person", "opened", "touched", "version", "source", "cause")}
     return {"episode": record.number, **known, "steps": len(record.choices)}
 
 
-def _fields(record: Record, *names: str) -> dict[str, Any]:
-    return {name: vars(record)[name] for name in names}
-
-
 def _overdue(trial: Trial, step: WatchedStep) -> dict[str, Any]:
-    action = trial.actions[step.choice.action]
     known = {"person": step.person, "episode": step.episode, "step": step.step}
-    return {**known, "time": step.choice.time, "action": action}
+    return {**known, "time": step.choice.time, "action": trial.actions[step.choice.action]}
 
 
 def _days(view: TrialView) -> list[dict[str, Any]]:
@@ -154,7 +149,3 @@ def _reward(trial: Trial, steps: list[WatchedStep]) -> dict[str, Any] | None:
         low, high = trial.reward_range
         found |= {"low": max(float(means.mean()) - width, low), "high": min(float(means.mean()) + width, high)}
     return found
-
-
-def _text(time: datetime.datetime) -> str:
-    return time.astimezone(datetime.UTC).isoformat(timespec="seconds")

@@ -16,8 +16,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from omg_trial.contract import OlderLog, Refusal, answers, calls, describe_problem
 from omg_trial.desk import KEY, KEY_RULE, Desk, KeyedCall
 from omg_trial.handlers import show_policy
+from omg_trial.log.database import StoreError
 from omg_trial.log.events import canonical
-from omg_trial.log.store import StoreError
 from omg_trial.service import Service
 from omg_trial.tokens import Tokens
 from omg_trial.web.metrics import Metrics
@@ -78,9 +78,9 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
 
     Examples
     --------
-    >>> from omg_trial.log.store import MemoryStore
+    >>> from omg_trial.log.database import Database
     >>> from omg_trial.trial_file import EXAMPLE, Trial
-    >>> service = Service(Desk(Trial.parse(EXAMPLE), MemoryStore()))
+    >>> service = Service(Desk(Trial.parse(EXAMPLE), Database(":memory:")))
     >>> make_app(service, Tokens("tokens")).title
     'omg-trial: adherence'
     >>> service.end()
