@@ -34,7 +34,7 @@ class Replay:
         self.differences: list[str] = []
         """The first twenty."""
 
-    def follow(self, event: Event) -> None:
+    def _follow(self, event: Event) -> None:
         """Compute an event again, and fold it."""
         check: Callable[[Event], None] | None = getattr(self, f"_check_{event.kind}", None)
         if check is not None:
@@ -125,5 +125,5 @@ def replay(trial: Trial, events: Iterable[Event]) -> Replay:
     instance_of("trial", trial, Trial)
     found = Replay(trial)
     for event in verified(events):
-        found.follow(event)
+        found._follow(event)
     return found
