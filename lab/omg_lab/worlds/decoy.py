@@ -31,9 +31,27 @@ from omg_lab.worlds.base import World, fraction, shuffled, streams
 SAFE, GOOD, BAD = 0.5, 0.95, 0.1
 
 
+class SafeArm(World):
+    """A world whose action 0 is safe; `_risky` (N, C, S, A - 1) are the means of the others, `_outside` the dial's."""
+
+    _risky: FloatArray
+    _outside: FloatArray
+
+    def reward_functions(self, context: Context) -> FloatArray:
+        """Return the rewards (N, S, A) under every hypothesis."""
+        return _with_safe_arm(self._risky[:, self._label(context)])
+
+    def _outside_rewards(self, context: Context) -> FloatArray:
+        return np.asarray(_with_safe_arm(self._outside[:, context])[0])
+
+
+def _with_safe_arm(risky: FloatArray) -> FloatArray:
+    return np.concatenate([np.full((*risky.shape[:2], 1), SAFE), risky], axis=-1)
+
+
 @final
 @dataclass(kw_only=True, eq=False)
-class Decoy(World):
+class Decoy(SafeArm):
     """A safe arm of mean .5 and risky arms of mean .95 or .1, depending on context and state.
 
     Parameters
@@ -77,18 +95,7 @@ class Decoy(World):
         self._known = for_transitions.dirichlet(np.ones(states), size=(1, states, actions))
         self._outside = outside.uniform(BAD, GOOD, size=(1, *cells))
 
-    def reward_functions(self, context: Context) -> FloatArray:
-        """Return the rewards (N, S, A) under every hypothesis."""
-        return _with_safe_arm(self._risky[:, self._label(context)])
-
     def transition_functions(self, context: Context) -> FloatArray:
         """Return the transitions (1, S, A, S), which is known."""
         self._label(context)
         return self._known.copy()
-
-    def _outside_rewards(self, context: Context) -> FloatArray:
-        return np.asarray(_with_safe_arm(self._outside[:, context])[0])
-
-
-def _with_safe_arm(risky: FloatArray) -> FloatArray:
-    return np.concatenate([np.full((*risky.shape[:2], 1), SAFE), risky], axis=-1)

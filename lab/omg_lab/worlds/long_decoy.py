@@ -22,17 +22,16 @@ from typing import final
 
 import numpy as np
 
-from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray
 from omg_lab.worlds.base import OneState, shuffled, streams
+from omg_lab.worlds.decoy import SafeArm
 
-SAFE, GOOD, BAD = 0.5, 0.6, 0.1
+GOOD, BAD = 0.6, 0.1
 
 
 @final
 @dataclass(kw_only=True, eq=False)
-class LongDecoy(OneState):
+class LongDecoy(SafeArm, OneState):
     """A safe action and a risky one for H steps; `good` (C,) says where risky is better.
 
     Parameters
@@ -64,17 +63,7 @@ class LongDecoy(OneState):
         self.reward_index = int(for_rewards.integers(size))
         hypotheses = shuffled(for_rewards, np.arange(size) % 2 == 0, (count,))
         hypotheses[self.reward_index] = self.good = for_rewards.permutation(np.arange(count) % 2 == 0)
-        self._risky = np.where(hypotheses, GOOD, BAD)
-        true, middle = self._risky[self.reward_index], (GOOD + BAD) / 2
-        self._outside = true + outside.random(count) * (middle - true)
-
-    def reward_functions(self, context: Context) -> FloatArray:
-        """Return the rewards (N, 1, A) under every hypothesis."""
-        return _with_safe(self._risky[:, self._label(context)])
-
-    def _outside_rewards(self, context: Context) -> FloatArray:
-        return np.asarray(_with_safe(self._outside[[context]])[0])
-
-
-def _with_safe(risky: FloatArray) -> FloatArray:
-    return np.stack([np.full_like(risky, SAFE), risky], axis=-1)[:, None]
+        risky, middle = np.where(hypotheses, GOOD, BAD), (GOOD + BAD) / 2
+        true = risky[self.reward_index]
+        self._risky = risky[:, :, None, None]
+        self._outside = (true + outside.random(count) * (middle - true))[None, :, None, None]
