@@ -44,7 +44,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.jit import one_thread
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, frozen, seed_number
 from omg_lab.data.multinomial import fit
@@ -153,8 +152,7 @@ class ACTG175(World):
         self.transition_index = int(generator.integers(size))
         counts = generator.multinomial(len(contexts), np.full(len(contexts), 1.0 / len(contexts)), size=size)
         counts[self.transition_index] = 1
-        with one_thread():  # the same bits on every machine
-            self._week_20, self._week_96 = (_fits(stage, counts) for stage in stages(self.patients))
+        self._week_20, self._week_96 = (_fits(stage, counts) for stage in stages(self.patients))
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return the rewards (1, S, A), which are known."""

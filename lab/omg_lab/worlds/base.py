@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, context_numbers
 from omg_cmdp.environments.base import ContextualMDP
+from omg_cmdp.jit import one_thread
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import FloatArray, float_table, frozen, integer, positive_integer, seed_number
@@ -67,7 +68,8 @@ class World(ContextualMDP):
         for field in dataclasses.fields(self):
             if type(field.default) is int and field.name != "seed":
                 setattr(self, field.name, positive_integer(field.name, getattr(self, field.name)))
-        self._draw()
+        with one_thread():  # the same bits on every machine
+            self._draw()
 
     @abc.abstractmethod
     def _draw(self) -> None:
