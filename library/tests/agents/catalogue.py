@@ -76,18 +76,11 @@ OFFLINE = {
             oracles.OfflineLeastSquaresDynamics(TRANSITIONS, horizon=HORIZON),
         ),
     ),
-    "offline linear": (
+    "offline finite of vectors": (
         VECTORS,
         lambda: (
-            oracles.OfflineLinearRewards(**SIZE, dimension=DIMENSION),
-            oracles.OfflineLinearDynamics(**SIZE, dimension=DIMENSION),
-        ),
-    ),
-    "offline linear and softmax": (
-        VECTORS,
-        lambda: (
-            oracles.OfflineLinearRewards(**SIZE, dimension=DIMENSION),
-            oracles.OfflineSoftmaxDynamics(**SIZE, dimension=DIMENSION),
+            oracles.OfflineFiniteRewards(lambda context: REWARDS[LABELS[int(context[0] > 0)]], horizon=HORIZON),
+            oracles.OfflineFiniteDynamics(lambda context: TRANSITIONS[LABELS[int(context[0] > 0)]], horizon=HORIZON),
         ),
     ),
 }

@@ -18,8 +18,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.adapters.ensemble import Answers, Ensemble
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
 from omg_cmdp.oracles.adapters.models import DynamicsOptions, ModelKind, Options, seeded
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
+from omg_cmdp.oracles.frame import DynamicsFrame, RewardFrame
 from omg_cmdp.validation import FloatArray, positive_integer, probability
 
 
@@ -123,7 +122,7 @@ class _Refitted(Ensemble):
 
 
 @final
-class RefittedRewards(Frame[_Refitted], RewardOracle):
+class RefittedRewards(RewardFrame[_Refitted]):
     """Rewards by any regressor, fitted anew to all examples now and then: boosting, a forest, a pipeline.
 
     Between two fits the prediction stays as it was; before the first one all rewards are ½. The uncertainty is a proxy,
@@ -154,14 +153,12 @@ class RefittedRewards(Frame[_Refitted], RewardOracle):
     array([[0.75]])
     """
 
-    update = learn_rewards
-
     def __init__(self, model: Any, *, every: float = 0.1, **options: Unpack[Options]) -> None:
         super().__init__(_Refitted(model, _Regressor, RewardTables, every=every, **options))
 
 
 @final
-class RefittedDynamics(Frame[_Refitted], DynamicsOracle):
+class RefittedDynamics(DynamicsFrame[_Refitted]):
     """Transitions by any classifier, fitted anew to all examples now and then: boosting, a forest, a pipeline.
 
     Before the first fit rows are uniform; after it next states that were never seen have the `floor`. The uncertainty
@@ -190,8 +187,6 @@ class RefittedDynamics(Frame[_Refitted], DynamicsOracle):
     >>> oracle.predict([1.0])[0]
     array([[0.25, 0.75]])
     """
-
-    update = learn_transitions
 
     def __init__(self, model: Any, *, every: float = 0.1, **options: Unpack[DynamicsOptions]) -> None:
         super().__init__(_Refitted(model, _Classifier, TransitionTables, every=every, **options))
