@@ -20,7 +20,7 @@ from library.tests.planning.heap import Heap, bits, plan_bits
 from library.tests.planning.problems import combination_lock
 from library.tests.random_mdps import random_mdp
 from omg_cmdp import agents, oracles
-from omg_cmdp.checks.subject import AgentSubject
+from omg_cmdp.checks.agents import AgentSubject
 from omg_cmdp.jit import Lazy
 from omg_lab import rivals
 from tests.attack.outcome import Outcome
