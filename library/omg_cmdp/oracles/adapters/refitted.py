@@ -65,17 +65,11 @@ class _Classifier(_Regressor):
         return answers
 
 
-class _OneThread:
-    """Holds BLAS and OpenMP to one thread: the same bits on every machine, and small questions are answered faster."""
+class _Threads(threadpoolctl.ThreadpoolController):  # type: ignore[misc]
+    """The thread pools of the libraries that are loaded by now; a copy, in another process say, looks for its own."""
 
-    def __init__(self) -> None:
-        self._controller = threadpoolctl.ThreadpoolController()  # it knows the libraries that are loaded by now
-
-    def __reduce__(self) -> tuple[type[_OneThread], tuple[()]]:
-        return _OneThread, ()
-
-    def __call__(self) -> Any:
-        return self._controller.limit(limits=1)
+    def __reduce__(self) -> tuple[type[_Threads], tuple[()]]:
+        return _Threads, ()
 
 
 class _Refitted(Ensemble):
@@ -88,13 +82,14 @@ class _Refitted(Ensemble):
         self.every = _schedule(every)
         self.settings = (*self.settings, f"every {self.every}")
         self.fitted = np.zeros(())
-        self._one_thread = _OneThread()
+        # One thread of BLAS and OpenMP: the same bits on every machine, and small questions are answered faster.
+        self._threads = _Threads()
 
     def taught(self) -> int:
         return int(self.fitted)
 
     def prepare(self, context: Context) -> Answers:
-        with self._one_thread():
+        with self._threads.limit(limits=1):
             return super().prepare(context)
 
     def take_in(self, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
@@ -116,7 +111,7 @@ class _Refitted(Ensemble):
 
     def _fit(self, log: FloatArray) -> list[Any]:
         copies = self.fresh()
-        with self._one_thread():
+        with self._threads.limit(limits=1):
             self.teach(copies, 0, *self.read(log))
         return copies
 
