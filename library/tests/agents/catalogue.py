@@ -61,6 +61,18 @@ ORACLES = {
     ),
 }
 
+
+def by_sign(tables):
+    """Return a function of vectors with some of `tables`."""
+
+    def of(context):
+        if np.shape(context) != (DIMENSION,) or np.isnan(context).any():
+            raise ValueError(f"`context` must be {DIMENSION} numbers, got {context}")
+        return tables[LABELS[int(context[0] > 0.0)]]
+
+    return of
+
+
 OFFLINE = {
     "offline finite": (
         LABELS,
@@ -79,8 +91,8 @@ OFFLINE = {
     "offline finite of vectors": (
         VECTORS,
         lambda: (
-            oracles.OfflineFiniteRewards(lambda context: REWARDS[LABELS[int(context[0] > 0)]], horizon=HORIZON),
-            oracles.OfflineFiniteDynamics(lambda context: TRANSITIONS[LABELS[int(context[0] > 0)]], horizon=HORIZON),
+            oracles.OfflineFiniteRewards(by_sign(REWARDS), horizon=HORIZON),
+            oracles.OfflineFiniteDynamics(by_sign(TRANSITIONS), horizon=HORIZON),
         ),
     ),
 }
