@@ -62,12 +62,6 @@ PAIRS = {
 }
 """One name for both oracles."""
 
-SAME_ARGUMENTS: dict[type, type] = {
-    oracles.OfflineLinearRewards: oracles.LinearRewards,
-    oracles.OfflineSoftmaxDynamics: oracles.SoftmaxDynamics,
-}
-"""Those that pass on what they are given."""
-
 SUPPLIED = frozenset(
     {"states", "actions", "horizon", "contexts", "space", "admissible", "support", "base", "predictions", "functions"}
     | {"function", "features", "feature_norm", "bases", "dimension"}
@@ -154,7 +148,7 @@ class _Plan:
     @property
     def arguments(self) -> dict[str, Any]:
         """The arguments of the constructor."""
-        own = arguments_of(SAME_ARGUMENTS.get(self.make, self.make))
+        own = arguments_of(self.make)
         if self.make.__module__.startswith(f"{adapters.__name__}."):
             del own["forecasters"]  # of the frame, which they make themselves
             return own | dict.fromkeys((Options if self.part == "rewards" else DynamicsOptions).__annotations__)

@@ -15,7 +15,7 @@ from library.tests.agents.catalogue import ORACLES
 from omg_cmdp.agents import Agent
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.checks import AGENT_CHECKS
-from omg_cmdp.checks.subject import AgentSubject
+from omg_cmdp.checks.agents import AgentSubject
 from omg_cmdp.validation import probability
 from omg_lab import rivals
 from omg_lab.cli import app

@@ -151,7 +151,6 @@ def test_a_number_lies_between_the_smallest_and_the_largest():
     [
         ("best", "one of finite"),
         ("softmax", 'softmax. is for dynamics only: { rewards = …, dynamics = "softmax" }'),
-        ("offline_linear", "both at once: { rewards"),
         ("product", 'product. is for rewards only: { rewards = "product", dynamics = … }'),
         ("known", 'both at once: { rewards = "known", dynamics = "known" }'),
         ({"rewards": "counts"}, "one of finite"),
@@ -227,8 +226,6 @@ FURTHER_EXAMPLES = {
     "stepwise": {"oracles": [{"kind": "counts", "horizon": 1}] * WORLDS["mixtures"].space.horizon},
     "refitted": {"every": 4, "model": {"rewards": "sklearn.tree:DecisionTreeRegressor", "dynamics": "CLASSIFIER"}},
     "sklearn": {"model": {"rewards": "sklearn.linear_model:SGDRegressor", "dynamics": "PARTIAL"}},
-    "offline_linear": {"ridge": 2.0},
-    "offline_softmax": {"ridge": 2.0},
     "product": {},
     "mixture": {},
 }
