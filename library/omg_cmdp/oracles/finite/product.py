@@ -21,7 +21,7 @@ from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Pre
 from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards
 from omg_cmdp.oracles.losses import SQUARE, Examples
 from omg_cmdp.oracles.rates import Rate
-from omg_cmdp.validation import BoolArray, FloatArray, positive_integer
+from omg_cmdp.validation import FloatArray, positive_integer
 
 
 class _Product(Forecasters):
@@ -88,9 +88,9 @@ class _Product(Forecasters):
         # Independent draws in each state, as the product class has it.
         return np.asarray(functions.tables[drawn.T, np.arange(len(drawn))])
 
-    def distances(self, prepared: tuple[int, Functions], truth: FloatArray, used: BoolArray) -> FloatArray:
-        """Return the largest distance of a state from its nearest function, (1,)."""
-        return np.asarray(prepared[1].gaps(truth, used).max(axis=2).min(axis=0).max(keepdims=True))
+    def listed(self, prepared: tuple[int, Functions]) -> FloatArray:
+        """Return the tables of the N functions that every state chooses from."""
+        return prepared[1].tables
 
     def best_loss(self) -> float:
         """Return the sum of the smallest losses of all (context, state)."""
@@ -137,6 +137,7 @@ class ProductRewards(Frame[_Product], RewardOracle):
     docs/oracles.md, Theorem 1.
     """
 
+    product_class = True
     update = learn_rewards
 
     def __init__(
