@@ -20,24 +20,11 @@ DIGEST = 16
 """Bytes kept of a context; two contexts share them with probability 2⁻¹²⁸."""
 
 
-class ExhaustedError(ValueError):
-    """`NeverTwice` has no context left that was not shown before.
-
-    Examples
-    --------
-    >>> try:
-    ...     NeverTwice(["a"]).context(1, None, None)
-    ... except ExhaustedError:
-    ...     print("no more")
-    no more
-    """
-
-
 @final
 class NeverTwice(Adversary):
     """An adversary that never shows a context twice, so that an agent must generalise or learn nothing.
 
-    When there are no more contexts, `ExhaustedError` is raised.
+    When there are no more contexts, `ValueError` is raised.
 
     Parameters
     ----------
@@ -66,7 +53,7 @@ class NeverTwice(Adversary):
         if self._make is None:
             if episode >= len(self.contexts):
                 count = len(self.contexts)
-                raise ExhaustedError(f"`make` must hold a context for every episode, got {count} for episode {episode}")
+                raise ValueError(f"`make` must hold a context for every episode, got {count} for episode {episode}")
             return self.contexts[episode]
         if episode == 0:
             self._seen = {}
@@ -74,7 +61,7 @@ class NeverTwice(Adversary):
             fresh = own_copy(self._make(generator))
             if self._is_new(fresh):
                 return fresh
-        raise ExhaustedError(f"`make` must return new contexts, got {ATTEMPTS} old ones in a row in episode {episode}")
+        raise ValueError(f"`make` must return new contexts, got {ATTEMPTS} old ones in a row in episode {episode}")
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the digests of the contexts shown; nothing for a list, where the episode number is enough."""

@@ -94,39 +94,6 @@ class Sorted(Adversary):
 
 
 @final
-class Drifting(Adversary):
-    """Contexts drawn uniformly from a window of a list, which moves on and wraps around at the end.
-
-    Parameters
-    ----------
-    contexts : iterable of contexts, or a table
-        The contexts, in the order in which the window reaches them.
-    period : int
-        The number of episodes after which the window moves by one context.
-    window : int, optional
-        The number of contexts in the window; by default a quarter of them.
-
-    Examples
-    --------
-    >>> adversary = Drifting(["a", "b", "c", "d"], period=2, window=1)
-    >>> "".join(adversary.context(t, view=None, generator=np.random.default_rng(0)) for t in range(6))
-    'aabbcc'
-    """
-
-    def __init__(self, contexts: Iterable[Context], period: int, *, window: int | None = None) -> None:
-        self.contexts = context_list("contexts", contexts)
-        self.period = positive_integer("period", period)
-        self.window = -(-len(self.contexts) // 4) if window is None else positive_integer("window", window)
-        if self.window > len(self.contexts):
-            raise ValueError(f"`window` must be at most the number of contexts {len(self.contexts)}, got {window}")
-
-    def context(self, episode: int, view: View, generator: np.random.Generator) -> Context:
-        """Return a uniform draw from the present window."""
-        place = episode // self.period + int(generator.integers(self.window))
-        return self.contexts[place % len(self.contexts)]
-
-
-@final
 class Bursts(Adversary):
     """Contexts that come for some episodes in a row, and then stay away for a while.
 

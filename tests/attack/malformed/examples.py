@@ -329,7 +329,6 @@ EXAMPLES = {
     "environments.random_steps": lambda: {"env": pole(), "count": 3, "contexts": [1.0], "hold": 2.0, "seed": 0},
     "adversaries.IID": lambda: dict(CONTEXTS),
     "adversaries.Bursts": lambda: {**CONTEXTS, "length": 2, "absence": 1},
-    "adversaries.Drifting": lambda: {**CONTEXTS, "period": 2, "window": 1},
     "adversaries.LargestDisagreement": lambda: {**CONTEXTS, "look": 1},
     "adversaries.NeverTwice": lambda: {"make": lambda generator: int(generator.integers(10**9))},
     "adversaries.Sequence": lambda: dict(CONTEXTS),
