@@ -2,8 +2,7 @@
 
 from omg_cmdp.adversaries.adaptive import LargestDisagreement, WorstRegret
 from omg_cmdp.adversaries.base import Adversary, View
-from omg_cmdp.adversaries.never_twice import NeverTwice
-from omg_cmdp.adversaries.oblivious import IID, Bursts, Sequence, Sorted
+from omg_cmdp.adversaries.oblivious import IID, Bursts, NeverTwice, Sequence, Sorted
 
 __all__ = [
     "IID",

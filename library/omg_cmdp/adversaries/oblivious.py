@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.adversaries.base import Adversary, View, context_list
-from omg_cmdp.contexts import Context
+from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.persistence import State, read_state
 from omg_cmdp.validation import positive_integer
 
@@ -91,6 +91,39 @@ class Sorted(Adversary):
         """Return the context of the block that `episode` falls into."""
         # Integer arithmetic: blocks differ by at most one episode.
         return self.contexts[episode % self.episodes * len(self.contexts) // self.episodes]
+
+
+@final
+class NeverTwice(Adversary):
+    """Contexts in a given order, each of them once, so that an agent must generalise or learn nothing.
+
+    Parameters
+    ----------
+    contexts : iterable of contexts, or a table
+        The contexts, none of them twice; a run that is longer than the list is refused.
+
+    Examples
+    --------
+    >>> adversary = NeverTwice(["a", "b", "c"])
+    >>> [adversary.context(t, view=None, generator=None) for t in range(3)]
+    ['a', 'b', 'c']
+    """
+
+    def __init__(self, contexts: Iterable[Context]) -> None:
+        self.contexts, seen = context_list("contexts", contexts), set[Hashable]()
+        for place, context in enumerate(self.contexts):
+            key = context_key(context)
+            if key is None or key in seen:
+                rule = "be vectors, records or labels, none of them twice"
+                raise ValueError(f"`contexts` must {rule}, got {context!r:.60} at index {place}")
+            seen.add(key)
+
+    def context(self, episode: int, view: View, generator: np.random.Generator) -> Context:
+        """Return the next in order."""
+        if episode >= len(self.contexts):
+            count = len(self.contexts)
+            raise ValueError(f"`contexts` must hold a context for every episode, got {count} for episode {episode}")
+        return self.contexts[episode]
 
 
 @final

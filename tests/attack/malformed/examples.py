@@ -330,7 +330,7 @@ EXAMPLES = {
     "adversaries.IID": lambda: dict(CONTEXTS),
     "adversaries.Bursts": lambda: {**CONTEXTS, "length": 2, "absence": 1},
     "adversaries.LargestDisagreement": lambda: {**CONTEXTS, "look": 1},
-    "adversaries.NeverTwice": lambda: {"make": lambda generator: int(generator.integers(10**9))},
+    "adversaries.NeverTwice": lambda: dict(CONTEXTS),
     "adversaries.Sequence": lambda: dict(CONTEXTS),
     "adversaries.Sorted": lambda: {**CONTEXTS, "episodes": 10},
     "adversaries.WorstRegret": lambda: {**CONTEXTS, "look": 1},

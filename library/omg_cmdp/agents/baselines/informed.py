@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self, Unpack, final
+from typing import Any, Self, final
 
 import numpy as np
 
-from omg_cmdp.agents.base import ModelAgent, Ranges
+from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.environment import Environment
@@ -30,8 +30,11 @@ class Informed(ModelAgent):
         Sizes, horizon, start and admissible actions.
     mdp : callable
         context -> TabularMDP, such as the method `mdp` of a world.
-    **ranges
-        `reward_range` and `return_range`, as for every agent (`Learner`).
+    reward_range : (float, float), default (0, 1)
+        Between which numbers every reward lies, in the units in which rewards arrive.
+    return_range : (float, float), optional
+        Between which numbers the sum of an episode's rewards lies, in the same units; by default H times
+        `reward_range`. A tighter range makes bonuses and plausible values tighter too.
 
     Examples
     --------
@@ -43,14 +46,22 @@ class Informed(ModelAgent):
 
     takes_keyed = True
 
-    def __init__(self, space: Space, mdp: Callable[[Context], TabularMDP], **ranges: Unpack[Ranges]) -> None:
+    def __init__(
+        self,
+        space: Space,
+        mdp: Callable[[Context], TabularMDP],
+        *,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        return_range: tuple[float, float] | None = None,
+    ) -> None:
         instance_of("space", space, Space)
         function("mdp", mdp)
         super().__init__(
             space,
             KnownRewards(lambda context: mdp(context).rewards, horizon=space.horizon),
             KnownDynamics(lambda context: _rows(mdp(context)), horizon=space.horizon),
-            **ranges,
+            reward_range=reward_range,
+            return_range=return_range,
         )
 
     @classmethod
