@@ -30,7 +30,7 @@ from omg_lab.worlds import World
 
 EPISODES = 20
 BANDITS = {name for name, kind in AGENTS.items() if ".bandits." in kind.make.__module__}
-NEEDED = {"bursts": {"length": 3}, "drifting": {"period": 4}}
+NEEDED = {"bursts": {"length": 3}}
 BY_NAME = sorted(WORLDS.keys() - {"icu_sepsis", "gymnasium"})  # that one takes minutes, and this one arguments
 
 
