@@ -29,22 +29,7 @@ def sentences(description: str) -> tuple[str, str]:
 
 def headline(scenario: Scenario, where: str = "") -> str:
     """Return the result in words."""
-    focus, finals, rivals = scenario.focus, scenario.finals, scenario.rivals
-    return say(
-        "headline",
-        exact=scenario.exact,
-        focus=focus,
-        own=scenario.interval(focus),
-        rival=rivals[0] if rivals else None,
-        best=scenario.interval(rivals[0]) if rivals else None,
-        where=where,
-        p=scenario.pairs[0].adjusted if rivals else None,  # of the focus and the best of the others
-        pairs=len(scenario.pairs),
-        seeds=len(finals),
-        significant=SIGNIFICANT,
-        worst=scenario.agents[-1],
-        worst_mean=finals[scenario.agents[-1]].mean(),
-    )
+    return say("headline", scenario=scenario, where=where, significant=SIGNIFICANT)
 
 
 def chance_or_not(scenario: Scenario) -> str:
