@@ -131,8 +131,9 @@ def rates(scenario: Scenario) -> Figure:
             mean, shown = values.mean(axis=0), thinned(len(episodes), geometric=True)
             slopes[agent] = found = fitted_slope(values, episodes=episodes)
             slope = exponent(found.slope, found.low, found.high)
-            positive = np.where(mean > NO_REGRET, mean, np.nan)
-            axes.plot(episodes[shown], positive[shown], label=f"{agent}: {slope}", **styles[agent])
+            drawn_at = shown[mean[shown] > NO_REGRET]  # the others have no logarithm
+            look = styles[agent] if len(drawn_at) else {}  # matplotlib cannot mark a line without points
+            axes.plot(episodes[drawn_at], mean[drawn_at], label=f"{agent}: {slope}", **look)
             if agent == scenario.focus and mean[-1] > NO_REGRET:
                 ends = episodes[[0, -1]]
                 axes.plot(ends, mean[-1] * np.sqrt(ends / ends[-1]), **REFERENCE)
