@@ -22,7 +22,7 @@ from omg_cmdp.agents.building import arguments_of, build_for
 from omg_lab import rivals
 from omg_lab.studies.options import SUPPLIED, Options, options_of
 from omg_lab.studies.oracles import SETTINGS, has_class, oracle_pair, usual_oracles
-from omg_lab.studies.outside.folder import Outside
+from omg_lab.studies.outside.folder import Folder
 
 TUNABLE_RULES: dict[str, Callable[..., Any]] = {
     "adaptive": agents.GainWeighted,
@@ -51,7 +51,7 @@ class Setting:
     seed: int
     """The seed of the agent's draws."""
     episodes: int
-    folder: Outside | None = None
+    folder: Folder | None = None
     """Where names outside the package are found; None: nowhere."""
     shared: Options = dataclasses.field(default_factory=dict)
     """What the world's table says of all agents; `SHARED` lists the names."""

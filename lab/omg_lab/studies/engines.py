@@ -190,7 +190,7 @@ class Ray(Engine):
                     report(event)
                 for task in pending.values():
                     if parts := len(store.parts(task.name)):
-                        report(Progress(task.name, min(task.episodes, parts * task.checkpoint), float("nan")))
+                        report(Progress(task.name, min(task.episodes, parts * task.plan.checkpoint), float("nan")))
         finally:
             for each in pending:
                 ray.cancel(each, force=True)

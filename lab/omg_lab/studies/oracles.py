@@ -26,19 +26,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from omg_cmdp import oracles
 from omg_cmdp.agents.building import arguments_of
 from omg_cmdp.contexts import Context, context_numbers, context_vectors, label_index, table_label
-from omg_cmdp.documents import nearest
 from omg_cmdp.environments import ContextualMDP
 from omg_cmdp.oracles import adapters
 from omg_cmdp.oracles.adapters.models import DynamicsOptions, Options
 from omg_cmdp.validation import FloatArray
-from omg_lab.studies.outside.folder import Outside, is_outside
+from omg_lab.studies.options import check_options
+from omg_lab.studies.outside.folder import Folder, is_outside
 
 OTHER_NAMES = {"Count": "counts", "Epoch": "epochs", "OfflineFinite": "offline", "OfflineLeastSquares": "least_squares"}
 """Kinds that are not called like their classes."""
@@ -90,11 +90,11 @@ def usual_oracles(world: Any) -> str:
     return "linear" if isinstance(first, Mapping) or np.ndim(first) else "counts"
 
 
-def oracle_pair(world: Any, named: Any, settings: Mapping[str, Any], folder: Outside | None = None) -> tuple[Any, Any]:
+def oracle_pair(world: Any, named: Any, settings: Mapping[str, Any], folder: Folder | None = None) -> tuple[Any, Any]:
     """Return a reward oracle and a dynamics oracle; each gets those `settings` that it has."""
     plans = [_Plan.of(part, spec, folder) for part, spec in zip(ORACLES, oracle_names(named), strict=True)]
     if world.product_class and plans[0].name in ("finite", "offline"):
-        plans[0].make = oracles.ProductRewards  # there is no offline fit of a product class
+        plans[0] = plans[0]._replace(make=oracles.ProductRewards)  # there is no offline fit of a product class
     for setting, value in settings.items():
         if not any(setting in plan.arguments for plan in plans):
             raise ValueError(f"`{setting}` must be left out for oracles = {named!r}, got {value!r}")
@@ -127,19 +127,25 @@ def oracle_arguments(part: str, name: str) -> dict[str, Any]:
     }
 
 
-class _Plan:
-    """An oracle to be built: of rewards or of dynamics, its name, its class, and the arguments that the file gives."""
+class _Plan(NamedTuple):
+    """An oracle to be built."""
 
-    def __init__(self, part: str, name: str, make: Any, given: dict[str, Any], folder: Outside | None) -> None:
-        self.part, self.name, self.make, self.given, self.folder = part, name, make, given, folder
+    part: str
+    """Either "rewards" or "dynamics"."""
+    name: str
+    make: Any
+    """Its class."""
+    given: dict[str, Any]
+    """The arguments that the file gives."""
+    folder: Folder | None
 
     @classmethod
-    def of(cls, part: str, spec: Any, folder: Outside | None) -> _Plan:
+    def of(cls, part: str, spec: Any, folder: Folder | None) -> _Plan:
         """Return the plan of a name, or of a table with its `kind` and arguments."""
         given = dict(spec) if isinstance(spec, Mapping) else {"kind": spec}
         name = given.pop("kind", None)
         known: dict[str, Any] = ORACLES[part]
-        if not isinstance(name, str) or (name not in known and not (folder and is_outside("oracles", name))):
+        if not isinstance(name, str) or (name not in known and not (folder and is_outside(name))):
             rule = f"one of {', '.join(known)}, module:Class, or a table with such a `kind`"
             raise ValueError(f"`oracles`: {part} must be {rule}, got {spec!r:.80}")
         make = known[name] if name in known else _found(folder, name)
@@ -163,15 +169,10 @@ class _Plan:
     def built(self, world: Any, settings: Mapping[str, Any]) -> Any:
         """Return the oracle: what the file does not give is supplied by its name."""
         asked = self.arguments
-        for name in self.given:
-            if name not in asked:
-                raise ValueError(f"`oracles`: {self.name!r} has no argument {name!r}; {nearest(name, asked)}")
-        own = {name: self._argument(world, name, value, settings) for name, value in self.given.items()}
-        supplied = {**_supplied(world, self.part, asked, own), **settings, **own}
-        try:
-            made = self.make(**{name: supplied[name] for name in asked if name in supplied})
-        except TypeError as error:
-            raise ValueError(f"`oracles`: {self.name!r} cannot be made: {error}") from None
+        supplied = {**_supplied(world, self.part, asked, self.given), **settings}
+        check_options(self.name, self.given, asked, supplied=supplied)
+        supplied |= {name: self._argument(world, name, value, settings) for name, value in self.given.items()}
+        made = self.make(**{name: supplied[name] for name in asked if name in supplied})
         base = oracles.RewardOracle if self.part == "rewards" else oracles.DynamicsOracle
         if not isinstance(made, base):
             raise ValueError(f"`oracles`: {self.part} must be a {base.__name__}, got {type(made).__name__}")
@@ -184,13 +185,13 @@ class _Plan:
             return [self._argument(world, "oracle", each, settings) for each in value]
         if isinstance(value, Mapping) and "kind" in value:
             return _found(self.folder, value["kind"])(**{key: each for key, each in value.items() if key != "kind"})
-        return _found(self.folder, value) if self.folder and is_outside("oracles", value) else value
+        return _found(self.folder, value) if self.folder and is_outside(value) else value
 
 
-def _found(folder: Outside | None, name: Any) -> Any:
-    if folder is None or not is_outside("oracles", name):
+def _found(folder: Folder | None, name: Any) -> Any:
+    if folder is None or not is_outside(name):
         raise ValueError(f"`oracles`: a `kind` must be module:Class, named by a study file, got {name!r:.60}")
-    return folder.find("oracles", name)
+    return folder.find(name)
 
 
 def _supplied(world: Any, part: str, asked: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

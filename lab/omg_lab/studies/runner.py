@@ -99,13 +99,13 @@ def play(task: Task, store: StudyStore, report: Report) -> None:
 
 
 def _play(task: Task, store: StudyStore, report: Report) -> dict[str, Any]:
-    journal = Journal(task.labels, episodes=task.episodes, trajectories=task.propensities)
-    run = task.start(observe=journal.observe if task.propensities else None)
+    journal = Journal(task.labels, episodes=task.episodes, trajectories=task.plan.propensities)
+    run = task.start(observe=journal.observe if task.plan.propensities else None)
     kept = _resume(task, store, run, journal)
     report(Progress(task.name, run.ledger.episodes, journal.total("regret")))
     pace = 1
     while (played := run.ledger.episodes) < task.episodes:
-        until = min(task.episodes, (played // task.checkpoint + 1) * task.checkpoint)
+        until = min(task.episodes, (played // task.plan.checkpoint + 1) * task.plan.checkpoint)
         began, steps = time.perf_counter(), min(pace, until - played)
         run.advance(steps)
         journal.add(run.ledger.drain())
