@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import context_from_json
 from omg_cmdp.logs.writers import Decisions, csv_cell, write_obp, write_vw
 from omg_cmdp.persistence import whole_file
-from omg_lab.studies.journal import TEXTS
+from omg_lab.studies.journal import LISTS, TEXTS
 from omg_lab.studies.plan import StudyPlan, Task
 from omg_lab.studies.results import Results
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     import pyarrow
 
 FORMATS = ("csv", "parquet", "obp", "vw")
-LISTS = ("states", "actions", "rewards", "propensities")
 
 
 def export(results: Results, form: str, target: Path, study: StudyPlan | None = None) -> list[Path]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import io
-import itertools
 import json
 import math
 import time
@@ -247,10 +246,8 @@ def estimate(plan: StudyPlan, *, budget: float = 10.0) -> float:
 def _seconds_per_episode(task: Task, budget: float) -> float:
     run = task.start()
     run.advance(1)  # loads compiled code
-    began = time.perf_counter()
-    for played in itertools.count(1):
+    began, played, taken = time.perf_counter(), 0, 0.0
+    while taken <= min(budget, 0.2) and played < task.episodes:
         run.advance(1)
-        taken = time.perf_counter() - began
-        if taken > min(budget, 0.2) or played == task.episodes:
-            return taken / played
-    raise AssertionError("unreachable")
+        played, taken = played + 1, time.perf_counter() - began
+    return taken / played

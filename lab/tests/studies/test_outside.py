@@ -19,7 +19,6 @@ from omg_cmdp.environments import SampledWorld, TableWorld
 from omg_lab.cli import app
 from omg_lab.studies.config import load_plan, read_plan
 from omg_lab.studies.outside.sources import module_sources
-from omg_lab.studies.results import load
 
 
 def called(*arguments):
