@@ -200,18 +200,21 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
 
 
 def _check_sizes(plan: StudyPlan) -> None:
-    """Refuse sizes that a world does not have, and worlds that would have the same file names."""
+    """Refuse sizes that a world does not have, and names that are no names of different files."""
     for world, size in itertools.product(plan.worlds, plan.vary):
         if option_of(world, size) is None:
             raise FileError(f"the world {world.name!r} has no size {size} that can be varied", ("vary", size))
-    names = [slug(world.name) for world in plan.sized_worlds()]
-    if len(set(names)) < len(names):
-        raise FileError("two worlds would have the same file name", ("vary",))
     for world in plan.sized_worlds():
         if world.options.get("episodes", plan.episodes) > MOST_PARTS * plan.checkpoint:
             raise FileError(f"`checkpoint` must leave at most {MOST_PARTS} checkpoints, got {plan.checkpoint}")
-    parts = (plan.sized_worlds(), plan.adversaries, plan.agents)
-    longest = "--".join(max((slug(part.name) for part in each), key=lambda name: len(name.encode())) for each in parts)
+    longest = ""
+    for table, parts in zip(TABLES, (plan.sized_worlds(), plan.adversaries, plan.agents), strict=True):
+        names: dict[str, str] = {}
+        for part in parts:
+            first = names.setdefault(slug(part.name), part.name)
+            if first != part.name:
+                raise FileError(f"{part.name!r} and {first!r} would have the same file name", (table, part.name))
+        longest += "--" + max(names, key=lambda name: len(name.encode()))
     if len(longest.encode()) > LONGEST_FILE_NAME:
         raise FileError(f"names must be shorter: {longest}, in a file name, has more than {LONGEST_FILE_NAME} bytes")
 
@@ -221,17 +224,12 @@ def _parts(content: Mapping[str, Any], table: str, folder: Folder | None) -> tup
     with _at(table):
         if not isinstance(entries, dict) or not entries:
             raise ValueError(f"there must be at least one of the {table}: add a table [{table}.NAME]")
-        places: dict[str, str] = {}
-        for name in entries:
-            with _at(name):
-                first = places.setdefault(slug(_name("name", name)), name)
-                if first != name:
-                    raise ValueError(f"{name!r} and {first!r} would have the same file name")
     return tuple(_part(table, name, entry, folder) for name, entry in entries.items())
 
 
 def _part(table: str, name: str, entry: Any, folder: Folder | None) -> Part:
     with _at(table, name):
+        _name("name", name)
         if not isinstance(entry, dict):
             raise ValueError(f"there must be a table [{table}.{name}], got {entry!r:.60}")
         if folder is None and isinstance(entry.get(DIGEST), str):

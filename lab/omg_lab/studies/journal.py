@@ -92,8 +92,7 @@ class Journal:
         import pyarrow
 
         columns: dict[str, Any] = {"episode": episodes}
-        for name, value in self.labels.items():
-            columns[name] = np.full(len(episodes), value) if isinstance(value, int) else [value] * len(episodes)
+        columns |= {name: [value] * len(episodes) for name, value in self.labels.items()}
         columns["context"] = contexts
         columns |= {name: np.ascontiguousarray(rows[:, place]) for place, name in enumerate(COLUMNS)}
         columns |= {f"cumulative_{name}": np.ascontiguousarray(sums[:, i]) for i, name in enumerate(LOGGED_TOTALS)}

@@ -108,9 +108,7 @@ class Task:
         """Refuse sources outside the package that have changed since the study was planned."""
         folder = self.plan.folder
         for table, part in zip(TABLES, (self.world, self.adversary, self.agent), strict=True):
-            if part.digest and folder is None:
-                rule = "are not imported because stored results name them; name the study file too: --study FILE"
-                raise FileError(f"{part.name!r}: its sources outside this package {rule}", (table, part.name))
+            # Without a folder nothing is imported, and such a kind is unknown.
             if folder is not None and part.digest and part.found_in(folder, table) != part.digest:
                 raise FileError(
                     f"{part.name!r}: its sources have changed since the study began; choose another folder with --out"
