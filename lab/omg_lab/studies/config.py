@@ -39,7 +39,7 @@ from omg_lab.studies.options import check_options
 from omg_lab.studies.outside.folder import Folder, told
 from omg_lab.studies.overrides import Override, StudyDocument
 from omg_lab.studies.plan import TABLES, StudyPlan, slug
-from omg_lab.studies.variations import SIZES, option_of
+from omg_lab.studies.variations import SIZES, sizes_of
 
 SUPPLIED = ("seed", "episodes")
 """Options that a run supplies unless they are given."""
@@ -202,7 +202,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
 def _check_sizes(plan: StudyPlan) -> None:
     """Refuse sizes that a world does not have, and names that are no names of different files."""
     for world, size in itertools.product(plan.worlds, plan.vary):
-        if option_of(world, size) is None:
+        if SIZES[size] not in sizes_of(world):
             raise FileError(f"the world {world.name!r} has no size {size} that can be varied", ("vary", size))
     for world in plan.sized_worlds():
         if world.options.get("episodes", plan.episodes) > MOST_PARTS * plan.checkpoint:
