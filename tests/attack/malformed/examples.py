@@ -306,7 +306,6 @@ EXAMPLES = {
     "worlds.TreatmentTrial": lambda: {"horizon": 2, "context_count": 3, "misspecification": 0.1, "seed": 1},
     "environments.Bins": lambda: {"bins": 2, "strategy": "uniform"},
     "environments.Clusters": lambda: {"most": 3, "seed": 1},
-    "environments.Leaves": lambda: {"most": 3, "seed": 1},
     "environments.Steps": some_steps,
     "environments.encoding_report": lambda: {
         "encoders": [environments.Bins(2), environments.Bins(3)],
@@ -465,7 +464,6 @@ REASONS = {
 INSTANCES = {
     "environments.Bins": lambda: fitted(environments.Bins(2)),
     "environments.Clusters": lambda: fitted(environments.Clusters(3)),
-    "environments.Leaves": lambda: fitted(environments.Leaves(3)),
     "environments.TableWorld": lake,
     "environments.SampledWorld": lambda: lake(tables=False),
     "omg_lab.Comparison": lambda: omg_lab.compare(WORLD, LABELS, ["greedy"], episodes=2, seeds=1),
