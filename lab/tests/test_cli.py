@@ -111,7 +111,7 @@ def test_bad_usage_ends_with_two_and_a_line(arguments, said, file, tmp_path):
 @pytest.mark.parametrize("command", ["audit", "compare", "report", "export"])
 def test_before_a_run_has_finished_there_is_nothing_to_show(command, tmp_path):
     open_study(read_plan(SMALL), tmp_path)
-    result = called(command, tmp_path, *(["--to", "parquet"] if command == "export" else []))
+    result = called(command, tmp_path, *(["--to", "csv"] if command == "export" else []))
     assert result.exit_code == 2
     assert "finished" in result.output
     assert not (tmp_path / "report.html").exists()
