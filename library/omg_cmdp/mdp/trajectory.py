@@ -132,7 +132,7 @@ class Trajectory:
                 f"`actions` must have at most the horizon's length {space.horizon}, got {len(self.actions)}"
             )
         low, high = reward_range
-        if compiled.is_episode(*self.raw, space.raw[1], low, high):
+        if compiled.is_episode(*self.raw, *space.raw, low, high):
             if return_range is not None or self.total is not None:
                 self._check_return(space.horizon, reward_range, return_range)
             return
@@ -143,6 +143,13 @@ class Trajectory:
         for reward in self.rewards.tolist():
             if reward < low or reward > high:
                 raise ValueError(f"`rewards` must lie in [{low:g}, {high:g}], got {reward}")
+        first = int(self.states[0])
+        if not space.start[first] > 0.0:
+            # Its states could count as unreachable, which a plan leaves out, and plays uniformly.
+            advice = f"pass start={first}, or the distribution (S,) of first states, to `Space`"
+            raise ValueError(
+                f"`states` must begin where the space starts, got state {first}, of probability 0: {advice}"
+            )
         step = int(np.argmin(space.admissible[self.states[:-1], self.actions]))
         pair = f"action {self.actions[step]} in state {self.states[step]}"
         raise ValueError(f"`actions` must be admissible, got {pair} at step {step}")
