@@ -136,11 +136,11 @@ def each_agent():
     varied += [(kind, "finite", "restricted", NARROW) for kind in ("UC³RL", "epoch OMG", "epoch PC-IGW")]
     counting, general = ("UC³RL", "RM-UCDD"), {"contexts": None, "episodes": 50}
     varied += [(kind, "offline finite", space, general) for kind in counting for space in SPACES]
-    varied += [(kind, "offline linear and softmax", "restricted", general) for kind in counting]
-    varied += [(kind, "offline linear and softmax", "restricted", {"contexts": VECTORS}) for kind in counting]
+    varied += [(kind, "offline finite of vectors", "restricted", general) for kind in counting]
+    varied += [(kind, "offline finite of vectors", "restricted", {"contexts": VECTORS}) for kind in counting]
     varied += [(kind, "known rewards by step, counted dynamics", "restricted", {}) for kind in counting]
     varied += [("epoch OMG", oracle, "restricted", {}) for oracle in OFFLINE]
-    varied += [("RM-UCDD", oracle, "restricted", general) for oracle in ("offline least squares", "offline linear")]
+    varied += [("RM-UCDD", "offline least squares", "restricted", general)]
     found = build_each(KINDS, varied, OWN_STATISTICS)
     hard = Space(**ONE_STEP, start=[0.2, 0.3, 0.5], admissible=MASK)
     for kind, (rewards, make) in BANDITS.items():

@@ -226,9 +226,6 @@ EXAMPLES = {
     "oracles.OfflineFiniteDynamics": lambda: {**KERNEL_CLASS, "smoothing": 0.01, "support": None},
     "oracles.OfflineFiniteRewards": lambda: dict(MADE),
     "oracles.OfflineLeastSquaresDynamics": lambda: dict(KERNEL_CLASS),
-    "oracles.OfflineLinearDynamics": lambda: {**LINEAR, "features": None, "ridge": 1.0, "feature_norm": 1.0},
-    "oracles.OfflineLinearRewards": lambda: {**LINEAR, "shared": False, "ridge": 1.0},
-    "oracles.OfflineSoftmaxDynamics": lambda: {**LINEAR, "features": None},
     "oracles.ProductRewards": lambda: {**MADE, **CONTEXTS, "states": S, "functions": 4, "rate": "guarded"},
     "oracles.SoftmaxDynamics": lambda: {**LINEAR, "features": None, "rate": "guarded"},
     "oracles.StepwiseDynamics": lambda: {"oracles": [one_step_dynamics() for _ in range(H)]},
@@ -306,7 +303,6 @@ EXAMPLES = {
     "worlds.TreatmentTrial": lambda: {"horizon": 2, "context_count": 3, "misspecification": 0.1, "seed": 1},
     "environments.Bins": lambda: {"bins": 2, "strategy": "uniform"},
     "environments.Clusters": lambda: {"most": 3, "seed": 1},
-    "environments.Leaves": lambda: {"most": 3, "seed": 1},
     "environments.Steps": some_steps,
     "environments.encoding_report": lambda: {
         "encoders": [environments.Bins(2), environments.Bins(3)],
@@ -464,7 +460,6 @@ REASONS = {
 INSTANCES = {
     "environments.Bins": lambda: fitted(environments.Bins(2)),
     "environments.Clusters": lambda: fitted(environments.Clusters(3)),
-    "environments.Leaves": lambda: fitted(environments.Leaves(3)),
     "environments.TableWorld": lake,
     "environments.SampledWorld": lambda: lake(tables=False),
     "omg_lab.Comparison": lambda: omg_lab.compare(WORLD, LABELS, ["greedy"], episodes=2, seeds=1),

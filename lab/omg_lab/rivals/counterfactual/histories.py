@@ -15,7 +15,7 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.epochs import epoch_starts
-from omg_cmdp.oracles.offline.fits import Offline
+from omg_cmdp.oracles.finite.offline import Offline
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.validation import FloatArray
 from omg_lab.rivals.counterfactual.rounds import FittedTables, PastRound

@@ -12,7 +12,7 @@ from omg_cmdp.adversaries import IID
 from omg_cmdp.agents import Greedy
 from omg_cmdp.mdp import occupancy_measure
 from omg_cmdp.mdp.bellman import best_response, value_bounds
-from omg_cmdp.oracles import FiniteDynamics, FiniteRewards, OfflineLinearRewards, OfflineSoftmaxDynamics
+from omg_cmdp.oracles import FiniteDynamics, FiniteRewards, OfflineFiniteDynamics, OfflineFiniteRewards
 from omg_lab.rivals import UC3RL
 from omg_lab.rivals.compiled import counterfactual as compiled
 
@@ -79,8 +79,17 @@ def test_without_a_list_they_are_those_of_the_plain_loop_over_epochs(rounds, rng
 
 
 def test_without_a_list_unseen_vectors_are_answered(rng):
-    size = {"states": STATES, "actions": ACTIONS, "horizon": HORIZON, "dimension": 2}
-    agent = UC3RL(SPACES["plain"], OfflineLinearRewards(**size), OfflineSoftmaxDynamics(**size), scale=0.3)
+    tables = rng.random((2, 4, STATES, ACTIONS)), rng.random((2, 4, STATES, ACTIONS, STATES))
+
+    def rewards(context):
+        return np.clip(0.5 + np.tensordot(context, tables[0], axes=1), 0.0, 1.0)
+
+    def transitions(context):
+        tilted = np.exp(np.tensordot(context, tables[1], axes=1))
+        return tilted / tilted.sum(axis=-1, keepdims=True)
+
+    fits = OfflineFiniteRewards(rewards, horizon=HORIZON), OfflineFiniteDynamics(transitions, horizon=HORIZON)
+    agent = UC3RL(SPACES["plain"], *fits, scale=0.3)
     for _ in range(20):
         context = rng.uniform(-0.5, 0.5, 2)
         states, actions = rng.integers(STATES, size=HORIZON + 1), rng.integers(ACTIONS, size=HORIZON)

@@ -12,7 +12,7 @@ from typing import Any, final
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.composite import Alternating
-from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
+from omg_cmdp.oracles.frame import DynamicsFrame, RewardFrame
 from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss
 
 
@@ -54,7 +54,7 @@ class _Epochs(Alternating):
 
 
 @final
-class EpochRewards(Frame[_Epochs], RewardOracle):
+class EpochRewards(RewardFrame[_Epochs]):
     """A reward oracle, online or offline, whose predictions change only between doubling epochs.
 
     Nothing is proven, and `regret_bound` is inf: half of the episodes are predicted from the other half.
@@ -78,14 +78,12 @@ class EpochRewards(Frame[_Epochs], RewardOracle):
     D. Simchi-Levi and Y. Xu, *Bypassing the monster*, Mathematics of Operations Research 2022.
     """
 
-    update = learn_rewards
-
     def __init__(self, oracle: RewardOracle) -> None:
         super().__init__(_Epochs(oracle, SQUARE))
 
 
 @final
-class EpochDynamics(Frame[_Epochs], DynamicsOracle):
+class EpochDynamics(DynamicsFrame[_Epochs]):
     """A dynamics oracle, online or offline, whose predictions change only between doubling epochs.
 
     Nothing is proven, and `regret_bound` is inf: half of the episodes are predicted from the other half.
@@ -108,8 +106,6 @@ class EpochDynamics(Frame[_Epochs], DynamicsOracle):
     ----------
     D. Simchi-Levi and Y. Xu, *Bypassing the monster*, Mathematics of Operations Research 2022.
     """
-
-    update = learn_transitions
 
     def __init__(self, oracle: DynamicsOracle) -> None:
         super().__init__(_Epochs(oracle, LOG))
