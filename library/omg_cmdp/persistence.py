@@ -18,12 +18,15 @@ import io
 import math
 import os
 import secrets
+import signal
+import threading
 import tokenize
 import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import FrameType
 from typing import Any, Protocol
 
 import numpy as np
@@ -75,6 +78,32 @@ def all_or_nothing(*parts: Stateful) -> Iterator[None]:
         for part, state in zip(parts, before, strict=True):
             part.load_state(state)
         raise
+
+
+@contextlib.contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Let Ctrl-C wait until the body of the `with` statement is over; a second one does not wait.
+
+    Interrupts arrive in the main thread alone: in any other nothing is held.
+    """
+    handler = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
+    if not callable(handler):  # nothing to hold: another thread, or interrupts that are ignored or end the process
+        yield
+        return
+    held: list[tuple[int, FrameType | None]] = []
+
+    def hold(number: int, frame: FrameType | None) -> None:
+        held.append((number, frame))
+        if len(held) > 1:
+            handler(number, frame)
+
+    signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if len(held) == 1:
+            handler(*held[0])
 
 
 def read_state(state: State, names: Iterable[str] | None = None) -> dict[str, NDArray[Any]]:

@@ -21,6 +21,7 @@ from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.persistence import (
     State,
     Stateful,
+    interrupts_held,
     joint_state,
     load_parts,
     part_of,
@@ -182,7 +183,9 @@ class Run:
     def advance(self, episodes: int) -> None:
         """Play some more episodes."""
         for _ in range(positive_integer("episodes", episodes)):
-            self._episode()
+            # Between an episode and its row in the ledger no interrupt may fall, or the run would not continue.
+            with interrupts_held():
+                self._episode()
 
     def _episode(self) -> None:
         number = self.ledger.episodes + 1
