@@ -32,7 +32,7 @@ from omg_cmdp.persistence import (
     read_state,
 )
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, instance_of, interval, return_interval
+from omg_cmdp.validation import FloatArray, frozen, instance_of, interval, return_interval
 
 
 class Ranges(TypedDict, total=False):
@@ -264,7 +264,7 @@ class ModelAgent(Learner):
             return functools.partial(oracle.update_total, trajectory.context, states, actions, total)
         told = ~np.isnan(rewards)
         if told.all():
-            return functools.partial(oracle.update, context, states, actions, rewards)
+            return functools.partial(oracle.update, context, states, actions, _told(rewards, oracle))
         if not told.any():
             return lambda: None
         if oracle.predict(context).ndim == 3:
@@ -301,6 +301,10 @@ def _or_undone(oracle: Oracle) -> Iterator[None]:
         else:
             undo()
         raise
+
+
+def _told(rewards: FloatArray, oracle: Oracle) -> FloatArray:
+    return rewards if oracle.takes_keyed else frozen(rewards.view())
 
 
 def _steps(trajectory: Trajectory, oracle: Oracle) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
