@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import hashlib
 import io
 import math
 import os
 import secrets
 import signal
+import stat
 import threading
 import tokenize
 import warnings
@@ -197,10 +199,22 @@ def _content(value: Any) -> tuple[bytes, bool]:
 def whole_file(target: Path) -> Iterator[Path]:
     """Yield the name of a file to write, which takes the place of `target` when all of it is on disk.
 
-    Its name is `.{target.name}.tmp-...`, beside `target`; a crash may leave it there.
+    Links are followed, and the mode and owner of a file that is replaced are kept. A device, a pipe or a folder is
+    refused. The name is `.{target.name}.tmp-...`, beside `target`; a crash may leave it there.
     """
+    target = Path(os.path.realpath(target))
     temporary = target.with_name(f".{target.name}.tmp-{secrets.token_hex(8)}")
     try:
+        if target.exists():
+            old = target.stat()
+            if not stat.S_ISREG(old.st_mode):
+                raise FileExistsError(errno.EEXIST, "not a regular file, and nothing else is replaced", str(target))
+            # Made at once: a private file must not be readable while it is written.
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            temporary.chmod(stat.S_IMODE(old.st_mode))
+            if (old.st_uid, old.st_gid) != (temporary.stat().st_uid, temporary.stat().st_gid):
+                with contextlib.suppress(PermissionError):  # only root may give files away
+                    os.chown(temporary, old.st_uid, old.st_gid)
         yield temporary
         # On disk before it takes the name: a crash in between leaves the old file.
         with temporary.open("rb") as file:
