@@ -93,6 +93,7 @@ def test_without_a_list_unseen_vectors_are_answered(rng):
     for _ in range(20):
         context = rng.uniform(-0.5, 0.5, 2)
         states, actions = rng.integers(STATES, size=HORIZON + 1), rng.integers(ACTIONS, size=HORIZON)
+        states[0] = 0  # where the space starts
         agent.update(omg.Trajectory(context=context, states=states, actions=actions, rewards=rng.random(HORIZON)))
     assert agent.visits(rng.uniform(-0.5, 0.5, 2)).sum() == pytest.approx(HORIZON * (STATES * ACTIONS + 16))
 
