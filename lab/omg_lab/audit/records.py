@@ -74,11 +74,11 @@ class ClassRecord:
 
     def __init__(self, k: int) -> None:
         self.k = k
-        self.is_listed = True
-        """Whether the functions are listed, and have not changed."""
+        self.is_listed = self.is_fixed = True
+        """Whether the functions are listed, and whether they have never changed."""
         self._places: dict[Hashable, _Place] = {}
         self._free: collections.defaultdict[Hashable, list[float]] = collections.defaultdict(list)
-        """The outcomes of every context, step, state and action."""
+        """The outcomes of every context, step, state and action, for a class that is not listed."""
 
     def meet(self, oracle: Oracle, this: Round) -> None:
         """Note the functions of the class in the context of an episode, and their distances from the truth."""
@@ -93,18 +93,18 @@ class ClassRecord:
         found = _Place(fingerprint(tables), np.zeros((len(tables), mdp.states)), gaps(tables, truth, mdp.admissible))
         before = self._places.setdefault(_key(this), found)
         if before.fingerprint != found.fingerprint or before.gaps.shape != next(iter(self._places.values())).gaps.shape:
-            self.is_listed, self._places = False, {}  # functions that change are no class
+            self.is_listed, self.is_fixed, self._places = False, False, {}  # functions that change are no class
 
     def learn(self, oracle: Oracle, this: Round) -> None:
-        """Charge every function the loss of an episode; in all, not only those of the class."""
-        path, key = this.played, _key(this)
+        """Charge every function of the class the loss of an episode; or keep the outcomes, if it is not listed."""
+        path, key, tables = this.played, _key(this), self._listed(oracle, this)
+        if tables is not None:
+            np.add.at(self._places[key].losses.T, path.states[:-1], step_losses(self.k, tables, path).T)
+            return
         outcomes = (path.rewards, path.states[1:])[self.k].tolist()
         pairs = zip(path.states.tolist(), path.actions.tolist(), outcomes, strict=False)
         for step, (state, action, outcome) in enumerate(pairs):
             self._free[key, step, state, action].append(outcome)
-        tables = self._listed(oracle, this)
-        if tables is not None:
-            np.add.at(self._places[key].losses.T, path.states[:-1], step_losses(self.k, tables, path).T)
 
     def _listed(self, oracle: Oracle, this: Round) -> FloatArray | None:
         """Return the functions of the class in the context of an episode, (N, steps, S, A, ...)."""
@@ -117,6 +117,8 @@ class ClassRecord:
 
     def best_loss(self, product: bool) -> float:
         """Return the least loss of the class; of one that is not listed, that of all functions of context and tuple."""
+        if not self.is_fixed:
+            return math.nan
         if not self.is_listed:
             return math.fsum(map((_square_spread, _log_spread)[self.k], self._free.values()))
         found = np.array([place.losses for place in self._places.values()])  # contexts, functions, states
