@@ -155,6 +155,7 @@ def of_the_certificate(
         yield "certificate", min(most, claimed) if shown else math.nan, claimed
 
 
+@np.errstate(all="ignore")  # of numbers beyond the range of floats nothing is known
 def gap_between(c: ModelComparison, b: Barrier, closer: Solution) -> tuple[float, float]:
     """Return two numbers between which γ·(L(q') - L(q̂)) lies in exact arithmetic, q' the occupancy of the closer plan.
 
@@ -189,7 +190,7 @@ def gap_between(c: ModelComparison, b: Barrier, closer: Solution) -> tuple[float
     error = (x + other + b.w) * (4.0 * delta + 2.0 * delta_z + rounding.OF_TERM) + rounding.OF_TERM * np.abs(logs)
     outside = b.gamma * float((np.abs(slack) * (c.believed + better))[~b.held].sum())
     around = float(error.sum()) + (rounding.of_sum(len(q)) - 1.0) * float(sizes.sum()) + outside
-    return total - around, total + around
+    return (total - around, total + around) if math.isfinite(around) else (-math.inf, math.inf)
 
 
 def closer_plan(c: ModelComparison, b: Barrier) -> Solution:
