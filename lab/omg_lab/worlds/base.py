@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import Context, context_numbers
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.jit import one_thread
-from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.persistence import fingerprint
 from omg_cmdp.validation import FloatArray, float_table, frozen, integer, positive_integer, seed_number
@@ -149,25 +148,27 @@ class OneState(World):
         """Return the transitions (1, 1, A, 1)."""
         return np.ones((1, 1, self.reward_functions(context).shape[-1], 1))  # which refuses what is no context
 
+    def _outside_transitions(self, context: Context) -> None:
+        return None
 
-class Waves:
-    """Tables outside the classes: rewards ½ + ½·sin(ω(s, a)·c) and transitions ∝ exp(2·sin(ω(s, a, s')·c)).
 
-    The frequencies ω have standard deviation 4.
+class Waves(World):
+    """A world of vectors whose dial moves towards tables outside of all classes.
+
+    These are rewards ½ + ½·sin(ω(s, a)·c) and transitions ∝ exp(2·sin(ω(s, a, s')·c)), with frequencies ω of standard
+    deviation 4.
     """
 
-    def __init__(self, generator: np.random.Generator, space: Space, dimension: int) -> None:
-        pairs = (space.states, space.actions)
-        self._rewards = generator.normal(scale=4.0, size=(*pairs, dimension))
-        self._transitions = generator.normal(scale=4.0, size=(*pairs, space.states, dimension))
+    def _draw_waves(self, generator: np.random.Generator, dimension: int) -> None:
+        pairs = (self.space.states, self.space.actions)
+        self._reward_waves = generator.normal(scale=4.0, size=(*pairs, dimension))
+        self._transition_waves = generator.normal(scale=4.0, size=(*pairs, self.space.states, dimension))
 
-    def rewards(self, context: Context) -> FloatArray:
-        """Return the rewards (S, A)."""
-        return np.asarray(0.5 + 0.5 * np.sin(self._rewards @ context))
+    def _outside_rewards(self, context: Context) -> FloatArray:
+        return np.asarray(0.5 + 0.5 * np.sin(self._reward_waves @ context))
 
-    def transitions(self, context: Context) -> FloatArray:
-        """Return the transitions (S, A, S)."""
-        return softmax(2.0 * np.sin(self._transitions @ context))
+    def _outside_transitions(self, context: Context) -> FloatArray | None:
+        return softmax(2.0 * np.sin(self._transition_waves @ context))
 
 
 def fraction(name: str, value: Any) -> float:
