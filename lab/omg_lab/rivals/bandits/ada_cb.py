@@ -14,7 +14,10 @@ RegCB's; the constants are not certain.)
 
 The paper proves, for i.i.d. contexts and realizable finite classes, regret of order θ·A·log|F|/Δ up to logarithms, for
 a gap Δ of the best action and a disagreement coefficient θ of F, and √(A·T·log|F|) at worst. Proven here: if f* is
-plausible, its best action is a candidate, so that the inequality of `eliminating_square_cb.py` holds with γ = λ_m·γ_m;
+plausible, its best action is a candidate, so that, as for SquareCB and by the same proof, with γ = λ_m·γ_m
+
+    max f* - ⟨p, f*⟩ <= (n·(1 + p(b)) - 2)/γ + (γ/4)·Σ p·(f* - f̂)²;
+
 and where there is one candidate, regret is zero.
 
 Source: named in the paper of this project.
@@ -38,8 +41,7 @@ from omg_cmdp.oracles.combined.epochs import EpochRewards, epoch_starts
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import BoolArray, FloatArray
-from omg_lab.rivals.bandits.eliminating_square_cb import square_cb_among
-from omg_lab.rivals.bandits.inverse_gap import require_one_step
+from omg_lab.rivals.bandits.inverse_gap import require_one_step, square_cb
 from omg_lab.rivals.bandits.plausible import RADIUS, plausible
 
 
@@ -126,3 +128,13 @@ class AdaCB(ModelAgent):
             raise ValueError(f"`state` must hold a share and a number of episodes, got {share} and {count}")
         super()._load_learned(state, episodes)
         self.disagreement, self._disagreed = share, int(count)
+
+
+def square_cb_among(candidates: BoolArray, rewards: FloatArray, gamma: float) -> FloatArray:
+    """Return SquareCB's probabilities (S, A) among `candidates` (S, A), at least one in each state.
+
+    >>> square_cb_among(np.array([[True, True, False]]), np.array([[0.5, 0.5, 0.9]]), 10.0)
+    array([[0.5, 0.5, 0. ]])
+    """
+    among = np.where(candidates, rewards, -np.inf)
+    return square_cb(gamma * (among.max(axis=1, keepdims=True) - among))

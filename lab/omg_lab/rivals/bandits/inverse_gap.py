@@ -2,16 +2,16 @@
 
 With gap(a) = max f̂ - f̂(a) over the A actions that are admissible in a state, b the best of them,
 
-    NormalisedIGW   p(a) = 1/(λ + γ·gap(a)), Σ p = 1, λ in [1, A]     Abe and Long 1999; Foster and Rakhlin 2020
-    SquareCB        p(a) = 1/(A + γ·gap(a)), the rest to b            Foster and Rakhlin, ICML 2020
-    FALCON          SquareCB by epochs, with an offline oracle        Simchi-Levi and Xu, Math. Oper. Res. 2022
-    FastCB          SquareCB with γ/(1 - f̂(b)) in the place of γ      Foster and Krishnamurthy, NeurIPS 2021
+    SquareCB   p(a) = 1/(A + γ·gap(a)), the rest to b            Foster and Rakhlin, ICML 2020
+    FALCON     SquareCB by epochs, with an offline oracle        Simchi-Levi and Xu, Math. Oper. Res. 2022
+    FastCB     SquareCB with γ/(1 - f̂(b)) in the place of γ      Foster and Krishnamurthy, NeurIPS 2021
 
-From one start state, NormalisedIGW is OMG-CMDP! with the same γ; from start probabilities ρ, OMG has γ·ρ(s) in state s,
-because a state counts for it as much as it is visited. For every truth f*, in every episode and state,
+From one start state, OMG-CMDP! with the same γ has the normalised form (Abe and Long 1999), p(a) = 1/(λ + γ·gap(a)),
+Σ p = 1, λ in [1, A]; from start probabilities ρ it has γ·ρ(s) in state s, because a state counts as much as it is
+visited. For every truth f*, in every episode and state,
 
-    NormalisedIGW   max f* - ⟨p, f*⟩ <= (A - 1)/γ + (γ/4)·Σ p·(f* - f̂)²
-    SquareCB        max f* - ⟨p, f*⟩ <= (A·(1 + p(b)) - 2)/γ + (γ/4)·Σ p·(f* - f̂)²
+    OMG-CMDP!  max f* - ⟨p, f*⟩ <= (A - 1)/γ + (γ/4)·Σ p·(f* - f̂)²
+    SquareCB   max f* - ⟨p, f*⟩ <= (A·(1 + p(b)) - 2)/γ + (γ/4)·Σ p·(f* - f̂)²
 
 and both are attained, if f* may be any number: SquareCB can lose twice as much. (In the two steps ⟨d - p, f* - f̂⟩ <=
 (1/γ)·Σ(d - p)²/p + (γ/4)·Σ p·(f* - f̂)² and Σ p·gap = (A - λ)/γ, or (A·p(b) - 1)/γ, only the first is an inequality.) So
@@ -45,7 +45,6 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.epochs import EpochRewards, epoch_starts
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray
-from omg_lab.rivals.local_igw import local_policy
 
 SMALLEST_LOSS = 1e-6
 """FastCB divides by the estimated loss of the best action, or by this if that is smaller."""
@@ -77,37 +76,6 @@ class _InverseGap(ModelAgent):
     def _probabilities(self, model: TabularMDP, gamma: float) -> FloatArray:
         """Return p(a) = 1/(A + γ·gap(a)) in every state, the rest to the best action."""
         return square_cb(gamma * action_gaps(model))
-
-
-@final
-class NormalisedIGW(_InverseGap):
-    """Play inverse gap weighting with the normaliser that makes Σ p = 1: minimax for the per-round inequality.
-
-    Parameters
-    ----------
-    space : Space
-        A space of horizon 1.
-    reward_oracle : RewardOracle
-        An online oracle.
-    dynamics_oracle : DynamicsOracle
-        Any; dynamics do not matter in one step.
-    gamma : float, Power or function
-        γ, a number or a function of the episode; 30·√t by default, to be tuned.
-    reward_range, return_range
-        As for every `Learner`.
-
-    >>> import numpy as np
-    >>> import omg_cmdp as omg
-    >>> from omg_lab.rivals import NormalisedIGW
-    >>> rewards = omg.oracles.FiniteRewards(lambda context: np.array([[[0.2, 0.8]], [[0.6, 0.4]]]), horizon=1)
-    >>> dynamics = omg.oracles.KnownDynamics(np.ones((1, 2, 1)), horizon=1)
-    >>> NormalisedIGW(omg.Space(states=1, actions=2, horizon=1), rewards, dynamics, 10.0).policy("anyone").round(2)
-    array([[[0.32, 0.68]]])
-    """
-
-    def _probabilities(self, model: TabularMDP, gamma: float) -> FloatArray:
-        """Return p(a) = 1/(λ + γ·gap(a)) in every state, λ the normaliser."""
-        return local_policy(model, gamma)
 
 
 @final

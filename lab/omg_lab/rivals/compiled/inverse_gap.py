@@ -1,4 +1,4 @@
-"""The compiled loops of inverse gap weighting, of actions and of a cover of policies.
+"""The compiled loops of PC-IGW: a cover of policies, and their weights by inverse gaps.
 
 Deterministic policies are tables (H, S) of actions. Kernel (K, S, A, S), rewards (K, S, A): step h uses entry h mod K.
 """
@@ -34,29 +34,6 @@ def inverse_gap_weights(gaps, weights):
     for i in range(len(gaps)):
         weights[i] = 1.0 / ((normaliser + gaps[i]) * total)
     return normaliser
-
-
-@compiled
-def local_policy(transitions, rewards, admissible, gamma, policy):
-    """Fill π_h(·|s) = the inverse gap weights of γ·Q_h(s, ·), with Q_h = r + P·V_{h+1} and V_h = ⟨π_h, Q_h⟩."""
-    horizon, states, actions = policy.shape
-    values, earlier = np.zeros(states), np.empty(states)
-    gains, gaps, weights = np.empty(actions), np.empty(actions), np.empty(actions)
-    for h in range(horizon - 1, -1, -1):
-        for s in range(states):
-            allowed = action_values(transitions, rewards, admissible, h, s, values, gains)
-            best = gains[:allowed].max()
-            for i in range(allowed):
-                gaps[i] = gamma * (best - gains[i])
-            inverse_gap_weights(gaps[:allowed], weights)
-            i, earlier[s] = 0, 0.0
-            for a in range(actions):
-                policy[h, s, a] = 0.0
-                if admissible[s, a]:
-                    policy[h, s, a] = weights[i]
-                    earlier[s] += weights[i] * gains[i]
-                    i += 1
-        values, earlier = earlier, values
 
 
 @compiled
