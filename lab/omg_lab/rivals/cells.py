@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import Learner, Ranges
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.environment import Environment
-from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.validation import FloatArray, instance_of
 from omg_lab.rivals.covers import Blind, Cover, PerBall, PerCentre, PerContext
+from omg_lab.rivals.declared import Option, Rival
 
 
 class Tally(NamedTuple):
@@ -29,14 +28,19 @@ class Tally(NamedTuple):
     """The sums of rewards, (S, A)."""
 
 
-class CellLearner(Learner):
-    """An agent with a tally for each cell of its own copy of `cover`, which says which contexts share one."""
+def own_cover(name: str, cover: Cover) -> Cover:
+    """Return a copy of a cover: agents with the same one do not open cells for each other."""
+    instance_of(name, cover, Cover)
+    return copy.deepcopy(cover)
 
-    def __init__(self, space: Space, cover: Cover, **ranges: Unpack[Ranges]) -> None:
-        super().__init__(space, **ranges)
-        if not isinstance(cover, Cover):
-            raise ValueError(f"`cover` must be a Cover, got {type(cover).__name__}")
-        self.cover = copy.deepcopy(cover)
+
+class CellRival(Rival):
+    """A rival with a tally for each cell of its own copy of `cover`, which says which contexts share one."""
+
+    cover: Option[Cover, Cover] = Option(own_cover)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._tallies: list[Tally] = []
 
     @classmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import final
 
 import numpy as np
@@ -34,6 +34,9 @@ class Listed:
     def __len__(self) -> int:
         return len(self.contexts)
 
+    def __iter__(self) -> Iterator[Context]:
+        return iter(self.contexts)
+
     def __str__(self) -> str:
         return f"{len(self)} contexts {fingerprint(np.array(repr(list(self._places))))}"
 
@@ -43,6 +46,11 @@ class Listed:
             return self._places[table_label(context)]
         except (KeyError, TypeError):
             raise ValueError(f"`context` must be one of the {len(self)} in `contexts`, got {context!r:.80}") from None
+
+
+def listed(name: str, contexts: Iterable[Context]) -> Listed:
+    """Return the contexts of an argument."""
+    return Listed(contexts)
 
 
 def unit_features(world: Environment) -> tuple[Callable[[Context], FloatArray], int]:

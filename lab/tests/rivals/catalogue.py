@@ -121,12 +121,12 @@ def each_agent():
     drawing = ("VIDS", "regularised IDS")
     varied += [(kind, oracle, "restricted", {}) for kind in drawing for oracle in list(ORACLES)[1:]]
     varied += [(kind, "finite", "restricted", NARROW) for kind in ("UC³RL", "PC-IGW")]
-    counting, general = ("UC³RL", "RM-UCDD"), {"contexts": None, "episodes": 50}
-    varied += [(kind, "offline finite", space, general) for kind in counting for space in SPACES]
-    varied += [(kind, "offline linear and softmax", "restricted", general) for kind in counting]
+    counting = ("UC³RL", "RM-UCDD")
+    varied += [(kind, "offline finite", space, {"episodes": 50}) for kind in counting for space in SPACES]
     varied += [(kind, "offline linear and softmax", "restricted", {"contexts": VECTORS}) for kind in counting]
     varied += [(kind, "known rewards by step, counted dynamics", "restricted", {}) for kind in counting]
-    varied += [("RM-UCDD", oracle, "restricted", general) for oracle in ("offline least squares", "offline linear")]
+    varied += [("RM-UCDD", "offline least squares", "restricted", {"episodes": 50})]
+    varied += [("RM-UCDD", "offline linear", "restricted", {"contexts": VECTORS, "episodes": 50})]
     found = build_each(KINDS, varied, OWN_STATISTICS)
     hard = Space(**ONE_STEP, start=[0.2, 0.3, 0.5], admissible=MASK)
     for kind, (rewards, make) in BANDITS.items():

@@ -48,7 +48,7 @@ def test_bonuses_are_as_wide_as_values(returns):
     span = value_bounds(HORIZON, returns).span
     assert span < HORIZON
     told, free = (build("UC³RL", return_range=given)[1] for given in (returns, None))
-    share = min(2.0, told.scales[1] / 2.0)  # of the transitions, at W = 1
+    share = min(2.0, told.scale[1] / 2.0)  # of the transitions, at W = 1
     np.testing.assert_allclose(free.bonus(LABELS[0]) - told.bonus(LABELS[0]), (HORIZON - span) * share)
     told, free = (
         OWN_STATISTICS["UCBVI, per context"][1](SPACES["plain"], return_range=given) for given in (returns, None)

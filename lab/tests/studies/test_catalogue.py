@@ -175,7 +175,7 @@ def test_options_reach_the_agent():
     assert build_agent("posterior_sampling", {"seed": 7}, made).seed == 7
     assert build_agent("ucbvi", {"cover": "per_ball", "radius": 0.3}, made).cover.radius == 0.3
     assert len(build_agent("ucbvi", {"cover": "clusters", "clusters": 3}, made).cover) == 3
-    assert build_agent("uc3rl", {"scale": [0.1, 0.0]}, made).scales == (0.1, 0.0)
+    assert build_agent("uc3rl", {"scale": [0.1, 0.0]}, made).scale == (0.1, 0.0)
 
 
 @pytest.mark.parametrize("kind", AGENTS)
@@ -192,8 +192,8 @@ def test_what_an_episode_can_earn_is_told_only_if_the_file_says_so(kind):
 
 
 def test_what_is_known_gets_no_bonus():
-    assert build_agent("uc3rl", {"scale": 0.1}, setting("decoy")).scales == (0.1, 0.0)
-    assert build_agent("rm_ucdd", {"scale": 0.1}, setting("lock")).scales == (0.0, 0.1)
+    assert build_agent("uc3rl", {"scale": 0.1}, setting("decoy")).scale == (0.1, 0.0)
+    assert build_agent("rm_ucdd", {"scale": 0.1}, setting("lock")).scale == (0.0, 0.1)
 
 
 @pytest.mark.parametrize(

@@ -32,35 +32,27 @@ Source: named in the paper of this project; pseudo-code in the project's theory 
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
-from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.agents.exploration import ROOT, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.epochs import EpochRewards, epoch_starts
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray
+from omg_lab.rivals.declared import Bandit, Option, schedule
 
 SMALLEST_LOSS = 1e-6
 """FastCB divides by the estimated loss of the best action, or by this if that is smaller."""
 
 
-class _InverseGap(ModelAgent):
+class _InverseGap(Bandit):
     """A bandit that plays by the gaps of its model, and by γ; the oracle of dynamics is there for the ledger."""
 
-    settings = ("gamma",)
-
-    def __init__(
-        self, space: Space, reward_oracle: RewardOracle, dynamics_oracle: DynamicsOracle, gamma: Tuned = ROOT, **kw: Any
-    ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **kw)
-        require_one_step(space)
-        self.gamma = Schedule(gamma)
+    gamma: Option[Tuned, Schedule] = Option(schedule, ROOT)
 
     def decide(self, context: Context) -> Decision:
         """Return the probabilities of all actions in all states."""
@@ -133,10 +125,9 @@ class FALCON(_InverseGap):
 
     usual_oracles = "offline"
 
-    def __init__(
-        self, space: Space, reward_oracle: RewardOracle, dynamics_oracle: DynamicsOracle, gamma: Tuned = ROOT, **kw: Any
-    ) -> None:
-        super().__init__(space, EpochRewards(reward_oracle), dynamics_oracle, gamma, **kw)
+    def __post_init__(self) -> None:
+        self.reward_oracle = EpochRewards(self.reward_oracle)
+        super().__post_init__()
 
     def _time(self) -> int:
         return max(1, epoch_starts(self.episodes_seen)[-1])
