@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,7 +13,7 @@ from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.persistence import State, numbers
-from omg_cmdp.validation import FloatArray, instance_of
+from omg_cmdp.validation import FloatArray, instance_of, one_of
 from omg_lab.rivals.covers import Blind, Cover, PerBall, PerCentre, PerContext
 from omg_lab.rivals.declared import Option, Rival
 
@@ -117,18 +116,15 @@ def cover_for(
     instance_of("world", world, Environment)
     if isinstance(cover, Cover):
         return cover
+    one_of("cover", cover, ("blind", "per_context", "per_ball", "clusters"))
     for option, value, owner in (("clusters", clusters, "clusters"), ("radius", radius, "per_ball")):
         if value is not None and cover != owner:
             raise ValueError(f"`{option}` must be left out for cover = {cover!r}")
-    if cover in ("per_ball", "clusters") and not isinstance(world.contexts[0], np.ndarray):
+    if cover in ("blind", "per_context"):
+        return Blind() if cover == "blind" else PerContext()
+    if not isinstance(world.contexts[0], np.ndarray):
         raise ValueError(f"`cover` must be 'blind' or 'per_context' where contexts are labels, got {cover!r}")
+    if cover == "per_ball":
+        return PerBall(0.4 if radius is None else radius)
     usual = max(2, len(world.contexts) // 4)
-    known: dict[str, Callable[[], Cover]] = {
-        "blind": Blind,
-        "per_context": PerContext,
-        "per_ball": lambda: PerBall(0.4 if radius is None else radius),
-        "clusters": lambda: PerCentre.by_means(world.contexts, count=usual if clusters is None else clusters),
-    }
-    if cover not in known:
-        raise ValueError(f"`cover` must be one of {', '.join(known)}, got {cover!r}")
-    return known[cover]()
+    return PerCentre.by_means(world.contexts, count=usual if clusters is None else clusters)

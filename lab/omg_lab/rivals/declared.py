@@ -21,7 +21,7 @@ from omg_cmdp.agents.exploration import Schedule, Tuned
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import State, numbers
-from omg_cmdp.validation import FloatArray, at_least_zero, instance_of, positive_number, seed_number
+from omg_cmdp.validation import FloatArray, instance_of, positive_number, real_number, seed_number
 
 Given = TypeVar("Given")
 Kept = TypeVar("Kept")
@@ -80,8 +80,8 @@ def flag(name: str, value: bool) -> bool:
 
 def finite(name: str, value: float) -> float:
     """Return a finite number of at least 0."""
-    found = at_least_zero(name, value)
-    if found == math.inf:
+    found = real_number(value)
+    if not 0.0 <= found < math.inf:
         raise ValueError(f"`{name}` must be a finite number of at least 0, got {value!r}")
     return found
 

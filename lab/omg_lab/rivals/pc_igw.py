@@ -99,8 +99,10 @@ class PCIGW(ModelRival):
 
 def policy_cover(mdp: TabularMDP, gamma: float) -> PolicyCover:
     """Return, for every reachable (h, s, a), a policy that maximises q_h(s, a)/(2n + γ·gap); equal ones are merged."""
-    transitions, rewards, start, admissible = mdp.raw
-    return PolicyCover(*compiled.policy_cover(transitions, rewards, start, admissible, reachable_states(mdp), gamma))
+    ways, gaps, plans = compiled.policy_cover(*mdp.raw, reachable_states(mdp), gamma)
+    different = {way.tobytes(): index for index, way in reversed(list(enumerate(ways)))}
+    first = sorted(different.values())
+    return PolicyCover(np.eye(mdp.actions)[ways[first]], gaps[first], plans)
 
 
 def inverse_gap_weights(gaps: FloatArray) -> tuple[FloatArray, float]:

@@ -76,7 +76,6 @@ OWN_STATISTICS = {
     "UCBVI, per context": (LABELS, line(UCBVI, PerContext(), scale=0.1)),
     "UCBVI, per vector": (VECTORS, line(UCBVI, PerContext())),
     "UCBVI, per ball": (VECTORS, line(UCBVI, PerBall(1.0), scale=0.1)),
-    "UCBVI, per ball of labels": (LABELS, line(UCBVI, PerBall(0.5, lambda one, other: float(one != other)))),
     "UCBVI, clusters": (VECTORS, line(UCBVI, PerCentre(VECTORS[:2]))),
     "Cover-Rmax, per ball": (VECTORS, line(CoverRmax, PerBall(1.0), visits=2)),
     "KWIK-Rmax": (VECTORS, line(KWIKRmax, dimension=DIMENSION, threshold=0.5)),

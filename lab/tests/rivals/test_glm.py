@@ -290,7 +290,7 @@ def test_labels_need_features():
         ({"delta": 1.0}, "`delta` must lie in"),
         ({"strong_convexity": 0.0}, "`strong_convexity` must be a positive"),
         ({"smoothness": -1.0}, "`smoothness` must be a positive"),
-        ({"constants": (1.0, 2.0)}, "`constants` must be four positive numbers"),
+        ({"constants": (1.0, 2.0)}, "`constants` must be 4 positive numbers"),
         ({"weight_norm": 300.0}, "`weight_norm` times `feature_norm` must be at most 200"),
         ({"features": 3}, "`features` must be a callable or None"),
         ({"seed": -1}, "`seed` must be an integer of at least 0"),

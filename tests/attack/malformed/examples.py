@@ -273,7 +273,7 @@ EXAMPLES = {
     "agents.Informed": lambda: {"space": SPACE, "mdp": WORLD.mdp, **RANGES},
     "rivals.KWIKRmax": lambda: {"space": SPACE, "dimension": D, "features": None, "threshold": 0.1, **RANGES},
     "rivals.OccupancyEntropy": model_agent(gamma=2.0),
-    "rivals.PerBall": lambda: {"radius": 0.5, "metric": "euclidean"},
+    "rivals.PerBall": lambda: {"radius": 0.5},
     "agents.PosteriorSampling": model_agent(seed=1),
     "agents.Power": lambda: {"scale": 2.0, "exponent": 0.5},
     "rivals.RegularisedIDS": model_agent(worth=2.0, draws=4, seed=1),

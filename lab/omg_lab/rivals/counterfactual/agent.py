@@ -6,6 +6,7 @@ the models of all earlier rounds again when a context comes, which takes time th
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import math
 from collections.abc import Iterable
@@ -107,9 +108,9 @@ class CounterfactualAgent(ModelRival):
         compiled.plan_round(self._dynamics.tables[here], optimistic, *known, policies, occupancies)
         return policies, occupancies
 
+    @abc.abstractmethod
     def _counted(self) -> FloatArray:
-        """Return what this round adds to the counts of all contexts: visits."""
-        return self._plan(slice(None))[1]
+        """Return what this round adds to the counts of all contexts, (C, H, S, A)."""
 
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Teach both oracles, and count the round for every context, by the models that it was planned with."""

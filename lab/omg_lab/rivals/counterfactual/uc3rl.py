@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from typing import final
 
+from omg_cmdp.validation import FloatArray
 from omg_lab.rivals.counterfactual.agent import CounterfactualAgent
 
 
@@ -57,3 +58,7 @@ class UC3RL(CounterfactualAgent):
     >>> UC3RL(omg.Space(**sizes), *pair, contexts="ab").policy("a").shape
     (3, 2, 2)
     """
+
+    def _counted(self) -> FloatArray:
+        """Return the visits of this round."""
+        return self._plan(slice(None))[1]
