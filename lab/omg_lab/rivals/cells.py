@@ -62,9 +62,9 @@ class CellRival(Rival):
     def tally(self, context: Context) -> Tally:
         """Return the tables of the context's cell; empty ones if it is not open."""
         cell = self.cover.cell(context)
-        return self._tallies[cell] if cell < len(self._tallies) else self._empty_tally(cell)
+        return self._tallies[cell] if cell < len(self._tallies) else self._empty_tally()
 
-    def _empty_tally(self, cell: int) -> Tally:
+    def _empty_tally(self) -> Tally:
         """Return the tables with which a cell opens."""
         pairs = (self.space.states, self.space.actions)
         return Tally(counts=np.zeros((*pairs, self.space.states)), rewards=np.zeros(pairs))
@@ -85,18 +85,18 @@ class CellRival(Rival):
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         cell = self.cover.open(trajectory.context)
         while len(self._tallies) <= cell:
-            self._tallies.append(self._empty_tally(len(self._tallies)))
+            self._tallies.append(self._empty_tally())
         self._add(self._tallies[cell], trajectory, rewards)
 
     def _learned(self) -> dict[str, NDArray[Any]]:
-        empty = self._empty_tally(0)
+        empty = self._empty_tally()
         counts, rewards = (
             np.array([tally[part] for tally in self._tallies]).reshape(-1, *empty[part].shape) for part in (0, 1)
         )
         return {"counts": counts, "rewards": rewards, **self.cover.state()}
 
     def _load_learned(self, state: State, episodes: int) -> None:
-        empty = self._empty_tally(0)
+        empty = self._empty_tally()
         counts, rewards = (numbers(name, state, (None, *getattr(empty, name).shape)) for name in Tally._fields)
         cover = copy.deepcopy(self.cover)
         cover.load_state(state)

@@ -61,8 +61,9 @@ from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, one_of, positive_integer, positive_number, probability
 from omg_lab.rivals.declared import Option, Rival, numbers_of, optional, seed_value
 from omg_lab.rivals.listed import unit_features
+from omg_lab.rivals.optimism import optimistic_plan
 
-compiled_glm = Lazy("omg_lab.rivals.compiled.glm")
+newton = Lazy("omg_lab.rivals.compiled.newton")
 compiled = Lazy("omg_cmdp.oracles.compiled.linear")
 
 
@@ -150,11 +151,11 @@ class GLMAgent(Rival):
     def model(self, context: Context) -> TabularMDP:
         """Return f̂, clipped to [0, 1], and P̂; with the linear link the distribution nearest to Wx."""
         row = self._features(context)
-        states, actions = self.space.states, self.space.actions
-        transitions = np.empty((states, actions, states))
-        compiled_glm.transitions(self._weights, row[0], self.link == "logit", transitions.reshape(-1, states))
-        rewards = np.clip(0.5 + self._ridge(row)[0], 0.0, 1.0).reshape(states, actions)
-        return self.space.mdp(transitions=transitions, rewards=rewards)
+        pairs = self.space.admissible.shape
+        scores = self._weights @ row[0]
+        transitions = softmax(scores) if self.link == "logit" else to_simplex(scores)
+        rewards = np.clip(0.5 + self._ridge(row)[0], 0.0, 1.0).reshape(pairs)
+        return self.space.mdp(transitions=transitions.reshape(*pairs, -1), rewards=rewards)
 
     def widths(self, context: Context) -> Widths:
         """Return ξr and ξp."""
@@ -190,7 +191,7 @@ class GLMAgent(Rival):
         np.add.at(self._visits, pairs, 1.0)
         learned = self._weights, self._inverses, self._growths
         setting = self.link == "logit", self.strong_convexity, self.weight_norm
-        compiled_glm.newton_steps(*learned, row[0], pairs, trajectory.next_states, *setting)
+        newton.newton_steps(*learned, row[0], pairs, trajectory.next_states, *setting)
         compiled.rotate_in(self._roots, row, pairs, rewards - 0.5, np.empty(self.dimension + 1))
 
 
@@ -209,13 +210,9 @@ class GLMORL(GLMAgent):
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy, optimal for the model with bonuses."""
         model = self.model(context)
-        transitions, rewards, _, admissible = model.raw
-        policy = np.empty((self.space.horizon, self.space.states, self.space.actions))
-        values = np.empty((self.space.horizon + 1, self.space.states))
-        bonuses = [self.scale * width for width in self.widths(context)]
-        compiled_glm.optimistic_plan(
-            transitions[0], rewards[0], *bonuses, admissible, *self.value_bounds, policy, values
-        )
+        rewards, transitions = (self.scale * width for width in self.widths(context))
+        bounds = self.value_bounds
+        policy, _ = optimistic_plan(model, model.rewards + rewards, lambda values: values.max() * transitions, bounds)
         return Decision(policy=policy, model=model)
 
 
@@ -255,6 +252,25 @@ class GLMRLSVI(GLMAgent):
         draw = np.random.default_rng((self.seed, self.episodes_seen)).standard_normal((horizon, *deviation.shape))
         policy, _ = best_response(model, model.rewards + self.scale * deviation * draw, bounds=self._told)
         return Decision(policy=policy, model=model)
+
+
+def softmax(scores: FloatArray) -> FloatArray:
+    """Return distributions in proportion to the exponentials of scores (..., S)."""
+    exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return np.asarray(exponentials / exponentials.sum(axis=-1, keepdims=True))
+
+
+def to_simplex(points: FloatArray) -> FloatArray:
+    """Return the distributions nearest to `points` (..., S): max(point - μ, 0), with μ such that it sums to one.
+
+    >>> to_simplex(np.array([[0.5, 0.5], [2.0, 0.0]]))
+    array([[0.5, 0.5],
+           [1. , 0. ]])
+    """
+    ordered = -np.sort(-points, axis=-1)
+    shifts = (ordered.cumsum(axis=-1) - 1.0) / np.arange(1, points.shape[-1] + 1)
+    positive = (ordered > shifts).sum(axis=-1, keepdims=True)
+    return np.maximum(points - np.take_along_axis(shifts, positive - 1, axis=-1), 0.0)
 
 
 def _curvatures(link: str, states: int, reach: float) -> tuple[float, float]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Context, context_vectors, table_label
 from omg_cmdp.mdp.environment import Environment
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.offline.fits import Offline
 from omg_cmdp.persistence import fingerprint
@@ -64,6 +65,18 @@ def unit_features(world: Environment) -> tuple[Callable[[Context], FloatArray], 
         return np.asarray(vectors[world.contexts.index(context)])
 
     return features, vectors.shape[1]
+
+
+def opening_actions(space: Space, number: int) -> FloatArray:
+    """Return (S, A), one-hot: in every state the admissible action of this `number`, again from the first after all.
+
+    >>> opening_actions(Space(states=2, actions=2, horizon=1, admissible=[[True, True], [False, True]]), 0)
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    order = np.argsort(~space.admissible, axis=1, kind="stable")  # the admissible ones first
+    chosen = order[np.arange(space.states), number % space.admissible.sum(axis=1)]
+    return np.asarray(np.eye(space.actions)[chosen])
 
 
 @final

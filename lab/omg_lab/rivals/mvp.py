@@ -61,7 +61,7 @@ class MVP(BernsteinOptimist):
     space : Space
         The states, actions and horizon.
     cover : Cover
-        Which contexts share a cell: `Blind()`, `PerContext()`, `PerBall(radius)` or `Clusters(centres)`.
+        Which contexts share a cell: `Blind()`, `PerContext()`, `PerBall(radius)` or `PerCentre(centres)`.
     scale : float
         A factor of the whole bonus, to be tuned; 1 by default.
     constants : tuple of three floats
@@ -91,9 +91,9 @@ class MVP(BernsteinOptimist):
         base = np.where(visits > 0.0, model.rewards + bonus, self.space.horizon + widest)
         return base, np.where(visits > 0.0, by_variance * np.sqrt(shares), 0.0)
 
-    def _empty_tally(self, cell: int) -> Tally:
+    def _empty_tally(self) -> Tally:
         """Return two tables of each kind: all that was seen, and what the plan knows of it."""
-        counts, rewards = super()._empty_tally(cell)
+        counts, rewards = super()._empty_tally()
         return Tally(np.stack([counts, counts]), np.stack([rewards, rewards]))
 
     def _add(self, tally: Tally, trajectory: Trajectory, rewards: FloatArray) -> None:

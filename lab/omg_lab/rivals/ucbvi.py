@@ -36,15 +36,13 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import best_response
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, float_table, in_range, positive_number, probability
 from omg_lab.rivals.cells import CellRival, Tally
 from omg_lab.rivals.declared import Option, numbers_of
-
-compiled = Lazy("omg_lab.rivals.compiled.bernstein")
+from omg_lab.rivals.optimism import optimistic_plan
 
 
 class _Optimist(CellRival):
@@ -119,11 +117,13 @@ class BernsteinOptimist(_Optimist):
         """Return a policy (H, S, A), optimal for Q = base + P̂·V + roots·√Var(V), and its values (H + 1, S)."""
         model = self._model(tally)
         base, roots = self._bonuses(tally, model)
-        policy = np.empty((model.horizon, model.states, model.actions))
-        values = np.empty((model.horizon + 1, model.states))
-        transitions, _, _, admissible = model.raw
-        compiled.optimistic_response(transitions[0], base, roots, admissible, *self.value_bounds, policy, values)
-        return policy, values
+        transitions = model.transitions
+
+        def spread(values: FloatArray) -> FloatArray:
+            off = values - (transitions @ values)[:, :, None]
+            return np.asarray(roots * np.sqrt((transitions * off**2).sum(axis=2)))
+
+        return optimistic_plan(model, base, spread, self.value_bounds)
 
     @abc.abstractmethod
     def _bonuses(self, tally: Tally, model: TabularMDP) -> tuple[FloatArray, FloatArray]:

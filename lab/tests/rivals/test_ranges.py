@@ -15,7 +15,7 @@ ONE_HOT = {"dimension": 2, "features": lambda context: np.eye(2)[context]}
 MAKERS = {
     "UCBVI": lambda _, **more: UCBVI(Lake.space, PerContext(), scale=0.05, **more),
     "UC³RL": lambda pair, **more: UC3RL(Lake.space, *pair, contexts=(0, 1), scale=0.03, **more),
-    "GLM-ORL": lambda _, **more: GLMORL(Lake.space, **ONE_HOT, scale=0.01, **more),
+    "GLM-ORL": lambda _, **more: GLMORL(Lake.space, **ONE_HOT, scale=0.003, **more),
     "GLM-RLSVI": lambda _, **more: GLMRLSVI(Lake.space, **ONE_HOT, scale=0.01, **more),
 }
 

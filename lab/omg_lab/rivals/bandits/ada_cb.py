@@ -77,7 +77,7 @@ class AdaCB(Bandit):
         self.reward_oracle = epochs = EpochRewards(self.reward_oracle)
         super().__post_init__()
         _, self._speaker = epochs.forecasters.oracles  # what predicts in this epoch
-        self._disagreement = np.array([1.0, 0.0])  # the share D, and the number of episodes in this epoch
+        self._disagreement = np.array([1.0, 0.0])  # D, and the episodes of this epoch in which functions disagreed
 
     @property
     def disagreement(self) -> float:

@@ -33,7 +33,7 @@ from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, positive_number
 from omg_lab.rivals.declared import Bandit, Option
-from omg_lab.rivals.listed import Listed, Predicted, listed
+from omg_lab.rivals.listed import Listed, Predicted, listed, opening_actions
 
 
 @final
@@ -86,9 +86,7 @@ class UCCB(Bandit):
         """Return what would be played in each context, (C, S, A)."""
         admissible, actions = self.space.admissible, self.space.actions
         if self.episodes_seen < self._warm_up:
-            order = np.argsort(~admissible, axis=1, kind="stable")  # the admissible ones first
-            policy = np.eye(actions)[order[np.arange(len(order)), self.episodes_seen % admissible.sum(axis=1)]]
-            return np.repeat(policy[None], len(self.contexts), axis=0)
+            return np.tile(opening_actions(self.space, self.episodes_seen), (len(self.contexts), 1, 1))
         bonuses = self.scale * math.sqrt(self.episodes_seen + 1) / self._counts
         hopes = np.where(admissible, self._predicted.tables[:, 0] + bonuses, -np.inf)
         return np.asarray(np.eye(actions)[hopes.argmax(axis=2)])

@@ -37,6 +37,7 @@ from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, positive_number
 from omg_lab.rivals.counterfactual.agent import CounterfactualAgent
 from omg_lab.rivals.declared import Option
+from omg_lab.rivals.listed import opening_actions
 
 
 def at_most_one(name: str, value: float) -> float:
@@ -89,18 +90,11 @@ class RMUCDD(CounterfactualAgent):
     def decide(self, context: Context) -> Decision:
         """Return one action everywhere in the first A rounds, and then a plan."""
         if self.episodes_seen < self._warm_up:
-            return Decision(policy=self._opening(self.episodes_seen), model=self.model(context))
+            opening = np.tile(opening_actions(self.space, self.episodes_seen), (self.space.horizon, 1, 1))
+            return Decision(policy=opening, model=self.model(context))
         return super().decide(context)
 
     def _counted(self) -> FloatArray:
         """Return the choices of this round, none in the first ones."""
         policies, _ = self._plan(slice(None))
         return policies * (self.episodes_seen >= self._warm_up)
-
-    def _opening(self, number: int) -> FloatArray:
-        """Return the policy (H, S, A) that plays, in every state, its admissible action of this `number`."""
-        policy = np.zeros((self.space.horizon, self.space.states, self.space.actions))
-        for state, allowed in enumerate(self.space.admissible):
-            actions = np.flatnonzero(allowed)
-            policy[:, state, actions[number % len(actions)]] = 1.0
-        return policy
