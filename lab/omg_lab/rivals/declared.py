@@ -10,9 +10,10 @@ is an agent with the arguments `space`, `reward_oracle`, `dynamics_oracle`, `gam
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, TypeVar, dataclass_transform, overload
+from typing import Any, ClassVar, Generic, TypeVar, dataclass_transform, get_args, get_origin, overload
 
 from numpy.typing import NDArray
 
@@ -111,6 +112,11 @@ class _Declared:
     """Settings that are no options, but made of other arguments."""
 
     def __init_subclass__(cls) -> None:
+        # In the signature an option has the type of what is given.
+        hints = inspect.get_annotations(cls, eval_str=True)
+        cls.__annotations__ = {
+            name: get_args(hint)[0] if get_origin(hint) is Option else hint for name, hint in hints.items()
+        }
         dataclasses.dataclass(eq=False, repr=False)(cls)
         names = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
         declared = {name for base in cls.__mro__ for name, each in vars(base).items() if isinstance(each, Option)}
