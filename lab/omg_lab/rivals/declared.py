@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Generic, TypeVar, dataclass_transform, get_arg
 from numpy.typing import NDArray
 
 from omg_cmdp.agents.base import Learner, ModelAgent
-from omg_cmdp.agents.exploration import Schedule, Tuned
+from omg_cmdp.agents.exploration.schedules import Schedule, Tuned
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import State, numbers
@@ -103,6 +103,12 @@ def optional(check: Callable[[str, Any], Kept]) -> Callable[[str, Any], Any]:
     return lambda name, value: None if value is None else check(name, value)
 
 
+def _in_signature(hint: Any) -> Any:
+    """Return the type of what is given for an option; any other annotation as it is."""
+    origin: Any = get_origin(hint)
+    return get_args(hint)[0] if origin is Option else hint
+
+
 @dataclass_transform(field_specifiers=(dataclasses.field,))
 class _Declared:
     """Makes a dataclass of every class that derives from it; agents are compared by identity."""
@@ -112,15 +118,12 @@ class _Declared:
     """Settings that are no options, but made of other arguments."""
 
     def __init_subclass__(cls) -> None:
-        # In the signature an option has the type of what is given.
         hints = inspect.get_annotations(cls, eval_str=True)
-        cls.__annotations__ = {
-            name: get_args(hint)[0] if get_origin(hint) is Option else hint for name, hint in hints.items()
-        }
+        cls.__annotations__ = {name: _in_signature(hint) for name, hint in hints.items()}
         dataclasses.dataclass(eq=False, repr=False)(cls)
         names = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
-        declared = {name for base in cls.__mro__ for name, each in vars(base).items() if isinstance(each, Option)}
-        cls.settings = (*(name for name in names if name in declared), *cls.derived)
+        options = [name for name in names if isinstance(inspect.getattr_static(cls, name, None), Option)]
+        cls.settings = (*options, *cls.derived)
 
 
 class Rival(_Declared, Learner):
@@ -166,10 +169,9 @@ class ModelRival(Rival, ModelAgent):
         return {**ModelAgent._learned(self), **Rival._learned(self)}
 
     def _load_learned(self, state: State, episodes: int) -> None:
-        arrays = self._read(state, episodes)  # before the oracles load theirs: a bad state changes nothing
+        self._read(state, episodes)  # a bad state is refused before the oracles load theirs
         ModelAgent._load_learned(self, state, episodes)
-        for name, array in arrays.items():
-            setattr(self, f"_{name}", array)
+        Rival._load_learned(self, state, episodes)
 
 
 class Bandit(ModelRival):

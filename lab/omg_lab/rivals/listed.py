@@ -12,7 +12,7 @@ from omg_cmdp.contexts import Context, context_vectors, table_label
 from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.oracles.offline.fits import Offline
+from omg_cmdp.oracles.finite.offline import Offline
 from omg_cmdp.persistence import fingerprint
 from omg_cmdp.records import context_rows
 from omg_cmdp.validation import FloatArray, instance_of

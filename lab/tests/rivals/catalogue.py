@@ -122,10 +122,9 @@ def each_agent():
     varied += [(kind, "finite", "restricted", NARROW) for kind in ("UC³RL", "PC-IGW")]
     counting = ("UC³RL", "RM-UCDD")
     varied += [(kind, "offline finite", space, {"episodes": 50}) for kind in counting for space in SPACES]
-    varied += [(kind, "offline linear and softmax", "restricted", {"contexts": VECTORS}) for kind in counting]
+    varied += [(kind, "offline finite of vectors", "restricted", {"contexts": VECTORS}) for kind in counting]
     varied += [(kind, "known rewards by step, counted dynamics", "restricted", {}) for kind in counting]
     varied += [("RM-UCDD", "offline least squares", "restricted", {"episodes": 50})]
-    varied += [("RM-UCDD", "offline linear", "restricted", {"contexts": VECTORS, "episodes": 50})]
     found = build_each(KINDS, varied, OWN_STATISTICS)
     hard = Space(**ONE_STEP, start=[0.2, 0.3, 0.5], admissible=MASK)
     for kind, (rewards, make) in BANDITS.items():

@@ -14,7 +14,7 @@ from lab.tests.rivals.catalogue import SPACES, line
 from library.tests.agents.catalogue import ORACLES
 from omg_cmdp.agents import Agent
 from omg_cmdp.checks import AGENT_CHECKS
-from omg_cmdp.checks.subject import AgentSubject
+from omg_cmdp.checks.agents import AgentSubject
 from omg_cmdp.validation import probability
 from omg_lab import rivals
 from omg_lab.cli import app
@@ -53,7 +53,7 @@ def kind(monkeypatch):
 
 def test_it_is_listed_with_its_options(kind):
     assert kind.description.startswith("Play an optimal policy of the model")
-    assert kind.options.keys() == {"laziness", "return_range", "oracles", "rate", "smoothing"}
+    assert kind.options.keys() == {"laziness", "return_range", "oracles"}
     runner = CliRunner()
     assert kind.name in runner.invoke(app, ["list"], terminal_width=200).output
     assert "laziness" in runner.invoke(app, ["list", kind.name], terminal_width=200).output

@@ -12,14 +12,15 @@ from omg_cmdp.oracles.feature_map import FeatureMap
 from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
 from omg_cmdp.oracles.finite.known import KnownDynamics, KnownRewards
 from omg_cmdp.oracles.finite.log_loss import LogLossRewards
+from omg_cmdp.oracles.finite.offline import (
+    Offline,
+    OfflineFiniteDynamics,
+    OfflineFiniteRewards,
+    OfflineLeastSquaresDynamics,
+)
 from omg_cmdp.oracles.finite.product import ProductRewards
 from omg_cmdp.oracles.linear.rewards import LinearRewards, pair_features
 from omg_cmdp.oracles.mixture import MixtureDynamics
-from omg_cmdp.oracles.offline.finite import OfflineFiniteDynamics, OfflineFiniteRewards
-from omg_cmdp.oracles.offline.fits import Offline
-from omg_cmdp.oracles.offline.least_squares import OfflineLeastSquaresDynamics, OfflineLinearDynamics
-from omg_cmdp.oracles.offline.linear import OfflineLinearRewards
-from omg_cmdp.oracles.offline.softmax import OfflineSoftmaxDynamics
 from omg_cmdp.oracles.softmax import SoftmaxDynamics
 
 __all__ = [
@@ -44,9 +45,6 @@ __all__ = [
     "OfflineFiniteDynamics",
     "OfflineFiniteRewards",
     "OfflineLeastSquaresDynamics",
-    "OfflineLinearDynamics",
-    "OfflineLinearRewards",
-    "OfflineSoftmaxDynamics",
     "ProductRewards",
     "RewardOracle",
     "SoftmaxDynamics",

@@ -158,24 +158,6 @@ OFFLINE = {
         lambda h: oracles.OfflineFiniteDynamics(TRANSITIONS, horizon=h, smoothing=0.01, support=SUPPORT),
     ),
     "offline least squares dynamics": (LABELS, lambda h: oracles.OfflineLeastSquaresDynamics(TRANSITIONS, horizon=h)),
-    "offline linear dynamics": (
-        VECTORS,
-        lambda h: oracles.OfflineLinearDynamics(**SIZE, dimension=DIMENSION, horizon=h),
-    ),
-    "offline linear": (VECTORS, lambda h: oracles.OfflineLinearRewards(**SIZE, dimension=DIMENSION, horizon=h)),
-    "offline shared linear": (
-        VECTORS,
-        lambda h: oracles.OfflineLinearRewards(
-            **SIZE, dimension=DIMENSION, horizon=h, features=shared_features, shared=True
-        ),
-    ),
-    "offline softmax": (VECTORS, lambda h: oracles.OfflineSoftmaxDynamics(**SIZE, dimension=DIMENSION, horizon=h)),
-    "offline tilted softmax": (
-        VECTORS,
-        lambda h: oracles.OfflineSoftmaxDynamics(
-            **SIZE, dimension=DIMENSION, horizon=h, base=SUPPORT / SUPPORT.sum(axis=-1, keepdims=True)
-        ),
-    ),
 }
 
 EPOCHS = {

@@ -30,7 +30,7 @@ from typing import final
 
 import numpy as np
 
-from omg_cmdp.agents.exploration import ROOT, Schedule, Tuned
+from omg_cmdp.agents.exploration.schedules import ROOT, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.combined.epochs import EpochRewards, epoch_starts
@@ -101,9 +101,8 @@ class AdaCB(Bandit):
 
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Teach both oracles, and count disagreement."""
-        state = trajectory.states[0]
         self.model(trajectory.context)  # refuses a bad context
-        disagrees = int(self.candidates(trajectory.context)[state].sum() > 1)
+        disagrees = int(self.candidates(trajectory.context)[trajectory.states[0]].sum() > 1)
         super()._learn(trajectory, rewards)
         share, count = self._disagreement + np.array([0.0, disagrees])
         over = self.episodes_seen + 1

@@ -27,7 +27,7 @@ from typing import final
 
 import numpy as np
 
-from omg_cmdp.agents.exploration import Schedule, Tuned
+from omg_cmdp.agents.exploration.schedules import Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.linear.rewards import LinearRewards
 from omg_cmdp.planning.decision import Decision

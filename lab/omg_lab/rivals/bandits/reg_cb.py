@@ -25,7 +25,7 @@ from typing import final
 
 import numpy as np
 
-from omg_cmdp.agents.exploration import Schedule, Tuned
+from omg_cmdp.agents.exploration.schedules import Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.planning.decision import Decision
 from omg_lab.rivals.bandits.plausible import RADIUS, plausible

@@ -6,7 +6,7 @@ or more, and asks in a context c how often its policies *would have chosen* a in
     N_h(s, a; c) = 1 + Σ_{i<t} π_i^c(a|h, s),    b = min(1, β_R/(2·p_min·N)) + H·min(2, β_P/(2·p_min·N)),   β = β₀·√T
 
 π_i^c is optimal for f̂_i(c) + b in P̂_i(c), at the N of that round; both models are least-squares fits, the dynamics of
-indicators of the next state (`OfflineLeastSquaresDynamics`, `OfflineLinearDynamics`). The 1 is for the first A rounds,
+indicators of the next state (`OfflineLeastSquaresDynamics`). The 1 is for the first A rounds,
 in which one action is played everywhere.
 
 Reachability makes choices as good as visits: q_h(s, a|π, P*) >= p_min·π(a|h, s), and so p_min·N is at most the sum of
@@ -17,7 +17,7 @@ the true occupancies q of all policies of the rounds so far, those of the warm-u
 
 *optimism in expectation*, because the mean over c of the right side is what the fits would lose, in expectation, on the
 data that they were made of, and no more than the class is large: 2·log(|F|/δ) in-sample for the rewards, 4S·log(|P|/δ)
-for the dynamics (`oracles.offline`). At the first step only start states are reached, and only they count in d*.
+for the dynamics (`oracles.finite.offline`). At the first step only start states are reached, and only they count in d*.
 
 The paper proves Õ((H + 1/p_min)·H·S^(3/2)·√(A·T·log(max(|F|, |P|)/δ))) for i.i.d. contexts. What is not certain: the
 constants, which are β₀ here, and the exact place of p_min. Contexts are listed, as for UC³RL.
@@ -38,14 +38,6 @@ from omg_cmdp.validation import FloatArray, positive_number
 from omg_lab.rivals.counterfactual.agent import CounterfactualAgent
 from omg_lab.rivals.declared import Option
 from omg_lab.rivals.listed import opening_actions
-
-
-def at_most_one(name: str, value: float) -> float:
-    """Return a number in (0, 1]."""
-    found = positive_number(name, value)
-    if found > 1.0:
-        raise ValueError(f"`{name}` must lie in (0, 1], got {value!r}")
-    return found
 
 
 @final
@@ -78,11 +70,13 @@ class RMUCDD(CounterfactualAgent):
     """
 
     _: dataclasses.KW_ONLY
-    reachability: Option[float, float] = Option(at_most_one, 1.0)
+    reachability: Option[float, float] = Option(positive_number, 1.0)
 
     usual_oracles = "least_squares"
 
     def __post_init__(self) -> None:
+        if self.reachability > 1.0:
+            raise ValueError(f"`reachability` must lie in (0, 1], got {self.reachability}")
         self.weight = self.reachability
         self._warm_up = int(self.space.admissible.sum(axis=1).max())
         super().__post_init__()

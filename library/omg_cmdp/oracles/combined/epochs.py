@@ -12,7 +12,7 @@ from typing import Any, final
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import RewardOracle
 from omg_cmdp.oracles.combined.composite import Alternating
-from omg_cmdp.oracles.frame import Frame, learn_rewards
+from omg_cmdp.oracles.frame import RewardFrame
 from omg_cmdp.oracles.losses import SQUARE, Examples
 
 
@@ -54,7 +54,7 @@ class _Epochs(Alternating):
 
 
 @final
-class EpochRewards(Frame[_Epochs], RewardOracle):
+class EpochRewards(RewardFrame[_Epochs]):
     """A reward oracle, online or offline, whose predictions change only between doubling epochs.
 
     Nothing is proven, and `regret_bound` is inf: half of the episodes are predicted from the other half.
@@ -77,8 +77,6 @@ class EpochRewards(Frame[_Epochs], RewardOracle):
     ----------
     D. Simchi-Levi and Y. Xu, *Bypassing the monster*, Mathematics of Operations Research 2022.
     """
-
-    update = learn_rewards
 
     def __init__(self, oracle: RewardOracle) -> None:
         super().__init__(_Epochs(oracle))
