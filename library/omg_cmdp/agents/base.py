@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import abc
 import contextlib
-import copy
 import functools
 import math
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from typing import Any, ClassVar, TypedDict, Unpack, final
 
 import numpy as np
@@ -25,13 +24,14 @@ from omg_cmdp.persistence import (
     Stateful,
     check_settings,
     fingerprint,
-    interrupts_held,
     joint_state,
     load_parts,
     numbers,
     read_state,
+    setting,
 )
 from omg_cmdp.planning.decision import Decision
+from omg_cmdp.transactions import interrupts_held, undone_on_failure
 from omg_cmdp.validation import FloatArray, frozen, instance_of, interval, return_interval
 
 
@@ -149,7 +149,7 @@ class Learner(Agent):
         return np.clip((rewards - low) / (high - low), 0.0, 1.0)
 
     def _settings(self) -> str:
-        parts = [f"{name} {getattr(self, name)}" for name in ("reward_range", "return_range", *self.settings)]
+        parts = [f"{name} {setting(getattr(self, name))}" for name in ("reward_range", "return_range", *self.settings)]
         sizes = f"{self.space.states} states, {self.space.actions} actions, horizon {self.space.horizon}"
         tables = f"start {fingerprint(self.space.start)}, admissible {fingerprint(self.space.admissible)}"
         if self.space.encoder is not None:
@@ -245,7 +245,7 @@ class ModelAgent(Learner):
             of_dynamics()
             of_rewards()
         else:
-            with contextlib.nullcontext() if oracle.surely_learns else _or_undone(self.reward_oracle):
+            with contextlib.nullcontext() if oracle.surely_learns else undone_on_failure(self.reward_oracle):
                 of_rewards()
                 of_dynamics()
 
@@ -281,26 +281,6 @@ class ModelAgent(Learner):
     def _load_learned(self, state: State, episodes: int) -> None:
         load_parts(state, self._oracles())
         self._answered = None
-
-
-@contextlib.contextmanager
-def _or_undone(oracle: Oracle) -> Iterator[None]:
-    """Give `oracle` back what it had learned if the body of the `with` statement fails."""
-    undo: Callable[[], object] | None = None
-    try:
-        undo = functools.partial(oracle.load_state, oracle.state())
-    except NotImplementedError:
-        # One of the user's own, which need not be able to save, nor to be copied.
-        with contextlib.suppress(Exception):
-            undo = functools.partial(vars(oracle).update, copy.deepcopy(vars(oracle)))
-    try:
-        yield
-    except BaseException as error:
-        if undo is None:
-            error.add_note(f"{type(oracle).__name__} may have learned this episode, and cannot be saved or copied")
-        else:
-            undo()
-        raise
 
 
 def _told(rewards: FloatArray, oracle: Oracle) -> FloatArray:
