@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-import functools
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,11 +21,7 @@ from omg_cmdp.contexts import Context, context_numbers
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.jit import one_thread
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.persistence import fingerprint
 from omg_cmdp.validation import FloatArray, float_table, frozen, integer, positive_integer, seed_number
-
-FINGERPRINTED = 4
-"""The number of contexts whose tables are part of a fingerprint."""
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
@@ -78,17 +73,10 @@ class World(ContextualMDP):
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)  # an agent or a user that is handed it must not change the world
 
-    @functools.cached_property
-    def fingerprint(self) -> str:
-        """A text that tells the world from others: its arguments, and its tables in some of its contexts.
-
-        The arguments determine the rest, on one machine; the tables tell whether data and random numbers are the same
-        on another.
-        """
-        some = self.contexts[:: max(1, len(self.contexts) // FINGERPRINTED)][:FINGERPRINTED]
-        tables = [(mdp.transitions, mdp.rewards) for mdp in (self.truth(context).mdp for context in some)]
+    def _facts(self, witnesses: list[Context]) -> tuple[object, ...]:
+        """Return what tells worlds apart beside their tables: the arguments, which determine the rest."""
         arguments = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return f"{type(self).__name__} {fingerprint(arguments, self.contexts, tables)}"
+        return (*super()._facts(witnesses), arguments)
 
     @abc.abstractmethod
     def _draw(self) -> None:
