@@ -216,7 +216,7 @@ def test_only_what_must_be_learned_gets_a_bonus():
     ):
         made = Setting(world=world, seed=2, episodes=EPISODES)
         for kind in ("rm_ucdd", "uc3rl"):
-            assert build_agent(kind, {"scale": 0.1, "oracles": named}, made).scales == scales
+            assert build_agent(kind, {"scale": 0.1, "oracles": named}, made).scale == scales
 
 
 FURTHER_EXAMPLES = {
