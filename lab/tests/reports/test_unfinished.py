@@ -67,7 +67,7 @@ def test_any_part_of_a_study_has_a_report(case, episodes, tmp_path, undrawn):
     if len(runs) and rng.uniform() < 0.5:
         results = without_regret(results, runs[rng.uniform(size=len(runs)) < rng.choice([0.4, 1.0])])
     page = check(results, tmp_path)
-    assert ("failed:" in page) == bool(len(failed))
+    assert ("failed. Their seeds" in page) == bool(len(failed))
 
 
 @pytest.mark.parametrize("kept", [0.0, 0.3, 0.7])
