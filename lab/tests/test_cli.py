@@ -205,7 +205,7 @@ def test_presets_and_kinds_are_listed_with_sizes():
     output = called("list").output
     for name in (*presets(), "treatment", "worst_regret", "posterior_sampling", *DELAYS):
         assert name in output
-    assert "60 runs of 1500 episodes" in output
+    assert "80 runs of 1500 episodes" in output
     assert "floor" in called("list", "omg").output
     assert "exponent" in called("list", "heavy_tailed").output
     assert "most" in called("list", "up_to").output
