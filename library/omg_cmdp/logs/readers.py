@@ -63,7 +63,7 @@ def read_frame(
     columns : mapping, optional
         The names of columns that are called otherwise: {"state": "s_t"}.
     reward_range : pair of float, default (0, 1)
-        An interval that holds all rewards.
+        An interval that holds all rewards, and 0 if an episode terminates before its last step.
 
     Examples
     --------
@@ -87,7 +87,10 @@ def read_frame(
     if table.names["propensity"] in frame:
         chances = table.numbers("propensity")
         table.refuse("propensity", ~((chances > 0.0) & (chances <= 1.0)), "lie in (0, 1]")
-    over, contexts = table.terminated(), table.contexts(_usual(frame) if context is None else context)
+    over = table.terminated()
+    if not low <= 0.0 <= high and (over & (table.steps < space.horizon - 1)).any():
+        raise ValueError(f"`reward_range` must hold 0, what ended episodes earn, got {(low, high)}")
+    contexts = table.contexts(_usual(frame) if context is None else context)
     log = Log(space, reward_range=reward_range)
     for label, first, end in zip(contexts, *table.spans(), strict=True):
         seen, last = slice(first, end), None if over[end - 1] else int(next_states[end - 1])
@@ -122,7 +125,7 @@ class _Steps:
         # The place of each row in its episode; where it is not the step, one is missing or double.
         places = np.arange(len(frame)) - np.searchsorted(episodes, episodes)
         self.refuse("step", steps != places, f"run from 0 to {horizon - 1}, each once in an episode")
-        self.ends = np.append(np.diff(episodes) > 0, True)
+        self.ends, self.steps = np.append(np.diff(episodes) > 0, True), steps
 
     def spans(self) -> tuple[list[int], list[int]]:
         """Return where each episode begins, and where it ends."""

@@ -66,7 +66,7 @@ def model_value(log: Log, policy: Policy, model: Model) -> Estimate:
     policy : callable
         context -> (H, S, A), such as `agent.policy`.
     model : callable
-        context -> TabularMDP with rewards in [0, 1], such as `agent.model`.
+        context -> TabularMDP, such as `agent.model`; its [0, 1] stands for the log's `reward_range`.
 
     Examples
     --------

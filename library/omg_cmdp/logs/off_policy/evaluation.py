@@ -140,7 +140,8 @@ def evaluate(
     policy : callable
         context -> (H, S, A), such as `agent.policy`.
     model : callable, optional
-        context -> TabularMDP, such as `agent.model`; it adds the doubly robust estimates and the model's own value.
+        context -> TabularMDP, such as `agent.model`, whose [0, 1] stands for the log's `reward_range`; it adds the
+        doubly robust estimates and the model's own value.
     features : callable, optional
         context -> (d,), numbers of the size of 1 without a constant, by which marginal and fitted estimates share
         between contexts what they learn; without, contexts must come again for these to be of use.
