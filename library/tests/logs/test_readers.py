@@ -120,7 +120,7 @@ def test_rewards_may_have_another_range(table):
         ("next_state", 7, "lie in 0..1"),
         ("propensity", 0.0, r"lie in \(0, 1\]"),
         ("propensity", 1.1, r"lie in \(0, 1\]"),
-        ("propensity", np.nan, "be a finite number"),
+        ("propensity", np.nan, "be known in all of an episode"),
         ("step", 3, "lie in 0..2"),
         ("episode", None, "be a label"),
         ("age", np.nan, "be a finite number"),
