@@ -242,6 +242,30 @@ def seen(env=None, count=300, **options):
     return random_steps(env or gymnasium.wrappers.TimeLimit(Wind(), 20), count, **options)
 
 
+class Clock(Wind):
+    """Tells seconds since 1970, in 64 bits, and says that its numbers have 32."""
+
+    observation_space = Box(0.0, 1e11, (1,), dtype=np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self._time = 1.7e9 + self.np_random.integers(8)
+        return np.array([self._time]), {}
+
+    def step(self, action):
+        self._time = 1.7e9 + self.np_random.integers(8)
+        return np.array([self._time]), 0.0, False, False, {}
+
+
+@pytest.mark.parametrize("kind", [Bins, Clusters])
+@pytest.mark.filterwarnings("ignore:.*Box.*:UserWarning")
+def test_what_is_observed_is_not_rounded(kind):
+    """Between 1.7e9 and 1.7e9 + 8 there is one number of 32 bits."""
+    clock = gymnasium.wrappers.TimeLimit(Clock(), 20)
+    env = Discretised(clock, kind(8).fit(random_steps(clock, 400)))
+    assert len({int(env.observation(np.array([1.7e9 + second]))) for second in range(8)}) == 8
+
+
 def test_random_steps_are_those_of_the_environment():
     steps = seen(contexts=[0.0, 2.0])
     assert steps.observations.shape == (300, 2)
