@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -85,6 +86,11 @@ def unchanging(context: Context) -> Context:
         context = context.copy()
         context.setflags(write=False)
     return context
+
+
+def copied(context: Context) -> Context:
+    """Return a context that another may keep or change: of a vector, a record, a list or a tuple a copy, deep down."""
+    return copy.deepcopy(context) if isinstance(context, (np.ndarray, dict, list, tuple)) else context
 
 
 class ContextCache(Generic[Value]):

@@ -8,7 +8,7 @@ import operator
 
 import numpy as np
 
-from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, keyed
+from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, copied, keyed
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import Episode
@@ -56,7 +56,7 @@ class ContextualMDP(Environment, abc.ABC):
         return ContextCache(self.kept_bytes, size=operator.attrgetter("nbytes"))
 
     def _find_truth(self, context: Context) -> Truth:
-        mdp = self.mdp(context)
+        mdp = self.mdp(copied(context))  # a record that `mdp` takes apart is still what the agent learns from
         difference = self.space.difference(mdp.space)
         if difference is not None:
             wanted, got = difference

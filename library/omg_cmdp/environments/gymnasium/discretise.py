@@ -111,7 +111,7 @@ def _flat(env: gymnasium.Env[Any, Any], observation: Any) -> Any:
     try:
         if isinstance(space, Box):
             # As it was observed: a box of 32 bits, which many declare without a thought, would round it.
-            return np.asarray(observation, dtype=np.float64).reshape(space.shape).reshape(-1)
+            return np.array(observation, dtype=np.float64).reshape(space.shape).reshape(-1)
         return np.asarray(flatten(space, observation), dtype=np.float64)
     except Exception as error:  # whatever a foreign object raises
         rule = f"be one of {env.observation_space}"
