@@ -133,6 +133,23 @@ class LoggedSteps:
             )
         return np.asarray(chosen / self.propensities)
 
+    def policy_changed(self) -> bool | None:
+        """Return whether the log took one action in one place at one step with different probabilities.
+
+        Then its policy learned from earlier episodes, or knew more than the log says. None if nothing came twice, or
+        propensities are unknown.
+        """
+        if self.propensities is None:
+            return None
+        tables = len(self.owners), self.space.horizon, self.space.actions
+        steps = np.broadcast_to(np.arange(self.space.horizon), self.seen.shape)
+        choices = np.ravel_multi_index((self.places[:, :-1], steps, self.actions), tables)[self.seen]
+        order = np.lexsort((self.propensities[self.seen], choices))
+        choices, chances = choices[order], self.propensities[self.seen][order]
+        # Sorted: what came twice has a neighbour, and if probabilities differ, then those of two neighbours do.
+        again = choices[1:] == choices[:-1]
+        return bool((np.diff(chances)[again] > ROW_SUM_TOLERANCE).any()) if again.any() else None
+
 
 def _check_range(model: Model | None, reward_range: tuple[float, float]) -> None:
     """Raise if `model` is a method of an agent or a world whose [0, 1] stands for other rewards than the log's."""
