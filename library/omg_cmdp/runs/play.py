@@ -88,7 +88,7 @@ def play(
 
 
 @contextlib.contextmanager
-def _kept_on_disk(log: Log, file: Path | None) -> Iterator[Callable[[Episode], None]]:
+def _kept_on_disk(log: Log, file: Path | None) -> Iterator[Callable[[Episode], object]]:
     """Yield a function that writes an episode of `log` at once; in the end the whole log is in `file`."""
     if file is None:
         yield lambda episode: None
@@ -97,32 +97,23 @@ def _kept_on_disk(log: Log, file: Path | None) -> Iterator[Callable[[Episode], N
     beside = _beside(file)
     if beside != file:
         file.unlink()  # a crash must not leave a file that looks like a log without episodes
-    with beside.open("a", encoding="utf-8") as lines:
-
-        def keep(episode: Episode) -> None:
-            lines.write(episode_line(episode))
-            lines.flush()
-
+    lines = beside.open("a", buffering=1, encoding="utf-8")  # 1: every line goes out as soon as it is written
+    try:
+        with lines:
+            yield lambda episode: lines.write(episode_line(episode))
+    finally:
         try:
-            yield keep
-        finally:
-            if beside != file:
-                _replace(log, file, beside)
+            log.write(file)
+        except BaseException as error:
+            error.add_note(f"The episodes are in {beside}, which `omg_cmdp.logs.read_log` reads.")
+            raise
+        if beside != file:
+            beside.unlink()
 
 
 def _beside(file: Path) -> Path:
     """Return the file that grows by a line an episode."""
     return file if file.suffix == ".jsonl" else file.with_name(f"{file.name}.jsonl")
-
-
-def _replace(log: Log, file: Path, beside: Path) -> None:
-    """Write the log to `file`, and only then remove the lines beside it."""
-    try:
-        log.write(file)
-    except BaseException as error:
-        error.add_note(f"All {len(log)} episodes are in {beside}, which `omg_cmdp.logs.read_log` reads.")
-        raise
-    beside.unlink()
 
 
 def _iterator(contexts: Iterable[Context]) -> Iterator[Context]:
