@@ -45,4 +45,4 @@ def read_lines(path: Path) -> Iterator[Episode]:
                 yield episode_of_record(json.loads(line))
             except (AttributeError, KeyError, TypeError, ValueError) as error:
                 if line.endswith("\n"):
-                    raise ValueError(f"line {number} of {path} must hold an episode: {error}") from error
+                    raise ValueError(f"line {number} must hold an episode: {error}") from error

@@ -24,6 +24,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -67,6 +68,16 @@ def read_log(path: str | os.PathLike[str], space: Space, *, reward_range: tuple[
     instance_of("space", space, Space)
     if source.suffix not in READABLE:
         raise ValueError(f"`path` must end in {', '.join(READABLE)}, got {os.fspath(path)!r}")
+    interval("reward_range", reward_range)
+    source.open("rb").close()  # what the system refuses is no fault of the content
+    try:
+        return _read(source, space, reward_range)
+    except Exception as error:  # whatever a reader of foreign bytes raises
+        rule = "be a log of this space and range, as `Log.write` writes it"
+        raise ValueError(f"`path` must {rule}, got {os.fspath(path)!r}: {error}") from error
+
+
+def _read(source: Path, space: Space, reward_range: tuple[float, float]) -> Log:
     if source.suffix == ".jsonl":
         return Log(space, read_lines(source), reward_range=reward_range)
     import pandas

@@ -155,8 +155,30 @@ def test_a_line_that_a_crash_cut_off_is_left_out_and_a_wrong_one_is_named(tmp_pa
     path.write_text(whole[:-10])
     assert facts(read_log(path, log.space, reward_range=log.reward_range)) == facts(log)[:-1]
     path.write_text(whole.replace("{", "[", 1))
-    with pytest.raises(ValueError, match=r"line 1 of .*log\.jsonl must hold an episode"):
+    with pytest.raises(ValueError, match=r"`path` must be a log .*log\.jsonl': line 1 must hold an episode"):
         read_log(path, log.space, reward_range=log.reward_range)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
+def test_a_file_that_was_damaged_is_refused_or_read(form, tmp_path):
+    """Bytes changed, lost and put in: whatever the readers of other packages raise, the error names the file."""
+    rng, refusals = np.random.default_rng(0), []
+    for seed in range(60):
+        log = random_log(rng)
+        path = log.write(tmp_path / f"log.{form}")
+        content = bytearray(path.read_bytes()) or bytearray(b"\n")
+        place = int(rng.integers(len(content)))
+        junk = pick(rng, (b"", b"\x00", b"\xff", b"[" * 5000, b"1e999", b'"', b",,,", b"\n", b"NaN", b"-1", b"9" * 30))
+        content[place : place + int(rng.integers(9))] = junk
+        path.write_bytes(content if seed % 5 else content[:place])
+        try:
+            read_log(path, log.space, reward_range=log.reward_range)
+        except ValueError as error:
+            refusals.append(str(error))
+    assert len(refusals) > 10
+    assert all(f"got {str(path)!r}: " in refusal for refusal in refusals)
+    with pytest.raises(FileNotFoundError):
+        read_log(tmp_path / f"none.{form}", Space(states=1, actions=1, horizon=1))
 
 
 def test_wrong_files_are_refused(tmp_path):
