@@ -88,11 +88,6 @@ def unchanging(context: Context) -> Context:
     return context
 
 
-def copied(context: Context) -> Context:
-    """Return a context that another may keep or change: of a vector, a record, a list or a tuple a copy, deep down."""
-    return copy.deepcopy(context) if isinstance(context, (np.ndarray, dict, list, tuple)) else context
-
-
 class ContextCache(Generic[Value]):
     """What was computed for the contexts used last; a context without a key is computed anew each time.
 
@@ -217,6 +212,11 @@ def context_vectors(contexts: Sequence[Context]) -> NDArray[np.float64]:
     """
     numbers = [vector for context in contexts if (vector := context_numbers(context)) is not None]
     return np.array(numbers) if len(numbers) == len(contexts) > 0 else np.eye(len(contexts))
+
+
+def copied(context: Context) -> Context:
+    """Return a context that another may keep or change: of a vector, a record, a list or a tuple a copy, deep down."""
+    return copy.deepcopy(context) if isinstance(context, (np.ndarray, dict, list, tuple)) else context
 
 
 def context_to_json(context: Context) -> str:
