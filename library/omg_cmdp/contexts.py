@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -212,11 +211,6 @@ def context_vectors(contexts: Sequence[Context]) -> NDArray[np.float64]:
     """
     numbers = [vector for context in contexts if (vector := context_numbers(context)) is not None]
     return np.array(numbers) if len(numbers) == len(contexts) > 0 else np.eye(len(contexts))
-
-
-def copied(context: Context) -> Context:
-    """Return a context that another may keep or change: of a vector, a record, a list or a tuple a copy, deep down."""
-    return copy.deepcopy(context) if isinstance(context, (np.ndarray, dict, list, tuple)) else context
 
 
 def context_to_json(context: Context) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import abc
+import copy
 import functools
 import operator
 
 import numpy as np
 
-from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, copied, keyed
+from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, keyed
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import Episode
@@ -17,6 +18,11 @@ from omg_cmdp.mdp.truth import Truth
 from omg_cmdp.validation import FloatArray, float_table, in_range, instance_of
 
 compiled = Lazy("omg_cmdp.mdp.compiled")
+
+
+def copied(context: Context) -> Context:
+    """Return a context that another may keep or change: of a vector, a record, a list or a tuple a copy, deep down."""
+    return copy.deepcopy(context) if isinstance(context, (np.ndarray, dict, list, tuple)) else context
 
 
 class ContextualMDP(Environment, abc.ABC):

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard, Union
 
 import numpy as np
 
-from omg_cmdp.contexts import Context, ContextCache, copied
+from omg_cmdp.contexts import Context, ContextCache
+from omg_cmdp.environments.base import copied
 from omg_cmdp.environments.encoders.base import Encoder
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.persistence import State

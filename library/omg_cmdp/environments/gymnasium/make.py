@@ -22,7 +22,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.contexts import Context, alike, check_same_kind, copied
+from omg_cmdp.contexts import Context, alike, check_same_kind
+from omg_cmdp.environments.base import copied
 from omg_cmdp.environments.gymnasium.contextual_env import (
     Arguments,
     ContextualEnv,
