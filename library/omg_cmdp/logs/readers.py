@@ -133,6 +133,8 @@ def read_frame(
     low, high = interval("reward_range", reward_range)
     table.refuse("reward", (rewards < low) | (rewards > high), f"lie in [{low:g}, {high:g}]")
     table.refuse("action", ~space.admissible[states, actions], "be admissible in its state")
+    elsewhere = (table.first == np.arange(len(states))) & ~(space.start[states] > 0.0)
+    table.refuse("state", elsewhere, "begin where the space starts (give it a `start`, from which agents plan)")
     broken = np.append(next_states[:-1] != states[1:], False) & ~table.ends
     table.refuse("next_state", broken, "be the state of the next step")
     chances = table.optional("propensity")

@@ -57,7 +57,7 @@ def test_what_a_log_cannot_tell_is_assumed_aloud(rng):
 
 def test_a_policy_that_stayed_the_same_is_known_to(rng):
     """Other probabilities at another step, in another state or of another context are no change."""
-    space = Space(states=2, actions=2, horizon=2)
+    space = Space(states=2, actions=2, horizon=2, start=[0.5, 0.5])
     policy = {context: rng.dirichlet(np.ones(2), size=(2, 2)) for context in "ab"}
     log = Log(space)
     for _ in range(200):

@@ -78,8 +78,9 @@ def random_episode(rng, space, context, reward_range):
 
 def random_log(rng):
     sizes = rng.integers(1, 5, size=3).tolist()
-    space, reward_range = Space(states=sizes[0], actions=sizes[1], horizon=sizes[2]), pick(rng, RANGES)
-    kind = KINDS[pick(rng, [*KINDS])]
+    start = np.full(sizes[0], 1.0 / sizes[0])
+    space = Space(states=sizes[0], actions=sizes[1], horizon=sizes[2], start=start)
+    kind, reward_range = KINDS[pick(rng, [*KINDS])], pick(rng, RANGES)
     episodes = [random_episode(rng, space, kind(rng), reward_range) for _ in range(rng.integers(6))]
     return Log(space, episodes, reward_range=reward_range)
 
