@@ -34,7 +34,7 @@ from omg_cmdp.documents import FileError, Place, nearest, plain
 from omg_cmdp.runs.shown import names_of
 from omg_cmdp.validation import positive_integer, whole_number
 from omg_lab.studies.agents import SHARED
-from omg_lab.studies.catalogue import DIGEST, Part, build_adversary, build_agent, build_delay, find_kind
+from omg_lab.studies.catalogue import DIGEST, Part, build_adversary, build_agent, build_delay, check_fresh, find_kind
 from omg_lab.studies.options import check_options
 from omg_lab.studies.outside.folder import Folder, told
 from omg_lab.studies.overrides import Override, StudyDocument
@@ -262,10 +262,16 @@ def build_everything_once(plan: StudyPlan) -> None:
             shown = task.chosen(setting.world)
         for adversary in plan.adversaries:
             with _blamed("adversaries", adversary, world):
-                build_adversary(adversary.kind, adversary.options, setting)
+                two = [build_adversary(adversary.kind, adversary.options, setting) for _ in range(2)]
+                check_fresh("adversary", *two)
         for agent in plan.agents:
             with _blamed("agents", agent, world):
                 built = build_agent(agent.kind, agent.options, setting)
+                if agent.digest:  # the user's code may return one object again and again
+                    other = build_agent(agent.kind, agent.options, setting)
+                    check_fresh("agent", built, other)
+                    check_fresh("reward oracle", built.reward_oracle, other.reward_oracle)
+                    check_fresh("dynamics oracle", built.dynamics_oracle, other.dynamics_oracle)
                 for context in (setting.world.contexts[0], *shown):
                     built.decide(context)
 

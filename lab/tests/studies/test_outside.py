@@ -300,3 +300,41 @@ def test_sources_are_a_module_and_what_it_imports_beside_it(tmp_path):
     assert found[0] == "a.py"
     assert set(found) == set(files) - {"other.py"}
     assert module_sources("numpy", tmp_path) == []
+
+
+SHARED = """
+import omg_cmdp as omg
+
+KEPT = {}
+
+
+def agent(world):
+    return KEPT.setdefault("agent", omg.agents.Informed(world.space, world.mdp))
+
+
+def adversary(contexts):
+    return KEPT.setdefault("adversary", omg.adversaries.Sequence(contexts))
+
+
+def oracle(states, actions, horizon):
+    return KEPT.setdefault("oracle", omg.oracles.CountRewards(states=states, actions=actions, horizon=horizon))
+"""
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ('[agents.mine]\nkind = "shared:agent"\n', "the same agent"),
+        ('[agents.omg]\n[adversaries.mine]\nkind = "shared:adversary"\n', "the same adversary"),
+        (
+            '[agents.mine]\nkind = "omg"\noracles = { rewards = "shared:oracle", dynamics = "counts" }\n',
+            "the same reward oracle",
+        ),
+    ],
+)
+def test_what_one_run_leaves_behind_is_not_the_beginning_of_the_next(table, said, tmp_path):
+    """Of objects that are made once, results would depend on which worker plays which run first."""
+    path = own.write(tmp_path, own.LADDER, agents=table)
+    (tmp_path / "shared.py").write_text(SHARED)
+    with pytest.raises(FileError, match=f"'mine' in the world 'ladder': two runs would have {said}; make a fresh one"):
+        load_plan(str(path))
