@@ -232,18 +232,18 @@ def _part(table: str, name: str, entry: Any, folder: Folder | None) -> Part:
         _name("name", name)
         if not isinstance(entry, dict):
             raise ValueError(f"there must be a table [{table}.{name}], got {entry!r:.60}")
-        if folder is None and isinstance(entry.get(DIGEST), str):
-            return Part.of(name, entry)  # of stored results, which were checked when they were made
-        options = dict(entry)
-        named = options.pop("kind", name)
+        stored = folder is None and DIGEST in entry
+        options = {key: value for key, value in entry.items() if key != "kind" and not (stored and key == DIGEST)}
+        for key in {"episodes", "delay"} & options.keys() if table == "worlds" else ():
+            with _at(key):
+                CHECKS[key](key, options[key])
+        named = entry.get("kind", name)
+        if stored:  # what it names was checked when the study began, and is not imported now
+            return Part(name=name, kind=_text("kind", named), options=options, digest=_text(DIGEST, entry[DIGEST]))
         with _at("kind"):
             known = find_kind(table, named, folder).options
-        if table == "worlds":
-            known = {**known, **dict.fromkeys(OF_WORLDS)}
-            for key in {"episodes", "delay"} & options.keys():
-                with _at(key):
-                    CHECKS[key](key, options[key])
-        check_options(named, options, known, supplied=SUPPLIED)
+        extra = dict.fromkeys(OF_WORLDS) if table == "worlds" else {}
+        check_options(named, options, {**known, **extra}, supplied=SUPPLIED)
     part = Part(name=name, kind=named, options=options)
     if folder is None:
         return part

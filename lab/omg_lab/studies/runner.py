@@ -21,7 +21,7 @@ from omg_cmdp.persistence import check_settings, joint_state, part_of
 from omg_cmdp.provenance import provenance
 from omg_cmdp.runs.advice import advise
 from omg_cmdp.runs.sampled import SampledRun
-from omg_cmdp.runs.shown import names_of, shown_cells
+from omg_cmdp.runs.shown import Names, names_of, shown_cells
 from omg_cmdp.runs.simulate import Run
 from omg_cmdp.theory.constants import most_tuples
 from omg_lab.studies.journal import SUMMED, TEXTS, Journal
@@ -31,6 +31,24 @@ from omg_lab.studies.store import StudyStore, UnwritableError
 SECONDS_BETWEEN_REPORTS = 0.2
 BOUNDS = ("reward_regret_bound", "dynamics_regret_bound")
 """The fields of a result with the oracles' own bounds on their regrets over all episodes of the run."""
+
+
+_NUMBER = (int, float, type(None))
+_ENDED = {
+    **dict.fromkeys(("run", "world", "adversary", "agent", "status", "settings", "ended"), str),
+    **dict.fromkeys(("seed", "episodes"), int),
+    "made_with": [{"version": str, "commit": str, "versions": {str: str}}],
+}
+FAILED_FORM = {**_ENDED, "error": str}
+FINISHED_FORM = {
+    **_ENDED,
+    **dict.fromkeys(("states", "actions", "horizon", "tuples"), int),
+    **dict.fromkeys((*SUMMED, *BOUNDS, "regret_last_half", "seconds"), _NUMBER),
+    "parts": [str],
+    "policies": [dict],
+    "names": {kind: [str] for kind in Names._fields},
+}
+"""The fields of a result as JSON has them; those of a run that failed are fewer."""
 
 
 class Progress(NamedTuple):
