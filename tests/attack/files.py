@@ -134,7 +134,8 @@ def forged(file: Path, draw: random.Random) -> list[Path]:
     else:
         holder[key] = draw.choice(VALUES)
     store.write_study(found) if file.name == "study.json" else store.write_result(file.stem, found)
-    return [file, *sorted((store.directory / "runs").iterdir())]  # where the plan is another, results do not fit it
+    # Where the plan is another, results do not fit it, nor does the study that is run there.
+    return [file, store.directory, *sorted((store.directory / "runs").iterdir())]
 
 
 def _entries(value: Any) -> Iterator[tuple[Any, Any]]:
