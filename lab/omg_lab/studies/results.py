@@ -130,6 +130,7 @@ def load(directory: str | os.PathLike[str]) -> Results:
 def _checked(store: StudyStore, plan: StudyPlan) -> list[dict[str, Any]]:
     """Return the results of a study, each of a run of this plan, with all the parts of its log in place."""
     tasks = {task.name: task for task in plan.tasks()}
+    worlds: dict[tuple[str, int], dict[str, Any]] = {}
     results, logged = list(store.results()), {path.name for path in store.log.glob("*.parquet")}
     for result in results:
         run = result["run"]
@@ -143,6 +144,10 @@ def _checked(store: StudyStore, plan: StudyPlan) -> list[dict[str, Any]]:
                 raise ValueError("it has the labels of another run")
             if result["status"] == "finished":
                 result["policies"] = _policies(result)
+                # Agents are compared seed by seed, which is fair in the same world only.
+                first = worlds.setdefault((result["world"], result["seed"]), result)
+                if len({first.get("world_digest"), result.get("world_digest")} - {None}) > 1:
+                    raise ValueError(f"it was played in another world than {first['run']}, by the same options")
             result["made_with"] = "; then ".join(map(_made_with, result["made_with"]))
         for number, digest in enumerate(result.get("parts", ())):
             if store.part(run, number).name not in logged:
@@ -170,7 +175,7 @@ def _policies(result: Mapping[str, Any]) -> Policies:
     return Policies(told, names)
 
 
-_ELSEWHERE = ["status", "error", "settings", "parts", "policies", "names"]
+_ELSEWHERE = ["status", "error", "settings", "world_digest", "parts", "policies", "names"]
 """The fields of a result that are no columns of `Results.runs`."""
 _UNKNOWN = dict.fromkeys(("version", "commit", "date"), "unknown")
 _KEY = ("world", "adversary", "agent", "seed", "episodes")

@@ -25,7 +25,7 @@ from omg_cmdp.runs.shown import Names, names_of, shown_cells
 from omg_cmdp.runs.simulate import Run
 from omg_cmdp.theory.constants import most_tuples
 from omg_lab.studies.journal import SUMMED, TEXTS, Journal
-from omg_lab.studies.plan import StudyPlan, Task
+from omg_lab.studies.plan import StudyPlan, Task, world_digest
 from omg_lab.studies.store import StudyStore, UnwritableError
 
 SECONDS_BETWEEN_REPORTS = 0.2
@@ -138,6 +138,8 @@ class _Kept(NamedTuple):
 
     settings: str
     """The digest of the run's settings."""
+    world_digest: str
+    """The digest of the world in which it is played."""
     parts: list[str]
     """A digest of each part of the log."""
     made_with: list[dict[str, Any]]
@@ -151,10 +153,12 @@ def _next_pace(played: int, seconds: float) -> int:
 
 def _resume(task: Task, store: StudyStore, run: Run, journal: Journal) -> _Kept:
     """Continue from the checkpoint, if there is one."""
-    kept = _Kept(task.settings, [], [])
+    kept = _Kept(task.settings, world_digest(run.environment), [], [])
     with store.checkpoint(task.name) as saved:
         if saved is not None:
             check_settings(saved, task.settings)
+            if str(saved.get("world_digest", kept.world_digest)) != kept.world_digest:
+                raise ValueError("its world is not the one that is built now, by the same options and sources")
             kept.parts.extend(saved["parts"].tolist())
             kept.made_with.extend(json.loads(str(saved["made_with"])))
             run.load_state(part_of(saved, "run"))
@@ -181,6 +185,7 @@ def _save(task: Task, store: StudyStore, run: Run, journal: Journal, kept: _Kept
         kept.parts.append(store.write_part(task.name, len(kept.parts), file.getvalue()))
     notes = {
         "settings": np.array(kept.settings),
+        "world_digest": np.array(kept.world_digest),
         "parts": np.array(kept.parts, dtype=np.str_),
         "made_with": np.array(json.dumps(kept.made_with)),
     }

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 from lab.tests.studies.examples import content, run_study
 from omg_cmdp.documents import FileError
 from omg_lab.cli import app
+from omg_lab.studies.catalogue import KINDS, Part
 from omg_lab.studies.config import read_plan
 from omg_lab.studies.directory import open_study
 from omg_lab.studies.engines import Serial
@@ -253,6 +254,19 @@ def test_settings_are_those_that_decide_the_numbers():
     assert settings(checkpoint=7) == settings()
     changes = [{"run": 1}, {"run": 2}, {"seed": 1}, {"episodes": 41}, {"propensities": True}, {"delay": 3}]
     assert len({settings(), *(settings(**change) for change in changes)}) == len(changes) + 1
+
+
+def test_every_option_of_every_kind_is_part_of_the_settings():
+    """A checkpoint or result of a run with another value of any of them is refused."""
+    task, found = read_plan(TINY).tasks()[0], set()
+    options = [(t, kind, option) for t, kinds in KINDS.items() for kind in kinds.values() for option in kind.options]
+    for table, kind, option in options:
+        name = {"worlds": "world", "adversaries": "adversary", "agents": "agent"}[table]
+        part = Part(name="x", kind=kind.name, options={})
+        for each in (part, dataclasses.replace(part, options={option: "another"})):
+            found.add(dataclasses.replace(task, **{name: each}).settings)
+    assert len(options) > 300
+    assert len(found) == len(options) + len({(table, kind.name) for table, kind, _ in options})
 
 
 def test_an_engine_stops_at_an_error_about_files(study):
