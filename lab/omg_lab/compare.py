@@ -143,13 +143,12 @@ class Comparison:
 
     @functools.cached_property
     def _shown(self) -> tuple[ReportTable, Figure]:
-        from omg_lab.reports import figures, returns, tables
+        from omg_lab.reports.figures import course
         from omg_lab.reports.scenarios import scenarios
+        from omg_lab.reports.tables import agents_table
 
-        if exact := scenarios(self.results):
-            return tables.regret_table(exact), figures.regret(exact[0])
-        (earned,) = returns.earnings(self.results)
-        return returns.earnings_table(earned), returns.earnings_figure(earned)
+        (scenario,) = scenarios(self.results)
+        return agents_table(scenario), course(scenario)
 
     def _repr_html_(self) -> str:
         table, figure = self._shown

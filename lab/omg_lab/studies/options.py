@@ -15,7 +15,7 @@ REQUIRED = inspect.Parameter.empty
 """Stands for the default of an option that must be given."""
 
 SUPPLIED = frozenset(
-    {"space", "contexts", "make", "mdp", "features", "reward_oracle", "dynamics_oracle", "reward_range", "world"}
+    {"space", "contexts", "mdp", "features", "reward_oracle", "dynamics_oracle", "reward_range", "world"}
 )
 """Arguments that the world decides, and no study file."""
 

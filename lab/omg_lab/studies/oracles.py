@@ -62,12 +62,6 @@ PAIRS = {
 }
 """One name for both oracles."""
 
-SAME_ARGUMENTS: dict[type, type] = {
-    oracles.OfflineLinearRewards: oracles.LinearRewards,
-    oracles.OfflineSoftmaxDynamics: oracles.SoftmaxDynamics,
-}
-"""Those that pass on what they are given."""
-
 SUPPLIED = frozenset(
     {"states", "actions", "horizon", "contexts", "space", "admissible", "support", "base", "predictions", "functions"}
     | {"function", "features", "feature_norm", "bases", "dimension"}
@@ -133,7 +127,7 @@ def _class(part: str, name: Any, folder: Folder | None) -> Any:
 
 def _arguments(part: str, make: Any) -> dict[str, Any]:
     """Return the arguments of the constructor, with their defaults."""
-    own = arguments_of(SAME_ARGUMENTS.get(make, make))
+    own = arguments_of(make)
     if make.__module__.startswith(f"{adapters.__name__}."):
         del own["forecasters"]  # of the frame, which they make themselves
         own |= dict.fromkeys((Options if part == "rewards" else DynamicsOptions).__annotations__)

@@ -45,13 +45,13 @@ class Numbers(Decoy):
 
     def __init__(self, numbers=(0.4, 0.9, 0.5)):
         super().__init__(seed=1)
-        self._label, self.contexts = self.contexts[0], numbers
+        self._first, self.contexts = self.contexts[0], numbers
 
     def reward_functions(self, context):
-        return super().reward_functions(self._label)
+        return super().reward_functions(self._first)
 
     def transition_functions(self, context):
-        return super().transition_functions(self._label)
+        return super().transition_functions(self._first)
 
 
 def pair(world, rewards="known", dynamics="known"):
@@ -167,7 +167,6 @@ def test_a_number_lies_between_the_smallest_and_the_largest():
     [
         ("best", "one of finite"),
         ("softmax", 'softmax. is for dynamics only: { rewards = …, dynamics = "softmax" }'),
-        ("offline_linear", "both at once: { rewards"),
         ("product", 'product. is for rewards only: { rewards = "product", dynamics = … }'),
         ("known", 'both at once: { rewards = "known", dynamics = "known" }'),
         ({"rewards": "counts"}, "one of finite"),
@@ -233,7 +232,7 @@ def test_only_what_must_be_learned_gets_a_bonus():
     ):
         made = Setting(world=world, seed=2, episodes=EPISODES)
         for kind in ("rm_ucdd", "uc3rl"):
-            assert build_agent(kind, {"scale": 0.1, "oracles": named}, made).scales == scales
+            assert build_agent(kind, {"scale": 0.1, "oracles": named}, made).scale == scales
 
 
 FURTHER_EXAMPLES = {
@@ -243,8 +242,6 @@ FURTHER_EXAMPLES = {
     "stepwise": {"oracles": [{"kind": "counts", "horizon": 1}] * WORLDS["mixtures"].space.horizon},
     "refitted": {"every": 4, "model": {"rewards": "sklearn.tree:DecisionTreeRegressor", "dynamics": "CLASSIFIER"}},
     "sklearn": {"model": {"rewards": "sklearn.linear_model:SGDRegressor", "dynamics": "PARTIAL"}},
-    "offline_linear": {"ridge": 2.0},
-    "offline_softmax": {"ridge": 2.0},
     "product": {},
     "mixture": {},
 }

@@ -195,7 +195,7 @@ def test_the_terminal_tells_both(tmp_path):
     path = own.write(tmp_path, own.LADDER, own.GARDEN, agents="[agents.omg]")
     result = called("run", path, "--out", tmp_path / "out", "--workers", 1)
     assert "mean regret" in result.output
-    assert "return per episode" in result.output
+    assert "mean return" in result.output
     assert "garden--iid--omg--0: return" in result.output
 
 
