@@ -39,7 +39,7 @@ from omg_lab.studies.outside.environments import gymnasium_world
 from omg_lab.studies.outside.folder import Folder, is_outside
 from omg_lab.worlds.base import World
 
-LARGEST_TABLE = 10**8
+LARGEST_TABLE = 5 * 10**7
 """The most numbers in a table of a world; larger ones are refused before they are made."""
 
 

@@ -138,9 +138,7 @@ def _checked(store: StudyStore, plan: StudyPlan) -> list[dict[str, Any]]:
             check_form(run, result, FINISHED_FORM if result["status"] == "finished" else FAILED_FORM)
             if run not in tasks or result["settings"] != tasks[run].settings:
                 raise ValueError("it is of a run with other settings than in study.json")
-            if any(
-                result[name] != value for name, value in {**tasks[run].labels, "episodes": tasks[run].episodes}.items()
-            ):
+            if not {**tasks[run].labels, "episodes": tasks[run].episodes}.items() <= result.items():
                 raise ValueError("it has the labels of another run")
             if result["status"] == "finished":
                 result["policies"] = _policies(result)
