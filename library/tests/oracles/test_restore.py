@@ -1,0 +1,233 @@
+"""Save, change one thing, restore: a state is refused by an oracle with another argument, or the change is harmless.
+
+Every argument of every constructor, found by introspection, is changed in every way that its kind allows: numbers,
+texts, tables, mappings, functions, lists of contexts, oracles inside oracles, models and their settings. An oracle that
+takes the state nevertheless must be in `HARMLESS`, and answer and go on to the bit like the one that was saved.
+"""
+
+import collections
+import copy
+import functools
+import inspect
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from library.tests.oracles import catalogue
+from library.tests.oracles.adapters.catalogue import MAKERS
+from library.tests.oracles.catalogue import LABELS, SIZE, SUPPORT, VECTORS
+from library.tests.oracles.test_state import HORIZON, answers, bits, taught
+from library.tests.varying import flat_call
+from omg_cmdp import oracles
+from omg_cmdp.oracles import adapters
+from omg_cmdp.oracles.adapters.models import DynamicsOptions, Options
+from omg_cmdp.oracles.base import Oracle
+
+HARMLESS = {
+    "contexts in another order": "a mapping is looked up by context",
+    "the same function under another name": "a function is known by what it says",
+}
+TIED = {("AggregateRewards", "horizon"), ("AggregateDynamics", "horizon")}
+"""Arguments that cannot be changed alone."""
+USUAL = {
+    "features": lambda context: np.roll(np.asarray(context, dtype=float), 1),
+    "support": SUPPORT,
+    "base": SUPPORT / SUPPORT.sum(axis=-1, keepdims=True),
+    "admissible": np.array([[True, True], [True, True], [True, False]]),
+    "contexts": LABELS,
+    "prior": 0.5,
+}
+"""Something for arguments that are None by default."""
+
+
+class Recorder:
+    """A room of oracles, which notes the calls of its classes."""
+
+    def __init__(self, *rooms):
+        self.calls, self.rooms = collections.defaultdict(list), rooms
+
+    def __getattr__(self, name):
+        made = next(getattr(room, name) for room in self.rooms if hasattr(room, name))
+        if not (inspect.isclass(made) and issubclass(made, Oracle)):
+            return made
+
+        def make(*arguments, **named):
+            self.calls[name].append((made, flat_call(made, *arguments, **named)))
+            return made(*arguments, **named)
+
+        return make
+
+
+@functools.cache
+def recorded():
+    """Return class -> how the catalogues make one: the class, and all arguments by name."""
+    recorder = Recorder(oracles, adapters)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(catalogue, "oracles", recorder)
+        catalogue.each_oracle(HORIZON)
+        patch.setattr("library.tests.oracles.adapters.catalogue.adapters", recorder)
+        for package, make in MAKERS.items():
+            for kind in ("Rewards", "Dynamics"):
+                with pytest.MonkeyPatch.context():
+                    try:
+                        make(kind, **SIZE, horizon=HORIZON)
+                    except pytest.skip.Exception:
+                        print(f"without {package}")
+    return dict(recorder.calls)
+
+
+def arguments_of(made):
+    """Return the names of all arguments of a class and their defaults; those of the options of adapters too."""
+    found = {}
+    for each in inspect.signature(made).parameters.values():
+        if each.kind is inspect.Parameter.VAR_KEYWORD:
+            kinds = Options if made.__name__.endswith("Rewards") else DynamicsOptions
+            defaults = {"members": 4, "floor": 1e-4}
+            found |= {name: defaults.get(name) for name in (*kinds.__required_keys__, *kinds.__optional_keys__)}
+        else:
+            found[each.name] = each.default
+    return found
+
+
+def variants(argument, value, made):
+    """Yield (what was changed, another value) for a value of any kind."""
+    if value is None:
+        yield "given", USUAL[argument]
+    elif isinstance(value, bool):
+        yield "the opposite", not value
+    elif isinstance(value, (int, float)):
+        for other in (value + 1, value * 2, value / 2, value - 1):
+            yield f"{other}", other
+    elif isinstance(value, str):
+        yield from ((rate, rate) for rate in catalogue.RATES if rate != value)
+    elif isinstance(value, np.ndarray):
+        yield "rolled", np.roll(value, 1, axis=-1)
+        yield "turned", value[::-1].copy()
+    elif isinstance(value, Mapping):
+        last = list(value)[-1]
+        yield "contexts in another order", dict(reversed(value.items()))
+        yield "functions in another order", {label: tables[::-1] for label, tables in value.items()}
+        yield "one context less", {label: tables for label, tables in value.items() if label != last}
+        yield "another table in one context", value | {last: value[last][..., ::-1, :]}
+        if value[last].ndim > 2:
+            yield "functions in another order in one context", value | {last: value[last][::-1]}
+    elif isinstance(value, Oracle) or (isinstance(value, list) and isinstance(value[0], Oracle)):
+        yield from parts(value)
+    elif isinstance(value, (list, tuple)):
+        yield "in another order", value[::-1]
+        yield "one less", value[:-1]
+        yield "another one", (*value[:-1], "another")
+    elif argument == "model":
+        yield from models(value)
+    elif argument == "optimizer":
+        import torch
+
+        yield "another step size", lambda parameters: torch.optim.Adam(parameters, lr=0.02)
+        yield "another optimiser", lambda parameters: torch.optim.SGD(parameters, lr=0.01)
+    elif callable(value):
+        yield "the same function under another name", lambda context: value(context)
+        yield "functions or features in another order", lambda context: np.asarray(value(context))[::-1]
+        yield "other tables", lambda context: np.roll(value(context), 1, axis=-1)
+    else:
+        raise AssertionError(f"say how to change {argument} = {value!r:.60}")
+
+
+def parts(value):
+    """Yield other oracles to be made of: in another order, fewer, or one with another argument."""
+    several = value if isinstance(value, list) else [value]
+    if len(several) > 1:
+        yield "oracles in another order", several[::-1]
+        yield "one oracle less", several[:-1]
+    for name, calls in recorded().items():
+        for made, call in calls:
+            if made is type(several[-1]) and "rate" in call:
+                other = made(**call | {"rate": "proven" if call["rate"] != "proven" else "realizable"})
+                yield f"{name} of another rate", [*several[:-1], other] if isinstance(value, list) else other
+
+
+def models(value):
+    """Yield models with another setting, and another model."""
+    if hasattr(value, "get_params"):
+        from sklearn.base import clone
+
+        for name, own in value.get_params().items():
+            for other in (
+                (not own,) if isinstance(own, bool) else (own * 2, own + 1) if own and type(own) in (int, float) else ()
+            ):
+                yield f"model with {name} = {other}", clone(value).set_params(**{name: other})
+    if hasattr(value, "_get_params"):
+        from river import optim
+
+        yield "model with another optimiser", value.clone({"optimizer": optim.SGD(0.01)})
+        yield "model with another penalty", value.clone({"l2": 0.5})
+    if hasattr(value, "state_dict"):
+        import torch
+
+        other = copy.deepcopy(value)
+        other[1] = torch.nn.ReLU()
+        yield "model with another layer", other
+
+
+def contexts_of(name, call):
+    """Return contexts that an oracle made by this call accepts."""
+    for contexts in (LABELS, VECTORS, catalogue.SIMPLEX, [np.array([0.3, 0.9]), np.array([0.5, 0.1])]):
+        oracle = build(name, call)
+        try:
+            return contexts if [oracle.predict(context) for context in contexts] else None
+        except (ValueError, TypeError, KeyError):
+            continue
+    raise AssertionError(f"no contexts for {name} {call}")
+
+
+def build(name, call):
+    """Return an oracle by a recorded call; oracles in it are copied, for they learn."""
+    made = getattr(oracles, name, None) or getattr(adapters, name)
+    copied = {key: copy.deepcopy(value) if key in ("oracle", "oracles") else value for key, value in call.items()}
+    return made(**copied)
+
+
+def outcome(name, call, argument, value, contexts, rng):
+    """Return what becomes of a state: "refused", "harmless", "not made", or "ACCEPTED"."""
+    saved = taught(build(name, call), contexts, rng)
+    try:
+        other = build(name, call | {argument: value})
+    except (ValueError, TypeError, RuntimeError):
+        return "not made"
+    before = bits(other.state())
+    try:
+        other.load_state(saved.state())
+    except ValueError as error:
+        assert "`state`" in str(error), error
+        assert bits(other.state()) == before, "a refused state must change nothing"
+        return "refused"
+    try:
+        same = answers(other, contexts) == answers(saved, contexts)
+        seed = rng.integers(2**32)
+        ours, theirs = (taught(each, contexts, np.random.default_rng(seed)) for each in (saved, other))
+        return "harmless" if same and answers(ours, contexts) == answers(theirs, contexts) else "ACCEPTED"
+    except ValueError:
+        return "ACCEPTED"
+
+
+CASES = [(name, argument) for name, calls in recorded().items() for argument in arguments_of(calls[0][0])]
+
+
+@pytest.mark.parametrize(("name", "argument"), CASES)
+def test_a_state_is_refused_or_the_change_is_harmless(name, argument, rng):
+    found = collections.Counter()
+    for made, call in recorded()[name]:
+        contexts = contexts_of(name, call)
+        value = call.get(argument, arguments_of(made)[argument])
+        for what, other in variants(argument, value, made):
+            became = outcome(name, call, argument, other, contexts, rng)
+            assert became != "ACCEPTED", f"{name}: {argument}, {what}"
+            assert became != "harmless" or what in HARMLESS, f"{name}: {argument}, {what} is harmless, say why"
+            found[became] += 1
+    assert found["refused"] or (name, argument) in TIED, found
+
+
+def test_every_argument_of_every_oracle_is_changed():
+    public = {name for name in (*oracles.__all__, *adapters.__all__) if name.endswith(("Rewards", "Dynamics"))}
+    assert {name for name, _ in CASES} == public
+    assert len(CASES) > 150
