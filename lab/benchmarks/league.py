@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from omg_cmdp.agents.exploration import RULES
+from omg_cmdp.agents.exploration.named import RULES
 from omg_cmdp.theory.constants import most_tuples
 from omg_lab.studies.plan import Task
 from omg_lab.studies.results import Results

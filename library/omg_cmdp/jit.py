@@ -3,7 +3,6 @@
 A function of compiled code takes and fills plain arrays, and has a decorator from here:
 
     compiled       the usual one
-    compiled_for   an entry point: compiled for these types when its module is imported
     leaf           for functions that allocate nothing: twice as fast for small arrays
 
 Arithmetic is always exactly as written. A loop is compiled twice, with vectors and without, and which of the two runs
@@ -27,10 +26,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import numba
+from typing import Any
 
 _PACKAGES = ("omg_cmdp", "omg_lab")
 """The packages with compiled code."""
@@ -56,24 +52,6 @@ def _decorator(options: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
 
 
 compiled, leaf = _decorator(_EXACT), _decorator(_LEAF)
-
-
-def compiled_for(*arguments: numba.types.Type) -> Callable[[Callable[..., Any]], Any]:
-    """Compile an entry point of the planner for these argument types at once, or load it from the cache."""
-
-    def decorate(function: Callable[..., Any]) -> Any:
-        dispatcher = compiled(function)
-        dispatcher.compile(arguments)
-        return dispatcher
-
-    return decorate
-
-
-def table(dtype: numba.types.Type, dimensions: int) -> numba.types.Array:
-    """Return the type of a C-ordered array."""
-    from numba import types
-
-    return types.Array(dtype, dimensions, "C")
 
 
 class Lazy:

@@ -226,7 +226,9 @@ def million(events: int) -> None:
         began = time.perf_counter()
         found = replay(trial, store.read())
         seconds = time.perf_counter() - began
-        print(f"replayed whole: {found.events / seconds:.0f} events a second, {len(found.differences)} differences")
+        print(
+            f"replayed whole: {found.state.number / seconds:.0f} events a second, {len(found.differences)} differences"
+        )
         store.close()
 
 

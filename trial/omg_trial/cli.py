@@ -44,7 +44,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     @app.command()
     @functools.wraps(function)
     def guarded(*arguments: object, **options: object) -> None:
-        from omg_trial.log.store import StoreError
+        from omg_trial.log.database import StoreError
 
         try:
             function(*arguments, **options)
@@ -62,10 +62,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
 
 @command
-def check(
-    file: TrialPath,
-    people: Annotated[int, typer.Option(min=1, help="People in the rehearsal.")] = 20,
-) -> None:
+def check(file: TrialPath, people: Annotated[int, typer.Option(min=1, help="People in the rehearsal.")] = 20) -> None:
     """Explain a trial file in plain sentences, and rehearse it with random people and outcomes."""
     from omg_trial.rehearsal import describe_rehearsal, rehearse
     from omg_trial.trial_file import Trial
@@ -111,7 +108,11 @@ def serve(
         typer.echo(f"nobody has a token yet: omg-trial token {file} app NAME", err=True)
     with serving(trial, database or file.with_suffix(".db"), known, host=host, port=port) as address:
         typer.echo(f"{trial.name}: {address}")
-        _wait_for_the_end()
+        # Not as exceptions: a second signal must not interrupt the end, in which calls under way are answered.
+        ended = threading.Event()
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, lambda *_: ended.set())
+        ended.wait()
 
 
 @command
@@ -134,7 +135,7 @@ def replay(
             typer.echo(f"NOT the log that was written: {error}")
             raise typer.Exit(1) from None
     counts = f"{counted(found.policies, 'policy', 'policies')}, {counted(found.decisions, 'decision')}"
-    typer.echo(f"{found.events} events: {counts}, {counted(found.versions, 'model')} computed again.")
+    typer.echo(f"{found.state.number} events: {counts}, {counted(found.versions, 'model')} computed again.")
     for source, count in found.fallbacks.items():
         typer.echo(f"{counted(count, 'decision')} without a fresh plan: {source}.")
     for difference in found.differences:
@@ -185,14 +186,3 @@ def _log_discreetly() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(DiscreetFormatter("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-
-
-def _wait_for_the_end() -> None:
-    """Wait for SIGTERM or Ctrl-C."""
-    ended = threading.Event()
-    before = {each: signal.signal(each, lambda *_: ended.set()) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        ended.wait()
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)

@@ -15,8 +15,8 @@ from omg_trial.contract import Call, Contract, OlderLog, Refusal
 from omg_trial.decisions import DecisionInputs, PolicySource
 from omg_trial.handlers import handle
 from omg_trial.learning import Lesson, Trainer
+from omg_trial.log.database import Database
 from omg_trial.log.events import Event, canonical, digest, verified
-from omg_trial.log.store import EventStore
 from omg_trial.rules import moment
 from omg_trial.snapshots import pack_state, restore_state
 from omg_trial.state import LearningTask
@@ -57,7 +57,7 @@ class Desk:
     ----------
     trial : Trial
         The trial; a store belongs to one.
-    store : EventStore
+    store : Database
         Where events are kept. If it has some already, the desk goes on from there.
     clock : callable, default the system's clock
         Tells the time, with its zone.
@@ -65,9 +65,9 @@ class Desk:
     Examples
     --------
     >>> import json
-    >>> from omg_trial.log.store import MemoryStore
+    >>> from omg_trial.log.database import Database
     >>> from omg_trial.trial_file import EXAMPLE, Trial
-    >>> desk = Desk(Trial.parse(EXAMPLE), MemoryStore())
+    >>> desk = Desk(Trial.parse(EXAMPLE), Database(":memory:"))
     >>> opened = json.loads(desk.call("open", {"person": "p1", "context": "alone"}).text)
     >>> opened["episode"], opened["source"], opened["version"]
     (3, 'plan', 0)
@@ -76,7 +76,7 @@ class Desk:
     def __init__(
         self,
         trial: Trial,
-        store: EventStore,
+        store: Database,
         *,
         clock: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
     ) -> None:
@@ -91,17 +91,9 @@ class Desk:
             raise ValueError(f"the database does not belong to the trial {trial.name!r} as its file is now; {advice}")
         with self._all_or_nothing():
             if not self.state.number:
-                self._record("founded", self._founding())
+                known = {"name": trial.name, "trial": trial.digest, "content": trial.content}
+                self._record("founded", {"format": FORMAT, **known, "secret": secrets.token_hex(32)})
             self._start()
-
-    def _founding(self) -> dict[str, Any]:
-        return {
-            "format": FORMAT,
-            "name": self.trial.name,
-            "trial": self.trial.digest,
-            "content": self.trial.content,
-            "secret": secrets.token_hex(32),
-        }
 
     def _start(self) -> None:
         """Record the software and the file: thresholds may differ from those of the file that founded the log."""
@@ -172,23 +164,15 @@ class Desk:
         if seen is not None and seen != head and self.store.mark(int(seen.partition(":")[0])) != seen:
             raise OlderLog(seen, head)
 
-    def _record(
-        self,
-        kind: str,
-        body: dict[str, Any],
-        now: datetime.datetime | None = None,
-        key: str | None = None,
-        request: str | None = None,
-        answer: str | None = None,
-    ) -> Event:
-        """Add an event to the batch, and apply it to the state."""
+    def _record(self, kind: str, body: dict[str, Any], now: datetime.datetime | None = None, **call: str) -> Event:
+        """Add an event to the batch, and apply it to the state; one of a call has its `key`, `request` and `answer`."""
         # A rule was applied at `now`; the event must say the same time, or a replay would apply it at another one.
         number, time = self.state.number + 1, (now or self._now()).isoformat(timespec="microseconds")
-        event = Event(number, time, kind, canonical(body), key, request, answer).chained(self.state.hash)
+        event = Event(number, time, kind, canonical(body), **call).chained(self.state.hash)
         self.state.apply(event)
         self._batch.append(event)
-        if key is not None:
-            self._keys[key] = event
+        if event.key is not None:
+            self._keys[event.key] = event
         return event
 
     @contextlib.contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from omg_cmdp.contexts import context_from_json
 from omg_cmdp.mdp.trajectory import Trajectory
@@ -126,13 +126,6 @@ class Record:
         if not actions:
             return None
         return Example(self.number, self.person, self.context, (*states, last), tuple(actions), tuple(rewards))
-
-    def plain(self) -> list[Any]:
-        """Return the record as JSON, the same in whatever order outcomes were reported."""
-        head = [self.number, self.person, self.context, self.opened, self.version, self.source, self.cause]
-        choices = [[step, *choice] for step, choice in sorted(self.choices.items())]
-        outcomes = [[step, *outcome] for step, outcome in sorted(self.outcomes.items())]
-        return [*head, self.certificate, self.policy, choices, outcomes, self.closed]
 
 
 class KeptPlan(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 from omg_cmdp.oracles.feature_map import Category
 from omg_trial.decisions import PolicySource
 from omg_trial.desk import Desk
-from omg_trial.log.store import MemoryStore
+from omg_trial.log.database import Database
 from omg_trial.trial_file.explain import counted
 from omg_trial.trial_file.trial import Trial
 
@@ -58,16 +58,18 @@ def rehearse(trial: Trial, *, people: int = 20, seed: int = 0) -> Rehearsal:
     >>> rehearse(Trial.parse(EXAMPLE), people=3).decisions
     12
     """
-    generator, clock = np.random.default_rng(seed), _Clock(trial)
-    desk = Desk(trial, MemoryStore(), clock=lambda: clock.now)
+    generator = np.random.default_rng(seed)
+    begin = datetime.time(12) if trial.window is None else trial.window.begin
+    now = datetime.datetime.combine(datetime.date(2026, 11, 2), begin, trial.zone)
+    desk = Desk(trial, Database(":memory:"), clock=lambda: now)
     contexts = [random_context(trial, generator) for _ in range(people)]
     seconds = []
     for _ in range(ROUNDS):
         opened = {}
         for person, context in enumerate(contexts):
-            begin = time.perf_counter()
+            before = time.perf_counter()
             answer = json.loads(desk.call("open", {"person": f"p{person}", "context": context}).text)
-            seconds.append(time.perf_counter() - begin)
+            seconds.append(time.perf_counter() - before)
             opened[answer["episode"]] = str(generator.choice(trial.states, p=trial.space.start))
         for step in range(trial.space.horizon):
             for episode, state in opened.items():
@@ -75,7 +77,8 @@ def rehearse(trial: Trial, *, people: int = 20, seed: int = 0) -> Rehearsal:
                 opened[episode] = state = str(generator.choice(trial.states))
                 reward = float(generator.uniform(*trial.reward_range))
                 desk.call("report", {"episode": episode, "step": step, "reward": reward, "next_state": state})
-            clock.forward()
+            # A day between two decisions, unless the trial file says how many there are in a week.
+            now += datetime.timedelta(days=7) / (trial.limits.decisions_per_week or 7)
         for episode in opened:
             desk.call("close", {"episode": episode})
         desk.call("learn", {})
@@ -119,15 +122,3 @@ def random_context(trial: Trial, generator: np.random.Generator) -> Any:
         else float(generator.uniform(column.low, column.high))
         for column in trial.features.columns
     }
-
-
-class _Clock:
-    """Goes on by the time between two decisions: a day, unless the trial file says how many there are in a week."""
-
-    def __init__(self, trial: Trial) -> None:
-        begin = datetime.time(12) if trial.window is None else trial.window.begin
-        self.now = datetime.datetime.combine(datetime.date(2026, 11, 2), begin, trial.zone)
-        self._between = datetime.timedelta(days=7) / (trial.limits.decisions_per_week or 7)
-
-    def forward(self) -> None:
-        self.now += self._between

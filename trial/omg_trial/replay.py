@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from omg_cmdp.validation import instance_of
 from omg_trial.contract.calls import Decide
 from omg_trial.decisions import DecisionInputs, PolicySource, decide_step, make_plan, uniform
 from omg_trial.learning import Trainer
-from omg_trial.log.events import Event, canonical, events_in, verified
+from omg_trial.log.events import Event, canonical, verified
 from omg_trial.rules import moment
 from omg_trial.state import State
 from omg_trial.trial_file.trial import Trial
@@ -22,39 +21,23 @@ from omg_trial.trial_file.trial import Trial
 SHOWN = 20
 
 
-class Replay(NamedTuple):
-    """The result of a replay: how much was computed again, and the first differences."""
-
-    events: int
-    policies: int
-    decisions: int
-    versions: int
-    fallbacks: dict[str, int]
-    """Decisions whose policy was not a fresh plan, by its source and cause."""
-    differences: tuple[str, ...]
-    """The first twenty."""
-    state: State
-
-
-class _Replayer:
-    """Follows the log with the agent that was in use at each event."""
+class Replay:
+    """Follows a log with the agent that was in use at each event: how much was computed again, and what differs."""
 
     def __init__(self, trial: Trial) -> None:
         self.trial, self.state = trial, State(trial.missing_reward)
         self.trainer = Trainer(trial)
         self.agent: ModelAgent = trial.agent()
-        self.counts = {"opened": 0, "decided": 0, "learned": 0}
+        self.policies = self.decisions = self.versions = 0
         self.fallbacks: collections.Counter[str] = collections.Counter()
+        """Decisions whose policy was not a fresh plan, by its source and cause."""
         self.differences: list[str] = []
-        self._checks = {
-            "founded": self._check_founded,
-            "opened": self._check_opened,
-            "decided": self._check_decided,
-            "learned": self._check_learned,
-        }
+        """The first twenty."""
 
-    def follow(self, event: Event) -> None:
-        if (check := self._checks.get(event.kind)) is not None:
+    def _follow(self, event: Event) -> None:
+        """Compute an event again, and fold it."""
+        check: Callable[[Event], None] | None = getattr(self, f"_check_{event.kind}", None)
+        if check is not None:
             check(event)
         self.state.apply(event)
         # A restart or a roll-back learns again from the version's own data; otherwise the agent is the one published.
@@ -79,7 +62,7 @@ class _Replayer:
             again = np.array([] if last is None else last.policy)
         else:
             again = make_plan(self.trial, self.agent, body["context"]).policy
-            self.counts["opened"] += 1
+            self.policies += 1
         if again.tolist() != body["policy"]:
             self._differ(event, f"another policy ({body['source']})")
         if body["version"] != self.state.version.number:
@@ -89,7 +72,7 @@ class _Replayer:
         trial, body, record = self.trial, event.body, self.state.episodes.get(event.body["episode"])
         if record is None:
             return  # the person has withdrawn since
-        self.counts["decided"] += 1
+        self.decisions += 1
         if body["source"] != PolicySource.PLAN:
             self.fallbacks[f"{body['source']} ({body['cause']})"] += 1
         if body["step"] in record.choices:
@@ -111,7 +94,7 @@ class _Replayer:
             self._differ(event, "learning had not begun")
             return
         lesson = self.trainer.learn(learning)
-        self.counts["learned"] += 1
+        self.versions += 1
         if (lesson.refusal is None) != event.body["published"] or lesson.model != event.body["model"]:
             self._differ(event, "another model")
         if event.body["published"]:
@@ -131,45 +114,16 @@ def replay(trial: Trial, events: Iterable[Event]) -> Replay:
     Examples
     --------
     >>> from omg_trial.desk import Desk
-    >>> from omg_trial.log.store import MemoryStore
+    >>> from omg_trial.log.database import Database
     >>> from omg_trial.trial_file import EXAMPLE
-    >>> desk = Desk(Trial.parse(EXAMPLE), MemoryStore())
+    >>> desk = Desk(Trial.parse(EXAMPLE), Database(":memory:"))
     >>> answer = desk.call("open", {"person": "p1", "context": "alone"})
     >>> found = replay(desk.trial, desk.store.read())
-    >>> found.events, found.policies, found.differences
-    (3, 1, ())
+    >>> found.state.number, found.policies, found.differences
+    (3, 1, [])
     """
     instance_of("trial", trial, Trial)
-    replayer = _Replayer(trial)
+    found = Replay(trial)
     for event in verified(events):
-        replayer.follow(event)
-    counts = replayer.counts
-    numbers = replayer.state.number, counts["opened"], counts["decided"], counts["learned"]
-    return Replay(*numbers, dict(replayer.fallbacks), tuple(replayer.differences), replayer.state)
-
-
-def without(events: Iterable[Event], person: str) -> list[Event]:
-    """Return the log as it would be had this person never been there: fewer events, with the same numbers.
-
-    Its hashes do not chain; it is there to be folded and compared.
-
-    Parameters
-    ----------
-    events : iterable of Event
-        A log.
-    person : str
-        The person whose events are left out.
-
-    Examples
-    --------
-    >>> without([], "p1")
-    []
-    """
-    instance_of("person", person, str)
-    kept, theirs = [], set()
-    for event in events_in(events):
-        if event.body.get("person") == person:
-            theirs.add(event.number)
-        elif event.body.get("episode") not in theirs:
-            kept.append(event)
-    return kept
+        found._follow(event)
+    return found

@@ -49,10 +49,9 @@ def apply_rules(
 
 def _forced(trial: Trial, taken: list[int], state: int) -> FloatArray | None:
     """Return the probabilities if the rest of the week is needed for actions that were taken too seldom."""
-    missing = np.array(
-        [max(trial.limits.least.get(each, 0) - taken.count(each), 0) for each in range(len(trial.actions))]
-    )
-    missing *= trial.space.admissible[state]
+    missing = np.zeros(len(trial.actions), dtype=int)
+    for action, least in trial.limits.least.items():
+        missing[action] = max(least - taken.count(action), 0) * trial.space.admissible[state, action]
     left = (trial.limits.decisions_per_week or 0) - len(taken)
     return missing / missing.sum() if missing.sum() >= max(left, 1) else None
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from omg_trial.contract import Refusal
 from omg_trial.desk import Answer, Desk, KeyedCall
-from omg_trial.log.store import StoreError
+from omg_trial.log.database import StoreError
 from omg_trial.state import LearningTask
 from omg_trial.watching.incidents import tick
 from omg_trial.watching.process import Process
@@ -26,7 +26,8 @@ TICK_SECONDS = 60.0
 
 _log = logging.getLogger("omg_trial")
 
-Task = tuple[KeyedCall | Callable[[Desk], Any], "concurrent.futures.Future[Any]"]
+Task = KeyedCall | Callable[[Desk], Any]
+Promised = tuple[Task, "concurrent.futures.Future[Any]"]
 
 
 class Busy(Refusal):
@@ -43,9 +44,9 @@ class Service:
 
     Examples
     --------
-    >>> from omg_trial.log.store import MemoryStore
+    >>> from omg_trial.log.database import Database
     >>> from omg_trial.trial_file import EXAMPLE, Trial
-    >>> desk = Desk(Trial.parse(EXAMPLE), MemoryStore())
+    >>> desk = Desk(Trial.parse(EXAMPLE), Database(":memory:"))
     >>> service = Service(desk)
     >>> future = service.submit(desk.prepare("open", {"person": "p1", "context": "alone"}))
     >>> future.result().mark.partition(":")[0]
@@ -56,7 +57,7 @@ class Service:
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
         self.process = Process(desk.clock, desk.store.folder)
-        self._tasks: queue.Queue[Task | None] = queue.Queue(MOST_WAITING)
+        self._tasks: queue.Queue[Promised | None] = queue.Queue(MOST_WAITING)
         self._lessons: queue.Queue[LearningTask | None] = queue.Queue()
         self._learning: int | None = None
         self._snapshot = desk.state.number
@@ -69,24 +70,12 @@ class Service:
         for thread in self._threads:
             thread.start()
 
-    def submit(self, request: KeyedCall) -> concurrent.futures.Future[Answer]:
-        """Return the answer of a call, when it is on disk. It raises `Refusal`, or `StoreError` if nothing was kept."""
-        return self._put(request)
+    def submit(self, task: Task, *, wait: bool = False) -> concurrent.futures.Future[Any]:
+        """Return the answer of a call, when it is on disk; or call a function with the desk, between two batches.
 
-    def look(self, view: Callable[[Desk], Any]) -> concurrent.futures.Future[Any]:
-        """Call `view` with the desk, between two batches, and return its result. It must not change anything."""
-        return self._put(view)
-
-    def end(self) -> None:
-        """Answer the calls that wait, and end."""
-        if not self._ended.is_set():
-            self._ended.set()
-            self._tasks.put(None)
-            self._lessons.put(None)
-            self._threads[0].join()
-
-    def _put(self, task: KeyedCall | Callable[[Desk], Any], *, wait: bool = False) -> concurrent.futures.Future[Any]:
-        """Put a task; if too many wait, refuse it, or with `wait`, for tasks of the service itself, wait too."""
+        It raises `Refusal`, or `StoreError` if nothing was kept. If too many wait, it is refused; tasks of the service
+        itself `wait` instead.
+        """
         future: concurrent.futures.Future[Any] = concurrent.futures.Future()
         if self._ended.is_set():
             raise Busy(503, "the service is ending")
@@ -95,6 +84,14 @@ class Service:
         except queue.Full:
             raise Busy(503, f"more than {MOST_WAITING} calls wait") from None
         return future
+
+    def end(self) -> None:
+        """Answer the calls that wait, and end."""
+        if not self._ended.is_set():
+            self._ended.set()
+            self._tasks.put(None)
+            self._lessons.put(None)
+            self._threads[0].join()
 
     def _answer_calls(self) -> None:
         going = True
@@ -110,7 +107,7 @@ class Service:
             self._answer([task for task in batch if task is not None])
             self._after()
 
-    def _answer(self, batch: list[Task]) -> None:
+    def _answer(self, batch: list[Promised]) -> None:
         asked = [(task, future) for task, future in batch if isinstance(task, KeyedCall)]
         try:
             answers: list[Any] = list(self.desk.answer([task for task, _ in asked]))
@@ -156,12 +153,12 @@ class Service:
         while (task := self._lessons.get()) is not None:
             lesson = self.desk.trainer.learn(task)
             with _logging("publishing a model"):
-                self._put(functools.partial(Desk.publish_model, task=task, lesson=lesson), wait=True).result()
+                self.submit(functools.partial(Desk.publish_model, task=task, lesson=lesson), wait=True).result()
 
     def _watch(self) -> None:
         while not self._ended.wait(TICK_SECONDS):
             with _logging("the checks"):
-                tick(lambda task: self._put(task, wait=True).result(), self.process)
+                tick(lambda task: self.submit(task, wait=True).result(), self.process)
 
 
 @contextlib.contextmanager

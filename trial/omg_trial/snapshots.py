@@ -14,7 +14,7 @@ from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.persistence import joint_state, pack_arrays, part_of, unpack_arrays
 from omg_trial.episodes import Example, KeptPlan, Record
 from omg_trial.learning import model_digest
-from omg_trial.log.store import EventStore, Snapshot
+from omg_trial.log.database import Database, Snapshot
 from omg_trial.state import Change, Incident, State, Version
 from omg_trial.trial_file.trial import Trial
 
@@ -69,7 +69,7 @@ def pack_state(state: State, agent: ModelAgent) -> Snapshot:
     return Snapshot(state.number, state.hash, pack_arrays({_TEXT: text, **joint_state({_MODEL: agent})}))
 
 
-def restore_state(trial: Trial, store: EventStore) -> tuple[State, dict[str, NDArray[Any]] | None]:
+def restore_state(trial: Trial, store: Database) -> tuple[State, dict[str, NDArray[Any]] | None]:
     """Return the state of the store's snapshot, and the arrays of its agent; a fresh state if none fits."""
     snapshot, fresh = store.snapshot(), (State(trial.missing_reward), None)
     if snapshot is None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from omg_trial.episodes import Dataset, Example, KeptPlan, Record, StepDecision, StepOutcome
-from omg_trial.log.events import FIRST_HASH, Event, digest
+from omg_trial.log.events import FIRST_HASH, Event
 
 KEPT_VERSIONS = 20
 """Number of published versions kept for roll-back."""
@@ -98,7 +97,8 @@ class State:
     def apply(self, event: Event) -> None:
         """Fold one more event into the state."""
         self.number, self.hash, self.time = event.number, event.hash, event.time
-        _KINDS[event.kind](self, event, event.body)
+        # One method for each kind of event, called `_on_` and the kind.
+        getattr(self, f"_on_{event.kind.replace(' ', '_')}")(event, event.body)
 
     def last_plan(self, context: str) -> KeptPlan | None:
         """Return the newest plan for a context, by its text, among the last plans of all people, if there is one."""
@@ -118,13 +118,6 @@ class State:
         first = next(iter(self.open), None)
         return found, len(found) if first is None else bisect.bisect_left(found, first, key=lambda each: each.episode)
 
-    def digest(self) -> str:
-        """Return a digest of everything that decides what happens next; not of who has withdrawn, nor of incidents."""
-        records = [record.plain() for record in self.episodes.values()]
-        plans = {person: [plan.episode, plan.policy] for person, plan in self.plans.items()}
-        versions = [[version.number, *version.dataset] for version in self.versions]
-        return digest([self.trial, records, plans, versions, self.dataset()])
-
     def restore(self, record: Record) -> None:
         """Take in a record that is later than all others."""
         self.episodes[record.number] = record
@@ -133,14 +126,14 @@ class State:
             self.open[record.number] = None
         self._learn_from(record)
 
-    def _founded(self, event: Event, body: Body) -> None:
+    def _on_founded(self, event: Event, body: Body) -> None:
         self.trial, self.secret = body["trial"], body["secret"]
 
-    def _started(self, event: Event, body: Body) -> None:
+    def _on_started(self, event: Event, body: Body) -> None:
         if self.learning is not None:  # it ended with the process
             self.learning, self.stale = None, True
 
-    def _opened(self, event: Event, body: Body) -> None:
+    def _on_opened(self, event: Event, body: Body) -> None:
         known = {name: body[name] for name in ("person", "context", "version", "source", "cause", "certificate")}
         record = Record(number=event.number, opened=event.time, policy=body["policy"], **known)
         self.restore(record)
@@ -148,19 +141,19 @@ class State:
             assert record.policy is not None
             self.plans[record.person] = KeptPlan(record.number, record.context, record.policy)
 
-    def _decided(self, event: Event, body: Body) -> None:
+    def _on_decided(self, event: Event, body: Body) -> None:
         record = self._touch(event)
         known = {name: body[name] for name in StepDecision._fields if name in body}
         record.choices[body["step"]] = StepDecision(**known | {"time": event.time, "rules": tuple(body["rules"])})
         self._learn_from(record)
 
-    def _reported(self, event: Event, body: Body) -> None:
+    def _on_reported(self, event: Event, body: Body) -> None:
         record = self._touch(event)
         known = record.outcomes.get(body["step"], StepOutcome())
         record.outcomes[body["step"]] = known.revised(body["reward"], body["next_state"], body["revision"])
         self._learn_from(record)
 
-    def _closed(self, event: Event, body: Body) -> None:
+    def _on_closed(self, event: Event, body: Body) -> None:
         record = self._touch(event)
         record.closed, record.policy = body["cause"], None  # nobody asks for its policy any more: it is in the log
         self.open.pop(record.number, None)
@@ -173,7 +166,7 @@ class State:
         record.touched = event.time
         return record
 
-    def _withdrawn(self, event: Event, body: Body) -> None:
+    def _on_withdrawn(self, event: Event, body: Body) -> None:
         """Take the person out of everything: what is left is as if they had never been there."""
         person = body["person"]
         self.withdrawn.add(person)
@@ -182,17 +175,18 @@ class State:
             self.open.pop(number, None)
             self._examples.pop(number, None)
         self.plans.pop(person, None)
+        # A new list: a view of the moment before keeps the old one.
         self.versions = [
             each._replace(dataset=tuple(example for example in each.dataset if example.person != person))
             for each in self.versions
         ]
         self.stale = True
 
-    def _learning(self, event: Event, body: Body) -> None:
+    def _on_learning(self, event: Event, body: Body) -> None:
         self.learning = LearningTask(event.number, *self.dataset())
         self.closed_since, self.stale = 0, False
 
-    def _learned(self, event: Event, body: Body) -> None:
+    def _on_learned(self, event: Event, body: Body) -> None:
         assert self.learning is not None
         self.latest = body["version"]
         # Somebody may have withdrawn while the model learned; `stale` then makes it learn again without them.
@@ -202,17 +196,17 @@ class State:
         verdict = "published" if body["published"] else "refused"
         self._changed(Change(event.time, self.latest, len(kept), verdict, body["cause"]))
 
-    def _rolled_back(self, event: Event, body: Body) -> None:
+    def _on_rolled_back(self, event: Event, body: Body) -> None:
         self.versions = [each for each in self.versions if each.number <= body["version"]]
         self._changed(Change(event.time, body["version"], len(self.version.dataset), "rolled back to", None))
 
     def _changed(self, change: Change) -> None:
         self.changes, self.learning = [*self.changes, change][-KEPT_CHANGES:], None
 
-    def _repeated(self, event: Event, body: Body) -> None:
+    def _on_repeated(self, event: Event, body: Body) -> None:
         self.episodes[body["episode"]].repeats += 1
 
-    def _incident(self, event: Event, body: Body) -> None:
+    def _on_incident(self, event: Event, body: Body) -> None:
         self.incidents.append(Incident(event.number, event.time, body["severity"], body["check"], body["message"]))
 
     def _learn_from(self, record: Record) -> None:
@@ -222,19 +216,3 @@ class State:
         if record.number not in self._examples:
             self._sorted = self._sorted and record.number > next(reversed(self._examples), 0)
         self._examples[record.number] = example
-
-
-_KINDS: dict[str, Callable[[State, Event, Body], None]] = {
-    "founded": State._founded,
-    "started": State._started,
-    "opened": State._opened,
-    "decided": State._decided,
-    "repeated": State._repeated,
-    "reported": State._reported,
-    "closed": State._closed,
-    "withdrawn": State._withdrawn,
-    "learning": State._learning,
-    "learned": State._learned,
-    "rolled back": State._rolled_back,
-    "incident": State._incident,
-}

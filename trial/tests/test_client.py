@@ -7,7 +7,7 @@ import pytest
 
 from omg_trial.client import Client, OlderLogError, RefusedError, UnreachableError
 from omg_trial.client.outbox import Outbox
-from omg_trial.log.store import MemoryStore
+from omg_trial.log.database import Database
 from trial.tests.network import ADDRESS, ANSWER_LOST, LOST, wired
 from trial.tests.trials import desk, person
 
@@ -41,11 +41,11 @@ def made(line, queue=None, patience=QUICK):
 
 
 def decided(at):
-    return [event.body for event in at.store.events if event.kind == "decided"]
+    return [event.body for event in at.store.read() if event.kind == "decided"]
 
 
 def kinds(at):
-    return [event.kind for event in at.store.events if event.kind in ("opened", "closed")]
+    return [event.kind for event in at.store.read() if event.kind in ("opened", "closed")]
 
 
 @pytest.mark.parametrize(
@@ -187,22 +187,22 @@ def test_what_waits_outlives_a_wrong_token(line, tmp_path):
 
 @pytest.mark.parametrize("gone_on", [False, True])
 def test_a_service_with_an_older_backup_is_recognised(tmp_path, gone_on):
-    store = MemoryStore()
+    store = Database(":memory:")
     with wired(tmp_path, store=store) as (wire, token):
         client = Client(ADDRESS, token, patience=QUICK, transport=wire)
         client.close(client.open("p1", person(1))["episode"])
-        backup = MemoryStore()
-        backup.append(store.events[:3])
+        backup = Database(":memory:")
+        backup.append(list(store.read())[:3])
         client.report(client.open("p2", person(2))["episode"], 0, reward=1.0)
     with wired(tmp_path, store=backup) as (wire, token), Client(ADDRESS, token, transport=wire) as other:
         if gone_on:
             for number in range(3, 9):
                 other.open(f"p{number}", person(number))
         client._http = other._http
-        before = list(backup.events)
+        before = list(backup.read())
         with pytest.raises(OlderLogError, match="perhaps an older backup was restored"):
             client.report(9, 0, reward=1.0)
-        assert backup.events == before
+        assert list(backup.read()) == before
         client.trust()
         with pytest.raises(RefusedError, match="there is no episode"):
             client.report(999, 0, reward=1.0)

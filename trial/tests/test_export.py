@@ -83,7 +83,7 @@ def test_what_was_done_instead_has_no_probability_and_ends_the_logged_episode():
     at = desk()
     episode = opened(at)
     first = decided(at, episode, 0)
-    drawn = json.loads(at.store.events[episode - 1].answer)["drawn"][1][0]
+    drawn = json.loads(list(at.store.read())[episode - 1].answer)["drawn"][1][0]
     decided(at, episode, 1, action=next(name for name in at.trial.actions if name != drawn))
     decided(at, episode, 2)
     at.call("report", {"episode": episode, "step": 2, "next_state": "took it"})

@@ -59,7 +59,7 @@ def test_a_wrong_path_changes_nothing(tmp_path, method, path):
             answer = client.request(method, path, headers=headers, json={"step": 0, "state": "took it"})
     assert answer.status_code in (404, 405)
     assert "error" in answer.json()
-    assert [event.kind for event in at.store.events] == ["founded", "started"]
+    assert [event.kind for event in at.store.read()] == ["founded", "started"]
 
 
 # App and service disagree.
@@ -81,7 +81,7 @@ def test_an_app_restored_from_a_backup_gets_the_decisions_that_were_made():
     episode = opened(at)["episode"]
     before = [decided(at, episode, step)["action"] for step in range(3)]
     assert [decided(at, episode, step)["action"] for step in range(3)] == before
-    assert [event.kind for event in at.store.events].count("decided") == 3
+    assert [event.kind for event in at.store.read()].count("decided") == 3
 
 
 # Contexts and rewards.
@@ -143,7 +143,7 @@ def test_decisions_do_not_wait_for_learning_and_say_which_version_they_are_of(mo
 
 def _fill(service, may_go_on):
     for _ in range(MOST_WAITING + 200):  # of which one batch at most is taken
-        service.look(lambda _: may_go_on.wait())
+        service.submit(lambda _: may_go_on.wait())
 
 
 def test_too_many_calls_are_sent_away_to_come_again():

@@ -336,7 +336,7 @@ def test_an_overdue_episode_is_closed_and_learned_from():
     assert scene.desk.state.episodes[left].closed == "overdue"
     scene.learn()
     assert [example.episode for example in scene.desk.state.version.dataset] == [left]
-    assert replay(scene.desk.trial, scene.desk.store.read()).differences == ()
+    assert replay(scene.desk.trial, scene.desk.store.read()).differences == []
 
 
 def test_nothing_is_noted_while_the_store_is_lost():
@@ -360,7 +360,7 @@ def test_the_service_looks_by_itself(monkeypatch):
     running = service.Service(scene.desk)
     try:
         until = time.monotonic() + 20.0
-        while not (seen := running.look(_noted).result()) and time.monotonic() < until:
+        while not (seen := running.submit(_noted).result()) and time.monotonic() < until:
             time.sleep(0.01)
     finally:
         running.end()

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from omg_trial.contract import Refusal
 from omg_trial.desk import Desk
-from omg_trial.log.store import MemoryStore
+from omg_trial.log.database import Database
 from omg_trial.service import Service
 from omg_trial.tokens import ROLES, Tokens
 from omg_trial.trial_file.trial import Trial
@@ -170,7 +170,7 @@ def test_a_fallback_is_one_line_of_the_services_own_log(site, caplog, monkeypatc
 def test_the_commands_of_the_tutorial_work(tmp_path):
     """Every `curl` of the page, in its order, to a service that has just begun."""
     page = (ROOT / "docs" / "trial" / "tutorial.md").read_text(encoding="utf-8").replace("\\\n", " ")
-    site = Site(tmp_path, Desk(Trial.read(ROOT / "examples" / "adherence.toml"), MemoryStore()))
+    site = Site(tmp_path, Desk(Trial.read(ROOT / "examples" / "adherence.toml"), Database(":memory:")))
     commands = re.findall(r"^curl (.*)$", page, re.MULTILINE)
     assert len(commands) == 3
     for command in commands:

@@ -14,8 +14,7 @@ from omg_trial.cli import app
 from omg_trial.contract import Refusal
 from omg_trial.desk import Desk
 from omg_trial.export import live_log
-from omg_trial.log.database import Database
-from omg_trial.log.store import StoreError
+from omg_trial.log.database import Database, StoreError
 from omg_trial.trial_file.trial import Trial
 from trial.tests.trials import Clock
 

@@ -6,7 +6,8 @@ import json
 import numpy as np
 
 from omg_trial.desk import Desk
-from omg_trial.log.store import MemoryStore
+from omg_trial.log import events
+from omg_trial.log.database import Database
 from omg_trial.trial_file.trial import Trial
 
 TEXT = """
@@ -53,11 +54,38 @@ def trial(extra="", text=TEXT):
 
 
 def desk(extra="", store=None, clock=None, text=TEXT):
-    return Desk(trial(extra, text), MemoryStore() if store is None else store, clock=clock or Clock())
+    return Desk(trial(extra, text), Database(":memory:") if store is None else store, clock=clock or Clock())
 
 
 def person(number):
     return {"age": 20 + (37 * number) % 70, "lives": "alone" if number % 3 else "with others"}
+
+
+def digest(state):
+    """A digest of everything that decides what happens next; not of who has withdrawn, nor of incidents."""
+    records = [
+        [
+            *(record.number, record.person, record.context, record.opened, record.version, record.source),
+            *(record.cause, record.certificate, record.policy, record.closed),
+            sorted(record.choices.items()),
+            sorted(record.outcomes.items()),
+        ]
+        for record in state.episodes.values()
+    ]
+    plans = {person: [plan.episode, plan.policy] for person, plan in state.plans.items()}
+    versions = [[version.number, *version.dataset] for version in state.versions]
+    return events.digest([state.trial, records, plans, versions, state.dataset()])
+
+
+def without(events, person):
+    """The log as it would be had this person never been there: fewer events, with the same numbers."""
+    kept, theirs = [], set()
+    for event in events:
+        if event.body.get("person") == person:
+            theirs.add(event.number)
+        elif event.body.get("episode") not in theirs:
+            kept.append(event)
+    return kept
 
 
 class Trialist:

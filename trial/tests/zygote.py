@@ -16,8 +16,7 @@ import threading
 from omg_trial import service as services
 from omg_trial.contract import Refusal
 from omg_trial.desk import Desk
-from omg_trial.log.database import Database
-from omg_trial.log.store import StoreError
+from omg_trial.log.database import Database, StoreError
 from omg_trial.service import Service
 from trial.tests.trials import desk, person, trial
 

@@ -16,7 +16,7 @@ from typing import Any, final
 import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent
-from omg_cmdp.agents.exploration import ROOT, Schedule, Tuned
+from omg_cmdp.agents.exploration.schedules import ROOT, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.space import Space

@@ -33,7 +33,7 @@ from typing import NamedTuple, Unpack, final
 import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent, Ranges
-from omg_cmdp.agents.exploration import Power, Schedule, Tuned
+from omg_cmdp.agents.exploration.schedules import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.occupancy import reachable_states

@@ -57,7 +57,7 @@ def kind(monkeypatch):
 
 def test_it_is_listed_with_its_options(kind):
     assert kind.description.startswith("Play an optimal policy of the model")
-    assert kind.options.keys() == {"laziness", "return_range", "oracles", "rate", "smoothing"}
+    assert kind.options.keys() == {"laziness", "return_range", "oracles"}
     runner = CliRunner()
     assert kind.name in runner.invoke(app, ["list"], terminal_width=200).output
     assert "laziness" in runner.invoke(app, ["list", kind.name], terminal_width=200).output

@@ -53,8 +53,8 @@ class Numbers(Decoy):
         return super().transition_functions(self._label)
 
 
-def pair(world, rewards="known", dynamics="known", **settings):
-    return oracle_pair(world, {"rewards": rewards, "dynamics": dynamics}, settings)
+def pair(world, rewards="known", dynamics="known"):
+    return oracle_pair(world, {"rewards": rewards, "dynamics": dynamics})
 
 
 def teach(oracle, world, context, episodes=30):
@@ -69,7 +69,7 @@ def teach(oracle, world, context, episodes=30):
 @pytest.mark.parametrize("world", WORLDS.values(), ids=list(WORLDS))
 def test_one_name_is_the_table_of_both(name, world):
     rewards, dynamics = PAIRS[name]
-    for one, other in zip(oracle_pair(world, name, {}), pair(world, rewards, dynamics), strict=True):
+    for one, other in zip(oracle_pair(world, name), pair(world, rewards, dynamics), strict=True):
         assert type(one) is type(other)
         np.testing.assert_array_equal(one.predict(world.contexts[0]), other.predict(world.contexts[0]))
 
@@ -162,7 +162,7 @@ def test_a_number_lies_between_the_smallest_and_the_largest():
 )
 def test_names_that_do_not_exist_are_refused(named, rule):
     with pytest.raises(ValueError, match=f"`oracles`.*{rule}"):
-        oracle_pair(WORLDS["vectors"], named, {})
+        oracle_pair(WORLDS["vectors"], named)
 
 
 def test_the_guide_names_every_kind():
@@ -254,7 +254,7 @@ def test_oracles_with_arguments_are_made_and_asked(part, name):
         pytest.importorskip("sklearn")
     world = LinearWorld(seed=1) if name != "product" else LowerBound()
     named = {"rewards": "known", "dynamics": "known", part: spec_of(part, name)}
-    oracle = oracle_pair(world, named, {}, Folder(Path.cwd()))[part == "dynamics"]
+    oracle = oracle_pair(world, named, Folder(Path.cwd()))[part == "dynamics"]
     context = world.contexts[0]
     before = oracle.predict(context)
     teach(oracle, world, context, episodes=8)
@@ -264,10 +264,10 @@ def test_oracles_with_arguments_are_made_and_asked(part, name):
 
 def test_arguments_reach_the_constructor():
     world = LinearWorld(seed=1)
-    made = oracle_pair(world, {"rewards": {"kind": "linear", "ridge": 7.0}, "dynamics": "counts"}, {})[0]
+    made = oracle_pair(world, {"rewards": {"kind": "linear", "ridge": 7.0}, "dynamics": "counts"})[0]
     assert made.forecasters.ridge == 7.0
-    made = pair(world, {"kind": "finite", "rate": "proven"}, "finite", rate="guarded")
-    assert [each.rate for each in made] == ["proven", "guarded"]  # the oracle's own table comes first
+    made = pair(world, {"kind": "finite", "rate": "proven"}, "finite")
+    assert [each.rate for each in made] == ["proven", "guarded"]
 
 
 @pytest.mark.parametrize(
@@ -276,9 +276,9 @@ def test_arguments_reach_the_constructor():
         ({"kind": "linear", "rigde": 1.0}, "did you mean 'ridge'"),
         ({"ridge": 1.0}, "a table with such a `kind`"),
         ({"kind": "linear", "ridge": -1.0}, "ridge"),
-        ({"kind": "aggregate"}, "missing"),
+        ({"kind": "aggregate"}, "needs the option 'oracles'"),
         ({"kind": "aggregate", "oracles": ["lineal"]}, "must be one of"),
-        ({"kind": "epochs", "oracle": {"kind": "counts", "prior": 1}}, "no argument 'prior'"),
+        ({"kind": "epochs", "oracle": {"kind": "counts", "prior": 1}}, "no option 'prior'"),
         ({"kind": "refitted", "model": {"kind": "sklearn.tree:DecisionTreeRegressor"}}, "named by a study file"),
         ("module:Class", "must be one of"),
     ],

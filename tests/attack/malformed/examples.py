@@ -303,7 +303,6 @@ EXAMPLES = {
     "worlds.TreatmentTrial": lambda: {"horizon": 2, "context_count": 3, "misspecification": 0.1, "seed": 1},
     "environments.Bins": lambda: {"bins": 2, "strategy": "uniform"},
     "environments.Clusters": lambda: {"most": 3, "seed": 1},
-    "environments.Leaves": lambda: {"most": 3, "seed": 1},
     "environments.Steps": some_steps,
     "environments.encoding_report": lambda: {
         "encoders": [environments.Bins(2), environments.Bins(3)],
@@ -326,9 +325,8 @@ EXAMPLES = {
     "environments.random_steps": lambda: {"env": pole(), "count": 3, "contexts": [1.0], "hold": 2.0, "seed": 0},
     "adversaries.IID": lambda: dict(CONTEXTS),
     "adversaries.Bursts": lambda: {**CONTEXTS, "length": 2, "absence": 1},
-    "adversaries.Drifting": lambda: {**CONTEXTS, "period": 2, "window": 1},
     "adversaries.LargestDisagreement": lambda: {**CONTEXTS, "look": 1},
-    "adversaries.NeverTwice": lambda: {"make": lambda generator: int(generator.integers(10**9))},
+    "adversaries.NeverTwice": lambda: dict(CONTEXTS),
     "adversaries.Sequence": lambda: dict(CONTEXTS),
     "adversaries.Sorted": lambda: {**CONTEXTS, "episodes": 10},
     "adversaries.WorstRegret": lambda: {**CONTEXTS, "look": 1},
@@ -462,7 +460,6 @@ REASONS = {
 INSTANCES = {
     "environments.Bins": lambda: fitted(environments.Bins(2)),
     "environments.Clusters": lambda: fitted(environments.Clusters(3)),
-    "environments.Leaves": lambda: fitted(environments.Leaves(3)),
     "environments.TableWorld": lake,
     "environments.SampledWorld": lambda: lake(tables=False),
     "omg_lab.Comparison": lambda: omg_lab.compare(WORLD, LABELS, ["greedy"], episodes=2, seeds=1),

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 
 import omg_cmdp as omg
-from omg_trial.log.store import StoreError
+from omg_trial.log.database import StoreError
 from tests.attack.malformed.nasty import Junk
 
 LONGEST = 20.0

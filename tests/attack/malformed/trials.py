@@ -58,13 +58,13 @@ EXAMPLES = {
         "transport": httpx.MockTransport(lambda _: httpx.Response(503)),
     },
     "replay.replay": log,
-    "replay.without": lambda: {"events": list(played()), "person": "p1"},
     "export.decisions": log,
     "export.live_log": log,
     "export.write_decisions": lambda: {**log(), "path": pathlib.Path("decisions.csv").resolve()},
 }
 REASONS = {
     "trial_file.Trial": "made by its class methods, which are called",
+    "replay.Replay": "made by `replay`, whose arguments are attacked",
     "desk.Desk": "made by `serving`; what arrives there is attacked over HTTP, by trial/tests/test_web.py",
     "web.server.serving": "listens at a port; its database and tokens are those above",
 }

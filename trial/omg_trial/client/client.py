@@ -134,13 +134,7 @@ class Client:
             return decided
 
     def report(
-        self,
-        episode: int,
-        step: int,
-        *,
-        reward: float | None = None,
-        next_state: str | None = None,
-        revision: int = 0,
+        self, episode: int, step: int, *, reward: float | None = None, next_state: str | None = None, revision: int = 0
     ) -> bool:
         """Say what came of a step. Return whether the service knows it; if not, it waits for a network."""
         instance_of("revision", revision, int)

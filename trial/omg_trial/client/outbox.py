@@ -107,9 +107,8 @@ class Outbox:
     def forget(self, episode: int) -> None:
         """Forget an episode."""
         with self._transaction():
-            self._file.execute(
-                "DELETE FROM calls WHERE number IN (SELECT call FROM episodes WHERE episode = ?)", (episode,)
-            )
+            opening = "SELECT call FROM episodes WHERE episode = ?"
+            self._file.execute(f"DELETE FROM calls WHERE number IN ({opening})", (episode,))
             self._file.execute("DELETE FROM episodes WHERE episode = ?", (episode,))
 
     def trust(self) -> None:

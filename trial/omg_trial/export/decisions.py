@@ -61,9 +61,9 @@ def decisions(trial: Trial, events: Iterable[Event]) -> pandas.DataFrame:
     Examples
     --------
     >>> from omg_trial.desk import Desk
-    >>> from omg_trial.log.store import MemoryStore
+    >>> from omg_trial.log.database import Database
     >>> from omg_trial.trial_file import EXAMPLE
-    >>> desk = Desk(Trial.parse(EXAMPLE), MemoryStore())
+    >>> desk = Desk(Trial.parse(EXAMPLE), Database(":memory:"))
     >>> answer = desk.call("open", {"person": "p1", "context": "alone"})
     >>> answer = desk.call("decide", {"episode": 3, "step": 0, "state": "took it"})
     >>> table = decisions(desk.trial, desk.store.read())
@@ -92,9 +92,9 @@ def write_decisions(trial: Trial, events: Iterable[Event], path: str | os.PathLi
     --------
     >>> import tempfile
     >>> from omg_trial.desk import Desk
-    >>> from omg_trial.log.store import MemoryStore
+    >>> from omg_trial.log.database import Database
     >>> from omg_trial.trial_file import EXAMPLE
-    >>> desk = Desk(Trial.parse(EXAMPLE), MemoryStore())
+    >>> desk = Desk(Trial.parse(EXAMPLE), Database(":memory:"))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     [each.name for each in write_decisions(desk.trial, desk.store.read(), f"{folder}/table.csv")]
     ['table.csv', 'table.md']
@@ -122,7 +122,7 @@ class DecisionRow(NamedTuple):
     record: Record
     step: int
     choice: StepDecision
-    outcome: StepOutcome | None
+    outcome: StepOutcome
     drawn: int
     chances: list[float]
     withdrawn: bool
@@ -145,13 +145,15 @@ def columns(trial: Trial) -> dict[str, Column]:
         after = row.record.next_state(row.step)
         return None if after is None else states[after]
 
+    def revision(row: DecisionRow) -> int | None:
+        highest = max(row.outcome.revisions)
+        return None if highest < 0 else highest
+
     return {
         "person": text("name of the person, as the app gave it", lambda row: row.record.person),
         "episode": count("number of the event with which the episode was opened", lambda row: row.record.number),
         "step": count(f"number of the decision in its episode, 0 to {trial.space.horizon - 1}", lambda row: row.step),
-        "time": text(
-            "when it was decided, or reported by an app that had no network; UTC", lambda row: row.choice.time
-        ),
+        "time": text("of the decision, or of its report by an app without a network; UTC", lambda row: row.choice.time),
         **_context_columns(trial),
         "state": text(f"one of {', '.join(states)}", lambda row: states[row.choice.state]),
         "action": text(f"what was done: one of {', '.join(actions)}", lambda row: actions[row.choice.action]),
@@ -162,13 +164,9 @@ def columns(trial: Trial) -> dict[str, Column]:
         "source": text("of the policy: plan (certified), last plan, fixed", lambda row: row.choice.source),
         "cause": text("why the source is not plan; empty if it is", lambda row: row.choice.cause),
         "rules": text("that have changed the probabilities, with ; between", lambda row: "; ".join(row.choice.rules)),
-        "reward": number(
-            f"in [{low:g}, {high:g}]; empty if it never came", lambda row: row.outcome and row.outcome.reward
-        ),
+        "reward": number(f"in [{low:g}, {high:g}]; empty if it never came", lambda row: row.outcome.reward),
         "next_state": text("as reported, or as the next decision tells; empty if unknown or in doubt", state_after),
-        "revision": Column(
-            "Int64", "of the outcome; higher for corrections", lambda row: row.outcome and max(row.outcome.revisions)
-        ),
+        "revision": Column("Int64", "of the outcome; higher for corrections", revision),
         "closed": text("why the episode has ended; empty if it is under way", lambda row: row.record.closed),
         "withdrawn": Column("bool", "whether the person has withdrawn since", lambda row: row.withdrawn),
     }
@@ -211,5 +209,5 @@ def _rows(found: PlayedTrial) -> Iterator[DecisionRow]:
     for record in found.records.values():
         for step, choice in sorted(record.choices.items()):
             drawn, chances = found.drawn[record.number, step]
-            outcome, gone = record.outcomes.get(step), record.person in found.withdrawn
+            outcome, gone = record.outcomes.get(step, StepOutcome()), record.person in found.withdrawn
             yield DecisionRow(record, step, choice, outcome, drawn, chances, gone)

@@ -30,9 +30,9 @@ def live_log(trial: Trial, events: Iterable[Event]) -> Log:
     Examples
     --------
     >>> from omg_trial.desk import Desk
-    >>> from omg_trial.log.store import MemoryStore
+    >>> from omg_trial.log.database import Database
     >>> from omg_trial.trial_file import EXAMPLE
-    >>> desk = Desk(Trial.parse(EXAMPLE), MemoryStore())
+    >>> desk = Desk(Trial.parse(EXAMPLE), Database(":memory:"))
     >>> len(live_log(desk.trial, desk.store.read()))
     0
     """

@@ -12,7 +12,7 @@ import dataclasses
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import filelock
 import sqlalchemy as sql
@@ -20,7 +20,6 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from omg_cmdp.validation import file_path, instance_of
 from omg_trial.log.events import Event
-from omg_trial.log.store import Snapshot, StoreError
 
 FETCHED = 1000
 """Rows that are read at a time."""
@@ -52,17 +51,29 @@ _AFTER = sql.select(_events).where(_events.c.number > sql.bindparam("number")).o
 _LAST_SNAPSHOT = sql.select(_snapshots).order_by(_snapshots.c.number.desc()).limit(1)
 
 
+class StoreError(RuntimeError):
+    """Events cannot be kept now: nothing of this batch was, or will be, unless it is found there later."""
+
+
 class InUseError(StoreError):
     """Another process writes to the database."""
 
 
+class Snapshot(NamedTuple):
+    """A state as bytes, after an event with this number and hash: a cache, which may be missing or wrong."""
+
+    number: int
+    hash: str
+    content: bytes
+
+
 class Database:
-    """An `EventStore` that lasts.
+    """An append-only log of events, and the last snapshot.
 
     Parameters
     ----------
     url : path or str
-        The name of a SQLite file, or `postgresql://...`.
+        The name of a SQLite file, or `postgresql://...`; ":memory:" lasts as long as the object, for rehearsals.
     writing : bool, default True
         False only reads, also beside a service that writes.
 
@@ -82,28 +93,35 @@ class Database:
         instance_of("writing", writing, bool)
         self.url = _url(url)
         self.writing = writing
-        file = self.url.database if self.url.get_backend_name() == "sqlite" else None
-        self.folder = Path(file).absolute().parent if file else Path()
+        is_sqlite = self.url.get_backend_name() == "sqlite"
+        self._file = self.url.database if is_sqlite else None
+        self._in_memory = is_sqlite and self._file is None
+        self.folder = Path(self._file).absolute().parent if self._file else Path()
+        """A folder on the disk that must not be full."""
         self._connection: sql.Connection | None = None
         self._lock: filelock.BaseFileLock | None = None
         # No pool: one connection holds the lock, and a lost one must not come back by itself.
-        self._engine = sql.create_engine(self.url, poolclass=sql.pool.NullPool)
-        if self.url.get_backend_name() == "sqlite":
+        # Threads may share it, one after the other: the service's own thread reads what another one has opened.
+        options = {"check_same_thread": False} if is_sqlite else {}
+        self._engine = sql.create_engine(self.url, poolclass=sql.pool.NullPool, connect_args=options)
+        if is_sqlite:
             sql.event.listen(self._engine, "connect", _set_up)
         self.reopen()
 
     def reopen(self) -> None:
         """Connect, take the lock, and check that the tables are ours."""
+        if self._in_memory and self._connection is not None:
+            return  # it would be empty afterwards
         self.close()
         try:
-            if self.writing and self.url.get_backend_name() == "sqlite":  # nobody else's to read
-                os.close(os.open(str(self.url.database), os.O_RDWR | os.O_CREAT, 0o600))
+            if self.writing and self._file is not None:  # nobody else's to read
+                os.close(os.open(self._file, os.O_RDWR | os.O_CREAT, 0o600))
             self._connection = self._engine.connect()
             if self.writing:
                 self._take_lock(self._connection)
                 _schema.create_all(self._connection)
                 self._connection.commit()
-            self._check()
+            _check(self._connection)
         except (SQLAlchemyError, OSError) as error:
             self.close()
             raise StoreError(f"the database cannot be opened: {_reason(error)}") from None
@@ -136,10 +154,9 @@ class Database:
         """Keep all events, or none and raise `StoreError`; they are durable when this returns."""
         names = [column.name for column in _events.columns]
         rows = [dict(zip(names, dataclasses.astuple(event), strict=True)) for event in events]
-        with self._failing():
-            assert self._connection is not None
-            self._connection.execute(_events.insert(), rows)
-            self._connection.commit()
+        with self._connected() as connection:
+            connection.execute(_events.insert(), rows)
+            connection.commit()
 
     def answered(self, key: str) -> Event | None:
         """Return the event that answers a call with this key."""
@@ -152,11 +169,10 @@ class Database:
 
     def keep(self, snapshot: Snapshot) -> None:
         """Keep a snapshot in the place of older ones."""
-        with self._failing():
-            assert self._connection is not None
-            self._connection.execute(_snapshots.delete())
-            self._connection.execute(_snapshots.insert(), [snapshot._asdict()])
-            self._connection.commit()
+        with self._connected() as connection:
+            connection.execute(_snapshots.delete())
+            connection.execute(_snapshots.insert(), [snapshot._asdict()])
+            connection.commit()
 
     def snapshot(self) -> Snapshot | None:
         """Return the last snapshot."""
@@ -164,51 +180,54 @@ class Database:
         return Snapshot(*rows[0]) if rows else None
 
     def _rows(self, query: sql.Select[Any], **values: Any) -> list[Any]:
-        with self._failing():
-            assert self._connection is not None
-            rows = list(self._connection.execute(query, values))
-            self._connection.rollback()  # nothing is held while nobody asks
+        with self._connected() as connection:
+            rows = list(connection.execute(query, values))
+            connection.rollback()  # nothing is held while nobody asks
             return rows
 
     @contextlib.contextmanager
-    def _failing(self) -> Iterator[None]:
+    def _connected(self) -> Iterator[sql.Connection]:
+        """Yield the connection; whatever fails closes it, and is a `StoreError`."""
         if self._connection is None:
             raise StoreError("the database is closed")
         try:
-            yield
+            yield self._connection
         except (SQLAlchemyError, OSError) as error:
             self.close()
             raise StoreError(f"the database does not answer: {_reason(error)}") from None
 
     def _take_lock(self, connection: sql.Connection) -> None:
         """Take the lock, which the system releases when the process ends, however it ends."""
-        if self.url.get_backend_name() == "sqlite":
+        locked: Any = True
+        if self._file is not None:
             # Not of a thread: the service's own thread reopens what another one has opened.
-            self._lock = filelock.FileLock(f"{self.url.database}.lock", timeout=0, mode=0o600, thread_local=False)
+            self._lock = filelock.FileLock(f"{self._file}.lock", timeout=0, mode=0o600, thread_local=False)
             with contextlib.suppress(filelock.Timeout):
                 self._lock.acquire()
-            locked: Any = self._lock.is_locked
-        else:
+            locked = self._lock.is_locked
+        elif not self._in_memory:
             locked = connection.execute(sql.text("SELECT pg_try_advisory_lock(hashtext('omg-cmdp live'))")).scalar()
             connection.commit()
         if not locked:
             raise InUseError(f"the database {self.url.database} is in use by another process")
 
-    def _check(self) -> None:
-        assert self._connection is not None
-        found = sql.inspect(self._connection)
-        for table in _schema.sorted_tables:
-            columns = (
-                {column["name"] for column in found.get_columns(table.name)} if found.has_table(table.name) else set()
-            )
-            if columns != set(table.columns.keys()):
-                rule = f"have a table {table.name} with the columns {', '.join(table.columns.keys())}"
-                raise StoreError(f"the database must {rule}, got {', '.join(sorted(columns)) or 'none'}")
-        self._connection.rollback()
+
+def _check(connection: sql.Connection) -> None:
+    """Refuse a database whose tables are not ours."""
+    found = sql.inspect(connection)
+    for table in _schema.sorted_tables:
+        there = found.get_columns(table.name) if found.has_table(table.name) else []
+        columns = {column["name"] for column in there}
+        if columns != set(table.columns.keys()):
+            rule = f"have a table {table.name} with the columns {', '.join(table.columns.keys())}"
+            raise StoreError(f"the database must {rule}, got {', '.join(sorted(columns)) or 'none'}")
+    connection.rollback()
 
 
 def _url(url: str | os.PathLike[str]) -> sql.URL:
     text = url if isinstance(url, str) else str(file_path(url, "url"))
+    if text == ":memory:":
+        return sql.URL.create("sqlite")
     if "://" not in text:
         return sql.URL.create("sqlite", database=str(file_path(text, "url").absolute()))
     try:

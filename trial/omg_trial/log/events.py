@@ -74,10 +74,8 @@ class Event:
     def chained(self, before: str) -> Event:
         """Return the event with its hash, after one with the hash `before`."""
         # The canonical text of [before, number, time, kind, body, key, request, answer], without decoding the body.
-        head, tail = (
-            canonical([before, self.number, self.time, self.kind]),
-            canonical([self.key, self.request, self.answer]),
-        )
+        head = canonical([before, self.number, self.time, self.kind])
+        tail = canonical([self.key, self.request, self.answer])
         content = f"{head[:-1]},{self.text},{tail[1:]}"
         return dataclasses.replace(self, hash=hashlib.sha256(content.encode()).hexdigest())
 
@@ -113,9 +111,7 @@ def verified(events: Iterable[Event], before: str = FIRST_HASH, number: int = 0)
     for event in events_in(events):
         number += 1
         if event.number != number:
-            raise BrokenChainError(
-                f"event {event.number} follows event {number - 1}: events are missing or out of order"
-            )
+            raise BrokenChainError(f"event {event.number} after {number - 1}: events are missing or out of order")
         if event.chained(before).hash != event.hash:
             raise BrokenChainError(f"event {number} was changed after it was written")
         before = event.hash

@@ -99,20 +99,17 @@ def read_features(context: ContextSection) -> FeatureMap | None:
 
 def read_limits(actions: Actions) -> Limits:
     """Return the limits of a week, which must be possible to keep."""
-    most = by_name(actions.most_per_week, actions.names, "actions", "most_per_week")
-    least = by_name(actions.least_per_week, actions.names, "actions", "least_per_week")
+    at_most, at_least = ("actions", "most_per_week"), ("actions", "least_per_week")
+    most = by_name(actions.most_per_week, actions.names, *at_most)
+    least = by_name(actions.least_per_week, actions.names, *at_least)
     limits = Limits(most=most, least=least, decisions_per_week=actions.decisions_per_week)
-    at_least = ("actions", "least_per_week")
     if len(most) == len(actions.names):
-        raise FileError(
-            "`most_per_week` must leave an action without a limit, which is then taken", ("actions", "most_per_week")
-        )
+        raise FileError("`most_per_week` must leave an action without a limit, which is then taken", at_most)
     if least and limits.decisions_per_week is None:
         raise FileError("`least_per_week` needs `decisions_per_week`", at_least)
-    if limits.decisions_per_week is not None and sum(least.values()) > limits.decisions_per_week:
-        raise FileError(
-            f"`least_per_week` must sum to at most `decisions_per_week`, got {sum(least.values())}", at_least
-        )
+    needed = sum(least.values())
+    if limits.decisions_per_week is not None and needed > limits.decisions_per_week:
+        raise FileError(f"`least_per_week` must sum to at most `decisions_per_week`, got {needed}", at_least)
     for action, number in least.items():
         if number > most.get(action, number):
             name = actions.names[action]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import zoneinfo
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, final
 
@@ -90,12 +90,8 @@ class Trial:
         rewards, learning, exploration, window = file.rewards, file.learning, file.exploration, file.window
         self.name, self.zone = file.trial.name, zoneinfo.ZoneInfo(file.trial.time_zone)
         self.states, self.actions, self.labels = file.states.names, file.actions.names, file.context.labels
-        self.space, self.features, self.limits = (
-            read_space(file),
-            read_features(file.context),
-            read_limits(file.actions),
-        )
-        self.fallback = read_fallback(file, self.space)
+        self.space, self.features = read_space(file), read_features(file.context)
+        self.limits, self.fallback = read_limits(file.actions), read_fallback(file, self.space)
         self.reward_range, self.return_range = rewards.range, rewards.return_range
         usual = ("counts", "counts") if self.features is None else ("linear", "softmax")
         self.reward_oracle = rewards.oracle or usual[0], rewards.options
@@ -145,10 +141,8 @@ class Trial:
             known |= {"contexts": self.labels}
         else:
             known |= {"features": features, "dimension": features.dimension}
-        rewards, dynamics = (
-            _make_oracle(REWARDS, self.reward_oracle, known),
-            _make_oracle(DYNAMICS, self.dynamics_oracle, known),
-        )
+        rewards = _make_oracle(REWARDS, *self.reward_oracle, known)
+        dynamics = _make_oracle(DYNAMICS, *self.dynamics_oracle, known)
         if self.floor.probability:
             rewards, dynamics = FlooredRewards(rewards, self.floor), FlooredDynamics(dynamics, self.floor)
         ranges: dict[str, Any] = {"reward_range": self.reward_range, "return_range": self.return_range}
@@ -160,10 +154,7 @@ class Trial:
         return np.tile(rows / rows.sum(axis=1, keepdims=True), (self.space.horizon, 1, 1))
 
 
-def _make_oracle(
-    kinds: Mapping[str, Callable[..., Any]], wanted: tuple[str, Mapping[str, Any]], known: Mapping[str, Any]
-) -> Any:
-    kind, options = wanted
+def _make_oracle(kinds: Mapping[str, Any], kind: str, options: Mapping[str, Any], known: Mapping[str, Any]) -> Any:
     needless = ("features", "dimension") if kind == "counts" else ()
     return kinds[kind](**{name: value for name, value in known.items() if name not in needless}, **options)
 

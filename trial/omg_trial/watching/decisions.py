@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import collections
 
+import numpy as np
+
 from omg_trial.rules import week_of
 from omg_trial.watching.verdicts import GREEN, RED, SHOWN, Verdict, share_within, yellow_if
 from omg_trial.watching.view import WEEK, TrialView, WatchedStep
@@ -16,9 +18,8 @@ def clipped(view: TrialView) -> Verdict:
     """Look for people whose last decisions were all left to the floor."""
     people, limit = view.by_person(view.steps), view.trial.watch.streak
     long = sum(_all_clipped(view, steps, limit) for steps in people.values())
-    return yellow_if(
-        long > 0, f"{long} of {len(people)} people have clipped probabilities in their last {limit} decisions"
-    )
+    message = f"{long} of {len(people)} people have clipped probabilities in their last {limit} decisions"
+    return yellow_if(long > 0, message)
 
 
 def _all_clipped(view: TrialView, steps: list[WatchedStep], limit: int) -> bool:
@@ -58,11 +59,9 @@ def shares(view: TrialView) -> Verdict:
 def _action_shares(view: TrialView, steps: list[WatchedStep]) -> dict[int, float]:
     """Return how often each action was taken where it could be."""
     admissible = view.trial.space.admissible
-    could = collections.Counter(
-        action for each in steps for action in range(len(view.trial.actions)) if admissible[each.choice.state, action]
-    )
+    could = sum((admissible[each.choice.state].astype(int) for each in steps), np.zeros(admissible.shape[1], dtype=int))
     taken = collections.Counter(each.choice.action for each in steps)
-    return {action: taken[action] / count for action, count in sorted(could.items())}
+    return {action: taken[action] / int(count) for action, count in enumerate(could) if count}
 
 
 def burden(view: TrialView) -> Verdict:
@@ -92,11 +91,10 @@ def outside(view: TrialView) -> Verdict:
 
 def fallbacks(view: TrialView) -> Verdict:
     """Count decisions that were not made by a fresh plan, by cause."""
-    causes = collections.Counter(
-        f"{each.choice.source} ({each.choice.cause})" for each in view.week if each.choice.source != "plan"
-    )
+    those = [each.choice for each in view.week if each.choice.source != "plan"]
+    causes = collections.Counter(f"{choice.source} ({choice.cause})" for choice in those)
     shown = ", ".join(f"{count} by {cause}" for cause, count in causes.most_common(SHOWN)) or "none"
-    count, all_of_them = causes.total(), len(view.week)
+    count, all_of_them = len(those), len(view.week)
     message = f"{count} of {all_of_them} decisions without a fresh plan: {shown}"
     if 2 * count > all_of_them:
         return RED, message

@@ -22,7 +22,8 @@ def tick(at_desk: Callable[[Callable[[Desk], Any]], Any], process: Process) -> N
     process.measure()
     at_desk(close_overdue)
     view: TrialView = at_desk(lambda desk: TrialView.of(desk.trial, desk.state, desk.clock(), process))
-    changed = [each for each in findings(view) if each.severity != view.noted.get(each.check, GREEN)]
+    noted = {each.check: each.severity for each in view.state.incidents}
+    changed = [each for each in findings(view) if each.severity != noted.get(each.check, GREEN)]
     if changed:
         at_desk(lambda desk: note(desk, changed))
 

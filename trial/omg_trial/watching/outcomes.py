@@ -42,7 +42,7 @@ def expected(view: TrialView) -> Verdict:
         person
         for person, record in last.items()
         if view.now - moment(record.touched) < 2 * WEEK
-        and moment(view.joined[person]) < view.now - WEEK
+        and moment(view.state.episodes[view.state.of_person[person][0]].opened) < view.now - WEEK
         and record.closed != "dropped out"
     ]
     made = collections.Counter(each.person for each in view.week)

@@ -31,20 +31,20 @@ def overview(view: TrialView) -> dict[str, Any]:
     under_way = [record for record in view.records if record.closed is None]
     return {
         "trial": trial.name,
-        "time": _text(view.now),
+        "time": view.now.astimezone(datetime.UTC).isoformat(timespec="seconds"),
         "zone": trial.zone.key,
-        "event": view.number,
-        "hash": view.hash,
-        "version": view.version,
+        "event": view.state.number,
+        "hash": view.state.hash,
+        "version": view.state.version.number,
         "states": trial.states,
         "actions": trial.actions,
         "horizon": trial.space.horizon,
         "floor": trial.floor.probability,
         "reward_range": trial.reward_range,
         "context": _context(trial),
-        "people": len(view.joined),
-        "withdrawn": view.withdrawn,
-        "episodes": view.episodes,
+        "people": len(view.state.of_person),
+        "withdrawn": len(view.state.withdrawn),
+        "episodes": len(view.state.episodes),
         "episodes_under_way": len(under_way),
         "rewards_overdue": len(view.overdue),
         "checks": [finding._asdict() for finding in findings(view)],
@@ -52,8 +52,8 @@ def overview(view: TrialView) -> dict[str, Any]:
         "overdue": [_overdue(trial, step) for step in view.overdue[:MOST_ROWS]],
         "days": _days(view),
         "value": values(trial, view.records),
-        "versions": [change._asdict() for change in reversed(view.changes)],
-        "incidents": [incident._asdict() for incident in reversed(view.incidents)],
+        "versions": [change._asdict() for change in reversed(view.state.changes)],
+        "incidents": [incident._asdict() for incident in reversed(view.state.incidents[-MOST_ROWS:])],
     }
 
 
@@ -66,7 +66,7 @@ def history(desk: Desk, person: str) -> dict[str, Any]:
 
 def _episode(trial: Trial, record: Record) -> dict[str, Any]:
     steps = [_step(trial, record, step) for step in sorted({*record.choices, *record.outcomes})]
-    known = _fields(record, "opened", "closed", "version", "source", "cause", "certificate")
+    known = {name: vars(record)[name] for name in ("opened", "closed", "version", "source", "cause", "certificate")}
     return {"episode": record.number, **known, "context": context_from_json(record.context), "steps": steps}
 
 
@@ -97,18 +97,13 @@ def _context(trial: Trial) -> dict[str, Any]:
 
 
 def _under_way(record: Record) -> dict[str, Any]:
-    known = _fields(record, "person", "opened", "touched", "version", "source", "cause")
+    known = {name: vars(record)[name] for name in ("person", "opened", "touched", "version", "source", "cause")}
     return {"episode": record.number, **known, "steps": len(record.choices)}
 
 
-def _fields(record: Record, *names: str) -> dict[str, Any]:
-    return {name: vars(record)[name] for name in names}
-
-
 def _overdue(trial: Trial, step: WatchedStep) -> dict[str, Any]:
-    action = trial.actions[step.choice.action]
     known = {"person": step.person, "episode": step.episode, "step": step.step}
-    return {**known, "time": step.choice.time, "action": action}
+    return {**known, "time": step.choice.time, "action": trial.actions[step.choice.action]}
 
 
 def _days(view: TrialView) -> list[dict[str, Any]]:
@@ -154,7 +149,3 @@ def _reward(trial: Trial, steps: list[WatchedStep]) -> dict[str, Any] | None:
         low, high = trial.reward_range
         found |= {"low": max(float(means.mean()) - width, low), "high": min(float(means.mean()) + width, high)}
     return found
-
-
-def _text(time: datetime.datetime) -> str:
-    return time.astimezone(datetime.UTC).isoformat(timespec="seconds")

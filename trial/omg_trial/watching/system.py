@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import datetime
 
 from omg_trial.rules import moment
@@ -15,7 +14,7 @@ CLOCK_SECONDS = 5.0
 
 def refused(view: TrialView) -> Verdict:
     """Tell whether the model that was learned last passed its checks."""
-    last = view.changes[-1] if view.changes else None
+    last = view.state.changes[-1] if view.state.changes else None
     if last is None or last.verdict != "refused":
         return GREEN, "the last model that was learned is in use" if last else "nothing was learned yet"
     return YELLOW, f"the model of version {last.version} was not published: {last.cause}"
@@ -26,18 +25,14 @@ def late(view: TrialView) -> Verdict:
     hours = view.trial.watch.learn_hours
     until, missing = view.now - datetime.timedelta(hours=hours), view.trial.missing_reward
     old = [each for each in view.recent if each.closed is not None and moment(each.touched) <= until]
-    late = [each for each in old if not _known(view.learned, each.number) and each.example(missing) is not None]
+    learned = {example.episode for example in view.state.version.dataset}
+    late = [each for each in old if each.number not in learned and each.example(missing) is not None]
     return yellow_if(bool(late), f"closed for {hours:g} hours and not learned from: {named(late)}")
-
-
-def _known(numbers: tuple[int, ...], number: int) -> bool:
-    place = bisect.bisect_left(numbers, number)
-    return place < len(numbers) and numbers[place] == number
 
 
 def clock(view: TrialView) -> Verdict:
     """Compare the clock with the last event."""
-    behind = (moment(view.time) - view.now).total_seconds() if view.time else 0.0
+    behind = (moment(view.state.time) - view.now).total_seconds() if view.state.time else 0.0
     if behind > CLOCK_SECONDS:
         return RED, f"the clock is {behind:.0f} seconds behind the last event: it was set back"
     return GREEN, "the clock is not behind the last event"

@@ -12,13 +12,12 @@ from typing import NamedTuple
 
 from omg_trial.episodes import Record, StepDecision, StepOutcome
 from omg_trial.rules import moment
-from omg_trial.state import Change, Incident, State
+from omg_trial.state import State
 from omg_trial.trial_file.trial import Trial
 from omg_trial.watching.process import Process
 
 MOST_EPISODES = 5000
 """Number of the last episodes that are looked at, besides all that are open."""
-MOST_INCIDENTS = 200
 WEEK = datetime.timedelta(days=7)
 
 
@@ -41,46 +40,20 @@ class TrialView:
     now: datetime.datetime
     """Time by the clock, even if the log is ahead of it."""
     process: Process
-    number: int
-    hash: str
-    time: str
-    """Time of the last event."""
+    state: State
+    """The state at that moment; its records may grow, those of `records` do not."""
     records: list[Record]
-    """Episodes in the order in which they were opened."""
-    joined: dict[str, str]
-    """When the first episode of each person was opened."""
-    episodes: int
-    withdrawn: int
-    version: int
-    learned: tuple[int, ...]
-    """The episodes that the version in use was learned from."""
-    changes: list[Change]
-    incidents: list[Incident]
-    noted: dict[str, str]
-    """The severity of each check when it was noted last."""
+    """The last episodes and all open ones, in the order in which they were opened."""
 
     @classmethod
     def of(cls, trial: Trial, state: State, now: datetime.datetime, process: Process) -> TrialView:
-        """Return a view of the state as it is now."""
+        """Return a view of the state as it is now. What grows in place is copied, and so stays as it is."""
         last = {record.number for record in itertools.islice(reversed(state.episodes.values()), MOST_EPISODES)}
-        records = [state.episodes[number] for number in sorted(last | state.open.keys())]
-        return cls(
-            trial=trial,
-            now=now,
-            process=process,
-            number=state.number,
-            hash=state.hash,
-            time=state.time,
-            records=[_copied(each) for each in records],
-            joined={person: state.episodes[numbers[0]].opened for person, numbers in state.of_person.items()},
-            episodes=len(state.episodes),
-            withdrawn=len(state.withdrawn),
-            version=state.version.number,
-            learned=tuple(example.episode for example in state.version.dataset),
-            changes=list(state.changes),
-            incidents=state.incidents[-MOST_INCIDENTS:],
-            noted={each.check: each.severity for each in state.incidents},
-        )
+        records = [_copied(state.episodes[number]) for number in sorted(last | state.open.keys())]
+        then = copy.copy(state)
+        then.episodes, then.of_person = dict(state.episodes), dict(state.of_person)
+        then.withdrawn, then.incidents = set(state.withdrawn), list(state.incidents)
+        return cls(trial=trial, now=now, process=process, state=then, records=records)
 
     @functools.cached_property
     def steps(self) -> list[WatchedStep]:

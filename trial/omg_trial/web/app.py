@@ -16,8 +16,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from omg_trial.contract import OlderLog, Refusal, answers, calls, describe_problem
 from omg_trial.desk import KEY, KEY_RULE, Desk, KeyedCall
 from omg_trial.handlers import show_policy
+from omg_trial.log.database import StoreError
 from omg_trial.log.events import canonical
-from omg_trial.log.store import StoreError
 from omg_trial.service import Service
 from omg_trial.tokens import Tokens
 from omg_trial.web.metrics import Metrics
@@ -78,9 +78,9 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
 
     Examples
     --------
-    >>> from omg_trial.log.store import MemoryStore
+    >>> from omg_trial.log.database import Database
     >>> from omg_trial.trial_file import EXAMPLE, Trial
-    >>> service = Service(Desk(Trial.parse(EXAMPLE), MemoryStore()))
+    >>> service = Service(Desk(Trial.parse(EXAMPLE), Database(":memory:")))
     >>> make_app(service, Tokens("tokens")).title
     'omg-trial: adherence'
     >>> service.end()
@@ -122,7 +122,7 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
     add_call("/v1/roll-back", "roll back", answers.RolledBack, by_administrator)
 
     async def show(look: Callable[[Desk], BaseModel]) -> Response:
-        text = await asyncio.wrap_future(service.look(lambda at: canonical(look(at).model_dump())))
+        text = await asyncio.wrap_future(service.submit(lambda at: canonical(look(at).model_dump())))
         return Response(text, media_type=_JSON)
 
     @app.post("/v1/policy", response_model=answers.PolicyAnswer, dependencies=[by_analyst], operation_id="policy")
@@ -185,28 +185,17 @@ class _SmallBodies:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        seen, refused = 0, False
+        seen = 0
 
         async def counted() -> Message:
-            nonlocal seen, refused
+            nonlocal seen
             message = await receive()
             seen += len(message.get("body", b""))
             if seen > LARGEST_BODY:
-                refused = True
-                return {"type": "http.request", "body": b"", "more_body": False}
+                raise HTTPException(413, f"the body has more than {LARGEST_BODY} bytes")
             return message
 
-        async def answered(message: Message) -> None:
-            if refused:
-                if message["type"] == "http.response.start":
-                    text = canonical({"error": f"the body has more than {LARGEST_BODY} bytes"}).encode()
-                    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(text)).encode())]
-                    await send({"type": "http.response.start", "status": 413, "headers": headers})
-                    await send({"type": "http.response.body", "body": text})
-                return
-            await send(message)
-
-        await self.app(scope, counted, answered)
+        await self.app(scope, counted, send)
 
 
 def _error(request: Request, status: int, message: str, **headers: str) -> JSONResponse:

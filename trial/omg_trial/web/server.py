@@ -83,6 +83,5 @@ def _listener(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family)
     except (OSError, OverflowError) as error:
-        raise ValueError(
-            f"cannot listen at {host} and port {port} ({error}); choose another `host` or `port`"
-        ) from None
+        advice = "choose another `host` or `port`"
+        raise ValueError(f"cannot listen at {host} and port {port} ({error}); {advice}") from None

@@ -41,7 +41,7 @@ def add_views(app: FastAPI, service: Service, metrics: Metrics, analyst: Any) ->
         def look(desk: Desk) -> TrialView:
             return TrialView.of(desk.trial, desk.state, desk.clock(), process)
 
-        view: TrialView = await asyncio.wrap_future(service.look(look))
+        view: TrialView = await asyncio.wrap_future(service.submit(look))
         return view
 
     @app.get("/v1/overview", response_model=dict[str, Any], dependencies=[analyst])
@@ -53,7 +53,7 @@ def add_views(app: FastAPI, service: Service, metrics: Metrics, analyst: Any) ->
 
     @app.get("/v1/people/{person}", response_model=dict[str, Any], dependencies=[analyst])
     async def look_at_person(person: Annotated[Person, Path()]) -> Response:
-        text = await asyncio.wrap_future(service.look(lambda desk: canonical(history(desk, person))))
+        text = await asyncio.wrap_future(service.submit(lambda desk: canonical(history(desk, person))))
         return Response(text, media_type="application/json", headers=PRIVATE)
 
     @app.get("/metrics", response_class=PlainTextResponse, dependencies=[analyst])

@@ -22,7 +22,7 @@ from typing import Unpack, final
 import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent, Ranges
-from omg_cmdp.agents.exploration import ROOT, Schedule, Tuned
+from omg_cmdp.agents.exploration.schedules import ROOT, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle

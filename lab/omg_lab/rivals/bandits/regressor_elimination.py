@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.agents.base import ModelAgent, Ranges
-from omg_cmdp.agents.exploration import Schedule, Tuned
+from omg_cmdp.agents.exploration.schedules import Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.trajectory import Trajectory

@@ -30,8 +30,8 @@ from typing import Unpack, final
 import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent, Ranges
-from omg_cmdp.agents.exploration import Power, Schedule, Tuned
 from omg_cmdp.agents.exploration.gain import drawn_models
+from omg_cmdp.agents.exploration.schedules import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import best_response
 from omg_cmdp.mdp.space import Space

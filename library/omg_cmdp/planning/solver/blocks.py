@@ -44,9 +44,8 @@ def allocate(transitions, tuples):
     for h in range(horizon):
         at[h + 1] = at[h] + (tuples.layer[h + 1] - tuples.layer[h]) ** 2
     coupling, gram = np.empty((tuples.state.size, states)), np.empty((states, states))
-    return Factor(
-        np.empty(at[horizon]), at, coupling, gram, np.empty(scratch_size(transitions, tuples)), np.empty(2, np.int32)
-    )
+    scratch = np.empty(scratch_size(transitions, tuples))
+    return Factor(np.empty(at[horizon]), at, coupling, gram, scratch, np.empty(2, np.int32))
 
 
 @leaf

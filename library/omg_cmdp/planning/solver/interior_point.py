@@ -47,16 +47,9 @@ class Newton(NamedTuple):
 @compiled
 def new_newton(program):
     n = program.rewards.size
-    return Newton(
-        blocks.allocate(program.transitions, program.tuples),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-        np.empty((program.tuples.layer.size - 1, program.start.size)),
-    )
+    factor = blocks.allocate(program.transitions, program.tuples)
+    dvalues = np.empty((program.tuples.layer.size - 1, program.start.size))
+    return Newton(factor, np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), dvalues)
 
 
 @leaf

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, uint8
 
-from omg_cmdp.jit import compiled, compiled_for, table
+from omg_cmdp.jit import compiled
 from omg_cmdp.mdp.thresholds import UNREACHABLE_BELOW
 from omg_cmdp.planning.solver.interior_point import LOST, SOLVED, STALLED, interior_point, new_newton, product_floor
 from omg_cmdp.planning.solver.program import Program, copy_pair, duality_gap, new_pair
@@ -105,21 +104,7 @@ def expand(program, admissible, pair):
     return policy, reached
 
 
-@compiled_for(
-    table(float64, 4),  # dense
-    table(int64, 3),  # row
-    table(int64, 1),  # indptr
-    table(int64, 1),  # indices
-    table(float64, 1),  # data
-    table(float64, 3),  # rewards
-    table(float64, 1),  # start
-    table(uint8, 2),  # admissible
-    int64,  # horizon
-    table(float64, 3),  # roots
-    table(float64, 3),  # barrier
-    float64,  # tolerance
-    table(float64, 3),  # earlier
-)
+@compiled
 def solve(dense, row, indptr, indices, data, rewards, start, admissible, horizon, roots, barrier, tolerance, earlier):
     """Return policy (H, S, A), values (H, S), the reachable states (H, S) and the number of iterations.
 
