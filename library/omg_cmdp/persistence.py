@@ -12,12 +12,14 @@ anything changes.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import io
 import math
 import os
 import secrets
 import tokenize
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -104,9 +106,62 @@ def check_settings(state: State, settings: str) -> None:
         raise ValueError(f"`state` must come from {settings!r}, got {found!r}")
 
 
-def fingerprint(array: ArrayLike) -> str:
-    """Return a short text that tells tables apart, for settings."""
-    return f"{zlib.crc32(np.ascontiguousarray(array).tobytes()):08x}"
+UNTOLD = "?"
+"""The end of a fingerprint of something that cannot be told from another of its kind, such as a function."""
+
+
+def fingerprint(*parts: object) -> str:
+    """Return a short text that tells values apart, for settings.
+
+    Types count, and dtypes and shapes of arrays; a dictionary has no order, and numpy's scalars are Python's. What has
+    a `fingerprint` of its own, a text, is known by it, and a dataclass by its fields. Of anything else, such as a
+    function, only its name and that of its type count, and the text ends with "?".
+
+    >>> fingerprint({"a": [1, None]}), fingerprint(1) == fingerprint(np.int64(1)), fingerprint(1) == fingerprint(1.0)
+    ('ee6a982547a2add8', True, False)
+    >>> fingerprint(len)[-1]
+    '?'
+    """
+    digest, told = _content(parts)
+    return digest.hex()[:16] + ("" if told else UNTOLD)
+
+
+def write_state(path: str | os.PathLike[str], state: State, *, kind: str, version: int) -> None:
+    """Write a state to a file, and warn of settings that the file cannot tell from others."""
+    write_arrays(path, state, kind=kind, version=version)
+    settings = [str(array) for name, array in state.items() if name.rpartition("/")[2] == "settings"]
+    untold = [piece for text in settings for piece in text.split(", ") if piece.endswith(UNTOLD)]
+    if untold:
+        rule = "cannot be told from others of their kind when the file is restored: see that they are the same"
+        warnings.warn(f"{os.fspath(path)}: {', '.join(untold)} {rule}", stacklevel=3)
+
+
+def _content(value: Any) -> tuple[bytes, bool]:
+    """Return a digest of `value`, and whether it tells the value from all others."""
+    kind, content, parts = type(value).__name__, b"", list[Any]()
+    told, own = True, getattr(value, "fingerprint", None)
+    if isinstance(value, np.generic) and not isinstance(value.item(), np.generic):
+        return _content(value.item())
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        kind, content = f"array {value.dtype.str} {value.shape}", value.tobytes()
+    elif isinstance(value, (list, tuple, np.ndarray)):
+        parts = [_content(each) for each in value]
+    elif isinstance(value, (Mapping, set, frozenset)):
+        entries = value.items() if isinstance(value, Mapping) else value
+        parts = sorted(_content(each) for each in entries)
+    elif value is None or isinstance(value, (str, bytes, bool, int, float)):
+        content = repr(value).encode()
+    elif isinstance(own, str) and not isinstance(value, type):
+        content, told = own.encode(), not own.endswith(UNTOLD)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        parts = [_content((each.name, getattr(value, each.name))) for each in dataclasses.fields(value)]
+    else:
+        content, told = str(getattr(value, "__name__", "")).encode(), False
+    whole = hashlib.sha256(kind.encode())
+    # Digests of digests: no content can run into the next.
+    for part in (hashlib.sha256(content).digest(), *(digest for digest, _ in parts)):
+        whole.update(part)
+    return whole.digest(), told and all(known for _, known in parts)
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """Files of arrays: whole or not at all, of the kind asked for or refused, never a pickle."""
 
+import dataclasses
 import io
 import os
 import pickle
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from omg_cmdp.oracles import CountRewards
-from omg_cmdp.persistence import read_arrays, write_arrays
+from omg_cmdp.persistence import fingerprint, read_arrays, write_arrays, write_state
 
 ARRAYS = {
     "numbers": np.array([0.1, -0.0, np.nan, np.inf, 5e-324]),
@@ -244,3 +245,58 @@ def test_an_oracle_reads_only_what_it_knows(tmp_path):
         assert tracemalloc.get_traced_memory()[1] < 2**22
     finally:
         tracemalloc.stop()
+
+
+@dataclasses.dataclass
+class Two:
+    first: int
+    second: object = None
+
+
+class Marked:
+    def __init__(self, mark):
+        self.fingerprint = mark
+
+
+DIFFERENT = [
+    *(None, "", "1", b"1", 1, 1.0, True, -0.0, 0.0, (), [], {}, frozenset()),
+    *((1, 2), [1, 2], (2, 1), ((1,), 2), (1, (2,)), ("ab", "c"), ("a", "bc")),
+    *({"a": 1}, {"a": 1.0}, {"b": 1}, {"a": None}, {1, 2}),
+    *(np.zeros(2), np.zeros(3), np.zeros((2, 1)), np.zeros(2, dtype=int), np.zeros(2, dtype=bool), -np.zeros(2)),
+    *(np.array([None, 1]), np.array("1"), Two(1), Two(1, 2), Two(2), Marked("a"), Marked("b")),
+]
+
+
+def test_fingerprints_tell_values_apart():
+    assert len({fingerprint(value) for value in DIFFERENT}) == len(DIFFERENT)
+    assert len({fingerprint(a, b) for a in DIFFERENT for b in DIFFERENT}) == len(DIFFERENT) ** 2
+    assert not any(fingerprint(value).endswith("?") for value in DIFFERENT)
+
+
+def test_equal_values_have_one_fingerprint():
+    table = np.arange(6.0).reshape(2, 3)
+    for one, other in [
+        (np.int64(1), 1),
+        (np.float64(0.1), 0.1),
+        (np.bool_(True), True),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        (table, np.asfortranarray(table)),
+        (table, np.ascontiguousarray(table[:, ::-1])[:, ::-1]),
+        (Two(1, [2]), Two(1, [2])),
+        (Marked("a"), Marked("a")),
+    ]:
+        assert fingerprint(one) == fingerprint(other)
+
+
+@pytest.mark.parametrize(
+    "value", [len, lambda x: x, object(), [1, {"a": len}], Two(1, len), Marked("a?"), np.array([len])]
+)
+def test_a_fingerprint_says_if_it_cannot_tell(value):
+    assert fingerprint(value).endswith("?")
+
+
+def test_a_saved_state_says_which_settings_it_cannot_tell(tmp_path):
+    state = {"settings": np.array("Kind, rate 2"), "part/settings": np.array(f"Part, features {fingerprint(len)}")}
+    with pytest.warns(UserWarning, match=r"file: features [0-9a-f]{16}\? cannot be told from others"):
+        write_state(tmp_path / "file", state, kind="thing", version=2)
+    assert bits(read(tmp_path / "file")) == bits(state)
