@@ -42,7 +42,8 @@ class _Softmax(Forecasters):
 
     def __init__(self, base: FloatArray, features: Features, ridge: float, weight_norm: float, rate: Rate) -> None:
         super().__init__(rate.horizon, rate)
-        self.shape, self.features = base.shape, features
+        self.shape = base.shape
+        self.features = self.source = features
         self.ridge, self.weight_norm = ridge, weight_norm
         flat = base.reshape(-1, base.shape[-1])
         self.possible = (flat > 0.0).astype(np.float64)

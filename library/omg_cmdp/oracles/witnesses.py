@@ -5,23 +5,25 @@ those that a dictionary of tables lists. A state holds each of them as text, wit
 
     Σ_k x_k·exp(ik),
 
-which another order of functions, or another number, changes. An oracle that loads the state computes the sketch again
-from its own class. Rounding is forgiven: on another machine features may differ in their last bits.
+which another order of functions, or another number, changes. An oracle that loads the state computes the sketches from
+its own class. Rounding is forgiven: features may differ in their last bits on another machine.
 """
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Hashable, Iterable
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.contexts import Context, context_from_json, context_key, context_to_json, keyed
+from omg_cmdp.contexts import Context, Keyed, context_from_json, context_key, context_to_json
 from omg_cmdp.persistence import State
 
 LEARNED, LISTED = 8, 256
-"""The most contexts that are kept of those learned from, and of those listed."""
+"""The most witnesses of the contexts learned from, and of those listed."""
 
 ROUNDING = 1e-11
 """The part of Σ|x| by which two sketches of the same numbers may differ."""
@@ -42,32 +44,88 @@ def sketch(values: ArrayLike) -> tuple[complex, float]:
     return complex(total), ROUNDING * float(np.abs(flat).sum())
 
 
+class Source(Protocol):
+    """An argument of an oracle that is a function of contexts, or tables by context."""
+
+    argument: str
+    """Its name."""
+    listed: tuple[Context, ...] | None
+    """The contexts of a dictionary; None for a function."""
+
+    def facts(self, context: Context) -> ArrayLike:
+        """Return the numbers that it gives for a context."""
+
+
 class Witnesses:
-    """The witnesses of one class; `facts` returns what it says in a context, or None if its settings say it all."""
+    """The witnesses of a source: some contexts that a dictionary lists, or the first that a function was learned with.
 
-    def __init__(self, facts: Callable[[Context], ArrayLike | None], known: Iterable[Context] = ()) -> None:
-        self._facts, self._known = facts, known
+    Without a source there is nothing to witness.
+    """
+
+    def __init__(self, source: Source | None) -> None:
+        self._source, self._listed = source, None if source is None else source.listed
         self._learned: dict[str, complex] = {}
-        self._asked: set[object] = set()
+        self._keys: set[Hashable] = {None}  # a context without a key may change in place, and is no witness
 
-    def learn(self, context: Context) -> None:
+    def learn(self, known: Keyed) -> None:
         """Add a context that is learned from, while there is room."""
-        context, key = keyed(context)
-        # A context without a key may have changed by the time it is saved, and is none that can be written.
-        if len(self._learned) >= LEARNED or key is None or key in self._asked:
-            return
-        self._asked = {*list(self._asked)[: 4 * LEARNED], key}
-        self._learned |= self._sketched([context])
+        has_room = self._source is not None and self._listed is None and len(self._learned) < LEARNED
+        if has_room and known.key not in self._keys:
+            self._take(self._learned | self._sketches([known.context]))
 
-    def _sketched(self, contexts: Iterable[Context]) -> dict[str, complex]:
+    def _take(self, learned: dict[str, complex]) -> None:
+        self._learned = learned
+        self._keys = {None, *(context_key(context_from_json(text)) for text in learned)}
+
+    def _sketches(self, contexts: Iterable[Context]) -> dict[str, complex]:
         """Return the sketches of those contexts that can be written as text, and read again as what they were."""
-        found = {}
+        found = dict[str, complex]()
+        if self._source is None:
+            return found
         for context in contexts:
             try:
                 text = context_to_json(context)
-            except (TypeError, ValueError):
+            except ValueError:
                 continue
-            facts = self._facts(context) if context_key(context_from_json(text)) == context_key(context) else None
-            if facts is not None:
-                found[text] = sketch(facts)[0]
+            if context_key(context_from_json(text)) == context_key(context):
+                found[text] = sketch(self._source.facts(context))[0]
         return found
+
+    @functools.cached_property
+    def _of_listed(self) -> dict[str, complex]:
+        return self._sketches((self._listed or ())[:LISTED])
+
+    def state(self) -> dict[str, NDArray[np.str_]]:
+        """Return the witnesses, and a sentence on what they leave open."""
+        if self._source is None:
+            return {}
+        found = {**self._of_listed, **self._learned}
+        is_open = self._listed is None or len(self._of_listed) < len(self._listed)
+        rest = f"`{self._source.argument}` in other contexts than the {len(found)} compared" if is_open else "nothing"
+        pairs = [[text, value.real, value.imag] for text, value in found.items()]
+        return {"compared": np.array(json.dumps(pairs)), "not compared": np.array(rest)}
+
+    def check(self, state: State) -> dict[str, complex]:
+        """Return the witnesses in a state; raise unless this class says the same in their contexts."""
+        if self._source is None:
+            return {}
+        try:
+            pairs = json.loads(str(state["compared"]))
+            saved = {str(text): complex(*parts) for text, *parts in pairs}
+            contexts = {text: context_from_json(text) for text in saved}
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"`state` must hold contexts and sketches under 'compared', got {error!r:.80}") from None
+        for text, wanted in saved.items():
+            try:
+                found, rounding = sketch(self._source.facts(contexts[text]))
+            except Exception as error:  # whatever a user's function raises in a context that it was not made for
+                raise ValueError(f"`state` must come from `{self._source.argument}` of its contexts: {error}") from None
+            if not abs(found - wanted) <= rounding:
+                where = f"`{self._source.argument}`, got others in context {contexts[text]!r:.60}"
+                raise ValueError(f"`state` must come from the same {where}")
+        return saved
+
+    def load(self, saved: dict[str, complex]) -> None:
+        """Continue with what `check` has returned."""
+        if self._listed is None:
+            self._take(saved)

@@ -34,9 +34,10 @@ class _Product(Forecasters):
         self, functions: FunctionClass, contexts: Iterable[Hashable], states: int, count: int, rate: Rate
     ) -> None:
         super().__init__(rate.horizon, rate)
-        self._functions = functions
+        self._functions = self.source = functions
         self._index = label_index(contexts)
         self.contexts = tuple(self._index)
+        self.settings = (f"contexts {list(self._index)}",)
         self.class_losses = np.zeros((len(self._index), states, count))
 
     def prepare(self, context: Context) -> tuple[int, Functions]:

@@ -52,7 +52,8 @@ class LinearForecasters(Forecasters):
         self, pairs: tuple[int, int], features: Features, ridge: float, weight_norm: float, rate: Rate
     ) -> None:
         super().__init__(rate.horizon, rate)
-        self.pairs, self.features = pairs, features
+        self.pairs = pairs
+        self.features = self.source = features
         self.ridge, self.weight_norm = ridge, weight_norm
         self.shared = len(features.shape) == 3
         self.dimension = features.shape[-1]
