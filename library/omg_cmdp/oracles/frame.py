@@ -258,8 +258,8 @@ class Frame(Oracle, Generic[F]):
         read = self._loss.place if type(context) is Keyed else self._loss.read
         episode = read(answer.prediction.shape, self.horizon, states, actions, outcomes)
         self._answered = None
-        self._witnesses.learn(keyed(context))
         self.forecasters.learn(answer.prepared, episode)
+        self._witnesses.learn(keyed(context))
         account = self.forecasters.account
         account.loss += self._loss.charge(account.losses, self._guard_rate, answer.forecasts, episode)
         account.episodes += 1

@@ -100,10 +100,14 @@ class Witnesses:
         if self._source is None:
             return {}
         found = {**self._of_listed, **self._learned}
-        is_open = self._listed is None or len(self._of_listed) < len(self._listed)
-        rest = f"`{self._source.argument}` in other contexts than the {len(found)} compared" if is_open else "nothing"
         pairs = [[text, value.real, value.imag] for text, value in found.items()]
-        return {"compared": np.array(json.dumps(pairs)), "not compared": np.array(rest)}
+        return {"compared": np.array(json.dumps(pairs)), "not compared": np.array(self._rest(len(found)))}
+
+    def _rest(self, compared: int) -> str:
+        """Return what a state with this number of witnesses leaves open."""
+        if self._source is None or (self._listed is not None and len(self._of_listed) == len(self._listed)):
+            return "nothing"
+        return f"`{self._source.argument}` in other contexts than the {compared} compared"
 
     def check(self, state: State) -> dict[str, complex]:
         """Return the witnesses in a state; raise unless this class says the same in their contexts."""
@@ -113,8 +117,10 @@ class Witnesses:
             pairs = json.loads(str(state["compared"]))
             saved = {str(text): complex(*parts) for text, *parts in pairs}
             contexts = {text: context_from_json(text) for text in saved}
+            if str(state["not compared"]) != self._rest(len(saved)):
+                raise ValueError(f"{state['not compared']} is not compared")
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"`state` must hold contexts and sketches under 'compared', got {error!r:.80}") from None
+            raise ValueError(f"`state` must hold what was 'compared', and what was not, got {error!r:.80}") from None
         for text, wanted in saved.items():
             try:
                 found, rounding = sketch(self._source.facts(contexts[text]))

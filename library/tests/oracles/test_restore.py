@@ -17,7 +17,7 @@ import pytest
 
 from library.tests.oracles import catalogue
 from library.tests.oracles.adapters.catalogue import MAKERS
-from library.tests.oracles.catalogue import LABELS, SIZE, SUPPORT, VECTORS
+from library.tests.oracles.catalogue import ACTIONS, DIMENSION, LABELS, SIZE, STATES, SUPPORT, VECTORS
 from library.tests.oracles.test_state import HORIZON, answers, bits, is_refused, taught
 from library.tests.varying import flat_call
 from omg_cmdp import oracles
@@ -243,3 +243,70 @@ def test_every_argument_of_every_oracle_is_changed():
     public = {name for name in (*oracles.__all__, *adapters.__all__) if name.endswith(("Rewards", "Dynamics"))}
     assert {name for name, _ in CASES} == public
     assert len(CASES) > 150
+
+
+def test_models_that_print_alike_are_told_apart():
+    """scikit-learn shortens what it prints, numpy does, and a class of one's own prints its address only."""
+    pytest.importorskip("sklearn")
+    from sklearn.kernel_ridge import KernelRidge
+    from sklearn.neural_network import MLPRegressor
+    from sklearn.pipeline import make_pipeline
+
+    class Mean:
+        def __init__(self, prior):
+            self.prior = prior
+
+        def fit(self, inputs, rewards):
+            self.mean = np.mean([self.prior, *rewards])
+
+        def predict(self, inputs):
+            return np.full(len(inputs), self.mean)
+
+    weights = np.ones(5000)
+    widths = [50] * 500
+    for model, other in (
+        (KernelRidge(alpha=weights), KernelRidge(alpha=np.where(np.arange(5000) == 2500, 2.0, weights))),
+        (MLPRegressor(widths), MLPRegressor([*widths[:250], 51, *widths[251:]])),
+        (make_pipeline(MLPRegressor(widths)), make_pipeline(MLPRegressor([*widths[:250], 51, *widths[251:]]))),
+        (MLPRegressor(random_state=np.random.RandomState(0)), MLPRegressor(random_state=np.random.RandomState(1))),
+        (Mean(0.1), Mean(0.9)),
+    ):
+        saved = adapters.RefittedRewards(model, **SIZE, horizon=HORIZON).state()
+        adapters.RefittedRewards(copy.deepcopy(model), **SIZE, horizon=HORIZON).load_state(saved)
+        is_refused(adapters.RefittedRewards(other, **SIZE, horizon=HORIZON), saved)
+
+
+def test_a_state_says_what_it_cannot_tell_apart(rng):
+    tables = {label: rng.random((2, STATES, ACTIONS)) for label in LABELS}
+    listed, function = (oracles.FiniteRewards(each, horizon=HORIZON) for each in (tables, tables.get))
+    assert str(taught(listed, LABELS, rng).state()["not compared"]) == "nothing"
+    assert "other contexts than the 3 compared" in str(taught(function, LABELS, rng).state()["not compared"])
+    # A context that cannot be written as text is no witness.
+    unwritten = oracles.FiniteRewards(lambda context: tables[0], horizon=HORIZON)
+    state = taught(unwritten, [frozenset("a"), 1 + 2j], rng).state()
+    assert "other contexts than the 0 compared" in str(state["not compared"])
+
+
+def test_features_that_differ_in_their_last_bits_are_the_same(rng):
+    """On another machine an exponential may be rounded differently."""
+    sizes = {**SIZE, "dimension": DIMENSION, "horizon": HORIZON}
+    here = oracles.LinearRewards(**sizes, features=lambda context: context * 0.5)
+    saved = taught(here, VECTORS, rng).state()
+    oracles.LinearRewards(**sizes, features=lambda context: np.nextafter(context * 0.5, 1.0)).load_state(saved)
+    is_refused(oracles.LinearRewards(**sizes, features=lambda context: context * (0.5 + 1e-9)), saved)
+
+
+def test_what_callers_do_with_their_tables_later_changes_nothing(rng):
+    """A dictionary is copied at the door, and what an oracle returns cannot be written to."""
+    tables = {label: rng.random((2, STATES, ACTIONS)) for label in LABELS}
+    oracle = oracles.FiniteRewards(tables, horizon=HORIZON)
+    before = oracle.predict("two")
+    for table in tables.values():
+        table[...] = 0.9
+    tables.clear()
+    assert np.array_equal(oracle.predict("two"), before)
+    functions = oracle.functions("two")
+    with pytest.raises(ValueError, match="read-only"):
+        functions[...] = 0.9
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        functions.setflags(write=True)
