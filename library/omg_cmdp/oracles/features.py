@@ -25,14 +25,15 @@ class Described:
     """A function of contexts, its mark in the settings, and the text that is saved with the state."""
 
     argument = "features"
-    listed: tuple[Context, ...] | None = None
 
     def __init__(self, function: FeatureFunction | None) -> None:
         if function is not None and not callable(function):
             raise ValueError(f"`features` must be a callable or None, got {type(function).__name__}")
         self.function = function
-        # Without a fingerprint of their own, functions are told apart by what they say: see `witnesses`.
-        self.settings = () if function is None else (f"features {getattr(function, 'fingerprint', 'a function')}",)
+        mark = getattr(function, "fingerprint", None)
+        self.settings = () if function is None else (f"features {mark or 'a function'}",)
+        # Without a fingerprint, functions are told apart by what they say: see `witnesses`.
+        self.listed: tuple[Context, ...] | None = None if function is not None and mark is None else ()
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the text of a feature map, by which it can be made again; nothing for a function."""

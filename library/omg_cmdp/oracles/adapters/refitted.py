@@ -2,7 +2,7 @@
 
 A fit costs at least as much as there are examples. With fits to n₁ < n₂ < ... examples, n_{i+1} >= (1 + g)·nᵢ, all of
 them together see at most 1 + 1/g times the examples of the last one, however long the run and its episodes. Between two
-fits the prediction stays what it was; examples wait in the log. So they do if a model refuses to be fitted to those that
+fits the prediction stays what it was; examples wait in the log. So they do if a model refuses to be fitted to the ones
 there are, as one with five neighbours or folds may: a warning says so, and the model is tried again at the next fit.
 """
 
@@ -146,7 +146,8 @@ class RefittedRewards(RewardFrame[_Refitted]):
     """Rewards by any regressor, fitted anew to all examples now and then: boosting, a forest, a pipeline.
 
     Between two fits the prediction stays as it was; before the first one all rewards are ½. A model that needs more
-    examples waits for them, with a warning. The uncertainty is a proxy, the jackknife's, and `regret_bound` is inf: aggregate the oracle with one that has a bound.
+    examples waits for them, with a warning. The uncertainty is a proxy, the jackknife's, and `regret_bound` is inf:
+    aggregate the oracle with one that has a bound.
 
     Parameters
     ----------
@@ -182,7 +183,8 @@ class RefittedDynamics(DynamicsFrame[_Refitted]):
     """Transitions by any classifier, fitted anew to all examples now and then: boosting, a forest, a pipeline.
 
     Before the first fit rows are uniform; after it next states that were never seen have the `floor`. A model that
-    needs more examples waits for them, with a warning. The uncertainty is a proxy, the jackknife's, and `regret_bound` is inf: aggregate the oracle with one that has a bound.
+    needs more examples waits for them, with a warning. The uncertainty is a proxy, the jackknife's, and `regret_bound`
+    is inf: aggregate the oracle with one that has a bound.
 
     Parameters
     ----------
