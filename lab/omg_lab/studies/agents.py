@@ -19,7 +19,6 @@ from omg_cmdp import agents
 from omg_cmdp.agents.agent import Agent
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.agents.building import arguments_of, build_for
-from omg_lab import rivals
 from omg_lab.studies.options import SUPPLIED, Options, options_of
 from omg_lab.studies.oracles import has_class, oracle_pair, usual_oracles
 from omg_lab.studies.outside.folder import Folder
@@ -37,9 +36,6 @@ SHARED = ("oracles", "return_range")
 
 UNKNOWN = "unknown"
 """As the number of `episodes`: the agent is not told."""
-
-BY_EPOCHS = (rivals.epoch_omg, rivals.epoch_pc_igw)
-"""Functions that make an agent with offline oracles; classes say themselves which oracles they assume."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -101,7 +97,7 @@ def _assumed_oracles(make: Any) -> str:
     """Return the oracles that an agent's paper assumes."""
     if isinstance(make, type) and issubclass(make, ModelAgent):
         return make.usual_oracles
-    return "offline" if make in BY_EPOCHS else "finite"
+    return "finite"
 
 
 def _power(name: str, table: dict[str, Any]) -> agents.Power:

@@ -82,23 +82,20 @@ DIGEST = "digest of sources"
 
 
 def _found(base: type, options: Callable[[Callable[..., Any]], Options], *rooms: ModuleType) -> dict[str, Kind]:
-    """Return the kinds among the public names of `rooms`: concrete classes, and functions returning one."""
+    """Return the kinds among the public names of `rooms`: concrete classes."""
     # What is imported late is no attribute yet.
     public = [each for room in rooms for name, each in vars(room).items() if name in room.__all__]
     made = [
         each
         for each in public
-        if _makes(each, base)
-        and _installed(each.package if inspect.isclass(each) and issubclass(each, World) else None)
+        if inspect.isclass(each)
+        and issubclass(each, base)
+        and not inspect.isabstract(each)
+        and _installed(each.package if issubclass(each, World) else None)
     ]
     in_file = collections.Counter(each.__module__ for each in made)
     named = {_kind_name(each, alone=in_file[each.__module__] == 1): each for each in made}
     return {name: Kind(name=name, make=named[name], options=options(named[name])) for name in sorted(named)}
-
-
-def _makes(thing: Any, base: type) -> bool:
-    made = thing.__globals__.get(thing.__annotations__.get("return", "")) if inspect.isfunction(thing) else thing
-    return inspect.isclass(made) and issubclass(made, base) and not inspect.isabstract(made)
 
 
 def _installed(package: str | None) -> bool:
