@@ -13,17 +13,22 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import hashlib
 import io
 import math
 import os
 import secrets
+import signal
+import stat
+import threading
 import tokenize
 import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import FrameType
 from typing import Any, Protocol
 
 import numpy as np
@@ -75,6 +80,32 @@ def all_or_nothing(*parts: Stateful) -> Iterator[None]:
         for part, state in zip(parts, before, strict=True):
             part.load_state(state)
         raise
+
+
+@contextlib.contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Let Ctrl-C wait until the body of the `with` statement is over; a second one does not wait.
+
+    Interrupts arrive in the main thread alone: in any other nothing is held.
+    """
+    handler = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
+    if not callable(handler):  # nothing to hold: another thread, or interrupts that are ignored or end the process
+        yield
+        return
+    held: list[tuple[int, FrameType | None]] = []
+
+    def hold(number: int, frame: FrameType | None) -> None:
+        held.append((number, frame))
+        if len(held) > 1:
+            handler(number, frame)
+
+    signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if len(held) == 1:
+            handler(*held[0])
 
 
 def read_state(state: State, names: Iterable[str] | None = None) -> dict[str, NDArray[Any]]:
@@ -168,10 +199,22 @@ def _content(value: Any) -> tuple[bytes, bool]:
 def whole_file(target: Path) -> Iterator[Path]:
     """Yield the name of a file to write, which takes the place of `target` when all of it is on disk.
 
-    Its name is `.{target.name}.tmp-...`, beside `target`; a crash may leave it there.
+    Links are followed, and the mode and owner of a file that is replaced are kept. A device, a pipe or a folder is
+    refused. The name is `.{target.name}.tmp-...`, beside `target`; a crash may leave it there.
     """
+    target = Path(os.path.realpath(target))
     temporary = target.with_name(f".{target.name}.tmp-{secrets.token_hex(8)}")
     try:
+        if target.exists():
+            old = target.stat()
+            if not stat.S_ISREG(old.st_mode):
+                raise FileExistsError(errno.EEXIST, "not a regular file, and nothing else is replaced", str(target))
+            # Made at once: a private file must not be readable while it is written.
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            temporary.chmod(stat.S_IMODE(old.st_mode))
+            if (old.st_uid, old.st_gid) != (temporary.stat().st_uid, temporary.stat().st_gid):
+                with contextlib.suppress(PermissionError):  # only root may give files away
+                    os.chown(temporary, old.st_uid, old.st_gid)
         yield temporary
         # On disk before it takes the name: a crash in between leaves the old file.
         with temporary.open("rb") as file:

@@ -1,9 +1,11 @@
 """Files of arrays: whole or not at all, of the kind asked for or refused, never a pickle."""
 
+import contextlib
 import dataclasses
 import io
 import os
 import pickle
+import stat
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -12,7 +14,7 @@ import numpy as np
 import pytest
 
 from omg_cmdp.oracles import CountRewards
-from omg_cmdp.persistence import fingerprint, read_arrays, write_arrays, write_state
+from omg_cmdp.persistence import fingerprint, read_arrays, whole_file, write_arrays, write_state
 
 ARRAYS = {
     "numbers": np.array([0.1, -0.0, np.nan, np.inf, 5e-324]),
@@ -300,3 +302,53 @@ def test_a_saved_state_says_which_settings_it_cannot_tell(tmp_path):
     with pytest.warns(UserWarning, match=r"file: features [0-9a-f]{16}\? cannot be told from others"):
         write_state(tmp_path / "file", state, kind="thing", version=2)
     assert bits(read(tmp_path / "file")) == bits(state)
+
+
+def test_a_link_stays_and_the_file_behind_it_is_written(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    real, link, second = tmp_path / "elsewhere" / "real", tmp_path / "link", tmp_path / "second"
+    link.symlink_to(Path("elsewhere") / "real")
+    second.symlink_to(link)
+    for path in (link, second):  # at first it points to nothing
+        write(path)
+        assert path.is_symlink()
+        assert not real.is_symlink()
+        assert bits(read(real)) == bits(ARRAYS)
+        real.unlink()
+    assert sorted(each.name for each in tmp_path.rglob("*")) == ["elsewhere", "link", "second"]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o644, 0o664])
+def test_the_mode_of_a_file_is_kept(mode, file):
+    file.chmod(mode)
+    before = file.stat()
+    write(file, {"other": np.ones(2)})
+    after = file.stat()
+    assert after.st_mode == before.st_mode
+    assert (after.st_uid, after.st_gid) == (before.st_uid, before.st_gid)
+
+
+def test_a_private_file_is_never_readable_by_others_while_it_is_written(file):
+    file.chmod(0o600)
+    with whole_file(file) as temporary:
+        temporary.write_bytes(b"secret")
+        assert temporary.stat().st_mode & 0o077 == 0
+
+
+def odd_targets(folder):
+    os.mkfifo(folder / "pipe")
+    (folder / "folder").mkdir()
+    (folder / "to a pipe").symlink_to(folder / "pipe")
+    with contextlib.suppress(PermissionError):  # as root: a null device that nobody else needs
+        os.mknod(folder / "null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    return sorted(folder.iterdir())
+
+
+def test_what_is_not_a_file_is_refused_and_stays(tmp_path):
+    """As root, /dev/null became a file."""
+    targets = odd_targets(tmp_path)
+    before = [target.lstat().st_mode for target in targets], sorted(tmp_path.iterdir())
+    for target in targets:
+        with pytest.raises(OSError, match="not a regular file"):
+            write(target)
+    assert ([target.lstat().st_mode for target in targets], sorted(tmp_path.iterdir())) == before
