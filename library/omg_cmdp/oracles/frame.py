@@ -43,7 +43,7 @@ class Forecasters(abc.ABC):
     """The contexts that can be asked about, if they are listed."""
     takes_keyed: ClassVar[bool] = False
     """Whether `prepare` looks the context up, and takes it with its key."""
-    foreign: ClassVar[bool] = False
+    foreign: bool = False
     """Whether `learn` calls oracles or models that may refuse an episode."""
     learned: ClassVar[tuple[str, ...]] = ()
     """The attributes that are learned, float arrays."""
@@ -119,8 +119,7 @@ class Forecasters(abc.ABC):
 
     def shape_of(self, name: str) -> tuple[int | None, ...]:
         """Return the shape that an array must have to be loaded; None: any length."""
-        shape: tuple[int, ...] = getattr(self, name).shape
-        return shape
+        return tuple(getattr(self, name).shape)
 
 
 F = TypeVar("F", bound=Forecasters)
