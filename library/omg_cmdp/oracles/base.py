@@ -108,7 +108,7 @@ class RewardOracle(Oracle):
 
     @abc.abstractmethod
     def predict(self, context: Context) -> FloatArray:
-        """Return (S, A) or (H, S, A), in [0, 1]. Pure: asking changes nothing."""
+        """Return (S, A) or (H, S, A), in [0, 1]. Pure: asking changes nothing, from however many threads."""
 
     def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
         """Return (count, ...): N(f̂, u) for each pair, cut to [0, 1]."""
@@ -147,7 +147,7 @@ class DynamicsOracle(Oracle):
 
     @abc.abstractmethod
     def predict(self, context: Context) -> FloatArray:
-        """Return (S, A, S) or (H, S, A, S), rows on the simplex. Pure: asking changes nothing."""
+        """Return (S, A, S) or (H, S, A, S), rows on the simplex. Pure: asking changes nothing, as for rewards."""
 
     def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
         """Return (count, ...): rows from the Dirichlet distribution with mean P̂ for which E[D²] is about u."""
