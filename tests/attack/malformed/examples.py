@@ -45,11 +45,22 @@ class Small(omg.ContextualMDP):
 WORLD = Small()
 
 
+def by_label(tables):
+    """Return a function of a label that refuses all others, as a user's should."""
+
+    def table(context):
+        if not isinstance(context, str) or context not in tables:
+            raise ValueError(f"`context` must be one of {LABELS}, got {context!r:.60}")
+        return tables[context]
+
+    return table
+
+
 def world_for(space):
     """Return a world of this space with a class of functions."""
     made = Small()
     made.space, made.contexts = space, LABELS
-    made.reward_functions, made.transition_functions = REWARDS.__getitem__, KERNELS.__getitem__
+    made.reward_functions, made.transition_functions = by_label(REWARDS), by_label(KERNELS)
     return made
 
 
