@@ -134,13 +134,12 @@ def _head(rows: pd.DataFrame, played: Mapping[str, pd.DataFrame], chances: Mappi
         [
             "# The league",
             reservations(rows),
-            f"{agents} agents, {runs} runs, {seeds}. This page is made by "
-            "`python -m lab.benchmarks.page` from "
-            "[league.csv](league.csv), which `python -m lab.benchmarks.league` fills; every number below comes from there. "
-            "A cell is a world with an adversary that chooses the contexts. The constant of a rival is chosen from a "
-            "grid on other seeds; OMG's default has none. Ratios are to the best agent of the cell, one unit of regret added to "
-            "both. What the agents are, what is proven of each, where that is tested, and what could not be confirmed "
-            "at its source is in [the rivals](rivals.md#what-is-proven-and-where-it-is-tested).",
+            f"{agents} agents, {runs} runs, {seeds}. This page is made by `python -m lab.benchmarks.page` from "
+            "[league.csv](league.csv), which `python -m lab.benchmarks.league` fills; every number below comes from "
+            "there. A cell is a world with an adversary that chooses the contexts. The constant of a rival is chosen "
+            "from a grid on other seeds; OMG's default has none. Ratios are to the best agent of the cell, one unit of "
+            "regret added to both. What the agents are, what is proven of each, where that is tested, and what could "
+            "not be confirmed at its source is in [the rivals](rivals.md#what-is-proven-and-where-it-is-tested).",
             *sentences,
         ]
     )
