@@ -12,16 +12,23 @@ anything changes.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import errno
 import hashlib
 import io
 import math
 import os
 import secrets
+import signal
+import stat
+import threading
 import tokenize
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import FrameType
 from typing import Any, Protocol
 
 import numpy as np
@@ -75,6 +82,32 @@ def all_or_nothing(*parts: Stateful) -> Iterator[None]:
         raise
 
 
+@contextlib.contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Let Ctrl-C wait until the body of the `with` statement is over; a second one does not wait.
+
+    Interrupts arrive in the main thread alone: in any other nothing is held.
+    """
+    handler = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
+    if not callable(handler):  # nothing to hold: another thread, or interrupts that are ignored or end the process
+        yield
+        return
+    held: list[tuple[int, FrameType | None]] = []
+
+    def hold(number: int, frame: FrameType | None) -> None:
+        held.append((number, frame))
+        if len(held) > 1:
+            handler(number, frame)
+
+    signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if len(held) == 1:
+            handler(*held[0])
+
+
 def read_state(state: State, names: Iterable[str] | None = None) -> dict[str, NDArray[Any]]:
     """Return the arrays of `state`, or those of these `names`; of a file, read before any of them is used."""
     if not isinstance(state, Mapping):
@@ -104,19 +137,84 @@ def check_settings(state: State, settings: str) -> None:
         raise ValueError(f"`state` must come from {settings!r}, got {found!r}")
 
 
-def fingerprint(array: ArrayLike) -> str:
-    """Return a short text that tells tables apart, for settings."""
-    return f"{zlib.crc32(np.ascontiguousarray(array).tobytes()):08x}"
+UNTOLD = "?"
+"""The end of a fingerprint of something that cannot be told from another of its kind, such as a function."""
+
+
+def fingerprint(*parts: object) -> str:
+    """Return a short text that tells values apart, for settings.
+
+    Types count, and dtypes and shapes of arrays; a dictionary has no order, and numpy's scalars are Python's. What has
+    a `fingerprint` of its own, a text, is known by it, and a dataclass by its fields. Of anything else, such as a
+    function, only its name and that of its type count, and the text ends with "?".
+
+    >>> fingerprint({"a": [1, None]}), fingerprint(1) == fingerprint(np.int64(1)), fingerprint(1) == fingerprint(1.0)
+    ('ee6a982547a2add8', True, False)
+    >>> fingerprint(len)[-1]
+    '?'
+    """
+    digest, told = _content(parts)
+    return digest.hex()[:16] + ("" if told else UNTOLD)
+
+
+def write_state(path: str | os.PathLike[str], state: State, *, kind: str, version: int) -> None:
+    """Write a state to a file, and warn of settings that the file cannot tell from others."""
+    write_arrays(path, state, kind=kind, version=version)
+    settings = [str(array) for name, array in state.items() if name.rpartition("/")[2] == "settings"]
+    untold = [piece for text in settings for piece in text.split(", ") if piece.endswith(UNTOLD)]
+    if untold:
+        rule = "cannot be told from others of their kind when the file is restored: see that they are the same"
+        warnings.warn(f"{os.fspath(path)}: {', '.join(untold)} {rule}", stacklevel=3)
+
+
+def _content(value: Any) -> tuple[bytes, bool]:
+    """Return a digest of `value`, and whether it tells the value from all others."""
+    kind, content, parts = type(value).__name__, b"", list[Any]()
+    told, own = True, getattr(value, "fingerprint", None)
+    if isinstance(value, np.generic) and not isinstance(value.item(), np.generic):
+        return _content(value.item())
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        kind, content = f"array {value.dtype.str} {value.shape}", value.tobytes()
+    elif isinstance(value, (list, tuple, np.ndarray)):
+        parts = [_content(each) for each in value]
+    elif isinstance(value, (Mapping, set, frozenset)):
+        entries = value.items() if isinstance(value, Mapping) else value
+        parts = sorted(_content(each) for each in entries)
+    elif value is None or isinstance(value, (str, bytes, bool, int, float)):
+        content = repr(value).encode()
+    elif isinstance(own, str) and not isinstance(value, type):
+        content, told = own.encode(), not own.endswith(UNTOLD)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        parts = [_content((each.name, getattr(value, each.name))) for each in dataclasses.fields(value)]
+    else:
+        content, told = str(getattr(value, "__name__", "")).encode(), False
+    whole = hashlib.sha256(kind.encode())
+    # Digests of digests: no content can run into the next.
+    for part in (hashlib.sha256(content).digest(), *(digest for digest, _ in parts)):
+        whole.update(part)
+    return whole.digest(), told and all(known for _, known in parts)
 
 
 @contextlib.contextmanager
 def whole_file(target: Path) -> Iterator[Path]:
     """Yield the name of a file to write, which takes the place of `target` when all of it is on disk.
 
-    Its name is `.{target.name}.tmp-...`, beside `target`; a crash may leave it there.
+    Links are followed, and the mode and owner of a file that is replaced are kept. A device, a pipe or a folder is
+    refused. The name is `.{target.name}.tmp-...`, beside `target`; a crash may leave it there.
     """
+    target = Path(os.path.realpath(target))
     temporary = target.with_name(f".{target.name}.tmp-{secrets.token_hex(8)}")
     try:
+        if target.exists():
+            old = target.stat()
+            if not stat.S_ISREG(old.st_mode):
+                raise FileExistsError(errno.EEXIST, "not a regular file, and nothing else is replaced", str(target))
+            # Made at once: a private file must not be readable while it is written.
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            temporary.chmod(stat.S_IMODE(old.st_mode))
+            if (old.st_uid, old.st_gid) != (temporary.stat().st_uid, temporary.stat().st_gid):
+                with contextlib.suppress(PermissionError):  # only root may give files away
+                    os.chown(temporary, old.st_uid, old.st_gid)
         yield temporary
         # On disk before it takes the name: a crash in between leaves the old file.
         with temporary.open("rb") as file:

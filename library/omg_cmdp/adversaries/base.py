@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import copy
 from collections.abc import Iterable
 from typing import Any, Protocol
 
@@ -82,10 +81,7 @@ def context_list(name: str, contexts: Iterable[Context]) -> tuple[Context, ...]:
     except TypeError:
         raise ValueError(f"`{name}` must be a list of contexts, got {contexts!r:.60}") from None
     # Copies, because a caller may change a list or an array in place during the run.
-    found = tuple(
-        copy.deepcopy(context) if isinstance(context, (list, tuple, dict)) else unchanging(context)
-        for context in entries
-    )
+    found = tuple(map(unchanging, entries))
     if not found:
         raise ValueError(f"`{name}` must hold at least one context, got {contexts!r:.60}")
     return found

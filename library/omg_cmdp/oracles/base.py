@@ -20,6 +20,8 @@ class Oracle(abc.ABC):
 
     takes_keyed: ClassVar[bool] = False
     """Whether a context may come with its key, and a call with it be trusted: for oracles of the library."""
+    surely_learns: bool = False
+    """Whether `update` takes every episode of a context that `predict` has answered: then it never has to be undone."""
     loss: float = math.nan
     """The total loss of the predictions made so far; nan if the oracle does not keep it."""
     episodes: int | None = None

@@ -42,6 +42,8 @@ class Forecasters(abc.ABC):
     """The contexts that can be asked about, if they are listed."""
     takes_keyed: ClassVar[bool] = False
     """Whether `prepare` looks the context up, and takes it with its key."""
+    foreign: ClassVar[bool] = False
+    """Whether `learn` calls oracles or models that may refuse an episode."""
     learned: ClassVar[tuple[str, ...]] = ()
     """The attributes that are learned, float arrays."""
     features: Described = Described(None)
@@ -143,6 +145,7 @@ class Frame(Oracle, Generic[F]):
         self.contexts = forecasters.contexts
         self.rate = None if forecasters.rate is None else forecasters.rate.name
         self._guard_rate = self._loss.rate / self.horizon
+        self.surely_learns = not forecasters.foreign
         self._answered: _Answer | None = None
 
     @property

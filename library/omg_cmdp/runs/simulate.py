@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp.adversaries.base import Adversary
 from omg_cmdp.agents.agent import Agent
-from omg_cmdp.contexts import Context, Keyed, keyed
+from omg_cmdp.contexts import Context, Keyed, keyed, unchanging
 from omg_cmdp.delays import AnyDelay, Fixed, as_delay
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.environments.gymnasium.worlds import SampledWorld
@@ -21,6 +21,7 @@ from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.persistence import (
     State,
     Stateful,
+    interrupts_held,
     joint_state,
     load_parts,
     part_of,
@@ -168,7 +169,8 @@ class Run:
         decision = self._decide(known)
         if known.key is not None:
             self._asked[known.key] = decision
-        return state_policy(self.environment.truth(known).mdp, decision)
+        # A copy: the agent plays its own, whatever the adversary does to this one.
+        return state_policy(self.environment.truth(known).mdp, decision).copy()
 
     def model(self, context: Context) -> TabularMDP | None:
         """Return what the agent believes now."""
@@ -182,16 +184,18 @@ class Run:
     def advance(self, episodes: int) -> None:
         """Play some more episodes."""
         for _ in range(positive_integer("episodes", episodes)):
-            self._episode()
+            # Between an episode and its row in the ledger no interrupt may fall, or the run would not continue.
+            with interrupts_held():
+                self._episode()
 
     def _episode(self) -> None:
         number = self.ledger.episodes + 1
-        known = keyed(self.adversary.context(number - 1, self, self._choice))
+        known = keyed(unchanging(self.adversary.context(number - 1, self, self._choice)))
 
         began = time.perf_counter()
         decision = self._decide(known)
         decided = time.perf_counter()
-        episode = self.environment.sample(known.to(self.environment), decision.policy, self._noise)
+        episode = self.environment.sample(known.to(self.environment), np.array(decision.policy), self._noise)
         played = time.perf_counter()
         this = self._account(number, decision, episode)  # before the agent learns, and perhaps reuses its arrays
         accounted = time.perf_counter()

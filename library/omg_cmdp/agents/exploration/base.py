@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from omg_cmdp.contexts import Context, Keyed
+from omg_cmdp.contexts import Context, Keyed, unchanging
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import ValueBounds
 from omg_cmdp.mdp.tabular import TabularMDP
@@ -51,8 +51,8 @@ class Situation(NamedTuple):
 
     @property
     def context(self) -> Context:
-        """The context of the episode."""
-        return self.known.context
+        """The context of the episode; what could be changed in place is a copy."""
+        return unchanging(self.known.context)
 
     def plan(self, gamma: float, weights: FloatArray | None = None, start: Solution | None = None) -> Decision:
         """Return the plan for the barrier m = weights/γ; without `weights` they are 1. `start` saves time."""

@@ -46,6 +46,7 @@ class Ensemble(Forecasters):
     price of saving any model to the bit without a pickle.
     """
 
+    foreign = True
     learned: ClassVar[tuple[str, ...]] = ("visits", "dimension")
     features: Inputs
 

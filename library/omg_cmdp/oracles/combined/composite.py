@@ -21,6 +21,8 @@ from omg_cmdp.validation import BoolArray, FloatArray, listed
 class Composite(Forecasters):
     """Forecasters that hand contexts and episodes on to `oracles`, all judged by `loss`."""
 
+    foreign = True
+
     def __init__(
         self, oracles: list[Any], loss: Loss, horizon: int, *, part_horizon: int | None = None, count: int = 1
     ) -> None:

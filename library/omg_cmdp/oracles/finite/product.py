@@ -14,13 +14,14 @@ from typing import final
 
 import numpy as np
 
-from omg_cmdp.contexts import Context, label_index
+from omg_cmdp.contexts import Context, label_index, table_label
 from omg_cmdp.oracles.draws import resample
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, RewardFrame
 from omg_cmdp.oracles.losses import SQUARE, Examples
 from omg_cmdp.oracles.rates import Rate
-from omg_cmdp.validation import BoolArray, FloatArray, positive_integer
+from omg_cmdp.records import context_rows
+from omg_cmdp.validation import BoolArray, FloatArray, listed, positive_integer
 
 
 class _Product(Forecasters):
@@ -35,13 +36,14 @@ class _Product(Forecasters):
     ) -> None:
         super().__init__(rate.horizon, rate)
         self._functions = functions
-        self._index = label_index(contexts)
-        self.contexts = tuple(self._index)
+        known = listed("contexts", context_rows("contexts", contexts))
+        self._index = label_index(known)
+        self.contexts = tuple({table_label(context): context for context in known}.values())
         self.class_losses = np.zeros((len(self._index), states, count))
 
     def prepare(self, context: Context) -> tuple[int, Functions]:
         try:
-            index = self._index[context]
+            index = self._index[table_label(context)]
         except (KeyError, TypeError):
             raise ValueError(f"`context` must be one of the {len(self._index)} listed, got {context!r}") from None
         functions = self._functions(context)

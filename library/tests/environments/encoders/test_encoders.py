@@ -45,7 +45,7 @@ def test_steps_are_episodes_in_the_cells():
     """One that terminated, one of which no more is known, and one that lasts longer than the horizon."""
     seen = noise(40, episodes=np.repeat([3, 4, 7], [10, 10, 20]), terminated=np.arange(40) == 9, rewards=np.ones(40))
     bins = Bins(2).fit(seen)
-    space = omg.Space(states=5, actions=2, horizon=12)
+    space = omg.Space(states=5, actions=2, horizon=12, start=np.full(5, 0.2))
     ended, truncated, cut = bins.episodes(seen, space, ["a"])
     before, after = bins.encode(seen.observations), bins.encode(seen.next_observations)
     np.testing.assert_array_equal(ended.states, [*before[:10], 4, 4, 4])
