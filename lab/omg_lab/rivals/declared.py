@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from omg_cmdp.agents.base import Learner, ModelAgent
 from omg_cmdp.agents.exploration.schedules import Schedule, Tuned
 from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.validation import FloatArray, instance_of, positive_number, real_number, seed_number
@@ -164,6 +165,17 @@ class ModelRival(Rival, ModelAgent):
         for name, oracle, kind in zip(("reward_oracle", "dynamics_oracle"), pair, self.needs, strict=True):
             instance_of(name, oracle, kind)
         ModelAgent.__init__(self, self.space, *pair, reward_range=self.reward_range, return_range=self.return_range)
+
+    def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
+        super()._learn(trajectory, rewards)
+        self._follow_oracles()
+
+    def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
+        super()._learn_rewards(trajectory, rewards)
+        self._follow_oracles()
+
+    def _follow_oracles(self) -> None:
+        """Renew what depends on the oracles' predictions: they have learned something."""
 
     def _learned(self) -> dict[str, NDArray[Any]]:
         return {**ModelAgent._learned(self), **Rival._learned(self)}

@@ -99,8 +99,8 @@ class FeelGoodThompson(ModelRival):
 
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Teach both oracles, and add the optimal values of all pairs at the episode's context."""
-        super()._learn(trajectory, rewards)
         values = self._optimal_values(trajectory.context)
+        super()._learn(trajectory, rewards)
         self._value_sums = self._value_sums + values if self._value_sums.size else values
 
     def _optimal_values(self, context: Context) -> FloatArray:

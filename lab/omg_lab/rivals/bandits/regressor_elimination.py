@@ -122,10 +122,12 @@ class RegressorElimination(Bandit):
             self._solved = key, chances.reshape(shape)
         return self._solved[1]
 
-    def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
-        """Teach the reward oracle, and drop functions."""
+    def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         self.contexts.place(trajectory.context)  # refuses one that is not listed
-        super()._learn_rewards(trajectory, rewards)
+        super()._learn(trajectory, rewards)
+
+    def _follow_oracles(self) -> None:
+        """Drop functions."""
         losses = self.reward_oracle.forecasters.class_losses
         if len(losses):
             self._left = self._left * (losses <= losses[self.left].min() + self.radius(self.episodes_seen + 1))
