@@ -38,7 +38,7 @@ State = Mapping[str, NDArray[Any]]
 """Arrays of numbers and text by name."""
 
 
-AGENT_FILE: dict[str, Any] = {"kind": "saved agent", "version": 2}
+AGENT_FILE: dict[str, Any] = {"kind": "saved agent", "version": 3}
 """The head of an agent's file."""
 
 

@@ -21,6 +21,7 @@ from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
 from omg_cmdp.oracles.features import Described
 from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss
 from omg_cmdp.oracles.rates import Rate
+from omg_cmdp.oracles.witnesses import Source, Witnesses
 from omg_cmdp.persistence import State, check_settings, numbers, read_state
 from omg_cmdp.validation import BoolArray, FloatArray, instance_of, positive_integer, whole_number
 
@@ -50,6 +51,8 @@ class Forecasters(abc.ABC):
     """What makes features of a context, if something does."""
     settings: tuple[str, ...] = ()
     """What must be the same in an oracle that is saved and one that loads its state."""
+    source: Source | None = None
+    """The argument that is a function of contexts, or tables by context, if there is one."""
 
     def __init__(self, horizon: int, rate: Rate | None = None, *, count: int | None = None) -> None:
         """Begin with `count` forecasters; by default as many as the rate has tempers, or one."""
@@ -147,6 +150,7 @@ class Frame(Oracle, Generic[F]):
         self._guard_rate = self._loss.rate / self.horizon
         self.surely_learns = not forecasters.foreign
         self._answered: _Answer | None = None
+        self._witnesses = Witnesses(forecasters.source)
 
     @property
     def episodes(self) -> int:  # type: ignore[override]  # as `loss`
@@ -221,6 +225,7 @@ class Frame(Oracle, Generic[F]):
             "loss": np.array(account.loss),
             "losses": account.losses.copy(),
             **self.forecasters.features.state(),
+            **self._witnesses.state(),
             **self.forecasters.state(),
         }
 
@@ -232,6 +237,7 @@ class Frame(Oracle, Generic[F]):
         state = read_state(state, [name for name in state if name in known or self.forecasters.reads(name)])
         check_settings(state, self._settings())
         self.forecasters.features.check(state)
+        witnesses = self._witnesses.check(state)
         before = self.forecasters.account
         episodes, examples, loss = (numbers(name, state, ()) for name in ("episodes", "examples", "loss"))
         losses = numbers("losses", state, before.losses.shape)
@@ -241,6 +247,7 @@ class Frame(Oracle, Generic[F]):
         except BaseException:
             self.forecasters.account = before
             raise
+        self._witnesses.load(witnesses)
         self._answered = None
 
     def _settings(self) -> str:
@@ -255,6 +262,7 @@ class Frame(Oracle, Generic[F]):
         episode = read(answer.prediction.shape, self.horizon, states, actions, outcomes)
         self._answered = None
         self.forecasters.learn(answer.prepared, episode)
+        self._witnesses.learn(keyed(context))
         account = self.forecasters.account
         account.loss += self._loss.charge(account.losses, self._guard_rate, answer.forecasts, episode)
         account.episodes += 1

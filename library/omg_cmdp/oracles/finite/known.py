@@ -35,7 +35,7 @@ class _Known(Forecasters):
         else:
             only = self._checked(function)
             predictions = lambda _: only  # noqa: E731
-        self._functions = FunctionClass(predictions, loss)
+        self._functions = self.source = FunctionClass(predictions, loss, "function")
         self.contexts = self._functions.contexts
 
     def _checked(self, table: ArrayLike) -> FloatArray:

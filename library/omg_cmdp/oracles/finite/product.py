@@ -35,10 +35,11 @@ class _Product(Forecasters):
         self, functions: FunctionClass, contexts: Iterable[Hashable], states: int, count: int, rate: Rate
     ) -> None:
         super().__init__(rate.horizon, rate)
-        self._functions = functions
+        self._functions = self.source = functions
         known = listed("contexts", context_rows("contexts", contexts))
         self._index = label_index(known)
         self.contexts = tuple({table_label(context): context for context in known}.values())
+        self.settings = (f"contexts {list(self._index)}",)
         self.class_losses = np.zeros((len(self._index), states, count))
 
     def prepare(self, context: Context) -> tuple[int, Functions]:
