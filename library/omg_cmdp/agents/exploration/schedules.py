@@ -8,11 +8,15 @@ from collections.abc import Callable
 from typing import final
 
 from omg_cmdp.agents.exploration.base import ExplorationRule, Situation, setting
+from omg_cmdp.persistence import fingerprint
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import instance_of, positive_number
 
 Tuned = float | Callable[[int], float]
 """A positive number, or a function of the episode t = 1, 2, ..."""
+
+COMPARED = (*range(1, 33), *(10**power for power in range(2, 7)))
+"""The episodes by which a saved agent knows a function again."""
 
 
 @final
@@ -44,7 +48,16 @@ class Schedule(ExplorationRule):
         return self.given
 
     def __str__(self) -> str:
-        return setting(self.given)
+        if not callable(self.given) or dataclasses.is_dataclass(self.given):
+            return setting(self.given)
+        return f"a function with {fingerprint([self._told(episode) for episode in COMPARED])} in some episodes"
+
+    def _told(self, episode: int) -> str:
+        """Return the value in an episode as text; a function may be made for fewer episodes than are compared."""
+        try:
+            return f"{self(episode):.12g}"  # the last bits of a power may be others on another machine
+        except Exception:
+            return "nothing"
 
     def decide(self, situation: Situation) -> Decision:
         """Return the plan with the paper's barrier at γ, or γ_t."""
