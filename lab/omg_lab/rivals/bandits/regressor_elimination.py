@@ -106,7 +106,7 @@ class RegressorElimination(Bandit):
     def decide(self, context: Context) -> Decision:
         """Return the probabilities of all actions in all states."""
         place = self.contexts.place(context)
-        return Decision(policy=self._policies()[place][None], model=self.model(context))
+        return Decision(policy=self._policies()[place][None].copy(), model=self.model(context))
 
     def _policies(self) -> FloatArray:
         """Return P' in each context and state, (C, S, A)."""
