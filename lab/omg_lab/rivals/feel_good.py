@@ -109,7 +109,8 @@ class FeelGoodThompson(ModelRival):
         return self._kept.get(context, lambda c: optimal_values(self.space, rewards(c), dynamics(c), bounds))
 
     def _read(self, state: State, episodes: int) -> dict[str, FloatArray]:
-        sizes = [len(numbers(f"{part}/class_losses", state, (None,))) for part in ("reward", "dynamics")]
+        # An oracle has no losses before it learns, as the one of rewards has while all of them are still to come.
+        sizes = [len(numbers(f"{part}/class_losses", state, (None,))) or None for part in ("reward", "dynamics")]
         return {"value_sums": numbers("value_sums", state, (sizes[0], sizes[1]))}
 
 

@@ -207,3 +207,61 @@ def test_every_rival_and_every_argument_is_changed():
     assert every == {line.made for line in LINES.values()}
     tried = {(LINES[kind].made, argument) for kind, argument in CASES}
     assert tried == {(made, argument) for made in every for argument in inspect.signature(made).parameters}
+
+
+WITH_ORACLES = [kind for kind, line in LINES.items() if kind in KINDS | BANDITS and line.made.waits_for_rewards]
+
+
+@pytest.mark.parametrize("kind", WITH_ORACLES)
+def test_rewards_that_come_late_are_followed_at_once(kind):
+    """A rival that is restored from its state plays what the one that was saved plays."""
+    made, call = call_of(kind)
+    agent, rng, late = made(**call), np.random.default_rng(2), []
+    for number in range(12):
+        whole = episode(rng, agent.space, LABELS[number % 3], 0.0)
+        parts = {"context": whole.context, "states": whole.states, "actions": whole.actions}
+        agent.update(Trajectory(**parts, rewards=None))
+        late.append(Trajectory(**parts, rewards=whole.rewards))
+        if number % 2:
+            agent.update_rewards(late.pop(0))
+        restored = made(**call_of(kind)[1])
+        restored.load_state(agent.state())
+        assert all(agent.policy(each).tobytes() == restored.policy(each).tobytes() for each in LABELS)
+
+
+def needs_of(line):
+    """Return how the class of dynamics is called that a rival must have."""
+    return str(inspect.signature(line.made).parameters["dynamics_oracle"].annotation)
+
+
+class Refusing(oracles.DynamicsOracle):
+    """Predicts as `oracle`, and learns nothing: it raises."""
+
+    def __init__(self, oracle):
+        self.horizon, self._oracle = oracle.horizon, oracle
+        self.predict, self.uncertainty, self.regret_bound = oracle.predict, oracle.uncertainty, oracle.regret_bound
+        self.state, self.load_state, self.draws = oracle.state, oracle.load_state, oracle.draws
+
+    def predict(self, context):
+        raise NotImplementedError
+
+    uncertainty = regret_bound = predict
+
+    def update(self, context, states, actions, next_states):
+        raise RuntimeError("no")
+
+
+TAKES_ANY = [kind for kind, line in LINES.items() if kind in KINDS | BANDITS and "FiniteDynamics" not in needs_of(line)]
+
+
+@pytest.mark.parametrize("kind", TAKES_ANY)
+def test_an_episode_that_an_oracle_refuses_changes_nothing(kind):
+    made, call = call_of(kind)
+    agent = taught(made(**call), LABELS, 0 if kind == "Epoch-Greedy" else 5, 1)  # which learns from some only
+    agent.dynamics_oracle = Refusing(agent.dynamics_oracle)
+    before, policies = bits(agent), [agent.policy(context).tobytes() for context in LABELS]
+    for context in LABELS:
+        with pytest.raises(RuntimeError, match="no"):
+            agent.update(episode(np.random.default_rng(4), agent.space, context, 0.0))
+    assert bits(agent) == before
+    assert [agent.policy(context).tobytes() for context in LABELS] == policies
