@@ -147,8 +147,7 @@ class ContextCache(Generic[Value]):
             if found is not None:
                 self._kept.move_to_end(key)
                 return found
-        # A user's function may take long, ask the cache itself, or try to change the context.
-        made = make(unchanging(context))
+        made = make(unchanging(context))  # a caller's function, which may take long, or ask the cache itself
         with self._lock:
             if key in self._kept:  # another thread was faster
                 return self._kept[key]

@@ -102,7 +102,7 @@ def test_the_report_says_that_feedback_is_late(made):
     results = load(made)
     late = "feedback late (kind = heavy_tailed, exponent = 1.5, scale = 4.0)"
     assert f"40 episodes each, {late}" in page._subtitle(results.configuration)
-    assert "delay = 3" in str(page._what_was_run(results.configuration, "worlds"))
+    assert "delay = 3" in page.write_report(results, made).read_text(encoding="utf-8")
 
 
 def test_without_a_delay_settings_are_what_they_were():

@@ -44,13 +44,13 @@ class Numbers(Decoy):
 
     def __init__(self, numbers=(0.4, 0.9, 0.5)):
         super().__init__(seed=1)
-        self._label, self.contexts = self.contexts[0], numbers
+        self._first, self.contexts = self.contexts[0], numbers
 
     def reward_functions(self, context):
-        return super().reward_functions(self._label)
+        return super().reward_functions(self._first)
 
     def transition_functions(self, context):
-        return super().transition_functions(self._label)
+        return super().transition_functions(self._first)
 
 
 def pair(world, rewards="known", dynamics="known"):

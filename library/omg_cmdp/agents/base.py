@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import abc
 import contextlib
-import copy
 import functools
 import math
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from typing import Any, ClassVar, TypedDict, Unpack, final
 
 import numpy as np
@@ -19,7 +18,7 @@ from omg_cmdp.mdp.bellman import scaled_returns, value_bounds
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
+from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle, or_undone
 from omg_cmdp.persistence import (
     State,
     Stateful,
@@ -245,7 +244,7 @@ class ModelAgent(Learner):
             of_dynamics()
             of_rewards()
         else:
-            with contextlib.nullcontext() if oracle.surely_learns else _or_undone(self.reward_oracle):
+            with contextlib.nullcontext() if oracle.surely_learns else or_undone(self.reward_oracle):
                 of_rewards()
                 of_dynamics()
 
@@ -281,26 +280,6 @@ class ModelAgent(Learner):
     def _load_learned(self, state: State, episodes: int) -> None:
         load_parts(state, self._oracles())
         self._answered = None
-
-
-@contextlib.contextmanager
-def _or_undone(oracle: Oracle) -> Iterator[None]:
-    """Give `oracle` back what it had learned if the body of the `with` statement fails."""
-    undo: Callable[[], object] | None = None
-    try:
-        undo = functools.partial(oracle.load_state, oracle.state())
-    except NotImplementedError:
-        # One of the user's own, which need not be able to save, nor to be copied.
-        with contextlib.suppress(Exception):
-            undo = functools.partial(vars(oracle).update, copy.deepcopy(vars(oracle)))
-    try:
-        yield
-    except BaseException as error:
-        if undo is None:
-            error.add_note(f"{type(oracle).__name__} may have learned this episode, and cannot be saved or copied")
-        else:
-            undo()
-        raise
 
 
 def _told(rewards: FloatArray, oracle: Oracle) -> FloatArray:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import abc
+import contextlib
+import copy
+import functools
 import math
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -154,3 +158,23 @@ class DynamicsOracle(Oracle):
     @abc.abstractmethod
     def update(self, context: Context, states: ArrayLike, actions: ArrayLike, next_states: ArrayLike) -> None:
         """Learn from one whole episode, H entries each."""
+
+
+@contextlib.contextmanager
+def or_undone(oracle: Oracle) -> Iterator[None]:
+    """Give `oracle` back what it had learned if the body of the `with` statement fails."""
+    undo: Callable[[], object] | None = None
+    try:
+        undo = functools.partial(oracle.load_state, oracle.state())
+    except NotImplementedError:
+        # One of the user's own, which need not be able to save, nor to be copied.
+        with contextlib.suppress(Exception):
+            undo = functools.partial(vars(oracle).update, copy.deepcopy(vars(oracle)))
+    try:
+        yield
+    except BaseException as error:
+        if undo is None:
+            error.add_note(f"{type(oracle).__name__} may have learned this episode, and cannot be saved or copied")
+        else:
+            undo()
+        raise

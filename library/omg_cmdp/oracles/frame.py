@@ -43,7 +43,7 @@ class Forecasters(abc.ABC):
     """The contexts that can be asked about, if they are listed."""
     takes_keyed: ClassVar[bool] = False
     """Whether `prepare` looks the context up, and takes it with its key."""
-    foreign: ClassVar[bool] = False
+    foreign: bool = False
     """Whether `learn` calls oracles or models that may refuse an episode."""
     learned: ClassVar[tuple[str, ...]] = ()
     """The attributes that are learned, float arrays."""
@@ -88,7 +88,8 @@ class Forecasters(abc.ABC):
     def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
         """Return the same for outcomes that come late, with up to `delay` >= 1 other updates in between.
 
-        By default that is the bound, if the rate is made for such a delay.
+        By default that is the bound, if the rate is made for such a delay. Of several forecasters nothing is proven in
+        general: a guard charges them what they say on arrival, and not what they said.
         """
         return self.bound(episodes, horizon) if self.rate is not None and delay <= self.rate.delay else math.inf
 
@@ -119,8 +120,7 @@ class Forecasters(abc.ABC):
 
     def shape_of(self, name: str) -> tuple[int | None, ...]:
         """Return the shape that an array must have to be loaded; None: any length."""
-        shape: tuple[int, ...] = getattr(self, name).shape
-        return shape
+        return tuple(getattr(self, name).shape)
 
 
 F = TypeVar("F", bound=Forecasters)
@@ -205,14 +205,12 @@ class Frame(Oracle, Generic[F]):
 
     @final
     def delayed_regret_bound(self, episodes: int, horizon: int, delay: int, *, constant: bool = False) -> float:
-        """Return the bound of the class for late outcomes; inf for several forecasters, or where nothing is proven."""
+        """Return the bound of the class for late outcomes; inf where nothing is proven."""
         instance_of("constant", constant, bool)
         undelayed = self.regret_bound(episodes, horizon)
         if whole_number("delay", delay) == 0:
             return undelayed
-        if len(self.forecasters.account.losses) > 1 or horizon > self.horizon:
-            return math.inf
-        return self.forecasters.late_bound(episodes, horizon, delay, constant)
+        return math.inf if horizon > self.horizon else self.forecasters.late_bound(episodes, horizon, delay, constant)
 
     @final
     def state(self) -> dict[str, NDArray[Any]]:

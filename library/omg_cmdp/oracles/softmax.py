@@ -150,6 +150,8 @@ class _Softmax(Forecasters):
 
     def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
         """Return the bound with the logarithm times 1 + d·(1 + ρ), ρ = 1 + d·(κBX)²/dimension (Theorem 8)."""
+        if self.rate.name != "proven":
+            return math.inf
         half = 0.5 * self.horizon * len(self.weights) * self.features.shape[-1] / self.curvature
         reach = (self.curvature * self.weight_norm * self.features.norm) ** 2 / self.features.shape[-1]
         return half + (1.0 + delay * (2.0 + delay * reach)) * (self.bound(episodes, horizon) - half)

@@ -101,10 +101,17 @@ class _Frequencies(CountTables):
         return self.rate.frozen_bound(float(pairs * (rise + math.lgamma(alpha) - math.lgamma(total))))
 
     def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
-        """Return the bound plus H·(d+1)·Q·log(1 + T/(αQ)), Q the number of (s, a, s') in all tables (Theorem 8)."""
+        """Return the bound plus H·(d+1)·Q·log(1 + T/(αQ)), Q the number of (s, a, s') in all tables (Theorem 8).
+
+        With several forecasters, Q·[H(d+1)·log(αH/β) + (αH - β)·log(1 + TH/(βQ))] more, β their least pseudo-count.
+        """
         cells = len(self.counts) * float(self._support.sum())
         drift = (delay + 1) * cells * math.log1p(episodes / (self._alpha * cells))
-        return self.bound(episodes, horizon) + self.rate.frozen_bound(drift)
+        proven, least = self._alpha * self.horizon, float(self._pseudo_counts[self._pseudo_counts > 0.0].min())
+        # The mean of all is at least the smallest of them: (c + β)/(c + αH) of the proven one, or more.
+        first = self.horizon * (delay + 1) * math.log(proven / least)
+        apart = cells * (first + (proven - least) * math.log1p(episodes * self.horizon / (least * cells)))
+        return self.bound(episodes, horizon) + self.rate.frozen_bound(drift) + (apart if least < proven else 0.0)
 
 
 @final
