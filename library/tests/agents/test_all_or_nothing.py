@@ -13,6 +13,15 @@ from library.tests.agents.models import an_episode
 from omg_cmdp.agents import Greedy
 from omg_cmdp.oracles import AggregateRewards, CountRewards
 
+
+@pytest.fixture(autouse=True)
+def interrupts_raise():
+    """Tests in the background begin with interrupts ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 SPACE = SPACES["plain"]
 
 

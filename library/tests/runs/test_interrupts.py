@@ -8,6 +8,14 @@ import pytest
 from library.tests.runs.worlds import make_run
 
 
+@pytest.fixture(autouse=True)
+def interrupts_raise():
+    """Tests in the background begin with interrupts ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("place", ["adversary", "agent", "oracle", "world", "ledger"])
 def test_an_interrupted_run_continues_bit_for_bit(place, monkeypatch):
     whole, run = (make_run("adaptive, linear", bursts=True, delay=2) for _ in range(2))
