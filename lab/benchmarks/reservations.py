@@ -29,8 +29,8 @@ neither OMG's nor any other.
   plain variance.
 - **Unequal tuning.** The constants of OMG's default (the share of exploration, the estimator, pairs, plans) were chosen
   on these worlds at full length; a rival's constant on two seeds and a quarter of the episodes.
-- **A test of too little.** Bold says that OMG and a rival are not equal in every world. With worlds as the units,
-  nothing separates OMG from these on learned tables: {close}.
+- **A test of too little.** For bold, every seed of a world counts as if it were a world of its own. With worlds as the
+  units, nothing separates OMG from these on learned tables: {close}.
 - **Agents that left.** The runs of [ten agents](rivals.md) were taken out; some of them had been the best of a cell."""
 
 

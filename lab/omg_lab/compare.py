@@ -54,7 +54,7 @@ def compare(
     episodes : int
         The number of episodes of each run.
     seeds : int or list of int
-        The number of seeds, or the seeds themselves. The default, 5, is quick; p-values below 0.05 need at least 6.
+        The number of seeds, or the seeds themselves. The default, 5, is quick; tests between agents need at least 6.
     adversary : str
         The kind of adversary that says which context comes next: "iid", the default, draws them; "never_twice" takes
         each once.

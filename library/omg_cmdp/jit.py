@@ -2,8 +2,9 @@
 
 A function of compiled code takes and fills plain arrays, and has a decorator from here:
 
-    compiled       the usual one
-    leaf           for functions that allocate nothing: twice as fast for small arrays
+    compiled       an entry point, which Python calls
+    inner          a function that only compiled code calls; it compiles in less time
+    leaf           the same, for functions that allocate nothing: twice as fast for small arrays
 
 Arithmetic is always exactly as written. A loop is compiled twice, with vectors and without, and which of the two runs
 can depend on how far apart its arrays lie in memory. Were the compiler free to reorder sums, to fuse a product with a
@@ -35,9 +36,11 @@ _PACKAGES = ("omg_cmdp", "omg_lab")
 """The packages with compiled code."""
 
 _EXACT: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+# Code that takes a dozen arrays out of Python's tuples is longer than most functions, and is compiled for each.
+_INNER: dict[str, Any] = {**_EXACT, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 # numba counts the references of every array that it takes out of a tuple, unless it is told that no memory is managed
 # here: there is no public option for this, and without it a small plan takes twice as long.
-_LEAF: dict[str, Any] = {**_EXACT, "_nrt": False}
+_LEAF: dict[str, Any] = {**_INNER, "_nrt": False}
 
 
 def in_plain_python() -> bool:
@@ -63,7 +66,7 @@ def _decorator(options: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
     return decorate
 
 
-compiled, leaf = _decorator(_EXACT), _decorator(_LEAF)
+compiled, inner, leaf = _decorator(_EXACT), _decorator(_INNER), _decorator(_LEAF)
 
 
 class Lazy:

@@ -185,6 +185,7 @@ def _result(task: Task, run: Run, journal: Journal) -> dict[str, Any]:
         "horizon": space.horizon,
         "tuples": most_tuples(space),
         **_regret_bounds(run, task.episodes),
+        "largest_difference": task.episodes * _widest(run.environment),
         "regret_last_half": totals["regret"] - journal.half,
         **totals,
         "seconds": sum(seconds),
@@ -192,6 +193,13 @@ def _result(task: Task, run: Run, journal: Journal) -> dict[str, Any]:
         "error": None,
         "ended": now(),
     }
+
+
+def _widest(world: Any) -> float:
+    """Return the most by which what two episodes earn can differ; one may end before its last step."""
+    low, high = world.paid_range
+    low, high = world.paid_returns or (world.space.horizon * min(low, 0.0), world.space.horizon * max(high, 0.0))
+    return float(high - low)
 
 
 def _policies(task: Task, run: Run) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from omg_cmdp.planning.solution import Solution, Status
 from omg_cmdp.validation import FloatArray
 
 solver = Lazy("omg_cmdp.planning.solver.solve")
+hard = Lazy("omg_cmdp.planning.solver.hard")
 certifier = Lazy("omg_cmdp.planning.solver.certify")
 sparse = Lazy("omg_cmdp.planning.solver.sparse")
 tuples = Lazy("omg_cmdp.planning.solver.tuples")
@@ -92,9 +93,10 @@ def plan(
         rows = sparse.sparse_rows(transitions, mask)
     with one_thread() if states >= tuples.BLAS_FROM else _ANY_THREADS:
         # Half of the tolerance is for the loop; the rest absorbs what recomputing the pair changes.
-        policy, values, reached, iterations = solver.solve(
-            transitions, *rows, rewards, first, mask, horizon, roots, barrier, 0.5 * tolerance / scale, earlier
-        )
+        problem = transitions, *rows, rewards, first, mask, horizon, roots, barrier, 0.5 * tolerance / scale, earlier
+        policy, values, reached, iterations = solver.solve(*problem)
+        if iterations == solver.HARD:
+            policy, values, reached, iterations = hard.solve_hard(*problem)
     occupancy, gap = certifier.certify(transitions, rewards, first, mask, reached, roots, barrier, policy, values)
     certificate = gap * scale
     if certificate != certificate:  # NaN, from numbers beyond the range of floats: nothing is proven

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from omg_cmdp.jit import compiled, leaf
+from omg_cmdp.jit import inner, leaf
 from omg_cmdp.planning.solver import blas
 from omg_cmdp.planning.solver.tuples import BLAS_FROM, expect, loop_moments, push, scratch_size, second_moments
 
@@ -36,7 +36,7 @@ class Factor(NamedTuple):
     sizes: np.ndarray  # (2,) int32, for calls of BLAS
 
 
-@compiled
+@inner
 def allocate(transitions, tuples):
     """Return a `Factor` of the right sizes."""
     horizon, states = tuples.layer.size - 1, transitions.dense.shape[3]
