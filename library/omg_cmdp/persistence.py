@@ -1,12 +1,8 @@
 """States as plain arrays, in memory and in files.
 
-A file is written whole or not at all, and read without running anything.
-
-    state() / load_state(mapping)    arrays in memory
-    save(path) / restore(path)       a file
-
-Everything that can be saved has the first pair; agents and runs have both. A state that does not fit is refused before
-anything changes.
+A file is written whole or not at all, and read without running anything. `state()` and `load_state(mapping)` are arrays
+in memory, `save(path)` and `restore(path)` a file: all that can be saved has the first pair, agents and runs have both.
+A state that does not fit is refused before anything changes.
 """
 
 from __future__ import annotations
@@ -18,17 +14,15 @@ import hashlib
 import io
 import math
 import os
+import re
 import secrets
-import signal
 import stat
-import threading
 import tokenize
 import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from types import FrameType
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,7 +30,6 @@ from numpy.typing import ArrayLike, NDArray
 
 State = Mapping[str, NDArray[Any]]
 """Arrays of numbers and text by name."""
-
 
 AGENT_FILE: dict[str, Any] = {"kind": "saved agent", "version": 3}
 """The head of an agent's file."""
@@ -82,32 +75,6 @@ def all_or_nothing(*parts: Stateful) -> Iterator[None]:
         raise
 
 
-@contextlib.contextmanager
-def interrupts_held() -> Iterator[None]:
-    """Let Ctrl-C wait until the body of the `with` statement is over; a second one does not wait.
-
-    Interrupts arrive in the main thread alone: in any other nothing is held.
-    """
-    handler = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
-    if not callable(handler):  # nothing to hold: another thread, or interrupts that are ignored or end the process
-        yield
-        return
-    held: list[tuple[int, FrameType | None]] = []
-
-    def hold(number: int, frame: FrameType | None) -> None:
-        held.append((number, frame))
-        if len(held) > 1:
-            handler(number, frame)
-
-    signal.signal(signal.SIGINT, hold)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        if len(held) == 1:
-            handler(*held[0])
-
-
 def read_state(state: State, names: Iterable[str] | None = None) -> dict[str, NDArray[Any]]:
     """Return the arrays of `state`, or those of these `names`; of a file, read before any of them is used."""
     if not isinstance(state, Mapping):
@@ -137,6 +104,8 @@ def check_settings(state: State, settings: str) -> None:
         raise ValueError(f"`state` must come from {settings!r}, got {found!r}")
 
 
+_PLAIN = (str, bool, int, float, np.bool_, np.integer, np.floating, type(None))
+
 UNTOLD = "?"
 """The end of a fingerprint of something that cannot be told from another of its kind, such as a function."""
 
@@ -157,11 +126,31 @@ def fingerprint(*parts: object) -> str:
     return digest.hex()[:16] + ("" if told else UNTOLD)
 
 
+def setting(value: object) -> str:
+    """Return `value` as a text for settings: itself, if it is plain or says what it is; otherwise its fingerprint.
+
+    >>> setting(0.1), setting((0, 1)), setting(np.zeros(2)), setting(len)[-1]
+    ('0.1', '(0, 1)', '5b73965e73e2451b', '?')
+    """
+    data = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    fields = tuple(getattr(value, each.name) for each in dataclasses.fields(value)) if data else value  # type: ignore
+    if _is_plain(fields):
+        return str(value)
+    # Of an array the text is shortened, and of a function it is an address.
+    shortened = data or isinstance(value, (np.ndarray, list, tuple, dict, set, frozenset))
+    own = type(value).__str__ is not object.__str__ or not (type(value).__repr__ is object.__repr__ or callable(value))
+    return str(value) if own and not shortened else fingerprint(value)
+
+
+def _is_plain(value: object) -> bool:
+    return all(map(_is_plain, value)) if isinstance(value, tuple) else isinstance(value, _PLAIN)
+
+
 def write_state(path: str | os.PathLike[str], state: State, *, kind: str, version: int) -> None:
     """Write a state to a file, and warn of settings that the file cannot tell from others."""
     write_arrays(path, state, kind=kind, version=version)
     settings = [str(array) for name, array in state.items() if name.rpartition("/")[2] == "settings"]
-    untold = [piece for text in settings for piece in text.split(", ") if piece.endswith(UNTOLD)]
+    untold = [piece for text in settings for piece in text.split(", ") if re.search(r"[0-9a-f]{16}\?", piece)]
     if untold:
         rule = "cannot be told from others of their kind when the file is restored: see that they are the same"
         warnings.warn(f"{os.fspath(path)}: {', '.join(untold)} {rule}", stacklevel=3)
@@ -204,18 +193,17 @@ def whole_file(target: Path) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(target))
     temporary = target.with_name(f".{target.name}.tmp-{secrets.token_hex(8)}")
+    old = target.stat() if target.exists() else None
+    if old is not None and not stat.S_ISREG(old.st_mode):
+        raise FileExistsError(errno.EEXIST, "not a regular file, and nothing else is replaced", str(target))
     try:
-        if target.exists():
-            old = target.stat()
-            if not stat.S_ISREG(old.st_mode):
-                raise FileExistsError(errno.EEXIST, "not a regular file, and nothing else is replaced", str(target))
-            # Made at once: a private file must not be readable while it is written.
+        if old is not None:  # private while it is written, as the old one may be
             os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            temporary.chmod(stat.S_IMODE(old.st_mode))
-            if (old.st_uid, old.st_gid) != (temporary.stat().st_uid, temporary.stat().st_gid):
-                with contextlib.suppress(PermissionError):  # only root may give files away
-                    os.chown(temporary, old.st_uid, old.st_gid)
         yield temporary
+        if old is not None:
+            with contextlib.suppress(PermissionError):  # only root may give files away
+                os.chown(temporary, old.st_uid, old.st_gid)
+            temporary.chmod(stat.S_IMODE(old.st_mode))
         # On disk before it takes the name: a crash in between leaves the old file.
         with temporary.open("rb") as file:
             os.fsync(file.fileno())

@@ -146,6 +146,16 @@ def test_labels_of_other_types_have_tables_of_their_own():
                 oracle.predict(other)
 
 
+def test_a_dictionary_of_tables_has_no_table_for_a_label_of_another_type():
+    tables = {1: np.zeros((2, 1, 1)), "a": np.ones((2, 1, 1))}
+    oracle = oracles.FiniteRewards(tables, horizon=1)
+    assert oracle.predict(np.int64(1)) == oracle.predict(1) == 0.0
+    assert oracle.predict(np.str_("a")) == 1.0
+    for other in (True, 1.0, "b"):
+        with pytest.raises(ValueError, match="`context` must be one of the 2 in `predictions`"):
+            oracle.predict(other)
+
+
 @pytest.mark.parametrize(
     "scalar", [np.int64(1), np.int8(1), np.float64(1.0), np.float32(0.5), np.bool_(True), np.str_("a")]
 )

@@ -18,19 +18,20 @@ from omg_cmdp.mdp.bellman import scaled_returns, value_bounds
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle, or_undone
+from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
 from omg_cmdp.persistence import (
     State,
     Stateful,
     check_settings,
     fingerprint,
-    interrupts_held,
     joint_state,
     load_parts,
     numbers,
     read_state,
+    setting,
 )
 from omg_cmdp.planning.decision import Decision
+from omg_cmdp.transactions import interrupts_held, undone_on_failure
 from omg_cmdp.validation import FloatArray, frozen, instance_of, interval, return_interval
 
 
@@ -148,7 +149,7 @@ class Learner(Agent):
         return np.clip((rewards - low) / (high - low), 0.0, 1.0)
 
     def _settings(self) -> str:
-        parts = [f"{name} {getattr(self, name)}" for name in ("reward_range", "return_range", *self.settings)]
+        parts = [f"{name} {setting(getattr(self, name))}" for name in ("reward_range", "return_range", *self.settings)]
         sizes = f"{self.space.states} states, {self.space.actions} actions, horizon {self.space.horizon}"
         tables = f"start {fingerprint(self.space.start)}, admissible {fingerprint(self.space.admissible)}"
         if self.space.encoder is not None:
@@ -244,7 +245,7 @@ class ModelAgent(Learner):
             of_dynamics()
             of_rewards()
         else:
-            with contextlib.nullcontext() if oracle.surely_learns else or_undone(self.reward_oracle):
+            with contextlib.nullcontext() if oracle.surely_learns else undone_on_failure(self.reward_oracle):
                 of_rewards()
                 of_dynamics()
 

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import abc
-import contextlib
-import copy
-import functools
 import math
-from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -110,7 +106,7 @@ class RewardOracle(Oracle):
 
     @abc.abstractmethod
     def predict(self, context: Context) -> FloatArray:
-        """Return (S, A) or (H, S, A), in [0, 1]. Pure: asking changes nothing."""
+        """Return (S, A) or (H, S, A), in [0, 1]. Pure: asking changes nothing, from however many threads."""
 
     def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
         """Return (count, ...): N(f̂, u) for each pair, cut to [0, 1]."""
@@ -149,7 +145,7 @@ class DynamicsOracle(Oracle):
 
     @abc.abstractmethod
     def predict(self, context: Context) -> FloatArray:
-        """Return (S, A, S) or (H, S, A, S), rows on the simplex. Pure: asking changes nothing."""
+        """Return (S, A, S) or (H, S, A, S), rows on the simplex. Pure: asking changes nothing, as for rewards."""
 
     def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
         """Return (count, ...): rows from the Dirichlet distribution with mean P̂ for which E[D²] is about u."""
@@ -158,23 +154,3 @@ class DynamicsOracle(Oracle):
     @abc.abstractmethod
     def update(self, context: Context, states: ArrayLike, actions: ArrayLike, next_states: ArrayLike) -> None:
         """Learn from one whole episode, H entries each."""
-
-
-@contextlib.contextmanager
-def or_undone(oracle: Oracle) -> Iterator[None]:
-    """Give `oracle` back what it had learned if the body of the `with` statement fails."""
-    undo: Callable[[], object] | None = None
-    try:
-        undo = functools.partial(oracle.load_state, oracle.state())
-    except NotImplementedError:
-        # One of the user's own, which need not be able to save, nor to be copied.
-        with contextlib.suppress(Exception):
-            undo = functools.partial(vars(oracle).update, copy.deepcopy(vars(oracle)))
-    try:
-        yield
-    except BaseException as error:
-        if undo is None:
-            error.add_note(f"{type(oracle).__name__} may have learned this episode, and cannot be saved or copied")
-        else:
-            undo()
-        raise

@@ -87,8 +87,10 @@ class Witnesses:
                 text = context_to_json(context)
             except ValueError:
                 continue
-            if context_key(context_from_json(text)) == context_key(context):
-                found[text] = sketch(self._source.facts(context))[0]
+            # Read back, as it will be when the state is loaded; nor may a caller's function get the context itself.
+            again = context_from_json(text)
+            if context_key(again) == context_key(context):
+                found[text] = sketch(self._source.facts(again))[0]
         return found
 
     @functools.cached_property

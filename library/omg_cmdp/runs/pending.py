@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import context_from_json, context_to_json
 from omg_cmdp.delays import Delay
 from omg_cmdp.mdp.episode import Episode
-from omg_cmdp.persistence import State, check_settings, read_state
+from omg_cmdp.persistence import State, check_settings, read_state, setting
 from omg_cmdp.validation import whole_number
 
 _LISTS = ("states", "actions", "rewards", "propensities")
@@ -46,7 +46,7 @@ class Pending:
         """Return everything, for a checkpoint: a text for each episode, and the stream of the delays."""
         texts = [_text(*each) for each in sorted(self._waiting, key=_place)]
         return {
-            "settings": np.array(repr(self.delay)),
+            "settings": np.array(f"delay {setting(self.delay)}"),
             "waiting": np.array(texts, dtype=np.str_),
             "stream": stream_text(self._generator),
         }
@@ -54,7 +54,7 @@ class Pending:
     def load_state(self, state: State) -> None:
         """Load what `state` returned."""
         arrays = read_state(state)
-        check_settings(arrays, repr(self.delay))
+        check_settings(arrays, f"delay {setting(self.delay)}")
         try:
             generator = read_stream(arrays["stream"])
             found = [_read(text) for text in arrays["waiting"].tolist()]

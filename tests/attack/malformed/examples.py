@@ -220,7 +220,7 @@ EXAMPLES = {
         **{**SIZES, "dimension": S * A, "features": oracles.pair_features(S, A), "shared": True},
         **{"rate": "guarded", "ridge": 1.0, "feature_norm": 1.0},
     },
-    "oracles.LogLossRewards": lambda: dict(MADE),
+    "oracles.LogLossRewards": lambda: {**MADE, "rate": "proven"},
     "oracles.MixtureDynamics": lambda: {**KERNEL_CLASS, "rate": "guarded"},
     "oracles.OfflineFiniteDynamics": lambda: {**KERNEL_CLASS, "smoothing": 0.01, "support": None},
     "oracles.OfflineFiniteRewards": lambda: dict(MADE),

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.base import Oracle, or_undone
+from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.frame import Forecasters
 from omg_cmdp.oracles.losses import Examples, Loss
 from omg_cmdp.persistence import State, all_or_nothing, joint_state, part_of
+from omg_cmdp.transactions import undone_on_failure
 from omg_cmdp.validation import BoolArray, FloatArray, listed
 
 
@@ -45,7 +46,7 @@ class Composite(Forecasters):
         doubtful = [oracle for oracle, _ in ordered if not oracle.surely_learns]
         with contextlib.ExitStack() as undo:
             for oracle in doubtful[:-1]:
-                undo.enter_context(or_undone(oracle))
+                undo.enter_context(undone_on_failure(oracle))
             for oracle, examples in ordered:
                 oracle.update(context, examples.states, examples.actions, examples.outcomes)
 

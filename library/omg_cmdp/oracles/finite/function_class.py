@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache
+from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, table_label
 from omg_cmdp.oracles.losses import Loss
 from omg_cmdp.validation import BoolArray, FloatArray, float_table, frozen
 
@@ -85,6 +85,11 @@ class FunctionClass:
         """The labels of a mapping; None for a callable."""
         return tuple(self._predictions) if isinstance(self._predictions, Mapping) else None
 
+    @functools.cached_property
+    def _labels(self) -> dict[Hashable, Any]:
+        # A dictionary takes True for 1; contexts are told apart by their types too.
+        return {table_label(label): label for label in self.contexts or ()}
+
     def __call__(self, context: Context) -> Functions:
         """Return the tables at `context`. The class never changes, so a recent context is not evaluated again."""
         return self._kept.get(context, self._evaluate)
@@ -96,7 +101,7 @@ class FunctionClass:
     def _evaluate(self, context: Context) -> Functions:
         if isinstance(self._predictions, Mapping):
             try:
-                values = self._predictions[context]
+                values = self._predictions[self._labels[table_label(context)]]
             except (KeyError, TypeError):
                 known = len(self._predictions)
                 raise ValueError(f"`context` must be one of the {known} in `predictions`, got {context!r}") from None
