@@ -95,6 +95,8 @@ def unchanging(context: Context) -> Context:
     >>> unchanging(record) == record, unchanging(record)["scores"] is record["scores"], unchanging("a")
     (True, False, 'a')
     """
+    if isinstance(context, (str, int, float)):  # the usual labels, without further questions
+        return context
     if isinstance(context, np.ndarray) and (context.flags.writeable or context.base is not None):
         context = context.copy()
         context.setflags(write=False)

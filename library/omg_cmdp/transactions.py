@@ -5,12 +5,21 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import importlib
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import Any
 
 from omg_cmdp.persistence import Stateful
+
+_INTERRUPT = int(signal.SIGINT)
+try:
+    # The same functions without enumerations, which would take a quarter of the time of a small update.
+    _handlers: Any = importlib.import_module("_signal")
+except ImportError:  # not CPython
+    _handlers = signal
 
 
 @contextlib.contextmanager
@@ -19,7 +28,7 @@ def interrupts_held() -> Iterator[None]:
 
     Interrupts arrive in the main thread alone: in any other nothing is held.
     """
-    handler = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
+    handler = _handlers.getsignal(_INTERRUPT) if threading.current_thread() is threading.main_thread() else None
     if not callable(handler):  # nothing to hold: another thread, or interrupts that are ignored or end the process
         yield
         return
@@ -30,11 +39,11 @@ def interrupts_held() -> Iterator[None]:
         if len(held) > 1:
             handler(number, frame)
 
-    signal.signal(signal.SIGINT, hold)
+    _handlers.signal(_INTERRUPT, hold)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
+        _handlers.signal(_INTERRUPT, handler)
         if len(held) == 1:
             handler(*held[0])
 

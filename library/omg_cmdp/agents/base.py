@@ -262,9 +262,9 @@ class ModelAgent(Learner):
             (low, high), steps = self.reward_range, len(actions)
             total = min(max((trajectory.total - steps * low) / (high - low), 0.0), float(steps))
             return functools.partial(oracle.update_total, trajectory.context, states, actions, total)
-        told = ~np.isnan(rewards)
-        if told.all():
+        if not math.isnan(rewards.sum()):
             return functools.partial(oracle.update, context, states, actions, _told(rewards, oracle))
+        told = ~np.isnan(rewards)
         if not told.any():
             return lambda: None
         if oracle.predict(context).ndim == 3:

@@ -23,7 +23,7 @@ from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.witnesses import Source, Witnesses
 from omg_cmdp.persistence import State, check_settings, numbers, read_state
-from omg_cmdp.validation import BoolArray, FloatArray, instance_of, positive_integer, whole_number
+from omg_cmdp.validation import FloatArray, frozen, instance_of, positive_integer, whole_number
 
 
 @dataclasses.dataclass
@@ -101,8 +101,8 @@ class Forecasters(abc.ABC):
         """Return the loss of the best function in hindsight; nan where that cannot be computed."""
         return math.nan
 
-    def distances(self, prepared: Any, truth: FloatArray, used: BoolArray) -> FloatArray | None:
-        """Return how far functions of the class are from `truth` in one context: see `Oracle.distances`."""
+    def listed(self, prepared: Any) -> FloatArray | None:
+        """Return the tables of all functions of the class at one context, (N, ...); None: they cannot be listed."""
         return None
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -189,10 +189,10 @@ class Frame(Oracle, Generic[F]):
         """Return the total loss of the best function in hindsight; nan where that cannot be computed."""
         return self.forecasters.best_loss()
 
-    @final
-    def distances(self, context: Context, truth: FloatArray, used: BoolArray) -> FloatArray | None:
-        """Return how far functions of the class are from `truth` in a context; None where that is not known."""
-        return self.forecasters.distances(self.forecasters.prepare(context), truth, used)
+    def functions(self, context: Context) -> FloatArray | None:
+        """Return the tables of all N functions of the class, (N, ...), read-only; None where they are not listed."""
+        tables = self.forecasters.listed(self.forecasters.prepare(context))
+        return None if tables is None else frozen(tables.view())
 
     @final
     def regret_bound(self, episodes: int, horizon: int) -> float:

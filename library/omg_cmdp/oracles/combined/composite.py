@@ -17,7 +17,7 @@ from omg_cmdp.oracles.frame import Forecasters
 from omg_cmdp.oracles.losses import Examples, Loss
 from omg_cmdp.persistence import State, all_or_nothing, joint_state, part_of
 from omg_cmdp.transactions import undone_on_failure
-from omg_cmdp.validation import BoolArray, FloatArray, listed
+from omg_cmdp.validation import FloatArray, listed
 
 
 class Composite(Forecasters):
@@ -101,10 +101,10 @@ class Alternating(Composite):
         """Return draws of the speaker."""
         return np.asarray(self.speaker.draws(context, count, generator))
 
-    def distances(self, context: Context, truth: FloatArray, used: BoolArray) -> FloatArray | None:
-        """Return the distances of the class, which is the same for all copies."""
-        found: FloatArray | None = self.oracles[0].distances(context, truth, used)
-        return found
+    def listed(self, context: Context) -> FloatArray | None:
+        """Return the functions of the class, which is the same for all copies."""
+        tables: FloatArray | None = self.oracles[0].functions(context)
+        return tables
 
 
 def checked_oracles(oracles: Iterable[Any], loss: Loss) -> list[Any]:

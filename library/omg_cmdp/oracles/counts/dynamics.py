@@ -18,7 +18,7 @@ from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Examples, exponential_
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import dirichlet_divergence, support_mask
 from omg_cmdp.persistence import fingerprint
-from omg_cmdp.validation import BoolArray, FloatArray, positive_integer, positive_number
+from omg_cmdp.validation import FloatArray, positive_integer, positive_number
 
 compiled = Lazy("omg_cmdp.oracles.compiled.counts")
 
@@ -75,11 +75,6 @@ class _Frequencies(CountTables):
     def _credibility(self) -> FloatArray:
         """Return the posterior probabilities of the priors."""
         return exponential_weights(-self.evidence, 1.0)
-
-    def distances(self, table: int, truth: FloatArray, used: BoolArray) -> FloatArray | None:
-        """Return (1,): that, or the largest probability outside of the support."""
-        found = super().distances(table, truth, used)
-        return None if found is None else np.maximum(found, (truth * (self._support == 0.0))[:, used].max())
 
     def best_loss(self) -> float:
         """Return the loss of the observed frequencies within the support."""

@@ -30,7 +30,7 @@ from omg_cmdp.oracles.losses import LOG, SQUARE, Examples
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import Smoothing
 from omg_cmdp.persistence import State, numbers
-from omg_cmdp.validation import BoolArray, FloatArray
+from omg_cmdp.validation import FloatArray
 
 compiled = Lazy("omg_cmdp.oracles.compiled.finite")
 
@@ -86,9 +86,9 @@ class Finite(Forecasters):
         """Return the smallest loss of the class."""
         return float(self.class_losses.min(initial=np.inf)) if len(self.class_losses) else 0.0
 
-    def distances(self, functions: Functions, truth: FloatArray, used: BoolArray) -> FloatArray:
-        """Return the largest |f - f*| of each function, (N,)."""
-        return np.asarray(functions.gaps(truth, used).max(axis=(1, 2)))
+    def listed(self, functions: Functions) -> FloatArray:
+        """Return the tables of all N functions."""
+        return functions.tables
 
     def log_size(self) -> float:
         """Return log N; inf before the first context, when N is not known yet."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, table_label
 from omg_cmdp.oracles.losses import Loss
-from omg_cmdp.validation import BoolArray, FloatArray, float_table, frozen
+from omg_cmdp.validation import FloatArray, float_table, frozen
 
 Predictions = Callable[[Any], ArrayLike] | Mapping[Any, ArrayLike]
 """context -> (N, S, A), or (N, S, A, S) for dynamics, or either with steps (N, H, S, A, ...)."""
@@ -45,12 +45,6 @@ class Functions:
     def roots(self) -> FloatArray:
         """√P, (cells, N): for Hellinger distances."""
         return np.sqrt(self.columns)
-
-    def gaps(self, truth: FloatArray, used: BoolArray) -> FloatArray:
-        """Return the largest |f - f*| over steps and next states, (N, S, A); 0 where it does not count."""
-        steps = truth.shape[1:]
-        apart = np.abs(self.tables.reshape(len(self.tables), -1, *steps) - truth).max(axis=1)
-        return np.asarray(apart.reshape(len(apart), *used.shape, -1).max(axis=-1) * used)
 
 
 class FunctionClass:
