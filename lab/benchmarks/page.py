@@ -16,6 +16,7 @@ from omg_lab.reports.comparisons import Verdict, enough_seeds
 
 from .grid import markdown
 from .league_figures import draw
+from .reservations import reservations
 from .standings import (
     EPSILON,
     NEARLY_NOTHING,
@@ -123,21 +124,22 @@ def _head(rows: pd.DataFrame, played: Mapping[str, pd.DataFrame], chances: Mappi
         ranked = _ranked(part)
         first, second = ranked.index[:2]
         sentences.append(
-            f"**{NAMES[name]}**: {first} is first, {ranked.iloc[0, 1]:.2f} times the best regret of a cell in the "
-            f"geometric mean; {second} is second, {ranked.iloc[1, 1]:.2f}. {_difference(chances[name], first, second)}"
+            f"**{NAMES[name]}**, with these reservations: {first} is first, {ranked.iloc[0, 1]:.2f} times the best "
+            f"regret of a cell in the geometric mean; {second} is second, {ranked.iloc[1, 1]:.2f}. "
+            f"{_difference(chances[name], first, second)}"
         )
     agents, runs = rows["agent"].nunique(), len(rows)
     seeds = " and ".join(f"{part['seed'].nunique()} seeds of {NAMES[name].lower()}" for name, part in played.items())
     return "\n\n".join(
         [
             "# The league",
-            f"{agents} agents, {runs} runs, {seeds}. This page is made by "
-            "`python -m lab.benchmarks.page` from "
-            "[league.csv](league.csv), which `python -m lab.benchmarks.league` fills; every number comes from there. "
-            "A cell is a world with an adversary that chooses the contexts. The constant of a rival is chosen from a "
-            "grid on other seeds; OMG has none. Ratios are to the best agent of the cell, one unit of regret added to "
-            "both. What the agents are, what is proven of each, where that is tested, and what could not be confirmed "
-            "at its source is in [the rivals](rivals.md#what-is-proven-and-where-it-is-tested).",
+            reservations(rows),
+            f"{agents} agents, {runs} runs, {seeds}. This page is made by `python -m lab.benchmarks.page` from "
+            "[league.csv](league.csv), which `python -m lab.benchmarks.league` fills; every number below comes from "
+            "there. A cell is a world with an adversary that chooses the contexts. The constant of a rival is chosen "
+            "from a grid on other seeds; OMG's default has none. Ratios are to the best agent of the cell, one unit of "
+            "regret added to both. What the agents are, what is proven of each, where that is tested, and what could "
+            "not be confirmed at its source is in [the rivals](rivals.md#what-is-proven-and-where-it-is-tested).",
             *sentences,
         ]
     )
@@ -247,7 +249,8 @@ def _delays(rows: pd.DataFrame) -> Iterator[str]:
         "Feedback of an episode arrives d episodes later, and the constants are those that were chosen without delay. "
         f"*Added* is the regret of {OURS} with delay minus that without, over 2d times the regret of its first "
         "episode, in the worst cell. At most 1 is what one hopes for, and nobody can promise: "
-        "[k things that are learned one after another](tutorials/late-feedback.md) cost k·d."
+        "[k things that are learned one after another](tutorials/late-feedback.md) cost k·d. Places are with the "
+        "reservations at the top of the page."
     )
     table = []
     for league in NAMES:
@@ -299,7 +302,8 @@ def _added(rows: pd.DataFrame, league: str, delay: int) -> pd.Series[float]:
 def _rules(rows: pd.DataFrame) -> Iterator[str]:
     yield (
         "By rule, from the tables above: in the cells for which a condition holds, the agents with the smallest "
-        "geometric mean of ratios, among those that play at least half of them. More in [which agent](which-agent.md)."
+        "geometric mean of ratios, among those that play at least half of them. With the reservations at the top of "
+        "the page: a hint what to try, and no proof that it is the best. More in [which agent](which-agent.md)."
     )
     table = []
     for words, query in GROUPS.items():
@@ -311,7 +315,7 @@ def _rules(rows: pd.DataFrame) -> Iterator[str]:
         means = geometric_mean(ratios_to_the_best(regret))[enough].sort_values()
         listed = ", ".join(f"{agent} {value:.2f}" for agent, value in means.head(3).items())
         table.append([f"If {words}", means.index[0], listed, len(regret)])
-    yield markdown(pd.DataFrame(table, columns=["", "use", "ratios", "cells"]))
+    yield markdown(pd.DataFrame(table, columns=["", "try", "ratios", "cells"]))
 
 
 def main() -> None:

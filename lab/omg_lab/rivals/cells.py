@@ -60,9 +60,11 @@ class CellRival(Rival):
         return self._model(self.tally(context))
 
     def tally(self, context: Context) -> Tally:
-        """Return the tables of the context's cell; empty ones if it is not open."""
+        """Return copies of the tables of the context's cell; empty ones if it is not open."""
         cell = self.cover.cell(context)
-        return self._tallies[cell] if cell < len(self._tallies) else self._empty_tally()
+        if cell >= len(self._tallies):
+            return self._empty_tally()
+        return Tally(*(table.copy() for table in self._tallies[cell]))
 
     def _empty_tally(self) -> Tally:
         """Return the tables with which a cell opens."""

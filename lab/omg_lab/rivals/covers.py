@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context, context_from_json, context_to_json
 from omg_cmdp.persistence import State, fingerprint, numbers, read_state
-from omg_cmdp.validation import FloatArray, at_least_zero, float_table, listed, positive_integer
+from omg_cmdp.validation import FloatArray, at_least_zero, float_table, frozen, listed, positive_integer
 
 
 class Cover(abc.ABC):
@@ -129,14 +129,19 @@ class Blind(Cover):
 class _Points(Cover):
     """A cover by the distances to its centres, (K, d)."""
 
-    centres: FloatArray
+    _centres: FloatArray
+
+    @property
+    def centres(self) -> FloatArray:
+        """The centres, (K, d); read-only."""
+        return frozen(self._centres.view())
 
     def __len__(self) -> int:
-        return len(self.centres)
+        return len(self._centres)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the centres."""
-        return {"centres": self.centres.copy()}
+        return {"centres": self._centres.copy()}
 
 
 @final
@@ -157,14 +162,14 @@ class PerBall(_Points):
 
     def __init__(self, radius: float) -> None:
         self.radius = at_least_zero("radius", radius)
-        self.centres = np.empty((0, 0))
+        self._centres = np.empty((0, 0))
 
     def __str__(self) -> str:
         return f"PerBall({self.radius})"
 
     def cell(self, context: Context) -> int:
         """Return the nearest ball; the number of balls if `context` is in none."""
-        distances = _distances(self.centres, context)
+        distances = _distances(self._centres, context)
         if not len(distances):
             return 0
         nearest = int(distances.argmin())
@@ -174,12 +179,12 @@ class PerBall(_Points):
         """Return the ball of `context`, open from now on."""
         cell = self.cell(context)
         if cell == len(self):
-            self.centres = np.array([*self.centres, _point(context)])
+            self._centres = np.array([*self._centres, _point(context)])
         return cell
 
     def load_state(self, state: State) -> None:
         """Load the centres."""
-        self.centres = numbers("centres", read_state(state), (None, None))
+        self._centres = numbers("centres", read_state(state), (None, None))
 
 
 @final
@@ -200,7 +205,7 @@ class PerCentre(_Points):
     """
 
     def __init__(self, centres: ArrayLike) -> None:
-        self.centres = _points("centres", centres)
+        self._centres = _points("centres", centres).copy()
 
     @classmethod
     def by_means(cls, contexts: Iterable[Context], *, count: int) -> PerCentre:
@@ -224,15 +229,15 @@ class PerCentre(_Points):
         return cls(centres)
 
     def __str__(self) -> str:
-        return f"PerCentre({len(self)} centres {fingerprint(self.centres)})"
+        return f"PerCentre({len(self)} centres {fingerprint(self._centres)})"
 
     def cell(self, context: Context) -> int:
         """Return the nearest centre."""
-        return int(_distances(self.centres, context).argmin())
+        return int(_distances(self._centres, context).argmin())
 
     def load_state(self, state: State) -> None:
         """Load the centres."""
-        self.centres = numbers("centres", read_state(state), self.centres.shape)
+        self._centres = numbers("centres", read_state(state), self._centres.shape)
 
 
 def _text(context: Context, shape: tuple[int, ...] | None = None) -> str:

@@ -10,6 +10,7 @@ is an agent with the arguments `space`, `reward_oracle`, `dynamics_oracle`, `gam
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import math
 from collections.abc import Callable
@@ -20,8 +21,10 @@ from numpy.typing import NDArray
 from omg_cmdp.agents.base import Learner, ModelAgent
 from omg_cmdp.agents.exploration.schedules import Schedule, Tuned
 from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.persistence import State, numbers
+from omg_cmdp.oracles.witnesses import Source, Witnesses
+from omg_cmdp.persistence import State, numbers, part_of
 from omg_cmdp.validation import FloatArray, instance_of, positive_number, real_number, seed_number
 
 Given = TypeVar("Given")
@@ -139,12 +142,31 @@ class Rival(_Declared, Learner):
     def __post_init__(self) -> None:
         Learner.__init__(self, self.space, reward_range=self.reward_range, return_range=self.return_range)
 
+    def _sources(self) -> dict[str, Source]:
+        """Return the functions of contexts among the arguments, which a saved state must know again, by their names."""
+        return {}
+
+    @functools.cached_property
+    def _witnesses(self) -> dict[str, Witnesses]:
+        return {name: Witnesses(source) for name, source in self._sources().items()}
+
+    def _witness(self, trajectory: Trajectory) -> None:
+        """Note what the functions of contexts say where an episode was learned."""
+        for each in self._witnesses.values():
+            each.learn(trajectory.known)
+
     def _learned(self) -> dict[str, NDArray[Any]]:
-        return {name: getattr(self, f"_{name}").copy() for name in self.learned}
+        own = {name: getattr(self, f"_{name}").copy() for name in self.learned}
+        seen = {name: each.state() for name, each in self._witnesses.items()}
+        return {**own, **{f"{name}/{key}": text for name, texts in seen.items() for key, text in texts.items()}}
 
     def _load_learned(self, state: State, episodes: int) -> None:
-        for name, array in self._read(state, episodes).items():
+        arrays = self._read(state, episodes)
+        found = {name: each.check(part_of(state, name)) for name, each in self._witnesses.items()}
+        for name, array in arrays.items():
             setattr(self, f"_{name}", array)
+        for name, each in self._witnesses.items():
+            each.load(found[name])
 
     def _read(self, state: State, episodes: int) -> dict[str, FloatArray]:
         """Return the arrays that were saved, checked; nothing changes."""
@@ -164,6 +186,17 @@ class ModelRival(Rival, ModelAgent):
         for name, oracle, kind in zip(("reward_oracle", "dynamics_oracle"), pair, self.needs, strict=True):
             instance_of(name, oracle, kind)
         ModelAgent.__init__(self, self.space, *pair, reward_range=self.reward_range, return_range=self.return_range)
+
+    def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
+        super()._learn(trajectory, rewards)
+        self._follow_oracles()
+
+    def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
+        super()._learn_rewards(trajectory, rewards)
+        self._follow_oracles()
+
+    def _follow_oracles(self) -> None:
+        """Renew what depends on the oracles' predictions: they have learned something."""
 
     def _learned(self) -> dict[str, NDArray[Any]]:
         return {**ModelAgent._learned(self), **Rival._learned(self)}

@@ -99,8 +99,8 @@ class FeelGoodThompson(ModelRival):
 
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Teach both oracles, and add the optimal values of all pairs at the episode's context."""
-        super()._learn(trajectory, rewards)
         values = self._optimal_values(trajectory.context)
+        super()._learn(trajectory, rewards)
         self._value_sums = self._value_sums + values if self._value_sums.size else values
 
     def _optimal_values(self, context: Context) -> FloatArray:
@@ -109,7 +109,8 @@ class FeelGoodThompson(ModelRival):
         return self._kept.get(context, lambda c: optimal_values(self.space, rewards(c), dynamics(c), bounds))
 
     def _read(self, state: State, episodes: int) -> dict[str, FloatArray]:
-        sizes = [len(numbers(f"{part}/class_losses", state, (None,))) for part in ("reward", "dynamics")]
+        # An oracle has no losses before it learns, as the one of rewards has while all of them are still to come.
+        sizes = [len(numbers(f"{part}/class_losses", state, (None,))) or None for part in ("reward", "dynamics")]
         return {"value_sums": numbers("value_sums", state, (sizes[0], sizes[1]))}
 
 

@@ -57,6 +57,7 @@ from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.features import FeatureFunction, Features
+from omg_cmdp.oracles.witnesses import Source
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, one_of, positive_integer, positive_number, probability
 from omg_lab.rivals.declared import Option, Rival, numbers_of, optional, seed_value
@@ -185,8 +186,12 @@ class GLMAgent(Rival):
         compiled.regressions(self._roots[0], row, means, leverages, np.empty((self.dimension + 1, len(means))))
         return means, leverages
 
+    def _sources(self) -> dict[str, Source]:
+        return {"features": self._features}
+
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         row = self._features(trajectory.context)
+        self._witness(trajectory)
         pairs = trajectory.states[:-1] * self.space.actions + trajectory.actions
         np.add.at(self._visits, pairs, 1.0)
         learned = self._weights, self._inverses, self._growths

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Iterator
 from typing import final
 
 import numpy as np
 
-from omg_cmdp.contexts import Context, context_vectors, table_label
+from omg_cmdp.contexts import Context, context_vectors, table_label, unchanging
 from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
@@ -24,12 +23,12 @@ class Listed:
 
     def __init__(self, contexts: Iterable[Context]) -> None:
         try:
-            kept = {table_label(each): copy.deepcopy(each) for each in context_rows("contexts", contexts)}
+            kept = {table_label(each): unchanging(each) for each in context_rows("contexts", contexts)}
         except TypeError:
             raise ValueError(f"`contexts` must be a list of vectors or hashable labels, got {contexts!r:.60}") from None
         if not kept:
             raise ValueError("`contexts` must list at least one context, got none")
-        self.contexts = list(kept.values())
+        self.contexts = tuple(kept.values())
         self._places = {label: place for place, label in enumerate(kept)}
 
     def __len__(self) -> int:
@@ -39,7 +38,7 @@ class Listed:
         return iter(self.contexts)
 
     def __str__(self) -> str:
-        return f"{len(self)} contexts {fingerprint(np.array(repr(list(self._places))))}"
+        return f"{len(self)} contexts {fingerprint(self.contexts)}"
 
     def place(self, context: Context) -> int:
         """Return the place of a context, or refuse it."""

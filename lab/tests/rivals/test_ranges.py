@@ -9,7 +9,7 @@ from library.tests.agents.catalogue import HORIZON, LABELS, REWARDS, SPACES, TRA
 from library.tests.agents.test_ranges import Lake, episode, plans_otherwise_if_told
 from omg_cmdp import Space, oracles
 from omg_cmdp.mdp.bellman import best_response, value_bounds
-from omg_lab.rivals import GLMORL, GLMRLSVI, UC3RL, UCBVI, PerContext
+from omg_lab.rivals import GLMORL, GLMRLSVI, MVP, RMUCDD, UC3RL, UCBVI, VIDS, PerContext, RegularisedIDS
 
 ONE_HOT = {"dimension": 2, "features": lambda context: np.eye(2)[context]}
 MAKERS = {
@@ -17,6 +17,10 @@ MAKERS = {
     "UC³RL": lambda pair, **more: UC3RL(Lake.space, *pair, contexts=(0, 1), scale=0.03, **more),
     "GLM-ORL": lambda _, **more: GLMORL(Lake.space, **ONE_HOT, scale=0.003, **more),
     "GLM-RLSVI": lambda _, **more: GLMRLSVI(Lake.space, **ONE_HOT, scale=0.01, **more),
+    "regularised IDS": lambda pair, **more: RegularisedIDS(Lake.space, *pair, 0.01, draws=8, **more),
+    "VIDS": lambda pair, **more: VIDS(Lake.space, *pair, draws=8, **more),
+    "MVP": lambda _, **more: MVP(Lake.space, PerContext(), scale=0.001, **more),
+    "RM-UCDD": lambda pair, **more: RMUCDD(Lake.space, *pair, contexts=(0, 1), scale=0.03, **more),
 }
 
 

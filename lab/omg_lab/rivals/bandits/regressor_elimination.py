@@ -106,7 +106,7 @@ class RegressorElimination(Bandit):
     def decide(self, context: Context) -> Decision:
         """Return the probabilities of all actions in all states."""
         place = self.contexts.place(context)
-        return Decision(policy=self._policies()[place][None], model=self.model(context))
+        return Decision(policy=self._policies()[place][None].copy(), model=self.model(context))
 
     def _policies(self) -> FloatArray:
         """Return P' in each context and state, (C, S, A)."""
@@ -122,10 +122,12 @@ class RegressorElimination(Bandit):
             self._solved = key, chances.reshape(shape)
         return self._solved[1]
 
-    def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
-        """Teach the reward oracle, and drop functions."""
+    def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         self.contexts.place(trajectory.context)  # refuses one that is not listed
-        super()._learn_rewards(trajectory, rewards)
+        super()._learn(trajectory, rewards)
+
+    def _follow_oracles(self) -> None:
+        """Drop functions."""
         losses = self.reward_oracle.forecasters.class_losses
         if len(losses):
             self._left = self._left * (losses <= losses[self.left].min() + self.radius(self.episodes_seen + 1))

@@ -99,9 +99,7 @@ class UCCB(Bandit):
         if self.episodes_seen >= self._warm_up:
             self._counts += played
 
-    def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
-        """Teach the reward oracle, whose predictions change."""
-        super()._learn_rewards(trajectory, rewards)
+    def _follow_oracles(self) -> None:
         self._predicted.refresh()
 
     def _read(self, state: State, episodes: int) -> dict[str, FloatArray]:
@@ -112,4 +110,4 @@ class UCCB(Bandit):
 
     def _load_learned(self, state: State, episodes: int) -> None:
         super()._load_learned(state, episodes)
-        self._predicted.refresh()
+        self._follow_oracles()

@@ -118,11 +118,10 @@ class CounterfactualAgent(ModelRival):
         counts = self._counts + self._counted()
         super()._learn(trajectory, rewards)
         self._counts = counts
-        self._dynamics.refresh()
 
-    def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
-        super()._learn_rewards(trajectory, rewards)
+    def _follow_oracles(self) -> None:
         self._rewards.refresh()
+        self._dynamics.refresh()
 
     def _read(self, state: State, episodes: int) -> dict[str, FloatArray]:
         arrays = super()._read(state, episodes)
@@ -132,8 +131,7 @@ class CounterfactualAgent(ModelRival):
 
     def _load_learned(self, state: State, episodes: int) -> None:
         super()._load_learned(state, episodes)
-        self._rewards.refresh()
-        self._dynamics.refresh()
+        self._follow_oracles()
 
 
 def _is_known(oracle: Any, functions: Any, context: Context) -> bool:

@@ -1,4 +1,9 @@
-"""UC³RL: optimism by counterfactual bonuses (Levy, Cassel, Cohen and Mansour, ICML 2024).
+"""UC³RL, published as E-UC³RL: optimism by counterfactual bonuses (Levy, Cassel, Cohen and Mansour, ICML 2024).
+
+The paper of this project cites the first version, *Counterfactual optimism* (arXiv 2211.14932, 2022), of which the
+algorithm is called UC³RL. Published is *Eluder-based regret for stochastic contextual MDPs*, whose algorithm is called
+E-UC³RL and whose bound has a factor more, the Eluder dimension d. What is here is the loop that both share, under the
+name that the project's paper uses; the bound is the published one.
 
 A general class knows no counts: two contexts may have nothing in common. UC³RL asks instead what it *would* have done
 in every earlier round i, with the model (f̂_i, P̂_i) of that round, had the present context c come, and counts where
@@ -14,9 +19,10 @@ By AM-GM, x <= β/(2W) + W·x²/(2β), the plan's value Ṽ is nearly optimistic
 
 whose mean over c is small because the offline fit f̂ is good in-sample: W(c) is, on average over i.i.d. contexts, where
 the data are. Hence the guarantee for *stochastic* contexts, Õ(H³·√(T·S·A·d·log(|F||P|/δ))), d the Eluder dimension of
-the dynamics class. It fails for adversarial contexts: W(c) grows whether or not c is ever shown, and an adversary that
-shows c only in the rounds when the agent would not explore it takes .4 in every round, forever, whatever β₀ is
-(two arms, two contexts, two functions: `Twins` in lab/tests/rivals/counterfactual/test_uc3rl_regret.py).
+the dynamics class with respect to the Hellinger distance. The first version states it without d. It fails for
+adversarial contexts: W(c) grows whether or not c is ever shown, and an adversary that shows c only in the rounds when
+the agent would not explore it takes .4 in every round, forever, whatever β₀ is (two arms, two contexts, two functions:
+`Twins` in lab/tests/rivals/counterfactual/test_uc3rl_regret.py).
 
 What is not certain: the constants, which are β₀ here and to be tuned, and that the occupancy of round i is taken under
 P̂_i and not the latest P̂.

@@ -47,6 +47,7 @@ from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
+from omg_cmdp.oracles.witnesses import Source
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, instance_of, positive_integer, positive_number, probability
@@ -74,6 +75,15 @@ class Step(NamedTuple):
     action: int
     reward: float
     next_state: int
+
+
+class _Functions:
+    """A class of functions, as a saved state knows it again: by what its functions say."""
+
+    argument = "predictions"
+
+    def __init__(self, oracle: FiniteRewards | FiniteDynamics) -> None:
+        self.listed, self.facts = oracle.forecasters.functions.listed, oracle.functions
 
 
 class Elimination(Rival):
@@ -178,6 +188,7 @@ class Elimination(Rival):
     @final
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         hypotheses = self.hypotheses(trajectory.context)
+        self._witness(trajectory)
         if not self._alive.size:
             ways = self.misfits(hypotheses, np.arange(1), Step(0, 0, 0, 0.0, 0)).shape[1]
             self._alive, self._value_sums = np.ones(hypotheses.count), np.zeros(hypotheses.count)
@@ -244,6 +255,10 @@ class Elimination(Rival):
         width = 2.0 * self.space.admissible.sum(axis=1).max() * (1.0 + self._spans[self._step])
         spread = np.sqrt(2.0 * logarithm * np.maximum(variances, 0.0) / others)  # v·n/(n - 1) is the unbiased one
         return np.asarray(spread + 7.0 * width * logarithm / (3.0 * others))
+
+    def _sources(self) -> dict[str, Source]:
+        rewards, dynamics = self._classes
+        return {"reward class": _Functions(rewards), "dynamics class": _Functions(dynamics)}
 
     @property
     def _place(self) -> FloatArray:

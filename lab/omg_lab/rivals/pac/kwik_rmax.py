@@ -30,7 +30,6 @@ import math
 from typing import Any, Self, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
@@ -39,7 +38,7 @@ from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.features import FeatureFunction, Features
-from omg_cmdp.persistence import State
+from omg_cmdp.oracles.witnesses import Source
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import BoolArray, FloatArray, positive_integer, positive_number
 from omg_lab.rivals.declared import Option, Rival
@@ -118,6 +117,7 @@ class KWIKRmax(Rival):
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Add the visits of pairs that are not known to their regressions."""
         (weights,) = self._features(trajectory.context)
+        self._witness(trajectory)
         steps = zip(trajectory.states[:-1], trajectory.actions, trajectory.next_states, rewards, strict=True)
         for state, action, next_state, reward in steps:
             inverse = self._inverses[state, action]
@@ -127,12 +127,8 @@ class KWIKRmax(Rival):
                 self._moments[state, action, :, next_state] += weights
                 self._moments[state, action, :, -1] += weights * reward
 
-    def _learned(self) -> dict[str, NDArray[Any]]:
-        return {**super()._learned(), **self._features.state()}
-
-    def _read(self, state: State, episodes: int) -> dict[str, FloatArray]:
-        self._features.check(state)
-        return super()._read(state, episodes)
+    def _sources(self) -> dict[str, Source]:
+        return {"features": self._features}
 
 
 def most_unknown(dimension: int, threshold: float) -> int:

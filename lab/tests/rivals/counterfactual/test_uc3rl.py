@@ -132,7 +132,7 @@ def test_listing_more_contexts_changes_nothing_for_the_others(rng):
     ("argument", "value"),
     [
         *(("scale", value) for value in (-0.1, math.nan, (0.1, -0.1), (0.1, 0.1, 0.1), "0.1", None)),
-        *(("contexts", value) for value in ((), 5, [["a"]], ("a", "no such context"))),
+        *(("contexts", value) for value in ((), 5, [{"a"}], ("a", "no such context"))),
         ("episodes", 0),
     ],
 )
