@@ -142,8 +142,7 @@ class Service:
                 self._learning = learning.number
                 self._lessons.put(learning)
             new = self.desk.state.number - self._snapshot
-            # Not amid learning: what is being learned from is no part of a snapshot.
-            if learning is None and new >= max(SNAPSHOT_EVENTS, SNAPSHOT_SHARE * self._snapshot):
+            if new >= max(SNAPSHOT_EVENTS, SNAPSHOT_SHARE * self._snapshot):
                 self.desk.snapshot()
                 self._snapshot = self.desk.state.number
         except StoreError as error:

@@ -1,4 +1,7 @@
-"""Snapshots: a state as bytes, so that a start need not fold all events. With them or without, it is the same state."""
+"""Snapshots: a state as bytes, so that a start need not fold all events. With them or without, it is the same state.
+
+Everything that a state holds is in them, learning that is under way too: one may be taken after any event.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,13 @@ from pydantic import TypeAdapter
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.persistence import joint_state, pack_arrays, part_of, unpack_arrays
-from omg_trial.episodes import Example, KeptPlan, Record
+from omg_trial.episodes import Dataset, Example, KeptPlan, Record
 from omg_trial.learning import model_digest
 from omg_trial.log.database import Database, Snapshot
-from omg_trial.state import Change, Incident, State, Version
+from omg_trial.state import Change, Incident, LearningTask, State, Version
 from omg_trial.trial_file.trial import Trial
 
-FORMAT = 3
+FORMAT = 4
 _TEXT, _MODEL = "state.json", "model"
 _PLAIN = ("number", "hash", "time", "trial", "secret", "latest", "changes", "incidents", "closed_since", "stale")
 """Attributes of a state that are kept as they are."""
@@ -40,6 +43,7 @@ class SavedState:
     plans: dict[str, KeptPlan]
     examples: list[Example]
     versions: list[tuple[int, list[int], str, str]]
+    learning: tuple[int, list[int], int] | None
     latest: int
     changes: list[Change]
     incidents: list[Incident]
@@ -53,15 +57,18 @@ _JSON = TypeAdapter(SavedState)
 def pack_state(state: State, agent: ModelAgent) -> Snapshot:
     """Return the state, and what its agent has learned, as bytes."""
     examples: dict[Example, int] = {}  # twenty versions of the same episodes would be twenty times as long
+
+    def places(dataset: Dataset) -> list[int]:
+        return [examples.setdefault(each, len(examples)) for each in dataset]
+
+    task = state.learning
     saved = SavedState(
         model=model_digest(agent),
         records=list(state.episodes.values()),
         withdrawn=sorted(state.withdrawn),
         plans=state.plans,
-        versions=[
-            (number, [examples.setdefault(each, len(examples)) for each in dataset], model, time)
-            for number, dataset, model, time in state.versions
-        ],
+        versions=[(number, places(dataset), model, time) for number, dataset, model, time in state.versions],
+        learning=None if task is None else (task.number, places(task.dataset), task.settled),
         examples=list(examples),
         **{name: vars(state)[name] for name in _PLAIN},
     )
@@ -85,7 +92,9 @@ def restore_state(trial: Trial, store: Database) -> tuple[State, dict[str, NDArr
     found = (saved.format, saved.model, saved.trial, saved.number, saved.hash)
     if found != (FORMAT, model_digest(agent), trial.digest, snapshot.number, snapshot.hash):
         return fresh
-    return _unpack(saved, trial.missing_reward), arrays
+    state = _unpack(saved, trial.missing_reward)
+    # After a withdrawal the agent in use still knows the person until it has learned again: it is no place to begin.
+    return state, arrays if saved.model == state.version.model else None
 
 
 def _unpack(saved: SavedState, missing_reward: float | None) -> State:
@@ -95,8 +104,12 @@ def _unpack(saved: SavedState, missing_reward: float | None) -> State:
     for record in saved.records:
         state.restore(record)
     state.withdrawn, state.plans = set(saved.withdrawn), saved.plans
-    state.versions = [
-        Version(number, tuple(saved.examples[place] for place in places), model, time)
-        for number, places, model, time in saved.versions
-    ]
+
+    def dataset(places: list[int]) -> Dataset:
+        return tuple(saved.examples[place] for place in places)
+
+    state.versions = [Version(number, dataset(places), model, time) for number, places, model, time in saved.versions]
+    if saved.learning is not None:
+        number, places, settled = saved.learning
+        state.learning = LearningTask(number, dataset(places), settled)
     return state

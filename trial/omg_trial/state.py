@@ -32,8 +32,13 @@ class Version(NamedTuple):
     number: int
     dataset: Dataset
     model: str
-    """The digest of the model."""
+    """The digest of the model; empty if nobody has learned from this dataset, as somebody has withdrawn since."""
     time: str
+
+    def without(self, person: str) -> Version:
+        """Return the version after somebody has withdrawn."""
+        rest = tuple(example for example in self.dataset if example.person != person)
+        return self if len(rest) == len(self.dataset) else self._replace(dataset=rest, model="")
 
 
 class Change(NamedTuple):
@@ -176,10 +181,7 @@ class State:
             self._examples.pop(number, None)
         self.plans.pop(person, None)
         # A new list: a view of the moment before keeps the old one.
-        self.versions = [
-            each._replace(dataset=tuple(example for example in each.dataset if example.person != person))
-            for each in self.versions
-        ]
+        self.versions = [each.without(person) for each in self.versions]
         self.stale = True
 
     def _on_learning(self, event: Event, body: Body) -> None:
@@ -190,11 +192,13 @@ class State:
         assert self.learning is not None
         self.latest = body["version"]
         # Somebody may have withdrawn while the model learned; `stale` then makes it learn again without them.
-        kept = tuple(each for each in self.learning.dataset if each.person not in self.withdrawn)
+        version = Version(self.latest, self.learning.dataset, body["model"], event.time)
+        for person in {each.person for each in version.dataset} & self.withdrawn:
+            version = version.without(person)
         if body["published"]:
-            self.versions = [*self.versions, Version(self.latest, kept, body["model"], event.time)][-KEPT_VERSIONS:]
+            self.versions = [*self.versions, version][-KEPT_VERSIONS:]
         verdict = "published" if body["published"] else "refused"
-        self._changed(Change(event.time, self.latest, len(kept), verdict, body["cause"]))
+        self._changed(Change(event.time, self.latest, len(version.dataset), verdict, body["cause"]))
 
     def _on_rolled_back(self, event: Event, body: Body) -> None:
         self.versions = [each for each in self.versions if each.number <= body["version"]]
@@ -211,7 +215,11 @@ class State:
 
     def _learn_from(self, record: Record) -> None:
         """Put together what can be learned from an episode that is closed; late outcomes change it."""
-        if record.closed is None or (example := record.example(self.missing_reward)) is None:
+        if record.closed is None:
+            return
+        example = record.example(self.missing_reward)
+        if example is None:  # an outcome that came late contradicts the first decisions
+            self._examples.pop(record.number, None)
             return
         if record.number not in self._examples:
             self._sorted = self._sorted and record.number > next(reversed(self._examples), 0)
