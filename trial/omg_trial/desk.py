@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import hashlib
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,17 +16,21 @@ from omg_trial.contract import Call, Contract, OlderLog, Refusal
 from omg_trial.decisions import DecisionInputs, PolicySource
 from omg_trial.handlers import handle
 from omg_trial.learning import Lesson, Trainer
-from omg_trial.log.database import Database
-from omg_trial.log.events import Event, canonical, digest, verified
+from omg_trial.log.database import Database, Snapshot, StoreError
+from omg_trial.log.events import BrokenChainError, Chain, Event, canonical, digest, verified
 from omg_trial.rules import moment
-from omg_trial.snapshots import pack_state, restore_state
-from omg_trial.state import LearningTask
+from omg_trial.snapshots import pack_state, unpack_state
+from omg_trial.state import LearningTask, State
 from omg_trial.trial_file.trial import Trial
 
 FORMAT = 2
 """Format of the events; 1 said `rung` for `source`, and `study` for `trial`."""
 KEY = re.compile(r"[\x21-\x7e]{1,200}")
 KEY_RULE = "1 to 200 visible ASCII characters without spaces"
+
+
+class DamagedLogError(StoreError):
+    """The store holds something else than what was written to it."""
 
 
 class KeyedCall(NamedTuple):
@@ -100,13 +105,33 @@ class Desk:
         self._record("started", {"software": provenance(), "file": digest(self.trial.content)})
 
     def _load(self) -> None:
-        """Fold the log, from the last snapshot on if there is one that fits."""
-        self.state, arrays = restore_state(self.trial, self.store)
+        """Verify the log from its first event to its head, and fold it, from the last snapshot on if that fits."""
+        self.chain = Chain(self.store.read())
+        self.state, arrays = self._restore()
         if arrays is not None:
             self.trainer.remember(self.state.version.dataset, arrays)  # saves learning everything again
         for event in verified(self.store.read(self.state.number), self.state.hash, self.state.number):
             self.state.apply(event)
         self.agent: ModelAgent = self.trainer.train(self.state.version.dataset, len(self.state.version.dataset))
+
+    def _restore(self) -> tuple[State, dict[str, Any] | None]:
+        """Return the state of the last snapshot whose digest is in the log; a fresh one if there is none."""
+        fresh, kept = State(self.trial.missing_reward), self.store.snapshot()
+        if kept is None:
+            return fresh, None
+        if kept.number > len(self.chain):
+            rest = f"a snapshot was taken after event {kept.number}: the end is missing"
+            raise BrokenChainError(f"the log ends with event {len(self.chain)}, but {rest}")
+        # The event after it holds its digest, and is part of the chain: nobody can put another one in its place.
+        anchor = next(self.store.read(kept.number), None)
+        if anchor is None or not self.chain.holds(anchor) or anchor.kind != "snapshot":
+            return fresh, None
+        if anchor.body["digest"] != hashlib.sha256(kept.content).hexdigest():
+            return fresh, None
+        try:
+            return unpack_state(self.trial, kept.content)
+        except ValueError:  # of an earlier version of this software: everything is folded
+            return fresh, None
 
     def prepare(self, name: str, fields: Mapping[str, Any], key: str | None = None) -> KeyedCall:
         """Return a checked call by its name and fields, such as "decide"; `Refusal` if something is wrong with it.
@@ -126,7 +151,7 @@ class Desk:
 
     def answer(self, batch: Sequence[KeyedCall]) -> list[Answer | Refusal]:
         """Answer some calls in their order. All that they change is on disk when this returns, or nothing is."""
-        if self.lost:
+        if self.lost or self.damage is not None:
             self.recover()
         answers: list[Answer | Refusal] = []
         with self._all_or_nothing():
@@ -143,7 +168,7 @@ class Desk:
         about = {} if call.target is None else {call.target: target}
         asked = digest([call.name, {**about, **call.model_dump()}])
         # The same key may come twice in one batch, before the store has heard of the first.
-        event, warning = self._keys.get(key) or self.store.answered(key), None
+        event, warning = self._keys.get(key) or self._stored(key), None
         if event is None:
             at = self.inputs()
             kind, body, answer = handle(at, call, target)
@@ -160,9 +185,22 @@ class Desk:
 
     def _check_seen(self, seen: str | None) -> None:
         """Refuse a caller who has seen more than the log has: an older backup was restored, say."""
-        head = f"{self.state.number}:{self.state.hash}"
-        if seen is not None and seen != head and self.store.mark(int(seen.partition(":")[0])) != seen:
-            raise OlderLog(seen, head)
+        if seen is not None:
+            number, _, found = seen.partition(":")
+            if int(number) > len(self.chain) or self.chain.hash(int(number)) != found:
+                raise OlderLog(seen, self.chain.head)
+
+    def _stored(self, key: str) -> Event | None:
+        """Return the event that answers a call with this key, if it is the one that was written."""
+        event = self.store.answered(key)
+        if event is not None and not self.chain.holds(event):
+            raise self._damaged(f"event {event.number} was changed after it was written")
+        return event
+
+    def _damaged(self, what: str) -> DamagedLogError:
+        """Note that the log is not the one that was written; nothing is answered from then on."""
+        self.damage = f"{what}; nothing is answered until somebody has looked at the database"
+        return DamagedLogError(self.damage)
 
     def _record(self, kind: str, body: dict[str, Any], now: datetime.datetime | None = None, **call: str) -> Event:
         """Add an event to the batch, and apply it to the state; one of a call has its `key`, `request` and `answer`."""
@@ -182,6 +220,8 @@ class Desk:
             yield
             if self._batch:
                 self.store.append(self._batch)
+            for event in self._batch:
+                self.chain.add(event)
             self._batch, self._keys = [], {}
         except BaseException:
             self.lost = True  # the state is ahead of the store
@@ -189,12 +229,19 @@ class Desk:
 
     lost = False
     """Whether something has failed half-way, so that the state must be read anew."""
+    damage: str | None = None
+    """Why nothing is answered any more: the store holds something else than what was written."""
 
     def recover(self) -> None:
         """Connect to the store again, and go on from what it holds."""
+        if self.damage is not None:
+            raise DamagedLogError(self.damage)
         self._batch, self._keys = [], {}
         self.store.reopen()
-        self._load()
+        try:
+            self._load()
+        except BrokenChainError as error:
+            raise self._damaged(str(error)) from None
         self.lost = False
         with self._all_or_nothing():
             self._start()
@@ -237,5 +284,8 @@ class Desk:
             self._record("incident", {"severity": severity, "check": check, "message": message})
 
     def snapshot(self) -> None:
-        """Keep the state, so that the next start need not fold all events."""
-        self.store.keep(pack_state(self.state, self.agent))
+        """Keep the state, so that the next start need not fold all events. Its digest is an event."""
+        content, number, before = pack_state(self.state, self.agent), self.state.number, self.state.hash
+        with self._all_or_nothing():
+            self._record("snapshot", {"digest": hashlib.sha256(content).hexdigest()})
+        self.store.keep(Snapshot(number, before, content))

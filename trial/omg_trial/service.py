@@ -119,6 +119,7 @@ class Service:
             _log.error("a call failed: %s", type(error).__name__)
             self.desk.lost = True
             answers = [StoreError(f"a call failed: {type(error).__name__}")] * len(asked)
+        self.process.damage = self.desk.damage
         for (_, future), answer in zip(asked, answers, strict=True):
             if isinstance(answer, Answer) and answer.warning:
                 _log.warning("%s", answer.warning)

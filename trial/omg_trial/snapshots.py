@@ -17,7 +17,6 @@ from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.persistence import joint_state, pack_arrays, part_of, unpack_arrays
 from omg_trial.episodes import Dataset, Example, KeptPlan, Record
 from omg_trial.learning import model_digest
-from omg_trial.log.database import Database, Snapshot
 from omg_trial.state import Change, Incident, LearningTask, State, Version
 from omg_trial.trial_file.trial import Trial
 
@@ -54,7 +53,7 @@ class SavedState:
 _JSON = TypeAdapter(SavedState)
 
 
-def pack_state(state: State, agent: ModelAgent) -> Snapshot:
+def pack_state(state: State, agent: ModelAgent) -> bytes:
     """Return the state, and what its agent has learned, as bytes."""
     examples: dict[Example, int] = {}  # twenty versions of the same episodes would be twenty times as long
 
@@ -73,25 +72,23 @@ def pack_state(state: State, agent: ModelAgent) -> Snapshot:
         **{name: vars(state)[name] for name in _PLAIN},
     )
     text = np.frombuffer(zlib.compress(_JSON.dump_json(saved), 1), dtype=np.uint8)
-    return Snapshot(state.number, state.hash, pack_arrays({_TEXT: text, **joint_state({_MODEL: agent})}))
+    return pack_arrays({_TEXT: text, **joint_state({_MODEL: agent})})
 
 
-def restore_state(trial: Trial, store: Database) -> tuple[State, dict[str, NDArray[Any]] | None]:
-    """Return the state of the store's snapshot, and the arrays of its agent; a fresh state if none fits."""
-    snapshot, fresh = store.snapshot(), (State(trial.missing_reward), None)
-    if snapshot is None:
-        return fresh
+def unpack_state(trial: Trial, content: bytes) -> tuple[State, dict[str, NDArray[Any]] | None]:
+    """Return the state of a snapshot, and the arrays of its agent if it has learned from what is there now.
+
+    A snapshot of another format, trial or model of this trial is a `ValueError`: it is only a cache.
+    """
     try:
-        packed = unpack_arrays(snapshot.content)
+        packed = unpack_arrays(content)
         saved, arrays = _JSON.validate_json(zlib.decompress(packed[_TEXT].tobytes())), part_of(packed, _MODEL)
         agent = trial.agent()
         agent.load_state(arrays)
-    except (KeyError, TypeError, ValueError, zlib.error):
-        return fresh
-    # A snapshot is only a cache: one of another format, model, trial or log is left alone, and all is folded.
-    found = (saved.format, saved.model, saved.trial, saved.number, saved.hash)
-    if found != (FORMAT, model_digest(agent), trial.digest, snapshot.number, snapshot.hash):
-        return fresh
+    except (KeyError, TypeError, zlib.error) as error:
+        raise ValueError("this is no snapshot of ours") from error
+    if (saved.format, saved.model, saved.trial) != (FORMAT, model_digest(agent), trial.digest):
+        raise ValueError("the snapshot is of another format, model or trial")
     state = _unpack(saved, trial.missing_reward)
     # After a withdrawal the agent in use still knows the person until it has learned again: it is no place to begin.
     return state, arrays if saved.model == state.version.model else None

@@ -213,6 +213,9 @@ class State:
     def _on_incident(self, event: Event, body: Body) -> None:
         self.incidents.append(Incident(event.number, event.time, body["severity"], body["check"], body["message"]))
 
+    def _on_snapshot(self, event: Event, body: Body) -> None:
+        """Change nothing: the digest of a snapshot is there to be compared."""
+
     def _learn_from(self, record: Record) -> None:
         """Put together what can be learned from an episode that is closed; late outcomes change it."""
         if record.closed is None:

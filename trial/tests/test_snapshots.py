@@ -10,7 +10,7 @@ from omg_trial.contract import Refusal
 from omg_trial.learning import Trainer, model_digest
 from omg_trial.log.database import Database
 from omg_trial.replay import replay
-from omg_trial.snapshots import pack_state, restore_state
+from omg_trial.snapshots import pack_state, unpack_state
 from omg_trial.state import State
 from trial.tests.trials import Clock, Trialist, desk, person, trial
 
@@ -28,8 +28,20 @@ class Wild:
     def play(self, calls):
         for _ in range(calls):
             what = self.draw.choice(
-                ["open", "decide", "report", "close", "withdraw", "learn", "learned", "roll back", "start", "note"],
-                p=[0.22, 0.28, 0.2, 0.12, 0.02, 0.04, 0.05, 0.02, 0.02, 0.03],
+                [
+                    "open",
+                    "decide",
+                    "report",
+                    "close",
+                    "withdraw",
+                    "learn",
+                    "learned",
+                    "roll back",
+                    "start",
+                    "note",
+                    "keep",
+                ],
+                p=[0.22, 0.28, 0.2, 0.12, 0.02, 0.04, 0.05, 0.02, 0.02, 0.02, 0.01],
             )
             self.clock.forward(minutes=int(self.draw.integers(90)))
             try:
@@ -47,6 +59,8 @@ class Wild:
             at.learn_here()
         elif what == "start":
             self.desk = desk(LEARNS, store=self.store, clock=self.clock)
+        elif what == "keep":
+            at.snapshot()
         elif what == "note":
             at.note("yellow", "support", "something is wrong")
         elif what == "open":
@@ -83,12 +97,11 @@ def wild(seed):
 def test_a_fold_from_any_snapshot_is_the_fold_of_the_log(number):
     """A snapshot at every event, also amid learning; the state is equal there, and at the end."""
     of, events = wild(number)
-    agent, state, store = of.agent(), State(of.missing_reward), Database(":memory:")
+    agent, state = of.agent(), State(of.missing_reward)
     folded = []
     for event in events:
         state.apply(event)
-        store.keep(pack_state(state, agent))
-        restored = restore_state(of, store)[0]
+        restored, _ = unpack_state(of, pack_state(state, agent))
         assert everything(restored) == everything(state), f"after event {event.number} ({event.kind})"
         folded.append(restored)
     for begun in folded:

@@ -121,8 +121,9 @@ class Database:
                 self._take_lock(self._connection)
                 _schema.create_all(self._connection)
                 self._connection.commit()
+                self._check_pages(self._connection)
             _check(self._connection)
-        except (SQLAlchemyError, OSError) as error:
+        except (SQLAlchemyError, OSError, UnicodeError) as error:
             self.close()
             raise StoreError(f"the database cannot be opened: {_reason(error)}") from None
         except BaseException:
@@ -141,7 +142,7 @@ class Database:
             self._lock = None
 
     def read(self, after: int = 0) -> Iterator[Event]:
-        """Yield the events after one with this number, in order."""
+        """Yield the events after one with this number, in order; `verified` shows whether they are as written."""
         while True:
             rows = self._rows(_AFTER, number=after)
             for row in rows:
@@ -162,11 +163,6 @@ class Database:
         """Return the event that answers a call with this key."""
         return next((Event(*row) for row in self._rows(_BY_KEY, key=key)), None)
 
-    def mark(self, number: int) -> str | None:
-        """Return the `mark` of the event with this number."""
-        rows = self._rows(sql.select(_events.c.hash).where(_events.c.number == number))
-        return f"{number}:{rows[0].hash}" if rows else None
-
     def keep(self, snapshot: Snapshot) -> None:
         """Keep a snapshot in the place of older ones."""
         with self._connected() as connection:
@@ -185,6 +181,13 @@ class Database:
             connection.rollback()  # nothing is held while nobody asks
             return rows
 
+    def _check_pages(self, connection: sql.Connection) -> None:
+        """Refuse a file whose index has lost a key that a row has: its call would be done twice."""
+        if self._file is not None:
+            found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
+            if found != "ok":
+                raise StoreError(f"the database {self._file} is damaged: {found}; restore a backup")
+
     @contextlib.contextmanager
     def _connected(self) -> Iterator[sql.Connection]:
         """Yield the connection; whatever fails closes it, and is a `StoreError`."""
@@ -192,7 +195,7 @@ class Database:
             raise StoreError("the database is closed")
         try:
             yield self._connection
-        except (SQLAlchemyError, OSError) as error:
+        except (SQLAlchemyError, OSError, UnicodeError) as error:
             self.close()
             raise StoreError(f"the database does not answer: {_reason(error)}") from None
 

@@ -27,6 +27,8 @@ class Process:
         """Megabytes in use; None if unknown."""
         self.disk: float | None = None
         """Megabytes free; None if unknown."""
+        self.damage: str | None = None
+        """Why the service answers nothing: the log is not the one that was written."""
         self.measure()
 
     def refuse(self, cause: str, *, watched: bool = True) -> None:

@@ -138,7 +138,7 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
 
 def _health(at: Desk) -> answers.Health:
     return answers.Health(
-        status="no store" if at.lost else "ready",
+        status="damaged log" if at.damage else "no store" if at.lost else "ready",
         trial=at.trial.name,
         version=at.state.version.number,
         event=at.state.number,
