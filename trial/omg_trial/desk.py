@@ -20,11 +20,9 @@ from omg_trial.log.database import Database, Snapshot, StoreError
 from omg_trial.log.events import BrokenChainError, Chain, Event, canonical, digest, verified
 from omg_trial.rules import moment
 from omg_trial.snapshots import pack_state, unpack_state
-from omg_trial.state import LearningTask, State
+from omg_trial.state import FORMAT, LearningTask, State
 from omg_trial.trial_file.trial import Trial
 
-FORMAT = 2
-"""Format of the events; 1 said `rung` for `source`, and `study` for `trial`."""
 KEY = re.compile(r"[\x21-\x7e]{1,200}")
 KEY_RULE = "1 to 200 visible ASCII characters without spaces"
 
@@ -96,13 +94,15 @@ class Desk:
             raise ValueError(f"the database does not belong to the trial {trial.name!r} as its file is now; {advice}")
         with self._all_or_nothing():
             if not self.state.number:
-                known = {"name": trial.name, "trial": trial.digest, "content": trial.content}
+                known = {"name": trial.name, "trial": trial.digest, "file": trial.text}
                 self._record("founded", {"format": FORMAT, **known, "secret": secrets.token_hex(32)})
             self._start()
 
     def _start(self) -> None:
         """Record the software and the file: thresholds may differ from those of the file that founded the log."""
-        self._record("started", {"software": provenance(), "file": digest(self.trial.content)})
+        self._record(
+            "started", {"software": provenance(), "file": hashlib.sha256(self.trial.text.encode()).hexdigest()}
+        )
 
     def _load(self) -> None:
         """Verify the log from its first event to its head, and fold it, from the last snapshot on if that fits."""

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from omg_trial.episodes import Dataset, Example, KeptPlan, Record, StepDecision, StepOutcome
 from omg_trial.log.events import FIRST_HASH, Event
 
+FORMAT = 3
+"""Format of the events; 2 had the trial file as tables with sorted keys, and no digests of snapshots."""
 KEPT_VERSIONS = 20
 """Number of published versions kept for roll-back."""
 KEPT_CHANGES = 200
@@ -132,6 +134,8 @@ class State:
         self._learn_from(record)
 
     def _on_founded(self, event: Event, body: Body) -> None:
+        if body["format"] != FORMAT:
+            raise ValueError(f"the log has format {body['format']}, and this version reads format {FORMAT}")
         self.trial, self.secret = body["trial"], body["secret"]
 
     def _on_started(self, event: Event, body: Body) -> None:

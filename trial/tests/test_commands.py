@@ -125,14 +125,6 @@ def test_a_log_that_was_changed_is_found_out(database, change):
     assert "NOT the log that was written: event" in done.output
 
 
-def test_a_replay_with_another_trial_file_differs(database, tmp_path):
-    other = tmp_path / "other.toml"
-    other.write_text(TEXT.replace("floor = 0.1", "floor = 0.2"))
-    done = called("replay", database, "--trial", other)
-    assert done.exit_code == 1
-    assert "the database belongs to another trial file" in done.output
-
-
 def test_export_writes_the_table_and_its_dictionary(database, tmp_path):
     done = called("export", database, "--out", tmp_path / "x.csv")
     assert done.exit_code == 0, done.output

@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -113,6 +114,31 @@ def events_in(events: Iterable[Event]) -> Iterator[Event]:
     for event in found:
         instance_of("events", event, Event)
         yield event
+
+
+def parse_mark(text: str) -> tuple[int, str]:
+    """Return number and hash of NUMBER:HASH.
+
+    >>> parse_mark("3:" + "ab" * 32)[0]
+    3
+    """
+    found = re.fullmatch(r"([1-9][0-9]{0,15}):([0-9a-f]{64})", text)
+    if found is None:
+        raise ValueError(f"give a mark as NUMBER:HASH, as `omg-trial replay` prints it, got {text!r:.90}")
+    return int(found[1]), found[2]
+
+
+def ending(events: Iterable[Event], least: int = 0, expect: str | None = None) -> Iterator[Event]:
+    """Yield the events; raise if there are fewer than `least`, or if the one with the mark `expect` is not there."""
+    wanted, found = (0, "") if expect is None else parse_mark(expect), 0
+    for event in events:
+        found = event.number
+        if found == wanted[0] and event.hash != wanted[1]:
+            raise BrokenChainError(f"event {found} is another one than the expected")
+        yield event
+    if found < max(least, wanted[0]):
+        missing = f"there was an event {max(least, wanted[0])}: its end was cut"
+        raise BrokenChainError(f"the log ends with event {found}, but {missing}")
 
 
 def verified(events: Iterable[Event], before: str = FIRST_HASH, number: int = 0) -> Iterator[Event]:
