@@ -236,12 +236,20 @@ class Desk:
         """Connect to the store again, and go on from what it holds."""
         if self.damage is not None:
             raise DamagedLogError(self.damage)
-        self._batch, self._keys = [], {}
         self.store.reopen()
+        # The last transaction may have been kept although nobody heard of it; nothing else can have changed.
+        written, unheard = self.chain.head, [event.mark for event in self._batch[-1:]]
         try:
             self._load()
         except BrokenChainError as error:
             raise self._damaged(str(error)) from None
+        if self.chain.head not in (written, *unheard):
+            number, last = written.partition(":")[0], len(self.chain)
+            cause = "perhaps it is a replica that lags, or somebody else has written to it"
+            raise self._damaged(
+                f"the service had written event {number}, and the database now ends with {last}: {cause}"
+            )
+        self._batch, self._keys = [], {}
         self.lost = False
         with self._all_or_nothing():
             self._start()

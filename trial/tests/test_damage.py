@@ -153,3 +153,71 @@ def test_a_service_with_a_damaged_log_refuses_everything_and_is_red(path):
         service.end()
     assert store_check.severity == "red"
     assert "was changed after it was written" in store_check.message
+
+
+# A database that comes back as another one.
+
+
+def opening(number):
+    return {"person": f"new-{number}", "context": person(number)}
+
+
+def test_a_database_that_comes_back_older_is_refused_for_good(path, tmp_path):
+    """A failover to a replica that lags: what was acknowledged is not there, and would be decided again."""
+    with contextlib.closing(Database(path)) as store:
+        at = Desk(trial(), store, clock=Clock())
+        at.call("open", opening(1), "one")
+        older = shutil.copy(path, tmp_path / "older.db")
+        told = at.call("open", opening(2), "two")
+        last = at.state.number
+        store.close()
+        shutil.copy(older, path)
+        for key, number in (("two", 2), ("three", 3), ("two", 2)):
+            with pytest.raises(StoreError):
+                at.call("open", opening(number), key)
+        assert f"the service had written event {last}" in at.damage
+        shutil.copy(older, path)
+        with contextlib.closing(Database(path, writing=False)) as again:
+            assert [event.answer for event in again.read() if event.answer == told.text] == []
+            assert max(event.number for event in again.read()) == last - 1
+
+
+def test_a_database_that_comes_back_with_events_of_somebody_else_is_refused(path, tmp_path):
+    with contextlib.closing(Database(path)) as store:
+        at = Desk(trial(), store, clock=Clock())
+        at.call("open", opening(1), "one")
+        store.close()
+        with contextlib.closing(Database(path)) as other:
+            Desk(trial(), other, clock=Clock()).call("open", opening(2), "two")
+        for _ in range(3):
+            with pytest.raises(StoreError):
+                at.call("open", opening(3), "three")
+        assert at.damage is not None
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_batch_that_was_kept_or_not_before_the_connection_broke_is_gone_on_from(path, kept):
+    """Whether the last transaction was kept cannot be known before the database is back: both are fine."""
+
+    class Breaking(Database):
+        breaks = False
+
+        def append(self, events):
+            if self.breaks:
+                self.breaks = False
+                if kept:
+                    super().append(events)
+                self.close()
+                raise StoreError("the connection broke")
+            super().append(events)
+
+    with contextlib.closing(Breaking(path)) as store:
+        at = Desk(trial(), store, clock=Clock())
+        at.call("open", opening(1), "one")
+        store.breaks = True
+        with pytest.raises(StoreError, match="broke"):
+            at.call("open", opening(2), "two")
+        told = at.call("open", opening(2), "two")
+        assert at.damage is None
+        assert at.call("open", opening(2), "two") == told
+        assert [event.key for event in store.read() if event.kind == "opened"].count("two") == 1

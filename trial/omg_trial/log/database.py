@@ -51,6 +51,14 @@ _AFTER = sql.select(_events).where(_events.c.number > sql.bindparam("number")).o
 _LAST_SNAPSHOT = sql.select(_snapshots).order_by(_snapshots.c.number.desc()).limit(1)
 
 
+_LOCK = "hashtext('omg-cmdp live')"
+# A lock on a bigint has its halves in classid and objid; that of a negative number has all bits in the upper half.
+_HOLDS_LOCK = sql.text(
+    f"SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid()"
+    f" AND (classid::bigint << 32 | objid::bigint) = {_LOCK}::bigint"
+)
+
+
 class StoreError(RuntimeError):
     """Events cannot be kept now: nothing of this batch was, or will be, unless it is found there later."""
 
@@ -95,7 +103,7 @@ class Database:
         self.writing = writing
         is_sqlite = self.url.get_backend_name() == "sqlite"
         self._file = self.url.database if is_sqlite else None
-        self._in_memory = is_sqlite and self._file is None
+        self._is_server, self._in_memory = not is_sqlite, is_sqlite and self._file is None
         self.folder = Path(self._file).absolute().parent if self._file else Path()
         """A folder on the disk that must not be full."""
         self._connection: sql.Connection | None = None
@@ -121,7 +129,7 @@ class Database:
                 self._take_lock(self._connection)
                 _schema.create_all(self._connection)
                 self._connection.commit()
-                self._check_pages(self._connection)
+                self._check_safe(self._connection)
             _check(self._connection)
         except (SQLAlchemyError, OSError, UnicodeError) as error:
             self.close()
@@ -156,6 +164,10 @@ class Database:
         names = [column.name for column in _events.columns]
         rows = [dict(zip(names, dataclasses.astuple(event), strict=True)) for event in events]
         with self._connected() as connection:
+            if self._is_server and not connection.execute(_HOLDS_LOCK).scalar():
+                connection.rollback()
+                how = "a pooler stands between, such as PgBouncer in transaction mode; connect directly, or by sessions"
+                raise StoreError(f"the connection does not hold the lock that it took: {how}")
             connection.execute(_events.insert(), rows)
             connection.commit()
 
@@ -181,12 +193,17 @@ class Database:
             connection.rollback()  # nothing is held while nobody asks
             return rows
 
-    def _check_pages(self, connection: sql.Connection) -> None:
-        """Refuse a file whose index has lost a key that a row has: its call would be done twice."""
-        if self._file is not None:
-            found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
-            if found != "ok":
-                raise StoreError(f"the database {self._file} is damaged: {found}; restore a backup")
+    def _check_safe(self, connection: sql.Connection) -> None:
+        """Refuse a server that may lose what was acknowledged, and a file whose index has lost a key that a row has."""
+        if (
+            self._file is not None
+            and (found := connection.execute(sql.text("PRAGMA integrity_check(1)")).scalar()) != "ok"
+        ):
+            raise StoreError(f"the database {self._file} is damaged: {found}; restore a backup")
+        for name in ("fsync", "full_page_writes", "synchronous_commit") if self._is_server else ():
+            if connection.execute(sql.text(f"SHOW {name}")).scalar() == "off":
+                raise StoreError(f"PostgreSQL has {name} = off: what was acknowledged could be lost; set it to on")
+        connection.rollback()
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[sql.Connection]:
@@ -208,8 +225,8 @@ class Database:
             with contextlib.suppress(filelock.Timeout):
                 self._lock.acquire()
             locked = self._lock.is_locked
-        elif not self._in_memory:
-            locked = connection.execute(sql.text("SELECT pg_try_advisory_lock(hashtext('omg-cmdp live'))")).scalar()
+        elif self._is_server:
+            locked = connection.execute(sql.text(f"SELECT pg_try_advisory_lock({_LOCK})")).scalar()
             connection.commit()
         if not locked:
             raise InUseError(f"the database {self.url.database} is in use by another process")
