@@ -105,6 +105,7 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
     host: Annotated[str, typer.Option(help="Where to listen; TLS belongs to a proxy in front of it.")] = "127.0.0.1",
     tokens: TokensPath = None,
+    correct_clock: Annotated[bool, typer.Option(help="The clock is right, although the log says otherwise.")] = False,
 ) -> None:
     """Serve a trial: decisions over HTTP, until SIGTERM or Ctrl-C."""
     from omg_trial.trial_file import Trial
@@ -114,7 +115,8 @@ def serve(
     _log_discreetly()
     if not known.exists():
         typer.echo(f"nobody has a token yet: omg-trial token {file} app NAME", err=True)
-    with serving(trial, database or file.with_suffix(".db"), known, host=host, port=port) as address:
+    store = database or file.with_suffix(".db")
+    with serving(trial, store, known, host=host, port=port, correct_clock=correct_clock) as address:
         typer.echo(f"{trial.name}: {address}")
         # Not as exceptions: a second signal must not interrupt the end, in which calls under way are answered.
         ended = threading.Event()

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.provenance import provenance
+from omg_trial.clock import MOST_OFF, SteadyClock
 from omg_trial.contract import Call, Contract, OlderLog, Refusal
 from omg_trial.decisions import DecisionInputs, PolicySource
 from omg_trial.handlers import handle
@@ -62,8 +63,10 @@ class Desk:
         The trial; a store belongs to one.
     store : Database
         Where events are kept. If it has some already, the desk goes on from there.
-    clock : callable, default the system's clock
-        Tells the time, with its zone.
+    clock : callable or None, default None
+        Tells the time, with its zone; None is a `SteadyClock` of the system.
+    correct_clock : bool, default False
+        Whether the clock is right although it is behind the log, or far ahead of it: that is recorded.
 
     Examples
     --------
@@ -81,11 +84,12 @@ class Desk:
         trial: Trial,
         store: Database,
         *,
-        clock: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
+        clock: Callable[[], datetime.datetime] | None = None,
+        correct_clock: bool = False,
     ) -> None:
         self.trial, self.store, self.contract = trial, store, Contract(trial)
         self.trainer = Trainer(trial)
-        self.clock = clock
+        self.clock = SteadyClock() if clock is None else clock
         self._batch: list[Event] = []
         self._keys: dict[str, Event] = {}
         self._load()
@@ -96,7 +100,22 @@ class Desk:
             if not self.state.number:
                 known = {"name": trial.name, "trial": trial.digest, "file": trial.text}
                 self._record("founded", {"format": FORMAT, **known, "secret": secrets.token_hex(32)})
+            self._check_clock(correct_clock)
             self._start()
+
+    def _check_clock(self, correct: bool) -> None:
+        """Refuse a clock that contradicts the log, as one of the two is wrong; or record that the clock is right."""
+        now, last = self.clock().astimezone(datetime.UTC), moment(self.state.time)
+        ahead = now - last
+        far = self.state.open and ahead > datetime.timedelta(hours=self.trial.watch.close_after_hours)
+        if not far and ahead.total_seconds() >= -MOST_OFF:
+            return
+        if not correct:
+            where = f"{ahead.days} days after" if far else f"{(-ahead).days} days behind"
+            advice = "if the clock is right, start with --correct-clock (`correct_clock`)"
+            raise ValueError(f"the clock is {where} the last event: set it; {advice}")
+        before, self.state.time = self.state.time, ""  # from here on, time begins anew
+        self._record("clock corrected", {"before": before}, now=now)
 
     def _start(self) -> None:
         """Record the software and the file: thresholds may differ from those of the file that founded the log."""

@@ -217,6 +217,11 @@ class State:
     def _on_incident(self, event: Event, body: Body) -> None:
         self.incidents.append(Incident(event.number, event.time, body["severity"], body["check"], body["message"]))
 
+    def _on_clock_corrected(self, event: Event, body: Body) -> None:
+        """Go on from the time of this event, which may be before those that are there; what is open was seen now."""
+        for number in self.open:
+            self.episodes[number].touched = event.time
+
     def _on_snapshot(self, event: Event, body: Body) -> None:
         """Change nothing: the digest of a snapshot is there to be compared."""
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from omg_trial.contract import Refusal
+from omg_trial.desk import Desk
 from omg_trial.learning import Trainer, model_digest
 from omg_trial.log.database import Database
 from omg_trial.replay import replay
@@ -58,7 +59,9 @@ class Wild:
         if what == "learned":
             at.learn_here()
         elif what == "start":
-            self.desk = desk(LEARNS, store=self.store, clock=self.clock)
+            back = bool(pick(2))
+            self.clock.forward(days=-3 * back)
+            self.desk = Desk(at.trial, self.store, clock=self.clock, correct_clock=back)
         elif what == "keep":
             at.snapshot()
         elif what == "note":

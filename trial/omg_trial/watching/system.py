@@ -31,7 +31,9 @@ def late(view: TrialView) -> Verdict:
 
 
 def clock(view: TrialView) -> Verdict:
-    """Compare the clock with the last event."""
+    """Compare the clock with the seconds that the machine has counted, and with the last event."""
+    if view.process.jump:
+        return RED, f"the clock has jumped by {view.process.jump:.0f} seconds, and is not believed until it is back"
     behind = (moment(view.state.time) - view.now).total_seconds() if view.state.time else 0.0
     if behind > CLOCK_SECONDS:
         return RED, f"the clock is {behind:.0f} seconds behind the last event: it was set back"
