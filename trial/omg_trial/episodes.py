@@ -80,6 +80,8 @@ class Record:
     number: int
     """Number of the event with which it was opened; it is the name of the episode."""
     person: str
+    occasion: str
+    """Name of the decision point; if the app gave none, # and the number of those before in which it decided."""
     context: str
     opened: str
     version: int

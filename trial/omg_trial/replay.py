@@ -81,7 +81,7 @@ class Replay:
         if body["step"] in record.choices:
             self._differ(event, "the step was decided before")
         if trial.replan and body["source"] != PolicySource.PLAN:  # why planning failed then is unknown: only the draw
-            number = uniform(self.state.secret, record.person, record.number, body["step"])
+            number = uniform(self.state.secret, record.person, record.occasion, body["step"])
             again = {"drawn": draw_index(np.array(body["probabilities"]), number)}
         else:
             names = {"state": trial.states[body["state"]], "action": trial.actions[body["action"]]}

@@ -20,7 +20,7 @@ from omg_trial.learning import model_digest
 from omg_trial.state import Change, Incident, LearningTask, State, Version
 from omg_trial.trial_file.trial import Trial
 
-FORMAT = 4
+FORMAT = 5
 _TEXT, _MODEL = "state.json", "model"
 _PLAIN = ("number", "hash", "time", "trial", "secret", "latest", "changes", "incidents", "closed_since", "stale")
 """Attributes of a state that are kept as they are."""

@@ -112,6 +112,13 @@ class State:
         plans = [plan for plan in self.plans.values() if plan.context == context]
         return max(plans, key=lambda plan: plan.episode, default=None)
 
+    def next_occasion(self, person: str) -> str:
+        """Return the decision point of an opening without a name: an earlier one in which nothing was decided counts.
+
+        Whoever opens, looks, closes and opens again has the same random numbers, and so the same draws.
+        """
+        return f"#{sum(bool(self.episodes[number].choices) for number in self.of_person.get(person, ()))}"
+
     def choices_of(self, person: str) -> list[StepDecision]:
         """Return all decisions for a person so far."""
         return [choice for number in self.of_person[person] for choice in self.episodes[number].choices.values()]
@@ -143,7 +150,8 @@ class State:
             self.learning, self.stale = None, True
 
     def _on_opened(self, event: Event, body: Body) -> None:
-        known = {name: body[name] for name in ("person", "context", "version", "source", "cause", "certificate")}
+        names = ("person", "occasion", "context", "version", "source", "cause", "certificate")
+        known = {name: body[name] for name in names}
         record = Record(number=event.number, opened=event.time, policy=body["policy"], **known)
         self.restore(record)
         if record.source == "plan":
@@ -210,6 +218,9 @@ class State:
 
     def _changed(self, change: Change) -> None:
         self.changes, self.learning = [*self.changes, change][-KEPT_CHANGES:], None
+
+    def _on_reopened(self, event: Event, body: Body) -> None:
+        self._touch(event)
 
     def _on_repeated(self, event: Event, body: Body) -> None:
         self.episodes[body["episode"]].repeats += 1

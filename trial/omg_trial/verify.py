@@ -4,7 +4,7 @@
 
 It shares no code with the service. It recomputes the chain of hashes, the call behind every key, and every draw:
 
-    hₙ = SHA-256(hₙ₋₁, event n),    u = HMAC-SHA-256(secret; person, episode, step) in [0, 1),
+    hₙ = SHA-256(hₙ₋₁, event n),    u = HMAC-SHA-256(secret; person, occasion, step) in [0, 1),
 
 and the action drawn is the first whose cumulative probability is above u. What a model has learned, and so the
 probabilities themselves, is computed again by `omg-trial replay`.
@@ -117,7 +117,9 @@ class _Reader:
         self.states: list[str] = []
         self.actions: list[str] = []
         self.replans, self.secret, self.time = False, "", ""
-        self.people: dict[int, str] = {}
+        self.points: dict[int, tuple[str, str]] = {}
+        """Person and occasion of each episode."""
+        self.named: set[tuple[str, str]] = set()
         self.policies: dict[int, Any] = {}
         self.decided: dict[int, set[int]] = collections.defaultdict(set)
 
@@ -131,7 +133,7 @@ class _Reader:
         if kind == "founded":
             self._found(body)
         elif kind == "opened":
-            self.people[number], self.policies[number] = body["person"], body["policy"]
+            problems += self._open(number, body)
             problems += self._drawn_ahead(number, json.loads(answer or "{}").get("drawn"))
         elif kind == "decided":
             problems += self._draw(body)
@@ -148,9 +150,16 @@ class _Reader:
         self.states, self.actions = file["states"]["names"], file["actions"]["names"]
         self.replans, self.secret = file.get("learning", {}).get("replan") == "step", body["secret"]
 
+    def _open(self, number: int, body: Body) -> Iterator[str]:
+        point = body["person"], body["occasion"]
+        if not point[1].startswith("#") and point in self.named:
+            yield "the occasion of this person was opened before"
+        self.named.add(point)
+        self.points[number], self.policies[number] = point, body["policy"]
+
     def _draw(self, body: Body) -> Iterator[str]:
         episode, step, chances = body["episode"], body["step"], body["probabilities"]
-        if episode not in self.people:
+        if episode not in self.points:
             yield f"there is no episode {episode}"
             return
         if step in self.decided[episode]:
@@ -177,7 +186,7 @@ class _Reader:
 
     def draw(self, chances: list[float], episode: int, step: int) -> int:
         """Return the action of a step, by the number in [0, 1) that is the first 53 bits of its HMAC."""
-        name = canonical([self.people[episode], episode, step]).encode()
+        name = canonical([*self.points[episode], step]).encode()
         found = hmac.new(self.secret.encode(), name, hashlib.sha256).digest()
         uniform = float(int.from_bytes(found[:8], "big") >> 11) * 2.0**-53
         cumulative = list(itertools.accumulate(chances))
@@ -215,16 +224,17 @@ class _Reader:
             after = None if body["next_state"] is None else self.states[body["next_state"]]
             yield ["report", {**body, "next_state": after}]
         elif kind == "opened":
-            context = json.loads(body["context"])
+            context, named = json.loads(body["context"]), body["occasion"]
+            about = {"person": body["person"], "occasion": None if named.startswith("#") else named}
             if isinstance(context, dict):  # a column that is unknown may have been null, or left out
                 pairs = context["record"]
                 known = {name: value for name, value in pairs if value is not None}
                 unknown = [name for name, value in pairs if value is None]
                 for count in range(len(unknown) + 1 if len(unknown) <= MOST_UNKNOWN else 0):
                     for names in itertools.combinations(unknown, count):
-                        yield ["open", {"person": body["person"], "context": {**known, **dict.fromkeys(names)}}]
+                        yield ["open", {**about, "context": {**known, **dict.fromkeys(names)}}]
             else:
-                yield ["open", {"person": body["person"], "context": context}]
+                yield ["open", {**about, "context": context}]
         elif kind in ("closed", "withdrawn", "learning", "rolled back"):
             calls = {"closed": "close", "withdrawn": "withdraw", "learning": "learn", "rolled back": "roll back"}
             yield [calls[kind], body]

@@ -67,7 +67,8 @@ class Wild:
         elif what == "note":
             at.note("yellow", "support", "something is wrong")
         elif what == "open":
-            at.call("open", {"person": name, "context": person(int(name[1:]))})
+            named = {"occasion": f"o{pick(3)}"} if pick(2) else {}
+            at.call("open", {"person": name, "context": person(int(name[1:])), **named})
         elif what == "decide":
             at.call("decide", {"episode": episode, "step": int(pick(4)), "state": state})
         elif what == "report":

@@ -102,11 +102,15 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close_connection()
 
-    def open(self, person: str, context: Any) -> dict[str, Any]:
-        """Begin an episode; this needs a network. Until it is closed, the same call returns the same episode."""
+    def open(self, person: str, context: Any, occasion: str | None = None) -> dict[str, Any]:
+        """Begin an episode; this needs a network. Until it is closed, the same call returns the same episode.
+
+        `occasion` names the decision point, such as a date: it exists once for each person, whoever opens it.
+        """
         with self._lock:
             # On disk before it is sent: after a crash the same call has the same key, and opens no second episode.
-            call = self._outbox.call("/v1/episodes", {"person": person, "context": context}, waits=False)
+            body = {"person": person, "context": context, **({} if occasion is None else {"occasion": occasion})}
+            call = self._outbox.call("/v1/episodes", body, waits=False)
             opened = self._ask(call)
             self._outbox.keep(opened, call)
             return opened

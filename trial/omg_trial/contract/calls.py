@@ -35,6 +35,7 @@ def _whole(value: Any) -> Any:
 WHOLE = BeforeValidator(_whole)
 """In JSON 1.0 is an integer too. It stands after the limits of a type, which OpenAPI would not have otherwise."""
 Person = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,99}$", examples=["p-017"])]
+Occasion = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,99}$", examples=["2026-11-02"])]
 Episode = Annotated[int, Field(ge=1, le=2**53), WHOLE]
 Step = Annotated[int, Field(ge=0), WHOLE]
 Count = Annotated[int, Field(ge=0, le=10**9), WHOLE]
@@ -60,6 +61,11 @@ class Open(Call):
 
     name = "open"
     person: Person
+    occasion: Occasion | None = Field(
+        default=None,
+        description="Name of the decision point, such as a date. It exists once for each person, for ever: the same "
+        "name has the same episode. Without one, the next after those in which something was decided.",
+    )
     context: Any = Field(description="What is known of the person: by column of the trial file, or one of its labels.")
 
 

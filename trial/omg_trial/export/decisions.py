@@ -152,6 +152,9 @@ def columns(trial: Trial) -> dict[str, Column]:
     return {
         "person": text("name of the person, as the app gave it", lambda row: row.record.person),
         "episode": count("number of the event with which the episode was opened", lambda row: row.record.number),
+        "occasion": text(
+            "name of the decision point; a number with # if the app gave none", lambda row: row.record.occasion
+        ),
         "step": count(f"number of the decision in its episode, 0 to {trial.space.horizon - 1}", lambda row: row.step),
         "time": text("of the decision, or of its report by an app without a network; UTC", lambda row: row.choice.time),
         **_context_columns(trial),

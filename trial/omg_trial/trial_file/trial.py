@@ -42,6 +42,8 @@ class Trial:
     ----------
     name : str
         Name of the trial.
+    offline : bool
+        Whether an app must act without a network, and is told all draws when an episode opens.
     states, actions : tuple of str
         Their names, in the order of their indices.
     space : Space
@@ -84,12 +86,13 @@ class Trial:
     >>> Trial.parse(EXAMPLE.replace("floor", "flor"))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    omg_cmdp.documents.FileError: trial.toml, line 20: `exploration.flor`: there is no such key; did you mean 'floor'...
+    omg_cmdp.documents.FileError: trial.toml, line 21: `exploration.flor`: there is no such key; did you mean 'floor'...
     """
 
     def __init__(self, file: TrialFile, text: str) -> None:
         rewards, learning, exploration, window = file.rewards, file.learning, file.exploration, file.window
         self.name, self.zone = file.trial.name, zoneinfo.ZoneInfo(file.trial.time_zone)
+        self.offline = file.trial.offline
         self.states, self.actions, self.labels = file.states.names, file.actions.names, file.context.labels
         self.space, self.features = read_space(file), read_features(file.context)
         self.limits, self.fallback = read_limits(file.actions), read_fallback(file, self.space)
