@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent
-from omg_cmdp.contexts import context_from_json
 from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import FloatArray
 from omg_trial.contract.calls import Decide
@@ -71,7 +70,7 @@ class UncertifiedPlanError(ValueError):
 
 def make_plan(trial: Trial, agent: ModelAgent, context: str) -> ChosenPolicy:
     """Return the plan for a context, with the trial's floor; an error if no plan is certified."""
-    decision = agent.decide(context_from_json(context))
+    decision = agent.decide(trial.context(context))
     if not math.isfinite(decision.certificate):
         raise UncertifiedPlanError
     policy = trial.floor.policy(decision.policy) if trial.floor.probability else decision.policy

@@ -108,7 +108,8 @@ def write_decisions(trial: Trial, events: Iterable[Event], path: str | os.PathLi
         if target.suffix == ".csv":
             texts = [name for name, column in columns(trial).items() if column.kind == "string"]
             safe = {name: frame[name].map(csv_cell, na_action="ignore") for name in texts}
-            frame.assign(**safe).to_csv(file, index=False)
+            # With both characters in the end of a line, a text that has one of them is quoted, and splits no row.
+            frame.assign(**safe).to_csv(file, index=False, lineterminator="\r\n")
         else:
             frame.to_parquet(file, index=False)
     with whole_file(explained) as file:

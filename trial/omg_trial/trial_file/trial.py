@@ -15,7 +15,9 @@ import numpy as np
 
 from omg_cmdp import oracles
 from omg_cmdp.agents.omg import OMG
+from omg_cmdp.contexts import Context, context_from_json
 from omg_cmdp.documents import Document, FileError
+from omg_cmdp.oracles.feature_map import Number
 from omg_cmdp.validation import FloatArray, file_path, instance_of
 from omg_trial.trial_file.between import check_between, read_fallback, read_features, read_limits, read_space
 from omg_trial.trial_file.floor import Floor, FlooredDynamics, FlooredRewards
@@ -153,6 +155,17 @@ class Trial:
             rewards, dynamics = FlooredRewards(rewards, self.floor), FlooredDynamics(dynamics, self.floor)
         ranges: dict[str, Any] = {"reward_range": self.reward_range, "return_range": self.return_range}
         return OMG(space, rewards, dynamics, self.gamma, **ranges)
+
+    def context(self, text: str) -> Context:
+        """Return a context of the log as the model has it: a text where a number belongs counts as missing.
+
+        The model could read "71", but nobody else would: the export leaves it empty, and a check turns yellow.
+        """
+        found = context_from_json(text)
+        if self.features is None or not isinstance(found, Mapping):
+            return found
+        wrong = {each.column for each in self.features.columns if isinstance(each, Number)}
+        return {name: None if name in wrong and isinstance(value, str) else value for name, value in found.items()}
 
     def fixed_policy(self) -> FloatArray:
         """Return the policy (H, S, A) of the fallback probabilities, over admissible actions."""
