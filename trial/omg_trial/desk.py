@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import datetime
 import hashlib
+import logging
+import pathlib
 import re
 import secrets
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -25,7 +28,15 @@ from omg_trial.state import FORMAT, LearningTask, State
 from omg_trial.trial_file.trial import Trial
 
 KEY = re.compile(r"[\x21-\x7e]{1,200}")
+_log = logging.getLogger("omg_trial")
 KEY_RULE = "1 to 200 visible ASCII characters without spaces"
+
+
+def trace(error: BaseException) -> str:
+    """Return the kind of an error and where it was raised, without what it says: that may be about a person."""
+    frames = traceback.extract_tb(error.__traceback__)
+    places = (f"{pathlib.Path(each.filename).name}:{each.lineno} in {each.name}" for each in frames)
+    return f"{type(error).__name__} ({', '.join(places)})"
 
 
 class DamagedLogError(StoreError):
@@ -175,10 +186,17 @@ class Desk:
         answers: list[Answer | Refusal] = []
         with self._all_or_nothing():
             for request in batch:
+                number = self.state.number
                 try:
                     answers.append(self._answer(request))
                 except Refusal as refusal:
                     answers.append(refusal)
+                except Exception as error:
+                    if isinstance(error, StoreError) or self.state.number != number:
+                        raise  # half-way: the state must be read anew
+                    # Nothing has changed: the others of the batch are answered, and this one is not asked for again.
+                    answers.append(Refusal(500, f"it failed unexpectedly, and was not done: {type(error).__name__}"))
+                    _log.error("a %s failed: %s", type(request.call).__name__, trace(error))
         return answers
 
     def _answer(self, request: KeyedCall) -> Answer:

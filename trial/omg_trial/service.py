@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from omg_trial.contract import Refusal
-from omg_trial.desk import Answer, Desk, KeyedCall
+from omg_trial.desk import Answer, Desk, KeyedCall, trace
 from omg_trial.log.database import StoreError
 from omg_trial.state import LearningTask
 from omg_trial.watching.incidents import tick
@@ -116,7 +116,7 @@ class Service:
             answers = [error] * len(asked)
         except Exception as error:
             # The state may be half-way: what the store holds is the truth.
-            _log.error("a call failed: %s", type(error).__name__)
+            _log.error("a call failed: %s", trace(error))
             self.desk.lost = True
             answers = [StoreError(f"a call failed: {type(error).__name__}")] * len(asked)
         self.process.damage = self.desk.damage
@@ -171,7 +171,7 @@ def _logging(what: str) -> Iterator[None]:
     except StoreError as error:
         _log.error("the store failed: %s", error)
     except Exception as error:
-        _log.error("%s failed: %s", what, type(error).__name__)
+        _log.error("%s failed: %s", what, trace(error))
 
 
 def _settle(future: concurrent.futures.Future[Any], answer: Any) -> None:

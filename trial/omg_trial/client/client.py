@@ -16,7 +16,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 """Seconds between two attempts; each pause is twice the one before it."""
 KEPT_FOR_LATER = (401, 403)
 """Refusals of the client, and not of a call: what waits goes on waiting."""
-INVALID = 422
+INVALID, BUSY, FAILED = 422, 429, 500
 
 
 class RefusedError(ValueError):
@@ -250,7 +250,9 @@ class Client:
             if _number(head) > _number(self._outbox.seen):
                 self._outbox.seen = head
             return content
-        if response.is_client_error and response.status_code != 429 and "error" in content:
+        # A call that fails unexpectedly (500) would fail again: it is set aside like one that is refused.
+        final = response.is_client_error or response.status_code == FAILED
+        if final and response.status_code != BUSY and "error" in content:
             raise (RefusedError if head is None else OlderLogError)(response.status_code, str(content["error"]))
         return None
 

@@ -44,7 +44,7 @@ def kept(view: TrialView) -> Verdict:
     """Tell whether the log is the one that was written, and count calls that were not kept."""
     if view.process.damage is not None:
         return RED, view.process.damage
-    failed = view.process.lately("503")
+    failed = view.process.lately("500", "503")
     return RED if failed else GREEN, f"{failed} calls could not be kept in an hour"
 
 
