@@ -1,4 +1,4 @@
-"""The command line of a trial: check, token, serve, replay, verify, export.
+"""The command line of a trial: check, token, serve, replay, verify, backup, export.
 
 Exit codes: 0 done, 1 the log is not what was written, 2 bad usage. Heavy imports are inside the commands, so that
 `omg-trial --help` is quick.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
 import logging
 import os
 import signal
@@ -105,7 +106,12 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
     host: Annotated[str, typer.Option(help="Where to listen; TLS belongs to a proxy in front of it.")] = "127.0.0.1",
     tokens: TokensPath = None,
-    correct_clock: Annotated[bool, typer.Option(help="The clock is right, although the log says otherwise.")] = False,
+    correct_clock: Annotated[
+        bool, typer.Option("--correct-clock", help="The clock is right, although the log says otherwise.")
+    ] = False,
+    new: Annotated[
+        bool, typer.Option("--new", help="Found the trial, in a database that is empty or missing.")
+    ] = False,
 ) -> None:
     """Serve a trial: decisions over HTTP, until SIGTERM or Ctrl-C."""
     from omg_trial.trial_file import Trial
@@ -115,8 +121,11 @@ def serve(
     _log_discreetly()
     if not known.exists():
         typer.echo(f"nobody has a token yet: omg-trial token {file} app NAME", err=True)
-    store = database or file.with_suffix(".db")
-    with serving(trial, store, known, host=host, port=port, correct_clock=correct_clock) as address:
+    store = database or str(file.with_suffix(".db"))
+    # A wrong path, or a volume that was not mounted, must not begin the trial anew.
+    if not new and "://" not in store and not Path(store).exists():
+        raise ValueError(f"{store}: there is no such database; with --new a trial is founded there")
+    with serving(trial, store, known, host=host, port=port, correct_clock=correct_clock, new=new) as address:
         typer.echo(f"{trial.name}: {address}")
         # Not as exceptions: a second signal must not interrupt the end, in which calls under way are answered.
         ended = threading.Event()
@@ -171,6 +180,30 @@ def verify(database: DatabaseUrl, expect: Expected = None) -> None:
     typer.echo(plain(verifier.describe(found)))
     if found.problems:
         raise typer.Exit(1)
+
+
+@command
+def backup(
+    database: DatabaseUrl,
+    copy: Annotated[Path, typer.Argument(metavar="FILE", help="A new SQLite file, which can be served.")],
+) -> None:
+    """Copy a log to a file, also while a service writes; every event is verified. Print its head."""
+    from omg_cmdp.persistence import whole_file
+    from omg_trial.log.database import Database
+    from omg_trial.log.events import Chain, verified
+
+    if copy.exists():
+        raise ValueError(f"{copy}: there is something already; name a new file")
+    chain = Chain()
+    with _reading(database) as (_, events), whole_file(copy) as file:
+        with contextlib.closing(Database(file)) as target:
+            checked = verified(events)
+            while some := list(itertools.islice(checked, 1000)):
+                target.append(some)
+                for event in some:
+                    chain.add(event)
+        file.with_name(f"{file.name}.lock").unlink(missing_ok=True)
+    typer.echo(f"{len(chain)} events are copied to {copy}. Head: {chain.head}")
 
 
 @command

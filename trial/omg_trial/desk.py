@@ -78,6 +78,8 @@ class Desk:
         Tells the time, with its zone; None is a `SteadyClock` of the system.
     correct_clock : bool, default False
         Whether the clock is right although it is behind the log, or far ahead of it: that is recorded.
+    new : bool or None, default None
+        Whether a trial is founded: True refuses a store that has one, False an empty one, None neither.
 
     Examples
     --------
@@ -97,13 +99,20 @@ class Desk:
         *,
         clock: Callable[[], datetime.datetime] | None = None,
         correct_clock: bool = False,
+        new: bool | None = None,
     ) -> None:
         self.trial, self.store, self.contract = trial, store, Contract(trial)
         self.trainer = Trainer(trial)
         self.clock = SteadyClock() if clock is None else clock
         self._batch: list[Event] = []
         self._keys: dict[str, Event] = {}
+        self._started = True
         self._load()
+        if new is not None and new != (not self.state.number):
+            found = (
+                "has a trial already: without --new it goes on" if new else "is empty: with --new a trial is founded"
+            )
+            raise ValueError(f"the database {found}; or name another one")
         if self.state.number and self.state.trial != trial.digest:
             advice = "use the file that the trial began with, or another database"
             raise ValueError(f"the database does not belong to the trial {trial.name!r} as its file is now; {advice}")
@@ -112,6 +121,7 @@ class Desk:
                 known = {"name": trial.name, "trial": trial.digest, "file": trial.text}
                 self._record("founded", {"format": FORMAT, **known, "secret": secrets.token_hex(32)})
             self._check_clock(correct_clock)
+            self._started = False
             self._start()
 
     def _check_clock(self, correct: bool) -> None:
@@ -129,7 +139,10 @@ class Desk:
         self._record("clock corrected", {"before": before}, now=now)
 
     def _start(self) -> None:
-        """Record the software and the file: thresholds may differ from those of the file that founded the log."""
+        """Record the software and the file, once: thresholds may differ from those of the file that founded the log."""
+        if self._started:
+            return
+        self._started = True
         self._record(
             "started", {"software": provenance(), "file": hashlib.sha256(self.trial.text.encode()).hexdigest()}
         )
@@ -207,6 +220,7 @@ class Desk:
         # The same key may come twice in one batch, before the store has heard of the first.
         event, warning = self._keys.get(key) or self._stored(key), None
         if event is None:
+            self._start()  # after a failure; not before, as a stored answer must need no room on the disk
             at = self.inputs()
             kind, body, answer = handle(at, call, target)
             text = canonical(answer.model_dump())
@@ -287,9 +301,7 @@ class Desk:
                 f"the service had written event {number}, and the database now ends with {last}: {cause}"
             )
         self._batch, self._keys = [], {}
-        self.lost = False
-        with self._all_or_nothing():
-            self._start()
+        self.lost = self._started = False
 
     def inputs(self) -> DecisionInputs:
         """Return everything that an answer depends on now, besides the call."""
@@ -307,11 +319,12 @@ class Desk:
 
     def publish_model(self, task: LearningTask, lesson: Lesson) -> None:
         """Publish what was learned, or record why not."""
-        if self.state.learning is None or self.state.learning.number != task.number:
-            return  # begun by a process that has ended, or before a roll-back
-        published, version = lesson.refusal is None, self.state.latest + 1
-        body = {"version": version, "model": lesson.model, "published": published, "cause": lesson.refusal}
         with self._all_or_nothing():
+            self._start()
+            if self.state.learning is None or self.state.learning.number != task.number:
+                return  # begun by a process that has ended, or before a roll-back
+            published, version = lesson.refusal is None, self.state.latest + 1
+            body = {"version": version, "model": lesson.model, "published": published, "cause": lesson.refusal}
             self._record("learned", {**body, "learning": task.number, "episodes": len(task.dataset)})
             if not published:
                 self._record("incident", {"severity": "yellow", "check": "model refused", "message": lesson.refusal})
@@ -326,11 +339,13 @@ class Desk:
     def note(self, severity: str, check: str, message: str) -> None:
         """Record an incident."""
         with self._all_or_nothing():
+            self._start()
             self._record("incident", {"severity": severity, "check": check, "message": message})
 
     def snapshot(self) -> None:
         """Keep the state, so that the next start need not fold all events. Its digest is an event."""
-        content, number, before = pack_state(self.state, self.agent), self.state.number, self.state.hash
         with self._all_or_nothing():
+            self._start()
+            content, number, before = pack_state(self.state, self.agent), self.state.number, self.state.hash
             self._record("snapshot", {"digest": hashlib.sha256(content).hexdigest()})
         self.store.keep(Snapshot(number, before, content))

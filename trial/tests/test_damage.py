@@ -11,6 +11,7 @@ import pytest
 from omg_trial.desk import Desk
 from omg_trial.log.database import Database, Snapshot, StoreError
 from omg_trial.log.events import BrokenChainError
+from omg_trial.replay import replay
 from omg_trial.service import Service
 from omg_trial.snapshots import pack_state, unpack_state
 from omg_trial.watching.checks import findings
@@ -221,3 +222,45 @@ def test_a_batch_that_was_kept_or_not_before_the_connection_broke_is_gone_on_fro
         assert at.damage is None
         assert at.call("open", opening(2), "two") == told
         assert [event.key for event in store.read() if event.kind == "opened"].count("two") == 1
+
+
+def test_a_call_that_was_acknowledged_is_answered_again_while_the_disk_is_full(path):
+    """Its answer is there, and needs no room; what is new waits until there is some."""
+
+    class Full(Database):
+        full = False
+
+        def append(self, events):
+            if self.full:
+                self.close()
+                raise StoreError("the disk is full")
+            super().append(events)
+
+    with contextlib.closing(Full(path)) as store:
+        at = Desk(trial(), store, clock=Clock())
+        told = at.call("open", opening(1), "one")
+        store.full = True
+        for _ in range(2):
+            with pytest.raises(StoreError, match="full"):
+                at.call("open", opening(2), "two")
+            assert at.call("open", opening(1), "one") == told
+        store.full = False
+        at.call("open", opening(2), "two")
+        last = [event.kind for event in store.read()][-3:]
+    assert last == ["opened", "started", "opened"]
+
+
+def test_a_model_that_was_learned_while_the_store_was_gone_is_learned_again(path):
+    with contextlib.closing(Database(path)) as store:
+        at = Desk(trial(), store, clock=Clock())
+        at.call("learn", {})
+        task = at.state.learning
+        lesson = at.trainer.learn(task)
+        at.lost = True
+        at.answer([])
+        at.publish_model(task, lesson)
+        assert at.state.learning is None
+        assert at.learning_due()
+        at.call("learn", {})
+        at.learn_here()
+        assert replay(at.trial, store.read()).differences == []

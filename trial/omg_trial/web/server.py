@@ -31,6 +31,7 @@ def serving(
     host: str = "127.0.0.1",
     port: int = 0,
     correct_clock: bool = False,
+    new: bool | None = None,
 ) -> Iterator[str]:
     """Serve a trial until the block ends, and yield the address. Calls that are under way at the end are answered.
 
@@ -46,8 +47,8 @@ def serving(
         The address to listen at. TLS belongs to a proxy in front of it.
     port : int, default 0
         0 is any that is free.
-    correct_clock : bool, default False
-        Whether the clock is right although the log says otherwise; see `Desk`.
+    correct_clock, new
+        Whether the clock is right although the log says otherwise, and whether a trial is founded; see `Desk`.
 
     Examples
     --------
@@ -60,7 +61,7 @@ def serving(
     """
     with contextlib.closing(Database(database)) as store, contextlib.closing(_listener(host, port)) as listener:
         rehearse(trial, people=1)  # so that nobody waits for a compiler
-        service = Service(Desk(trial, store, correct_clock=correct_clock))
+        service = Service(Desk(trial, store, correct_clock=correct_clock, new=new))
         app = make_app(service, Tokens(tokens))
         config = uvicorn.Config(
             app,
