@@ -9,8 +9,7 @@ import contextlib
 import importlib.util
 import json
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -23,12 +22,11 @@ from omg_lab.listing import print_kind, print_kinds
 from omg_lab.reports.comparisons import compare_runs
 from omg_lab.reports.rates import rate_table, sweeps
 from omg_lab.reports.terminal import (
-    LiveDisplay,
-    PlainDisplay,
+    RunDisplay,
     audit_table,
-    closing_tables,
     print_line,
     print_plan,
+    print_scenarios,
     print_table,
 )
 from omg_lab.studies import engines
@@ -37,9 +35,9 @@ from omg_lab.studies.directory import open_study
 from omg_lab.studies.export import FORMATS, export
 from omg_lab.studies.outside.starter import write_starter
 from omg_lab.studies.overrides import read_overrides
-from omg_lab.studies.plan import StudyPlan, Task
+from omg_lab.studies.plan import StudyPlan
 from omg_lab.studies.results import Results, audits, load
-from omg_lab.studies.runner import Report, estimate
+from omg_lab.studies.runner import estimate
 
 WIDTH = 160
 """The width of plain output, whose lines are not wrapped."""
@@ -233,7 +231,7 @@ def _execute(plan: StudyPlan, directory: Path, engine: engines.Engine, *, as_jso
     tasks = [task for task in plan.tasks() if task.name not in finished]
     console = _console()
     try:
-        with _display(console, tasks, silent=as_json or quiet) as display:
+        with RunDisplay(Console(quiet=True, force_terminal=False) if as_json or quiet else console, tasks) as display:
             if tasks:
                 engine.run(tasks, store, display)
     except KeyboardInterrupt:
@@ -245,20 +243,14 @@ def _execute(plan: StudyPlan, directory: Path, engine: engines.Engine, *, as_jso
         typer.echo(json.dumps(document))
     elif not quiet:
         if not results.runs.empty:
-            for number, (heads, rows) in enumerate(closing_tables(results)):
-                print_table(console, heads, rows, title="" if number else plan.description)
+            print_line(console, plan.description)
+            print_scenarios(console, results)
             for table in map(rate_table, sweeps(results)):
                 print_table(console, list(table.columns), table.lines(), title=f"\n{table.caption}")
         print_line(console, f"{len(results.runs)} finished runs are in {directory}")
     for failure in results.failed.itertuples():
         print_line(Console(stderr=True), f"{failure.run} failed:\n{failure.error}")
     return results
-
-
-def _display(console: Console, tasks: Sequence[Task], *, silent: bool) -> AbstractContextManager[Report]:
-    if silent:
-        return contextlib.nullcontext(lambda event: None)
-    return (LiveDisplay if console.is_terminal else PlainDisplay)(console, tasks)
 
 
 def _folder(plan: StudyPlan) -> str:

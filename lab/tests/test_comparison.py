@@ -91,7 +91,7 @@ def test_a_data_frame_is_a_list_of_contexts():
         ({"agents": {"a": 3}}, "`agents` must be names of kinds"),
         ({"agents": {"a": lambda x: None}}, "`agents`: .*needs the option 'x'"),
         ({"agents": {"a": lambda world: 3}}, "`agents`: .*an agent must be an Agent, got int"),
-        ({"agents": {"a": {"kind": "tests.studies.own:Timid"}}}, "`agents`: .*is not given; put the class"),
+        ({"agents": {"a": {"kind": "nowhere:Timid"}}}, "`agents`: 'nowhere:Timid' cannot be imported"),
         ({"agents": {"a": {"kind": "omg", "flor": 1}}}, "`agents`: .*did you mean 'floor'"),
         ({"episodes": 0}, "`episodes` must"),
         ({"seeds": 0}, "`seeds`.* must"),

@@ -20,7 +20,7 @@ from library.tests.planning.heap import Heap, bits, plan_bits
 from library.tests.planning.problems import combination_lock
 from library.tests.random_mdps import random_mdp
 from omg_cmdp import agents, oracles
-from omg_cmdp.checks.subject import AgentSubject
+from omg_cmdp.checks.agents import AgentSubject
 from omg_cmdp.jit import Lazy
 from omg_lab import rivals
 from tests.attack.outcome import Outcome
@@ -97,7 +97,9 @@ def learner(rng, number):
         return oracles.LinearRewards(**featured), oracles.SoftmaxDynamics(**featured)
 
     def fitted():
-        return oracles.OfflineLinearRewards(**featured), oracles.OfflineSoftmaxDynamics(**featured)
+        return oracles.OfflineFiniteRewards(rewards, horizon=horizon), oracles.OfflineFiniteDynamics(
+            kernels, horizon=horizon
+        )
 
     def product():
         listed = {"contexts": LABELS, "states": states, "functions": functions, "horizon": horizon}
@@ -108,12 +110,11 @@ def learner(rng, number):
         "OMG, finite": (LABELS, lambda: omg.OMG(space, *finite())),
         "OMG, counts": (LABELS, lambda: omg.OMG(space, oracles.CountRewards(**size), oracles.CountDynamics(**size))),
         "OMG, features": (vectors, lambda: omg.OMG(space, *featuring())),
-        "OMG, fits": (vectors, lambda: rivals.epoch_omg(space, *fitted())),
+        "OMG, fits": (LABELS, lambda: omg.OMG(space, *fitted())),
         "OMG, products": (LABELS, lambda: omg.OMG(space, *product())),
         "posterior sampling": (vectors, lambda: agents.PosteriorSampling(space, *featuring(), seed=3)),
         "uncertainty": (LABELS, lambda: omg.OMG(space, *finite(), agents.UncertaintyWeighted(kappa=1.0, floor=0.01))),
         "PC-IGW": (LABELS, lambda: rivals.PCIGW(space, *finite(), seed=3)),
-        "local IGW": (LABELS, lambda: rivals.LocalIGW(space, *finite(), 20.0)),
         "Boltzmann": (LABELS, lambda: rivals.Boltzmann(space, *finite(), 20.0)),
         "occupancy entropy": (LABELS, lambda: rivals.OccupancyEntropy(space, *finite())),
         "UC³RL": (LABELS, lambda: rivals.UC3RL(space, *finite(), contexts=LABELS)),

@@ -15,7 +15,7 @@ from omg_cmdp.validation import instance_of, listed, number, probability
 from omg_lab.audit import claims, lemmas
 from omg_lab.audit.quantities import ModelComparison
 from omg_lab.audit.records import Records, of_the_charges
-from omg_lab.audit.rows import AuditRow, Check, Summary, aligned, summaries
+from omg_lab.audit.rows import AuditRow, Check, Summary, aligned
 from omg_lab.audit.statements import STATEMENTS, Sides
 from omg_lab.audit.totals import Totals
 
@@ -55,16 +55,12 @@ class Audit:
 
     def __call__(self, this: Round) -> None:
         """Check one round."""
-        horizon = this.truth.mdp.horizon
         for name, left, right in self._sides(this):
-            self._checks[name].note(this.episode, left, right, STATEMENTS[name].most * horizon)
+            self._checks[name].note(this.episode, left, right, STATEMENTS[name].most * self._run.horizon)
 
     def _sides(self, this: Round) -> Iterator[Sides]:
         run, decision, truth = self._run, this.decision, this.truth.mdp
-        run.episodes += 1
-        run.last = this.episode
-        run.regret += this.truth.best[1] - this.value
-        run.horizon = truth.horizon
+        run.add_round(this)
         yield "optimum", this.value, this.truth.best[1]
         yield from claims.of_the_play(this)
         planned = claims.has_barrier(decision)
@@ -165,9 +161,10 @@ def combine(runs: Iterable[Audit | Sequence[AuditRow]], delta: float = 0.05) -> 
     >>> combine([Audit(), Audit()])  # no round was observed
     []
     """
-    delta, tables = probability("delta", delta), []
+    probability("delta", delta)
+    found: dict[str, list[AuditRow]] = {name: [] for name in STATEMENTS}
     for run in listed("runs", runs):
-        tables.append(run.rows(delta=delta) if isinstance(run, Audit) else listed("runs", run))
-        for row in tables[-1]:
+        for row in run.rows(delta=delta) if isinstance(run, Audit) else listed("runs", run):
             instance_of("runs", row, AuditRow)
-    return summaries(tables, delta)
+            found[row.name].append(row)
+    return [Summary.of(STATEMENTS[name], rows, delta) for name, rows in found.items() if rows]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 from omg_lab.audit.statements import STATEMENTS, Statement
@@ -113,6 +114,21 @@ class Summary:
     smallest_slack: float
     """The right side minus the left, where that is smallest over all runs."""
 
+    @classmethod
+    def of(cls, statement: Statement, rows: Sequence[AuditRow], delta: float) -> Summary:
+        """Return the summary of one statement over its rows in several runs."""
+        counted = collections.Counter(row.verdict for row in rows)
+        return cls(
+            name=statement.name,
+            kind=statement.kind,
+            runs=len(rows),
+            violated=counted["violated"],
+            unproven=counted["not proven"],
+            vacuous=counted["vacuous"],
+            allowed=statement.failure * delta,
+            smallest_slack=min((row.slack for row in rows if not math.isnan(row.slack)), default=math.nan),
+        )
+
     @property
     def failure_rate(self) -> float:
         """The share of the runs in which it failed."""
@@ -126,36 +142,13 @@ class Summary:
         return float(bdtrc(self.violated - 1, self.runs, self.allowed))
 
 
-def summaries(tables: Sequence[Iterable[AuditRow]], delta: float) -> list[Summary]:
-    """Return a summary of every statement that has a row in one of the tables."""
-    found = []
-    for name, statement in STATEMENTS.items():
-        rows = [row for table in tables for row in table if row.name == name]
-        verdicts = [row.verdict for row in rows]
-        if rows:
-            found.append(
-                Summary(
-                    name=name,
-                    kind=statement.kind,
-                    runs=len(rows),
-                    violated=verdicts.count("violated"),
-                    unproven=verdicts.count("not proven"),
-                    vacuous=verdicts.count("vacuous"),
-                    allowed=statement.failure * delta,
-                    smallest_slack=min((row.slack for row in rows if not math.isnan(row.slack)), default=math.nan),
-                )
-            )
-    return found
+def aligned(cells: Sequence[tuple[str, ...]], right: Set[int]) -> str:
+    """Return a table as plain text; the columns `right` hold numbers.
 
-
-def aligned(cells: Sequence[tuple[str, ...]], right: set[int]) -> str:
-    """Return a table as plain text; the columns `right` hold numbers."""
-    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
-    lines = []
-    for line in cells:
-        entries = (
-            entry.rjust(width) if i in right else entry.ljust(width)
-            for i, (entry, width) in enumerate(zip(line, widths, strict=True))
-        )
-        lines.append("  ".join(entries).rstrip())
-    return "\n".join(lines)
+    >>> print(aligned([("name", "count"), ("optimum", "12")], right={1}))
+    name     count
+    optimum     12
+    """
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    line = "  ".join(f"{{:{'>' if i in right else '<'}{width}}}" for i, width in enumerate(widths))
+    return "\n".join(line.format(*entries).rstrip() for entries in cells)

@@ -58,9 +58,8 @@ class Totals:
     """The number of episodes that claimed a barrier."""
     barred: int = 0
     """The number of episodes with a barrier over all of Z."""
-    horizon: int = 0
-    states: int = 0
-    actions: int = 0
+    sizes: dict[str, int] = dataclasses.field(default_factory=dict)
+    """S, A and H."""
     reward_error: float = 0.0
     dynamics_error: float = 0.0
     reward_excess: float = 0.0
@@ -75,10 +74,21 @@ class Totals:
     plain: bool = True
     certificate: float = 0.0
 
+    def add_round(self, this: Round) -> None:
+        """Count one episode, whatever its decision says."""
+        mdp = this.truth.mdp
+        self.episodes, self.last = self.episodes + 1, this.episode
+        self.regret += this.truth.best[1] - this.value
+        self.sizes = {"states": mdp.states, "actions": mdp.actions, "horizon": mdp.horizon}
+
+    @property
+    def horizon(self) -> int:
+        """H, of which every episode has the same."""
+        return self.sizes["horizon"]
+
     def add_model(self, c: ModelComparison, this: Round) -> None:
         """Add the errors of the model in one episode."""
         self.modelled += 1
-        self.horizon, self.states, self.actions = c.horizon, c.model.states, c.model.actions
         self.reward_error += c.reward_error
         self.dynamics_error += c.dynamics_error
         self.variance += c.variance
@@ -140,18 +150,15 @@ class Totals:
             limits = 2.0 * proven[0] + noise[0], proven[1] + noise[1]
             yield "corollary", self.regret, self._theorem(*limits) if planned else NOTHING
         if self.plain and len(self.gammas) == 1:
-            printed = {"theorem, exact": True, "theorem, printed": False}
-            for name, exact_plans in printed.items():
-                if exact_plans or self.certificate <= 1.0 / (16.0 * episodes):
-                    limit = self._printed(squares, logs, delta, exact_plans) if planned else NOTHING
-                    yield name, self.regret, limit
+            printed = [self._printed(squares, logs, delta, plans) if planned else NOTHING for plans in (True, False)]
+            yield "theorem, exact", self.regret, printed[0]
+            if self.certificate <= 1.0 / (16.0 * episodes):
+                yield "theorem, printed", self.regret, printed[1]
 
     def _printed(self, squares: float, logs: float, delta: float, exact: bool) -> Growth:
         """Return the paper's own theorem, for one γ and w = 1; for exact plans with what the certificates leave."""
         given = Assumptions(
-            states=self.states,
-            actions=self.actions,
-            horizon=self.horizon,
+            **self.sizes,
             episodes=self.episodes,
             delta=delta,
             reward_regret=max(squares, 0.0),
@@ -159,7 +166,7 @@ class Totals:
         )
         [gamma] = self.gammas
         limit = bounds.as_printed(given, gamma=gamma, exact=exact) + (self.defect if exact else 0.0)
-        linear = self.horizon * self.states * self.actions / gamma
+        linear = math.prod(self.sizes.values()) / gamma  # HSA/γ
         root = math.sqrt(self.horizon * given.reward_error) + 2.0 * math.sqrt(self.horizon * given.dynamics_error)
         root += 0.0 if exact else 0.5 * math.sqrt(self.horizon)
         return Growth(limit - linear * self.episodes - root * math.sqrt(self.episodes), root, linear)

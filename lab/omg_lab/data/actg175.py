@@ -37,15 +37,15 @@ for arm 1 throughout, and the difference rests on that assumption and on effects
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.jit import one_thread
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, frozen, positive_integer, seed_number
+from omg_cmdp.validation import FloatArray, frozen, seed_number
 from omg_lab.data.multinomial import fit
 from omg_lab.data.packaged import packaged_file
 from omg_lab.worlds.base import World, softmax, vector
@@ -114,6 +114,7 @@ def _penalties(columns: int, covariates: float, arms: float) -> FloatArray:
 
 
 @final
+@dataclass(kw_only=True, eq=False)
 class ACTG175(World):
     """The patients of ACTG 175 and tables fitted to them; needs the extra `actg175`.
 
@@ -138,21 +139,20 @@ class ACTG175(World):
     )
     action_names, feature_names = ARMS, COVARIATES
 
-    def __init__(self, *, transition_class_size: int = 8, seed: int = 0) -> None:
+    transition_class_size: int = 8
+    misspecification: float = field(default=0.0, init=False)
+
+    def _draw(self) -> None:
         admissible = np.ones((LOST + 1, len(ARMS)), dtype=np.bool_)
         admissible[WEEK_96:, 1:] = False
-        space = Space(states=LOST + 1, actions=len(ARMS), horizon=3, admissible=admissible)
+        self.space = Space(states=LOST + 1, actions=len(ARMS), horizon=3, admissible=admissible)
         self.patients = patients()
-        contexts = tuple(map(frozen, covariates(self.patients)))
-        super().__init__(space=space, contexts=contexts, misspecification=0.0)
-
-        generator = np.random.default_rng(seed_number(seed))
-        size = positive_integer("transition_class_size", transition_class_size)
+        self.contexts = contexts = tuple(map(frozen, covariates(self.patients)))
+        generator, size = np.random.default_rng(seed_number(self.seed)), self.transition_class_size
         self.transition_index = int(generator.integers(size))
         counts = generator.multinomial(len(contexts), np.full(len(contexts), 1.0 / len(contexts)), size=size)
         counts[self.transition_index] = 1
-        with one_thread():  # the same bits on every machine
-            self._week_20, self._week_96 = (_fits(stage, counts) for stage in stages(self.patients))
+        self._week_20, self._week_96 = (_fits(stage, counts) for stage in stages(self.patients))
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return the rewards (1, S, A), which are known."""

@@ -20,6 +20,7 @@ A world has any of its examples again and again; a stream without repetition is 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -27,8 +28,8 @@ from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, frozen, positive_integer
-from omg_lab.worlds.base import World, streams, vector
+from omg_cmdp.validation import FloatArray, frozen
+from omg_lab.worlds.base import OneState, streams, vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +54,8 @@ def examples(dataset: str) -> tuple[FloatArray, NDArray[np.int64]]:
 
 
 @final
-class Classification(World):
+@dataclass(kw_only=True, eq=False)
+class Classification(OneState):
     """A data set of scikit-learn as a bandit: the actions are classes; needs the extra `sklearn`.
 
     Parameters
@@ -74,24 +76,16 @@ class Classification(World):
 
     package = "scikit-learn"
 
-    def __init__(
-        self,
-        *,
-        dataset: str = "digits",
-        reward_class_size: int = 8,
-        misspecification: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        features, classes = examples(dataset)
-        size, actions = positive_integer("reward_class_size", reward_class_size), int(classes.max()) + 1
-        distinct, which = np.unique(features, axis=0, return_inverse=True)
-        contexts = tuple(frozen(row.copy()) for row in distinct)
-        super().__init__(
-            space=Space(states=1, actions=actions, horizon=1), contexts=contexts, misspecification=misspecification
-        )
+    dataset: str = "digits"
+    reward_class_size: int = 8
 
-        self.dataset = dataset
-        for_rewards, outside = streams(seed, 2)
+    def _draw(self) -> None:
+        features, classes = examples(self.dataset)
+        size, actions = self.reward_class_size, int(classes.max()) + 1
+        distinct, which = np.unique(features, axis=0, return_inverse=True)
+        self.contexts = contexts = tuple(frozen(row.copy()) for row in distinct)
+        self.space = Space(states=1, actions=actions, horizon=1)
+        for_rewards, outside = streams(self.seed, 2)
         self.reward_index = int(for_rewards.integers(size))
         self._numberings = for_rewards.permuted(np.tile(np.arange(actions), (size, 1)), axis=1)
         self._numberings[self.reward_index] = np.arange(actions)
@@ -104,11 +98,6 @@ class Classification(World):
     def reward_functions(self, context: Context) -> FloatArray:
         """Return the rewards (N, 1, A) under every numbering of the classes."""
         return np.asarray(self._shares[self._place(context)][self._numberings][:, None])
-
-    def transition_functions(self, context: Context) -> FloatArray:
-        """Return the transitions (1, 1, A, 1)."""
-        self._place(context)
-        return np.ones((1, 1, self.space.actions, 1))
 
     def _outside_rewards(self, context: Context) -> FloatArray:
         return self._drawn[[self._place(context)]]

@@ -36,6 +36,7 @@ the 16 contexts used last.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -45,7 +46,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import BoolArray, FloatArray, frozen, positive_number
 from omg_lab.data.packaged import packaged_file
-from omg_lab.worlds.base import World, counts, streams, vector
+from omg_lab.worlds.base import World, streams, vector
 
 FEATURES = {"age": 4, "urea nitrogen": 37, "lactate": 30}
 """The context's features, and their place among the 47 of a cluster's centre."""
@@ -90,6 +91,7 @@ def tables() -> Tables:
     return Tables(transitions, start, admissible, centres, sofa)
 
 
+@dataclass(kw_only=True, eq=False)
 class ICUSepsis(World):
     """The tables of ICU-Sepsis, tilted by three features of a patient; needs the extra `icu-sepsis`.
 
@@ -119,29 +121,23 @@ class ICUSepsis(World):
     kept_bytes = 2**31  # twenty patients
     return_range = (0.0, 1.0)
 
-    def __init__(
-        self,
-        *,
-        horizon: int = 10,
-        context_count: int = 12,
-        tilt: float = 0.5,
-        outcome_tilt: float = 1.0,
-        transition_class_size: int = 4,
-        misspecification: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        published = self._tables()
+    horizon: int = 10
+    context_count: int = 12
+    tilt: float = 0.5
+    outcome_tilt: float = 1.0
+    transition_class_size: int = 4
+
+    def _draw(self) -> None:
+        published, hypotheses = self._tables(), self.transition_class_size
         admissible = published.admissible
         admissible[DEATH:, 1:] = False
-        states, actions = admissible.shape
-        space = Space(states=states, actions=actions, horizon=horizon, start=published.start, admissible=admissible)
-        count, hypotheses = counts(context_count=context_count, transition_class_size=transition_class_size)
-        for_contexts, for_transitions = streams(seed, 2)
-        drawn = for_contexts.uniform(-1.0, 1.0, size=(count, len(FEATURES)))
-        super().__init__(space=space, contexts=tuple(map(frozen, drawn)), misspecification=misspecification)
-
-        self.tilt = positive_number("tilt", tilt)
-        self.outcome_tilt = positive_number("outcome_tilt", outcome_tilt)
+        (states, actions), start = admissible.shape, published.start
+        self.space = Space(states=states, actions=actions, horizon=self.horizon, start=start, admissible=admissible)
+        for_contexts, for_transitions = streams(self.seed, 2)
+        drawn = for_contexts.uniform(-1.0, 1.0, size=(self.context_count, len(FEATURES)))
+        self.contexts = tuple(map(frozen, drawn))
+        self.tilt = positive_number("tilt", self.tilt)
+        self.outcome_tilt = positive_number("outcome_tilt", self.outcome_tilt)
         self.transition_index = int(for_transitions.integers(hypotheses))
         self._rotations = _rotations(for_transitions, hypotheses)
         self._rotations[self.transition_index] = np.eye(len(FEATURES))

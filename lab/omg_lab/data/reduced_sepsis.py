@@ -18,7 +18,8 @@ Dial         as in `ICUSepsis`.
 
 from __future__ import annotations
 
-from typing import Any, final
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,7 @@ MUCH_FLUID, ANY_VASOPRESSOR = 2, 1
 
 
 @final
+@dataclass(kw_only=True, eq=False)
 class ReducedSepsis(ICUSepsis):
     """The tables of ICU-Sepsis in 30 groups and four actions; needs the extra `icu-sepsis`.
 
@@ -41,7 +43,7 @@ class ReducedSepsis(ICUSepsis):
     ----------
     transition_class_size : int
         Number M of rotated patients in the class; 8 by default.
-    **options
+    horizon, context_count, tilt, outcome_tilt, misspecification, seed
         As for `ICUSepsis`.
 
     >>> world = ReducedSepsis(context_count=2)  # doctest: +SKIP
@@ -49,10 +51,12 @@ class ReducedSepsis(ICUSepsis):
     (33, 4)
     """
 
+    transition_class_size: int = 8
+
     kept_bytes = KEPT_BYTES
 
-    def __init__(self, *, transition_class_size: int = 8, **options: Any) -> None:
-        super().__init__(transition_class_size=transition_class_size, **options)
+    def _draw(self) -> None:
+        super()._draw()
         possible = self._rows > 0.0
         self.support = possible[self._row_of]
 

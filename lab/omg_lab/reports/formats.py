@@ -37,6 +37,15 @@ def hundredths(value: float) -> str:
     return f"{value:z.2f}".replace("-", "−")
 
 
+def percent(share: float) -> str:
+    """Return a share in per cent.
+
+    >>> percent(0.256), percent(-0.001), percent(math.nan)
+    ('26 %', '0 %', '–')
+    """
+    return "–" if math.isnan(share) else f"{100.0 * share:z.0f} %"
+
+
 def power(value: float, _: object = None) -> str:
     r"""Return a power of ten, as the tick of an axis.
 

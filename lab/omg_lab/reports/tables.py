@@ -7,17 +7,14 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from omg_cmdp.logs.writers import csv_cell
 from omg_cmdp.persistence import whole_file
-from omg_lab.reports.comparisons import SIGNIFICANT, compare_all
-from omg_lab.reports.formats import chance, interval, number
-from omg_lab.reports.scenarios import Scenario, regret_interval, totals
+from omg_lab.reports.comparisons import SIGNIFICANT
+from omg_lab.reports.formats import chance, interval, number, percent, plural
+from omg_lab.reports.scenarios import Scenario
 from omg_lab.reports.words import ENVIRONMENT
-
-if TYPE_CHECKING:
-    import pandas
 
 _TEX = {
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
@@ -78,65 +75,50 @@ def cell(name: str, text: Callable[[Any], str] = str) -> Callable[[Cells], str]:
     return lambda row: text(row[name])
 
 
-def between(row: Cells) -> str:
-    """Return the interval of a row, from `low` to `high`."""
-    return interval(row["low"], row["high"])
-
-
-def regret_table(found: Sequence[Scenario]) -> ReportTable:
-    """Return the regret of every agent in a scenario, or in several together."""
-    finals = totals(found)
-    exploring = {agent: sum(each.exploring(agent) for each in found) for agent in finals}
-    milliseconds = {agent: sum(each.milliseconds(agent) for each in found) / len(found) for agent in finals}
-    return agents_table(found[0].name if len(found) == 1 else "overview", finals, exploring, milliseconds)
-
-
-def agents_table(
-    name: str, finals: pandas.DataFrame, exploring: Mapping[str, float], milliseconds: Mapping[str, float]
-) -> ReportTable:
-    """Return the final regret of every agent: `finals` has a row per seed and a column per agent, best first.
-
-    `exploring` is the part of it that is the price of exploring; nan for an agent without a model.
-    """
-    least = float(finals.mean().iloc[0])
-    rows = [
-        {
-            "agent": agent,
-            **dict(zip(("regret", "low", "high"), regret_interval(finals[agent]), strict=True)),
-            "exploring": exploring[agent],
-            "ratio_to_best": float(finals[agent].mean()) / least if least > 0.0 else math.nan,
-            "milliseconds_per_episode": milliseconds[agent],
-            "seeds": len(finals),
-        }
-        for agent in finals.columns
-    ]
+def agents_table(scenario: Scenario) -> ReportTable:
+    """Return the total regret of every agent, best first; where it is unknown, what the agent earned in an episode."""
+    exact, least = scenario.exact, float(scenario.finals.mean().iloc[0])
+    measure = "regret" if exact else "return"
+    rows = []
+    for agent in scenario.agents:
+        mean, low, high = scenario.interval(agent)
+        row: dict[str, Any] = {"agent": agent, measure: mean, "low": low, "high": high}
+        row["last_half"] = scenario.last_half(agent)
+        if exact:
+            row["exploring"] = scenario.exploring(agent)
+            row["ratio_to_best"] = mean / least if least > 0.0 else math.nan
+        row["milliseconds_per_episode"] = scenario.milliseconds(agent)
+        rows.append({**row, "seeds": len(scenario.finals)})
+    seeds = plural(len(scenario.finals), "seed")
+    regret = {"spent on exploring": cell("exploring", number), "× best": cell("ratio_to_best", number)}
     return ReportTable(
-        name=f"{name}-agents",
-        caption=f"Total regret, mean of {len(finals)} seeds; less is better",
+        name=f"{scenario.name}-agents",
+        caption=f"{'Total regret' if exact else 'Return of an episode'}, mean of {seeds}; "
+        f"{'less' if exact else 'more'} is better",
         rows=rows,
         columns={
             "agent": cell("agent"),
-            "regret": cell("regret", number),
-            "95 % interval": between,
-            "spent on exploring": cell("exploring", number),
-            "× best": cell("ratio_to_best", number),
+            f"mean {measure}": cell(measure, number),
+            "95 % interval": lambda row: interval(row["low"], row["high"]),
+            "in the last half": cell("last_half", percent if exact else number),
+            **(regret if exact else {}),
             "ms per episode": cell("milliseconds_per_episode", number),
         },
     )
 
 
-def comparisons_table(name: str, finals: pandas.DataFrame, focus: str) -> ReportTable:
-    """Return the comparisons of all pairs of agents, two or more; those with `focus` are shown."""
-    order = [focus, *(agent for agent in finals.columns if agent != focus)]
+def comparisons_table(scenario: Scenario) -> ReportTable:
+    """Return the comparisons of all pairs of agents, two or more; those with the agent in focus are shown."""
+    focus = scenario.focus
 
     def verdict(row: Cells) -> str:
-        decided = "lost less" if row["difference"] < 0.0 else "lost more"
+        decided = "better" if row["difference"] < 0.0 else "worse"
         return decided if row["adjusted"] <= SIGNIFICANT else "undecided"
 
     return ReportTable(
-        name=f"{name}-comparisons",
-        caption=f"The regret of {focus} minus that of each of the others",
-        rows=[each._asdict() for each in compare_all({agent: finals[agent].to_numpy() for agent in order})],
+        name=f"{scenario.name}-comparisons",
+        caption=f"The loss of {focus} minus that of each of the others",
+        rows=[each._asdict() for each in scenario.pairs],
         columns={
             f"{focus} against": cell("second"),
             "difference": cell("difference", number),

@@ -1,8 +1,8 @@
 """Results for other programs: one table, or the logged decisions of every run with their propensities.
 
-    csv, parquet    the log of all finished runs in one file; lists are JSON in the CSV
-    obp             a .npz for each run, for Open Bandit Pipeline: see `logs.writers`
-    vw              a .vw for each run, for Vowpal Wabbit: see `logs.writers`
+    csv    the log of all finished runs in one file, lists as JSON; as Parquet, it is the folder `log` of the study
+    obp    a .npz for each run, for Open Bandit Pipeline: see `logs.writers`
+    vw     a .vw for each run, for Vowpal Wabbit: see `logs.writers`
 
 The last two need a study with `propensities = true`, and hold the episodes of the log. A propensity is
 the probability that the policy played gave to the action; agents that first draw a whole policy (posterior
@@ -11,7 +11,6 @@ sampling and its like, PC-IGW) play a deterministic one, and have 1.
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,31 +22,29 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import context_from_json
 from omg_cmdp.logs.writers import Decisions, csv_cell, write_obp, write_vw
 from omg_cmdp.persistence import whole_file
-from omg_lab.studies.journal import TEXTS
+from omg_lab.studies.journal import LISTS, TEXTS
 from omg_lab.studies.plan import StudyPlan, Task
 from omg_lab.studies.results import Results
 
 if TYPE_CHECKING:
     import pyarrow
 
-FORMATS = ("csv", "parquet", "obp", "vw")
-LISTS = ("states", "actions", "rewards", "propensities")
+FORMATS = ("csv", "obp", "vw")
 
 
 def export(results: Results, form: str, target: Path, study: StudyPlan | None = None) -> list[Path]:
     """Write the finished runs into the folder `target`, and return the files; `study` is as in `Results.tasks`."""
     if form not in FORMATS:
         raise ValueError(f"`form` must be one of {', '.join(FORMATS)}, got {form!r}")
-    if form in ("obp", "vw") and not results.configuration["propensities"]:
+    if form != "csv" and not results.configuration["propensities"]:
         raise ValueError("`results` must hold propensities; run the study with propensities = true")
     if results.runs.empty:
         raise ValueError("`results` must hold a finished run, got none; `omg-lab run` plays them")
     target.mkdir(parents=True, exist_ok=True)
-    if form in ("csv", "parquet"):
-        path = target / f"log.{form}"
-        with whole_file(path) as file:
-            (_write_csv if form == "csv" else _write_parquet)(results.tables(*sorted(results.runs["run"])), file)
-        return [path]
+    if form == "csv":
+        with whole_file(target / "log.csv") as file:
+            _write_csv(results.tables(*sorted(results.runs["run"])), file)
+        return [target / "log.csv"]
     return [_decisions(results, task, form, target) for task in results.tasks(study)]
 
 
@@ -58,15 +55,6 @@ def _write_csv(tables: Iterator[pyarrow.Table], path: Path) -> None:
         texts = {name: table[name].map(csv_cell) for name in TEXTS}
         first = number == 0
         table.assign(**lists, **texts).to_csv(path, mode="w" if first else "a", header=first, index=False)
-
-
-def _write_parquet(tables: Iterator[pyarrow.Table], path: Path) -> None:
-    from pyarrow import parquet
-
-    first = next(tables)
-    with parquet.ParquetWriter(path, first.schema, compression="zstd") as writer:
-        for table in itertools.chain([first], tables):
-            writer.write_table(table)
 
 
 def _decisions(results: Results, task: Task, form: str, target: Path) -> Path:

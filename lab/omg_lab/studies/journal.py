@@ -7,7 +7,7 @@ into parts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +31,9 @@ SUMMED = (
 
 TEXTS = ("world", "adversary", "agent", "context")
 """The columns of text."""
+
+LISTS = ("states", "actions", "rewards", "propensities")
+"""The columns of lists, which a log of propensities has."""
 
 LOGGED_TOTALS = SUMMED[:10]
 """The columns whose running totals are in the log, as `cumulative_...`."""
@@ -89,13 +92,12 @@ class Journal:
         import pyarrow
 
         columns: dict[str, Any] = {"episode": episodes}
-        for name, value in self.labels.items():
-            columns[name] = np.full(len(episodes), value) if isinstance(value, int) else [value] * len(episodes)
+        columns |= {name: [value] * len(episodes) for name, value in self.labels.items()}
         columns["context"] = contexts
         columns |= {name: np.ascontiguousarray(rows[:, place]) for place, name in enumerate(COLUMNS)}
         columns |= {f"cumulative_{name}": np.ascontiguousarray(sums[:, i]) for i, name in enumerate(LOGGED_TOTALS)}
         if self._trajectories:
-            columns |= _lists(("states", "actions", "rewards", "propensities"), self._rounds)
+            columns |= zip(LISTS, map(list, zip(*self._rounds, strict=True)), strict=True)
         return pyarrow.table(columns)
 
     def total(self, name: str) -> float:
@@ -119,14 +121,3 @@ class Journal:
     def load_state(self, state: State) -> None:
         """Continue from a checkpoint."""
         self.totals, self.half = np.array(state["totals"]), float(state["half"])
-
-
-def _lists(names: Sequence[str], rounds: Sequence[tuple[FloatArray, ...]]) -> dict[str, Any]:
-    """Return columns of lists."""
-    import pyarrow
-
-    columns = {}
-    for name, arrays in zip(names, zip(*rounds, strict=True), strict=True):
-        offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int32)
-        columns[name] = pyarrow.ListArray.from_arrays(offsets, np.concatenate(arrays))
-    return columns

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import io
-import itertools
 import json
 import math
 import time
@@ -99,13 +98,13 @@ def play(task: Task, store: StudyStore, report: Report) -> None:
 
 
 def _play(task: Task, store: StudyStore, report: Report) -> dict[str, Any]:
-    journal = Journal(task.labels, episodes=task.episodes, trajectories=task.propensities)
-    run = task.start(observe=journal.observe if task.propensities else None)
+    journal = Journal(task.labels, episodes=task.episodes, trajectories=task.plan.propensities)
+    run = task.start(observe=journal.observe if task.plan.propensities else None)
     kept = _resume(task, store, run, journal)
     report(Progress(task.name, run.ledger.episodes, journal.total("regret")))
     pace = 1
     while (played := run.ledger.episodes) < task.episodes:
-        until = min(task.episodes, (played // task.checkpoint + 1) * task.checkpoint)
+        until = min(task.episodes, (played // task.plan.checkpoint + 1) * task.plan.checkpoint)
         began, steps = time.perf_counter(), min(pace, until - played)
         run.advance(steps)
         journal.add(run.ledger.drain())
@@ -247,10 +246,8 @@ def estimate(plan: StudyPlan, *, budget: float = 10.0) -> float:
 def _seconds_per_episode(task: Task, budget: float) -> float:
     run = task.start()
     run.advance(1)  # loads compiled code
-    began = time.perf_counter()
-    for played in itertools.count(1):
+    began, played, taken = time.perf_counter(), 0, 0.0
+    while taken <= min(budget, 0.2) and played < task.episodes:
         run.advance(1)
-        taken = time.perf_counter() - began
-        if taken > min(budget, 0.2) or played == task.episodes:
-            return taken / played
-    raise AssertionError("unreachable")
+        played, taken = played + 1, time.perf_counter() - began
+    return taken / played

@@ -21,7 +21,6 @@ import hashlib
 import json
 import math
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -165,13 +164,13 @@ class StudyStore:
         While another process has it, `waiting` is called several times a second.
         """
         path = self.state / f"{run}.lock"
-        lock = filelock.FileLock(path)
+        lock = filelock.FileLock(path, timeout=SECONDS_BETWEEN_TRIES)
         while not lock.is_locked:
+            # In this order: a time-out is an OSError too, and no fault of the disk.
             with _writing(path), contextlib.suppress(filelock.Timeout):
-                lock.acquire(blocking=False)
+                lock.acquire()
                 break
             waiting()
-            time.sleep(SECONDS_BETWEEN_TRIES)
         try:
             yield
         finally:

@@ -14,6 +14,7 @@ for each factor e, in every context (Lai and Robbins, 1985).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -21,13 +22,14 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray
-from omg_lab.worlds.base import World, counts, label, shuffled, streams
+from omg_lab.worlds.base import OneState, shuffled, streams
 
 BEST, OTHER = 0.9, 0.5
 
 
 @final
-class Arms(World):
+@dataclass(kw_only=True, eq=False)
+class Arms(OneState):
     """One arm of mean .9 among arms of mean .5; `best_arms` (C,) are the good ones.
 
     Parameters
@@ -48,20 +50,14 @@ class Arms(World):
     0.9
     """
 
-    def __init__(
-        self,
-        *,
-        actions: int = 10,
-        context_count: int = 2,
-        reward_class_size: int = 16,
-        misspecification: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        count, size = counts(context_count=context_count, reward_class_size=reward_class_size)
-        space = Space(states=1, actions=actions, horizon=1)
-        super().__init__(space=space, contexts=count, misspecification=misspecification)
+    actions: int = 10
+    context_count: int = 2
+    reward_class_size: int = 16
 
-        for_rewards, outside = streams(seed, 2)
+    def _draw(self) -> None:
+        count, actions, size = self.context_count, self.actions, self.reward_class_size
+        self.space, self.contexts = Space(states=1, actions=actions, horizon=1), tuple(range(count))
+        for_rewards, outside = streams(self.seed, 2)
         self.reward_index = int(for_rewards.integers(size))
         self._best = shuffled(for_rewards, for_rewards.permutation(actions)[np.arange(size) % actions], (count,))
         # Labels have different arms as long as there are enough, so that the context matters.
@@ -70,13 +66,8 @@ class Arms(World):
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return the rewards (N, 1, A) under every hypothesis."""
-        best = self._best[:, label(context, len(self.contexts)), None, None]
+        best = self._best[:, self._label(context), None, None]
         return np.where(best == np.arange(self.space.actions), BEST, OTHER)
-
-    def transition_functions(self, context: Context) -> FloatArray:
-        """Return the transitions (1, 1, A, 1)."""
-        label(context, len(self.contexts))
-        return np.ones((1, 1, self.space.actions, 1))
 
     def _outside_rewards(self, context: Context) -> FloatArray:
         rewards = self._outside[[context]].copy()

@@ -10,6 +10,7 @@ Dial                       towards rewards ½ + ½·sin(ω(a)·c), with frequenc
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -17,11 +18,12 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray
-from omg_lab.worlds.base import Waves, World, counts, streams, unit_vectors, vector
+from omg_lab.worlds.base import OneState, Waves, streams, unit_vectors, vector
 
 
 @final
-class ContextualBandit(World):
+@dataclass(kw_only=True, eq=False)
+class ContextualBandit(OneState):
     """Rewards linear in a context on the unit sphere.
 
     Parameters
@@ -44,37 +46,23 @@ class ContextualBandit(World):
     (1, 5)
     """
 
-    def __init__(
-        self,
-        *,
-        actions: int = 4,
-        dimension: int = 4,
-        context_count: int = 16,
-        reward_class_size: int = 32,
-        misspecification: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        space = Space(states=1, actions=actions, horizon=1)
-        self.dimension, count, size = counts(
-            dimension=dimension, context_count=context_count, reward_class_size=reward_class_size
-        )
-        for_contexts, for_rewards, outside = streams(seed, 3)
-        contexts = unit_vectors(for_contexts, count, dimension)
-        super().__init__(space=space, contexts=contexts, misspecification=misspecification)
+    actions: int = 4
+    dimension: int = 4
+    context_count: int = 16
+    reward_class_size: int = 32
 
-        self.reward_index = int(for_rewards.integers(size))
-        theta = for_rewards.normal(size=(size, 1, actions, dimension))
+    def _draw(self) -> None:
+        self.space = Space(states=1, actions=self.actions, horizon=1)
+        for_contexts, for_rewards, outside = streams(self.seed, 3)
+        self.contexts = unit_vectors(for_contexts, self.context_count, self.dimension)
+        self.reward_index = int(for_rewards.integers(self.reward_class_size))
+        theta = for_rewards.normal(size=(self.reward_class_size, 1, self.actions, self.dimension))
         self._theta = 0.5 * theta / np.linalg.norm(theta, axis=-1, keepdims=True)
-        self._waves = Waves(outside, space, dimension)
+        self._waves = Waves(outside, self.space, self.dimension)
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return ½ + θ(a)·c for every θ of the class, (N, 1, A)."""
         return np.asarray(np.clip(0.5 + self._theta @ vector(context, self.dimension), 0.0, 1.0))
-
-    def transition_functions(self, context: Context) -> FloatArray:
-        """Return the transitions (1, 1, A, 1)."""
-        vector(context, self.dimension)
-        return np.ones((1, 1, self.space.actions, 1))
 
     def _outside_rewards(self, context: Context) -> FloatArray:
         return self._waves.rewards(context)

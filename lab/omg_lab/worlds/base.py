@@ -1,4 +1,4 @@
-"""What the worlds of this package share: a list of contexts, a finite function class, and a dial.
+"""The base of the worlds: arguments, a list of contexts, a finite function class, and a dial.
 
 With ε the dial `misspecification`, f_i and P_j the class, i* and j* drawn with the world's structure:
 
@@ -11,38 +11,45 @@ g and Q lie outside the class. At ε = 0 the truth is a member of it, bit for bi
 from __future__ import annotations
 
 import abc
-from typing import Any
+import dataclasses
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, context_numbers
 from omg_cmdp.environments.base import ContextualMDP
+from omg_cmdp.jit import one_thread
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import FloatArray, float_table, frozen, integer, positive_integer, seed_number
 
 
+@dataclasses.dataclass(kw_only=True, eq=False)
 class World(ContextualMDP):
     """A contextual MDP with `contexts`, a class around the truth, and the dial `misspecification`.
 
     The functions of the class are `reward_functions(context)`, (N, S, A), and `transition_functions(context)`,
     (M, S, A, S), as `FiniteRewards` and `FiniteDynamics` take them. Rewards or transitions that the agent knows have a
-    class of one function. A world of your own defines both; its sizes are called `states`, `actions` and `horizon`.
+    class of one function.
+
+    A world is a dataclass, its arguments are fields with defaults, and `_draw` makes the rest of it. Integers are
+    sizes, of at least 1; the usual ones are called `states`, `actions`, `horizon` and `context_count`.
 
     Parameters
     ----------
-    space : Space
-        The states, actions, horizon, start and admissible actions.
-    contexts : int or tuple
-        The contexts, or the number of labels 0, 1, ….
     misspecification : float
         The dial ε in [0, 1).
+    seed : int
+        Draws the structure.
 
     >>> from omg_lab.worlds import Arms
     >>> isinstance(Arms(), World), Arms().contexts
     (True, (0, 1))
     """
+
+    misspecification: float = 0.0
+    seed: int = 0
 
     takes_keyed = True
 
@@ -52,18 +59,33 @@ class World(ContextualMDP):
     transition_index = 0
     """The index of the true transition function."""
 
-    package: str | None = None
+    package: ClassVar[str | None] = None
     """The package that must be installed beside ours, by the name that pip knows; None: there is none."""
 
-    def __init__(self, *, space: Space, contexts: int | tuple[Context, ...], misspecification: float) -> None:
-        self.space = space
-        self.contexts: tuple[Context, ...] = tuple(range(contexts)) if isinstance(contexts, int) else contexts
-        self.misspecification = fraction("misspecification", misspecification)
+    def __post_init__(self) -> None:
+        """Check the arguments that worlds share, and draw the structure."""
+        self.misspecification = fraction("misspecification", self.misspecification)
+        for field in dataclasses.fields(self):
+            if type(field.default) is int and field.name != "seed":
+                setattr(self, field.name, positive_integer(field.name, getattr(self, field.name)))
+        with one_thread():  # the same bits on every machine
+            self._draw()
+
+    @abc.abstractmethod
+    def _draw(self) -> None:
+        """Set `space`, `contexts`, the indices of the truth, and what the functions of the class are made of."""
 
     def features(self, context: Context) -> FloatArray:
         """Return the features (d,) of `context` for parametric oracles: a vector itself, or a label's unit vector."""
-        numbers, count = context_numbers(context), len(self.contexts)
-        return np.eye(count)[label(context, count)] if numbers is None else numbers
+        numbers = context_numbers(context)
+        return np.eye(len(self.contexts))[self._label(context)] if numbers is None else numbers
+
+    def _label(self, context: Context) -> int:
+        """Return `context` as one of the labels 0, 1, ….
+
+        Where the tables are the same for all, it is called for its refusal of what is no context.
+        """
+        return integer("context", context, 0, len(self.contexts) - 1)
 
     @abc.abstractmethod
     def reward_functions(self, context: Context) -> FloatArray:
@@ -100,6 +122,14 @@ class World(ContextualMDP):
         return inside if outside is None else (1.0 - share) * inside + share * outside
 
 
+class OneState(World):
+    """A world of one state, in which only rewards have to be learned."""
+
+    def transition_functions(self, context: Context) -> FloatArray:
+        """Return the transitions (1, 1, A, 1)."""
+        return np.ones((1, 1, self.reward_functions(context).shape[-1], 1))  # which refuses what is no context
+
+
 class Waves:
     """Tables outside the classes: rewards ½ + ½·sin(ω(s, a)·c) and transitions ∝ exp(2·sin(ω(s, a, s')·c)).
 
@@ -120,15 +150,6 @@ class Waves:
         return softmax(2.0 * np.sin(self._transitions @ context))
 
 
-def counts(**sizes: Any) -> list[int]:
-    """Return the sizes as integers of at least 1.
-
-    >>> counts(states=3, actions=2)
-    [3, 2]
-    """
-    return [positive_integer(name, value) for name, value in sizes.items()]
-
-
 def fraction(name: str, value: Any) -> float:
     """Return `value` as a float in [0, 1)."""
     number = float(value) if isinstance(value, (int, float, np.integer, np.floating)) else np.nan
@@ -143,11 +164,6 @@ def vector(context: Context, dimension: int) -> FloatArray:
     if array.shape != (dimension,) or not np.isfinite(array).all():
         raise ValueError(f"`context` must be a vector of {dimension} finite numbers, got {context!r:.80}")
     return array
-
-
-def label(context: Context, count: int) -> int:
-    """Return `context` as a label in 0..count-1."""
-    return integer("context", context, 0, count - 1)
 
 
 def streams(seed: int, count: int) -> list[np.random.Generator]:

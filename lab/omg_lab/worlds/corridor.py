@@ -18,17 +18,19 @@ successes in H - 1 coins of probability 1 - slip. An episode earns 1 at most.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, integer, positive_integer
-from omg_lab.worlds.base import World, counts, fraction, label, shuffled, streams
+from omg_cmdp.validation import FloatArray, integer
+from omg_lab.worlds.base import World, fraction, shuffled, streams
 
 
 @final
+@dataclass(kw_only=True, eq=False)
 class Corridor(World):
     """Go n positions on without a mistake, and be paid once.
 
@@ -55,27 +57,22 @@ class Corridor(World):
 
     return_range = (0.0, 1.0)
 
-    def __init__(
-        self,
-        *,
-        states: int = 8,
-        actions: int = 2,
-        horizon: int = 24,
-        slip: float = 0.05,
-        context_count: int = 2,
-        transition_class_size: int = 16,
-        misspecification: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        count, books = counts(context_count=context_count, transition_class_size=transition_class_size)
-        self.length = length = integer("states", states, 3) - 2
-        self.slip = fraction("slip", slip)
-        admissible = np.ones((states, positive_integer("actions", actions)), dtype=np.bool_)
-        admissible[length:, 1:] = False
-        space = Space(states=states, actions=actions, horizon=horizon, admissible=admissible)
-        super().__init__(space=space, contexts=count, misspecification=misspecification)
+    states: int = 8
+    actions: int = 2
+    horizon: int = 24
+    slip: float = 0.05
+    context_count: int = 2
+    transition_class_size: int = 16
 
-        for_transitions, outside = streams(seed, 2)
+    def _draw(self) -> None:
+        count, actions, books = self.context_count, self.actions, self.transition_class_size
+        self.length = length = integer("states", self.states, 3) - 2
+        self.slip = fraction("slip", self.slip)
+        admissible = np.ones((self.states, actions), dtype=np.bool_)
+        admissible[length:, 1:] = False
+        self.space = Space(states=self.states, actions=actions, horizon=self.horizon, admissible=admissible)
+        self.contexts = tuple(range(count))
+        for_transitions, outside = streams(self.seed, 2)
         self.transition_index = int(for_transitions.integers(books))
         self._right = shuffled(for_transitions, np.arange(books) % actions, (count, length))
         low, high = sorted((self.slip, 1.0 - self.slip))
@@ -88,14 +85,14 @@ class Corridor(World):
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return the rewards (1, S, A), which are known."""
-        label(context, len(self.contexts))
+        self._label(context)
         rewards = np.zeros((1, self.space.states, self.space.actions))
         rewards[:, self.length] = 1.0
         return rewards
 
     def transition_functions(self, context: Context) -> FloatArray:
         """Return the transitions (M, S, A, S) under every book of right actions."""
-        right = self._right[:, label(context, len(self.contexts)), :, None] == np.arange(self.space.actions)
+        right = self._right[:, self._label(context), :, None] == np.arange(self.space.actions)
         return self._transition_tables(np.where(right, 1.0 - self.slip, self.slip))
 
     def _outside_transitions(self, context: Context) -> FloatArray:

@@ -18,6 +18,7 @@ an agent that stays with it never learns about the others.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -25,13 +26,32 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, integer
-from omg_lab.worlds.base import World, counts, fraction, label, shuffled, streams
+from omg_lab.worlds.base import World, fraction, shuffled, streams
 
 SAFE, GOOD, BAD = 0.5, 0.95, 0.1
 
 
+class SafeArm(World):
+    """A world whose action 0 is safe; `_risky` (N, C, S, A - 1) are the means of the others, `_outside` the dial's."""
+
+    _risky: FloatArray
+    _outside: FloatArray
+
+    def reward_functions(self, context: Context) -> FloatArray:
+        """Return the rewards (N, S, A) under every hypothesis."""
+        return _with_safe_arm(self._risky[:, self._label(context)])
+
+    def _outside_rewards(self, context: Context) -> FloatArray:
+        return np.asarray(_with_safe_arm(self._outside[:, context])[0])
+
+
+def _with_safe_arm(risky: FloatArray) -> FloatArray:
+    return np.concatenate([np.full((*risky.shape[:2], 1), SAFE), risky], axis=-1)
+
+
 @final
-class Decoy(World):
+@dataclass(kw_only=True, eq=False)
+class Decoy(SafeArm):
     """A safe arm of mean .5 and risky arms of mean .95 or .1, depending on context and state.
 
     Parameters
@@ -56,42 +76,26 @@ class Decoy(World):
     array([0.5 , 0.37, 0.37])
     """
 
-    def __init__(
-        self,
-        *,
-        states: int = 3,
-        actions: int = 3,
-        horizon: int = 4,
-        good_share: float = 0.3,
-        context_count: int = 16,
-        reward_class_size: int = 32,
-        misspecification: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        count, size = counts(context_count=context_count, reward_class_size=reward_class_size)
-        space = Space(states=states, actions=integer("actions", actions, 2), horizon=horizon)
-        super().__init__(space=space, contexts=count, misspecification=misspecification)
+    states: int = 3
+    actions: int = 3
+    horizon: int = 4
+    good_share: float = 0.3
+    context_count: int = 16
+    reward_class_size: int = 32
 
-        for_rewards, for_transitions, outside = streams(seed, 3)
+    def _draw(self) -> None:
+        states, actions, size = self.states, integer("actions", self.actions, 2), self.reward_class_size
+        self.space = Space(states=states, actions=actions, horizon=self.horizon)
+        self.contexts = tuple(range(self.context_count))
+        for_rewards, for_transitions, outside = streams(self.seed, 3)
         self.reward_index = int(for_rewards.integers(size))
-        good = np.arange(size) < math.ceil(size * fraction("good_share", good_share))
-        cells = (count, states, actions - 1)
+        good = np.arange(size) < math.ceil(size * fraction("good_share", self.good_share))
+        cells = (self.context_count, states, actions - 1)
         self._risky = np.where(shuffled(for_rewards, good, cells), GOOD, BAD)
         self._known = for_transitions.dirichlet(np.ones(states), size=(1, states, actions))
         self._outside = outside.uniform(BAD, GOOD, size=(1, *cells))
 
-    def reward_functions(self, context: Context) -> FloatArray:
-        """Return the rewards (N, S, A) under every hypothesis."""
-        return _with_safe_arm(self._risky[:, label(context, len(self.contexts))])
-
     def transition_functions(self, context: Context) -> FloatArray:
         """Return the transitions (1, S, A, S), which is known."""
-        label(context, len(self.contexts))
+        self._label(context)
         return self._known.copy()
-
-    def _outside_rewards(self, context: Context) -> FloatArray:
-        return np.asarray(_with_safe_arm(self._outside[:, context])[0])
-
-
-def _with_safe_arm(risky: FloatArray) -> FloatArray:
-    return np.concatenate([np.full((*risky.shape[:2], 1), SAFE), risky], axis=-1)

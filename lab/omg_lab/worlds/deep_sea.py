@@ -21,6 +21,7 @@ V* = 1 by n dives, and 0.01 for an agent that never dives.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -28,12 +29,13 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, integer
-from omg_lab.worlds.base import World, counts, fraction, label, shuffled, streams
+from omg_lab.worlds.base import World, fraction, shuffled, streams
 
 CHANGE = 0.01
 
 
 @final
+@dataclass(kw_only=True, eq=False)
 class DeepSea(World):
     """Dive n times for the treasure, or turn back for small change.
 
@@ -57,33 +59,23 @@ class DeepSea(World):
     1.0
     """
 
-    def __init__(
-        self,
-        *,
-        states: int = 10,
-        slip: float = 0.0,
-        context_count: int = 2,
-        class_size: int = 16,
-        misspecification: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        size = integer("states", states, 2)
-        count, books = counts(context_count=context_count, class_size=class_size)
-        self.slip, self.change = fraction("slip", slip), CHANGE / size
-        space = Space(states=size, actions=2, horizon=size)
-        super().__init__(space=space, contexts=count, misspecification=misspecification)
+    states: int = 10
+    slip: float = 0.0
+    context_count: int = 2
+    class_size: int = 16
 
-        for_names, outside = streams(seed, 2)
-        self.reward_index = self.transition_index = int(for_names.integers(books))
-        dives = shuffled(for_names, np.arange(books) % 2, (count, size))
+    def _draw(self) -> None:
+        size, count = integer("states", self.states, 2), self.context_count
+        self.slip, self.change = fraction("slip", self.slip), CHANGE / size
+        self.space, self.contexts = Space(states=size, actions=2, horizon=size), tuple(range(count))
+        for_names, outside = streams(self.seed, 2)
+        self.reward_index = self.transition_index = int(for_names.integers(self.class_size))
+        dives = shuffled(for_names, np.arange(self.class_size) % 2, (count, size))
         self._dives = dives[..., None] == np.arange(2)
         low, high = sorted((self.slip, 1.0 - self.slip))
         self._choppy = outside.uniform(low, high, size=(1, count, size, 2))
         self._scattered = outside.uniform(0.0, self.change, size=(count, size, 2))
-        columns = np.arange(size)
-        near = np.abs(columns[:, None] - columns) == 1
-        near[0, 0] = near[-1, -1] = True
-        self.support = np.repeat(near[:, None], 2, axis=1)
+        self.support = self._transition_tables(np.full((1, size, 2), 0.5))[0] > 0.0
         # An agent that turns back and slips is paid, and still on the way.
         self.return_range = (0.0, 1.0 + (size - 1) * self.change)
 
@@ -93,14 +85,14 @@ class DeepSea(World):
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return the rewards (N, S, A) under every book of names."""
-        dives = self._dives[:, label(context, len(self.contexts))]
+        dives = self._dives[:, self._label(context)]
         rewards = np.where(dives, 0.0, self.change)
         rewards[:, -1] = np.where(dives[:, -1], 1.0, self.change)
         return rewards
 
     def transition_functions(self, context: Context) -> FloatArray:
         """Return the transitions (M, S, A, S) under every book of names."""
-        dives = self._dives[:, label(context, len(self.contexts))]
+        dives = self._dives[:, self._label(context)]
         return self._transition_tables(np.where(dives, 1.0 - self.slip, self.slip))
 
     def _outside_rewards(self, context: Context) -> FloatArray:

@@ -15,6 +15,7 @@ functions of the class apart. For worlds that do punish it, see `lock` and `deco
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -22,13 +23,14 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, distributions, frozen
-from omg_lab.worlds.base import Waves, World, counts, streams, vector
+from omg_lab.worlds.base import Waves, World, streams, vector
 
 CONTEXT_CONCENTRATION = 0.25
 ROW_CONCENTRATION = 0.5
 
 
 @final
+@dataclass(kw_only=True, eq=False)
 class LinearWorld(World):
     """Rewards and transitions linear in a context on the simplex.
 
@@ -54,34 +56,28 @@ class LinearWorld(World):
     ((32, 4, 3), (32, 4, 3, 4))
     """
 
-    def __init__(
-        self,
-        *,
-        states: int = 4,
-        actions: int = 3,
-        horizon: int = 5,
-        dimension: int = 3,
-        context_count: int = 16,
-        reward_class_size: int = 32,
-        transition_class_size: int = 32,
-        misspecification: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        space = Space(states=states, actions=actions, horizon=horizon)
-        functions, tables = counts(reward_class_size=reward_class_size, transition_class_size=transition_class_size)
-        self.dimension, count = counts(dimension=dimension, context_count=context_count)
-        for_contexts, for_rewards, for_transitions, outside = streams(seed, 4)
-        drawn = for_contexts.dirichlet([CONTEXT_CONCENTRATION] * dimension, size=count)
-        super().__init__(space=space, contexts=tuple(map(frozen, drawn)), misspecification=misspecification)
+    states: int = 4
+    actions: int = 3
+    horizon: int = 5
+    dimension: int = 3
+    context_count: int = 16
+    reward_class_size: int = 32
+    transition_class_size: int = 32
 
-        pairs = (states, actions)
+    def _draw(self) -> None:
+        pairs = (self.states, self.actions)
+        self.space = Space(states=self.states, actions=self.actions, horizon=self.horizon)
+        for_contexts, for_rewards, for_transitions, outside = streams(self.seed, 4)
+        drawn = for_contexts.dirichlet([CONTEXT_CONCENTRATION] * self.dimension, size=self.context_count)
+        self.contexts = tuple(map(frozen, drawn))
+        functions, tables = self.reward_class_size, self.transition_class_size
         self.reward_index = int(for_rewards.integers(functions))
         self.transition_index = int(for_transitions.integers(tables))
-        self._theta = for_rewards.uniform(-0.5, 0.5, size=(functions, *pairs, dimension))
+        self._theta = for_rewards.uniform(-0.5, 0.5, size=(functions, *pairs, self.dimension))
         self._transition_tables = for_transitions.dirichlet(
-            [ROW_CONCENTRATION] * states, size=(dimension, tables, *pairs)
+            [ROW_CONCENTRATION] * self.states, size=(self.dimension, tables, *pairs)
         )
-        self._waves = Waves(outside, space, dimension)
+        self._waves = Waves(outside, self.space, self.dimension)
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return ½ + θ(s, a)·c for every θ of the class, (N, S, A)."""

@@ -22,6 +22,7 @@ nothing, and its regret is .56 in every episode.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -29,10 +30,11 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, integer
-from omg_lab.worlds.base import World, counts, fraction, label, shuffled, streams
+from omg_lab.worlds.base import World, fraction, shuffled, streams
 
 
 @final
+@dataclass(kw_only=True, eq=False)
 class CombinationLock(World):
     """Find the keys to n positions, or take the exit.
 
@@ -60,29 +62,25 @@ class CombinationLock(World):
     0.815
     """
 
-    def __init__(
-        self,
-        *,
-        states: int = 6,
-        actions: int = 4,
-        slip: float = 0.05,
-        exit_reward: float = 0.25,
-        context_count: int = 16,
-        transition_class_size: int = 32,
-        misspecification: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        self.positions = positions = integer("states", states, 3) - 2
-        self.keys = keys = integer("actions", actions, 2) - 1
-        self.slip, self.exit_reward = fraction("slip", slip), fraction("exit_reward", exit_reward)
-        count, books = counts(context_count=context_count, transition_class_size=transition_class_size)
-        space = Space(states=states, actions=actions, horizon=positions + 1)
-        super().__init__(space=space, contexts=count, misspecification=misspecification)
+    states: int = 6
+    actions: int = 4
+    slip: float = 0.05
+    exit_reward: float = 0.25
+    context_count: int = 16
+    transition_class_size: int = 32
 
-        for_transitions, outside = streams(seed, 2)
+    def _draw(self) -> None:
+        self.positions = positions = integer("states", self.states, 3) - 2
+        self.keys = keys = integer("actions", self.actions, 2) - 1
+        self.slip, self.exit_reward = fraction("slip", self.slip), fraction("exit_reward", self.exit_reward)
+        count, books = self.context_count, self.transition_class_size
+        self.space = Space(states=self.states, actions=self.actions, horizon=positions + 1)
+        self.contexts = tuple(range(count))
+        for_transitions, outside = streams(self.seed, 2)
         self.transition_index = int(for_transitions.integers(books))
         self._codes = shuffled(for_transitions, np.arange(books) % keys, (count, positions))
-        self._worn = outside.uniform(min(slip, 1.0 - slip), max(slip, 1.0 - slip), size=(count, positions, keys))
+        low, high = sorted((self.slip, 1.0 - self.slip))
+        self._worn = outside.uniform(low, high, size=(count, positions, keys))
 
     def draw_reward(self, mean: float, uniform: float) -> float:
         """Return the mean: rewards are deterministic."""
@@ -90,7 +88,7 @@ class CombinationLock(World):
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return the rewards (1, S, A), which are known."""
-        label(context, len(self.contexts))
+        self._label(context)
         rewards = np.zeros((1, self.space.states, self.space.actions))
         rewards[:, : self.positions, -1] = self.exit_reward
         rewards[:, self.positions] = 1.0
@@ -98,7 +96,7 @@ class CombinationLock(World):
 
     def transition_functions(self, context: Context) -> FloatArray:
         """Return the transitions (M, S, A, S) under every book of codes."""
-        codes = self._codes[:, label(context, len(self.contexts))]
+        codes = self._codes[:, self._label(context)]
         right = codes[:, :, None] == np.arange(self.keys)
         return self._transition_tables(np.where(right, 1.0 - self.slip, self.slip))
 

@@ -17,20 +17,21 @@ safe for ever. In the class the mean of the risky action is .35.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
-from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray
-from omg_lab.worlds.base import World, counts, label, shuffled, streams
+from omg_lab.worlds.base import OneState, shuffled, streams
+from omg_lab.worlds.decoy import SafeArm
 
-SAFE, GOOD, BAD = 0.5, 0.6, 0.1
+GOOD, BAD = 0.6, 0.1
 
 
 @final
-class LongDecoy(World):
+@dataclass(kw_only=True, eq=False)
+class LongDecoy(SafeArm, OneState):
     """A safe action and a risky one for H steps; `good` (C,) says where risky is better.
 
     Parameters
@@ -51,39 +52,18 @@ class LongDecoy(World):
     [50.0, 60.0]
     """
 
-    def __init__(
-        self,
-        *,
-        horizon: int = 20,
-        context_count: int = 2,
-        reward_class_size: int = 16,
-        misspecification: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        count, size = counts(context_count=context_count, reward_class_size=reward_class_size)
-        space = Space(states=1, actions=2, horizon=horizon)
-        super().__init__(space=space, contexts=count, misspecification=misspecification)
+    horizon: int = 20
+    context_count: int = 2
+    reward_class_size: int = 16
 
-        for_rewards, outside = streams(seed, 2)
+    def _draw(self) -> None:
+        count, size = self.context_count, self.reward_class_size
+        self.space, self.contexts = Space(states=1, actions=2, horizon=self.horizon), tuple(range(count))
+        for_rewards, outside = streams(self.seed, 2)
         self.reward_index = int(for_rewards.integers(size))
         hypotheses = shuffled(for_rewards, np.arange(size) % 2 == 0, (count,))
         hypotheses[self.reward_index] = self.good = for_rewards.permutation(np.arange(count) % 2 == 0)
-        self._risky = np.where(hypotheses, GOOD, BAD)
-        true, middle = self._risky[self.reward_index], (GOOD + BAD) / 2
-        self._outside = true + outside.random(count) * (middle - true)
-
-    def reward_functions(self, context: Context) -> FloatArray:
-        """Return the rewards (N, 1, A) under every hypothesis."""
-        return _with_safe(self._risky[:, label(context, len(self.contexts))])
-
-    def transition_functions(self, context: Context) -> FloatArray:
-        """Return the transitions (1, 1, A, 1)."""
-        label(context, len(self.contexts))
-        return np.ones((1, 1, 2, 1))
-
-    def _outside_rewards(self, context: Context) -> FloatArray:
-        return np.asarray(_with_safe(self._outside[[context]])[0])
-
-
-def _with_safe(risky: FloatArray) -> FloatArray:
-    return np.stack([np.full_like(risky, SAFE), risky], axis=-1)[:, None]
+        risky, middle = np.where(hypotheses, GOOD, BAD), (GOOD + BAD) / 2
+        true = risky[self.reward_index]
+        self._risky = risky[:, :, None, None]
+        self._outside = (true + outside.random(count) * (middle - true))[None, :, None, None]

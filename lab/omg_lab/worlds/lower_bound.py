@@ -20,17 +20,19 @@ place of d the ratio log(|G|/|S|)/log|A| for the union G of the classes of all s
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, integer, positive_integer
-from omg_lab.worlds.base import World, label, streams
+from omg_cmdp.validation import FloatArray, integer
+from omg_lab.worlds.base import World, streams
 
 
 @final
+@dataclass(kw_only=True, eq=False)
 class LowerBound(World):
     """d·S bandits behind one random walk; `good_actions` (d, S) is a*, `gap` is Δ.
 
@@ -54,38 +56,35 @@ class LowerBound(World):
 
     product_class = True
 
-    def __init__(
-        self,
-        *,
-        states: int = 4,
-        actions: int = 3,
-        horizon: int = 5,
-        context_count: int = 12,
-        episodes: int = 3000,
-        misspecification: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        for name, size in (("states", states), ("actions", actions), ("horizon", horizon)):
-            integer(name, size, 2)
-        count = positive_integer("context_count", context_count)
-        space = Space(states=states, actions=actions, horizon=horizon)
-        super().__init__(space=space, contexts=count, misspecification=misspecification)
+    states: int = 4
+    actions: int = 3
+    horizon: int = 5
+    context_count: int = 12
+    episodes: int = 3000
 
-        plays = positive_integer("episodes", episodes) * (horizon - 1)
+    def _draw(self) -> None:
+        states, actions, count = (
+            integer("states", self.states, 2),
+            integer("actions", self.actions, 2),
+            self.context_count,
+        )
+        self.space = Space(states=states, actions=actions, horizon=integer("horizon", self.horizon, 2))
+        self.contexts = tuple(range(count))
+        plays = self.episodes * (self.horizon - 1)
         self.gap = min(0.25, 0.5 * math.sqrt(actions * count * (states - 1) / plays))
-        for_rewards, outside = streams(seed, 2)
+        for_rewards, outside = streams(self.seed, 2)
         self.good_actions = for_rewards.integers(actions, size=(count, states))
         self._outside = outside.random(size=(count, states, actions))
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return (A, S, A): entry g says that the good action is g."""
-        label(context, len(self.contexts))
+        self._label(context)
         bonus = self.gap * np.eye(self.space.actions)[:, None, :]
         return np.repeat(0.5 + bonus, self.space.states, axis=1)
 
     def transition_functions(self, context: Context) -> FloatArray:
         """Return the transitions (1, S, A, S), which is known."""
-        label(context, len(self.contexts))
+        self._label(context)
         states = self.space.states
         table = np.full((1, states, self.space.actions, states), 1.0 / (states - 1))
         table[..., 0] = 0.0
@@ -93,7 +92,7 @@ class LowerBound(World):
 
     def _reward_member(self, context: Context) -> FloatArray:
         """Return the rewards with the good action a*(context, s) in every state s."""
-        good = self.good_actions[label(context, len(self.contexts))]
+        good = self.good_actions[self._label(context)]
         return np.asarray(self.reward_functions(context)[good, np.arange(self.space.states)])
 
     def _outside_rewards(self, context: Context) -> FloatArray:

@@ -20,20 +20,22 @@ not explore at all. Both desks pay more than the ½ at which a table of counts b
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, integer, positive_integer
-from omg_lab.worlds.base import World, counts, fraction, label, shuffled, streams
+from omg_cmdp.validation import FloatArray, integer
+from omg_lab.worlds.base import World, fraction, shuffled, streams
 
 GOOD, OTHER = 0.7, 0.55
 DESKS, DOOR = slice(0, 2), 2
 
 
 @final
+@dataclass(kw_only=True, eq=False)
 class NoisyRoom(World):
     """Two desks, and a door to a room of random moves that pays nothing; `good_desks` (C,) are the better ones.
 
@@ -61,25 +63,20 @@ class NoisyRoom(World):
     (4.2, 11)
     """
 
-    def __init__(
-        self,
-        *,
-        states: int = 11,
-        horizon: int = 6,
-        exit: float = 0.1,
-        context_count: int = 4,
-        reward_class_size: int = 16,
-        transition_class_size: int = 16,
-        misspecification: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        size, count = integer("states", states, 2) - 1, positive_integer("context_count", context_count)
-        functions, tables = counts(reward_class_size=reward_class_size, transition_class_size=transition_class_size)
-        self.exit = fraction("exit", exit)
-        space = Space(states=1 + size, actions=3, horizon=horizon)
-        super().__init__(space=space, contexts=count, misspecification=misspecification)
+    states: int = 11
+    horizon: int = 6
+    exit: float = 0.1
+    context_count: int = 4
+    reward_class_size: int = 16
+    transition_class_size: int = 16
 
-        for_rewards, for_transitions, outside = streams(seed, 3)
+    def _draw(self) -> None:
+        size, count = integer("states", self.states, 2) - 1, self.context_count
+        functions, tables = self.reward_class_size, self.transition_class_size
+        self.exit = fraction("exit", self.exit)
+        self.space = Space(states=1 + size, actions=3, horizon=self.horizon)
+        self.contexts = tuple(range(count))
+        for_rewards, for_transitions, outside = streams(self.seed, 3)
         self.reward_index = int(for_rewards.integers(functions))
         self.transition_index = int(for_transitions.integers(tables))
         good = shuffled(for_rewards, np.arange(functions) % 2, (count,))
@@ -93,11 +90,11 @@ class NoisyRoom(World):
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return the rewards (N, S, A) under every hypothesis on the good desk."""
-        return self._rewards(self._desks[:, label(context, len(self.contexts))])
+        return self._rewards(self._desks[:, self._label(context)])
 
     def transition_functions(self, context: Context) -> FloatArray:
         """Return the transitions (M, S, A, S) under every hypothesis on the moves."""
-        label(context, len(self.contexts))
+        self._label(context)
         return self._transition_tables(self._moves)
 
     def _outside_rewards(self, context: Context) -> FloatArray:

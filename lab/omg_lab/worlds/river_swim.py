@@ -18,6 +18,7 @@ is there from the first step. V* is 1.9 to 4.5.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -25,7 +26,7 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, integer
-from omg_lab.worlds.base import World, counts, label, streams
+from omg_lab.worlds.base import World, streams
 
 STAY, UP_OR_BACK, AT_AN_END = 0.6, 0.4, 0.65
 CURRENTS, RAPIDS = (0.02, 0.1), (0.02, 0.3)
@@ -33,6 +34,7 @@ SMALL, LARGE = 0.005, 1.0
 
 
 @final
+@dataclass(kw_only=True, eq=False)
 class RiverSwim(World):
     """Swim against a current to a large reward, or drift to a small one; `swim` (C,) is the action that swims.
 
@@ -57,31 +59,25 @@ class RiverSwim(World):
     (0.005, 1.0)
     """
 
-    def __init__(
-        self,
-        *,
-        states: int = 6,
-        horizon: int = 20,
-        context_count: int = 4,
-        transition_class_size: int = 16,
-        misspecification: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        space = Space(states=integer("states", states, 3), actions=2, horizon=horizon)
-        count, size = counts(context_count=context_count, transition_class_size=transition_class_size)
-        super().__init__(space=space, contexts=count, misspecification=misspecification)
+    states: int = 6
+    horizon: int = 20
+    context_count: int = 4
+    transition_class_size: int = 16
 
-        for_names, for_transitions, outside = streams(seed, 3)
-        self.swim = for_names.permutation(np.arange(count) % 2)
-        self.transition_index = int(for_transitions.integers(size))
-        self._currents = for_transitions.uniform(*CURRENTS, size=(size, count, 1))
-        self._rapids = outside.uniform(*RAPIDS, size=(1, count, states))
-        place = np.arange(states)
+    def _draw(self) -> None:
+        self.space = Space(states=integer("states", self.states, 3), actions=2, horizon=self.horizon)
+        self.contexts = tuple(range(self.context_count))
+        for_names, for_transitions, outside = streams(self.seed, 3)
+        self.swim = for_names.permutation(np.arange(self.context_count) % 2)
+        self.transition_index = int(for_transitions.integers(self.transition_class_size))
+        self._currents = for_transitions.uniform(*CURRENTS, size=(self.transition_class_size, self.context_count, 1))
+        self._rapids = outside.uniform(*RAPIDS, size=(1, self.context_count, self.states))
+        place = np.arange(self.states)
         self.support = np.repeat(np.abs(place[:, None] - place)[:, None] <= 1, 2, axis=1)
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return the rewards (1, S, A), which are known."""
-        swim = self.swim[label(context, len(self.contexts))]
+        swim = self.swim[self._label(context)]
         rewards = np.zeros((1, self.space.states, 2))
         rewards[:, 0, 1 - swim] = SMALL
         rewards[:, -1, swim] = LARGE
@@ -89,7 +85,7 @@ class RiverSwim(World):
 
     def transition_functions(self, context: Context) -> FloatArray:
         """Return the transitions (M, S, A, S) of all hypotheses on the current."""
-        return self._transition_tables(self._currents[:, label(context, len(self.contexts))], context)
+        return self._transition_tables(self._currents[:, self._label(context)], context)
 
     def _outside_transitions(self, context: Context) -> FloatArray:
         return np.asarray(self._transition_tables(self._rapids[:, context], context)[0])

@@ -14,6 +14,7 @@ Modi and Tewari (2020).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -21,10 +22,11 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_number
-from omg_lab.worlds.base import Waves, World, counts, sigmoid, softmax, streams, unit_vectors, vector
+from omg_lab.worlds.base import Waves, World, sigmoid, softmax, streams, unit_vectors, vector
 
 
 @final
+@dataclass(kw_only=True, eq=False)
 class SoftmaxWorld(World):
     """Softmax transitions and logistic rewards in a context on the unit sphere.
 
@@ -52,36 +54,29 @@ class SoftmaxWorld(World):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        states: int = 5,
-        actions: int = 3,
-        horizon: int = 5,
-        dimension: int = 4,
-        context_count: int = 16,
-        weight_norm: float = 3.0,
-        reward_class_size: int = 32,
-        transition_class_size: int = 32,
-        misspecification: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        space = Space(states=states, actions=actions, horizon=horizon)
-        self.dimension, count = counts(dimension=dimension, context_count=context_count)
-        norm = positive_number("weight_norm", weight_norm)
-        functions, tables = counts(reward_class_size=reward_class_size, transition_class_size=transition_class_size)
-        for_contexts, for_rewards, for_transitions, outside = streams(seed, 4)
-        contexts = unit_vectors(for_contexts, count, dimension)
-        super().__init__(space=space, contexts=contexts, misspecification=misspecification)
+    states: int = 5
+    actions: int = 3
+    horizon: int = 5
+    dimension: int = 4
+    context_count: int = 16
+    weight_norm: float = 3.0
+    reward_class_size: int = 32
+    transition_class_size: int = 32
 
-        pairs = (states, actions)
+    def _draw(self) -> None:
+        pairs, dimension = (self.states, self.actions), self.dimension
+        self.space = Space(states=self.states, actions=self.actions, horizon=self.horizon)
+        norm = positive_number("weight_norm", self.weight_norm)
+        for_contexts, for_rewards, for_transitions, outside = streams(self.seed, 4)
+        self.contexts = unit_vectors(for_contexts, self.context_count, dimension)
+        functions, tables = self.reward_class_size, self.transition_class_size
         self.reward_index = int(for_rewards.integers(functions))
         self.transition_index = int(for_transitions.integers(tables))
         weights = for_rewards.normal(size=(functions, *pairs, dimension))
         self._reward_weights = norm * weights / np.linalg.norm(weights, axis=-1, keepdims=True)
-        weights = for_transitions.normal(size=(tables, *pairs, states, dimension))
+        weights = for_transitions.normal(size=(tables, *pairs, self.states, dimension))
         self._transition_weights = norm * weights / np.linalg.norm(weights, axis=(-2, -1), keepdims=True)
-        self._waves = Waves(outside, space, dimension)
+        self._waves = Waves(outside, self.space, dimension)
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return 1/(1 + exp(-w(s, a)·c)) for every w of the class, (N, S, A)."""

@@ -22,6 +22,7 @@ Dial         towards responses and side effects whose log-odds have products of 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -29,7 +30,7 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, frozen, in_range
-from omg_lab.worlds.base import World, counts, sigmoid, streams, vector
+from omg_lab.worlds.base import World, sigmoid, streams, vector
 
 STAGES = ("recovered", "mild", "moderate", "severe", "dead")
 TREATMENTS = ("wait", "drug A", "drug B")
@@ -46,6 +47,7 @@ PAIRS = np.triu_indices(len(FEATURES), k=1)
 
 
 @final
+@dataclass(kw_only=True, eq=False)
 class TreatmentTrial(World):
     """Patients in five stages of a disease, two drugs, and features that determine response and side effects.
 
@@ -71,34 +73,23 @@ class TreatmentTrial(World):
 
     state_names, action_names, feature_names = STAGES, TREATMENTS, FEATURES
 
-    def __init__(
-        self,
-        *,
-        horizon: int = 6,
-        context_count: int = 20,
-        reward_class_size: int = 32,
-        transition_class_size: int = 32,
-        misspecification: float = 0.0,
-        seed: int = 0,
-    ) -> None:
+    horizon: int = 6
+    context_count: int = 20
+    reward_class_size: int = 32
+    transition_class_size: int = 32
+
+    def _draw(self) -> None:
         admissible = np.ones((len(STAGES), len(TREATMENTS)), dtype=np.bool_)
         admissible[[0, -1], 1:] = False
-        space = Space(
-            states=len(STAGES), actions=len(TREATMENTS), horizon=horizon, start=ENROLMENT, admissible=admissible
-        )
-        count, functions, tables = counts(
-            context_count=context_count,
-            reward_class_size=reward_class_size,
-            transition_class_size=transition_class_size,
-        )
-        for_contexts, for_rewards, for_transitions, outside = streams(seed, 4)
-        drawn = for_contexts.uniform(-1.0, 1.0, size=(count, len(FEATURES)))
-        super().__init__(space=space, contexts=tuple(map(frozen, drawn)), misspecification=misspecification)
-
-        self.reward_index = int(for_rewards.integers(functions))
-        self.transition_index = int(for_transitions.integers(tables))
-        self._side_effects = _hypotheses(for_rewards, SIDE_EFFECT_MEANS, functions)
-        self._responses = _hypotheses(for_transitions, RESPONSE_MEANS, tables)
+        states, actions = len(STAGES), len(TREATMENTS)
+        self.space = Space(states=states, actions=actions, horizon=self.horizon, start=ENROLMENT, admissible=admissible)
+        for_contexts, for_rewards, for_transitions, outside = streams(self.seed, 4)
+        drawn = for_contexts.uniform(-1.0, 1.0, size=(self.context_count, len(FEATURES)))
+        self.contexts = tuple(map(frozen, drawn))
+        self.reward_index = int(for_rewards.integers(self.reward_class_size))
+        self.transition_index = int(for_transitions.integers(self.transition_class_size))
+        self._side_effects = _hypotheses(for_rewards, SIDE_EFFECT_MEANS, self.reward_class_size)
+        self._responses = _hypotheses(for_transitions, RESPONSE_MEANS, self.transition_class_size)
         interactions = outside.normal(scale=INTERACTION, size=(2 * len(TREATMENTS) - 1, len(PAIRS[0])))
         self._side_effect_interactions, self._response_interactions = np.split(interactions, [len(SIDE_EFFECT_MEANS)])
 

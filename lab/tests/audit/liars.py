@@ -8,7 +8,7 @@ import numpy as np
 
 import omg_cmdp as omg
 from lab.tests.audit.lying import EPISODES, SHAPE, Lie
-from omg_cmdp.agents.exploration import UncertaintyWeighted
+from omg_cmdp.agents.exploration.uncertainty import UncertaintyWeighted
 from omg_cmdp.planning.decision import Mixture
 from omg_lab.audit import lemmas
 

@@ -102,3 +102,12 @@ def test_the_truth_is_one_member_of_the_class_until_the_dial_moves_it(world):
     moved = [distance_to_class(ReducedSepsis(misspecification=dial)).log for dial in (0.0, 0.2, 0.6)]
     assert moved[0] == 0.0
     assert 0.0 < moved[1] < moved[2] < np.inf
+
+
+def test_the_number_of_cores_does_not_change_a_bit(world):
+    import threadpoolctl
+
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        other = ReducedSepsis()
+    for ours, theirs in zip(truths(world), truths(other), strict=True):
+        np.testing.assert_array_equal(ours.transitions, theirs.transitions)

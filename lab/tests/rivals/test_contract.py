@@ -10,7 +10,7 @@ from library.tests.agents.catalogue import LABELS
 from library.tests.agents.test_contract import best_policy_is_optimal_in_the_model, find_agents
 from library.tests.agents.test_saving import continues_bit_for_bit
 from omg_cmdp.checks import AGENT_CHECKS
-from omg_cmdp.checks.subject import AgentSubject
+from omg_cmdp.checks.agents import AgentSubject
 from omg_lab import rivals
 
 AGENTS = each_agent()

@@ -15,7 +15,7 @@ ONE_HOT = {"dimension": 2, "features": lambda context: np.eye(2)[context]}
 MAKERS = {
     "UCBVI": lambda _, **more: UCBVI(Lake.space, PerContext(), scale=0.05, **more),
     "UC³RL": lambda pair, **more: UC3RL(Lake.space, *pair, contexts=(0, 1), scale=0.03, **more),
-    "GLM-ORL": lambda _, **more: GLMORL(Lake.space, **ONE_HOT, scale=0.01, **more),
+    "GLM-ORL": lambda _, **more: GLMORL(Lake.space, **ONE_HOT, scale=0.003, **more),
     "GLM-RLSVI": lambda _, **more: GLMRLSVI(Lake.space, **ONE_HOT, scale=0.01, **more),
 }
 
@@ -48,7 +48,7 @@ def test_bonuses_are_as_wide_as_values(returns):
     span = value_bounds(HORIZON, returns).span
     assert span < HORIZON
     told, free = (build("UC³RL", return_range=given)[1] for given in (returns, None))
-    share = min(2.0, told.scales[1] / 2.0)  # of the transitions, at W = 1
+    share = min(2.0, told.scale[1] / 2.0)  # of the transitions, at W = 1
     np.testing.assert_allclose(free.bonus(LABELS[0]) - told.bonus(LABELS[0]), (HORIZON - span) * share)
     told, free = (
         OWN_STATISTICS["UCBVI, per context"][1](SPACES["plain"], return_range=given) for given in (returns, None)

@@ -239,11 +239,13 @@ def test_the_log_may_lie_on_another_file_system(tmp_path, monkeypatch):
 
 def test_settings_are_those_that_decide_the_numbers():
     plan = read_plan(TINY)
-    task = plan.tasks()[0]
-    assert dataclasses.replace(task, checkpoint=7).settings == task.settings
-    changes = [{"seed": 1}, {"root": 1}, {"episodes": 41}, {"propensities": True}, {"agent": plan.agents[1]}]
-    different = {dataclasses.replace(task, **change).settings for change in changes}
-    assert len({task.settings, *different}) == len(changes) + 1
+
+    def settings(run=0, **changes):
+        return dataclasses.replace(plan, **changes).tasks()[run].settings
+
+    assert settings(checkpoint=7) == settings()
+    changes = [{"run": 1}, {"run": 2}, {"seed": 1}, {"episodes": 41}, {"propensities": True}, {"delay": 3}]
+    assert len({settings(), *(settings(**change) for change in changes)}) == len(changes) + 1
 
 
 def test_an_engine_stops_at_an_error_about_files(study):

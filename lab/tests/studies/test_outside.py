@@ -18,9 +18,7 @@ from omg_cmdp.documents import FileError
 from omg_cmdp.environments import SampledWorld, TableWorld
 from omg_lab.cli import app
 from omg_lab.studies.config import load_plan, read_plan
-from omg_lab.studies.outside import folder as outside
 from omg_lab.studies.outside.sources import module_sources
-from omg_lab.studies.results import load
 
 
 def called(*arguments):
@@ -197,7 +195,7 @@ def test_the_terminal_tells_both(tmp_path):
     path = own.write(tmp_path, own.LADDER, own.GARDEN, agents="[agents.omg]")
     result = called("run", path, "--out", tmp_path / "out", "--workers", 1)
     assert "mean regret" in result.output
-    assert "return per episode" in result.output
+    assert "mean return" in result.output
     assert "garden--iid--omg--0: return" in result.output
 
 
@@ -213,7 +211,7 @@ MISTAKES = {
         ("people = 3", "people = 0", "a world must have `contexts`"),
         ("people = 3", 'people = "x"', "TypeError"),
         ("people = 3", "horizon = 0", "`horizon`"),
-        ('kind = "ladder:Halves"', 'kind = "ladder:Timid"', "has no argument 'value'"),
+        ('kind = "ladder:Halves"', 'kind = "ladder:Timid"', "has no option 'value'"),
         ('kind = "ladder:Halves"', 'kind = "ladder:Nobody"', "has no attribute 'Nobody'"),
         ("value = 0.4", "valu = 0.4", "did you mean 'value'?"),
         ('kind = "softmax"', 'kind = "softmix"', "dynamics must be one of"),
@@ -302,33 +300,3 @@ def test_sources_are_a_module_and_what_it_imports_beside_it(tmp_path):
     assert found[0] == "a.py"
     assert set(found) == set(files) - {"other.py"}
     assert module_sources("numpy", tmp_path) == []
-
-
-def test_packages_bring_worlds_agents_and_oracles(tmp_path, monkeypatch):
-    """They are listed without being imported, found by name, and part of the study's identity."""
-    path = own.write(tmp_path / "study", '[worlds.ladder]\nkind = "steps"\n', agents="[agents.shy]\n[agents.omg]\n")
-    path.write_text(path.read_text() + 'oracles = { rewards = "halves", dynamics = "counts" }\n')
-    lines = {"worlds": "steps = brought:Ladder", "agents": "shy = brought:Timid", "oracles": "halves = brought:Halves"}
-    (tmp_path / "brought.py").write_text(own.WORLD.replace("from sizes import STATES", "STATES = 3"))
-    (tmp_path / "brought-1.0.dist-info").mkdir()
-    (tmp_path / "brought-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: brought\nVersion: 1.0\n")
-    entries = "".join(f"[omg_lab.{group}]\n{line}\n" for group, line in lines.items())
-    (tmp_path / "brought-1.0.dist-info" / "entry_points.txt").write_text(entries)
-    monkeypatch.syspath_prepend(tmp_path)
-    outside.packaged.cache_clear()
-    try:
-        listed = called("list").output
-        assert "steps" in listed
-        assert "brought:Halves" in listed
-        assert "brought" not in sys.modules
-        assert "people" in called("list", "steps").output
-        results = own.run(path, tmp_path / "out")
-        assert results.failed.empty
-        assert set(results.runs["agent"]) == {"shy", "omg"}
-        assert load(tmp_path / "out").configuration["worlds"]["ladder"]["digest of sources"]
-        with pytest.raises(FileError, match="has no kind 'steps'"):
-            read_plan(path.read_text())  # a text, and no file that a user has named
-    finally:
-        monkeypatch.undo()
-        outside.packaged.cache_clear()
-        sys.modules.pop("brought", None)

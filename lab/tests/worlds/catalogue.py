@@ -27,12 +27,12 @@ from omg_lab.worlds import (
 
 
 def found(room):
-    """Return the worlds defined in the modules of `room`."""
+    """Return the worlds defined in the modules of `room`; abstract ones are bases."""
     modules = [
         importlib.import_module(f"{room.__name__}.{module.name}") for module in pkgutil.iter_modules(room.__path__)
     ]
     kinds = [kind for module in modules for kind in vars(module).values() if inspect.isclass(kind)]
-    return tuple(dict.fromkeys(kind for kind in kinds if issubclass(kind, World) and kind is not World))
+    return tuple(dict.fromkeys(kind for kind in kinds if issubclass(kind, World) and not inspect.isabstract(kind)))
 
 
 WORLDS = found(worlds)

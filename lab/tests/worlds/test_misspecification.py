@@ -1,5 +1,6 @@
 """The distance to the class, by hand: masks, products, what is impossible."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -13,13 +14,16 @@ FUNCTIONS = {"a": [[[0.0, 0.3]], [[1.0, 0.9]]], "b": [[[0.4, 0.5]], [[0.2, 0.1]]
 TRUTH = {"a": [[0.1, 0.3]], "b": [[0.2, 0.2]]}
 
 
+@dataclasses.dataclass(kw_only=True, eq=False)
 class Small(World):
     """One state, two contexts, two functions that are good in one context each."""
 
-    def __init__(self, *, admissible=None, product=False):
-        space = Space(states=1, actions=2, horizon=1, admissible=admissible)
-        super().__init__(space=space, contexts=("a", "b"), misspecification=0.0)
-        self.product_class = product
+    admissible: list | None = None
+    product: bool = False
+
+    def _draw(self):
+        self.space = Space(states=1, actions=2, horizon=1, admissible=self.admissible)
+        self.contexts, self.product_class = ("a", "b"), self.product
 
     def reward_functions(self, context):
         return np.array(FUNCTIONS[context])

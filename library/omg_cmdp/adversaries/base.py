@@ -81,12 +81,11 @@ def context_list(name: str, contexts: Iterable[Context]) -> tuple[Context, ...]:
         entries = iter(context_rows(name, contexts))
     except TypeError:
         raise ValueError(f"`{name}` must be a list of contexts, got {contexts!r:.60}") from None
-    found = tuple(own_copy(context) for context in entries)
+    # Copies, because a caller may change a list or an array in place during the run.
+    found = tuple(
+        copy.deepcopy(context) if isinstance(context, (list, tuple, dict)) else unchanging(context)
+        for context in entries
+    )
     if not found:
         raise ValueError(f"`{name}` must hold at least one context, got {contexts!r:.60}")
     return found
-
-
-def own_copy(context: Context) -> Context:
-    """Return a copy that later changes by the caller do not reach; an array is read-only."""
-    return copy.deepcopy(context) if isinstance(context, (list, tuple, dict)) else unchanging(context)

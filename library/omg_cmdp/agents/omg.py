@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import final
 
 from omg_cmdp.agents.base import ModelAgent
-from omg_cmdp.agents.exploration import ExplorationRule, Situation, Tuned, exploration_rule
+from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
+from omg_cmdp.agents.exploration.named import exploration_rule
+from omg_cmdp.agents.exploration.schedules import Tuned
 from omg_cmdp.contexts import Context, keyed
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle

@@ -9,6 +9,7 @@ Each check works on deep copies; your agent is not changed.
 from __future__ import annotations
 
 import copy
+import dataclasses
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,21 +17,90 @@ from typing import Any
 
 import numpy as np
 
-from omg_cmdp.checks.require import require
 from omg_cmdp.checks.subject import (
-    EPISODES,
-    AgentSubject,
-    bad_contexts,
-    bad_episodes,
-    changed,
-    contexts_that_work,
+    Bits,
+    accepted_contexts,
+    bad_vectors,
+    bits_of,
+    require,
+    require_refusal,
     saved_state,
+    with_last,
 )
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.persistence import write_arrays
 from omg_cmdp.records import context_rows
 from omg_cmdp.validation import FloatArray, listed, policy_table
+
+EPISODES = 6
+
+
+@dataclasses.dataclass(frozen=True)
+class AgentSubject:
+    """An agent under test, never changed itself, and contexts that it accepts."""
+
+    agent: Any
+    contexts: Sequence[Context]
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """The agent's own, or [0, 1]."""
+        low, high = self.agent.reward_range or (0.0, 1.0)
+        return float(low), float(high)
+
+    @property
+    def return_range(self) -> tuple[float, float]:
+        """The agent's own, or H times that of rewards."""
+        low, high = self.reward_range
+        given = self.agent.return_range
+        least, most = given or (self.agent.space.horizon * low, self.agent.space.horizon * high)
+        return float(least), float(most)
+
+    def fresh(self) -> Any:
+        """Return a copy."""
+        return copy.deepcopy(self.agent)
+
+    def episode(self, number: int) -> Trajectory:
+        """Return a random episode, the same for the same number: admissible actions, any next states.
+
+        Every third one is truncated.
+        """
+        generator, space = np.random.default_rng(number), self.agent.space
+        states = [int(generator.choice(space.states, p=space.start / space.start.sum()))]
+        actions = []
+        for _ in range(space.horizon):
+            actions.append(int(generator.choice(np.flatnonzero(space.admissible[states[-1]]))))
+            states.append(int(generator.integers(space.states)))
+        rewards = self._earning(generator.uniform(*self.reward_range, size=space.horizon))
+        context = self.contexts[number % len(self.contexts)]
+        seen = int(generator.integers(1, space.horizon + 1)) if number % 3 == 2 else space.horizon
+        return Trajectory(context=context, states=states[: seen + 1], actions=actions[:seen], rewards=rewards[:seen])
+
+    def _earning(self, rewards: FloatArray) -> FloatArray:
+        """Return `rewards` moved to one end of their range, all by the same share, until their sum is in its range."""
+        total, (low, high) = rewards.sum(), self.reward_range
+        wanted = np.clip(total, *self.return_range)
+        if wanted == total:
+            return rewards
+        end = low if wanted < total else high
+        share = (wanted - len(rewards) * end) / (total - len(rewards) * end)
+        return np.asarray(np.clip(end + share * (rewards - end), low, high))
+
+    def train(self, agent: Any, numbers: Sequence[int] = range(EPISODES)) -> Any:
+        """Update `agent` with random episodes, and return it."""
+        for number in numbers:
+            try:
+                agent.update(self.episode(number))
+            except ValueError as error:
+                raise AssertionError(f"`update` must take any episode, in any order, but raised: {error}") from error
+        return agent
+
+    def answers(self, agent: Any) -> Bits:
+        """Return the bits of the policies for all contexts, and of what would be saved."""
+        state = saved_state(agent) or {}
+        return bits_of([*state, *state.values(), *(agent.policy(context) for context in self.contexts)])
 
 
 def check_agent(agent: Any, contexts: Sequence[Context] | None = None) -> None:
@@ -52,8 +122,9 @@ def check_agent(agent: Any, contexts: Sequence[Context] | None = None) -> None:
     >>> check_agent(Greedy(Space(**sizes), CountRewards(**sizes), CountDynamics(**sizes)))
     """
     require(isinstance(getattr(agent, "space", None), Space), "an agent must have a `space`")
-    known = contexts_that_work(agent) if contexts is None else listed("contexts", context_rows("contexts", contexts))
-    if not known:
+    if contexts is None:
+        known = accepted_contexts(lambda context: copy.deepcopy(agent).policy(context), _listed(agent))
+    elif not (known := listed("contexts", context_rows("contexts", contexts))):
         raise ValueError("`contexts` must hold at least one context, got none")
     subject = AgentSubject(agent, known)
     for check in AGENT_CHECKS:
@@ -118,12 +189,13 @@ def check_bad_input_is_refused(subject: AgentSubject) -> None:
     agent = subject.train(subject.fresh())
     before = subject.answers(agent)
     for what, trajectory in bad_episodes(subject):
-        _require_refusal(what, agent.update, trajectory)
+        require_refusal(what, agent.update, trajectory)
         require(before == subject.answers(agent), f"{what}: a refused update must change nothing")
     episode = subject.episode(0)
-    for what, context in bad_contexts(subject):
-        _require_refusal(what, agent.policy, context)
-        _require_refusal(what, agent.update, changed(episode, context=context))
+    unlisted = [("a context that is not listed", ("no", "such", "context"))] if _listed(agent) else []
+    for what, context in bad_vectors(episode.context) or unlisted:
+        require_refusal(what, agent.policy, context)
+        require_refusal(what, agent.update, changed(episode, context=context))
         require(before == subject.answers(agent), f"{what}: a refused context must change nothing")
 
 
@@ -156,11 +228,11 @@ def check_other_files_are_refused(subject: AgentSubject) -> None:
         torn.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
         write_arrays(foreign, state, kind="something else", version=1)
         for what, file in (("a file of another kind", foreign), ("a torn file", torn)):
-            _require_refusal(what, other.restore, file)
+            require_refusal(what, other.restore, file)
             require(before == subject.answers(other), f"{what}: a refused file must change nothing")
     for name in state:
         what = f"a state without {name!r}"
-        _require_refusal(what, other.load_state, {key: state[key] for key in state if key != name})
+        require_refusal(what, other.load_state, {key: state[key] for key in state if key != name})
         require(before == subject.answers(other), f"{what}: a refused state must change nothing")
 
 
@@ -183,11 +255,37 @@ def _require_valid(subject: AgentSubject, policy: FloatArray) -> None:
         raise AssertionError(f"a policy must be a distribution over admissible actions: {error}") from error
 
 
-def _require_refusal(what: str, method: Callable[..., Any], argument: Any) -> None:
-    try:
-        method(argument)
-    except ValueError:
-        return
-    except Exception as error:
-        raise AssertionError(f"{what} must be refused with a ValueError, got {error!r}") from error
-    raise AssertionError(f"{what} must be refused with a ValueError")
+def changed(episode: Trajectory, **changes: Any) -> Trajectory:
+    """Return the episode with other parts."""
+    fields = {name: getattr(episode, name) for name in ("context", "states", "actions", "rewards")}
+    return Trajectory(**{**fields, **changes})
+
+
+def bad_episodes(subject: AgentSubject) -> list[tuple[str, Any]]:
+    """Return what the agent must refuse to learn from, each with its description."""
+    episode, space, (low, high) = subject.episode(0), subject.agent.space, subject.reward_range
+    parts = {name: getattr(episode, name) for name in ("states", "actions", "rewards")}
+    changes: list[tuple[str, dict[str, Any]]] = [
+        ("a long episode", {name: np.append(part, part[-1:]) for name, part in parts.items()}),
+        ("a state out of range", {"states": with_last(episode.states, space.states)}),
+        ("a negative state", {"states": with_last(episode.states, -1)}),
+        ("an action out of range", {"actions": with_last(episode.actions, space.actions)}),
+        ("a negative action", {"actions": with_last(episode.actions, -1)}),
+        ("a reward above its range", {"rewards": with_last(episode.rewards, 2.0 * high - low)}),
+        ("a reward below its range", {"rewards": with_last(episode.rewards, 2.0 * low - high)}),
+    ]
+    for what, bound, end in zip(("below", "above"), subject.return_range, (low, high), strict=True):
+        if abs(bound - space.horizon * end) > 1e-3 * space.horizon * (high - low):
+            changes.append((f"a return {what} its range", {"rewards": np.full(space.horizon, end)}))
+    for state, action in np.argwhere(~space.admissible)[:1]:
+        states = np.append(episode.states[:-2], [state, episode.states[-1]])
+        changes.append(("an inadmissible action", {"states": states, "actions": with_last(episode.actions, action)}))
+    refused = [(what, changed(episode, **change)) for what, change in changes]
+    return [*refused, ("what is not a Trajectory", {"context": episode.context, **parts}), ("nothing at all", None)]
+
+
+def _listed(agent: Any) -> list[Context]:
+    """Return the contexts that both of an agent's oracles list, or the only one that has a list."""
+    oracles = [each for each in (agent.reward_oracle, agent.dynamics_oracle) if each is not None]
+    lists = [list(oracle.contexts) for oracle in oracles if oracle.contexts is not None]
+    return [context for context in lists[0] if all(context in known for known in lists)] if lists else []

@@ -15,7 +15,16 @@ from typing import Any
 import numpy as np
 
 from omg_cmdp.checks.challenges import OUTCOMES, VISITS, Challenge, challenge
-from omg_cmdp.checks.require import require, require_equal, require_refusal, with_last
+from omg_cmdp.checks.subject import (
+    Bits,
+    accepted_contexts,
+    bad_vectors,
+    bits_of,
+    require,
+    require_refusal,
+    saved_state,
+    with_last,
+)
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.losses import SQUARE, Loss, loss_of
 from omg_cmdp.records import context_rows
@@ -84,8 +93,8 @@ def check_oracle(oracle: Any, contexts: Sequence[Context] | None = None, *, hori
     loss_of(oracle)  # refuses what is not an oracle
     known = contexts if contexts is not None else oracle.contexts
     length = positive_integer("horizon", (oracle.horizon or 5) if horizon is None else horizon)
-    asked = _contexts_that_work(oracle) if known is None else listed("contexts", context_rows("contexts", known))
-    subject = Subject(oracle, asked or _contexts_that_work(oracle), length)
+    asked = listed("contexts", context_rows("contexts", () if known is None else known))
+    subject = Subject(oracle, asked or accepted_contexts(lambda c: copy.deepcopy(oracle).predict(c), []), length)
     for check in ORACLE_CHECKS:
         check(subject)
 
@@ -113,7 +122,7 @@ def check_draws(subject: Subject) -> None:
             shape = (DRAWS, *np.shape(prediction))
             require(np.shape(drawn) == shape, f"`draws` must have shape {shape}, got {np.shape(drawn)}")
             subject.loss.check_tables("draws", np.asarray(drawn))
-            require_equal([drawn], [again], "`draws` must be the same for equal generators")
+            require(bits_of([drawn]) == bits_of([again]), "`draws` must be the same for equal generators")
             moved = subject.loss.divergence(np.mean(drawn, axis=0), prediction)
             near = (moved <= 4.0 * oracle.uncertainty(context) + 4.0 / DRAWS).all()
             require(bool(near), "the mean of `draws` must be as near to `predict` as `uncertainty` says")
@@ -128,9 +137,7 @@ def check_asking_changes_nothing(subject: Subject) -> None:
             answer.setflags(write=True)
             answer[...] = 0.123
     oracle.regret_bound(10, subject.horizon)
-    require_equal(
-        before, _answers(subject, oracle), "asking must change nothing, and neither must writing to the answer"
-    )
+    require(before == _answers(subject, oracle), "asking must change nothing, and neither must writing to the answer")
 
 
 def check_input_is_not_kept(subject: Subject) -> None:
@@ -143,7 +150,7 @@ def check_input_is_not_kept(subject: Subject) -> None:
         for array in given:
             if isinstance(array, np.ndarray):
                 array[...] = 0
-    require_equal(_answers(subject, oracle), _answers(subject, twin), "`update` must keep no reference to its input")
+    require(_answers(subject, oracle) == _answers(subject, twin), "`update` must keep no reference to its input")
 
 
 def check_lists_are_accepted(subject: Subject) -> None:
@@ -152,7 +159,7 @@ def check_lists_are_accepted(subject: Subject) -> None:
     for number in range(EPISODES):
         context, states, actions, outcomes = subject.episode(number)
         oracle.update(context, states.astype(np.int32), actions.tolist(), outcomes.tolist())
-    require_equal(_answers(subject, oracle), _answers(subject, twin), "`update` must take lists like arrays")
+    require(_answers(subject, oracle) == _answers(subject, twin), "`update` must take lists like arrays")
 
 
 def check_bad_input_is_refused(subject: Subject) -> None:
@@ -160,31 +167,28 @@ def check_bad_input_is_refused(subject: Subject) -> None:
     oracle = subject.train(subject.fresh())
     before = _answers(subject, oracle)
     for what, arguments in _bad_updates(subject):
-        require_refusal(what, oracle.update, arguments)
-        require_equal(before, _answers(subject, oracle), f"{what}: a refused update must change nothing")
-    for what, context in _bad_contexts(subject):
+        require_refusal(what, oracle.update, *arguments)
+        require(before == _answers(subject, oracle), f"{what}: a refused update must change nothing")
+    for what, context in bad_vectors(subject.contexts[0]):
         for method, more in ((oracle.predict, ()), (oracle.uncertainty, ()), (oracle.draws, (1, _generator()))):
-            require_refusal(what, method, (context, *more))
-        require_refusal(what, oracle.update, (context, *subject.episode(0)[1:]))
-        require_equal(before, _answers(subject, oracle), f"{what}: a refused context must change nothing")
+            require_refusal(what, method, context, *more)
+        require_refusal(what, oracle.update, context, *subject.episode(0)[1:])
+        require(before == _answers(subject, oracle), f"{what}: a refused context must change nothing")
 
 
 def check_state_survives(subject: Subject) -> None:
     """An oracle that loads a state continues to the bit. One that cannot be saved raises NotImplementedError."""
     oracle, restored = subject.train(subject.fresh()), subject.fresh()
-    try:
-        state = oracle.state()
-    except NotImplementedError:
+    state = saved_state(oracle)
+    if state is None:
         return
-    plain = all(isinstance(a, np.ndarray) and a.dtype.kind in "biufU" for a in state.values())
-    require(plain, "`state` must be arrays of numbers and text")
     restored.load_state(state)
     more = range(EPISODES, 2 * EPISODES)
     ours, theirs = _answers(subject, subject.train(oracle, more)), _answers(subject, subject.train(restored, more))
-    require_equal(ours, theirs, "an oracle that loads a state must continue to the bit")
+    require(ours == theirs, "an oracle that loads a state must continue to the bit")
     broken = dict(state)
     broken.pop(next(iter(broken)))
-    require_refusal("a state with a part missing", subject.fresh().load_state, (broken,))
+    require_refusal("a state with a part missing", subject.fresh().load_state, broken)
 
 
 def check_account(subject: Subject) -> None:
@@ -243,10 +247,10 @@ def _tables(oracle: Any, context: Context) -> list[FloatArray]:
     return [oracle.predict(context), oracle.uncertainty(context), oracle.draws(context, 2, _generator())]
 
 
-def _answers(subject: Subject, oracle: Any) -> list[FloatArray]:
-    """Return what an oracle answers to everything that it can be asked."""
+def _answers(subject: Subject, oracle: Any) -> Bits:
+    """Return the bits of what an oracle answers to everything that it can be asked."""
     asked = [table for context in subject.contexts for table in _tables(oracle, context)]
-    return [np.array(answer) for answer in (*asked, oracle.loss, oracle.best_loss())]
+    return bits_of([*asked, oracle.loss, oracle.best_loss()])
 
 
 def _bad_updates(subject: Subject) -> list[tuple[str, tuple[Any, ...]]]:
@@ -267,32 +271,3 @@ def _bad_updates(subject: Subject) -> list[tuple[str, tuple[Any, ...]]]:
         ("actions that are text", (context, states, ["left"] * len(actions), outcomes)),
         ("outcomes that are missing", (context, states, actions, None)),
     ]
-
-
-def _bad_contexts(subject: Subject) -> list[tuple[str, Context]]:
-    """Return contexts that an oracle for vectors must refuse; for labels none are known."""
-    context = subject.contexts[0]
-    if not isinstance(context, np.ndarray):
-        return []
-    return [
-        ("a context with a NaN", np.full_like(context, np.nan, dtype=np.float64)),
-        ("a context of another dimension", np.append(context, 0.0)),
-    ]
-
-
-def _contexts_that_work(oracle: Any) -> list[Context]:
-    """Return contexts that `oracle` accepts, found by trying."""
-    vectors = [[np.eye(d)[0], np.eye(d)[-1], np.full(d, 1.0 / d)] for d in range(1, 65)]
-    for candidates in ([0, 1], *vectors):
-        accepted = [context for context in candidates if _accepts(oracle, context)]
-        if accepted:
-            return accepted
-    raise ValueError("`contexts` must be given: the oracle accepts neither 0 nor a unit vector of up to 64 dimensions")
-
-
-def _accepts(oracle: Any, context: Context) -> bool:
-    try:
-        copy.deepcopy(oracle).predict(context)
-    except Exception:  # whatever a user's function raises on a context that it was not made for
-        return False
-    return True

@@ -9,7 +9,6 @@ from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.environments.encoders.base import Encoder
 from omg_cmdp.environments.encoders.bins import Bins
 from omg_cmdp.environments.encoders.clusters import Clusters
-from omg_cmdp.environments.encoders.leaves import Leaves
 from omg_cmdp.environments.encoders.report import EncodingReport, encoding_report
 from omg_cmdp.environments.encoders.steps import Steps
 from omg_cmdp.environments.gymnasium.contextual_env import gymnasium_space
@@ -26,7 +25,6 @@ __all__ = [
     "Discretised",
     "Encoder",
     "EncodingReport",
-    "Leaves",
     "SampledWorld",
     "Steps",
     "TableWorld",

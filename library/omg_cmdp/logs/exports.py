@@ -1,4 +1,4 @@
-"""Tables with a row for every episode, as `omg-lab export --to csv` and `--to parquet` write them."""
+"""Tables with a row for every episode, as the log of a study is, and as `omg-lab export --to csv` writes it."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ episodes stay and earn nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,11 +27,14 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.logs.log import RECORD, Log
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.records import plain
+from omg_cmdp.records import missing, plain
 from omg_cmdp.validation import FloatArray, first_index, instance_of, interval, listed
 
 if TYPE_CHECKING:
     import pandas
+
+ContextColumns = str | Sequence[str] | Mapping[str, str]
+"""The column of a label, the columns of a vector, or the fields of a record and their columns."""
 
 COLUMNS = ("episode", "step", "state", "action", "reward", "next_state", "propensity", "terminated")
 """The columns of a table of steps; the last two may be absent."""
@@ -41,7 +44,7 @@ def read_frame(
     frame: pandas.DataFrame,
     space: Space,
     *,
-    context: str | Sequence[str] | Mapping[str, str] | None = None,
+    context: ContextColumns | None = None,
     columns: Mapping[str, str] | None = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
 ) -> Log:
@@ -95,7 +98,7 @@ def read_frame(
     return log
 
 
-def _usual(frame: pandas.DataFrame) -> str | list[str] | dict[str, str]:
+def _usual(frame: pandas.DataFrame) -> ContextColumns:
     fields = [name for name in map(str, frame) if name.startswith(RECORD)]
     if fields:
         return {name.removeprefix(RECORD): name for name in fields}
@@ -150,46 +153,39 @@ class _Steps:
         self.refuse(name, (values != values.round()) | (values < 0) | (values >= count), f"lie in 0..{count - 1}")
         return values.astype(np.int64)
 
-    def records(self, fields: Mapping[str, str]) -> Iterator[Context]:
-        """Yield the record of every episode, None for what is missing."""
-        require_columns(self.frame, fields.values())
-        columns, (begins, ends) = {}, self.spans()
-        for field, name in fields.items():
-            column = [plain(value) for value in self.frame[name].astype(object).to_numpy()[self.rows]]
-            first = [column[begin] for begin in begins]
-            whole = np.repeat(np.arange(len(begins)), np.subtract(ends, begins))
-            changed = [value != first[place] for value, place in zip(column, whole, strict=True)]
-            self.refuse(name, np.array(changed), "be the same in all rows of an episode")
-            columns[field] = first
-        yield from (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
-
-    def contexts(self, context: str | Sequence[str] | Mapping[str, str]) -> Iterator[Context]:
-        """Yield the context of every episode: a label, a vector, or a record."""
-        import pandas
-
-        if isinstance(context, Mapping) and context:
-            yield from self.records(context)
-            return
-        names = [context] if isinstance(context, str) else listed("context", context)
+    def contexts(self, context: ContextColumns) -> list[Context]:
+        """Return the context of every episode: a label, a vector, or a record with None for what is missing."""
+        fields = context.values() if isinstance(context, Mapping) else context
+        names = [context] if isinstance(context, str) else listed("context", fields)
         if not names:
             raise ValueError("`context` must name at least one column, got none")
         require_columns(self.frame, names)
-        columns = []
-        for name in names:
-            if isinstance(context, str):
-                column = self.frame[name].astype(object).to_numpy()[self.rows]
-                unfit = [not isinstance(entry, Hashable) or bool(pandas.isna(entry)) for entry in column.flat]
-                rule = "be a label (a vector needs columns of numbers)"
-                self.refuse(name, np.reshape(unfit, column.shape), rule)
-            else:
-                # A likely mistake, for which the message has advice.
-                labels = isinstance(self.frame[name].iloc[0], str)
-                column = self.numbers(name, f" (for a column of labels: context={name!r})" if labels else "")
-            begins, ends = self.spans()
-            first = np.repeat(column[begins], np.subtract(ends, begins))
-            self.refuse(name, column != first, "be the same in all rows of an episode")
-            columns.append(column[begins])
-        yield from columns[0].tolist() if isinstance(context, str) else np.stack(columns, axis=1)
+        columns = [self._firsts(name, self._entries(name, context)) for name in names]
+        if isinstance(context, str):
+            return columns[0]
+        rows = zip(*columns, strict=True)
+        return [dict(zip(context, row, strict=True)) if isinstance(context, Mapping) else np.array(row) for row in rows]
+
+    def _entries(self, name: str, context: ContextColumns) -> list[Any]:
+        """Return a column of labels, of numbers for a vector, or of whatever a record holds."""
+        column: NDArray[Any] = self.frame[name].astype(object).to_numpy()[self.rows]
+        if isinstance(context, Mapping):
+            return [plain(entry) for entry in column]
+        if isinstance(context, str):
+            unfit = [missing(entry) or not isinstance(entry, Hashable) for entry in column]
+            self.refuse(name, np.array(unfit), "be a label (a vector needs columns of numbers)")
+            return list(column)
+        # A likely mistake, for which the message has advice.
+        labels = isinstance(self.frame[name].iloc[0], str)
+        return list(self.numbers(name, f" (for a column of labels: context={name!r})" if labels else ""))
+
+    def _firsts(self, name: str, entries: list[Any]) -> list[Any]:
+        """Return the entry of every episode; raise unless all its rows have the same."""
+        begins, ends = self.spans()
+        spans = [entries[begin:end] for begin, end in zip(begins, ends, strict=True)]
+        changed = [entry != span[0] for span in spans for entry in span]
+        self.refuse(name, np.array(changed), "be the same in all rows of an episode")
+        return [span[0] for span in spans]
 
     def refuse(self, name: str, bad: NDArray[np.bool_], rule: str) -> None:
         """Raise at the first entry of `bad`, an array like `rows`, if there is one."""

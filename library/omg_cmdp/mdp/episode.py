@@ -59,8 +59,7 @@ class Episode(Trajectory):
         self._add(chances, decided)
 
     def _add(self, propensities: FloatArray | None, length: int) -> None:
-        object.__setattr__(self, "propensities", None if propensities is None else frozen(propensities))
-        object.__setattr__(self, "length", length)
+        self.__dict__.update(propensities=None if propensities is None else frozen(propensities), length=length)
 
     def first(self, steps: int) -> Episode:
         """Return its first steps, or all if there are no more: the episode of a person that drops out.

@@ -76,15 +76,12 @@ class Space:
             rule = "be the state of an encoder, arrays by name, or None"
             raise ValueError(f"`encoder` must {rule}, got {type(encoder).__name__}")
         pairs, steps = (states, actions), (horizon, states, actions)
-        hold = functools.partial(object.__setattr__, self)  # the fields are frozen, and this is their only writer
-        hold("states", states)
-        hold("actions", actions)
-        hold("horizon", horizon)
-        hold("start", validation.frozen(distribution.view()))
-        hold("admissible", validation.frozen(mask.view()))
-        hold("encoder", None if encoder is None else read_state(encoder))
-        hold("raw", (distribution, mask.view(np.uint8)))
-        hold("shapes", (((*pairs, states), (*steps, states)), (pairs, steps)))
+        # The fields are frozen, and this is their only writer.
+        self.__dict__.update(states=states, actions=actions, horizon=horizon)
+        self.__dict__.update(start=validation.frozen(distribution.view()), admissible=validation.frozen(mask.view()))
+        self.__dict__.update(encoder=None if encoder is None else read_state(encoder))
+        shapes = ((*pairs, states), (*steps, states)), (pairs, steps)
+        self.__dict__.update(raw=(distribution, mask.view(np.uint8)), shapes=shapes)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor, so that a copy in another process is as read-only as this one.

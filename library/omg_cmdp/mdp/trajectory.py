@@ -14,12 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context, Keyed, keyed, unchanging
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import (
-    FloatArray,
-    float_table,
-    instance_of,
-    interval,
-)
+from omg_cmdp.validation import FloatArray, float_table, frozen, instance_of, interval, real_number
 
 compiled = Lazy("omg_cmdp.mdp.compiled")
 
@@ -63,7 +58,6 @@ class Trajectory:
     total: float | None
     raw: tuple[NDArray[np.int64], NDArray[np.int64], FloatArray] = dataclasses.field(repr=False)
     """The arrays `states`, `actions` and `rewards` for compiled code; do not write to them."""
-    _known: Keyed | None = dataclasses.field(repr=False)
 
     _parts: ClassVar[tuple[str, ...]] = ("context", "states", "actions", "rewards", "total")
 
@@ -92,26 +86,17 @@ class Trajectory:
         total: float | None = None,
     ) -> None:
         """Keep these very arrays: nothing is checked or copied. The fields are frozen, and this is their writer."""
-        hold = functools.partial(object.__setattr__, self)
         plain, key = context if type(context) is Keyed else (context, None)
-        kept = unchanging(plain)
-        hold("context", kept)
-        hold("_known", None if key is None else Keyed(kept, key))
-        hold("total", total)
-        hold("raw", (states, actions, rewards))
-        for name, array in (("states", states), ("actions", actions), ("rewards", rewards)):
-            view = array.view()
-            view.setflags(write=False)
-            hold(name, view)
+        raw, kept = (states, actions, rewards), unchanging(plain)
+        visited, taken, earned = (frozen(array.view()) for array in raw)
+        self.__dict__.update(context=kept, states=visited, actions=taken, rewards=earned, total=total, raw=raw)
+        if key is not None:
+            self.__dict__["known"] = Keyed(kept, key)
 
-    @property
+    @functools.cached_property
     def known(self) -> Keyed:
         """The context with its key."""
-        if self._known is not None:
-            return self._known
-        known = keyed(self.context)
-        object.__setattr__(self, "_known", known)
-        return known
+        return keyed(self.context)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor, so that a copy is as read-only as this one.
@@ -204,10 +189,7 @@ def _rewards(values: Any) -> FloatArray:
 
 def _total(value: Any, rewards: FloatArray) -> float:
     """Return a sum that stands for all rewards, none of which is known."""
-    try:
-        total = float(value)
-    except (TypeError, ValueError):
-        total = math.nan
+    total = real_number(value)
     if not math.isfinite(total):
         raise ValueError(f"`total` must be a finite number or None, got {value!r}")
     if not np.isnan(rewards).all():

@@ -4,7 +4,7 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.basis import BasisDynamics
 from omg_cmdp.oracles.combined.aggregate import AggregateDynamics, AggregateRewards
 from omg_cmdp.oracles.combined.copies import CopiesDynamics, CopiesRewards
-from omg_cmdp.oracles.combined.epochs import EpochDynamics, EpochRewards
+from omg_cmdp.oracles.combined.epochs import EpochRewards
 from omg_cmdp.oracles.combined.stepwise import StepwiseDynamics, StepwiseRewards
 from omg_cmdp.oracles.counts.dynamics import CountDynamics
 from omg_cmdp.oracles.counts.rewards import CountRewards
@@ -12,14 +12,15 @@ from omg_cmdp.oracles.feature_map import FeatureMap
 from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
 from omg_cmdp.oracles.finite.known import KnownDynamics, KnownRewards
 from omg_cmdp.oracles.finite.log_loss import LogLossRewards
+from omg_cmdp.oracles.finite.offline import (
+    Offline,
+    OfflineFiniteDynamics,
+    OfflineFiniteRewards,
+    OfflineLeastSquaresDynamics,
+)
 from omg_cmdp.oracles.finite.product import ProductRewards
 from omg_cmdp.oracles.linear.rewards import LinearRewards, pair_features
 from omg_cmdp.oracles.mixture import MixtureDynamics
-from omg_cmdp.oracles.offline.finite import OfflineFiniteDynamics, OfflineFiniteRewards
-from omg_cmdp.oracles.offline.fits import Offline
-from omg_cmdp.oracles.offline.least_squares import OfflineLeastSquaresDynamics, OfflineLinearDynamics
-from omg_cmdp.oracles.offline.linear import OfflineLinearRewards
-from omg_cmdp.oracles.offline.softmax import OfflineSoftmaxDynamics
 from omg_cmdp.oracles.softmax import SoftmaxDynamics
 
 __all__ = [
@@ -31,7 +32,6 @@ __all__ = [
     "CountDynamics",
     "CountRewards",
     "DynamicsOracle",
-    "EpochDynamics",
     "EpochRewards",
     "FeatureMap",
     "FiniteDynamics",
@@ -45,9 +45,6 @@ __all__ = [
     "OfflineFiniteDynamics",
     "OfflineFiniteRewards",
     "OfflineLeastSquaresDynamics",
-    "OfflineLinearDynamics",
-    "OfflineLinearRewards",
-    "OfflineSoftmaxDynamics",
     "ProductRewards",
     "RewardOracle",
     "SoftmaxDynamics",

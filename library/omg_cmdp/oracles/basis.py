@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.oracles.draws import draw_dirichlet
 from omg_cmdp.oracles.features import FeatureFunction, SimplexFeatures
-from omg_cmdp.oracles.frame import Forecasters, Frame, learn_transitions
+from omg_cmdp.oracles.frame import DynamicsFrame, Forecasters
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Examples, IntArray
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import (
@@ -119,7 +118,7 @@ class _Basis(Forecasters):
 
 
 @final
-class BasisDynamics(Frame[_Basis], DynamicsOracle):
+class BasisDynamics(DynamicsFrame[_Basis]):
     """A linear contextual MDP: P(s'|c, s, a) = Σ c_i·P_i(s'|s, a) with known weights c and d unknown tables P_i.
 
     Regret over G = S·A pairs, D the number of unknown probabilities of a pair, L = log(T + 1):
@@ -156,8 +155,6 @@ class BasisDynamics(Frame[_Basis], DynamicsOracle):
     A. Modi and A. Tewari, *No-regret exploration in contextual reinforcement learning*, UAI 2020; docs/oracles.md,
     Theorem 5.
     """
-
-    update = learn_transitions
 
     def __init__(
         self,

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context, Keyed, keyed
-from omg_cmdp.oracles.base import Oracle
+from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
 from omg_cmdp.oracles.features import Described
-from omg_cmdp.oracles.losses import Examples, loss_of
+from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.persistence import State, check_settings, numbers, read_state
 from omg_cmdp.validation import BoolArray, FloatArray, instance_of, positive_integer, whole_number
@@ -134,7 +134,7 @@ class Frame(Oracle, Generic[F]):
     """An oracle that holds forecasters. A subclass chooses them in its constructor, and overrides nothing."""
 
     takes_keyed = True
-
+    _loss: ClassVar[Loss]
     horizon: int
 
     def __init__(self, forecasters: F) -> None:
@@ -142,7 +142,6 @@ class Frame(Oracle, Generic[F]):
         self.horizon = forecasters.horizon
         self.contexts = forecasters.contexts
         self.rate = None if forecasters.rate is None else forecasters.rate.name
-        self._loss = loss_of(self)
         self._guard_rate = self._loss.rate / self.horizon
         self._answered: _Answer | None = None
 
@@ -271,15 +270,21 @@ class Frame(Oracle, Generic[F]):
         return answer
 
 
-def learn_rewards(
-    self: Frame[Any], context: Context, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike
-) -> None:
-    """Learn from one episode, at most H entries each: the `update` of a reward oracle."""
-    self._observe(context, states, actions, rewards)
+class RewardFrame(Frame[F], RewardOracle):
+    """A frame of forecasters of rewards."""
+
+    _loss = SQUARE
+
+    def update(self, context: Context, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike) -> None:
+        """Learn from one episode, at most H entries each."""
+        self._observe(context, states, actions, rewards)
 
 
-def learn_transitions(
-    self: Frame[Any], context: Context, states: ArrayLike, actions: ArrayLike, next_states: ArrayLike
-) -> None:
-    """Learn from one episode, at most H entries each: the `update` of a dynamics oracle."""
-    self._observe(context, states, actions, next_states)
+class DynamicsFrame(Frame[F], DynamicsOracle):
+    """A frame of forecasters of transitions."""
+
+    _loss = LOG
+
+    def update(self, context: Context, states: ArrayLike, actions: ArrayLike, next_states: ArrayLike) -> None:
+        """Learn from one episode, at most H entries each."""
+        self._observe(context, states, actions, next_states)

@@ -20,9 +20,8 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
-from omg_cmdp.oracles.frame import Forecasters, Frame, learn_transitions
+from omg_cmdp.oracles.frame import DynamicsFrame, Forecasters
 from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, Examples
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import (
@@ -141,7 +140,7 @@ class _Mixture(Forecasters):
 
 
 @final
-class MixtureDynamics(Frame[_Mixture], DynamicsOracle):
+class MixtureDynamics(DynamicsFrame[_Mixture]):
     """A mixture of known transitions: P(s'|c, s, a) = Σ w_i·P_i(s'|c, s, a) with unknown weights w.
 
     The comparator is the best mixture, where `FiniteDynamics` has the best single function. Regret, L = log(T + 1):
@@ -169,8 +168,6 @@ class MixtureDynamics(Frame[_Mixture], DynamicsOracle):
     ----------
     docs/oracles.md, Theorem 5.
     """
-
-    update = learn_transitions
 
     def __init__(self, predictions: Predictions, *, horizon: int, rate: str = "guarded") -> None:
         super().__init__(_Mixture(FunctionClass(predictions, LOG), Rate(rate, horizon)))

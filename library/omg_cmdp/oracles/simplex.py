@@ -161,17 +161,3 @@ def simplex_least_squares(information: FloatArray, scores: FloatArray) -> FloatA
     weights = np.zeros(len(scores))
     weights[kept] = point / point.sum()
     return weights
-
-
-def nearest_on_simplex(points: FloatArray) -> FloatArray:
-    """Return the nearest points of simplices along the last axis: max(x - θ, 0), with θ such that they sum to one.
-
-    >>> nearest_on_simplex(np.array([[0.25, 0.75], [1.5, 0.2]]))
-    array([[0.25, 0.75],
-           [1.  , 0.  ]])
-    """
-    falling = -np.sort(-points, axis=-1)
-    levels = (falling.cumsum(axis=-1) - 1.0) / np.arange(1.0, points.shape[-1] + 1.0)
-    # The largest level is the θ of the sorted prefix that stays positive.
-    above = np.maximum(points - levels.max(axis=-1, keepdims=True), 0.0)
-    return np.asarray(above / above.sum(axis=-1, keepdims=True))

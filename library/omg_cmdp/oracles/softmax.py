@@ -23,9 +23,8 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
-from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.oracles.features import FeatureFunction, Features
-from omg_cmdp.oracles.frame import Forecasters, Frame, learn_transitions
+from omg_cmdp.oracles.frame import DynamicsFrame, Forecasters
 from omg_cmdp.oracles.losses import LOG, Examples, IntArray
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.persistence import fingerprint
@@ -149,7 +148,7 @@ class _Softmax(Forecasters):
 
 
 @final
-class SoftmaxDynamics(Frame[_Softmax], DynamicsOracle):
+class SoftmaxDynamics(DynamicsFrame[_Softmax]):
     """Transitions softmax in features: P(s'|c, s, a) ∝ P₀(s'|s, a)·exp(w(s, a, s')·z(c)).
 
     The "realizable" forecaster is recursive maximum likelihood, the "proven" one an online Newton step with regret
@@ -195,8 +194,6 @@ class SoftmaxDynamics(Frame[_Softmax], DynamicsOracle):
     ----------
     docs/oracles.md, Theorems 4 and 8.
     """
-
-    update = learn_transitions
 
     def __init__(
         self,

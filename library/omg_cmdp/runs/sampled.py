@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 from omg_cmdp.contexts import Context, keyed
 from omg_cmdp.environments.gymnasium.worlds import SampledWorld
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.runs.simulate import Run
+from omg_cmdp.theory.rounds import Round
 from omg_cmdp.validation import FloatArray
 
 
-class Seen(NamedTuple):
-    """What is known of an episode where the truth is not; the names are those of `Round`."""
+class Seen(Round):
+    """A round without `truth` and `occupancy`: what is known of an episode where the optimum is not."""
 
-    episode: int
-    decision: Decision
-    played: Episode
-    value: float = math.nan
-    optimal_value: float = math.nan
-    regret: float = math.nan
-    differences: tuple[float, float, float] = (math.nan, math.nan, math.nan)
-    exploration: float = math.nan
-    best_policy_regret: float = math.nan
-    errors: tuple[float, float] = (math.nan, math.nan)
-    oracles: tuple[Any, ...] = (None, None)
-    charged: tuple[float, float] = (math.nan, math.nan)
-    arrived: tuple[int, ...] = ()
+    @property
+    def optimal_value(self) -> float:
+        """nan, and with it the regret."""
+        return math.nan
 
 
 @final
@@ -42,4 +34,5 @@ class SampledRun(Run):
         return self._decide(keyed(context)).policy
 
     def _account(self, number: int, decision: Decision, episode: Episode) -> Seen:
-        return Seen(number, decision, episode)
+        unknown: Any = None
+        return Seen(number, unknown, decision, episode, occupancy=unknown, value=math.nan)

@@ -61,6 +61,18 @@ ORACLES = {
     ),
 }
 
+
+def by_sign(tables):
+    """Return a function of vectors with some of `tables`."""
+
+    def of(context):
+        if np.shape(context) != (DIMENSION,) or np.isnan(context).any():
+            raise ValueError(f"`context` must be {DIMENSION} numbers, got {context}")
+        return tables[LABELS[int(context[0] > 0.0)]]
+
+    return of
+
+
 OFFLINE = {
     "offline finite": (
         LABELS,
@@ -76,18 +88,11 @@ OFFLINE = {
             oracles.OfflineLeastSquaresDynamics(TRANSITIONS, horizon=HORIZON),
         ),
     ),
-    "offline linear": (
+    "offline finite of vectors": (
         VECTORS,
         lambda: (
-            oracles.OfflineLinearRewards(**SIZE, dimension=DIMENSION),
-            oracles.OfflineLinearDynamics(**SIZE, dimension=DIMENSION),
-        ),
-    ),
-    "offline linear and softmax": (
-        VECTORS,
-        lambda: (
-            oracles.OfflineLinearRewards(**SIZE, dimension=DIMENSION),
-            oracles.OfflineSoftmaxDynamics(**SIZE, dimension=DIMENSION),
+            oracles.OfflineFiniteRewards(by_sign(REWARDS), horizon=HORIZON),
+            oracles.OfflineFiniteDynamics(by_sign(TRANSITIONS), horizon=HORIZON),
         ),
     ),
 }

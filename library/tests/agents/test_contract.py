@@ -12,7 +12,7 @@ from library.tests.agents.catalogue import each_agent
 from omg_cmdp import agents, optimal_policy, policy_value
 from omg_cmdp.agents import Agent
 from omg_cmdp.checks import AGENT_CHECKS
-from omg_cmdp.checks.subject import AgentSubject
+from omg_cmdp.checks.agents import AgentSubject
 
 AGENTS = each_agent()
 

@@ -1,7 +1,7 @@
 """One of each oracle, for the tests that run over all of them: name -> (contexts for it, how to build it).
 
 An oracle goes into `RATED` if it has the argument `rate`, built by (horizon, rate); else it is built by (horizon), and
-goes into `OFFLINE` if it fits all past episodes, into `EPOCHS` if it is an `EpochRewards` or `EpochDynamics`, and into
+goes into `OFFLINE` if it fits all past episodes, into `EPOCHS` if it is an `EpochRewards`, and into
 `UNRATED` otherwise, whether it is made of other oracles or not.
 """
 
@@ -158,32 +158,12 @@ OFFLINE = {
         lambda h: oracles.OfflineFiniteDynamics(TRANSITIONS, horizon=h, smoothing=0.01, support=SUPPORT),
     ),
     "offline least squares dynamics": (LABELS, lambda h: oracles.OfflineLeastSquaresDynamics(TRANSITIONS, horizon=h)),
-    "offline linear dynamics": (
-        VECTORS,
-        lambda h: oracles.OfflineLinearDynamics(**SIZE, dimension=DIMENSION, horizon=h),
-    ),
-    "offline linear": (VECTORS, lambda h: oracles.OfflineLinearRewards(**SIZE, dimension=DIMENSION, horizon=h)),
-    "offline shared linear": (
-        VECTORS,
-        lambda h: oracles.OfflineLinearRewards(
-            **SIZE, dimension=DIMENSION, horizon=h, features=shared_features, shared=True
-        ),
-    ),
-    "offline softmax": (VECTORS, lambda h: oracles.OfflineSoftmaxDynamics(**SIZE, dimension=DIMENSION, horizon=h)),
-    "offline tilted softmax": (
-        VECTORS,
-        lambda h: oracles.OfflineSoftmaxDynamics(
-            **SIZE, dimension=DIMENSION, horizon=h, base=SUPPORT / SUPPORT.sum(axis=-1, keepdims=True)
-        ),
-    ),
 }
 
 EPOCHS = {
     "epochs of known rewards": (LABELS, lambda h: oracles.EpochRewards(known_rewards(h))),
     "epochs of stepwise rewards": (LABELS, lambda h: oracles.EpochRewards(UNRATED["stepwise rewards"][1](h))),
     "epochs of least squares": (LABELS, lambda h: oracles.EpochRewards(OFFLINE["offline finite rewards"][1](h))),
-    "epochs of transition counts": (LABELS, lambda h: oracles.EpochDynamics(oracles.CountDynamics(**SIZE, horizon=h))),
-    "epochs of maximum likelihood": (VECTORS, lambda h: oracles.EpochDynamics(OFFLINE["offline softmax"][1](h))),
 }
 
 EVERY = {f"{name}, {rate}": (contexts, rate, build) for name, (contexts, build) in RATED.items() for rate in RATES}

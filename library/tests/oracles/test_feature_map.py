@@ -171,13 +171,12 @@ def users(features):
     return {
         "linear": omg.oracles.LinearRewards(**SIZES, **size),
         "softmax": omg.oracles.SoftmaxDynamics(**SIZES, **size),
-        "offline": omg.oracles.OfflineLinearRewards(**SIZES, **size),
         "aggregate": omg.oracles.AggregateRewards([omg.oracles.LinearRewards(**SIZES, **size)], horizon=3),
         "adapter": SklearnRewards(SGDRegressor(), features=features, members=2, **SIZES),
     }
 
 
-@pytest.mark.parametrize("name", ["linear", "softmax", "offline", "aggregate", "adapter"])
+@pytest.mark.parametrize("name", ["linear", "softmax", "aggregate", "adapter"])
 def test_a_state_of_another_scaling_is_refused(name):
     saved = users(FEATURES)[name].state()
     users(FeatureMap.from_json(FEATURES.to_json()))[name].load_state(saved)

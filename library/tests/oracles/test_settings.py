@@ -40,15 +40,12 @@ def recorded():
     return recorder.calls
 
 
-PASSED_ON = {"OfflineLinearRewards": oracles.LinearRewards, "OfflineSoftmaxDynamics": oracles.SoftmaxDynamics}
-"""Classes that take the arguments of another, but for `rate` and `delay`."""
 CALLS = recorded()
 
 
 def usual(name):
     """Return the arguments of a class that are numbers, with their defaults."""
-    found = numeric_arguments(PASSED_ON.get(name, getattr(oracles, name)))
-    return {each: default for each, default in found.items() if not (each == "delay" and name in PASSED_ON)}
+    return numeric_arguments(getattr(oracles, name))
 
 
 def test_every_oracle_of_the_library_is_varied():

@@ -134,10 +134,7 @@ METHODS = {
     "encode": lambda i: {"observations": np.zeros((3, 2))},
     "encode_steps": lambda i: {"steps": omg.environments.Steps(**examples.some_steps())},
     "where": lambda i: {"chosen": np.arange(40) < 9},
-    **{
-        f"environments.{name}.restore": lambda i: {"path": examples.agent_file(i)}
-        for name in ("Bins", "Clusters", "Leaves")
-    },
+    **{f"environments.{name}.restore": lambda i: {"path": examples.agent_file(i)} for name in ("Bins", "Clusters")},
     "environments.Discretised.observation": lambda i: {"observation": np.zeros(4, dtype=np.float32)},
     "worlds.WorldEnv.reset": lambda i: {"seed": 1, "options": {"context": 1}},
     "worlds.WorldEnv.step": lambda i: (i.reset(seed=1), {"action": 0})[1],

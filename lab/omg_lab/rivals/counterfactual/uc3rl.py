@@ -28,8 +28,8 @@ from __future__ import annotations
 
 from typing import final
 
+from omg_cmdp.validation import FloatArray
 from omg_lab.rivals.counterfactual.agent import CounterfactualAgent
-from omg_lab.rivals.counterfactual.rounds import Bonus, PastRound
 
 
 @final
@@ -41,10 +41,9 @@ class UC3RL(CounterfactualAgent):
     space : Space
         The states, actions and horizon.
     reward_oracle, dynamics_oracle
-        Online or offline oracles; without `contexts` both must be `Offline`.
-    contexts : list, optional
-        All contexts that may come. Each then has its counts, at one plan for each of them in an episode. Without it the
-        fits at the beginning of doubling epochs are kept, and a decision takes O(log t) plans.
+        Offline oracles, as published, or any others.
+    contexts : list
+        All contexts that may come. Each has its counts, at one plan for each of them in an episode.
     scale : float or tuple of two floats
         β₀, or one for the rewards and one for the dynamics, such as (0.03, 0) if these are known; to be tuned.
     episodes : int, optional
@@ -60,6 +59,6 @@ class UC3RL(CounterfactualAgent):
     (3, 2, 2)
     """
 
-    def _make_round(self, bonus: Bonus) -> PastRound:
-        """Return the round, which counts visits."""
-        return PastRound(self.space, self.value_bounds, bonus)
+    def _counted(self) -> FloatArray:
+        """Return the visits of this round."""
+        return self._plan(slice(None))[1]

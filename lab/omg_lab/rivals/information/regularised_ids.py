@@ -25,26 +25,25 @@ Source: the abstract and the introduction of the paper were read; λ is left to 
 
 from __future__ import annotations
 
-from typing import Unpack, final
+import dataclasses
+from typing import final
 
 import numpy as np
 
-from omg_cmdp.agents.base import ModelAgent, Ranges
-from omg_cmdp.agents.exploration import Power, Schedule, Tuned
 from omg_cmdp.agents.exploration.gain import drawn_models
+from omg_cmdp.agents.exploration.schedules import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import best_response
-from omg_cmdp.mdp.space import Space
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, positive_integer, seed_number
+from omg_cmdp.validation import FloatArray, positive_integer
+from omg_lab.rivals.declared import ModelRival, Option, schedule, seed_value
 
 ROOT = Power(0.1, 0.5)
 """√t/10."""
 
 
 @final
-class RegularisedIDS(ModelAgent):
+class RegularisedIDS(ModelRival):
     """Play an optimal policy of the mean model, with the information of a visit added to its reward.
 
     Parameters
@@ -68,23 +67,10 @@ class RegularisedIDS(ModelAgent):
     (4, 3, 3)
     """
 
-    settings = ("worth", "draws", "seed")
-
-    def __init__(
-        self,
-        space: Space,
-        reward_oracle: RewardOracle,
-        dynamics_oracle: DynamicsOracle,
-        worth: Tuned = ROOT,
-        *,
-        draws: int = 32,
-        seed: int = 0,
-        **ranges: Unpack[Ranges],
-    ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
-        self.worth = Schedule(worth, "worth")
-        self.draws = positive_integer("draws", draws)
-        self.seed = seed_number(seed)
+    worth: Option[Tuned, Schedule] = Option(schedule, ROOT)
+    _: dataclasses.KW_ONLY
+    draws: Option[int, int] = Option(positive_integer, 32)
+    seed: Option[int, int] = Option(seed_value, 0)
 
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy, optimal with information as a reward."""

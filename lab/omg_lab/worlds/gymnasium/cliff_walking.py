@@ -29,7 +29,6 @@ FALL = 100.0
 """What a step over the edge costs; every other step costs 1."""
 
 STEP = 1.0 - 1.0 / FALL
-NAME, WINDS = "CliffWalking-v1", (0.05, 0.5)
 
 
 @final
@@ -55,26 +54,14 @@ class CliffWalking(Grid):
     """
 
     action_names, feature_names = ("up", "right", "down", "left"), ("wind",)
+    shares = (0.05, 0.5)
 
-    def __init__(
-        self,
-        *,
-        horizon: int = 30,
-        context_count: int = 6,
-        class_size: int = 8,
-        misspecification: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        windy, calm = (read_tables(NAME, is_slippery=slippery) for slippery in (True, False))
-        super().__init__(
-            tables=(_rescaled(windy), _rescaled(calm)),
-            shares=WINDS,
-            horizon=horizon,
-            context_count=context_count,
-            class_size=class_size,
-            misspecification=misspecification,
-            seed=seed,
-        )
+    def _tables(self) -> tuple[GridTables, GridTables]:
+        windy, calm = (read_tables("CliffWalking-v1", is_slippery=slippery) for slippery in (True, False))
+        return _rescaled(windy), _rescaled(calm)
+
+    def _draw(self) -> None:
+        super()._draw()
         self.support = within_one_cell(rows=ROWS, columns=COLUMNS)
         self.support[:-1, :, START] = True
 

@@ -17,6 +17,7 @@ Dial         towards a lake where every cell has a success rate of its own, unif
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -24,14 +25,14 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.validation import FloatArray, one_of
-from omg_lab.worlds.gymnasium.grids import Grid, read_tables, within_one_cell
+from omg_lab.worlds.gymnasium.grids import Grid, GridTables, read_tables, within_one_cell
 
-NAME, RATES = "FrozenLake-v1", (0.4, 0.9)
 MAPS = ("4x4", "8x8")
 """Those that Gymnasium has."""
 
 
 @final
+@dataclass(kw_only=True, eq=False)
 class FrozenLake(Grid):
     """Gymnasium's FrozenLake with its success rate as context; needs the extra `gymnasium`.
 
@@ -55,30 +56,20 @@ class FrozenLake(Grid):
     [0.354, 0.916]
     """
 
+    map_name: str = "4x4"
+    horizon: int = 100
+
     return_range = (0.0, 1.0)
     action_names, feature_names = ("left", "down", "right", "up"), ("success rate",)
+    shares = (0.4, 0.9)
 
-    def __init__(
-        self,
-        *,
-        map_name: str = "4x4",
-        horizon: int = 100,
-        context_count: int = 6,
-        class_size: int = 8,
-        misspecification: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        one_of("map_name", map_name, MAPS)
-        always, never = (read_tables(NAME, map_name=map_name, success_rate=rate) for rate in (1.0, 0.0))
-        super().__init__(
-            tables=(always, never),
-            shares=RATES,
-            horizon=horizon,
-            context_count=context_count,
-            class_size=class_size,
-            misspecification=misspecification,
-            seed=seed,
-        )
+    def _tables(self) -> tuple[GridTables, GridTables]:
+        one_of("map_name", self.map_name, MAPS)
+        always, never = (read_tables("FrozenLake-v1", map_name=self.map_name, success_rate=rate) for rate in (1.0, 0.0))
+        return always, never
+
+    def _draw(self) -> None:
+        super()._draw()
         side = math.isqrt(self.space.states - 1)
         self.support = within_one_cell(rows=side, columns=side)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import abc
 import math
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.environments.gymnasium.tables import Outcomes
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import BoolArray, FloatArray
-from omg_lab.worlds.base import World, counts, streams
+from omg_lab.worlds.base import World, streams
 
 
 class GridTables(NamedTuple):
@@ -55,42 +57,40 @@ def within_one_cell(*, rows: int, columns: int, actions: int = 4) -> BoolArray:
     return np.repeat(reachable[:, None], actions, axis=1)
 
 
+@dataclass(kw_only=True, eq=False)
 class Grid(World):
     """A grid whose tables are w·T₁ + (1 - w)·T₀, with a number w in [0, 1] as context.
 
-    `tables` are T₁ and T₀. `shares` are the smallest and the largest w of the contexts. A hypothesis of the class, for
-    rewards and transitions alike, is a permutation of the actions; the true one changes nothing. The dial moves towards
-    a grid where every cell has a w of its own, uniform in `shares`, whatever the context.
+    `_tables` returns T₁ and T₀. `shares` are the smallest and the largest w of the contexts. A hypothesis of the class,
+    for rewards and transitions alike, is a permutation of the actions; the true one changes nothing. The dial moves
+    towards a grid where every cell has a w of its own, uniform in `shares`, whatever the context.
     """
 
-    package = "gymnasium"
+    horizon: int = 30
+    context_count: int = 6
+    class_size: int = 8
 
-    def __init__(
-        self,
-        *,
-        tables: tuple[GridTables, GridTables],
-        shares: tuple[float, float],
-        horizon: int,
-        context_count: int,
-        class_size: int,
-        misspecification: float,
-        seed: int,
-    ) -> None:
-        count, size = counts(context_count=context_count, class_size=class_size)
+    package = "gymnasium"
+    shares: ClassVar[tuple[float, float]]
+
+    @abc.abstractmethod
+    def _tables(self) -> tuple[GridTables, GridTables]:
+        """Return T₁ and T₀."""
+
+    def _draw(self) -> None:
+        tables, size = self._tables(), self.class_size
         self._transition_tables = np.stack([table.transitions for table in tables])
         self._rewards = np.stack([table.rewards for table in tables])
         admissible = np.ones(self._rewards.shape[1:], dtype=np.bool_)
         admissible[-1, 1:] = False
-        states, actions = len(admissible), admissible[0].size
-        space = Space(states=states, actions=actions, horizon=horizon, start=tables[0].start, admissible=admissible)
-        contexts = tuple(np.linspace(*shares, count).round(6).tolist())
-        super().__init__(space=space, contexts=contexts, misspecification=misspecification)
-
-        for_names, outside = streams(seed, 2)
+        states, actions, start = len(admissible), admissible[0].size, tables[0].start
+        self.space = Space(states=states, actions=actions, horizon=self.horizon, start=start, admissible=admissible)
+        self.contexts = tuple(np.linspace(*self.shares, self.context_count).round(6).tolist())
+        for_names, outside = streams(self.seed, 2)
         self.reward_index = self.transition_index = int(for_names.integers(size))
         self._names = for_names.permuted(np.tile(np.arange(actions), (size, 1)), axis=1)
         self._names[self.transition_index] = np.arange(actions)
-        own = outside.uniform(*shares, size=(states, 1))
+        own = outside.uniform(*self.shares, size=(states, 1))
         self._own = np.stack([own, 1.0 - own])
 
     def features(self, context: Context) -> FloatArray:

@@ -87,7 +87,7 @@ class WorldEnv(gymnasium.Env[Observation, np.int64]):
         if options is not None:
             instance_of("options", options, dict)
         super().reset(seed=None if seed is None else seed_number(seed))
-        drawn = self.np_random.integers(len(self.world.contexts))
+        drawn = int(self.np_random.integers(len(self.world.contexts)))
         context = (options or {}).get("context", self.world.contexts[drawn])
         self._truth = self.world.truth(context)
         self._context = self._observed(context)

@@ -2,7 +2,7 @@
 
 Limits. What happens next depends on where in a cell the environment is: the process of cells is not Markov, and no MDP
 over them is the truth. The oracles learn an average over each cell as it was visited so far, which changes with the
-policy; guarantees hold up to this misspecification, which `encoding_report` measures on the steps that it is given.
+policy; guarantees hold up to this misspecification.
 More cells are closer to the truth and take longer to learn: transitions have S²·A entries. An encoder is fitted before
 the first episode: once it is fitted again, its cells mean something else, and the agent must start over. Observations
 beyond those it was fitted to go to cells at the edge: if random actions do not reach what a good policy reaches, fit it
@@ -29,7 +29,7 @@ from omg_cmdp.validation import FloatArray, file_path, instance_of, listed
 
 
 class Encoder(abc.ABC):
-    """A map from observations to cells, fitted to steps; `Bins`, `Clusters` and `Leaves` are such maps.
+    """A map from observations to cells, fitted to steps; `Bins` and `Clusters` are such maps.
 
     One of your own needs the four abstract methods, and a `repr` that tells its settings.
 

@@ -11,11 +11,6 @@ encoders with different cells comparable. (The log loss itself is not: it grows 
 are.) Too few cells tell little; too many cannot be learned from the steps. So give about as many steps, for each
 context, as the agent will have. What is chosen is the encoder with the fewest cells within one standard error of the
 best, a standard error of the difference, over episodes.
-
-*Memory*. If cells were Markov, then the step before would tell nothing more about the next cell, given context, cell
-and action. Memory is the conditional mutual information of the two, less what remains of it if the steps before are
-shuffled among equal contexts, cells and actions, which makes the two independent: an estimate without the bias of small
-counts, and a p-value. It is rarely zero for cells of continuous observations. Compare it with the information.
 """
 
 from __future__ import annotations
@@ -34,7 +29,7 @@ from omg_cmdp.validation import BoolArray, FloatArray, instance_of, listed, seed
 if TYPE_CHECKING:
     import pandas
 
-FOLDS, SHUFFLES = 3, 39
+FOLDS = 3
 REWARD_LEVELS = 10
 """Rewards of more values are counted by deciles."""
 
@@ -47,7 +42,7 @@ class EncodingReport:
     Parameters
     ----------
     table : pandas.DataFrame
-        A row for each encoder: cells, held-out log losses, information, its distance to the best, memory.
+        A row for each encoder: cells, held-out log losses, information, its distance to the best.
     choice : Encoder
         The encoder with the fewest cells that is as good as the best, fitted to all steps.
 
@@ -55,9 +50,9 @@ class EncodingReport:
     --------
     >>> import pandas
     >>> from omg_cmdp.environments import Bins
-    >>> row = {"encoder": "Bins(2)", "information": 0.5, "memory": 0.0, "p_value": 0.4, "chosen": True}
-    >>> print(str(EncodingReport(table=pandas.DataFrame([row]), choice=Bins(2))).splitlines()[-1][:67])
-    Chosen: Bins(2). It tells 0.50 nats of next cell and reward; no mem
+    >>> row = {"encoder": "Bins(2)", "information": 0.5, "chosen": True}
+    >>> print(str(EncodingReport(table=pandas.DataFrame([row]), choice=Bins(2))).splitlines()[-1])
+    Chosen: Bins(2). It tells 0.50 nats of next cell and reward.
     """
 
     table: pandas.DataFrame
@@ -66,14 +61,8 @@ class EncodingReport:
     def __str__(self) -> str:
         rows = self.table.round(3).to_string(index=False)
         chosen = self.table[self.table["chosen"]].iloc[0]
-        memory = (
-            "the cells are not Markov: the step before still tells"
-            if chosen["p_value"] <= 0.05
-            else ("no memory was found: the step before tells")
-        )
         return (
-            f"{rows}\nChosen: {chosen['encoder']}. It tells {chosen['information']:.2f} nats of next cell and reward; "
-            f"{memory} {max(chosen['memory'], 0.0):.2f} more (p = {chosen['p_value']:.3f})."
+            f"{rows}\nChosen: {chosen['encoder']}. It tells {chosen['information']:.2f} nats of next cell and reward."
         )
 
 
@@ -81,7 +70,7 @@ def encoding_report(encoders: Iterable[Encoder], steps: Steps, *, seed: int = 0)
     """Compare encoders by what they tell about the next cell and reward, and choose one.
 
     Compare numbers of cells of one kind: an encoder of another kind may tell more about what has no bearing on the
-    rewards. The module says how information and memory are measured.
+    rewards. The module says how information is measured.
 
     Parameters
     ----------
@@ -90,7 +79,7 @@ def encoding_report(encoders: Iterable[Encoder], steps: Steps, *, seed: int = 0)
     steps : Steps
         At least six episodes, with about as many steps for each context as the agent will have.
     seed : int, default 0
-        The seed of the folds and shuffles.
+        The seed of the folds.
 
     Returns
     -------
@@ -133,18 +122,14 @@ def encoding_report(encoders: Iterable[Encoder], steps: Steps, *, seed: int = 0)
             before, following = _cells(encoder, steps)
             losses[:2, held] = _log_losses(before, following, held)
             losses[2:, held] = _log_losses(before, levels, held)
-        before, following = _cells(encoder.fit(steps), steps)
-        memory, p_value = _memory(before, following, steps, generator)
         told.append(losses[1] - losses[0] + losses[3] - losses[2])
         rows.append(
             {
                 "encoder": repr(encoder),
-                "cells": encoder.cells,
+                "cells": encoder.fit(steps).cells,
                 "next_cell_loss": losses[0].mean(),
                 "reward_loss": losses[2].mean(),
                 "information": told[-1].mean(),
-                "memory": memory,
-                "p_value": p_value,
             }
         )
     best = max(range(len(candidates)), key=lambda k: float(told[k].mean()))
@@ -190,30 +175,3 @@ def _mean_and_error(values: FloatArray, episodes: IntArray) -> tuple[float, floa
     mean = float(values.mean())
     sums = np.bincount(episodes, values - mean)
     return mean, float(np.sqrt((sums**2).sum()) / len(values))
-
-
-def _memory(before: IntArray, following: IntArray, steps: Steps, generator: np.random.Generator) -> tuple[float, float]:
-    """Return the information of the step before about the next cell, given this step, and its p-value.
-
-    Of I(before; next | now) = H(before, now) + H(next, now) - H(before, next, now) - H(now), a shuffle changes only the
-    joint entropy.
-    """
-    later = np.flatnonzero(np.diff(steps.episodes) == 0) + 1
-    if not len(later):
-        return 0.0, 1.0
-    earlier, now, following = before[later - 1], before[later], following[later]
-    # Shuffled within equal (context, cell, action): all other dependence stays as it was.
-    order = np.argsort(now, kind="stable")
-    shuffled, null = np.empty_like(earlier), np.zeros(SHUFFLES)
-    for k in range(SHUFFLES):
-        shuffled[order] = earlier[np.lexsort((generator.random(len(now)), now))]
-        null[k] = _entropy(shuffled, following, now)
-    observed = _entropy(earlier, following, now)
-    # Rounding must not make equal things differ.
-    return float(null.mean()) - observed, (1 + int((null <= observed + 1e-12).sum())) / (1 + SHUFFLES)
-
-
-def _entropy(*codes: IntArray) -> float:
-    joint = np.ravel_multi_index(codes, [int(each.max()) + 1 for each in codes])
-    shares = np.unique(joint, return_counts=True)[1] / len(joint)
-    return float(-(shares * np.log(shares)).sum())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import operator
@@ -132,13 +133,10 @@ class Numbering:
     def number(self, element: Any) -> int:
         """Return the number of an element of the space."""
         found = np.atleast_1d(np.asarray(element))
-        if found.shape != (len(self._counts),) or found.dtype.kind not in "biu" or not self._holds(found):
-            raise ValueError(f"`env` must return {self._kind}s of its space {self._space}, got {element!r:.60}")
-        return int(np.ravel_multi_index((found.astype(np.int64) - self._starts).tolist(), self._counts))
-
-    def _holds(self, found: Any) -> bool:
-        pairs = zip(found.tolist(), self._starts.tolist(), self._counts, strict=True)
-        return all(start <= entry < start + count for entry, start, count in pairs)
+        if found.shape == (len(self._counts),) and found.dtype.kind in "biu":
+            with contextlib.suppress(ValueError):  # it is beyond the counts
+                return int(np.ravel_multi_index((found.astype(np.int64) - self._starts).tolist(), self._counts))
+        raise ValueError(f"`env` must return {self._kind}s of its space {self._space}, got {element!r:.60}")
 
     def element(self, number: int) -> Any:
         """Return the element with this number."""

@@ -38,33 +38,26 @@ class EnvironmentPlayer:
         policy, (for_env, for_actions) = self.space.checked_policy(policy), np.random.SeedSequence(seed).spawn(2)
         self._number(self.env.open(context))  # refuses an environment of another size before it is reset
         env, observation, _ = self.env.reset(context, int(for_env.generate_state(1)[0]))
-        horizon, ended = self.space.horizon, self.space.states - 1
-        states, actions = np.full(horizon + 1, ended), np.full(horizon, int(self.space.admissible[-1].argmax()))
-        rewards, propensities = np.zeros(horizon), np.ones(horizon)
         # A stream of its own: the environment's noise does not depend on how many actions were drawn.
-        uniforms = np.random.default_rng(for_actions).random(horizon)
-
-        states[0] = self._observations.number(observation)
+        uniforms = np.random.default_rng(for_actions).random(self.space.horizon)
+        steps, state = [], self._observations.number(observation)
         # An agent plans from the start of its space, and its plan says nothing about other states.
-        if not self.space.start[states[0]]:
+        if not self.space.start[state]:
             raise ValueError(
-                f"`env` must begin in a state to which the space gives a positive probability, got {states[0]}: give "
+                f"`env` must begin in a state to which the space gives a positive probability, got {state}: give "
                 f"such a `start` to the space or world, because agents plan from it; {_UNHARMED}"
             )
-        for h in range(horizon):
-            probabilities = policy[h, states[h]]
-            actions[h] = draw_index(probabilities, uniforms[h])
-            propensities[h] = probabilities[actions[h]]
-            observation, reward, terminated, truncated, _ = env.step(self._actions.element(int(actions[h])))
-            rewards[h] = self._checked(reward, h)
-            if terminated:
+        for h, uniform in enumerate(uniforms):
+            probabilities = policy[h, state]
+            action = draw_index(probabilities, uniform)
+            observation, reward, terminated, truncated, _ = env.step(self._actions.element(action))
+            steps.append((state, action, self._checked(reward, h), probabilities[action]))
+            # The observation after the end need not be one of the space.
+            last = None if terminated else self._observations.number(observation)
+            if last is None or truncated:
                 break
-            states[h + 1] = self._observations.number(observation)
-            if truncated:
-                states, actions, rewards = states[: h + 2].copy(), actions[: h + 1].copy(), rewards[: h + 1].copy()
-                propensities = propensities[: h + 1].copy()
-                break
-        return Episode.of_arrays(context, states, actions, rewards, propensities, h + 1)
+            state = last
+        return Episode.of_steps(self.space, context, *map(np.array, zip(*steps, strict=True)), last=last)
 
     def _number(self, env: gymnasium.Env[Any, Any]) -> None:
         """Number the observations and actions of `env`; raise unless the space has the same sizes."""

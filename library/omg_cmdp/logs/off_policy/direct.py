@@ -51,7 +51,7 @@ def fitted_q(log: Log, policy: Policy, *, features: Features | None = None, stat
     0.8
     """
     instance_of("stationary", stationary, bool)
-    return fitted(LoggedSteps.of(log, policy), features, stationary=stationary)
+    return fitted(LoggedSteps(log, policy), features, stationary=stationary)
 
 
 def model_value(log: Log, policy: Policy, model: Model) -> Estimate:
@@ -78,7 +78,7 @@ def model_value(log: Log, policy: Policy, model: Model) -> Estimate:
     0.4
     """
     function("model", model)
-    return modelled(LoggedSteps.of(log, policy, model))
+    return modelled(LoggedSteps(log, policy, model))
 
 
 def modelled(steps: LoggedSteps) -> Estimate:

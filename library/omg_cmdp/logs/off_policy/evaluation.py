@@ -158,10 +158,10 @@ def evaluate(
     >>> evaluate(log, lambda context: [[[0.2, 0.8]]]).supported[0]
     'fitted Q'
     """
-    level, plain = probability("level", level), LoggedSteps.of(log, policy)
+    level, plain = probability("level", level), LoggedSteps(log, policy)
     made: dict[str, Callable[[], Estimate]] = {"fitted Q": lambda: fitted(plain, features, stationary=True)}
     if model is not None:
-        around = LoggedSteps.of(log, policy, model)
+        around = LoggedSteps(log, policy, model)
         made |= {
             "doubly robust": lambda: sampled(around, weighted=False),
             ROBUST: lambda: marginal(around, features),

@@ -56,7 +56,7 @@ def marginal_sampling(log: Log, policy: Policy, *, features: Features | None = N
     T. Xie, Y. Ma and Y.-X. Wang, *Towards optimal off-policy evaluation for reinforcement learning with marginalized
     importance sampling*, NeurIPS 2019.
     """
-    return marginal(LoggedSteps.of(log, policy), features)
+    return marginal(LoggedSteps(log, policy), features)
 
 
 def marginal_doubly_robust(log: Log, policy: Policy, model: Model, *, features: Features | None = None) -> Estimate:
@@ -87,7 +87,7 @@ def marginal_doubly_robust(log: Log, policy: Policy, model: Model, *, features: 
     N. Kallus and M. Uehara, *Double reinforcement learning for efficient off-policy evaluation*, JMLR 2020.
     """
     function("model", model)
-    return marginal(LoggedSteps.of(log, policy, model), features)
+    return marginal(LoggedSteps(log, policy, model), features)
 
 
 def marginal(steps: LoggedSteps, features: Features | None) -> Estimate:

@@ -34,7 +34,7 @@ class Places:
             function("features", features)
             self.count = steps.space.states
             # All contexts share the cell of a state: features tell them apart.
-            self.cells[steps.places] = steps.states
+            self.cells = steps.states
             self.features = _rows(features, steps.contexts)[steps.owners]
 
 
@@ -45,11 +45,7 @@ class CellRegression:
         self.cells, self.count = cells, count
         self.sizes = np.bincount(cells, minlength=count)
         self._divisors = np.maximum(self.sizes, 1)
-        self.centres = (
-            np.stack([self._mean(column) for column in features.T], axis=1)
-            if features.size
-            else (np.zeros((count, features.shape[1])))
-        )
+        self.centres = np.array([self._mean(column) for column in features.T]).reshape(-1, count).T
         self.features = features - self.centres[cells]
         dimension = features.shape[1]
         gram = np.empty((count, dimension, dimension))

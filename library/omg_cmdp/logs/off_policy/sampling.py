@@ -58,7 +58,7 @@ def importance_sampling(log: Log, policy: Policy, *, weighted: bool = False) -> 
     ----------
     D. Precup, R. Sutton and S. Singh, *Eligibility traces for off-policy policy evaluation*, ICML 2000.
     """
-    return sampled(LoggedSteps.of(log, policy), weighted=weighted)
+    return sampled(LoggedSteps(log, policy), weighted=weighted)
 
 
 def doubly_robust(log: Log, policy: Policy, model: Model, *, weighted: bool = False) -> Estimate:
@@ -89,7 +89,7 @@ def doubly_robust(log: Log, policy: Policy, model: Model, *, weighted: bool = Fa
     N. Jiang and L. Li, *Doubly robust off-policy value evaluation for reinforcement learning*, ICML 2016.
     """
     function("model", model)
-    return sampled(LoggedSteps.of(log, policy, model), weighted=weighted)
+    return sampled(LoggedSteps(log, policy, model), weighted=weighted)
 
 
 def sampled(steps: LoggedSteps, *, weighted: bool) -> Estimate:

@@ -7,14 +7,13 @@ estimators with weights refuse such a log. `fitted_q` takes what was seen, and `
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.contexts import Context, alike
+from omg_cmdp.contexts import alike
 from omg_cmdp.logs.log import Log
 from omg_cmdp.mdp.bellman import policy_values
 from omg_cmdp.mdp.space import Space
@@ -43,87 +42,62 @@ def require_weights(means: FloatArray) -> None:
         )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class LoggedSteps:
     """The n episodes of a log, and what a policy would do in the M places where they were.
 
-    A place is a context with a state.
+    A place is a context with a state. `policy` and `model` are called once for each distinct context.
     """
 
-    space: Space
-    reward_range: tuple[float, float]
-    contexts: list[Context]
-    """The distinct contexts."""
-    states: IntArray
-    """(n, H + 1); the last one again where an episode was cut off."""
-    actions: IntArray
-    rewards: FloatArray
-    propensities: FloatArray | None
-    seen: BoolArray
-    """True for the steps that were seen, (n, H)."""
-    places: IntArray
-    """The place of each episode at each step, (n, H + 1)."""
-    owners: IntArray
-    """The context of each place, (M,)."""
-    policy: FloatArray
-    """π_h(·|place), (H, M, A)."""
-    first: FloatArray
-    """V̂_0(s_0) of the policy in the model, (n,); 0 without one."""
-    gains: FloatArray
-    """r_h + V̂_{h+1}(s_{h+1}) - Q̂_h(s_h, a_h), (n, H): observed less expected; the rewards without a model."""
-
-    @classmethod
-    def of(cls, log: Log, policy: Policy, model: Model | None = None) -> LoggedSteps:
-        """Return the steps of `log`; call `policy` and `model` once for each distinct context."""
+    def __init__(self, log: Log, policy: Policy, model: Model | None = None) -> None:
         instance_of("log", log, Log)
         function("policy", policy)
         if model is not None:
             function("model", model)
         if not len(log):
             raise ValueError("`log` must hold at least one episode, got none")
-        space, steps = log.space, np.arange(log.space.horizon)
-        states, actions, rewards, propensities, seen = _arrays(log)
-        if (unknown := np.isnan(rewards)).any():
+        self.space, self.reward_range, steps = log.space, log.reward_range, np.arange(log.space.horizon)
+        states, propensities = log.states, log.propensities
+        self.seen: BoolArray = steps < log.steps[:, None]
+        """True for the steps that were seen, (n, H). Others are filled up: the last state again, nothing earned."""
+        last = states[np.arange(len(log)), log.steps]
+        states = np.where(states < 0, last[:, None], states)
+        self.actions: IntArray = np.where(self.seen, log.actions, 0)
+        self.rewards: FloatArray = np.where(self.seen, log.rewards, 0.0)
+        self.propensities = None if propensities is None else np.where(self.seen, propensities, 1.0)
+        if (unknown := np.isnan(self.rewards)).any():
             got = "an unknown one at step {1} of episode {0}".format(*first_index(unknown))
             raise ValueError(
                 f"`log` must hold all rewards of its episodes (`log.whole()` leaves others out), got {got}"
             )
-        contexts, groups = log.contexts, np.empty(len(log), dtype=np.int64)
-        alike_ones = alike(contexts)
+        alike_ones, groups = alike(log.contexts), np.empty(len(log), dtype=np.int64)
         for group, members in enumerate(alike_ones):
             groups[members] = group
+        self.contexts = [log.episodes[members[0]].context for members in alike_ones]
+        """The distinct contexts."""
         # Places that were never visited have no row: a log of many contexts sees few of their states.
-        keys, places = np.unique(groups[:, None] * space.states + states, return_inverse=True)
-        owners, place_states = keys // space.states, keys % space.states
-        chances = np.empty((space.horizon, len(keys), space.actions))
-        first, gains, (low, high) = np.zeros(len(log)), rewards.copy(), log.reward_range
-        for group, members in enumerate(alike_ones):
-            context = contexts[members[0]]
-            table = space.checked_policy(policy(context))
-            here = slice(*np.searchsorted(owners, [group, group + 1]))
-            chances[:, here] = table[:, place_states[here]]
+        keys, places = np.unique(groups[:, None] * log.space.states + states, return_inverse=True)
+        self.places: IntArray = places.reshape(states.shape)
+        """The place of each episode at each step, (n, H + 1)."""
+        self.owners, self.states = np.divmod(keys, log.space.states)
+        """The context and the state of each place, (M,)."""
+        self.policy = np.empty((log.space.horizon, len(keys), log.space.actions))
+        """π_h(·|place), (H, M, A)."""
+        self.first = np.zeros(len(log))
+        """V̂_0(s_0) of the policy in the model, (n,); 0 without one."""
+        self.gains = self.rewards.copy()
+        """r_h + V̂_{h+1}(s_{h+1}) - Q̂_h(s_h, a_h), (n, H): observed less expected; the rewards without a model."""
+        low, high = log.reward_range
+        for group, (context, members) in enumerate(zip(self.contexts, alike_ones, strict=True)):
+            table = log.space.checked_policy(policy(context))
+            here = slice(*np.searchsorted(self.owners, [group, group + 1]))
+            self.policy[:, here] = table[:, self.states[here]]
             if model is not None:
-                believed = _checked_model(space, model(context))
+                believed = _checked_model(log.space, model(context))
                 values, action_values = policy_values(believed, table, low + (high - low) * believed.reward_steps)
                 visited = states[members]
-                first[members] = values[0, visited[:, 0]]
-                gains[members] += values[steps + 1, visited[:, 1:]]
-                gains[members] -= action_values[steps, visited[:, :-1], actions[members]]
-        return cls(
-            space=space,
-            reward_range=log.reward_range,
-            contexts=[contexts[members[0]] for members in alike_ones],
-            states=states,
-            actions=actions,
-            rewards=rewards,
-            propensities=propensities,
-            seen=seen,
-            places=places.reshape(states.shape),
-            owners=owners,
-            policy=chances,
-            first=first,
-            gains=gains,
-        )
+                self.first[members] = values[0, visited[:, 0]]
+                self.gains[members] += values[steps + 1, visited[:, 1:]]
+                self.gains[members] -= action_values[steps, visited[:, :-1], self.actions[members]]
 
     @property
     def return_range(self) -> tuple[float, float]:
@@ -155,20 +129,6 @@ class LoggedSteps:
                 f"`policy` must do only what had a chance in the log, got {got} at step {step} of episode {episode}"
             )
         return np.asarray(chosen / self.propensities)
-
-
-def _arrays(log: Log) -> tuple[IntArray, IntArray, FloatArray, FloatArray | None, BoolArray]:
-    """Return states, actions, rewards, propensities and which steps were seen, episodes cut off filled up."""
-    seen: BoolArray = np.arange(log.space.horizon) < log.steps[:, None]
-    states, propensities = log.states, log.propensities
-    last = states[np.arange(len(log)), log.steps]
-    return (
-        np.where(states < 0, last[:, None], states),
-        np.where(seen, log.actions, 0),
-        np.where(seen, log.rewards, 0.0),
-        None if propensities is None else np.where(seen, propensities, 1.0),
-        seen,
-    )
 
 
 def _checked_model(space: Space, model: TabularMDP | None) -> TabularMDP:

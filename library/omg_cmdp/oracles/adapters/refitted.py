@@ -18,8 +18,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.adapters.ensemble import Answers, Ensemble
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
 from omg_cmdp.oracles.adapters.models import DynamicsOptions, ModelKind, Options, seeded
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
+from omg_cmdp.oracles.frame import DynamicsFrame, RewardFrame
 from omg_cmdp.validation import FloatArray, positive_integer, probability
 
 
@@ -66,17 +65,11 @@ class _Classifier(_Regressor):
         return answers
 
 
-class _OneThread:
-    """Holds BLAS and OpenMP to one thread: the same bits on every machine, and small questions are answered faster."""
+class _Threads(threadpoolctl.ThreadpoolController):  # type: ignore[misc]
+    """The thread pools of the libraries that are loaded by now; a copy, in another process say, looks for its own."""
 
-    def __init__(self) -> None:
-        self._controller = threadpoolctl.ThreadpoolController()  # it knows the libraries that are loaded by now
-
-    def __reduce__(self) -> tuple[type[_OneThread], tuple[()]]:
-        return _OneThread, ()
-
-    def __call__(self) -> Any:
-        return self._controller.limit(limits=1)
+    def __reduce__(self) -> tuple[type[_Threads], tuple[()]]:
+        return _Threads, ()
 
 
 class _Refitted(Ensemble):
@@ -89,13 +82,14 @@ class _Refitted(Ensemble):
         self.every = _schedule(every)
         self.settings = (*self.settings, f"every {self.every}")
         self.fitted = np.zeros(())
-        self._one_thread = _OneThread()
+        # One thread of BLAS and OpenMP: the same bits on every machine, and small questions are answered faster.
+        self._threads = _Threads()
 
     def taught(self) -> int:
         return int(self.fitted)
 
     def prepare(self, context: Context) -> Answers:
-        with self._one_thread():
+        with self._threads.limit(limits=1):
             return super().prepare(context)
 
     def take_in(self, inputs: FloatArray, outcomes: NDArray[Any]) -> None:
@@ -117,13 +111,13 @@ class _Refitted(Ensemble):
 
     def _fit(self, log: FloatArray) -> list[Any]:
         copies = self.fresh()
-        with self._one_thread():
+        with self._threads.limit(limits=1):
             self.teach(copies, 0, *self.read(log))
         return copies
 
 
 @final
-class RefittedRewards(Frame[_Refitted], RewardOracle):
+class RefittedRewards(RewardFrame[_Refitted]):
     """Rewards by any regressor, fitted anew to all examples now and then: boosting, a forest, a pipeline.
 
     Between two fits the prediction stays as it was; before the first one all rewards are ½. The uncertainty is a proxy,
@@ -154,14 +148,12 @@ class RefittedRewards(Frame[_Refitted], RewardOracle):
     array([[0.75]])
     """
 
-    update = learn_rewards
-
     def __init__(self, model: Any, *, every: float = 0.1, **options: Unpack[Options]) -> None:
         super().__init__(_Refitted(model, _Regressor, RewardTables, every=every, **options))
 
 
 @final
-class RefittedDynamics(Frame[_Refitted], DynamicsOracle):
+class RefittedDynamics(DynamicsFrame[_Refitted]):
     """Transitions by any classifier, fitted anew to all examples now and then: boosting, a forest, a pipeline.
 
     Before the first fit rows are uniform; after it next states that were never seen have the `floor`. The uncertainty
@@ -190,8 +182,6 @@ class RefittedDynamics(Frame[_Refitted], DynamicsOracle):
     >>> oracle.predict([1.0])[0]
     array([[0.25, 0.75]])
     """
-
-    update = learn_transitions
 
     def __init__(self, model: Any, *, every: float = 0.1, **options: Unpack[DynamicsOptions]) -> None:
         super().__init__(_Refitted(model, _Classifier, TransitionTables, every=every, **options))

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.oracles.adapters.ensemble import Ensemble
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
 from omg_cmdp.oracles.adapters.models import DynamicsOptions, ModelKind, Options
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
+from omg_cmdp.oracles.frame import DynamicsFrame, RewardFrame
 from omg_cmdp.validation import FloatArray
 
 try:
@@ -55,7 +54,7 @@ class _Classifier(_Regressor):
 
 
 @final
-class RiverRewards(Frame[Ensemble], RewardOracle):
+class RiverRewards(RewardFrame[Ensemble]):
     """Rewards by a River regressor, or a pipeline that ends in one.
 
     The uncertainty is a proxy, the jackknife's, and `regret_bound` is inf: aggregate the oracle with one that has a
@@ -80,14 +79,12 @@ class RiverRewards(Frame[Ensemble], RewardOracle):
     np.float64(0.9)
     """
 
-    update = learn_rewards
-
     def __init__(self, model: Any, **options: Unpack[Options]) -> None:
         super().__init__(Ensemble(model, _Regressor, RewardTables, **options))
 
 
 @final
-class RiverDynamics(Frame[Ensemble], DynamicsOracle):
+class RiverDynamics(DynamicsFrame[Ensemble]):
     """Transitions by a River classifier, or a pipeline that ends in one.
 
     The uncertainty is a proxy, the jackknife's, and `regret_bound` is inf: aggregate the oracle with one that has a
@@ -111,8 +108,6 @@ class RiverDynamics(Frame[Ensemble], DynamicsOracle):
     >>> oracle.predict([1.0])[0].round(2)
     array([[0., 1.]])
     """
-
-    update = learn_transitions
 
     def __init__(self, model: Any, **options: Unpack[DynamicsOptions]) -> None:
         super().__init__(Ensemble(model, _Classifier, TransitionTables, **options))

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.oracles.adapters.ensemble import Ensemble
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
 from omg_cmdp.oracles.adapters.models import DynamicsOptions, ModelKind, Options, seeded
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
+from omg_cmdp.oracles.frame import DynamicsFrame, RewardFrame
 from omg_cmdp.validation import FloatArray
 
 try:
@@ -47,7 +46,7 @@ class _Classifier(_Regressor):
 
 
 @final
-class SklearnRewards(Frame[Ensemble], RewardOracle):
+class SklearnRewards(RewardFrame[Ensemble]):
     """Rewards by a scikit-learn regressor that learns incrementally, such as `SGDRegressor`.
 
     The uncertainty is a proxy, the jackknife's, and `regret_bound` is inf: aggregate the oracle with one that has a
@@ -71,14 +70,12 @@ class SklearnRewards(Frame[Ensemble], RewardOracle):
     True
     """
 
-    update = learn_rewards
-
     def __init__(self, model: Any, **options: Unpack[Options]) -> None:
         super().__init__(Ensemble(model, _Regressor, RewardTables, **options))
 
 
 @final
-class SklearnDynamics(Frame[Ensemble], DynamicsOracle):
+class SklearnDynamics(DynamicsFrame[Ensemble]):
     """Transitions by a scikit-learn classifier that learns incrementally, such as `MLPClassifier`.
 
     `SGDClassifier(loss="log_loss")` fits one state against the rest and normalises, which is not the multinomial
@@ -105,8 +102,6 @@ class SklearnDynamics(Frame[Ensemble], DynamicsOracle):
     >>> bool(oracle.predict([1.0])[0, 0, 1] > 0.9)
     True
     """
-
-    update = learn_transitions
 
     def __init__(self, model: Any, **options: Unpack[DynamicsOptions]) -> None:
         super().__init__(Ensemble(model, _Classifier, TransitionTables, **options))

@@ -12,8 +12,7 @@ from omg_cmdp.oracles.adapters.ensemble import Ensemble
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
 from omg_cmdp.oracles.adapters.models import DynamicsOptions, ModelKind, Options
 from omg_cmdp.oracles.adapters.tensors import Trained, arrays_of, load_arrays, torch
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
+from omg_cmdp.oracles.frame import DynamicsFrame, RewardFrame
 from omg_cmdp.persistence import State
 from omg_cmdp.validation import FloatArray, positive_integer
 
@@ -82,7 +81,7 @@ class _Modules(Ensemble):
 
 
 @final
-class TorchRewards(Frame[_Modules], RewardOracle):
+class TorchRewards(RewardFrame[_Modules]):
     """Rewards by a PyTorch module (n, d) -> (n,) or (n, 1), under square loss; an episode is a batch.
 
     It is saved as the tensors of its modules and optimisers. The uncertainty is a proxy, the jackknife's, and
@@ -111,8 +110,6 @@ class TorchRewards(Frame[_Modules], RewardOracle):
     True
     """
 
-    update = learn_rewards
-
     def __init__(
         self, model: Any, *, optimizer: Callable[[Any], Any], passes: int = 1, **options: Unpack[Options]
     ) -> None:
@@ -121,7 +118,7 @@ class TorchRewards(Frame[_Modules], RewardOracle):
 
 
 @final
-class TorchDynamics(Frame[_Modules], DynamicsOracle):
+class TorchDynamics(DynamicsFrame[_Modules]):
     """Transitions by a PyTorch module (n, d) -> (n, S) of logits, under log loss; an episode is a batch.
 
     It is saved as the tensors of its modules and optimisers. The uncertainty is a proxy, the jackknife's, and
@@ -149,8 +146,6 @@ class TorchDynamics(Frame[_Modules], DynamicsOracle):
     >>> bool(oracle.predict([1.0])[0, 0, 1] > 0.9)
     True
     """
-
-    update = learn_transitions
 
     def __init__(
         self, model: Any, *, optimizer: Callable[[Any], Any], passes: int = 1, **options: Unpack[DynamicsOptions]

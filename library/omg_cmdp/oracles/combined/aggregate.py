@@ -16,7 +16,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.composite import Composite, checked_oracles
 from omg_cmdp.oracles.draws import draws_of_parts, resample
-from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
+from omg_cmdp.oracles.frame import DynamicsFrame, RewardFrame
 from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss, exponential_weights
 from omg_cmdp.validation import FloatArray
 
@@ -66,7 +66,7 @@ class _Aggregate(Composite):
 
 
 @final
-class AggregateRewards(Frame[_Aggregate], RewardOracle):
+class AggregateRewards(RewardFrame[_Aggregate]):
     """Several reward oracles aggregated into one that is nearly as good as the best of them.
 
     The regret against the best of K oracles is at most (H/2)·log K, whatever happens.
@@ -93,14 +93,12 @@ class AggregateRewards(Frame[_Aggregate], RewardOracle):
     V. Vovk, *Aggregating strategies*, COLT 1990; docs/oracles.md, Theorem 1.
     """
 
-    update = learn_rewards
-
     def __init__(self, oracles: Sequence[RewardOracle], *, horizon: int) -> None:
         super().__init__(_Aggregate(oracles, SQUARE, horizon))
 
 
 @final
-class AggregateDynamics(Frame[_Aggregate], DynamicsOracle):
+class AggregateDynamics(DynamicsFrame[_Aggregate]):
     """Several dynamics oracles aggregated into one that is nearly as good as the best of them.
 
     The regret against the best of K oracles is at most H·log K, whatever happens.
@@ -126,8 +124,6 @@ class AggregateDynamics(Frame[_Aggregate], DynamicsOracle):
     ----------
     V. Vovk, *Aggregating strategies*, COLT 1990; docs/oracles.md, Theorem 1.
     """
-
-    update = learn_transitions
 
     def __init__(self, oracles: Sequence[DynamicsOracle], *, horizon: int) -> None:
         super().__init__(_Aggregate(oracles, LOG, horizon))

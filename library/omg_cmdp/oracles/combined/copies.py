@@ -19,7 +19,7 @@ from typing import Any, final
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.composite import Alternating
-from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
+from omg_cmdp.oracles.frame import DynamicsFrame, RewardFrame
 from omg_cmdp.oracles.losses import LOG, SQUARE, Examples
 from omg_cmdp.validation import whole_number
 
@@ -53,7 +53,7 @@ class _Copies(Alternating):
 
 
 @final
-class CopiesRewards(Frame[_Copies], RewardOracle):
+class CopiesRewards(RewardFrame[_Copies]):
     """Copies of a reward oracle that take turns, for outcomes that come `delay` episodes late, in order.
 
     The regret is at most (d + 1)·R(⌈T/(d + 1)⌉), R the bound of the oracle for outcomes that come at once.
@@ -83,14 +83,12 @@ class CopiesRewards(Frame[_Copies], RewardOracle):
     docs/oracles.md, Theorem 6.
     """
 
-    update = learn_rewards
-
     def __init__(self, oracle: RewardOracle, *, delay: int) -> None:
         super().__init__(_Copies(oracle, whole_number("delay", delay), SQUARE))
 
 
 @final
-class CopiesDynamics(Frame[_Copies], DynamicsOracle):
+class CopiesDynamics(DynamicsFrame[_Copies]):
     """Copies of a dynamics oracle that take turns, for outcomes that come `delay` episodes late, in order.
 
     The regret is at most (d + 1)·R(⌈T/(d + 1)⌉), R the bound of the oracle for outcomes that come at once.
@@ -116,8 +114,6 @@ class CopiesDynamics(Frame[_Copies], DynamicsOracle):
     M. Weinberger and E. Ordentlich, *On delayed prediction of individual sequences*, IEEE Trans. Inf. Theory 2002;
     docs/oracles.md, Theorem 6.
     """
-
-    update = learn_transitions
 
     def __init__(self, oracle: DynamicsOracle, *, delay: int) -> None:
         super().__init__(_Copies(oracle, whole_number("delay", delay), LOG))

@@ -14,7 +14,7 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.composite import Composite, checked_oracles
-from omg_cmdp.oracles.frame import Frame, learn_rewards, learn_transitions
+from omg_cmdp.oracles.frame import DynamicsFrame, RewardFrame
 from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss
 from omg_cmdp.validation import FloatArray
 
@@ -60,7 +60,7 @@ class _Stepwise(Composite):
 
 
 @final
-class StepwiseRewards(Frame[_Stepwise], RewardOracle):
+class StepwiseRewards(RewardFrame[_Stepwise]):
     """Reward oracles, one per step of an episode, for rewards that depend on the step: tables (H, S, A).
 
     The regret is the sum of H textbook bounds for T examples each, the same as for one oracle whose prediction is
@@ -79,14 +79,12 @@ class StepwiseRewards(Frame[_Stepwise], RewardOracle):
     (3, 1, 2)
     """
 
-    update = learn_rewards
-
     def __init__(self, oracles: Sequence[RewardOracle]) -> None:
         super().__init__(_Stepwise(oracles, SQUARE))
 
 
 @final
-class StepwiseDynamics(Frame[_Stepwise], DynamicsOracle):
+class StepwiseDynamics(DynamicsFrame[_Stepwise]):
     """Dynamics oracles, one per step of an episode, for transitions that depend on the step: tables (H, S, A, S).
 
     The regret is the sum of H textbook bounds for T examples each, the same as for one oracle whose prediction is
@@ -104,8 +102,6 @@ class StepwiseDynamics(Frame[_Stepwise], DynamicsOracle):
     >>> oracle.predict("any").shape
     (3, 2, 1, 2)
     """
-
-    update = learn_transitions
 
     def __init__(self, oracles: Sequence[DynamicsOracle]) -> None:
         super().__init__(_Stepwise(oracles, LOG))

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
-from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.oracles.counts.tables import CountTables
 from omg_cmdp.oracles.draws import draw_dirichlet, draws_of_parts, resample
-from omg_cmdp.oracles.frame import Frame, learn_transitions
+from omg_cmdp.oracles.frame import DynamicsFrame
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Examples, exponential_weights
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import dirichlet_divergence, support_mask
@@ -109,7 +108,7 @@ class _Frequencies(CountTables):
 
 
 @final
-class CountDynamics(Frame[_Frequencies], DynamicsOracle):
+class CountDynamics(DynamicsFrame[_Frequencies]):
     """Transition frequencies with pseudo-counts: one table for all contexts, or one for each of a list.
 
     A forecaster of temper τ says (n(s') + ατ)/(n + ατ·K) after n visits of a pair that can lead to K states. Both
@@ -146,8 +145,6 @@ class CountDynamics(Frame[_Frequencies], DynamicsOracle):
     R. Krichevsky and V. Trofimov, *The performance of universal encoding*, IEEE Trans. Inf. Theory 1981;
     docs/oracles.md, Theorems 3 and 8.
     """
-
-    update = learn_transitions
 
     def __init__(
         self,

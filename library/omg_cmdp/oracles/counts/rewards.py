@@ -9,9 +9,8 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.base import RewardOracle
 from omg_cmdp.oracles.counts.tables import CountTables
-from omg_cmdp.oracles.frame import Frame, learn_rewards
+from omg_cmdp.oracles.frame import RewardFrame
 from omg_cmdp.oracles.losses import Examples
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.validation import FloatArray, positive_integer
@@ -75,7 +74,7 @@ class _RunningMeans(CountTables):
 
 
 @final
-class CountRewards(Frame[_RunningMeans], RewardOracle):
+class CountRewards(RewardFrame[_RunningMeans]):
     """Mean rewards of each pair, shrunk towards ½: one table for all contexts, or one for each of a list.
 
     After n visits of a pair a forecaster of temper τ says ½ + Σ(r - ½)/(n + 2τ). Proven regret over T episodes, T' = T
@@ -107,8 +106,6 @@ class CountRewards(Frame[_RunningMeans], RewardOracle):
     ----------
     docs/oracles.md, Theorems 2 and 8.
     """
-
-    update = learn_rewards
 
     def __init__(
         self,

@@ -23,10 +23,9 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.draws import resample
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
-from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards, learn_transitions
+from omg_cmdp.oracles.frame import DynamicsFrame, Forecasters, Frame, RewardFrame
 from omg_cmdp.oracles.losses import LOG, SQUARE, Examples
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import Smoothing
@@ -192,7 +191,7 @@ class FiniteFrame(Frame[F]):
 
 
 @final
-class FiniteRewards(FiniteFrame[_Means], RewardOracle):
+class FiniteRewards(FiniteFrame[_Means], RewardFrame[_Means]):
     """Rewards from a finite class of N functions: Vovk's aggregating algorithm.
 
     Regret: (H/2)·log N proven, (H/2)·log 2N guarded, and ½·log N for H = 1; with a `delay` of d, 3.6·H·(d + 1)·log N.
@@ -226,14 +225,12 @@ class FiniteRewards(FiniteFrame[_Means], RewardOracle):
     V. Vovk, *A game of prediction with expert advice*, JCSS 1998; docs/oracles.md, Theorems 1 and 7.
     """
 
-    update = learn_rewards
-
     def __init__(self, predictions: Predictions, *, horizon: int, rate: str = "guarded", delay: int = 0) -> None:
         super().__init__(_Means(predictions, Rate(rate, horizon, tempered=True, delay=delay)))
 
 
 @final
-class FiniteDynamics(FiniteFrame[_Transitions], DynamicsOracle):
+class FiniteDynamics(FiniteFrame[_Transitions], DynamicsFrame[_Transitions]):
     """Transitions from a finite class of N functions: the Bayes mixture, each function smoothed.
 
     Smoothing ν replaces each function P by (1-ν)·P + ν·uniform. Regret: H·log N proven, H·log 2N guarded, each plus
@@ -269,8 +266,6 @@ class FiniteDynamics(FiniteFrame[_Transitions], DynamicsOracle):
     ----------
     V. Vovk, *Aggregating strategies*, COLT 1990; docs/oracles.md, Theorems 1 and 7.
     """
-
-    update = learn_transitions
 
     def __init__(
         self,

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
-from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards, learn_transitions
+from omg_cmdp.oracles.frame import DynamicsFrame, Forecasters, RewardFrame
 from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss
 from omg_cmdp.validation import BoolArray, FloatArray, float_table
 
@@ -77,7 +76,7 @@ class _Known(Forecasters):
 
 
 @final
-class KnownRewards(Frame[_Known], RewardOracle):
+class KnownRewards(RewardFrame[_Known]):
     """Rewards that are known, as a simulator's are: no regret, no uncertainty, nothing to learn.
 
     Parameters
@@ -94,14 +93,12 @@ class KnownRewards(Frame[_Known], RewardOracle):
     (array([[0.3, 0.7]]), array([[0., 0.]]), 0.0)
     """
 
-    update = learn_rewards
-
     def __init__(self, function: Table, *, horizon: int) -> None:
         super().__init__(_Known(function, SQUARE, horizon))
 
 
 @final
-class KnownDynamics(Frame[_Known], DynamicsOracle):
+class KnownDynamics(DynamicsFrame[_Known]):
     """Transitions that are known, as a simulator's are: no regret, no uncertainty, nothing to learn.
 
     Parameters
@@ -116,8 +113,6 @@ class KnownDynamics(Frame[_Known], DynamicsOracle):
     >>> KnownDynamics(np.full((2, 1, 2), 0.5), horizon=1).predict("any")[0]
     array([[0.5, 0.5]])
     """
-
-    update = learn_transitions
 
     def __init__(self, function: Table, *, horizon: int) -> None:
         super().__init__(_Known(function, LOG, horizon))

@@ -14,10 +14,9 @@ from typing import final
 
 import numpy as np
 
-from omg_cmdp.oracles.base import RewardOracle
 from omg_cmdp.oracles.finite.aggregating import Finite
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
-from omg_cmdp.oracles.frame import Frame, learn_rewards
+from omg_cmdp.oracles.frame import RewardFrame
 from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, SQUARE, Examples
 from omg_cmdp.validation import FloatArray
 
@@ -50,7 +49,7 @@ def charge_coins(losses: FloatArray, functions: Functions, episode: Examples) ->
 
 
 @final
-class LogLossRewards(Frame[_Coins], RewardOracle):
+class LogLossRewards(RewardFrame[_Coins]):
     """Rewards from a finite class of N functions, weighted by their log loss as probabilities of a coin.
 
     The regret in log loss is at most H·log N. `loss` is in squares, as for all reward oracles; for squares nothing is
@@ -74,8 +73,6 @@ class LogLossRewards(Frame[_Coins], RewardOracle):
     ----------
     D. Foster and A. Krishnamurthy, *Efficient first-order contextual bandits*, NeurIPS 2021.
     """
-
-    update = learn_rewards
 
     def __init__(self, predictions: Predictions, *, horizon: int) -> None:
         super().__init__(_Coins(predictions, horizon))

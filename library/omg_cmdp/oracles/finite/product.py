@@ -15,10 +15,9 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context, label_index
-from omg_cmdp.oracles.base import RewardOracle
 from omg_cmdp.oracles.draws import resample
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
-from omg_cmdp.oracles.frame import Forecasters, Frame, learn_rewards
+from omg_cmdp.oracles.frame import Forecasters, RewardFrame
 from omg_cmdp.oracles.losses import SQUARE, Examples
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.validation import BoolArray, FloatArray, positive_integer
@@ -102,7 +101,7 @@ class _Product(Forecasters):
 
 
 @final
-class ProductRewards(Frame[_Product], RewardOracle):
+class ProductRewards(RewardFrame[_Product]):
     """Rewards from a product class: each of C contexts and S states has a best function of its own among N.
 
     The N^(C·S) functions need not be listed, because losses add up over (context, state). Regret: (H/2)·C·S·log N, and
@@ -136,8 +135,6 @@ class ProductRewards(Frame[_Product], RewardOracle):
     ----------
     docs/oracles.md, Theorem 1.
     """
-
-    update = learn_rewards
 
     def __init__(
         self,

@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.base import RewardOracle
 from omg_cmdp.oracles.features import FeatureFunction, Features
-from omg_cmdp.oracles.frame import Frame, learn_rewards
+from omg_cmdp.oracles.frame import RewardFrame
 from omg_cmdp.oracles.linear.forecasters import LinearForecasters
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.validation import FloatArray, instance_of, listed, positive_integer, positive_number, real_number
 
 
 @final
-class LinearRewards(Frame[LinearForecasters], RewardOracle):
+class LinearRewards(RewardFrame[LinearForecasters]):
     """Rewards linear in features: f(c, s, a) = ½ + θ(s, a)·z(c), or with `shared` features ½ + θ·z(c, s, a).
 
     The forecaster of Vovk, Azoury and Warmuth, clipped to [0, 1]. Regret against weights of norm at most B:
@@ -67,8 +66,6 @@ class LinearRewards(Frame[LinearForecasters], RewardOracle):
     V. Vovk, *Competitive on-line linear regression*, NeurIPS 1998; K. Azoury and M. Warmuth, *Relative loss bounds*,
     Machine Learning 2001; docs/oracles.md, Theorems 2 and 8.
     """
-
-    update = learn_rewards
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from library.tests.agents.exploration.situations import finite
 from library.tests.oracles.catalogue import known_dynamics, known_rewards
 from omg_cmdp import OMG
 from omg_cmdp.agents import Anytime, ExplorationRule, GainWeighted, Greedy, Power, Schedule, Theory, UncertaintyWeighted
-from omg_cmdp.agents.exploration import RULES
+from omg_cmdp.agents.exploration.named import RULES
 
 
 def test_rules_by_name():

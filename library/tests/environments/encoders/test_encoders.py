@@ -9,8 +9,7 @@ from sklearn.preprocessing import KBinsDiscretizer
 
 import omg_cmdp as omg
 from library.tests.environments.encoders.steps import noise, steps
-from omg_cmdp.environments import Bins, Clusters, Encoder, Leaves
-from omg_cmdp.environments.encoders import leaves
+from omg_cmdp.environments import Bins, Clusters, Encoder
 from omg_cmdp.oracles import CountDynamics, CountRewards
 
 SEEN = noise(400, actions=np.arange(400) % 2)
@@ -18,7 +17,6 @@ KINDS = {
     "bins": lambda: Bins(3),
     "uniform bins": lambda: Bins((4, 1), strategy="uniform"),
     "clusters": lambda: Clusters(7),
-    "leaves": lambda: Leaves(7),
 }
 each_kind = pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
 
@@ -84,14 +82,6 @@ def test_a_state_that_does_not_fit_changes_nothing(make):
     np.testing.assert_array_equal(encoder.encode(SEEN.observations), before)
 
 
-def test_a_tree_in_a_circle_is_refused():
-    encoder = Leaves(7).fit(SEEN)
-    nodes = encoder.state()["nodes"].copy()
-    nodes[0, 2] = 0.0
-    with pytest.raises(ValueError, match="must hold a tree"):
-        encoder.load_state(encoder.state() | {"nodes": nodes})
-
-
 def test_bins_are_those_of_scikit_learn():
     rounded = SEEN.observations.round(1)  # so that some lie on edges
     for strategy, options in (("quantile", {"quantile_method": "linear"}), ("uniform", {})):
@@ -109,37 +99,7 @@ def test_clusters_are_those_of_scikit_learn():
 
 def test_a_feature_that_never_changes_makes_no_cells():
     flat = steps(np.ones((50, 2)), np.ones((50, 2)))
-    assert [kind(5).fit(flat).cells for kind in (Bins, Clusters, Leaves)] == [1, 1, 1]
-
-
-def test_leaves_look_at_what_matters():
-    """Rewards follow from the second of five features, the others are noise: only the second is cut."""
-    observed = np.random.default_rng(0).normal(size=(2000, 5))
-    paid = steps(observed, np.zeros((2000, 5)), rewards=np.sign(observed[:, 1]))
-    cells = Leaves(2).fit(paid).encode(observed)
-    np.testing.assert_array_equal(cells == cells[np.argmax(observed[:, 1])], observed[:, 1] > 0)
-
-
-def test_leaves_tell_apart_what_only_an_action_does():
-    """Action 1 pays on the right, action 0 on the left: no difference on average, and yet two cells."""
-    generator = np.random.default_rng(0)
-    observed, actions = generator.normal(size=(2000, 1)), generator.integers(2, size=2000)
-    paid = steps(observed, np.zeros((2000, 1)), actions=actions, rewards=(observed[:, 0] > 0) == actions)
-    np.testing.assert_array_equal(Leaves(2).fit(paid).encode([[-1.0], [-0.05], [0.05], [1.0]]), [0, 0, 1, 1])
-
-
-def test_leaves_tell_apart_what_ends_an_episode():
-    observed = np.random.default_rng(0).random((900, 1))
-    ending = steps(observed, np.zeros((900, 1)), terminated=observed[:, 0] > 0.7)
-    np.testing.assert_array_equal(Leaves(2).fit(ending).encode([[0.0], [0.69], [0.71], [1.0]]), [0, 0, 1, 1])
-
-
-def test_leaves_look_ahead():
-    """In a cell that pays 1 for ever 1/(1 - γ) is earned, one step before γ times that, and nothing after the end."""
-    cell, following = np.array([0, 1, 2]), np.array([1, 1, 3])
-    earned = leaves.earned_from(cell, following, np.array([0.0, 1.0, 0.0]), cells=3)
-    for_ever = (1.0 - leaves.DISCOUNT**leaves.SWEEPS) / (1.0 - leaves.DISCOUNT)
-    np.testing.assert_allclose(earned, [leaves.DISCOUNT * for_ever, 1.0 + leaves.DISCOUNT * for_ever, 0.0])
+    assert [kind(5).fit(flat).cells for kind in (Bins, Clusters)] == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -154,8 +114,7 @@ def test_leaves_look_ahead():
         ),
         (lambda: Bins(3, strategy="kmeans"), "`strategy` must be one of quantile, uniform, got 'kmeans'"),
         (lambda: Clusters(2.5), "`most` must be an integer of at least 1, got 2.5"),
-        (lambda: Leaves(-1), "`most` must be an integer of at least 1, got -1"),
-        (lambda: Leaves(3, seed=-1), "`seed` must"),
+        (lambda: Clusters(3, seed=-1), "`seed` must"),
         (lambda: Bins(3).fit(SEEN.observations), "`steps` must be a Steps, got ndarray"),
         (lambda: Clusters(3).encode([[0.0, 1.0]]), r"`encoder` must be fitted, got Clusters\(3, seed=0\)"),
         (lambda: Clusters(3).state(), "`encoder` must be fitted"),
@@ -196,12 +155,11 @@ def test_a_bad_fit_keeps_the_cells():
     assert (bins.cells, bins.dimension) == (6, 2)
 
 
-@pytest.mark.parametrize("kind", [Clusters, Leaves])
-def test_without_scikit_learn_one_is_told_what_to_install(kind, monkeypatch):
-    fitted = kind(3).fit(SEEN)
+def test_without_scikit_learn_one_is_told_what_to_install(monkeypatch):
+    fitted = Clusters(3).fit(SEEN)
     monkeypatch.setitem(sys.modules, "sklearn.cluster", None)
     with pytest.raises(ImportError, match=r"pip install scikit-learn"):
-        kind(3).fit(SEEN)
+        Clusters(3).fit(SEEN)
     assert len(fitted.encode(SEEN.observations)) == 400  # only fitting needs it
 
 

@@ -1,1 +1,0 @@
-"""Offline oracles: the best fit to all past episodes."""
