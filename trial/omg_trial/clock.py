@@ -15,6 +15,14 @@ def _seconds_up() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
+def contradiction(now: datetime.datetime, last: datetime.datetime, most_hours: float) -> str | None:
+    """Return how a clock contradicts the time of the last event: it is behind, or ahead by more than `most_hours`."""
+    ahead = now - last
+    if ahead.total_seconds() > 3600.0 * most_hours:
+        return f"{ahead.days} days after"
+    return f"{(-ahead).days} days behind" if ahead.total_seconds() < -MOST_OFF else None
+
+
 class SteadyClock:
     """Tells the time, and goes on by the machine's own count of seconds while the system's clock is wrong.
 

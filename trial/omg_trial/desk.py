@@ -6,61 +6,27 @@ import contextlib
 import datetime
 import hashlib
 import logging
-import pathlib
-import re
+import math
 import secrets
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.provenance import provenance
-from omg_trial.clock import MOST_OFF, SteadyClock
-from omg_trial.contract import Call, Contract, OlderLog, Refusal
+from omg_trial.clock import SteadyClock, contradiction
+from omg_trial.contract import KEY, KEY_RULE, Answer, Contract, KeyedCall, OlderLog, Refusal
 from omg_trial.decisions import DecisionInputs, PolicySource
 from omg_trial.handlers import handle
 from omg_trial.learning import Lesson, Trainer
-from omg_trial.log.database import Database, Snapshot, StoreError
+from omg_trial.log.database import DamagedLogError, Database, Snapshot, StoreError
 from omg_trial.log.events import BrokenChainError, Chain, Event, canonical, digest, verified
+from omg_trial.log.traces import trace
 from omg_trial.rules import moment
-from omg_trial.snapshots import pack_state, unpack_state
-from omg_trial.state import FORMAT, LearningTask, State
+from omg_trial.snapshots import pack_state, restore_state
+from omg_trial.state import FORMAT, LearningTask
 from omg_trial.trial_file.trial import Trial
 
-KEY = re.compile(r"[\x21-\x7e]{1,200}")
 _log = logging.getLogger("omg_trial")
-KEY_RULE = "1 to 200 visible ASCII characters without spaces"
-
-
-def trace(error: BaseException) -> str:
-    """Return the kind of an error and where it was raised, without what it says: that may be about a person."""
-    frames = traceback.extract_tb(error.__traceback__)
-    places = (f"{pathlib.Path(each.filename).name}:{each.lineno} in {each.name}" for each in frames)
-    return f"{type(error).__name__} ({', '.join(places)})"
-
-
-class DamagedLogError(StoreError):
-    """The store holds something else than what was written to it."""
-
-
-class KeyedCall(NamedTuple):
-    """A call that was checked, with the key that makes it one call, however often it is sent."""
-
-    call: Call
-    target: int | str | None
-    """The episode or the person that the call is about, if that is no field of it."""
-    key: str
-    seen: str | None = None
-    """The `mark` of the last event that the caller knows of."""
-
-
-class Answer(NamedTuple):
-    """A JSON text, and the `mark` of the event that holds it."""
-
-    text: str
-    mark: str
-    warning: str | None = None
-    """A line for the service's own log, the first time only: that an episode has opened without a fresh plan."""
 
 
 class Desk:
@@ -120,23 +86,20 @@ class Desk:
             if not self.state.number:
                 known = {"name": trial.name, "trial": trial.digest, "file": trial.text}
                 self._record("founded", {"format": FORMAT, **known, "secret": secrets.token_hex(32)})
-            self._check_clock(correct_clock)
+            self._correct_clock(correct_clock)
             self._started = False
             self._start()
 
-    def _check_clock(self, correct: bool) -> None:
+    def _correct_clock(self, correct: bool) -> None:
         """Refuse a clock that contradicts the log, as one of the two is wrong; or record that the clock is right."""
-        now, last = self.clock().astimezone(datetime.UTC), moment(self.state.time)
-        ahead = now - last
-        far = self.state.open and ahead > datetime.timedelta(hours=self.trial.watch.close_after_hours)
-        if not far and ahead.total_seconds() >= -MOST_OFF:
-            return
-        if not correct:
-            where = f"{ahead.days} days after" if far else f"{(-ahead).days} days behind"
+        now, hours = self.clock().astimezone(datetime.UTC), self.trial.watch.close_after_hours
+        wrong = contradiction(now, moment(self.state.time), hours if self.state.open else math.inf)
+        if wrong is not None and not correct:
             advice = "if the clock is right, start with --correct-clock (`correct_clock`)"
-            raise ValueError(f"the clock is {where} the last event: set it; {advice}")
-        before, self.state.time = self.state.time, ""  # from here on, time begins anew
-        self._record("clock corrected", {"before": before}, now=now)
+            raise ValueError(f"the clock is {wrong} the last event: set it; {advice}")
+        if wrong is not None:
+            before, self.state.time = self.state.time, ""  # from here on, time begins anew
+            self._record("clock corrected", {"before": before}, now=now)
 
     def _start(self) -> None:
         """Record the software and the file, once: thresholds may differ from those of the file that founded the log."""
@@ -150,31 +113,12 @@ class Desk:
     def _load(self) -> None:
         """Verify the log from its first event to its head, and fold it, from the last snapshot on if that fits."""
         self.chain = Chain(self.store.read())
-        self.state, arrays = self._restore()
+        self.state, arrays = restore_state(self.trial, self.store, self.chain)
         if arrays is not None:
             self.trainer.remember(self.state.version.dataset, arrays)  # saves learning everything again
         for event in verified(self.store.read(self.state.number), self.state.hash, self.state.number):
             self.state.apply(event)
         self.agent: ModelAgent = self.trainer.train(self.state.version.dataset, len(self.state.version.dataset))
-
-    def _restore(self) -> tuple[State, dict[str, Any] | None]:
-        """Return the state of the last snapshot whose digest is in the log; a fresh one if there is none."""
-        fresh, kept = State(self.trial.missing_reward), self.store.snapshot()
-        if kept is None:
-            return fresh, None
-        if kept.number > len(self.chain):
-            rest = f"a snapshot was taken after event {kept.number}: the end is missing"
-            raise BrokenChainError(f"the log ends with event {len(self.chain)}, but {rest}")
-        # The event after it holds its digest, and is part of the chain: nobody can put another one in its place.
-        anchor = next(self.store.read(kept.number), None)
-        if anchor is None or not self.chain.holds(anchor) or anchor.kind != "snapshot":
-            return fresh, None
-        if anchor.body["digest"] != hashlib.sha256(kept.content).hexdigest():
-            return fresh, None
-        try:
-            return unpack_state(self.trial, kept.content)
-        except ValueError:  # of an earlier version of this software: everything is folded
-            return fresh, None
 
     def prepare(self, name: str, fields: Mapping[str, Any], key: str | None = None) -> KeyedCall:
         """Return a checked call by its name and fields, such as "decide"; `Refusal` if something is wrong with it.

@@ -11,9 +11,10 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from omg_trial.contract import Refusal
-from omg_trial.desk import Answer, Desk, KeyedCall, trace
+from omg_trial.contract import Answer, KeyedCall, Refusal
+from omg_trial.desk import Desk
 from omg_trial.log.database import StoreError
+from omg_trial.log.traces import trace
 from omg_trial.state import LearningTask
 from omg_trial.watching.incidents import tick
 from omg_trial.watching.process import Process

@@ -6,6 +6,7 @@ Everything that a state holds is in them, learning that is under way too: one ma
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import zlib
 from typing import Any
 
@@ -17,6 +18,8 @@ from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.persistence import joint_state, pack_arrays, part_of, unpack_arrays
 from omg_trial.episodes import Dataset, Example, KeptPlan, Record
 from omg_trial.learning import model_digest
+from omg_trial.log.database import Database
+from omg_trial.log.events import BrokenChainError, Chain
 from omg_trial.state import Change, Incident, LearningTask, State, Version
 from omg_trial.trial_file.trial import Trial
 
@@ -92,6 +95,26 @@ def unpack_state(trial: Trial, content: bytes) -> tuple[State, dict[str, NDArray
     state = _unpack(saved, trial.missing_reward)
     # After a withdrawal the agent in use still knows the person until it has learned again: it is no place to begin.
     return state, arrays if saved.model == state.version.model else None
+
+
+def restore_state(trial: Trial, store: Database, chain: Chain) -> tuple[State, dict[str, NDArray[Any]] | None]:
+    """Return the state of the store's snapshot, if its digest is in the log; a fresh one if not."""
+    fresh, kept = State(trial.missing_reward), store.snapshot()
+    if kept is None:
+        return fresh, None
+    if kept.number > len(chain):
+        rest = f"a snapshot was taken after event {kept.number}: the end is missing"
+        raise BrokenChainError(f"the log ends with event {len(chain)}, but {rest}")
+    # The event after it holds its digest, and is part of the chain: nobody can put another one in its place.
+    anchor = next(store.read(kept.number), None)
+    if anchor is None or not chain.holds(anchor) or anchor.kind != "snapshot":
+        return fresh, None
+    if anchor.body["digest"] != hashlib.sha256(kept.content).hexdigest():
+        return fresh, None
+    try:
+        return unpack_state(trial, kept.content)
+    except ValueError:  # of an earlier version of this software: everything is folded
+        return fresh, None
 
 
 def _unpack(saved: SavedState, missing_reward: float | None) -> State:

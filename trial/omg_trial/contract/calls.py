@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+import re
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 CAUSES = Literal["finished", "dropped out", "overdue", "other"]
+
+
+KEY = re.compile(r"[\x21-\x7e]{1,200}")
+KEY_RULE = "1 to 200 visible ASCII characters without spaces"
 
 
 class Refusal(Exception):  # noqa: N818 - it is an answer
@@ -54,6 +59,26 @@ class Call(BaseModel):
     name: ClassVar[str]
     target: ClassVar[Literal["episode", "person"] | None] = None
     """What the call is about, if that is no field of it."""
+
+
+class KeyedCall(NamedTuple):
+    """A call that was checked, with the key that makes it one call, however often it is sent."""
+
+    call: Call
+    target: int | str | None
+    """The episode or the person that the call is about, if that is no field of it."""
+    key: str
+    seen: str | None = None
+    """The `mark` of the last event that the caller knows of."""
+
+
+class Answer(NamedTuple):
+    """A JSON text, and the `mark` of the event that holds it."""
+
+    text: str
+    mark: str
+    warning: str | None = None
+    """A line for the service's own log, the first time only: that an episode has opened without a fresh plan."""
 
 
 class Open(Call):

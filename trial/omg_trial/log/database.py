@@ -63,6 +63,10 @@ class StoreError(RuntimeError):
     """Events cannot be kept now: nothing of this batch was, or will be, unless it is found there later."""
 
 
+class DamagedLogError(StoreError):
+    """The store holds something else than what was written to it."""
+
+
 class InUseError(StoreError):
     """Another process writes to the database."""
 
