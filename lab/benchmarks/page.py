@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from omg_lab.reports.comparisons import compare_all
+from omg_lab.reports.comparisons import Verdict, enough_seeds
 
 from .grid import markdown
 from .league_figures import draw
@@ -144,11 +144,12 @@ def _head(rows: pd.DataFrame, played: Mapping[str, pd.DataFrame], chances: Mappi
 
 
 def _difference(chances: Mapping[str, str], first: str, second: str) -> str:
-    """Say whether the first and the second differ by more than chance, if OMG is one of them."""
+    """Say whether one of the first and the second is ahead on most worlds and seeds, if OMG is one of them."""
     if OURS not in (first, second):
         return ""
     is_sure = chances[second if first == OURS else first].startswith("**")
-    return f"The difference is {'' if is_sure else 'not '}more than chance."
+    shown = "is more than chance" if is_sure else "may be chance"
+    return f"That one of the two is ahead on most worlds and seeds {shown}."
 
 
 def _ranked(runs: pd.DataFrame) -> pd.DataFrame:
@@ -176,8 +177,9 @@ def _league(name: str, runs: pd.DataFrame, chance: Mapping[str, str]) -> Iterato
     )
     yield markdown(shown)
     yield (
-        f"*{OURS} over it*: ratio of regrets, geometric mean over the worlds and seeds that both play; bold if the "
-        f"sign-flip test over these, corrected for all rivals, says that it is more than chance (p ≤ {SURE}). "
+        f"*{OURS} over it*: ratio of regrets, geometric mean over the worlds and seeds that both play; bold if one of "
+        f"the two is ahead on most of these by more than chance (p ≤ {SURE}, corrected for all rivals, by the test "
+        "of most seeds). "
         f"*Mistakes*: episodes that lose more than {EPSILON:g}, the mean over cells. *Cost*: its own time per episode, "
         "in units of greedy's. *Late/early*: its time in the last tenth of the episodes over that in the second."
     )
@@ -194,12 +196,14 @@ def _log_ratios(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _against_ours(runs: pd.DataFrame) -> dict[str, str]:
-    """Return OMG's ratio to every rival, bold if it is more than chance."""
-    logs = _log_ratios(runs)
-    counted = logs.fillna(0.0)  # where a rival does not play, no difference was seen
-    tests = compare_all({OURS: np.zeros(len(logs)), **{rival: -counted[rival] for rival in logs}}, against=OURS)
-    texts = {test.second: f"{np.exp(logs[test.second].mean()):.2f}" for test in tests}
-    return {test.second: f"**{texts[test.second]}**" if test.adjusted <= SURE else texts[test.second] for test in tests}
+    """Return OMG's ratio to every rival, bold if one of the two is ahead on most worlds and seeds beyond chance."""
+    logs = _log_ratios(runs).sort_index(level="seed")  # a test that looks after every seed sees all worlds early
+    level = 1.0 - SURE / len(logs.columns)
+    texts = {}
+    for rival, each in logs.items():
+        sure = enough_seeds(each.dropna(), level=level).verdict is not Verdict.UNDECIDED
+        texts[str(rival)] = f"**{np.exp(each.mean()):.2f}**" if sure else f"{np.exp(each.mean()):.2f}"
+    return texts
 
 
 def _winners(runs: pd.DataFrame) -> Iterator[str]:

@@ -37,7 +37,8 @@ def compare(
 ) -> Comparison:
     """Let agents play in one environment, once for each seed, and compare them.
 
-    A fresh agent is made for every seed; all agents meet the same contexts and noise. Where the environment has no
+    A fresh agent is made for every seed; one that has learned before, or that two seeds would share, is refused. All
+    agents meet the same contexts and noise. Where the environment has no
     tables, there is no regret, and what the agents earn is compared.
 
     Parameters
@@ -54,7 +55,7 @@ def compare(
     episodes : int
         The number of episodes of each run.
     seeds : int or list of int
-        The number of seeds, or the seeds themselves. The default, 5, is quick; p-values below 0.05 need at least 6.
+        The number of seeds, or the seeds themselves. The default, 5, is quick; tests between agents need at least 6.
     adversary : str
         The kind of adversary that says which context comes next: "iid", the default, draws them; "never_twice" takes
         each once.

@@ -16,7 +16,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import omg_cmdp
-from lab.tests.studies.examples import SMALL, content
+from lab.tests.studies.examples import SMALL, content, run_study
 from lab.tests.studies.processes import ROOT, command, wait_for
 from omg_lab.cli import app
 from omg_lab.reports.terminal import RunDisplay
@@ -107,13 +107,21 @@ def test_bad_usage_ends_with_two_and_a_line(arguments, said, file, tmp_path):
     assert "Traceback" not in result.output
 
 
-@pytest.mark.parametrize("command", ["audit", "compare", "report", "export"])
+@pytest.mark.parametrize("command", ["audit", "compare", "export"])
 def test_before_a_run_has_finished_there_is_nothing_to_show(command, tmp_path):
     open_study(read_plan(SMALL), tmp_path)
     result = called(command, tmp_path, *(["--to", "csv"] if command == "export" else []))
     assert result.exit_code == 2
     assert "finished" in result.output
-    assert not (tmp_path / "report.html").exists()
+
+
+def test_before_a_run_has_finished_the_report_says_so(tmp_path):
+    pytest.importorskip("matplotlib")
+    open_study(read_plan(SMALL), tmp_path)
+    assert called("report", tmp_path).exit_code == 0
+    page = (tmp_path / "report.html").read_text()
+    assert "No run is finished yet." in page
+    assert "0 of 8 runs are finished" in page
 
 
 def test_an_audit_of_no_run_is_refused(done):
@@ -197,7 +205,7 @@ def test_presets_and_kinds_are_listed_with_sizes():
     output = called("list").output
     for name in (*presets(), "treatment", "worst_regret", "posterior_sampling", *DELAYS):
         assert name in output
-    assert "60 runs of 1500 episodes" in output
+    assert "80 runs of 1500 episodes" in output
     assert "floor" in called("list", "omg").output
     assert "exponent" in called("list", "heavy_tailed").output
     assert "most" in called("list", "up_to").output
@@ -264,10 +272,29 @@ def test_an_audit_plays_runs_again_and_finds_them_sound(done):
 def test_agents_are_compared(done):
     result = called("compare", done)
     assert result.exit_code == 0
-    assert "p, corrected" in result.output
+    assert "better on average" in result.output
+    assert "better on most seeds" in result.output
     assert len(json.loads(called("compare", done, "--json").stdout)) == 6
     assert len(json.loads(called("compare", done, "--json", "--against", "omg").stdout)) == 3
     assert called("compare", done, "--against", "nobody").exit_code == 2
+
+
+def test_a_scenario_with_nothing_to_compare_does_not_hide_the_others(tmp_path):
+    text = "episodes = 3\nseeds = 2\n[worlds.decoy]\n[worlds.bandit]\n[agents.omg]\n[agents.greedy]\n[agents.uniform]"
+    run_study(text, tmp_path)
+    for path in (tmp_path / "runs").glob("decoy--iid--*"):
+        if "--omg--" not in path.name:
+            path.unlink()
+    result = called("compare", tmp_path)
+    assert result.exit_code == 0
+    assert "World decoy, adversary iid; nothing to compare yet" in result.output
+    assert len(json.loads(called("compare", tmp_path, "--json").stdout)) == 3
+    assert len(json.loads(called("compare", tmp_path, "--json", "--against", "greedy").stdout)) == 2
+    for path in (tmp_path / "runs").glob("bandit--iid--*"):
+        path.unlink()
+    refused = called("compare", tmp_path)
+    assert refused.exit_code == 2
+    assert "no two agents have finished the same seed" in refused.output.replace("\n", " ")
 
 
 def test_a_report_is_written(done):
@@ -321,3 +348,20 @@ def test_ctrl_c_stops_a_study_that_would_run_for_hours(tmp_path):
     assert process.returncode == 130
     assert error.endswith("stopped; the same command continues from here\n")
     assert "Traceback" not in error
+
+
+def test_one_scenario_that_cannot_be_compared_does_not_hide_the_others(tmp_path):
+    """In one world a single agent has finished; in another the agents have no seed in common."""
+    text = (
+        "episodes = 3\nseeds = 2\n[worlds.arms]\n[worlds.decoy]\n[worlds.bandit]\n[agents.greedy]\n[agents.uniform]\n"
+    )
+    run_study(text, tmp_path)
+    for run in ("decoy--iid--greedy--0", "decoy--iid--greedy--1", "bandit--iid--greedy--0", "bandit--iid--uniform--1"):
+        (tmp_path / "runs" / f"{run}.json").unlink()
+    result = called("compare", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "arms" in result.output
+    for against in ("greedy", "uniform"):
+        assert called("compare", tmp_path, "--against", against).exit_code == 0
+    records = json.loads(called("compare", tmp_path, "--json").stdout)
+    assert {record["world"] for record in records} == {"arms"}

@@ -10,6 +10,9 @@ Arithmetic is always exactly as written. A loop is compiled twice, with vectors 
 can depend on how far apart its arrays lie in memory. Were the compiler free to reorder sums, to fuse a product with a
 sum or to divide by multiplying, the two would differ in their last bits, and so would two plans of one problem.
 
+With NUMBA_DISABLE_JIT=1 everything works in plain Python, to debug, hundreds of times slower. What plain Python cannot
+do as it is written, such as a call of BLAS, has a second form beside it.
+
 Elsewhere in the package, `compiled = Lazy("omg_cmdp.mdp.compiled")` stands for such a module. It is imported with the
 first call of one of its functions: `import omg_cmdp` stays light, and compiles nothing.
 """
@@ -40,10 +43,19 @@ _INNER: dict[str, Any] = {**_EXACT, "no_cpython_wrapper": True, "no_cfunc_wrappe
 _LEAF: dict[str, Any] = {**_INNER, "_nrt": False}
 
 
+def in_plain_python() -> bool:
+    """Return whether nothing is to be compiled."""
+    import numba
+
+    return bool(numba.config.DISABLE_JIT)  # type: ignore[attr-defined]
+
+
 def _decorator(options: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
     def decorate(function: Callable[..., Any]) -> Any:
         import numba
 
+        if in_plain_python():
+            return function
         dispatcher = numba.njit(**options)(function)
         try:
             dispatcher._cache = _kept()(function)

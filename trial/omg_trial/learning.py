@@ -54,7 +54,9 @@ class Trainer:
         if done:
             agent.load_state(states[done])
         for place, example in enumerate(dataset[done:], start=done + 1):
-            agent.update(example.trajectory(self.trial.context(example.context)))
+            # No plan is for an episode that began elsewhere: `watching` reports it, and no agent learns from it.
+            if self.trial.space.start[example.states[0]]:
+                agent.update(example.trajectory(self.trial.context(example.context)))
             if place % REMEMBERED == 0 or place == settled:
                 states[place] = agent.state()
         kept = sorted(place for place in states if place % REMEMBERED == 0 or place in (settled, done))

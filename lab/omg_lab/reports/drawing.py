@@ -102,6 +102,8 @@ def canvas(height: float = HEIGHT) -> Iterator[tuple[Any, Any]]:
 def logarithmic(*axes: Any) -> None:
     """Make axes (of x or of y) logarithmic, with ticks in plain numbers."""
     for axis in axes:
+        if not axis.get_data_interval()[1] > 0.0:  # nothing was drawn, or only zeros
+            continue
         axis.axes.set(**{f"{axis.axis_name}scale": "log"})
         axis.set_major_formatter(power)
         axis.set_minor_formatter("")

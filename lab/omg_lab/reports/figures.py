@@ -32,8 +32,8 @@ SPREAD = 20.0
 
 def comparing_figures(scenario: Scenario) -> list[Figure]:
     """Return the figures that compare agents, in the order of a report."""
-    drawn = [totals(scenario), course(scenario)]
-    return [*drawn, rates(scenario)] if scenario.exact and scenario.episodes > 1 else drawn
+    drawn, grows = [totals(scenario), course(scenario)], scenario.exact and scenario.episodes > 1
+    return [*drawn, rates(scenario)] if grows and scenario.finals.to_numpy().any() else drawn
 
 
 def totals(scenario: Scenario) -> Figure:

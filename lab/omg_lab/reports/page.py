@@ -24,7 +24,7 @@ from omg_lab.reports.rates import Sweep, rate_figure, rate_sentence, rate_table,
 from omg_lab.reports.scenarios import Scenario, Together, scenarios
 from omg_lab.reports.sentences import agent_sentences, chance_or_not, headline, sentences, title
 from omg_lab.reports.tables import ReportTable, agents_table, comparisons_table
-from omg_lab.reports.words import render
+from omg_lab.reports.words import render, say
 from omg_lab.studies.catalogue import KINDS, Part
 from omg_lab.studies.config import unchecked_plan
 from omg_lab.studies.plan import TABLES
@@ -48,19 +48,17 @@ def write_report(results: Results, directory: str | os.PathLike[str]) -> Path:
     """Write the report of `results` into `directory`, and return the path of its page."""
     folder, plan = Path(directory), unchecked_plan(results.configuration)
     found, varied = scenarios(results), sweeps(results)
-    if not found:
-        raise ValueError("`results` must hold a seed that all agents of a scenario have finished, got none")
     for name in ("figures", "tables"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     page = render(
         "report.html",
         title=title(results.configuration),
         subtitle=_subtitle(results.configuration),
-        headline=_headline(found, varied),
+        headline=_headline(results, found, varied),
         ran={table: getattr(plan, table) for table in TABLES},
         describe=_description,
         sections=_saved(_sections(results, found, varied), folder),
-        **_origin(results),
+        **_origin(results, found),
     )
     with whole_file(folder / "report.html") as temporary:
         temporary.write_text(page, encoding="utf-8")
@@ -81,18 +79,20 @@ def _sections(results: Results, found: Sequence[Scenario], varied: Sequence[Swee
     if varied:
         drawn = [rate_figure(sweep) for sweep in varied]
         yield ReportSection("How regret grows", "rates", parts=[drawn, *map(rate_table, varied)])
-    if len(exact) > 1:
+    if len(exact) > 1 and len((together := Together.of(exact)).finals):
         won = Counter(scenario.agents[0] for scenario in exact)
         best = listing([f"{agent} in {many}" for agent, many in won.most_common()])
         words = [f"A scenario is one world under one adversary. Least regret: {best}."]
-        yield ReportSection(Together.title, Together.name, words, [agents_table(Together.of(exact))], exact)
+        yield ReportSection(Together.title, Together.name, words, [agents_table(together)], exact)
     for each in found:
         # If there is one scenario, the headline of the page has its result.
         words = [headline(each)] if len(found) > 1 else []
         yield ReportSection(each.title, each.name, words, [agents_table(each), comparing_figures(each)])
         if each.rivals:
             words = [chance_or_not(each)]
-            yield ReportSection("Could the difference be chance?", words=words, parts=[comparisons_table(each)])
+            yield ReportSection(
+                "Could the difference be chance?", words=words, parts=[comparisons_table(each, each.pairs.values())]
+            )
         if each.exact and (figures := agent_figures(each)):
             yield ReportSection(f"Inside {each.focus}", words=agent_sentences(each), parts=[figures])
         pictures, tables, reading = shown_policies(each, {} if varied else results.policies)
@@ -100,13 +100,30 @@ def _sections(results: Results, found: Sequence[Scenario], varied: Sequence[Swee
             yield ReportSection(f"What {each.focus} would do now", words=[reading], parts=[pictures, *tables])
 
 
-def _headline(found: Sequence[Scenario], varied: Sequence[Sweep]) -> str:
+def _headline(results: Results, found: Sequence[Scenario], varied: Sequence[Sweep]) -> str:
     if varied:
         return " ".join(rate_sentence(sweep) for sweep in varied)
+    if not found:
+        return say("nothing_to_show", finished=len(results.runs))
     exact = [scenario for scenario in found if scenario.exact]
-    if len(exact) > 1:
-        return headline(Together.of(exact), f" over {len(exact)} scenarios")
-    return " ".join(map(headline, exact or found))
+    if len(exact) < 2:
+        return " ".join(map(headline, exact or found))
+    together = Together.of(exact)
+    # Where no seed is finished in all scenarios, there is no sum to speak of.
+    return headline(together, f" over {len(exact)} scenarios") if len(together.finals) else say("no_common_seed")
+
+
+def _missing(results: Results, found: Sequence[Scenario]) -> Iterator[str]:
+    """Yield which agents have seeds to finish, for each scenario that has some, and whether it is shown."""
+    finished, shown = set(results.runs["run"]), {(each.world, each.adversary) for each in found}
+    seeds: dict[tuple[str, str], dict[str, list[bool]]] = {}
+    for task in unchecked_plan(results.configuration).tasks():
+        agents = seeds.setdefault((task.world.name, task.adversary.name), {})
+        agents.setdefault(task.agent.name, []).append(task.name in finished)
+    for place, agents in seeds.items():
+        if not all(map(all, agents.values())):
+            counts = [f"{agent} {sum(done)} of {len(done)}" for agent, done in agents.items()]
+            yield say("missing", world=place[0], adversary=place[1], counts=counts, shown=place in shown)
 
 
 def _subtitle(configuration: Mapping[str, Any]) -> str:
@@ -133,14 +150,15 @@ def _options(options: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} = {value}" for key, value in values.items())
 
 
-def _origin(results: Results) -> dict[str, Any]:
+def _origin(results: Results, found: Sequence[Scenario]) -> dict[str, Any]:
     """Return what is needed to run the study again, and what went wrong."""
     resolved = {**results.provenance, "configuration": results.configuration}
     return {
         "begun": ", ".join(f"{name} {results.provenance[name]}" for name in ("version", "commit", "date")),
-        "made_with": Counter(results.runs["made_with"]),
+        "made_with": Counter(results.runs.get("made_with", ())),
         "finished": len(results.runs),
         "planned": len(unchecked_plan(results.configuration).tasks()),
+        "missing": list(_missing(results, found)),
         "failed": len(results.failed),
         "errors": Counter(str(error).strip().splitlines()[-1] for error in results.failed["error"]),
         "resolved": json.dumps(resolved, indent=2, ensure_ascii=False),

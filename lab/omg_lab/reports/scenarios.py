@@ -94,11 +94,22 @@ class Scenario:
         mean, low, high = mean_interval(self.finals[agent])
         return Interval(mean, float(np.maximum(low, 0.0)) if self.exact else low, high)
 
-    @functools.cached_property
-    def pairs(self) -> tuple[PairedComparison, ...]:
-        """The comparisons of all pairs of agents, those of the agent in focus first; the smaller loss is the better."""
+    @property
+    def largest(self) -> float | None:
+        """The most by which the results of two agents can differ on a seed; None if unknown, or if it was exceeded."""
+        largest = float(self.runs["largest_difference"].max()) / (1.0 if self.exact else self.episodes)
+        return largest if np.ptp(self.finals, axis=1).max() <= largest else None
+
+    def compare(self, against: str | None = None) -> tuple[PairedComparison, ...]:
+        """Return the comparisons of every two agents, or of each one with `against`; none if fewer than two played."""
         losses = self.finals if self.exact else -self.finals
-        return compare_all({agent: losses[agent] for agent in (self.focus, *self.rivals)}) if self.rivals else ()
+        rows = {agent: losses[agent] for agent in losses}
+        return compare_all(rows, largest=self.largest, against=against) if len(rows) > 1 else ()
+
+    @functools.cached_property
+    def pairs(self) -> dict[str, PairedComparison]:
+        """The comparison of the agent in focus with each of the others."""
+        return {pair.second: pair for pair in self.compare(self.focus)}
 
     @functools.cached_property
     def logs(self) -> dict[str, pandas.DataFrame]:
@@ -161,7 +172,7 @@ class Together(Scenario):
         """Return the sum over scenarios of what every agent lost on every seed that it has finished in all of them."""
         import pandas
 
-        columns = ["regret", "best_policy_regret", "regret_last_half", "episodes"]
+        columns = ["regret", "best_policy_regret", "regret_last_half", "episodes", "largest_difference"]
         runs = pandas.concat([each.runs for each in found]).groupby(["agent", "seed"])
         summed = runs[columns].agg(lambda each: each.sum(skipna=False))
         whole = summed[runs.size() == len(found)].reset_index()
@@ -184,10 +195,27 @@ def scenarios(results: Results, log: pandas.DataFrame | None = None) -> list[Sce
         return []
     configuration, key = results.configuration, ["world", "adversary"]
     worlds = [world.name for world in unchecked_plan(configuration).sized_worlds()]
-    runs, logs = (dict(list(table.groupby(key))) for table in (results.runs, results.log if log is None else log))
+    # What earlier versions stored lacks this column; rewards are in [0, 1] where there is regret.
+    most = (results.runs["horizon"] * results.runs["episodes"]).where(results.runs["regret"].notna())
+    every = results.runs.assign(largest_difference=results.runs.get("largest_difference", most).fillna(most))
+    runs, logs = (dict(list(table.groupby(key))) for table in (every, results.log if log is None else log))
     found = [
         Scenario(world=place[0], adversary=place[1], configuration=configuration, runs=runs[place], log=logs[place])
         for place in itertools.product(worlds, configuration["adversaries"])
         if place in runs
     ]
     return [each for each in found if len(each.finals)]
+
+
+def compare_scenarios(
+    results: Results, against: str | None = None
+) -> list[tuple[Scenario, tuple[PairedComparison, ...]]]:
+    """Return each scenario with the comparisons of every two agents, or of each one with `against`; some have none."""
+    agents = results.configuration["agents"]
+    if against is not None and against not in agents:
+        raise ValueError(f"`against` must be one of {', '.join(agents)}, got {against!r}")
+    found = scenarios(results, results.runs)  # no column of the log is needed
+    compared = [(each, each.compare(against) if against in (None, *each.agents) else ()) for each in found]
+    if not any(pairs for _, pairs in compared):
+        raise ValueError("no two agents have finished the same seed; `omg-lab run` continues the study")
+    return compared

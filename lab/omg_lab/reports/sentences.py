@@ -6,8 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from omg_cmdp.theory import bounds
-from omg_lab.reports.comparisons import SIGNIFICANT, enough_seeds
+from omg_lab.reports.comparisons import SIGNIFICANT, log_capital
 from omg_lab.reports.scenarios import DELTA, Scenario
 from omg_lab.reports.words import say
 
@@ -29,26 +31,13 @@ def sentences(description: str) -> tuple[str, str]:
 
 def headline(scenario: Scenario, where: str = "") -> str:
     """Return the result in words."""
-    return say("headline", scenario=scenario, where=where, significant=SIGNIFICANT)
+    return say("headline", scenario=scenario, where=where)
 
 
 def chance_or_not(scenario: Scenario) -> str:
     """Return how to read the comparisons, and whether more seeds are needed."""
-    finals, focus, rival = scenario.finals, scenario.focus, scenario.rivals[0]
-    level = 1.0 - SIGNIFICANT / len(scenario.rivals)  # the rival is the best of these
-    watched = enough_seeds((finals[focus] - finals[rival]).sort_index() * (1.0 if scenario.exact else -1.0), level)
-    return say(
-        "chance_or_not",
-        focus=focus,
-        rival=rival,
-        seeds=len(finals),
-        pairs=len(scenario.pairs),
-        others=len(scenario.rivals),
-        significant=SIGNIFICANT,
-        least=2.0 ** (1 - len(finals)),
-        verdict=watched.verdict.name,
-        watched=watched,
-    )
+    agree = log_capital(np.ones(100)) >= math.log(2.0 * len(scenario.pairs) / SIGNIFICANT)
+    return say("chance_or_not", scenario=scenario, significant=SIGNIFICANT, least=1 + int(np.argmax(agree)))
 
 
 def agent_sentences(scenario: Scenario) -> list[str]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from omg_cmdp.logs.writers import csv_cell
 from omg_cmdp.persistence import whole_file
-from omg_lab.reports.comparisons import SIGNIFICANT
-from omg_lab.reports.formats import chance, interval, number, percent, plural
+from omg_lab.reports.comparisons import PairedComparison
+from omg_lab.reports.formats import interval, number, percent, plural
 from omg_lab.reports.scenarios import Scenario
 from omg_lab.reports.words import ENVIRONMENT
 
@@ -36,12 +37,10 @@ class ReportTable:
     caption: str
     rows: Sequence[Cells]
     columns: Mapping[str, Callable[[Cells], str]]
-    shown: Callable[[Cells], bool] = lambda row: True
-    """Which rows a reader sees; the CSV file has all."""
 
     def lines(self) -> list[list[str]]:
-        """Return the texts of the rows that are shown."""
-        return [[text(row) for text in self.columns.values()] for row in self.rows if self.shown(row)]
+        """Return the texts of the rows."""
+        return [[text(row) for text in self.columns.values()] for row in self.rows]
 
     def html(self) -> str:
         """Return the table for a page."""
@@ -93,8 +92,8 @@ def agents_table(scenario: Scenario) -> ReportTable:
     regret = {"spent on exploring": cell("exploring", number), "× best": cell("ratio_to_best", number)}
     return ReportTable(
         name=f"{scenario.name}-agents",
-        caption=f"{'Total regret' if exact else 'Return of an episode'}, mean of {seeds}; "
-        f"{'less' if exact else 'more'} is better",
+        caption=f"{'Total regret, less' if exact else 'Return of an episode, more'} is better: mean of {seeds}, with "
+        "Student's interval, which takes seeds as Gaussian",
         rows=rows,
         columns={
             "agent": cell("agent"),
@@ -107,25 +106,28 @@ def agents_table(scenario: Scenario) -> ReportTable:
     )
 
 
-def comparisons_table(scenario: Scenario) -> ReportTable:
-    """Return the comparisons of all pairs of agents, two or more; those with the agent in focus are shown."""
-    focus = scenario.focus
+def comparisons_table(scenario: Scenario, pairs: Iterable[PairedComparison]) -> ReportTable:
+    """Return comparisons of agents: by how much the mean losses differ, and which agent is better by either test."""
 
-    def verdict(row: Cells) -> str:
-        decided = "better" if row["difference"] < 0.0 else "worse"
-        return decided if row["adjusted"] <= SIGNIFICANT else "undecided"
+    def verdict(name: str, row: Cells) -> str:
+        better, p, more = (row[f"{part}_{name}"] for part in ("better", "p", "more_seeds"))
+        if p is None:
+            return "not tested"
+        return f"{better} ({p:.3f})" if better else f"undecided ({p:.3f}): {plural(more, 'more seed') if more else '–'}"
 
     return ReportTable(
         name=f"{scenario.name}-comparisons",
-        caption=f"The loss of {focus} minus that of each of the others",
-        rows=[each._asdict() for each in scenario.pairs],
+        caption="Who loses less, on average and on most seeds (p-values in brackets), and a guess of what is missing",
+        rows=[pair.record() for pair in pairs],
         columns={
-            f"{focus} against": cell("second"),
-            "difference": cell("difference", number),
-            "p, corrected": cell("adjusted", chance),
-            f"result for {focus}": verdict,
+            "first": cell("first"),
+            "second": cell("second"),
+            "first minus second": cell("difference", number),
+            "bounds for that": lambda row: "–" if row["low"] is None else interval(row["low"], row["high"]),
+            "better on average": functools.partial(verdict, "mean"),
+            "first lost less on": lambda row: f"{row['ahead']} of {len(scenario.finals)}",
+            "better on most seeds": functools.partial(verdict, "most"),
         },
-        shown=lambda row: row["first"] == focus,
     )
 
 

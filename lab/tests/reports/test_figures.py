@@ -102,8 +102,8 @@ def test_parted_bands_are_reported_with_the_side_and_the_episode(slope, side):
 @pytest.mark.parametrize(
     ("power", "verdict"),
     [
-        (0.2, "slower than √t"),
-        (0.9, "faster so far than √t"),
+        (0.2, "in these episodes slower than √t"),
+        (0.9, "in these episodes faster than √t"),
         (0.45, "consistent with √t"),
         (0.55, "consistent with √t"),
     ],

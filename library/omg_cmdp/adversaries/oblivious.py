@@ -30,6 +30,8 @@ class IID(Adversary):
     'cbbaaaaa'
     """
 
+    settings = ("contexts",)
+
     def __init__(self, contexts: Iterable[Context]) -> None:
         self.contexts = context_list("contexts", contexts)
 
@@ -53,6 +55,8 @@ class Sequence(Adversary):
     >>> [adversary.context(t, view=None, generator=None) for t in range(5)]
     ['a', 'b', 'c', 'a', 'b']
     """
+
+    settings = ("contexts",)
 
     def __init__(self, contexts: Iterable[Context]) -> None:
         self.contexts = context_list("contexts", contexts)
@@ -81,6 +85,8 @@ class Sorted(Adversary):
     'aaabbcc'
     """
 
+    settings = ("contexts", "episodes")
+
     def __init__(self, contexts: Iterable[Context], episodes: int) -> None:
         self.contexts = context_list("contexts", contexts)
         self.episodes = positive_integer("episodes", episodes)
@@ -108,6 +114,8 @@ class NeverTwice(Adversary):
     >>> [adversary.context(t, view=None, generator=None) for t in range(3)]
     ['a', 'b', 'c']
     """
+
+    settings = ("contexts",)
 
     def __init__(self, contexts: Iterable[Context]) -> None:
         self.contexts, seen = context_list("contexts", contexts), set[Hashable]()
@@ -148,6 +156,8 @@ class Bursts(Adversary):
     >>> "".join(adversary.context(t, view=None, generator=generator) for t in range(9))
     'bbbaaabbb'
     """
+
+    settings = ("contexts", "length", "absence")
 
     def __init__(self, contexts: Iterable[Context], length: int, *, absence: int | None = None) -> None:
         self.contexts = context_list("contexts", contexts)

@@ -14,7 +14,7 @@ from omg_cmdp.persistence import read_arrays, write_arrays
 from omg_cmdp.planning.plan import plan
 from omg_cmdp.planning.regularisers import regulariser
 from omg_cmdp.planning.solution import Solution
-from omg_cmdp.validation import file_path, instance_of, positive_number
+from omg_cmdp.validation import file_path, float_table, frozen, instance_of, positive_number
 
 _KIND, _VERSION = "planning problem", 3
 _TABLES = ("transitions", "rewards", "horizon", "start", "admissible")
@@ -48,6 +48,9 @@ class Problem:
         instance_of("mdp", self.mdp, TabularMDP)
         regulariser(self.mdp, self.gamma, self.weights, self.uncertainty, self.floor)
         positive_number("tolerance", self.tolerance)
+        for name in ("weights", "uncertainty"):
+            if (value := getattr(self, name)) is not None:
+                self.__dict__[name] = frozen(float_table(name, value))
 
     def plan(self, start: Solution | None = None) -> Solution:
         """Solve it."""

@@ -78,7 +78,6 @@ METHODS = {
         for name, kind in vars(kinds).items()
         if not getattr(kind, "waits_for_rewards", True)
     },
-    "distances": None,  # only an audit calls it, with what was checked
     "load_state": lambda i: {"state": i.state()},
     "save": of_path,
     "restore": lambda i: {"path": examples.a_file(i)},

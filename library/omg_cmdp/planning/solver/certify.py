@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 from numba import float64
 from numba.extending import intrinsic
 
-from omg_cmdp.jit import compiled, leaf
+from omg_cmdp.jit import compiled, in_plain_python, leaf
 from omg_cmdp.mdp.thresholds import NEGLIGIBLE
 from omg_cmdp.planning.rounding import OF_TERM, TINY
 from omg_cmdp.planning.rounding import difference as plain_difference
@@ -21,9 +23,16 @@ of_occupancy, of_sum = leaf(occupancy_error), leaf(sum_error)
 
 
 @intrinsic
-def fused(context, a, b, c):
+def _fused(context, a, b, c):
     """Return a·b + c, rounded once."""
     return float64(float64, float64, float64), lambda context, builder, signature, given: builder.fma(*given)
+
+
+def _plain_fused(a, b, c):
+    return float(Fraction(a) * Fraction(b) + Fraction(c)) if np.isfinite(a * b + c) else a * b + c
+
+
+fused = _plain_fused if in_plain_python() else _fused
 
 
 @compiled
