@@ -37,7 +37,8 @@ def compare(
 ) -> Comparison:
     """Let agents play in one environment, once for each seed, and compare them.
 
-    A fresh agent is made for every seed; all agents meet the same contexts and noise. Where the environment has no
+    A fresh agent is made for every seed; one that has learned before, or that two seeds would share, is refused. All
+    agents meet the same contexts and noise. Where the environment has no
     tables, there is no regret, and what the agents earn is compared.
 
     Parameters

@@ -348,3 +348,20 @@ def test_ctrl_c_stops_a_study_that_would_run_for_hours(tmp_path):
     assert process.returncode == 130
     assert error.endswith("stopped; the same command continues from here\n")
     assert "Traceback" not in error
+
+
+def test_one_scenario_that_cannot_be_compared_does_not_hide_the_others(tmp_path):
+    """In one world a single agent has finished; in another the agents have no seed in common."""
+    text = (
+        "episodes = 3\nseeds = 2\n[worlds.arms]\n[worlds.decoy]\n[worlds.bandit]\n[agents.greedy]\n[agents.uniform]\n"
+    )
+    run_study(text, tmp_path)
+    for run in ("decoy--iid--greedy--0", "decoy--iid--greedy--1", "bandit--iid--greedy--0", "bandit--iid--uniform--1"):
+        (tmp_path / "runs" / f"{run}.json").unlink()
+    result = called("compare", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "arms" in result.output
+    for against in ("greedy", "uniform"):
+        assert called("compare", tmp_path, "--against", against).exit_code == 0
+    records = json.loads(called("compare", tmp_path, "--json").stdout)
+    assert {record["world"] for record in records} == {"arms"}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
@@ -128,29 +130,36 @@ class ContextCache(Generic[Value]):
         self._most, self._size, self._drop = most, size, drop
         self._kept: OrderedDict[Hashable, Value] = OrderedDict()
         self._total = 0
+        # Answers may be asked for by several threads at once.
+        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kept": OrderedDict(), "_total": 0}  # a copy, in another process say, starts empty
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial(ContextCache, size=self._size, drop=self._drop), (self._most,)  # a copy starts empty
 
     def get(self, context: Context, make: Callable[[Context], Value]) -> Value:
         """Return `make(context)`, or what it returned before."""
         context, key = keyed(context)
         if key is None:
             return make(context)
-        found = self._kept.get(key)
-        if found is not None:
-            self._kept.move_to_end(key)
-            return found
-        made = self._kept[key] = make(unchanging(context))  # which may be a caller's function
-        self._total += 1 if self._size is None else self._size(made)
-        while self._total > self._most and len(self._kept) > 1:
-            _, oldest = self._kept.popitem(last=False)
-            self._total -= 1 if self._size is None else self._size(oldest)
-            if self._drop is not None:
-                self._drop(oldest)
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+                return found
+        made = make(unchanging(context))  # a caller's function, which may take long, or ask the cache itself
+        with self._lock:
+            if key in self._kept:  # another thread was faster
+                return self._kept[key]
+            self._kept[key] = made
+            self._total += 1 if self._size is None else self._size(made)
+            while self._total > self._most and len(self._kept) > 1:
+                _, oldest = self._kept.popitem(last=False)
+                self._total -= 1 if self._size is None else self._size(oldest)
+                if self._drop is not None:
+                    self._drop(oldest)
         return made
 
 

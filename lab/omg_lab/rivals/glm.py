@@ -192,7 +192,7 @@ class GLMAgent(Rival):
         learned = self._weights, self._inverses, self._growths
         setting = self.link == "logit", self.strong_convexity, self.weight_norm
         newton.newton_steps(*learned, row[0], pairs, trajectory.next_states, *setting)
-        compiled.rotate_in(self._roots, row, pairs, rewards - 0.5, np.empty(self.dimension + 1))
+        compiled.rotate_in(self._roots, row, pairs, rewards - 0.5)
 
 
 @final

@@ -25,6 +25,7 @@ from omg_cmdp import adversaries, agents, delays
 from omg_cmdp.adversaries.adaptive import Worst
 from omg_cmdp.adversaries.base import Adversary
 from omg_cmdp.agents.agent import Agent
+from omg_cmdp.agents.base import Learner
 from omg_cmdp.agents.building import arguments_of
 from omg_cmdp.delays import Delay
 from omg_cmdp.documents import FileError, nearest
@@ -38,7 +39,7 @@ from omg_lab.studies.outside.environments import gymnasium_world
 from omg_lab.studies.outside.folder import Folder, is_outside
 from omg_lab.worlds.base import World
 
-LARGEST_TABLE = 10**8
+LARGEST_TABLE = 5 * 10**7
 """The most numbers in a table of a world; larger ones are refused before they are made."""
 
 
@@ -198,11 +199,20 @@ def build_delay(given: Any) -> Delay:
 
 
 def build_agent(kind: str, options: Options, setting: Setting) -> Agent:
-    """Return an agent for the world."""
+    """Return an agent for the world, which must not have learned anything yet."""
     agent = make_agent(find_kind("agents", kind, setting.folder).make, dict(options), setting)
     if not isinstance(agent, Agent):
         raise ValueError(f"an agent must be an Agent, got {type(agent).__name__}")
+    oracles = [oracle for oracle in (agent.reward_oracle, agent.dynamics_oracle) if oracle is not None]
+    if (isinstance(agent, Learner) and agent.episodes_seen) or any(oracle.loss > 0.0 for oracle in oracles):
+        raise ValueError("it has learned before it plays; make a fresh agent, with fresh oracles, for every run")
     return agent
+
+
+def check_fresh(what: str, first: object, second: object) -> None:
+    """Refuse what was made for two runs and is one object: what one run learns would be the other's."""
+    if first is second is not None:
+        raise ValueError(f"two runs would have the same {what}; make a fresh one within the function")
 
 
 def _check_size(options: Options) -> None:

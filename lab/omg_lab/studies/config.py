@@ -34,7 +34,7 @@ from omg_cmdp.documents import FileError, Place, nearest, plain
 from omg_cmdp.runs.shown import names_of
 from omg_cmdp.validation import positive_integer, whole_number
 from omg_lab.studies.agents import SHARED
-from omg_lab.studies.catalogue import DIGEST, Part, build_adversary, build_agent, build_delay, find_kind
+from omg_lab.studies.catalogue import DIGEST, Part, build_adversary, build_agent, build_delay, check_fresh, find_kind
 from omg_lab.studies.options import check_options
 from omg_lab.studies.outside.folder import Folder, told
 from omg_lab.studies.overrides import Override, StudyDocument
@@ -232,18 +232,18 @@ def _part(table: str, name: str, entry: Any, folder: Folder | None) -> Part:
         _name("name", name)
         if not isinstance(entry, dict):
             raise ValueError(f"there must be a table [{table}.{name}], got {entry!r:.60}")
-        if folder is None and isinstance(entry.get(DIGEST), str):
-            return Part.of(name, entry)  # of stored results, which were checked when they were made
-        options = dict(entry)
-        named = options.pop("kind", name)
+        stored = folder is None and DIGEST in entry
+        options = {key: value for key, value in entry.items() if key != "kind" and not (stored and key == DIGEST)}
+        for key in {"episodes", "delay"} & options.keys() if table == "worlds" else ():
+            with _at(key):
+                CHECKS[key](key, options[key])
+        named = entry.get("kind", name)
+        if stored:  # what it names was checked when the study began, and is not imported now
+            return Part(name=name, kind=_text("kind", named), options=options, digest=_text(DIGEST, entry[DIGEST]))
         with _at("kind"):
             known = find_kind(table, named, folder).options
-        if table == "worlds":
-            known = {**known, **dict.fromkeys(OF_WORLDS)}
-            for key in {"episodes", "delay"} & options.keys():
-                with _at(key):
-                    CHECKS[key](key, options[key])
-        check_options(named, options, known, supplied=SUPPLIED)
+        extra = dict.fromkeys(OF_WORLDS) if table == "worlds" else {}
+        check_options(named, options, {**known, **extra}, supplied=SUPPLIED)
     part = Part(name=name, kind=named, options=options)
     if folder is None:
         return part
@@ -262,10 +262,16 @@ def build_everything_once(plan: StudyPlan) -> None:
             shown = task.chosen(setting.world)
         for adversary in plan.adversaries:
             with _blamed("adversaries", adversary, world):
-                build_adversary(adversary.kind, adversary.options, setting)
+                two = [build_adversary(adversary.kind, adversary.options, setting) for _ in range(2)]
+                check_fresh("adversary", *two)
         for agent in plan.agents:
             with _blamed("agents", agent, world):
                 built = build_agent(agent.kind, agent.options, setting)
+                if agent.digest:  # the user's code may return one object again and again
+                    other = build_agent(agent.kind, agent.options, setting)
+                    check_fresh("agent", built, other)
+                    check_fresh("reward oracle", built.reward_oracle, other.reward_oracle)
+                    check_fresh("dynamics oracle", built.dynamics_oracle, other.dynamics_oracle)
                 for context in (setting.world.contexts[0], *shown):
                     built.decide(context)
 

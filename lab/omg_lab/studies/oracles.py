@@ -187,13 +187,19 @@ def _supplied(world: Any, part: str, asked: Mapping[str, Any], own: Mapping[str,
     if "function" in asked:
         if not isinstance(world, ContextualMDP):
             raise ValueError("`oracles`: nothing is 'known' of a world without tables; use another kind")
-        given["function"] = lambda context: world.mdp(context).rewards if rewards else world.mdp(context).transitions
+        given["function"] = lambda context: world.mdp(context).rewards if rewards else _true_transitions(world, context)
     if "features" in asked and "features" not in own:
         features, vectors = world_mixture(world) if "bases" in asked else world_features(world)
         norm = float(np.linalg.norm(vectors, axis=1).max())
         sizes = dict.fromkeys(("bases", "dimension"), vectors.shape[1])
         given |= {"features": features, "feature_norm": norm or 1.0, **sizes}
     return given
+
+
+def _true_transitions(world: Any, context: Context) -> FloatArray:
+    """Return the transitions; forbidden actions, which have none, lead anywhere, as an oracle must say something."""
+    rows = world.space.admissible[..., None]
+    return np.asarray(np.where(rows, world.mdp(context).transitions, 1.0 / world.space.states))
 
 
 Vectors = tuple[Callable[[Context], FloatArray], FloatArray]

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from omg_cmdp.contexts import Context
+from omg_cmdp.agents.baselines.uniform import uniform_policy
+from omg_cmdp.contexts import Context, context_numbers, context_to_json
 from omg_cmdp.documents import FileError
 from omg_cmdp.environments import SampledWorld
 from omg_cmdp.runs.sampled import SampledRun
@@ -165,6 +166,40 @@ class StudyPlan:
 
 
 TABLES = ("worlds", "adversaries", "agents")
+
+DIGITS = 6
+"""Digits of the numbers in a digest of a world: on another processor the last bits may be others."""
+
+
+PROBES = 5
+"""Episodes for each of the contexts of a world without tables; what they do not meet is not told apart."""
+
+
+def world_digest(world: Any) -> str:
+    """Return a digest of a world as it is built: its contexts, and for six of them its tables, or some episodes.
+
+    Options and sources do not tell all: a world may depend on files that it reads itself, or on another package.
+    """
+    parts: list[Any] = [world.space.admissible, world.space.start, *map(_exactly, world.contexts)]
+    generator = np.random.default_rng(0)
+    for context in shown_contexts(world.contexts):
+        if isinstance(world, SampledWorld):
+            played = [world.sample(context, uniform_policy(world.space), generator) for _ in range(PROBES)]
+            parts += [array for each in played for array in (each.states, each.actions, each.rewards)]
+        else:
+            mdp = world.mdp(context)
+            parts += [mdp.transitions, mdp.rewards]
+    whole = hashlib.sha256()
+    for part in parts:
+        # Zero may have a sign, which does not count.
+        numbers = None if isinstance(part, str) else np.round(np.asarray(part, np.float64), DIGITS) + 0.0
+        whole.update(part.encode() if numbers is None else f"{numbers.shape}".encode() + numbers.tobytes())
+    return whole.hexdigest()
+
+
+def _exactly(context: Context) -> Any:
+    numbers = context_numbers(context)
+    return context_to_json(context) if numbers is None else numbers
 
 
 def slug(name: str) -> str:

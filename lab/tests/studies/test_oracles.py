@@ -10,7 +10,8 @@ import omg_cmdp as omg
 from omg_cmdp.documents import FileError
 from omg_cmdp.mdp.environment import Environment
 from omg_lab.studies.agents import Setting
-from omg_lab.studies.catalogue import AGENTS, build_adversary, build_agent
+from omg_lab.studies.catalogue import AGENTS, build_adversary, build_agent, build_world
+from omg_lab.studies.catalogue import WORLDS as CATALOGUE
 from omg_lab.studies.config import checked_plan
 from omg_lab.studies.oracles import (
     FROM_WORLD,
@@ -90,6 +91,21 @@ def test_what_is_known_is_the_truth(world):
         np.testing.assert_array_equal(dynamics.predict(context), world.mdp(context).transitions)
         assert not rewards.uncertainty(context).any()
         assert not dynamics.uncertainty(context).any()
+
+
+@pytest.mark.parametrize("kind", sorted(CATALOGUE.keys() - {"icu_sepsis", "gymnasium"}))
+def test_what_is_known_is_known_where_some_actions_are_forbidden(kind):
+    """There the truth has no row, and the oracle needs one; nobody asks for it."""
+    world = build_world(kind, {}, seed=1, episodes=EPISODES)
+    context, allowed = world.contexts[0], world.space.admissible
+    known = pair(world)[1].predict(context)
+    truth = world.mdp(context).transitions
+    np.testing.assert_array_equal(known[..., allowed, :], truth[..., allowed, :])
+    np.testing.assert_allclose(known.sum(axis=-1), 1.0)
+    agent = build_agent(
+        "omg", {"oracles": {"rewards": "known", "dynamics": "known"}}, Setting(world=world, seed=2, episodes=9)
+    )
+    assert agent.model(context).transitions[..., ~allowed, :].sum() == 0.0
 
 
 @pytest.mark.parametrize("world", WORLDS.values(), ids=list(WORLDS))

@@ -300,3 +300,109 @@ def test_sources_are_a_module_and_what_it_imports_beside_it(tmp_path):
     assert found[0] == "a.py"
     assert set(found) == set(files) - {"other.py"}
     assert module_sources("numpy", tmp_path) == []
+
+
+SHARED = """
+import omg_cmdp as omg
+
+KEPT = {}
+
+
+def agent(world):
+    return KEPT.setdefault("agent", omg.agents.Informed(world.space, world.mdp))
+
+
+def adversary(contexts):
+    return KEPT.setdefault("adversary", omg.adversaries.Sequence(contexts))
+
+
+def oracle(states, actions, horizon):
+    return KEPT.setdefault("oracle", omg.oracles.CountRewards(states=states, actions=actions, horizon=horizon))
+"""
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ('[agents.mine]\nkind = "shared:agent"\n', "the same agent"),
+        ('[agents.omg]\n[adversaries.mine]\nkind = "shared:adversary"\n', "the same adversary"),
+        (
+            '[agents.mine]\nkind = "omg"\noracles = { rewards = "shared:oracle", dynamics = "counts" }\n',
+            "the same reward oracle",
+        ),
+    ],
+)
+def test_what_one_run_leaves_behind_is_not_the_beginning_of_the_next(table, said, tmp_path):
+    """Of objects that are made once, results would depend on which worker plays which run first."""
+    path = own.write(tmp_path, own.LADDER, agents=table)
+    (tmp_path / "shared.py").write_text(SHARED)
+    with pytest.raises(FileError, match=f"'mine' in the world 'ladder': two runs would have {said}; make a fresh one"):
+        load_plan(str(path))
+
+
+HIDDEN = """
+import pathlib
+import numpy as np
+import omg_cmdp as omg
+import gymnasium
+from gymnasium.spaces import Discrete
+
+PAYS = pathlib.Path(__file__).with_name("pays.txt")  # which nothing in the study names
+
+
+class Exact(omg.ContextualMDP):
+    space, contexts = omg.Space(states=1, actions=2, horizon=3), ("a", "b")
+
+    def mdp(self, context):
+        rewards = np.array([[0.5, float(PAYS.read_text())]])
+        return self.space.mdp(transitions=np.ones((1, 2, 1)), rewards=rewards)
+
+
+class Played(gymnasium.Env):
+    observation_space, action_space = Discrete(1), Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.share = options["context"] if options else 0.5
+        return 0, {}
+
+    def step(self, action):
+        reward = float(PAYS.read_text()) if action else self.share
+        return 0, reward, False, bool(self.np_random.random() < 0.1), {}
+"""
+HIDDEN_WORLDS = {
+    "tables": '[worlds.hidden]\nkind = "hidden:Exact"\n',
+    "played": '[worlds.hidden]\nkind = "hidden:Played"\ncontexts = [0.2, 0.4]\nhorizon = 3\nreward_range = [0, 1]\n',
+}
+
+
+@pytest.fixture(params=HIDDEN_WORLDS)
+def hidden(request, tmp_path):
+    """Return a study whose world depends on a file that nothing names."""
+    path = own.write(tmp_path, HIDDEN_WORLDS[request.param], agents="[agents.first]\nkind = 'uniform'\n")
+    (tmp_path / "hidden.py").write_text(HIDDEN)
+    (tmp_path / "pays.txt").write_text("0.75")
+    return path
+
+
+def test_a_checkpoint_of_another_world_is_not_continued(hidden, tmp_path):
+    own.run(hidden, tmp_path / "out")
+    run = "hidden--iid--first--0"
+    (tmp_path / "out" / "runs" / f"{run}.json").unlink()
+    (tmp_path / "pays.txt").write_text("0.25")
+    results = own.run(hidden, tmp_path / "out")
+    [error] = results.failed["error"]
+    assert f"state/{run}.npz: its world is not the one that is built now" in error
+    assert "delete it, and the run is played from its beginning" in error
+
+
+def test_agents_that_were_played_in_other_worlds_are_not_compared(hidden, tmp_path):
+    own.run(hidden, tmp_path / "out")
+    (tmp_path / "pays.txt").write_text("0.25")
+    hidden.write_text(hidden.read_text() + "[agents.second]\nkind = 'uniform'\n")
+    with pytest.raises(FileError, match=r"hidden--iid--second--0\.json: it was played in another world than"):
+        own.run(hidden, tmp_path / "out")
+    (tmp_path / "pays.txt").write_text("0.75")
+    (tmp_path / "out" / "runs" / "hidden--iid--second--0.json").unlink()
+    (tmp_path / "out" / "state" / "hidden--iid--second--0.npz").unlink()
+    assert len(own.run(hidden, tmp_path / "out").runs) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import copy
 import functools
 import operator
 from collections.abc import Sequence
@@ -19,6 +20,11 @@ from omg_cmdp.persistence import UNTOLD, fingerprint
 from omg_cmdp.validation import FloatArray, float_table, in_range, instance_of
 
 compiled = Lazy("omg_cmdp.mdp.compiled")
+
+
+def copied(context: Context) -> Context:
+    """Return a context that another may keep or change: of a vector, a record, a list or a tuple a copy, deep down."""
+    return copy.deepcopy(context) if isinstance(context, (np.ndarray, dict, list, tuple)) else context
 
 
 class ContextualMDP(Environment, abc.ABC):
@@ -58,7 +64,7 @@ class ContextualMDP(Environment, abc.ABC):
         return ContextCache(self.kept_bytes, size=operator.attrgetter("nbytes"))
 
     def _find_truth(self, context: Context) -> Truth:
-        mdp = self.mdp(context)
+        mdp = self.mdp(copied(context))  # a record that `mdp` takes apart is still what the agent learns from
         difference = self.space.difference(mdp.space)
         if difference is not None:
             wanted, got = difference

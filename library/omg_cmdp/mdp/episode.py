@@ -90,10 +90,11 @@ class Episode(Trajectory):
         rewards: FloatArray,
         propensities: FloatArray | None,
         length: int,
+        total: float | None = None,
     ) -> Episode:
         """Return the episode that holds these very arrays: nothing is checked or copied."""
         made = cls.__new__(cls)
-        made._hold(context, states, actions, rewards)
+        made._hold(context, states, actions, rewards, total)
         made._add(propensities, length)
         return made
 

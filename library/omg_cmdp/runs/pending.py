@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.contexts import context_from_json, context_to_json
 from omg_cmdp.delays import Delay
+from omg_cmdp.logs.lines import episode_of_record, episode_record
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.persistence import State, check_settings, read_state, setting
 from omg_cmdp.validation import whole_number
-
-_LISTS = ("states", "actions", "rewards", "propensities")
 
 
 class Pending:
@@ -68,16 +66,13 @@ def _place(each: tuple[int, int, Episode]) -> tuple[int, int]:
 
 
 def _text(due: int, number: int, episode: Episode) -> str:
-    lists = {name: None if (each := getattr(episode, name)) is None else each.tolist() for name in _LISTS}
-    context = context_to_json(episode.context)
-    return json.dumps({"due": due, "number": number, "context": context, "length": episode.length, **lists})
+    return json.dumps({"due": due, "number": number, **episode_record(episode)})
 
 
 def _read(text: str) -> tuple[int, int, Episode]:
     """Return what `_text` was made of; floats are the same bit for bit."""
     found = json.loads(text)
-    due, number = int(found.pop("due")), int(found.pop("number"))
-    return due, number, Episode(context=context_from_json(found.pop("context")), **found)
+    return int(found.pop("due")), int(found.pop("number")), episode_of_record(found)
 
 
 def stream_text(generator: np.random.Generator) -> NDArray[Any]:

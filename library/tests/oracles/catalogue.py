@@ -143,6 +143,10 @@ UNRATED = {
         lambda h: oracles.LinearRewards(**SIZE, dimension=DIMENSION, horizon=h, rate="proven", delay=4),
     ),
     "log-loss finite rewards": (LABELS, lambda h: oracles.LogLossRewards(REWARDS, horizon=h)),
+    "log-loss finite rewards, by Bayes' rule": (
+        LABELS,
+        lambda h: oracles.LogLossRewards(REWARDS, horizon=h, rate="realizable"),
+    ),
     "step-dependent finite rewards": (
         LABELS,
         lambda h: oracles.FiniteRewards(

@@ -231,7 +231,7 @@ EXAMPLES = {
         **{**SIZES, "dimension": S * A, "features": oracles.pair_features(S, A), "shared": True},
         **{"rate": "guarded", "ridge": 1.0, "feature_norm": 1.0},
     },
-    "oracles.LogLossRewards": lambda: dict(MADE),
+    "oracles.LogLossRewards": lambda: {**MADE, "rate": "proven"},
     "oracles.MixtureDynamics": lambda: {**KERNEL_CLASS, "rate": "guarded"},
     "oracles.OfflineFiniteDynamics": lambda: {**KERNEL_CLASS, "smoothing": 0.01, "support": None},
     "oracles.OfflineFiniteRewards": lambda: dict(MADE),
@@ -378,7 +378,12 @@ EXAMPLES = {
     "logs.marginal_sampling": lambda: {"log": a_log(), "policy": lambda _: UNIFORM, "features": None},
     "logs.model_value": lambda: {"log": a_log(), "policy": lambda _: UNIFORM, "model": WORLD.mdp},
     "logs.importance_sampling": lambda: {"log": a_log(), "policy": lambda _: UNIFORM, "weighted": True},
-    "logs.read_export": lambda: {"frame": an_export(), "space": SPACE},
+    "logs.read_export": lambda: {"frame": an_export(), "space": SPACE, "reward_range": (0.0, 1.0)},
+    "logs.read_log": lambda: {
+        "path": a_log().write(pathlib.Path("log.jsonl").resolve()),
+        "space": SPACE,
+        "reward_range": (0.0, 1.0),
+    },
     "logs.read_frame": lambda: {
         "frame": a_log().table(),
         "space": SPACE,

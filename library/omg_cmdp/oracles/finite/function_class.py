@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, table_label
 from omg_cmdp.oracles.losses import Loss
-from omg_cmdp.validation import BoolArray, FloatArray, float_table
+from omg_cmdp.validation import FloatArray, float_table, frozen
 
 Predictions = Callable[[Any], ArrayLike] | Mapping[Any, ArrayLike]
 """context -> (N, S, A), or (N, S, A, S) for dynamics, or either with steps (N, H, S, A, ...)."""
@@ -34,7 +34,7 @@ class Functions:
     def columns(self) -> FloatArray:
         """The tables as (cells, N)."""
         # A row of this layout is the class at one cell: sums over the class read memory in order.
-        return np.ascontiguousarray(self.tables.reshape(len(self.tables), -1).T)
+        return np.array(self.tables.reshape(len(self.tables), -1).T, order="C")
 
     @functools.cached_property
     def exponentials(self) -> FloatArray:
@@ -46,20 +46,20 @@ class Functions:
         """√P, (cells, N): for Hellinger distances."""
         return np.sqrt(self.columns)
 
-    def gaps(self, truth: FloatArray, used: BoolArray) -> FloatArray:
-        """Return the largest |f - f*| over steps and next states, (N, S, A); 0 where it does not count."""
-        steps = truth.shape[1:]
-        apart = np.abs(self.tables.reshape(len(self.tables), -1, *steps) - truth).max(axis=1)
-        return np.asarray(apart.reshape(len(apart), *used.shape, -1).max(axis=-1) * used)
-
 
 class FunctionClass:
     """`predictions`, a callable or a mapping, with checks and a small cache."""
 
-    def __init__(self, predictions: Predictions, loss: Loss) -> None:
+    def __init__(self, predictions: Predictions, loss: Loss, argument: str = "predictions") -> None:
         if not callable(predictions) and not isinstance(predictions, Mapping):
             raise ValueError(f"`predictions` must be a callable or a mapping, got {type(predictions).__name__}")
-        self._predictions = predictions
+        self.argument = argument
+        self._predictions: Predictions = predictions
+        self.listed: tuple[Any, ...] | None = None
+        if type(predictions) is dict:
+            # Copied at the door: what callers do with their tables later must not change the class.
+            self._predictions = {key: frozen(float_table("predictions", each)) for key, each in predictions.items()}
+            self.listed = tuple(predictions)
         self._loss = loss
         self._shape: tuple[int, ...] | None = None
         self._kept: ContextCache[Functions] = ContextCache(KEPT_BYTES, size=_bytes)
@@ -88,6 +88,10 @@ class FunctionClass:
         """Return the tables at `context`. The class never changes, so a recent context is not evaluated again."""
         return self._kept.get(context, self._evaluate)
 
+    def facts(self, context: Context) -> FloatArray:
+        """Return the tables, by which a state knows the class again."""
+        return self(context).tables
+
     def _evaluate(self, context: Context) -> Functions:
         if isinstance(self._predictions, Mapping):
             try:
@@ -97,7 +101,7 @@ class FunctionClass:
                 raise ValueError(f"`context` must be one of the {known} in `predictions`, got {context!r}") from None
         else:
             values = self._predictions(context)
-        tables = float_table("predictions", values)
+        tables = frozen(float_table("predictions", values)) if self.listed is None else np.asarray(values)
         self._loss.check_tables("predictions", tables)
         if self._shape not in (None, tables.shape):
             raise ValueError(f"`predictions` must have one shape for all contexts, {self._shape}, got {tables.shape}")
