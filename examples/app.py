@@ -1,6 +1,6 @@
 """An app that asks the service of a trial what to do: one person, one day, two decisions, with or without a network.
 
-    omg-trial serve adherence.toml
+    omg-trial serve adherence.toml --new
     python examples/app.py http://127.0.0.1:8000 TOKEN
 
 Without arguments it starts a service of its own, in a temporary folder.

@@ -11,7 +11,7 @@ import omg_cmdp as omg
 ROOT = Path(__file__).parent.parent
 QUOTED = re.findall(r'\*\*"([^"]+)"', (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8"))
 SIZES = {"states": 2, "actions": 2, "horizon": 2}
-IN_SOURCE = ("compiled code", "this needs", "the database", "`path` must be as")
+IN_SOURCE = ("compiled code", "this needs", "the database", "`path` must be as", "... cannot be told")
 """How those begin that are only looked for in the source."""
 
 
@@ -23,6 +23,13 @@ class Forgetful(omg.Agent):
 
     def update(self, trajectory):
         pass
+
+
+class Coins(omg.ContextualMDP):
+    space = omg.Space(**SIZES)
+
+    def mdp(self, context):
+        return self.space.mdp(transitions=np.full((2, 2, 2), 0.5), rewards=np.full((2, 2), 0.5))
 
 
 def agent(admissible=None, **options):
@@ -44,16 +51,25 @@ def restore_nothing(folder):
     agent().restore(folder / "agent.npz")
 
 
+def restore_another_run(folder):
+    world = Coins()
+    omg.Run(world, omg.adversaries.IID(["a", "b"]), agent()).save(folder / "run")
+    omg.Run(world, omg.adversaries.IID(["b", "a"]), agent()).restore(folder / "run")
+
+
 PROVOKED = {
     "a reward": lambda _: agent().update(episode(rewards=[0.0, 1.7])),
     "a return": lambda _: agent(return_range=(0.0, 0.5)).update(episode()),
     "shapes": lambda _: episode(states=[0, 1]),
     "a state": lambda _: agent().update(episode(states=[0, 1, 2])),
+    "a first state": lambda _: agent().update(episode(states=[1, 1, 1])),
     "an action": lambda _: agent(np.array([[True, False], [True, True]])).update(episode(actions=[1, 1])),
     "a label": lambda _: omg.oracles.CountRewards(**SIZES, contexts=["a", "b"]).predict("c"),
     "a long vector": lambda _: omg.oracles.LinearRewards(**SIZES, dimension=2).predict([3.0, 0.0]),
     "other settings": restore_another,
     "another file": restore_nothing,
+    "a folder": lambda folder: agent().save(folder),
+    "another run": restore_another_run,
     "no state": lambda folder: Forgetful().save(folder / "agent.npz"),
 }
 
@@ -65,7 +81,7 @@ def pattern(quoted):
 
 @pytest.mark.parametrize("name", PROVOKED)
 def test_a_message_is_quoted_as_it_is(name, tmp_path):
-    with pytest.raises((ValueError, NotImplementedError)) as raised:
+    with pytest.raises((ValueError, NotImplementedError, OSError)) as raised:
         PROVOKED[name](tmp_path)
     assert [quoted for quoted in QUOTED if re.match(pattern(quoted), str(raised.value))]
 

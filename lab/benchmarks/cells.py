@@ -14,8 +14,8 @@ from omg_lab.worlds import World
 
 from .grid import Parts, preset
 
-SLOW = ("PC-IGW", "PC-IGW by epochs", "UC3RL", "RM-UCDD", "GLM-ORL", "GLM-RLSVI", "entropy")
-SLOWER = (*SLOW, "OMG, root", "OMG by epochs")
+SLOW = ("PC-IGW", "UC3RL", "RM-UCDD", "GLM-ORL", "GLM-RLSVI", "entropy")
+SLOWER = (*SLOW, "OMG, root")
 """Rivals that take more than 20 ms an episode in large cells, and in those of Gymnasium's grids."""
 
 

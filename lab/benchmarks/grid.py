@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
-from omg_lab.reports.terminal import LiveDisplay
+from omg_lab.reports.terminal import RunDisplay
 from omg_lab.studies.config import presets, unchecked_plan
 from omg_lab.studies.directory import open_study
 from omg_lab.studies.engines import Local, Serial
@@ -60,7 +60,7 @@ def finished(
     tasks = [task for task in wanted if run and not store.is_finished(task.name)]
     engine = Serial() if workers == 1 else Local(workers)
     if tasks:
-        with LiveDisplay(Console(), tasks) as display:
+        with RunDisplay(Console(), tasks) as display:
             engine.run(tasks, store, display)
     results, names = load(store.directory), {task.name for task in wanted}
     failed = results.failed[results.failed["run"].isin(names)]

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from omg_cmdp.agents.exploration import RULES
+from omg_cmdp.agents.exploration.named import RULES
 from omg_cmdp.theory.constants import most_tuples
 from omg_lab.studies.plan import Task
 from omg_lab.studies.results import Results
@@ -123,9 +123,7 @@ BOTH: dict[str, Entry] = {
     "OMG": Entry("omg"),
     **({"OMG, uncertainty": Entry("omg", lambda c: {"gamma": "uncertainty"})} if "uncertainty" in RULES else {}),
     "OMG, root": Entry("omg", _root, ROOTS),
-    "OMG by epochs": Entry("epoch_omg", _scale, ROOTS),
     "PC-IGW": Entry("pc_igw", _root, ROOTS),
-    "PC-IGW by epochs": Entry("epoch_pc_igw", _scale, ROOTS),
     "UC3RL": Entry("uc3rl", _scale, SMALL_BONUSES, _has_few_contexts),  # a plan for each in an episode
     "RM-UCDD": Entry("rm_ucdd", _scale, SMALL_BONUSES, _has_few_contexts),
     "ERM reduction": Entry("erm_reduction", lambda c: {"samples": c}, (1, 2, 4, 8, 16), _has_few_tuples),
@@ -151,12 +149,10 @@ BOTH: dict[str, Entry] = {
     "greedy": Entry("greedy"),
     "ε-greedy": Entry("epsilon_greedy", lambda c: {"epsilon": {"scale": c, "exponent": -1.0 / 3.0}}, SHARES),
     "Boltzmann": Entry("boltzmann", _root, (0.3, 1.0, 3.0, 10.0, 30.0)),
-    "local IGW": Entry("local_igw", _root, (3.0, 10.0, 30.0, 100.0, 300.0)),
     "entropy": Entry("occupancy_entropy", _root, (0.3, 1.0, 3.0, 10.0, 30.0)),
     "SquareCB": Entry("square_cb", _root, ROOTS, _is_bandit),
     "FALCON": Entry("falcon", _root, ROOTS, _is_bandit),
     "FastCB": Entry("fast_cb", _root, ROOTS, _is_bandit),
-    "SquareCB, elimination": Entry("eliminating_square_cb", _root, ROOTS, _is_bandit),
     "AdaCB": Entry("ada_cb", _root, ROOTS, _is_bandit),
     "RegCB": Entry("reg_cb", _radius, SHARES, _is_bandit),
     "RegCB, elimination": Entry("reg_cb", lambda c: {"radius": c, "optimistic": False}, SHARES, _is_bandit),
@@ -169,11 +165,8 @@ BOTH: dict[str, Entry] = {
 LARGE = (30.0, 300.0, 3000.0, 30000.0)
 TINY = (1e-5, 1e-4, 1e-3, 1e-2)
 WIDE: dict[str, tuple[float, ...]] = {
-    **dict.fromkeys(
-        ("OMG, root", "OMG by epochs", "PC-IGW", "PC-IGW by epochs", "SquareCB", "FALCON", "FastCB"), LARGE
-    ),
+    **dict.fromkeys(("OMG, root", "PC-IGW", "SquareCB", "FALCON", "FastCB", "AdaCB"), LARGE),
     **dict.fromkeys(("Boltzmann", "entropy"), (3.0, 30.0, 300.0, 3000.0)),
-    "local IGW": (10.0, 100.0, 1000.0, 10000.0),
     **dict.fromkeys(("UC3RL", "RM-UCDD"), TINY),
     **dict.fromkeys(("UCBVI, blind", "UCBVI per context", "UCBVI by clusters"), (1e-4, 1e-3, 1e-2, 1e-1)),
     "ERM reduction": (1, 3, 10, 30),
@@ -183,7 +176,6 @@ WIDE: dict[str, tuple[float, ...]] = {
     "RLSVI": (1e-7, 1e-5, 1e-3, 1e-1),
     "regularised IDS": (0.001, 0.01, 0.1, 1.0),
     "ε-greedy": (0.003, 0.03, 0.3, 3.0),
-    **dict.fromkeys(("SquareCB, elimination", "AdaCB"), LARGE),
     **dict.fromkeys(("RegCB", "RegCB, elimination", "LinMED"), (0.01, 0.1, 1.0, 10.0)),
     "Epoch-Greedy": (0.3, 1.0, 3.0, 10.0),
     "UCCB": TINY,
@@ -201,7 +193,6 @@ ENTRIES: dict[str, dict[str, Entry]] = {
         "greedy, offline": Entry("greedy", lambda c: {"oracles": "offline"}),
         "ILTCB": Entry("iltcb", lambda c: {"scale": 0.1, "psi": c}, (0.1, 1.0, 10.0, 100.0), _is_small_bandit),
         "Regressor Elimination": Entry("regressor_elimination", _radius, SHARES, _is_small_bandit),
-        "online cover": Entry("online_cover", lambda c: {"psi": c}, (0.001, 0.01, 0.1, 1.0), _is_bandit),
     },
     "learned": {
         **{name: entry._replace(constants=WIDE.get(name, ())) for name, entry in BOTH.items()},

@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from omg_lab.reports.comparisons import compare_all
+from omg_lab.reports.comparisons import Verdict, enough_seeds
 
 from .grid import markdown
 from .league_figures import draw
+from .reservations import reservations
 from .standings import (
     EPSILON,
     NEARLY_NOTHING,
@@ -123,32 +124,34 @@ def _head(rows: pd.DataFrame, played: Mapping[str, pd.DataFrame], chances: Mappi
         ranked = _ranked(part)
         first, second = ranked.index[:2]
         sentences.append(
-            f"**{NAMES[name]}**: {first} is first, {ranked.iloc[0, 1]:.2f} times the best regret of a cell in the "
-            f"geometric mean; {second} is second, {ranked.iloc[1, 1]:.2f}. {_difference(chances[name], first, second)}"
+            f"**{NAMES[name]}**, with these reservations: {first} is first, {ranked.iloc[0, 1]:.2f} times the best "
+            f"regret of a cell in the geometric mean; {second} is second, {ranked.iloc[1, 1]:.2f}. "
+            f"{_difference(chances[name], first, second)}"
         )
     agents, runs = rows["agent"].nunique(), len(rows)
     seeds = " and ".join(f"{part['seed'].nunique()} seeds of {NAMES[name].lower()}" for name, part in played.items())
     return "\n\n".join(
         [
             "# The league",
-            f"{agents} agents, {runs} runs, {seeds}. This page is made by "
-            "`python -m lab.benchmarks.page` from "
-            "[league.csv](league.csv), which `python -m lab.benchmarks.league` fills; every number comes from there. "
-            "A cell is a world with an adversary that chooses the contexts. The constant of a rival is chosen from a "
-            "grid on other seeds; OMG has none. Ratios are to the best agent of the cell, one unit of regret added to "
-            "both. What the agents are, what is proven of each, where that is tested, and what could not be confirmed "
-            "at its source is in [the rivals](rivals.md#what-is-proven-and-where-it-is-tested).",
+            reservations(rows),
+            f"{agents} agents, {runs} runs, {seeds}. This page is made by `python -m lab.benchmarks.page` from "
+            "[league.csv](league.csv), which `python -m lab.benchmarks.league` fills; every number below comes from "
+            "there. A cell is a world with an adversary that chooses the contexts. The constant of a rival is chosen "
+            "from a grid on other seeds; OMG's default has none. Ratios are to the best agent of the cell, one unit of "
+            "regret added to both. What the agents are, what is proven of each, where that is tested, and what could "
+            "not be confirmed at its source is in [the rivals](rivals.md#what-is-proven-and-where-it-is-tested).",
             *sentences,
         ]
     )
 
 
 def _difference(chances: Mapping[str, str], first: str, second: str) -> str:
-    """Say whether the first and the second differ by more than chance, if OMG is one of them."""
+    """Say whether one of the first and the second is ahead on most worlds and seeds, if OMG is one of them."""
     if OURS not in (first, second):
         return ""
     is_sure = chances[second if first == OURS else first].startswith("**")
-    return f"The difference is {'' if is_sure else 'not '}more than chance."
+    shown = "is more than chance" if is_sure else "may be chance"
+    return f"That one of the two is ahead on most worlds and seeds {shown}."
 
 
 def _ranked(runs: pd.DataFrame) -> pd.DataFrame:
@@ -176,8 +179,9 @@ def _league(name: str, runs: pd.DataFrame, chance: Mapping[str, str]) -> Iterato
     )
     yield markdown(shown)
     yield (
-        f"*{OURS} over it*: ratio of regrets, geometric mean over the worlds and seeds that both play; bold if the "
-        f"sign-flip test over these, corrected for all rivals, says that it is more than chance (p ≤ {SURE}). "
+        f"*{OURS} over it*: ratio of regrets, geometric mean over the worlds and seeds that both play; bold if one of "
+        f"the two is ahead on most of these by more than chance (p ≤ {SURE}, corrected for all rivals, by the test "
+        "of most seeds). "
         f"*Mistakes*: episodes that lose more than {EPSILON:g}, the mean over cells. *Cost*: its own time per episode, "
         "in units of greedy's. *Late/early*: its time in the last tenth of the episodes over that in the second."
     )
@@ -194,12 +198,14 @@ def _log_ratios(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _against_ours(runs: pd.DataFrame) -> dict[str, str]:
-    """Return OMG's ratio to every rival, bold if it is more than chance."""
-    logs = _log_ratios(runs)
-    counted = logs.fillna(0.0)  # where a rival does not play, no difference was seen
-    tests = compare_all({OURS: np.zeros(len(logs)), **{rival: -counted[rival] for rival in logs}}, against=OURS)
-    texts = {test.second: f"{np.exp(logs[test.second].mean()):.2f}" for test in tests}
-    return {test.second: f"**{texts[test.second]}**" if test.adjusted <= SURE else texts[test.second] for test in tests}
+    """Return OMG's ratio to every rival, bold if one of the two is ahead on most worlds and seeds beyond chance."""
+    logs = _log_ratios(runs).sort_index(level="seed")  # a test that looks after every seed sees all worlds early
+    level = 1.0 - SURE / len(logs.columns)
+    texts = {}
+    for rival, each in logs.items():
+        sure = enough_seeds(each.dropna(), level=level).verdict is not Verdict.UNDECIDED
+        texts[str(rival)] = f"**{np.exp(each.mean()):.2f}**" if sure else f"{np.exp(each.mean()):.2f}"
+    return texts
 
 
 def _winners(runs: pd.DataFrame) -> Iterator[str]:
@@ -243,7 +249,8 @@ def _delays(rows: pd.DataFrame) -> Iterator[str]:
         "Feedback of an episode arrives d episodes later, and the constants are those that were chosen without delay. "
         f"*Added* is the regret of {OURS} with delay minus that without, over 2d times the regret of its first "
         "episode, in the worst cell. At most 1 is what one hopes for, and nobody can promise: "
-        "[k things that are learned one after another](tutorials/late-feedback.md) cost k·d."
+        "[k things that are learned one after another](tutorials/late-feedback.md) cost k·d. Places are with the "
+        "reservations at the top of the page."
     )
     table = []
     for league in NAMES:
@@ -295,7 +302,8 @@ def _added(rows: pd.DataFrame, league: str, delay: int) -> pd.Series[float]:
 def _rules(rows: pd.DataFrame) -> Iterator[str]:
     yield (
         "By rule, from the tables above: in the cells for which a condition holds, the agents with the smallest "
-        "geometric mean of ratios, among those that play at least half of them. More in [which agent](which-agent.md)."
+        "geometric mean of ratios, among those that play at least half of them. With the reservations at the top of "
+        "the page: a hint what to try, and no proof that it is the best. More in [which agent](which-agent.md)."
     )
     table = []
     for words, query in GROUPS.items():
@@ -307,7 +315,7 @@ def _rules(rows: pd.DataFrame) -> Iterator[str]:
         means = geometric_mean(ratios_to_the_best(regret))[enough].sort_values()
         listed = ", ".join(f"{agent} {value:.2f}" for agent, value in means.head(3).items())
         table.append([f"If {words}", means.index[0], listed, len(regret)])
-    yield markdown(pd.DataFrame(table, columns=["", "use", "ratios", "cells"]))
+    yield markdown(pd.DataFrame(table, columns=["", "try", "ratios", "cells"]))
 
 
 def main() -> None:

@@ -9,8 +9,7 @@ import contextlib
 import importlib.util
 import json
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -20,15 +19,15 @@ from rich.markup import escape
 
 from omg_cmdp.documents import FileError, plain
 from omg_lab.listing import print_kind, print_kinds
-from omg_lab.reports.comparisons import compare_runs
 from omg_lab.reports.rates import rate_table, sweeps
+from omg_lab.reports.scenarios import compare_scenarios
+from omg_lab.reports.tables import comparisons_table
 from omg_lab.reports.terminal import (
-    LiveDisplay,
-    PlainDisplay,
+    RunDisplay,
     audit_table,
-    closing_tables,
     print_line,
     print_plan,
+    print_scenarios,
     print_table,
 )
 from omg_lab.studies import engines
@@ -37,17 +36,17 @@ from omg_lab.studies.directory import open_study
 from omg_lab.studies.export import FORMATS, export
 from omg_lab.studies.outside.starter import write_starter
 from omg_lab.studies.overrides import read_overrides
-from omg_lab.studies.plan import StudyPlan, Task
+from omg_lab.studies.plan import StudyPlan
 from omg_lab.studies.results import Results, audits, load
-from omg_lab.studies.runner import Report, estimate
+from omg_lab.studies.runner import estimate
 
 WIDTH = 160
 """The width of plain output, whose lines are not wrapped."""
 
 SAME = "equal to its log, bit for bit"
-ALL_PAIRS = (
-    "Seed by seed, the level is corrected for all pairs; a report corrects it for the pairs with its first agent only, "
-    "and so may ask for fewer seeds. --against AGENT does the same here."
+CORRECTED = (
+    "Bounds and p-values (in brackets) are corrected for the pairs of a scenario: all pairs here, those with the first "
+    "agent in a report. --against AGENT does the same here."
 )
 OTHER = "NOT equal to its log, which another version may have written"
 
@@ -76,10 +75,9 @@ def demo(out: Out = None, workers: Workers = None, as_json: Json = False, quiet:
         plan = load_plan("demo")
         directory = out or Path("studies") / plan.name
         results = _execute(plan, directory, engines.named("local", workers, None), as_json=as_json, quiet=quiet)
-        if not results.runs.empty:
-            path = _write_report(results)
-            if not (as_json or quiet):
-                print_line(_console(), f"\nThe report: {path}")
+        path = _write_report(results)
+        if not (as_json or quiet):
+            print_line(_console(), f"\nThe report: {path}")
     raise typer.Exit(0 if results.failed.empty else 1)
 
 
@@ -161,18 +159,18 @@ def compare(
     against: Annotated[str | None, typer.Option(metavar="AGENT", help="Compare with this agent only.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Test which agents differ in total regret: paired over seeds, corrected for the number of comparisons."""
+    """Test which agents differ, on average and on most seeds; both tests may be repeated after every seed."""
     with _refusing():
-        records = compare_runs(load(directory).runs, against=against)
+        compared = compare_scenarios(load(directory), against)
     if as_json:
-        typer.echo(json.dumps(records))
+        labels = [({"world": each.world, "adversary": each.adversary}, pairs) for each, pairs in compared]
+        typer.echo(json.dumps([{**place, **pair.record()} for place, pairs in labels for pair in pairs]))
         return
-    labels = ["world", "adversary", "first", "second", "difference (first minus second)"]
-    heads = [*labels, "p", "p, corrected", "seed by seed", "more seeds"]
-    rows = [[f"{value:.3g}" if isinstance(value, float) else str(value) for value in r.values()] for r in records]
-    print_table(_console(), heads, rows)
-    if against is None:
-        print_line(_console(), ALL_PAIRS)
+    for scenario, pairs in compared:
+        table = comparisons_table(scenario, pairs)
+        nothing = "" if pairs else "; nothing to compare yet"
+        print_table(_console(), list(table.columns), table.lines(), title=f"{scenario.title}{nothing}")
+    print_line(_console(), CORRECTED)
 
 
 @app.command()
@@ -233,7 +231,7 @@ def _execute(plan: StudyPlan, directory: Path, engine: engines.Engine, *, as_jso
     tasks = [task for task in plan.tasks() if task.name not in finished]
     console = _console()
     try:
-        with _display(console, tasks, silent=as_json or quiet) as display:
+        with RunDisplay(Console(quiet=True, force_terminal=False) if as_json or quiet else console, tasks) as display:
             if tasks:
                 engine.run(tasks, store, display)
     except KeyboardInterrupt:
@@ -245,20 +243,14 @@ def _execute(plan: StudyPlan, directory: Path, engine: engines.Engine, *, as_jso
         typer.echo(json.dumps(document))
     elif not quiet:
         if not results.runs.empty:
-            for number, (heads, rows) in enumerate(closing_tables(results)):
-                print_table(console, heads, rows, title="" if number else plan.description)
+            print_line(console, plan.description)
+            print_scenarios(console, results)
             for table in map(rate_table, sweeps(results)):
                 print_table(console, list(table.columns), table.lines(), title=f"\n{table.caption}")
         print_line(console, f"{len(results.runs)} finished runs are in {directory}")
     for failure in results.failed.itertuples():
         print_line(Console(stderr=True), f"{failure.run} failed:\n{failure.error}")
     return results
-
-
-def _display(console: Console, tasks: Sequence[Task], *, silent: bool) -> AbstractContextManager[Report]:
-    if silent:
-        return contextlib.nullcontext(lambda event: None)
-    return (LiveDisplay if console.is_terminal else PlainDisplay)(console, tasks)
 
 
 def _folder(plan: StudyPlan) -> str:

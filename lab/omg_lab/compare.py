@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import functools
 import os
 import tempfile
@@ -38,7 +37,8 @@ def compare(
 ) -> Comparison:
     """Let agents play in one environment, once for each seed, and compare them.
 
-    A fresh agent is made for every seed; all agents meet the same contexts and noise. Where the environment has no
+    A fresh agent is made for every seed; one that has learned before, or that two seeds would share, is refused. All
+    agents meet the same contexts and noise. Where the environment has no
     tables, there is no regret, and what the agents earn is compared.
 
     Parameters
@@ -55,7 +55,7 @@ def compare(
     episodes : int
         The number of episodes of each run.
     seeds : int or list of int
-        The number of seeds, or the seeds themselves. The default, 5, is quick; p-values below 0.05 need at least 6.
+        The number of seeds, or the seeds themselves. The default, 5, is quick; tests between agents need at least 6.
     adversary : str
         The kind of adversary that says which context comes next: "iid", the default, draws them; "never_twice" takes
         each once.
@@ -73,10 +73,11 @@ def compare(
     from omg_lab.studies.config import checked_plan
     from omg_lab.studies.directory import open_study
     from omg_lab.studies.engines import Serial
+    from omg_lab.studies.outside.folder import Folder
     from omg_lab.studies.results import load
 
     world = _world(environment, contexts, settings)
-    given = _Given({"given:world": lambda: world})
+    objects: dict[str, Any] = {"given:world": lambda: world}
     name = environment if isinstance(environment, str) else getattr(environment, "__name__", type(environment).__name__)
     content = {
         "name": "comparison",
@@ -85,10 +86,10 @@ def compare(
         "seeds": seeds if isinstance(seeds, int) else listed("seeds", seeds),
         "worlds": {name: {"kind": "given:world"}},
         "adversaries": {adversary: {}},
-        "agents": {each: given.table(agent) for each, agent in _named(agents).items()},
+        "agents": {each: _table(agent, objects) for each, agent in _named(agents).items()},
     }
     try:
-        plan = checked_plan(content, given)
+        plan = checked_plan(content, Folder(Path.cwd(), objects))
     except FileError as error:
         table = error.place[0] if error.place else "agents"
         argument = {"worlds": "environment", "adversaries": "adversary"}.get(table, table)
@@ -142,53 +143,32 @@ class Comparison:
 
     @functools.cached_property
     def _shown(self) -> tuple[ReportTable, Figure]:
-        from omg_lab.reports import figures, returns, tables
+        from omg_lab.reports.figures import course
         from omg_lab.reports.scenarios import scenarios
+        from omg_lab.reports.tables import agents_table
 
-        if exact := scenarios(self.results):
-            return tables.regret_table(exact), figures.regret(exact[0])
-        (earned,) = returns.earnings(self.results)
-        return returns.earnings_table(earned), returns.earnings_figure(earned)
+        (scenario,) = scenarios(self.results)
+        return agents_table(scenario), course(scenario)
 
     def _repr_html_(self) -> str:
         table, figure = self._shown
         return f"{table.html()}{figure.svg()}"
 
 
-@dataclasses.dataclass(frozen=True)
-class _Given:
-    """Objects in the place of what a study file names outside the package."""
+def _table(agent: Any, objects: dict[str, Any]) -> dict[str, Any]:
+    """Return the table of an agent in a study: a kind, a table, or a class or function, which is added to `objects`."""
+    from omg_lab.studies.catalogue import AGENTS
 
-    objects: dict[str, Any]
-
-    def table(self, agent: Any) -> dict[str, Any]:
-        """Return the table of an agent in a study: a kind, a table, or a class or function that is given."""
-        from omg_lab.studies.catalogue import AGENTS
-
-        if isinstance(agent, str):
-            return {"kind": agent}
-        if isinstance(agent, Mapping):
-            return dict(agent)
-        if not callable(agent):
-            rule = "names of kinds, tables, or classes and functions that make an agent"
-            raise ValueError(f"`agents` must be {rule}, got {agent!r:.60}")
-        kind = next((name for name, known in AGENTS.items() if known.make is agent), f"given:agent{len(self.objects)}")
-        self.objects[kind] = agent
-        return {"kind": kind}
-
-    def find(self, group: str, name: str) -> Any:
-        """Return the object."""
-        if name not in self.objects:
-            raise ValueError(f"{name!r} is not given; put the class or function itself into `{group}`")
-        return self.objects[name]
-
-    def contexts(self, name: str) -> list[Context]:
-        """Refuse the name of a file."""
-        raise ValueError(f"`contexts` must be a list or a table, got {name!r}")
-
-    def digest(self, names: Iterable[tuple[str, str]], files: Iterable[str]) -> str:
-        """Return a constant, because the objects stay the same as long as the comparison lasts."""
-        return "given"
+    if isinstance(agent, str):
+        return {"kind": agent}
+    if isinstance(agent, Mapping):
+        return dict(agent)
+    if not callable(agent):
+        rule = "names of kinds, tables, or classes and functions that make an agent"
+        raise ValueError(f"`agents` must be {rule}, got {agent!r:.60}")
+    kind = next((name for name, known in AGENTS.items() if known.make is agent), f"given:agent{len(objects)}")
+    objects[kind] = agent
+    return {"kind": kind}
 
 
 def _named(agents: Any) -> dict[str, Any]:

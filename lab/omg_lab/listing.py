@@ -1,4 +1,4 @@
-"""The tables of `omg-lab list`: presets, kinds, kinds of installed packages, and the options of one kind."""
+"""The tables of `omg-lab list`: presets, kinds, and the options of one kind."""
 
 from __future__ import annotations
 
@@ -11,34 +11,24 @@ from rich.console import Console
 
 from omg_cmdp.documents import FileError, nearest
 from omg_lab.reports.terminal import print_table, size_of
-from omg_lab.studies.catalogue import DELAYS, KINDS, Kind, find_kind, first_clause
+from omg_lab.studies.catalogue import DELAYS, KINDS, find_kind
 from omg_lab.studies.config import presets, unchecked_plan
-from omg_lab.studies.options import REQUIRED
+from omg_lab.studies.options import REQUIRED, Kind, first_clause
 from omg_lab.studies.oracles import ORACLES, oracle_arguments
-from omg_lab.studies.outside.folder import GROUPS, Folder, packaged
+from omg_lab.studies.outside.folder import Folder
 
 ALL: dict[str, Mapping[str, Kind]] = {**KINDS, "delays": DELAYS}
 
 
 def print_kinds(console: Console) -> None:
-    """List everything; nothing of other packages is imported."""
+    """List everything."""
     plans = {name: unchecked_plan({"name": name, **tomllib.loads(text)}) for name, text in presets().items()}
     print_table(console, ["preset", "size", ""], [[name, size_of(p), p.description] for name, p in plans.items()])
-    for title, kinds in ALL.items():
+    shown = {title: {name: kind.description for name, kind in kinds.items()} for title, kinds in ALL.items()}
+    shown |= {f"oracles of {part}": {name: _about(made) for name, made in ORACLES[part].items()} for part in ORACLES}
+    for title, descriptions in shown.items():
         console.print()
-        print_table(console, [title, ""], [[kind.name, kind.description] for kind in kinds.values()])
-    console.print()
-    rows = [
-        [name, part, _about(kinds[name])]
-        for name in _oracle_names()
-        for part, kinds in ORACLES.items()
-        if name in kinds
-    ]
-    print_table(console, ["oracles", "of", ""], rows)
-    brought = [[name, f"{group}: {value}"] for group in GROUPS for name, value in packaged(group).items()]
-    if brought:
-        console.print()
-        print_table(console, ["of installed packages", ""], brought)
+        print_table(console, [title, ""], list(descriptions.items()))
 
 
 def print_kind(console: Console, name: str) -> None:
@@ -47,29 +37,20 @@ def print_kind(console: Console, name: str) -> None:
     if name in known:
         console.print(known[name], markup=False, highlight=False, soft_wrap=True)
         return
-    tables = [table for table, kinds in KINDS.items() if name in kinds or name in packaged(table)]
-    parts = [part for part, names in ORACLES.items() if name in names]
-    delays = [DELAYS[name]] if name in DELAYS else []
-    if not (tables or parts or delays or ":" in name):
-        everything = [*known, *(each for kinds in ALL.values() for each in kinds), *_oracle_names()]
+    found = [kinds[name] for kinds in ALL.values() if name in kinds]
+    options = {f"{name}: {kind.description}": kind.options for kind in found}
+    for part in (each for each in ORACLES if name in ORACLES[each]):
+        options[f"{name} ({part}): {_about(ORACLES[part][name])}"] = oracle_arguments(part, name)
+    if not options and ":" in name:
+        kind = find_kind("worlds", name, Folder(Path.cwd()))
+        options[f"{name}: {kind.description}"] = kind.options
+    if not options:
+        everything = [*known, *(each for kinds in (*ALL.values(), *ORACLES.values()) for each in kinds)]
         raise FileError(f"there is no preset or kind {name!r}; {nearest(name, everything)}")
-    if not (tables or parts or delays):
-        tables = ["worlds"]
-    for kind in [*(find_kind(table, name, Folder(Path.cwd())) for table in tables), *delays]:
-        _print_options(console, kind.options, f"{kind.name}: {kind.description}")
-    for part in parts:
-        title = f"{name} ({part}): {_about(ORACLES[part][name])}"
-        _print_options(console, oracle_arguments(part, name), title)
-
-
-def _print_options(console: Console, options: Mapping[str, Any], title: str) -> None:
-    print_table(
-        console, ["option", "default"], [[each, _default(value)] for each, value in options.items()], title=title
-    )
-
-
-def _oracle_names() -> list[str]:
-    return list(dict.fromkeys(name for names in ORACLES.values() for name in names))
+    for title, each in options.items():
+        print_table(
+            console, ["option", "default"], [[key, _default(value)] for key, value in each.items()], title=title
+        )
 
 
 def _about(oracle: type | str) -> str:

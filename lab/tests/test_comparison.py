@@ -1,5 +1,7 @@
 """Agents compared in one call: the numbers are those of the runs, and the machinery that of a study."""
 
+import copy
+
 import numpy as np
 import pandas
 import pytest
@@ -91,7 +93,7 @@ def test_a_data_frame_is_a_list_of_contexts():
         ({"agents": {"a": 3}}, "`agents` must be names of kinds"),
         ({"agents": {"a": lambda x: None}}, "`agents`: .*needs the option 'x'"),
         ({"agents": {"a": lambda world: 3}}, "`agents`: .*an agent must be an Agent, got int"),
-        ({"agents": {"a": {"kind": "tests.studies.own:Timid"}}}, "`agents`: .*is not given; put the class"),
+        ({"agents": {"a": {"kind": "nowhere:Timid"}}}, "`agents`: 'nowhere:Timid' cannot be imported"),
         ({"agents": {"a": {"kind": "omg", "flor": 1}}}, "`agents`: .*did you mean 'floor'"),
         ({"episodes": 0}, "`episodes` must"),
         ({"seeds": 0}, "`seeds`.* must"),
@@ -137,3 +139,46 @@ def test_an_agent_that_cannot_be_saved_is_compared_too():
     world = Decoy(context_count=3, reward_class_size=4)
     table = omg_lab.compare(world, world.contexts, {"mine": Stubborn}, episodes=5, seeds=2).table()
     assert list(table.index) == ["mine"]
+
+
+def _learned(world):
+    agent = omg.OMG.for_world(world)
+    omg.simulate(world, omg.adversaries.IID(world.contexts), agent, episodes=30)
+    return agent
+
+
+def _restored(world, path):
+    agent = omg.OMG.for_world(world)
+    agent.restore(path)
+    return agent
+
+
+NOT_FRESH = {
+    "the same agent": lambda world, tmp_path: (lambda agent: lambda: agent)(omg.OMG.for_world(world)),
+    "the same, learned": lambda world, tmp_path: (lambda agent: lambda: agent)(_learned(world)),
+    "a copy of one": lambda world, tmp_path: (lambda agent: lambda: copy.deepcopy(agent))(_learned(world)),
+    "from a file": lambda world, tmp_path: (
+        _learned(world).save(tmp_path / "agent.npz"),
+        lambda: _restored(world, tmp_path / "agent.npz"),
+    )[1],
+    "the same oracles": lambda world, tmp_path: (
+        lambda known: lambda space: omg.agents.Greedy(space, known.reward_oracle, known.dynamics_oracle)
+    )(omg.OMG.for_world(world)),
+    "learned oracles": lambda world, tmp_path: (
+        lambda known: (
+            lambda space: omg.agents.Greedy(
+                space, copy.deepcopy(known.reward_oracle), copy.deepcopy(known.dynamics_oracle)
+            )
+        )
+    )(_learned(world)),
+    "the same of a class of its own": lambda world, tmp_path: (lambda agent: lambda: agent)(Stubborn(world.space)),
+}
+
+
+@pytest.mark.parametrize("case", NOT_FRESH)
+def test_agents_that_are_not_fresh_are_refused(case, tmp_path):
+    """One that has learned before would be ranked first, and one that learns on from seed to seed later."""
+    world = Decoy(context_count=3, reward_class_size=4)
+    agents = {"fresh": "omg", "other": NOT_FRESH[case](world, tmp_path)}
+    with pytest.raises(ValueError, match=r"`agents`: 'other'.* fresh"):
+        omg_lab.compare(world, world.contexts, agents, episodes=5, seeds=2)

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from lab.benchmarks import page as pages
+from lab.benchmarks import reservations
 from lab.benchmarks.cells import LEAGUES
 from lab.benchmarks.grid import grid
 from lab.benchmarks.league import ENTRIES, WIDE, Entry, players, tuned
@@ -162,13 +163,39 @@ def season(delays=(0, 10), seeds=6):
 
 def test_the_page_says_who_wins_by_how_much_and_whether_that_is_chance():
     text = page(season())
-    assert "**Finite classes**: OMG is first" in text
+    assert "**Finite classes**, with these reservations: OMG is first" in text
     assert "| **0.50** | 7 | 1.0 | 1.0 | 6 |" in text, "OMG loses half of greedy, on every seed"
     assert "If an episode is one decision | only one decision |" in text
     assert "If episodes have several steps, and tables are learned | OMG | OMG 1.00, greedy 2.00 | 4 |" in text
     assert "| Finite classes | 10 |" in text
     assert "| 1.00 | world" in text, "10 more, in units of 2·10·0.5"
     assert "| world 1 | iid | OMG |" in text
+
+
+def test_the_page_begins_with_what_is_unfair_and_claims_no_first_place_without_it():
+    text = PAGE.read_text(encoding="utf-8")
+    box, rest = text.index("no first place on this page stands"), text.index(" is first")
+    assert text.startswith("# The league\n\n> **What is known to be unfair")
+    assert box < rest
+    claims = re.findall(r"[^.\n]*\b(?:is|are) first\b[^.\n]*", text)
+    assert [claim for claim in claims if "with these reservations" not in claim] == []
+
+
+def test_what_the_page_says_of_fairness_is_so():
+    rows = pd.read_csv(TABLE, keep_default_na=False)
+    undelayed = rows[rows["delay"] == 0].groupby(["league", "agent"])["constant"].first()
+    tuned = {(league, name): entry.constants for league in ENTRIES for name, entry in ENTRIES[league].items()}
+    tuned = {key: grid for key, grid in tuned.items() if grid and key in undelayed.index}
+    at_an_end = {key[1] for key, grid in tuned.items() if float(undelayed[key]) in (min(grid), max(grid))}
+    assert (len({name for _, name in tuned}), len(at_an_end)) == (reservations.TUNED, reservations.AT_AN_END)
+    told_more = {"known", "linear", "softmax", "basis"}
+    worlds = {name: cell.world.get("oracles") for name, cell in LEAGUES["learned"].cells.items()}
+    for world in reservations.EQUALLY_TOLD:
+        parts = set(worlds[world].values()) if isinstance(worlds[world], dict) else {worlds[world]}
+        assert not parts & told_more or set(rows[rows["world"] == world]["horizon"]) == {1}, "dynamics of one step"
+    assert LEAGUES["learned"].tuning_share == 0.25
+    text = page(rows)
+    assert "OMG loses 1.26, 1.17 and 1.23 times what UCBVI-BF, UCBVI per context and MVP lose" in text
 
 
 def test_the_page_has_figures_of_every_league(tmp_path):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import json
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
@@ -13,7 +16,12 @@ from numpy.typing import NDArray
 from omg_cmdp.records import context_rows, missing
 
 Context = Any
-"""A vector of numbers, a record (a dictionary, as a row of a table is one), or a hashable label."""
+"""A vector of numbers, a record (a dictionary, as a row of a table is one), or a hashable label.
+
+Two contexts are the same if they have the same type and value: 1, 1.0, True and "1" are four labels, (1, 2) and [1, 2]
+two. numpy's scalars are Python's: np.int64(1) is 1, np.float64(1.0) is 1.0, np.bool_(True) is True. Vectors are the
+same if shape, dtype and bytes are. A record has no order, and None, NaN and pandas' NA in it are one missing value.
+"""
 
 KEPT_CONTEXTS = 4096
 """How many contexts a `ContextCache` remembers unless told otherwise."""
@@ -28,15 +36,18 @@ Value = TypeVar("Value")
 
 
 def context_key(context: Context) -> Hashable | None:
-    """Return a hashable key that tells contexts apart; None for objects that may change in place.
+    """Return a hashable key that tells contexts apart, as `Context` says; None for objects that may change in place.
 
-    >>> context_key("a") == context_key("a"), context_key(1) == context_key(True)
+    >>> context_key(1) == context_key(np.int64(1)), context_key(1) in (context_key(True), context_key(1.0))
     (True, False)
     """
+    if isinstance(context, np.generic) and context.dtype.kind in "biufU":
+        context = context.item()
     if isinstance(context, np.ndarray):
         return None if context.dtype.hasobject else (context.shape, context.dtype.char, context.tobytes())
     if isinstance(context, (str, int, float, np.generic)):
-        return type(context), context
+        # NaN is not equal to itself: as a key it would be another one each time.
+        return type(context), context if context == context else "nan"
     if isinstance(context, (tuple, list)):
         keys = tuple(context_key(entry) for entry in context)
         return None if None in keys else (type(context), keys)
@@ -57,8 +68,8 @@ class Keyed(NamedTuple):
     key: Hashable | None
 
     def to(self, taker: TakesContexts) -> Context:
-        """Return this context as `taker` wants it."""
-        return self if taker.takes_keyed else self.context
+        """Return this context as `taker` wants it; what could be changed in place is a copy."""
+        return self if taker.takes_keyed else unchanging(self.context)
 
 
 class TakesContexts(Protocol):
@@ -78,12 +89,23 @@ def keyed(context: Context) -> Keyed:
 
 
 def unchanging(context: Context) -> Context:
-    """Return the context itself; of a record, or an array that may change, a copy, read-only if it is an array."""
-    if isinstance(context, dict):
-        return {name: unchanging(value) for name, value in context.items()}
+    """Return the context itself; of one that could be changed in place, a copy. Arrays in it are read-only.
+
+    >>> record = {"age": 40, "scores": [1, 2]}
+    >>> unchanging(record) == record, unchanging(record)["scores"] is record["scores"], unchanging("a")
+    (True, False, 'a')
+    """
+    if isinstance(context, (str, int, float)):  # the usual labels, without further questions
+        return context
     if isinstance(context, np.ndarray) and (context.flags.writeable or context.base is not None):
         context = context.copy()
         context.setflags(write=False)
+    elif isinstance(context, dict):
+        return {name: unchanging(value) for name, value in context.items()}
+    elif type(context) in (list, tuple):
+        return type(context)(map(unchanging, context))
+    elif isinstance(context, (list, tuple)):  # named tuples, for instance
+        return copy.deepcopy(context)
     return context
 
 
@@ -108,29 +130,36 @@ class ContextCache(Generic[Value]):
         self._most, self._size, self._drop = most, size, drop
         self._kept: OrderedDict[Hashable, Value] = OrderedDict()
         self._total = 0
+        # Answers may be asked for by several threads at once.
+        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kept": OrderedDict(), "_total": 0}  # a copy, in another process say, starts empty
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial(ContextCache, size=self._size, drop=self._drop), (self._most,)  # a copy starts empty
 
     def get(self, context: Context, make: Callable[[Context], Value]) -> Value:
         """Return `make(context)`, or what it returned before."""
         context, key = keyed(context)
         if key is None:
             return make(context)
-        found = self._kept.get(key)
-        if found is not None:
-            self._kept.move_to_end(key)
-            return found
-        made = self._kept[key] = make(context)
-        self._total += 1 if self._size is None else self._size(made)
-        while self._total > self._most and len(self._kept) > 1:
-            _, oldest = self._kept.popitem(last=False)
-            self._total -= 1 if self._size is None else self._size(oldest)
-            if self._drop is not None:
-                self._drop(oldest)
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+                return found
+        made = make(unchanging(context))  # a caller's function, which may take long, or ask the cache itself
+        with self._lock:
+            if key in self._kept:  # another thread was faster
+                return self._kept[key]
+            self._kept[key] = made
+            self._total += 1 if self._size is None else self._size(made)
+            while self._total > self._most and len(self._kept) > 1:
+                _, oldest = self._kept.popitem(last=False)
+                self._total -= 1 if self._size is None else self._size(oldest)
+                if self._drop is not None:
+                    self._drop(oldest)
         return made
 
 
@@ -147,14 +176,15 @@ def alike(contexts: Iterable[Context]) -> list[list[int]]:
     return list(places.values())
 
 
-def label_index(labels: Iterable[Hashable]) -> dict[Hashable, int]:
-    """Return the place of each distinct label in the argument `contexts` of an oracle or agent.
+def label_index(labels: Iterable[Context]) -> dict[Hashable, int]:
+    """Return the place of each distinct context, by its `table_label`, in the argument `contexts` of an oracle.
 
-    >>> label_index(["a", "b", "a"])
-    {'a': 0, 'b': 1}
+    >>> list(label_index(["a", "b", "a", 1, True]).values())
+    [0, 1, 2, 3]
     """
     try:
-        index = {label: place for place, label in enumerate(dict.fromkeys(context_rows("contexts", labels)))}
+        found = dict.fromkeys(map(table_label, context_rows("contexts", labels)))
+        index = {label: place for place, label in enumerate(found)}
     except TypeError:
         raise ValueError(f"`contexts` must be a list of hashable labels, got {labels!r:.60}") from None
     if not index:
@@ -163,12 +193,12 @@ def label_index(labels: Iterable[Hashable]) -> dict[Hashable, int]:
 
 
 def table_label(context: Context) -> Hashable:
-    """Return the label of a context that has a table of its own: itself, or the key of a vector or record.
+    """Return the label of a context that has a table of its own: its key, or itself, if it can be hashed.
 
-    >>> table_label("a"), table_label(np.array([1.0])) == table_label(np.array([1.0]))
-    ('a', True)
+    >>> table_label(1) == table_label(np.int64(1)), table_label(1) == table_label(True), table_label(None)
+    (True, False, None)
     """
-    key = context_key(context) if isinstance(context, (np.ndarray, dict)) else None
+    key = context_key(context)
     return context if key is None else key
 
 

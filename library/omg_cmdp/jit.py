@@ -2,13 +2,16 @@
 
 A function of compiled code takes and fills plain arrays, and has a decorator from here:
 
-    compiled       the usual one
-    compiled_for   an entry point: compiled for these types when its module is imported
-    leaf           for functions that allocate nothing: twice as fast for small arrays
+    compiled       an entry point, which Python calls
+    inner          a function that only compiled code calls; it compiles in less time
+    leaf           the same, for functions that allocate nothing: twice as fast for small arrays
 
 Arithmetic is always exactly as written. A loop is compiled twice, with vectors and without, and which of the two runs
 can depend on how far apart its arrays lie in memory. Were the compiler free to reorder sums, to fuse a product with a
 sum or to divide by multiplying, the two would differ in their last bits, and so would two plans of one problem.
+
+With NUMBA_DISABLE_JIT=1 everything works in plain Python, to debug, hundreds of times slower. What plain Python cannot
+do as it is written, such as a call of BLAS, has a second form beside it.
 
 Elsewhere in the package, `compiled = Lazy("omg_cmdp.mdp.compiled")` stands for such a module. It is imported with the
 first call of one of its functions: `import omg_cmdp` stays light, and compiles nothing.
@@ -27,24 +30,32 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import numba
+from typing import Any
 
 _PACKAGES = ("omg_cmdp", "omg_lab")
 """The packages with compiled code."""
 
 _EXACT: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+# Code that takes a dozen arrays out of Python's tuples is longer than most functions, and is compiled for each.
+_INNER: dict[str, Any] = {**_EXACT, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 # numba counts the references of every array that it takes out of a tuple, unless it is told that no memory is managed
 # here: there is no public option for this, and without it a small plan takes twice as long.
-_LEAF: dict[str, Any] = {**_EXACT, "_nrt": False}
+_LEAF: dict[str, Any] = {**_INNER, "_nrt": False}
+
+
+def in_plain_python() -> bool:
+    """Return whether nothing is to be compiled."""
+    import numba
+
+    return bool(numba.config.DISABLE_JIT)  # type: ignore[attr-defined]
 
 
 def _decorator(options: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
     def decorate(function: Callable[..., Any]) -> Any:
         import numba
 
+        if in_plain_python():
+            return function
         dispatcher = numba.njit(**options)(function)
         try:
             dispatcher._cache = _kept()(function)
@@ -55,25 +66,7 @@ def _decorator(options: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
     return decorate
 
 
-compiled, leaf = _decorator(_EXACT), _decorator(_LEAF)
-
-
-def compiled_for(*arguments: numba.types.Type) -> Callable[[Callable[..., Any]], Any]:
-    """Compile an entry point of the planner for these argument types at once, or load it from the cache."""
-
-    def decorate(function: Callable[..., Any]) -> Any:
-        dispatcher = compiled(function)
-        dispatcher.compile(arguments)
-        return dispatcher
-
-    return decorate
-
-
-def table(dtype: numba.types.Type, dimensions: int) -> numba.types.Array:
-    """Return the type of a C-ordered array."""
-    from numba import types
-
-    return types.Array(dtype, dimensions, "C")
+compiled, inner, leaf = _decorator(_EXACT), _decorator(_INNER), _decorator(_LEAF)
 
 
 class Lazy:

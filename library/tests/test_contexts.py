@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from omg_cmdp import oracles
 from omg_cmdp.contexts import (
     ContextCache,
     check_same_kind,
@@ -123,6 +124,51 @@ def test_keys_tell_contexts_apart():
     assert len(set(keys)) == len(different)
 
 
+def test_labels_of_other_types_have_tables_of_their_own():
+    """Worlds tell 1, 1.0 and True apart, though they are equal: `{1: "a"}[True]` is "a"."""
+    labels, size = [1, 1.0, True, "1", (1,), (1.0,)], {"states": 1, "actions": 1, "horizon": 1}
+    tables = {"predictions": lambda label: np.array([[[0.0]], [[1.0]]]), "states": 1, "functions": 2, "horizon": 1}
+    for oracle in (
+        oracles.CountRewards(**size, contexts=labels),
+        oracles.ProductRewards(**tables, contexts=labels),
+    ):
+        assert [type(label) for label in oracle.contexts] == [type(label) for label in labels]
+        for _ in range(5):
+            oracle.update(1, [0], [0], [1.0])
+            oracle.update(np.float64(1.0), [0], [0], [0.0])
+        found = [oracle.predict(label).item() for label in labels]
+        assert found[0] > 0.8
+        assert found[1] < 0.2
+        assert found[2:] == [0.5] * 4
+        assert oracle.predict(np.int64(1)).item() == found[0]
+        for other in (2, False, 0.0, [1]):
+            with pytest.raises(ValueError, match="`context` must be one of the 6 listed"):
+                oracle.predict(other)
+
+
+def test_a_dictionary_of_tables_has_no_table_for_a_label_of_another_type():
+    tables = {1: np.zeros((2, 1, 1)), "a": np.ones((2, 1, 1))}
+    oracle = oracles.FiniteRewards(tables, horizon=1)
+    assert oracle.predict(np.int64(1)) == oracle.predict(1) == 0.0
+    assert oracle.predict(np.str_("a")) == 1.0
+    for other in (True, 1.0, "b"):
+        with pytest.raises(ValueError, match="`context` must be one of the 2 in `predictions`"):
+            oracle.predict(other)
+
+
+@pytest.mark.parametrize(
+    "scalar", [np.int64(1), np.int8(1), np.float64(1.0), np.float32(0.5), np.bool_(True), np.str_("a")]
+)
+def test_numpy_scalars_are_plain_labels(scalar):
+    assert context_key(scalar) == context_key(scalar.item())
+    assert context_key((scalar, {"a": scalar})) == context_key((scalar.item(), {"a": scalar.item()}))
+
+
+def test_not_a_number_is_one_label():
+    assert context_key(float("nan")) == context_key(np.float64("nan"))
+    assert context_key(float("nan")) != context_key("nan")
+
+
 def test_keys_of_equal_contexts_are_equal():
     for make in (lambda: np.array([0.1, 0.2]), lambda: ("a", (1, 2.5)), lambda: "label", lambda: [np.array([1]), "x"]):
         assert context_key(make()) == context_key(make())
@@ -231,9 +277,12 @@ def test_a_key_is_computed_once_and_handed_to_those_who_take_it():
     known = keyed(np.array([1.0, 2.0]))
     assert keyed(known) is known
     assert known.to(Taker()) is known
-    assert known.to(Outsider()) is known.context
+    given = known.to(Outsider())
+    assert given is not known.context  # nobody outside can change it
+    assert given.tolist() == [1.0, 2.0]
+    assert keyed("a").to(Outsider()) == "a"
     asked = []
     cache = ContextCache()
     for context in (known, known.context, np.array([1.0, 2.0])):
         cache.get(context, asked.append)
-    assert asked[0] is known.context
+    assert asked[0].tolist() == known.context.tolist()

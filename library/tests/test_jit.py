@@ -1,5 +1,6 @@
 """Compiled code is never older than what it was made from, and gives the same bits wherever its arrays lie."""
 
+import json
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import omg_cmdp
+from library.tests import plain_python
 from omg_cmdp import jit
 from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.compiled import finite
@@ -192,7 +194,7 @@ def test_compiled_code_is_made_from_few_sources():
     """Were the root among them, any edit would recompile everything, and optional packages would be imported."""
     rooms = Path(jit.__file__).parent
     for file in rooms.rglob("*.py"):
-        if re.search(r"^from omg_cmdp\.jit import .*(compiled|leaf)", file.read_text(), re.MULTILINE):
+        if re.search(r"^from omg_cmdp\.jit import .*(compiled|inner|leaf)", file.read_text(), re.MULTILINE):
             pending, found = [".".join(("omg_cmdp", *file.relative_to(rooms).with_suffix("").parts))], set()
             while pending:
                 name = pending.pop()
@@ -200,3 +202,17 @@ def test_compiled_code_is_made_from_few_sources():
                     found.add(name)
                     pending += jit._source(name)[1]
             assert not found & {"omg_cmdp", "omg_cmdp.environments", "omg_cmdp.planning"}, file
+
+
+def test_plain_python_plans_decides_and_learns_the_same():
+    """NUMBA_DISABLE_JIT=1 is how one debugs; only the order of sums in BLAS may differ."""
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "library.tests.plain_python"],
+        cwd=Path(__file__).parents[2],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    np.testing.assert_allclose(json.loads(ran.stdout), plain_python.results(), atol=1e-7)

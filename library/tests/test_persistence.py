@@ -1,8 +1,11 @@
 """Files of arrays: whole or not at all, of the kind asked for or refused, never a pickle."""
 
+import contextlib
+import dataclasses
 import io
 import os
 import pickle
+import stat
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -11,7 +14,7 @@ import numpy as np
 import pytest
 
 from omg_cmdp.oracles import CountRewards
-from omg_cmdp.persistence import read_arrays, write_arrays
+from omg_cmdp.persistence import fingerprint, read_arrays, whole_file, write_arrays, write_state
 
 ARRAYS = {
     "numbers": np.array([0.1, -0.0, np.nan, np.inf, 5e-324]),
@@ -244,3 +247,108 @@ def test_an_oracle_reads_only_what_it_knows(tmp_path):
         assert tracemalloc.get_traced_memory()[1] < 2**22
     finally:
         tracemalloc.stop()
+
+
+@dataclasses.dataclass
+class Two:
+    first: int
+    second: object = None
+
+
+class Marked:
+    def __init__(self, mark):
+        self.fingerprint = mark
+
+
+DIFFERENT = [
+    *(None, "", "1", b"1", 1, 1.0, True, -0.0, 0.0, (), [], {}, frozenset()),
+    *((1, 2), [1, 2], (2, 1), ((1,), 2), (1, (2,)), ("ab", "c"), ("a", "bc")),
+    *({"a": 1}, {"a": 1.0}, {"b": 1}, {"a": None}, {1, 2}),
+    *(np.zeros(2), np.zeros(3), np.zeros((2, 1)), np.zeros(2, dtype=int), np.zeros(2, dtype=bool), -np.zeros(2)),
+    *(np.array([None, 1]), np.array("1"), Two(1), Two(1, 2), Two(2), Marked("a"), Marked("b")),
+]
+
+
+def test_fingerprints_tell_values_apart():
+    assert len({fingerprint(value) for value in DIFFERENT}) == len(DIFFERENT)
+    assert len({fingerprint(a, b) for a in DIFFERENT for b in DIFFERENT}) == len(DIFFERENT) ** 2
+    assert not any(fingerprint(value).endswith("?") for value in DIFFERENT)
+
+
+def test_equal_values_have_one_fingerprint():
+    table = np.arange(6.0).reshape(2, 3)
+    for one, other in [
+        (np.int64(1), 1),
+        (np.float64(0.1), 0.1),
+        (np.bool_(True), True),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        (table, np.asfortranarray(table)),
+        (table, np.ascontiguousarray(table[:, ::-1])[:, ::-1]),
+        (Two(1, [2]), Two(1, [2])),
+        (Marked("a"), Marked("a")),
+    ]:
+        assert fingerprint(one) == fingerprint(other)
+
+
+@pytest.mark.parametrize(
+    "value", [len, lambda x: x, object(), [1, {"a": len}], Two(1, len), Marked("a?"), np.array([len])]
+)
+def test_a_fingerprint_says_if_it_cannot_tell(value):
+    assert fingerprint(value).endswith("?")
+
+
+def test_a_saved_state_says_which_settings_it_cannot_tell(tmp_path):
+    state = {"settings": np.array("Kind, rate 2"), "part/settings": np.array(f"Part, features {fingerprint(len)}")}
+    with pytest.warns(UserWarning, match=r"file: features [0-9a-f]{16}\? cannot be told from others"):
+        write_state(tmp_path / "file", state, kind="thing", version=2)
+    assert bits(read(tmp_path / "file")) == bits(state)
+
+
+def test_a_link_stays_and_the_file_behind_it_is_written(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    real, link, second = tmp_path / "elsewhere" / "real", tmp_path / "link", tmp_path / "second"
+    link.symlink_to(Path("elsewhere") / "real")
+    second.symlink_to(link)
+    for path in (link, second):  # at first it points to nothing
+        write(path)
+        assert path.is_symlink()
+        assert not real.is_symlink()
+        assert bits(read(real)) == bits(ARRAYS)
+        real.unlink()
+    assert sorted(each.name for each in tmp_path.rglob("*")) == ["elsewhere", "link", "second"]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o644, 0o664])
+def test_the_mode_of_a_file_is_kept(mode, file):
+    file.chmod(mode)
+    before = file.stat()
+    write(file, {"other": np.ones(2)})
+    after = file.stat()
+    assert after.st_mode == before.st_mode
+    assert (after.st_uid, after.st_gid) == (before.st_uid, before.st_gid)
+
+
+def test_a_private_file_is_never_readable_by_others_while_it_is_written(file):
+    file.chmod(0o600)
+    with whole_file(file) as temporary:
+        temporary.write_bytes(b"secret")
+        assert temporary.stat().st_mode & 0o077 == 0
+
+
+def odd_targets(folder):
+    os.mkfifo(folder / "pipe")
+    (folder / "folder").mkdir()
+    (folder / "to a pipe").symlink_to(folder / "pipe")
+    with contextlib.suppress(PermissionError):  # as root: a null device that nobody else needs
+        os.mknod(folder / "null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    return sorted(folder.iterdir())
+
+
+def test_what_is_not_a_file_is_refused_and_stays(tmp_path):
+    """As root, /dev/null became a file."""
+    targets = odd_targets(tmp_path)
+    before = [target.lstat().st_mode for target in targets], sorted(tmp_path.iterdir())
+    for target in targets:
+        with pytest.raises(OSError, match="not a regular file"):
+            write(target)
+    assert ([target.lstat().st_mode for target in targets], sorted(tmp_path.iterdir())) == before

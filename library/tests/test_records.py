@@ -62,7 +62,6 @@ LISTS = {
     "sequence": lambda table: ADVERSARIES.Sequence(table).contexts,
     "sorted": lambda table: ADVERSARIES.Sorted(table, 6).contexts,
     "bursts": lambda table: ADVERSARIES.Bursts(table, 2).contexts,
-    "drifting": lambda table: ADVERSARIES.Drifting(table, 2).contexts,
     "worst": lambda table: ADVERSARIES.WorstRegret(table).contexts,
     "never twice": lambda table: ADVERSARIES.NeverTwice(table).contexts,
     "counts": lambda table: omg.oracles.CountRewards(states=1, actions=1, horizon=1, contexts=table).contexts,

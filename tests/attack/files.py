@@ -1,4 +1,8 @@
-"""Files of a study that were changed, torn, swapped or deleted: an error that names the file, or the same results."""
+"""Files of a study that were changed, torn, swapped or deleted: an error that names the file, or the same results.
+
+Of files that a stranger has forged, digests and all, results may be others, which an audit finds; but every error is a
+line that names the file.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,16 @@ import re
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas
 from typer.testing import CliRunner
 
 from lab.tests.studies.examples import content, run_study
 from omg_lab.cli import app
+from omg_lab.studies.store import StudyStore
 from tests.attack.outcome import Outcome
 
 TRIES = 400
@@ -95,7 +101,52 @@ def inflated(file: Path, draw: random.Random) -> list[Path]:
     return [file]
 
 
-CHANGES: tuple[Change, ...] = (torn, flipped, deleted, swapped, edited, inflated)
+VALUES = (
+    None,
+    True,
+    0,
+    -1,
+    10**30,
+    1.5,
+    "",
+    "x",
+    "../x",
+    "\x1b[2J",
+    [],
+    {},
+    [1],
+    {"a": 1},
+    [[]],
+    {"kind": "omg"},
+    2**53,
+)
+
+
+def forged(file: Path, draw: random.Random) -> list[Path]:
+    """Change a value of a JSON file, and its digest with it; tear other files."""
+    if file.suffix != ".json":
+        return torn(file, draw)
+    store = StudyStore(file.parent if file.name == "study.json" else file.parents[1])
+    found: Any = store.study() if file.name == "study.json" else store.result(file.stem)
+    holder, key = draw.choice(list(_entries(found)))
+    if draw.random() < 0.2:
+        del holder[key]
+    else:
+        holder[key] = draw.choice(VALUES)
+    store.write_study(found) if file.name == "study.json" else store.write_result(file.stem, found)
+    # Where the plan is another, results do not fit it, nor does the study that is run there.
+    return [file, store.directory, *sorted((store.directory / "runs").iterdir())]
+
+
+def _entries(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield every table and list within a value of JSON, with each of its keys."""
+    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    for key in keys:
+        yield value, key
+        yield from _entries(value[key])
+
+
+CHANGES: tuple[Change, ...] = (torn, flipped, deleted, swapped, edited, inflated, forged)
 
 
 def attack(effort: float, seed: int) -> Outcome:
@@ -115,14 +166,14 @@ def attack(effort: float, seed: int) -> Outcome:
             file = draw.choice([path for path in sorted(study.rglob("*.*")) if path.is_file() and path.stat().st_size])
             change = draw.choice(CHANGES)
             may_name = change(file, draw)
-            if fault := _fault(root / "small study.toml", study, may_name, whole):
+            if fault := _fault(root / "small study.toml", study, may_name, None if change is forged else whole):
                 outcome.broken.append(f"seed {seed}, try {outcome.tried}, {change.__name__} {file.name}: {fault}")
             shutil.rmtree(study)
     return outcome
 
 
 def _fault(plan: Path, study: Path, may_name: list[Path], whole: object) -> str | None:
-    """Return what is wrong with the answer of the command."""
+    """Return what is wrong with the answer of the command; if `whole` is None, results may be any."""
     ran, said = _called("run", plan, "--out", study, "--workers", 1, "--quiet")
     code, exported = _exported(study)
     for result, output in ((ran, said), (code, exported)):
@@ -130,7 +181,7 @@ def _fault(plan: Path, study: Path, may_name: list[Path], whole: object) -> str 
             return f"ended with {result}: {output[-300:]}"
         if result and not any(path.name in output for path in may_name):
             return f"does not name the file: {output[-300:]}"
-    if ran == 0 and code == 0 and (content(study), exported) != whole:
+    if whole is not None and ran == 0 and code == 0 and (content(study), exported) != whole:
         return "other results"
     return None
 

@@ -1,4 +1,4 @@
-"""The command line of a trial: check, token, serve, replay, export.
+"""The command line of a trial: check, token, serve, replay, verify, backup, export.
 
 Exit codes: 0 done, 1 the log is not what was written, 2 bad usage. Heavy imports are inside the commands, so that
 `omg-trial --help` is quick.
@@ -7,7 +7,9 @@ Exit codes: 0 done, 1 the log is not what was written, 2 bad usage. Heavy import
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
+import itertools
 import logging
 import os
 import signal
@@ -35,6 +37,9 @@ TrialPath = Annotated[Path, typer.Argument(metavar="TRIAL.toml", help="The trial
 TokensPath = Annotated[
     Path | None, typer.Option(metavar="FILE", help="The hashes of tokens; by default TRIAL.tokens beside it.")
 ]
+Expected = Annotated[
+    str | None, typer.Option(metavar="N:HASH", help="An event that the log must have, as a replay has printed it.")
+]
 DatabaseUrl = Annotated[str, typer.Argument(metavar="DATABASE", help="A SQLite file, or postgresql://...")]
 
 
@@ -45,6 +50,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def guarded(*arguments: object, **options: object) -> None:
         from omg_trial.log.database import StoreError
+        from omg_trial.log.events import BrokenChainError
 
         try:
             function(*arguments, **options)
@@ -53,6 +59,9 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             raise
         except OSError as error:
             message = f"{os.fspath(error.filename)}: {error.strerror}" if error.filename else str(error)
+        except BrokenChainError as error:
+            typer.echo(f"NOT the log that was written: {plain(str(error))}")
+            raise typer.Exit(1) from None
         except (StoreError, ValueError) as error:
             message = str(error)
         typer.echo(f"omg-trial: {plain(message)}", err=True)
@@ -97,6 +106,12 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
     host: Annotated[str, typer.Option(help="Where to listen; TLS belongs to a proxy in front of it.")] = "127.0.0.1",
     tokens: TokensPath = None,
+    correct_clock: Annotated[
+        bool, typer.Option("--correct-clock", help="The clock is right, although the log says otherwise.")
+    ] = False,
+    new: Annotated[
+        bool, typer.Option("--new", help="Found the trial, in a database that is empty or missing.")
+    ] = False,
 ) -> None:
     """Serve a trial: decisions over HTTP, until SIGTERM or Ctrl-C."""
     from omg_trial.trial_file import Trial
@@ -106,7 +121,11 @@ def serve(
     _log_discreetly()
     if not known.exists():
         typer.echo(f"nobody has a token yet: omg-trial token {file} app NAME", err=True)
-    with serving(trial, database or file.with_suffix(".db"), known, host=host, port=port) as address:
+    store = database or str(file.with_suffix(".db"))
+    # A wrong path, or a volume that was not mounted, must not begin the trial anew.
+    if not new and "://" not in store and not Path(store).exists():
+        raise ValueError(f"{store}: there is no such database; with --new a trial is founded there")
+    with serving(trial, store, known, host=host, port=port, correct_clock=correct_clock, new=new) as address:
         typer.echo(f"{trial.name}: {address}")
         # Not as exceptions: a second signal must not interrupt the end, in which calls under way are answered.
         ended = threading.Event()
@@ -121,29 +140,70 @@ def replay(
     trial_file: Annotated[
         Path | None, typer.Option("--trial", metavar="TRIAL.toml", help="Instead of the file that the database holds.")
     ] = None,
+    expect: Expected = None,
 ) -> None:
     """Fold the log of a trial anew, and compare every probability, action and model with it, bit for bit."""
     from omg_trial import replay as replays
-    from omg_trial.log.events import BrokenChainError
     from omg_trial.trial_file import Trial
     from omg_trial.trial_file.explain import counted
 
-    with _reading(database) as (trial, events):
-        try:
-            found = replays.replay(trial if trial_file is None else Trial.read(trial_file), events)
-        except BrokenChainError as error:
-            typer.echo(f"NOT the log that was written: {error}")
-            raise typer.Exit(1) from None
+    with _reading(database, expect) as (trial, events):
+        found = replays.replay(trial if trial_file is None else Trial.read(trial_file), events)
     counts = f"{counted(found.policies, 'policy', 'policies')}, {counted(found.decisions, 'decision')}"
     typer.echo(f"{found.state.number} events: {counts}, {counted(found.versions, 'model')} computed again.")
     for source, count in found.fallbacks.items():
         typer.echo(f"{counted(count, 'decision')} without a fresh plan: {source}.")
+    typer.echo(f"Head: {found.state.number}:{found.state.hash}")
     for difference in found.differences:
         typer.echo(difference)
     if found.differences:
         typer.echo("NOT equal to the log; perhaps that was written by another version.")
         raise typer.Exit(1)
     typer.echo("Equal to the log, bit for bit.")
+
+
+@command
+def verify(database: DatabaseUrl, expect: Expected = None) -> None:
+    """Verify chain, keys and draws of a log by an independent program, which is one file and needs nothing else."""
+    from omg_trial import verify as verifier
+    from omg_trial.log.database import Database
+    from omg_trial.log.events import BrokenChainError
+
+    verifier.mark(expect)
+    with contextlib.closing(Database(_existing(database), writing=False)) as store:
+        rows = (dataclasses.astuple(event) for event in store.read())
+        kept = store.snapshot()
+        try:
+            found = verifier.verify(rows, expect, 0 if kept is None else kept.number)
+        except verifier.BrokenLogError as error:
+            raise BrokenChainError(str(error)) from None
+    typer.echo(plain(verifier.describe(found)))
+    if found.problems:
+        raise typer.Exit(1)
+
+
+@command
+def backup(
+    database: DatabaseUrl,
+    copy: Annotated[Path, typer.Argument(metavar="FILE", help="A new SQLite file, which can be served.")],
+) -> None:
+    """Copy a log to a file, also while a service writes; every event is verified. Print its head."""
+    from omg_cmdp.persistence import whole_file
+    from omg_trial.log.database import Database
+    from omg_trial.log.events import Chain, verified
+
+    if copy.exists():
+        raise ValueError(f"{copy}: there is something already; name a new file")
+    chain = Chain()
+    with _reading(database) as (_, events), whole_file(copy) as file:
+        with contextlib.closing(Database(file)) as target:
+            checked = verified(events)
+            while some := list(itertools.islice(checked, 1000)):
+                target.append(some)
+                for event in some:
+                    chain.add(event)
+        file.with_name(f"{file.name}.lock").unlink(missing_ok=True)
+    typer.echo(f"{len(chain)} events are copied to {copy}. Head: {chain.head}")
 
 
 @command
@@ -160,18 +220,27 @@ def export(
 
 
 @contextlib.contextmanager
-def _reading(url: str) -> Iterator[tuple[Trial, Iterator[Event]]]:
+def _reading(url: str, expect: str | None = None) -> Iterator[tuple[Trial, Iterator[Event]]]:
     """Yield the trial of a database, and its events; also beside a service that writes."""
     from omg_trial.log.database import Database
+    from omg_trial.log.events import ending, verified
+    from omg_trial.state import State
     from omg_trial.trial_file import Trial
 
-    if "://" not in url and not Path(url).is_file():
-        raise ValueError(f"{url}: there is no such database")
-    with contextlib.closing(Database(url, writing=False)) as store:
-        founded = next(store.read(), None)
+    with contextlib.closing(Database(_existing(url), writing=False)) as store:
+        kept = store.snapshot()
+        least = 0 if kept is None else kept.number
+        founded = next(ending(verified(store.read()), least, expect), None)
         if founded is None:
             raise ValueError(f"{url}: nothing has happened there yet")
-        yield Trial.of(founded.body["content"]), store.read()
+        State().apply(founded)  # refuses a log of another format
+        yield Trial.parse(founded.body["file"], f"{url}, event 1"), ending(store.read(), least, expect)
+
+
+def _existing(url: str) -> str:
+    if "://" not in url and not Path(url).is_file():
+        raise ValueError(f"{url}: there is no such database")
+    return url
 
 
 class DiscreetFormatter(logging.Formatter):

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent
-from omg_cmdp.contexts import context_from_json
 from omg_cmdp.sampling import draw_index
 from omg_cmdp.validation import FloatArray
 from omg_trial.contract.calls import Decide
@@ -71,7 +70,7 @@ class UncertifiedPlanError(ValueError):
 
 def make_plan(trial: Trial, agent: ModelAgent, context: str) -> ChosenPolicy:
     """Return the plan for a context, with the trial's floor; an error if no plan is certified."""
-    decision = agent.decide(context_from_json(context))
+    decision = agent.decide(trial.context(context))
     if not math.isfinite(decision.certificate):
         raise UncertifiedPlanError
     policy = trial.floor.policy(decision.policy) if trial.floor.probability else decision.policy
@@ -107,14 +106,15 @@ def steps_may_differ(trial: Trial) -> bool:
     return bool(trial.replan or trial.window or trial.limits.most or trial.limits.least)
 
 
-def draw_ahead(at: DecisionInputs, person: str, episode: int, policy: FloatArray) -> list[list[str]] | None:
+def draw_ahead(at: DecisionInputs, person: str, occasion: str, policy: FloatArray) -> list[list[str]] | None:
     """Return the action of every step and state, (H, S), as `decide_step` would: for an app without a network.
 
-    None if a step may be decided in another way.
+    None if no app acts without one, so that nobody knows a draw before it is logged, or if a step may be decided in
+    another way.
     """
-    if steps_may_differ(at.trial):
+    if steps_may_differ(at.trial) or not at.trial.offline:
         return None
-    numbers = [uniform(at.state.secret, person, episode, step) for step in range(len(policy))]
+    numbers = [uniform(at.state.secret, person, occasion, step) for step in range(len(policy))]
     return [
         [at.trial.actions[draw_index(row, number)] for row in rows]
         for rows, number in zip(policy, numbers, strict=True)
@@ -131,7 +131,7 @@ def decide_step(at: DecisionInputs, record: Record, call: Decide) -> dict[str, A
     state = at.trial.states.index(call.state)
     chances, rules = apply_rules(at.trial, chosen.policy[call.step, state], state, at.now, earlier)
     # Drawn even if the app has acted already: the log then shows whether it followed the draw.
-    drawn = draw_index(chances, uniform(at.state.secret, record.person, record.number, call.step))
+    drawn = draw_index(chances, uniform(at.state.secret, record.person, record.occasion, call.step))
     done = drawn if call.action is None else at.trial.actions.index(call.action)
     return {
         "episode": record.number,
@@ -148,15 +148,15 @@ def decide_step(at: DecisionInputs, record: Record, call: Decide) -> dict[str, A
     }
 
 
-def uniform(secret: str, person: str, episode: int, step: int) -> float:
+def uniform(secret: str, person: str, occasion: str, step: int) -> float:
     """Return the number in [0, 1) of one step, from which its action is drawn.
 
-    It is the first 53 bits of the HMAC-SHA-256 of person, episode and step under the trial's secret, and so depends on
-    no other person, on no order of calls and on no clock.
+    It is the first 53 bits of the HMAC-SHA-256 of person, occasion and step under the trial's secret, and so depends on
+    no other person, on no order of calls, on no clock, and not on how often the occasion was opened.
 
-    >>> uniform("a", "p1", 3, 0) == uniform("a", "p1", 3, 0) != uniform("a", "p1", 3, 1)
+    >>> uniform("a", "p1", "day 1", 0) == uniform("a", "p1", "day 1", 0) != uniform("a", "p1", "day 1", 1)
     True
     """
-    name = canonical([person, episode, step]).encode()
+    name = canonical([person, occasion, step]).encode()
     mark = hmac.new(secret.encode(), name, hashlib.sha256).digest()
     return float(int.from_bytes(mark[:8], "big") >> 11) * 2.0**-53

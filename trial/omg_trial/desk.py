@@ -4,48 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import re
+import hashlib
+import logging
+import math
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.provenance import provenance
-from omg_trial.contract import Call, Contract, OlderLog, Refusal
+from omg_trial.clock import SteadyClock, contradiction
+from omg_trial.contract import KEY, KEY_RULE, Answer, Contract, KeyedCall, OlderLog, Refusal
 from omg_trial.decisions import DecisionInputs, PolicySource
 from omg_trial.handlers import handle
 from omg_trial.learning import Lesson, Trainer
-from omg_trial.log.database import Database
-from omg_trial.log.events import Event, canonical, digest, verified
+from omg_trial.log.database import DamagedLogError, Database, Snapshot, StoreError
+from omg_trial.log.events import BrokenChainError, Chain, Event, canonical, digest, verified
+from omg_trial.log.traces import trace
 from omg_trial.rules import moment
 from omg_trial.snapshots import pack_state, restore_state
-from omg_trial.state import LearningTask
+from omg_trial.state import FORMAT, LearningTask
 from omg_trial.trial_file.trial import Trial
 
-FORMAT = 2
-"""Format of the events; 1 said `rung` for `source`, and `study` for `trial`."""
-KEY = re.compile(r"[\x21-\x7e]{1,200}")
-KEY_RULE = "1 to 200 visible ASCII characters without spaces"
-
-
-class KeyedCall(NamedTuple):
-    """A call that was checked, with the key that makes it one call, however often it is sent."""
-
-    call: Call
-    target: int | str | None
-    """The episode or the person that the call is about, if that is no field of it."""
-    key: str
-    seen: str | None = None
-    """The `mark` of the last event that the caller knows of."""
-
-
-class Answer(NamedTuple):
-    """A JSON text, and the `mark` of the event that holds it."""
-
-    text: str
-    mark: str
-    warning: str | None = None
-    """A line for the service's own log, the first time only: that an episode has opened without a fresh plan."""
+_log = logging.getLogger("omg_trial")
 
 
 class Desk:
@@ -59,8 +40,12 @@ class Desk:
         The trial; a store belongs to one.
     store : Database
         Where events are kept. If it has some already, the desk goes on from there.
-    clock : callable, default the system's clock
-        Tells the time, with its zone.
+    clock : callable or None, default None
+        Tells the time, with its zone; None is a `SteadyClock` of the system.
+    correct_clock : bool, default False
+        Whether the clock is right although it is behind the log, or far ahead of it: that is recorded.
+    new : bool or None, default None
+        Whether a trial is founded: True refuses a store that has one, False an empty one, None neither.
 
     Examples
     --------
@@ -78,30 +63,57 @@ class Desk:
         trial: Trial,
         store: Database,
         *,
-        clock: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
+        clock: Callable[[], datetime.datetime] | None = None,
+        correct_clock: bool = False,
+        new: bool | None = None,
     ) -> None:
         self.trial, self.store, self.contract = trial, store, Contract(trial)
         self.trainer = Trainer(trial)
-        self.clock = clock
+        self.clock = SteadyClock() if clock is None else clock
         self._batch: list[Event] = []
         self._keys: dict[str, Event] = {}
+        self._started = True
         self._load()
+        if new is not None and new != (not self.state.number):
+            found = (
+                "has a trial already: without --new it goes on" if new else "is empty: with --new a trial is founded"
+            )
+            raise ValueError(f"the database {found}; or name another one")
         if self.state.number and self.state.trial != trial.digest:
             advice = "use the file that the trial began with, or another database"
             raise ValueError(f"the database does not belong to the trial {trial.name!r} as its file is now; {advice}")
         with self._all_or_nothing():
             if not self.state.number:
-                known = {"name": trial.name, "trial": trial.digest, "content": trial.content}
+                known = {"name": trial.name, "trial": trial.digest, "file": trial.text}
                 self._record("founded", {"format": FORMAT, **known, "secret": secrets.token_hex(32)})
+            self._correct_clock(correct_clock)
+            self._started = False
             self._start()
 
+    def _correct_clock(self, correct: bool) -> None:
+        """Refuse a clock that contradicts the log, as one of the two is wrong; or record that the clock is right."""
+        now, hours = self.clock().astimezone(datetime.UTC), self.trial.watch.close_after_hours
+        wrong = contradiction(now, moment(self.state.time), hours if self.state.open else math.inf)
+        if wrong is not None and not correct:
+            advice = "if the clock is right, start with --correct-clock (`correct_clock`)"
+            raise ValueError(f"the clock is {wrong} the last event: set it; {advice}")
+        if wrong is not None:
+            before, self.state.time = self.state.time, ""  # from here on, time begins anew
+            self._record("clock corrected", {"before": before}, now=now)
+
     def _start(self) -> None:
-        """Record the software and the file: thresholds may differ from those of the file that founded the log."""
-        self._record("started", {"software": provenance(), "file": digest(self.trial.content)})
+        """Record the software and the file, once: thresholds may differ from those of the file that founded the log."""
+        if self._started:
+            return
+        self._started = True
+        self._record(
+            "started", {"software": provenance(), "file": hashlib.sha256(self.trial.text.encode()).hexdigest()}
+        )
 
     def _load(self) -> None:
-        """Fold the log, from the last snapshot on if there is one that fits."""
-        self.state, arrays = restore_state(self.trial, self.store)
+        """Verify the log from its first event to its head, and fold it, from the last snapshot on if that fits."""
+        self.chain = Chain(self.store.read())
+        self.state, arrays = restore_state(self.trial, self.store, self.chain)
         if arrays is not None:
             self.trainer.remember(self.state.version.dataset, arrays)  # saves learning everything again
         for event in verified(self.store.read(self.state.number), self.state.hash, self.state.number):
@@ -126,15 +138,22 @@ class Desk:
 
     def answer(self, batch: Sequence[KeyedCall]) -> list[Answer | Refusal]:
         """Answer some calls in their order. All that they change is on disk when this returns, or nothing is."""
-        if self.lost:
+        if self.lost or self.damage is not None:
             self.recover()
         answers: list[Answer | Refusal] = []
         with self._all_or_nothing():
             for request in batch:
+                number = self.state.number
                 try:
                     answers.append(self._answer(request))
                 except Refusal as refusal:
                     answers.append(refusal)
+                except Exception as error:
+                    if isinstance(error, StoreError) or self.state.number != number:
+                        raise  # half-way: the state must be read anew
+                    # Nothing has changed: the others of the batch are answered, and this one is not asked for again.
+                    answers.append(Refusal(500, f"it failed unexpectedly, and was not done: {type(error).__name__}"))
+                    _log.error("a %s failed: %s", type(request.call).__name__, trace(error))
         return answers
 
     def _answer(self, request: KeyedCall) -> Answer:
@@ -143,8 +162,9 @@ class Desk:
         about = {} if call.target is None else {call.target: target}
         asked = digest([call.name, {**about, **call.model_dump()}])
         # The same key may come twice in one batch, before the store has heard of the first.
-        event, warning = self._keys.get(key) or self.store.answered(key), None
+        event, warning = self._keys.get(key) or self._stored(key), None
         if event is None:
+            self._start()  # after a failure; not before, as a stored answer must need no room on the disk
             at = self.inputs()
             kind, body, answer = handle(at, call, target)
             text = canonical(answer.model_dump())
@@ -160,9 +180,22 @@ class Desk:
 
     def _check_seen(self, seen: str | None) -> None:
         """Refuse a caller who has seen more than the log has: an older backup was restored, say."""
-        head = f"{self.state.number}:{self.state.hash}"
-        if seen is not None and seen != head and self.store.mark(int(seen.partition(":")[0])) != seen:
-            raise OlderLog(seen, head)
+        if seen is not None:
+            number, _, found = seen.partition(":")
+            if int(number) > len(self.chain) or self.chain.hash(int(number)) != found:
+                raise OlderLog(seen, self.chain.head)
+
+    def _stored(self, key: str) -> Event | None:
+        """Return the event that answers a call with this key, if it is the one that was written."""
+        event = self.store.answered(key)
+        if event is not None and not self.chain.holds(event):
+            raise self._damaged(f"event {event.number} was changed after it was written")
+        return event
+
+    def _damaged(self, what: str) -> DamagedLogError:
+        """Note that the log is not the one that was written; nothing is answered from then on."""
+        self.damage = f"{what}; nothing is answered until somebody has looked at the database"
+        return DamagedLogError(self.damage)
 
     def _record(self, kind: str, body: dict[str, Any], now: datetime.datetime | None = None, **call: str) -> Event:
         """Add an event to the batch, and apply it to the state; one of a call has its `key`, `request` and `answer`."""
@@ -182,6 +215,8 @@ class Desk:
             yield
             if self._batch:
                 self.store.append(self._batch)
+            for event in self._batch:
+                self.chain.add(event)
             self._batch, self._keys = [], {}
         except BaseException:
             self.lost = True  # the state is ahead of the store
@@ -189,15 +224,28 @@ class Desk:
 
     lost = False
     """Whether something has failed half-way, so that the state must be read anew."""
+    damage: str | None = None
+    """Why nothing is answered any more: the store holds something else than what was written."""
 
     def recover(self) -> None:
         """Connect to the store again, and go on from what it holds."""
-        self._batch, self._keys = [], {}
+        if self.damage is not None:
+            raise DamagedLogError(self.damage)
         self.store.reopen()
-        self._load()
-        self.lost = False
-        with self._all_or_nothing():
-            self._start()
+        # The last transaction may have been kept although nobody heard of it; nothing else can have changed.
+        written, unheard = self.chain.head, [event.mark for event in self._batch[-1:]]
+        try:
+            self._load()
+        except BrokenChainError as error:
+            raise self._damaged(str(error)) from None
+        if self.chain.head not in (written, *unheard):
+            number, last = written.partition(":")[0], len(self.chain)
+            cause = "perhaps it is a replica that lags, or somebody else has written to it"
+            raise self._damaged(
+                f"the service had written event {number}, and the database now ends with {last}: {cause}"
+            )
+        self._batch, self._keys = [], {}
+        self.lost = self._started = False
 
     def inputs(self) -> DecisionInputs:
         """Return everything that an answer depends on now, besides the call."""
@@ -215,11 +263,12 @@ class Desk:
 
     def publish_model(self, task: LearningTask, lesson: Lesson) -> None:
         """Publish what was learned, or record why not."""
-        if self.state.learning is None or self.state.learning.number != task.number:
-            return  # begun by a process that has ended, or before a roll-back
-        published, version = lesson.refusal is None, self.state.latest + 1
-        body = {"version": version, "model": lesson.model, "published": published, "cause": lesson.refusal}
         with self._all_or_nothing():
+            self._start()
+            if self.state.learning is None or self.state.learning.number != task.number:
+                return  # begun by a process that has ended, or before a roll-back
+            published, version = lesson.refusal is None, self.state.latest + 1
+            body = {"version": version, "model": lesson.model, "published": published, "cause": lesson.refusal}
             self._record("learned", {**body, "learning": task.number, "episodes": len(task.dataset)})
             if not published:
                 self._record("incident", {"severity": "yellow", "check": "model refused", "message": lesson.refusal})
@@ -234,8 +283,13 @@ class Desk:
     def note(self, severity: str, check: str, message: str) -> None:
         """Record an incident."""
         with self._all_or_nothing():
+            self._start()
             self._record("incident", {"severity": severity, "check": check, "message": message})
 
     def snapshot(self) -> None:
-        """Keep the state, so that the next start need not fold all events."""
-        self.store.keep(pack_state(self.state, self.agent))
+        """Keep the state, so that the next start need not fold all events. Its digest is an event."""
+        with self._all_or_nothing():
+            self._start()
+            content, number, before = pack_state(self.state, self.agent), self.state.number, self.state.hash
+            self._record("snapshot", {"digest": hashlib.sha256(content).hexdigest()})
+        self.store.keep(Snapshot(number, before, content))

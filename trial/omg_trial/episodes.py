@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import NamedTuple
 
-from omg_cmdp.contexts import context_from_json
+from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.trajectory import Trajectory
 
 PolicyTable = list[list[list[float]]]
@@ -64,9 +64,8 @@ class Example(NamedTuple):
     actions: tuple[int, ...]
     rewards: tuple[float | None, ...]
 
-    def trajectory(self) -> Trajectory:
-        """Return the example as a trajectory, which agents learn from."""
-        context = context_from_json(self.context)
+    def trajectory(self, context: Context) -> Trajectory:
+        """Return the example as a trajectory, which agents learn from; `context` is what its text means to them."""
         return Trajectory(context=context, states=self.states, actions=self.actions, rewards=self.rewards)
 
 
@@ -80,6 +79,8 @@ class Record:
     number: int
     """Number of the event with which it was opened; it is the name of the episode."""
     person: str
+    occasion: str
+    """Name of the decision point; if the app gave none, # and the number of those before in which it decided."""
     context: str
     opened: str
     version: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 from pydantic import BaseModel
 
 from omg_trial.contract import Refusal, answers, calls, context_text
@@ -29,23 +30,46 @@ def handle(at: DecisionInputs, call: calls.Call, target: int | str | None) -> Ha
 def _open(at: DecisionInputs, call: calls.Open, _: None) -> Handled:
     if call.person in at.state.withdrawn:
         raise Refusal(410, "the person has withdrawn")
-    for number in at.state.of_person.get(call.person, ()):
-        if number in at.state.open:
-            raise Refusal(409, f"the person has episode {number} under way; go on with it, or close it first")
+    records = [at.state.episodes[number] for number in at.state.of_person.get(call.person, ())]
     context = context_text(at.trial, call.context)
-    chosen = choose_policy(at, context)
-    # The number of the event is the name of the episode: unique for ever, without a counter of its own.
+    for record in records:
+        if call.occasion is not None and record.occasion == call.occasion:
+            return _reopen(at, record, context)
+    for record in records:
+        if record.closed is None:
+            raise Refusal(409, f"the person has episode {record.number} under way; go on with it, or close it first")
+    chosen, occasion = choose_policy(at, context), call.occasion or at.state.next_occasion(call.person)
     made = _format_policy(at, chosen)
-    answer = answers.Opened(
+    about = {"person": call.person, "occasion": occasion, "context": context}
+    # The number of the event is the name of the episode: unique for ever, without a counter of its own.
+    answer = _format_opening(at, made, at.number, draw_ahead(at, call.person, occasion, chosen.policy))
+    return Handled("opened", {**about, **made, "gamma": chosen.gamma}, answer)
+
+
+def _reopen(at: DecisionInputs, record: Record, context: str) -> Handled:
+    """Answer an opening of an occasion that exists as it was answered before; a decision point is never made anew."""
+    if record.policy is None:
+        raise Refusal(409, f"the occasion of this person is episode {record.number}, which is closed")
+    if record.context != context:
+        raise Refusal(409, "`context`: the occasion was opened with another one")
+    names = ("version", "source", "cause", "certificate", "policy")
+    drawn = draw_ahead(at, record.person, record.occasion, np.array(record.policy))
+    answer = _format_opening(at, {name: vars(record)[name] for name in names}, record.number, drawn)
+    return Handled("reopened", {"episode": record.number}, answer)
+
+
+def _format_opening(
+    at: DecisionInputs, made: dict[str, Any], episode: int, drawn: list[list[str]] | None
+) -> answers.Opened:
+    return answers.Opened(
         **made,
-        episode=at.number,
+        episode=episode,
         event=at.number,
         horizon=at.trial.space.horizon,
         states=list(at.trial.states),
         actions=list(at.trial.actions),
-        drawn=draw_ahead(at, call.person, at.number, chosen.policy),
+        drawn=drawn,
     )
-    return Handled("opened", {"person": call.person, "context": context, **made, "gamma": chosen.gamma}, answer)
 
 
 def show_policy(at: DecisionInputs, call: calls.AskPolicy) -> answers.PolicyAnswer:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent
-from omg_cmdp.contexts import context_from_json
 from omg_cmdp.persistence import State as Arrays
 from omg_trial.episodes import Dataset
 from omg_trial.state import LearningTask
@@ -55,7 +54,9 @@ class Trainer:
         if done:
             agent.load_state(states[done])
         for place, example in enumerate(dataset[done:], start=done + 1):
-            agent.update(example.trajectory())
+            # No plan is for an episode that began elsewhere: `watching` reports it, and no agent learns from it.
+            if self.trial.space.start[example.states[0]]:
+                agent.update(example.trajectory(self.trial.context(example.context)))
             if place % REMEMBERED == 0 or place == settled:
                 states[place] = agent.state()
         kept = sorted(place for place in states if place % REMEMBERED == 0 or place in (settled, done))
@@ -70,9 +71,10 @@ class Trainer:
         """Return a trained agent, and why it must not be published, if so."""
         try:
             agent = self.train(task.dataset, task.settled)
-            return Lesson(agent, model_digest(agent), refusal(agent, task.dataset))
+            return Lesson(agent, model_digest(agent), refusal(self.trial, agent, task.dataset))
         except Exception as error:  # whatever a model may raise: the one in use stays
-            return Lesson(self.trial.agent(), "", f"it could not be learned: {type(error).__name__}: {error}")
+            # Only its kind: what an error says may repeat a person's context, and incidents are for all to read.
+            return Lesson(self.trial.agent(), "", f"it could not be learned: {type(error).__name__}")
 
 
 def _common(first: Dataset, second: Dataset) -> int:
@@ -90,7 +92,7 @@ def model_digest(agent: ModelAgent) -> str:
     return whole.hexdigest()
 
 
-def refusal(agent: ModelAgent, dataset: Dataset) -> str | None:
+def refusal(trial: Trial, agent: ModelAgent, dataset: Dataset) -> str | None:
     """Return why a model must not be published; None if it may.
 
     Its tables are finite and its plans certified for the contexts that came last, and no oracle has lost more than its
@@ -105,9 +107,9 @@ def refusal(agent: ModelAgent, dataset: Dataset) -> str | None:
             return f"the {name} oracle lost {lost:.4g} more than the best of its class, and its bound is {bound:.4g}"
     for text in list(dict.fromkeys(example.context for example in reversed(dataset)))[:TRIED]:
         try:
-            decision = agent.decide(context_from_json(text))
+            decision = agent.decide(trial.context(text))
         except (ArithmeticError, ValueError) as error:
-            return f"there is no certified plan for a context: {error}"
+            return f"there is no certified plan for a context: {type(error).__name__}"
         if not math.isfinite(decision.certificate):
             return "a plan has no certificate"
     return None

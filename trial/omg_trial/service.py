@@ -11,9 +11,10 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from omg_trial.contract import Refusal
-from omg_trial.desk import Answer, Desk, KeyedCall
+from omg_trial.contract import Answer, KeyedCall, Refusal
+from omg_trial.desk import Desk
 from omg_trial.log.database import StoreError
+from omg_trial.log.traces import trace
 from omg_trial.state import LearningTask
 from omg_trial.watching.incidents import tick
 from omg_trial.watching.process import Process
@@ -116,9 +117,10 @@ class Service:
             answers = [error] * len(asked)
         except Exception as error:
             # The state may be half-way: what the store holds is the truth.
-            _log.error("a call failed: %s", type(error).__name__)
+            _log.error("a call failed: %s", trace(error))
             self.desk.lost = True
             answers = [StoreError(f"a call failed: {type(error).__name__}")] * len(asked)
+        self.process.damage = self.desk.damage
         for (_, future), answer in zip(asked, answers, strict=True):
             if isinstance(answer, Answer) and answer.warning:
                 _log.warning("%s", answer.warning)
@@ -142,8 +144,7 @@ class Service:
                 self._learning = learning.number
                 self._lessons.put(learning)
             new = self.desk.state.number - self._snapshot
-            # Not amid learning: what is being learned from is no part of a snapshot.
-            if learning is None and new >= max(SNAPSHOT_EVENTS, SNAPSHOT_SHARE * self._snapshot):
+            if new >= max(SNAPSHOT_EVENTS, SNAPSHOT_SHARE * self._snapshot):
                 self.desk.snapshot()
                 self._snapshot = self.desk.state.number
         except StoreError as error:
@@ -171,7 +172,7 @@ def _logging(what: str) -> Iterator[None]:
     except StoreError as error:
         _log.error("the store failed: %s", error)
     except Exception as error:
-        _log.error("%s failed: %s", what, type(error).__name__)
+        _log.error("%s failed: %s", what, trace(error))
 
 
 def _settle(future: concurrent.futures.Future[Any], answer: Any) -> None:

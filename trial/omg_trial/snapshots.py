@@ -1,8 +1,12 @@
-"""Snapshots: a state as bytes, so that a start need not fold all events. With them or without, it is the same state."""
+"""Snapshots: a state as bytes, so that a start need not fold all events. With them or without, it is the same state.
+
+Everything that a state holds is in them, learning that is under way too: one may be taken after any event.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import zlib
 from typing import Any
 
@@ -12,13 +16,14 @@ from pydantic import TypeAdapter
 
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.persistence import joint_state, pack_arrays, part_of, unpack_arrays
-from omg_trial.episodes import Example, KeptPlan, Record
+from omg_trial.episodes import Dataset, Example, KeptPlan, Record
 from omg_trial.learning import model_digest
-from omg_trial.log.database import Database, Snapshot
-from omg_trial.state import Change, Incident, State, Version
+from omg_trial.log.database import Database
+from omg_trial.log.events import BrokenChainError, Chain
+from omg_trial.state import Change, Incident, LearningTask, State, Version
 from omg_trial.trial_file.trial import Trial
 
-FORMAT = 3
+FORMAT = 5
 _TEXT, _MODEL = "state.json", "model"
 _PLAIN = ("number", "hash", "time", "trial", "secret", "latest", "changes", "incidents", "closed_since", "stale")
 """Attributes of a state that are kept as they are."""
@@ -40,6 +45,7 @@ class SavedState:
     plans: dict[str, KeptPlan]
     examples: list[Example]
     versions: list[tuple[int, list[int], str, str]]
+    learning: tuple[int, list[int], int] | None
     latest: int
     changes: list[Change]
     incidents: list[Incident]
@@ -50,42 +56,65 @@ class SavedState:
 _JSON = TypeAdapter(SavedState)
 
 
-def pack_state(state: State, agent: ModelAgent) -> Snapshot:
+def pack_state(state: State, agent: ModelAgent) -> bytes:
     """Return the state, and what its agent has learned, as bytes."""
     examples: dict[Example, int] = {}  # twenty versions of the same episodes would be twenty times as long
+
+    def places(dataset: Dataset) -> list[int]:
+        return [examples.setdefault(each, len(examples)) for each in dataset]
+
+    task = state.learning
     saved = SavedState(
         model=model_digest(agent),
         records=list(state.episodes.values()),
         withdrawn=sorted(state.withdrawn),
         plans=state.plans,
-        versions=[
-            (number, [examples.setdefault(each, len(examples)) for each in dataset], model, time)
-            for number, dataset, model, time in state.versions
-        ],
+        versions=[(number, places(dataset), model, time) for number, dataset, model, time in state.versions],
+        learning=None if task is None else (task.number, places(task.dataset), task.settled),
         examples=list(examples),
         **{name: vars(state)[name] for name in _PLAIN},
     )
     text = np.frombuffer(zlib.compress(_JSON.dump_json(saved), 1), dtype=np.uint8)
-    return Snapshot(state.number, state.hash, pack_arrays({_TEXT: text, **joint_state({_MODEL: agent})}))
+    return pack_arrays({_TEXT: text, **joint_state({_MODEL: agent})})
 
 
-def restore_state(trial: Trial, store: Database) -> tuple[State, dict[str, NDArray[Any]] | None]:
-    """Return the state of the store's snapshot, and the arrays of its agent; a fresh state if none fits."""
-    snapshot, fresh = store.snapshot(), (State(trial.missing_reward), None)
-    if snapshot is None:
-        return fresh
+def unpack_state(trial: Trial, content: bytes) -> tuple[State, dict[str, NDArray[Any]] | None]:
+    """Return the state of a snapshot, and the arrays of its agent if it has learned from what is there now.
+
+    A snapshot of another format, trial or model of this trial is a `ValueError`: it is only a cache.
+    """
     try:
-        packed = unpack_arrays(snapshot.content)
+        packed = unpack_arrays(content)
         saved, arrays = _JSON.validate_json(zlib.decompress(packed[_TEXT].tobytes())), part_of(packed, _MODEL)
         agent = trial.agent()
         agent.load_state(arrays)
-    except (KeyError, TypeError, ValueError, zlib.error):
-        return fresh
-    # A snapshot is only a cache: one of another format, model, trial or log is left alone, and all is folded.
-    found = (saved.format, saved.model, saved.trial, saved.number, saved.hash)
-    if found != (FORMAT, model_digest(agent), trial.digest, snapshot.number, snapshot.hash):
-        return fresh
-    return _unpack(saved, trial.missing_reward), arrays
+    except (KeyError, TypeError, zlib.error) as error:
+        raise ValueError("this is no snapshot of ours") from error
+    if (saved.format, saved.model, saved.trial) != (FORMAT, model_digest(agent), trial.digest):
+        raise ValueError("the snapshot is of another format, model or trial")
+    state = _unpack(saved, trial.missing_reward)
+    # After a withdrawal the agent in use still knows the person until it has learned again: it is no place to begin.
+    return state, arrays if saved.model == state.version.model else None
+
+
+def restore_state(trial: Trial, store: Database, chain: Chain) -> tuple[State, dict[str, NDArray[Any]] | None]:
+    """Return the state of the store's snapshot, if its digest is in the log; a fresh one if not."""
+    fresh, kept = State(trial.missing_reward), store.snapshot()
+    if kept is None:
+        return fresh, None
+    if kept.number > len(chain):
+        rest = f"a snapshot was taken after event {kept.number}: the end is missing"
+        raise BrokenChainError(f"the log ends with event {len(chain)}, but {rest}")
+    # The event after it holds its digest, and is part of the chain: nobody can put another one in its place.
+    anchor = next(store.read(kept.number), None)
+    if anchor is None or not chain.holds(anchor) or anchor.kind != "snapshot":
+        return fresh, None
+    if anchor.body["digest"] != hashlib.sha256(kept.content).hexdigest():
+        return fresh, None
+    try:
+        return unpack_state(trial, kept.content)
+    except ValueError:  # of an earlier version of this software: everything is folded
+        return fresh, None
 
 
 def _unpack(saved: SavedState, missing_reward: float | None) -> State:
@@ -95,8 +124,12 @@ def _unpack(saved: SavedState, missing_reward: float | None) -> State:
     for record in saved.records:
         state.restore(record)
     state.withdrawn, state.plans = set(saved.withdrawn), saved.plans
-    state.versions = [
-        Version(number, tuple(saved.examples[place] for place in places), model, time)
-        for number, places, model, time in saved.versions
-    ]
+
+    def dataset(places: list[int]) -> Dataset:
+        return tuple(saved.examples[place] for place in places)
+
+    state.versions = [Version(number, dataset(places), model, time) for number, places, model, time in saved.versions]
+    if saved.learning is not None:
+        number, places, settled = saved.learning
+        state.learning = LearningTask(number, dataset(places), settled)
     return state

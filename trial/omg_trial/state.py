@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from omg_trial.episodes import Dataset, Example, KeptPlan, Record, StepDecision, StepOutcome
 from omg_trial.log.events import FIRST_HASH, Event
 
+FORMAT = 3
+"""Format of the events; 2 had the trial file as tables with sorted keys, and no digests of snapshots."""
 KEPT_VERSIONS = 20
 """Number of published versions kept for roll-back."""
 KEPT_CHANGES = 200
@@ -32,8 +34,13 @@ class Version(NamedTuple):
     number: int
     dataset: Dataset
     model: str
-    """The digest of the model."""
+    """The digest of the model; empty if nobody has learned from this dataset, as somebody has withdrawn since."""
     time: str
+
+    def without(self, person: str) -> Version:
+        """Return the version after somebody has withdrawn."""
+        rest = tuple(example for example in self.dataset if example.person != person)
+        return self if len(rest) == len(self.dataset) else self._replace(dataset=rest, model="")
 
 
 class Change(NamedTuple):
@@ -105,6 +112,13 @@ class State:
         plans = [plan for plan in self.plans.values() if plan.context == context]
         return max(plans, key=lambda plan: plan.episode, default=None)
 
+    def next_occasion(self, person: str) -> str:
+        """Return the decision point of an opening without a name: an earlier one in which nothing was decided counts.
+
+        Whoever opens, looks, closes and opens again has the same random numbers, and so the same draws.
+        """
+        return f"#{sum(bool(self.episodes[number].choices) for number in self.of_person.get(person, ()))}"
+
     def choices_of(self, person: str) -> list[StepDecision]:
         """Return all decisions for a person so far."""
         return [choice for number in self.of_person[person] for choice in self.episodes[number].choices.values()]
@@ -127,6 +141,8 @@ class State:
         self._learn_from(record)
 
     def _on_founded(self, event: Event, body: Body) -> None:
+        if body["format"] != FORMAT:
+            raise ValueError(f"the log has format {body['format']}, and this version reads format {FORMAT}")
         self.trial, self.secret = body["trial"], body["secret"]
 
     def _on_started(self, event: Event, body: Body) -> None:
@@ -134,7 +150,8 @@ class State:
             self.learning, self.stale = None, True
 
     def _on_opened(self, event: Event, body: Body) -> None:
-        known = {name: body[name] for name in ("person", "context", "version", "source", "cause", "certificate")}
+        names = ("person", "occasion", "context", "version", "source", "cause", "certificate")
+        known = {name: body[name] for name in names}
         record = Record(number=event.number, opened=event.time, policy=body["policy"], **known)
         self.restore(record)
         if record.source == "plan":
@@ -176,10 +193,7 @@ class State:
             self._examples.pop(number, None)
         self.plans.pop(person, None)
         # A new list: a view of the moment before keeps the old one.
-        self.versions = [
-            each._replace(dataset=tuple(example for example in each.dataset if example.person != person))
-            for each in self.versions
-        ]
+        self.versions = [each.without(person) for each in self.versions]
         self.stale = True
 
     def _on_learning(self, event: Event, body: Body) -> None:
@@ -190,11 +204,13 @@ class State:
         assert self.learning is not None
         self.latest = body["version"]
         # Somebody may have withdrawn while the model learned; `stale` then makes it learn again without them.
-        kept = tuple(each for each in self.learning.dataset if each.person not in self.withdrawn)
+        version = Version(self.latest, self.learning.dataset, body["model"], event.time)
+        for person in {each.person for each in version.dataset} & self.withdrawn:
+            version = version.without(person)
         if body["published"]:
-            self.versions = [*self.versions, Version(self.latest, kept, body["model"], event.time)][-KEPT_VERSIONS:]
+            self.versions = [*self.versions, version][-KEPT_VERSIONS:]
         verdict = "published" if body["published"] else "refused"
-        self._changed(Change(event.time, self.latest, len(kept), verdict, body["cause"]))
+        self._changed(Change(event.time, self.latest, len(version.dataset), verdict, body["cause"]))
 
     def _on_rolled_back(self, event: Event, body: Body) -> None:
         self.versions = [each for each in self.versions if each.number <= body["version"]]
@@ -203,15 +219,30 @@ class State:
     def _changed(self, change: Change) -> None:
         self.changes, self.learning = [*self.changes, change][-KEPT_CHANGES:], None
 
+    def _on_reopened(self, event: Event, body: Body) -> None:
+        self._touch(event)
+
     def _on_repeated(self, event: Event, body: Body) -> None:
         self.episodes[body["episode"]].repeats += 1
 
     def _on_incident(self, event: Event, body: Body) -> None:
         self.incidents.append(Incident(event.number, event.time, body["severity"], body["check"], body["message"]))
 
+    def _on_clock_corrected(self, event: Event, body: Body) -> None:
+        """Go on from the time of this event, which may be before those that are there; what is open was seen now."""
+        for number in self.open:
+            self.episodes[number].touched = event.time
+
+    def _on_snapshot(self, event: Event, body: Body) -> None:
+        """Change nothing: the digest of a snapshot is there to be compared."""
+
     def _learn_from(self, record: Record) -> None:
         """Put together what can be learned from an episode that is closed; late outcomes change it."""
-        if record.closed is None or (example := record.example(self.missing_reward)) is None:
+        if record.closed is None:
+            return
+        example = record.example(self.missing_reward)
+        if example is None:  # an outcome that came late contradicts the first decisions
+            self._examples.pop(record.number, None)
             return
         if record.number not in self._examples:
             self._sorted = self._sorted and record.number > next(reversed(self._examples), 0)

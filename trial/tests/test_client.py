@@ -273,3 +273,17 @@ def test_the_outbox_gives_a_call_one_key_until_it_is_done(tmp_path):
 def test_arguments_are_checked(wrong, rule):
     with pytest.raises(ValueError, match=rule):
         Client(**{"url": ADDRESS, "token": "token", **wrong})
+
+
+def test_a_call_that_fails_unexpectedly_is_set_aside_and_holds_up_nothing(line, at, monkeypatch):
+    from omg_trial import handlers
+
+    with made(line) as client:
+        episode = client.open("p1", person(1))["episode"]
+        client.decide(episode, 0, "took it")
+        monkeypatch.setitem(handlers._HANDLERS, "report", lambda *_: 1 / 0)
+        with pytest.raises(RefusedError, match="ZeroDivisionError") as refused:
+            client.report(episode, 0, reward=1.0)
+        assert refused.value.status == 500
+        assert client.close(episode)
+    assert kinds(at) == ["opened", "closed"]

@@ -1,5 +1,6 @@
 """The commands of a trial: what is typed, what is printed, the exit codes."""
 
+import contextlib
 import io
 import logging
 import os
@@ -8,6 +9,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 
 import httpx
 import pytest
@@ -125,14 +127,6 @@ def test_a_log_that_was_changed_is_found_out(database, change):
     assert "NOT the log that was written: event" in done.output
 
 
-def test_a_replay_with_another_trial_file_differs(database, tmp_path):
-    other = tmp_path / "other.toml"
-    other.write_text(TEXT.replace("floor = 0.1", "floor = 0.2"))
-    done = called("replay", database, "--trial", other)
-    assert done.exit_code == 1
-    assert "the database belongs to another trial file" in done.output
-
-
 def test_export_writes_the_table_and_its_dictionary(database, tmp_path):
     done = called("export", database, "--out", tmp_path / "x.csv")
     assert done.exit_code == 0, done.output
@@ -154,7 +148,7 @@ def test_what_is_no_database_is_refused_in_a_line(command, tmp_path):
 @pytest.mark.slow
 def test_serve_answers_refuses_a_second_instance_and_ends_when_told(file):
     token = Tokens(file.with_suffix(".tokens")).add("app", "me")
-    command = [sys.executable, "-m", "omg_trial", "serve", str(file), "--port", "0"]
+    command = [sys.executable, "-m", "omg_trial", "serve", str(file), "--port", "0", "--new"]
     pipes = {
         "stdout": subprocess.PIPE,
         "stderr": subprocess.PIPE,
@@ -193,7 +187,7 @@ def test_the_services_own_log_names_the_kind_of_an_error_and_not_what_it_says():
 
 def test_a_port_that_is_taken_is_a_line(file):
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        done = called("serve", file, "--port", taken.getsockname()[1])
+        done = called("serve", file, "--new", "--port", taken.getsockname()[1])
     assert done.exit_code == 2
     assert "choose another `host` or `port`" in done.output
 
@@ -205,3 +199,64 @@ def test_a_wrong_file_is_named_with_its_line(file, wrong):
         done = called(command, file)
         assert done.exit_code == 2
         assert "trial.toml, line" in done.output
+
+
+def test_a_trial_is_founded_only_when_that_is_asked_for(file, monkeypatch):
+    """A wrong path, or a volume that was not mounted, would begin the trial anew."""
+    from omg_trial.web import server
+
+    def served(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(server, "Service", served)
+    database = file.with_suffix(".db")
+    done = called("serve", file)
+    assert done.exit_code == 2
+    assert "--new" in done.output
+    assert not database.exists()
+    for content in (b"", None):
+        database.unlink(missing_ok=True)
+        database.write_bytes(content) if content is not None else Database(database).close()
+        assert "--new" in called("serve", file, "--port", 0).output
+    assert called("serve", file, "--port", 0, "--new").exit_code == 130  # it goes on to serve
+    assert called("serve", file, "--port", 0).exit_code == 130
+    done = called("serve", file, "--port", 0, "--new")
+    assert done.exit_code == 2
+    assert "has a trial already" in done.output
+
+
+def test_a_backup_beside_a_service_that_writes_is_whole_and_verified(database, tmp_path):
+    """Somebody writes all the time; each copy is a log that can be served."""
+    ended, failed = threading.Event(), []
+
+    def write():
+        with contextlib.closing(Database(database)) as store:
+            at, number = Desk(Trial.read(database.with_suffix(".toml")), store), 0
+            while not ended.is_set():
+                number += 1
+                at.call("open", {"person": f"w{number}", "context": {"age": 30}})
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        for number in range(4):
+            done = called("backup", database, tmp_path / f"copy-{number}.db")
+            if done.exit_code:
+                failed.append(done.output)
+            assert called("verify", tmp_path / f"copy-{number}.db", "--expect", done.output.split()[-1]).exit_code == 0
+    finally:
+        ended.set()
+        thread.join()
+    assert failed == []
+    before = (tmp_path / "copy-0.db").read_bytes()
+    assert called("backup", database, tmp_path / "copy-0.db").exit_code == 2
+    assert (tmp_path / "copy-0.db").read_bytes() == before
+    assert (tmp_path / "copy-0.db").stat().st_mode & 0o077 == 0
+
+
+def test_a_backup_of_a_log_that_was_changed_is_none(database, tmp_path):
+    with contextlib.closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("DELETE FROM events WHERE number = 4")
+    done = called("backup", database, tmp_path / "copy.db")
+    assert done.exit_code == 1
+    assert not (tmp_path / "copy.db").exists()

@@ -146,6 +146,43 @@ def test_a_server_that_goes_away_and_comes_back(postgres):
     store.close()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["synchronous_commit", "fsync", "full_page_writes"])
+def test_a_server_that_may_lose_what_was_acknowledged_is_refused(postgres, name):
+    run, programs = postgres["run"], postgres["programs"]
+
+    def restart(options):
+        control = (programs / "pg_ctl", "-D", postgres["data"], "-l", postgres["log"], "-w")
+        run(*control, "-o", options, "-m", "fast", "restart", timeout=60)
+
+    restart(f"{postgres['options']} -c {name}=off")
+    try:
+        with pytest.raises(StoreError, match=f"PostgreSQL has {name} = off"):
+            Database(postgres["url"])
+        Database(postgres["url"], writing=False).close()
+    finally:
+        restart(postgres["options"])
+    Database(postgres["url"]).close()
+
+
+@pytest.mark.slow
+def test_a_lock_that_a_pooler_does_not_hold_is_noticed_before_anything_is_kept(postgres):
+    """In transaction mode the next transaction is another session, which does not hold the lock."""
+    store = Database(postgres["url"])
+    at = Desk(trial(), store, clock=Clock())
+    store._connection.execute(sqlalchemy.text("SELECT pg_advisory_unlock_all()"))
+    store._connection.commit()
+    number = at.state.number
+    with pytest.raises(StoreError, match="does not hold the lock"):
+        at.call("open", {"person": "pooled", "context": person(1)}, "pooled")
+    assert [event.number for event in store_of(postgres).read()][-1] == number
+    store.close()
+
+
+def store_of(postgres):
+    return Database(postgres["url"], writing=False)
+
+
 @pytest.mark.parametrize("wrong", ["mysql://x/y", "://", "sqlite://"])
 def test_a_url_of_another_kind_is_refused(wrong):
     with pytest.raises(ValueError, match="`url` must be a file"):

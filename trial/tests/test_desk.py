@@ -315,10 +315,10 @@ def test_a_desk_goes_on_from_its_log_with_a_snapshot_or_without():
     """The same state and the same next answers."""
     at = desk()
     Trialist(at, seed=5).play(20)
+    at.snapshot()
     plain, fast = Database(":memory:"), Database(":memory:")
     for store in (plain, fast):
         store.append(list(at.store.read()))
-    at.snapshot()
     fast.keep(at.store.snapshot())
     ends = []
     for store in (plain, fast):

@@ -6,8 +6,10 @@ import numpy as np
 import pandas
 import pytest
 
+from omg_trial.contract import Refusal
 from omg_trial.export import decisions, live_log, write_decisions
 from omg_trial.export.decisions import columns
+from omg_trial.replay import replay
 from trial.tests.trials import TEXT, Trialist, desk, person
 
 FORMULA = '=HYPERLINK("http://elsewhere")'
@@ -110,3 +112,53 @@ def test_nothing_yet_is_an_empty_table(tmp_path):
     at = desk()
     file, _ = write_decisions(at.trial, at.store.read(), tmp_path / "x.parquet")
     assert len(pandas.read_parquet(file)) == len(live_log(at.trial, at.store.read())) == 0
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), 10**309])
+def test_a_number_that_no_machine_holds_is_refused_at_the_door(value):
+    at = desk()
+    with pytest.raises(Refusal, match=r"`context.age`: give a finite number"):
+        opened(at, context={"age": value})
+
+
+@pytest.mark.parametrize("text", ["71", " 71 ", "1e1", "nan", "old"])
+def test_a_text_where_a_number_belongs_is_missing_to_the_model_and_to_the_export(text):
+    """Otherwise the model would decide by an age that the statistician does not see."""
+    at = desk()
+    policies = [
+        json.loads(at.call("open", {"person": name, "context": {"age": age, "lives": "alone"}}).text)["policy"]
+        for name, age in (("x1", text), ("x2", None), ("x3", 71))
+    ]
+    for _ in range(3):
+        Trialist(at, seed=1).play(4)
+    later = [
+        json.loads(at.call("open", {"person": name, "context": {"age": age, "lives": "alone"}}).text)["policy"]
+        for name, age in (("q1", text), ("q2", None), ("q3", 71))
+    ]
+    assert policies[0] == policies[1]
+    assert later[0] == later[1] != later[2]
+    episode = next(number for number, record in at.state.episodes.items() if record.person == "q1")
+    decided(at, episode, 0)
+    at.call("report", {"episode": episode, "step": 0, "reward": 1.0, "next_state": "took it"})
+    at.call("close", {"episode": episode})
+    at.call("learn", {})
+    at.learn_here()
+    table = decisions(at.trial, at.store.read())
+    assert table["context_age"][table["person"] == "q1"].isna().all()
+    assert replay(at.trial, at.store.read()).differences == []
+    assert live_log(at.trial, at.store.read())
+
+
+@pytest.mark.parametrize("text", ["alone\rwith", "alone\nwith", "a\x00b", "a\x1b[2J", "\x85x", "a\u2028b"])
+def test_a_text_that_would_split_a_row_is_refused_at_the_door(text):
+    with pytest.raises(Refusal, match=r"`context.lives`: give"):
+        opened(desk(), context={"lives": text})
+
+
+def test_a_row_of_csv_is_one_line_whatever_a_trial_file_names(tmp_path):
+    at = desk(text=TEXT.replace('"missed it"', '"missed\\rit"'))
+    episode = opened(at)
+    decided(at, episode, 0, "missed\rit")
+    path = tmp_path / "table.csv"
+    write_decisions(at.trial, at.store.read(), path)
+    assert len(pandas.read_csv(path)) == 1

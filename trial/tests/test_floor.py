@@ -54,3 +54,13 @@ def test_floored_oracles_pass_the_contract():
 def test_a_floor_that_cannot_be_kept_is_refused(probability):
     with pytest.raises(ValueError, match="`probability` must lie in"):
         Floor(problem(0, masked=False)[0], probability)
+
+
+def test_bounds_for_late_outcomes_are_those_of_the_oracle_inside():
+    """Outcomes of a trial are late; counts, the oracles of trials with labels, have a bound for that as they are."""
+    space, *_ = problem(0, masked=False)
+    sizes = {"states": 4, "actions": 3, "horizon": 5}
+    for kind, floored in ((omg.oracles.CountRewards, FlooredRewards), (omg.oracles.CountDynamics, FlooredDynamics)):
+        oracle = kind(**sizes)
+        late = floored(oracle, Floor(space, 0.1)).delayed_regret_bound(1000, 5, 20)
+        assert oracle.regret_bound(1000, 5) < late == oracle.delayed_regret_bound(1000, 5, 20) < np.inf

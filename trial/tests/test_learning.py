@@ -60,3 +60,20 @@ def test_one_more_example_is_one_update(dataset, updates):
         trainer.train(examples[:length], length)
         assert np.sum(updates) == 1
     assert len(trainer._known[1]) <= learning.MOST_REMEMBERED
+
+
+@pytest.mark.parametrize("where", ["train", "decide"])
+def test_what_an_error_says_is_in_no_incident(monkeypatch, where):
+    """It may repeat a person's context; its kind is enough to find the cause."""
+    at = desk("[learning]\nafter_episodes = 0\n")
+    Trialist(at, seed=0).play(4)
+
+    def fail(*_):
+        raise ValueError("a person of 83 who lives alone")
+
+    at.call("learn", {})
+    monkeypatch.setattr(*((learning.Trainer, "train", fail) if where == "train" else (type(at.agent), "decide", fail)))
+    at.learn_here()
+    assert at.state.incidents[-1].check == "model refused"
+    assert "ValueError" in at.state.incidents[-1].message
+    assert not any("83 who" in event.text for event in at.store.read())

@@ -111,6 +111,11 @@ def clipped(scene):
         scene.learn()
 
 
+def abandoned(scene):
+    for _ in range(3):
+        scene.desk.call("close", {"episode": scene.open()})
+
+
 def few_of_an_action(scene):
     scene.healthy(2)
 
@@ -248,6 +253,7 @@ WRONG = {
     "at night": ("window", "yellow", at_night, WINDOW, TEXT),
     "no plan": ("fallbacks", "red", no_plan, "", TEXT),
     "other actions": ("deviations", "yellow", other_actions, "", TEXT),
+    "looked and closed": ("abandoned openings", "yellow", abandoned, "", TEXT),
     "gap": ("gaps", "yellow", gap, "", TEXT),
     "again": ("repeated decisions", "yellow", again, "", TEXT),
     "silence": ("expected decisions", "yellow", silence, "", TEXT),

@@ -1,10 +1,12 @@
 """The desk over HTTP: roles, keys, limits, documented answers; and nothing of a person in the service's own log."""
 
+import contextlib
 import itertools
 import json
 import logging
 import re
 import shlex
+import socket
 import time
 from pathlib import Path
 
@@ -14,11 +16,12 @@ from starlette.testclient import TestClient
 
 from omg_trial.contract import Refusal
 from omg_trial.desk import Desk
-from omg_trial.log.database import Database
+from omg_trial.log.database import Database, StoreError
 from omg_trial.service import Service
 from omg_trial.tokens import ROLES, Tokens
 from omg_trial.trial_file.trial import Trial
 from omg_trial.web import app as web
+from omg_trial.web import server
 from trial.tests.trials import desk
 
 ROOT = Path(__file__).parent.parent.parent
@@ -261,3 +264,73 @@ def test_a_failure_to_publish_is_in_the_services_log(site, caplog, monkeypatch):
             return
         time.sleep(0.01)
     pytest.fail("nothing was logged")
+
+
+# What was left: kept connections, caches, redirects, readiness, one call's error.
+
+
+def test_an_answer_on_a_kept_connection_waits_for_nothing():
+    """Without TCP_NODELAY the second of two small packets waits 40 ms for the acknowledgement of the first."""
+    with (
+        contextlib.closing(server._listener("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()),
+        listener.accept()[0] as accepted,
+    ):
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+
+
+@pytest.mark.parametrize("path", ["/v1/health", "/v1/ready", "/v1/overview", "/v1/people/p1", "/nowhere", "/metrics"])
+def test_no_answer_is_kept_by_a_cache(site, path):
+    assert site.client.get(path).headers["Cache-Control"] == "no-store"
+    answer = site.post("/v1/episodes", BODIES["/v1/episodes"])
+    assert answer.headers["Cache-Control"] == "no-store"
+
+
+def test_nobody_is_sent_to_another_host(site):
+    answer = site.client.get("/v1/health/", headers={"Host": "elsewhere.example"}, follow_redirects=False)
+    assert answer.status_code == 404
+    assert "elsewhere" not in str(answer.headers)
+
+
+def test_a_service_without_its_store_lives_and_is_not_ready(site, monkeypatch):
+    assert site.client.get("/v1/ready").status_code == 200
+
+    def gone():
+        raise StoreError("it is gone")
+
+    monkeypatch.setattr(site.desk.store, "reopen", gone)
+    site.desk.lost = True
+    assert site.client.get("/v1/health").status_code == 200
+    answer = site.client.get("/v1/ready")
+    assert (answer.status_code, answer.json()["status"]) == (503, "no store")
+
+
+def test_a_call_that_fails_unexpectedly_fails_alone_and_once(site, monkeypatch, caplog):
+    """The others of its batch are answered; the log of the service names the place of the error, and no person."""
+    from omg_trial import handlers
+
+    broken, whole = [], handlers._HANDLERS["open"]
+
+    def fail(at, call, target):
+        if call.person == "unlucky-person":
+            broken.append(call)
+            raise KeyError("a secret about unlucky-person")
+        return whole(at, call, target)
+
+    monkeypatch.setitem(handlers._HANDLERS, "open", fail)
+    calls = [
+        site.desk.prepare("open", {"person": name, "context": CONTEXT}, name) for name in ("p1", "unlucky-person", "p2")
+    ]
+    before = site.desk.state.number
+    first, error, last = site.desk.answer(calls)
+    assert [event.kind for event in site.desk.store.read(before)] == ["opened", "opened"]
+    assert (json.loads(first.text)["episode"], json.loads(last.text)["episode"]) == (before + 1, before + 2)
+    assert (error.status, len(broken)) == (500, 1)
+    assert "KeyError" in error.message
+    answer = site.post("/v1/episodes", {"person": "unlucky-person", "context": CONTEXT})
+    assert answer.status_code == 500
+    assert "in fail" in caplog.text
+    assert "KeyError" in caplog.text
+    assert "secret" not in caplog.text + answer.text
+    assert "unlucky" not in caplog.text + answer.text
+    assert not site.desk.lost

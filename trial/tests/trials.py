@@ -15,6 +15,7 @@ TEXT = """
 name = "adherence"
 horizon = 4
 time_zone = "Europe/Berlin"
+offline = true
 
 [states]
 names = ["took it", "missed it"]

@@ -68,7 +68,7 @@ class Audit:
             run.add_claim(decision)
         model = decision.model
         defect = 0.0 if model is None else claims.model_defect(model, truth)
-        self._records.add(this, None if defect > 0.0 else model)
+        self._records.add(this, None if defect > 0.0 else model, planned)
         of_plans = lemmas.OF_BARRIERS + (lemmas.OF_PLAIN_BARRIERS if decision.weights is None else ())
         if model is None:
             yield from _unproven(claims.OF_BARRIERS + of_plans if planned else ())
@@ -120,12 +120,12 @@ class Audit:
         run = self._run
         found = {name: check.row(name) for name, check in self._checks.items()}
         regrets = [math.nan if given is None else given for given in (reward_regret, dynamics_regret)]
-        for name, left, growth in run.sides(regrets, self._records.proven(run.episodes), delta):
+        for name, left, growth in run.sides(regrets, self._records.proven(), delta):
             check, most = Check(), STATEMENTS[name].most * run.horizon
             check.note(run.last, left, growth.at(run.episodes), most * run.episodes)
             check.binds_from = growth.binds_from(most)
             found[name] = check.row(name)
-        for name, left, right in self._records.sides(run.episodes):
+        for name, left, right in self._records.sides():
             check = Check()
             check.note(run.last, left, right, math.inf)
             found[name] = check.row(name)

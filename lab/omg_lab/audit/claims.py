@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 from collections.abc import Iterator
 
 import numpy as np
 
-from omg_cmdp.mdp.occupancy import reachable_states
+from omg_cmdp.mdp.occupancy import flow, reachable_states
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.thresholds import NEGLIGIBLE
-from omg_cmdp.planning.certificate import certificate
+from omg_cmdp.planning import rounding
+from omg_cmdp.planning.certificate import certificate, slacks
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.plan import plan
 from omg_cmdp.planning.solution import Solution
@@ -137,29 +139,65 @@ def of_the_certificate(
     if b is None:  # outside of the barrier the gap is infinite
         yield "certificate", math.inf if claimed < math.inf else math.nan, claimed
         return
-    least, most = -math.inf, math.inf
-    if closer is not None and (closer.occupancy[b.held] > 0.0).all():
-        # A lower bound on the gap, whatever the closer plan's own error: no plan exceeds the exact one.
-        least = b.gamma * c.estimate(closer.occupancy - c.believed)
-        least += float(b.w @ np.log(closer.occupancy[b.held] / b.q))
-        most = least + closer.certificate
+    least, most = (-math.inf, math.inf) if closer is None else gap_between(c, b, closer)
+    if closer is not None:
+        most += closer.certificate
     if len(c.policies) == 1 and decision.values is not None:
         # Values of another shape, or numbers beyond the range of floats, prove nothing.
         with contextlib.suppress(ValueError), np.errstate(all="ignore"):
             proof = certificate(c.model, c.policies[0], decision.values, gamma=b.gamma, weights=_whole(b))
             most = min(most, proof)
-    # Both values are up to H, and their difference is multiplied by γ: anything below this is rounding.
-    rounding = 4.0 * np.finfo(np.float64).eps * b.gamma * c.horizon
-    if least - rounding > claimed:
-        yield "certificate", least - rounding, claimed
+    # No plan exceeds the exact one: the gap to the closer plan is a lower bound, whatever that plan's own error.
+    if least > claimed:
+        yield "certificate", least, claimed
     else:
-        shown = most - rounding <= claimed + ENOUGH * (1.0 + claimed)
-        yield "certificate", min(most - rounding, claimed) if shown else math.nan, claimed
+        shown = most <= claimed + ENOUGH * (1.0 + claimed)
+        yield "certificate", min(most, claimed) if shown else math.nan, claimed
+
+
+@np.errstate(all="ignore")  # of numbers beyond the range of floats nothing is known
+def gap_between(c: ModelComparison, b: Barrier, closer: Solution) -> tuple[float, float]:
+    """Return two numbers between which γ·(L(q') - L(q̂)) lies in exact arithmetic, q' the occupancy of the closer plan.
+
+    In plain doubles γ·⟨q' - q̂, f̂⟩ is wrong by about γ·H·ε, which at γ = 1e6 exceeds an honest certificate many times.
+    But for any values V with slacks z = V - f̂ - P̂V', and every occupancy measure q, ⟨q, f̂⟩ = V(start) - ⟨q, z⟩. With
+    the dual values of the closer plan, x = γ·q̂·z and x' = γ·q'·z,
+
+        γ·(L(q') - L(q̂)) = Σ x - x' + w·log(q'/q̂),
+
+    and as z is about w/(γ·q'), all terms are about w, whatever γ is. Tuples outside of Z add what they add.
+
+    *What rounding may have done.* q̂ and q' have relative errors of at most δ, z of δ_z (`planning/rounding.py` has
+    both, and z is computed with twice the digits). For δ + δ_z <= ¼, x and x' are then wrong by at most 2·(δ + δ_z)
+    times themselves, the logarithm by -2·log(1 - δ) <= 4δ, the few operations of a term by 16ε·(x + x' + w + w·|log|),
+    and the sum of n terms by 2ε·(n + 16) times the sum of their sizes. Where less is known, nothing is.
+    """
+    mdp, values = c.model, closer.values * reachable_states(c.model)
+    better, slack = closer.occupancy, slacks(mdp, values)
+    drift = np.abs(np.concatenate([c.policies, closer.policy[None]]).sum(axis=3) - 1.0).max(axis=(0, 2))
+    known = np.cumsum(rounding.of_occupancy(mdp.states, mdp.actions) + drift)[:, None, None]
+    q, z = better[b.held], slack[b.held]
+    if not ((q > 0.0) & (z > 0.0)).all():
+        return -math.inf, math.inf
+    of_slack = rounding.of_slack(mdp.states) * values[:, :, None] + rounding.TINY
+    delta, lost = (np.broadcast_to(each, b.held.shape)[b.held] for each in (known, of_slack))
+    delta_z = lost / z
+    if not (delta + delta_z <= 0.25).all():
+        return -math.inf, math.inf
+    x, other, logs = b.gamma * b.q * z, b.gamma * q * z, b.w * np.log(q / b.q)
+    sizes = x + other + np.abs(logs)
+    total = float((x - other + logs).sum())
+    error = (x + other + b.w) * (4.0 * delta + 2.0 * delta_z + rounding.OF_TERM) + rounding.OF_TERM * np.abs(logs)
+    outside = b.gamma * float((np.abs(slack) * (c.believed + better))[~b.held].sum())
+    around = float(error.sum()) + (rounding.of_sum(len(q)) - 1.0) * float(sizes.sum()) + outside
+    return (total - around, total + around) if math.isfinite(around) else (-math.inf, math.inf)
 
 
 def closer_plan(c: ModelComparison, b: Barrier) -> Solution:
     """Return the plan for the same γ and w, to a tolerance that stands for exact."""
-    return plan(c.model, b.gamma, weights=_whole(b), tolerance=REFERENCE)
+    found = plan(c.model, b.gamma, weights=_whole(b), tolerance=REFERENCE)
+    # As that of π is computed: the planner's own leaves out what passes through states that count as unreachable.
+    return dataclasses.replace(found, occupancy=flow(c.model, found.policy)[0])
 
 
 def _whole(b: Barrier) -> FloatArray | None:

@@ -14,6 +14,15 @@ ROUNDING = 1e-9
 """A statement holds if left <= right + this·(1 + |left| + |right|)."""
 
 
+def at_most(left: float, right: float) -> bool:
+    """Return whether left <= right, up to rounding; of nan that is not known, and False.
+
+    >>> at_most(1.0, 1.0 - 1e-12), at_most(1.0, 0.9), at_most(float("nan"), 0.0)
+    (True, False, False)
+    """
+    return left < math.inf and left <= right + ROUNDING * (1.0 + abs(left) + abs(right))
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AuditRow(Statement):
     """One statement: how often it was checked and violated, and its two sides where they were closest."""
@@ -84,7 +93,7 @@ class Check:
             self.unproven += 1
         else:
             self.vacuous += right >= most
-            self.violations += left == math.inf or left > right + ROUNDING * (1.0 + abs(left) + abs(right))
+            self.violations += not at_most(left, right)
             if not right - left >= self.right - self.left:
                 self.episode, self.left, self.right = episode, left, right
 

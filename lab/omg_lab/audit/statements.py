@@ -10,7 +10,7 @@ from pathlib import Path
 KINDS = {
     "claim": "what a decision says of itself, computed again from the model and the policy",
     "plan": "what follows for a plan with a barrier",
-    "oracle": "what an oracle says of itself",
+    "oracle": "what an oracle promises, computed again from the episodes and the functions of its class",
     "assumption": "what the theorem assumes of the world; it may be false of one",
     "probable": "what holds with high probability: the concentration lemmas, and the theorem",
     "arithmetic": "true of any policy and any model: red only if the software computes wrongly",

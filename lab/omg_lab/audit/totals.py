@@ -146,9 +146,10 @@ class Totals:
         exact = Growth(self.estimation, measured, cost)
         yield "regret, from errors", self.regret, exact if planned else NOTHING
         yield "theorem, corrected", self.regret, self._theorem(rewards, dynamics) if planned else NOTHING
-        if max(proven) < math.inf:
+        if math.inf not in proven:
+            shown = planned and not any(map(math.isnan, proven))
             limits = 2.0 * proven[0] + noise[0], proven[1] + noise[1]
-            yield "corollary", self.regret, self._theorem(*limits) if planned else NOTHING
+            yield "corollary", self.regret, self._theorem(*limits) if shown else NOTHING
         if self.plain and len(self.gammas) == 1:
             printed = [self._printed(squares, logs, delta, plans) if planned else NOTHING for plans in (True, False)]
             yield "theorem, exact", self.regret, printed[0]

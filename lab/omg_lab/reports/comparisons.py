@@ -1,9 +1,18 @@
-"""Is one agent better than another on the same seeds? Tests for a fixed number of seeds, and for one left open.
+"""Is one agent better than another on the same seeds? Two tests that may be looked at after every seed.
 
-There is a single assumption: if two agents are equally good, their difference on a seed is as likely positive as
-negative, given its size (symmetry about zero). It need not be Gaussian, nor have finite variance, nor the same
-distribution on every seed: seeds of several worlds may be combined. R seeds have no two-sided p-value below 2^(1-R), so
-fewer than 6 never reach 0.05. Differences of total regret up to 10⁻⁹ are rounding, and count as none.
+*Means*: is the expected loss of one smaller? That depends on rare disasters that few seeds show, so something has to
+bound them: `largest`, the most by which the losses of two agents on one seed can differ (T·H for total regret). *Most
+seeds*: does one agent lose less with probability above ½? That needs no bound. The two may disagree, and both be right:
+an agent that is 1 better on 95 seeds in 100 and 100 worse on the others is ahead on most seeds, and worse on average.
+
+The assumption of both is that seeds are independent draws, in an order that does not depend on results (that of their
+numbers). Differences may have any shape: skewed, heavy-tailed, two values. Neither error grows with looking: a p-value
+only falls as seeds are added, and the chance that it is ever at most α is at most α. Differences of total regret up to
+10⁻⁹ are rounding, and count as none.
+
+Rejected: sign flips and their martingale (Fisher 1935; de la Peña 1999), which hold for symmetric differences only, and
+erred in 65 studies of 100 in the example above; Student's test; the bootstrap. `python -m lab.benchmarks.verdicts`
+measures all.
 """
 
 from __future__ import annotations
@@ -12,33 +21,23 @@ import enum
 import itertools
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.validation import FloatArray, probability, seed_number
+from omg_cmdp.validation import FloatArray, positive_number, probability
 from omg_lab.reports.statistics import NO_REGRET, finite_table
 
-if TYPE_CHECKING:
-    import pandas
-
 SIGNIFICANT = 0.05
-"""Differences with an adjusted p up to this count as more than chance."""
-EXACT_UP_TO = 14
-"""The most seeds for which all sign patterns are tried: half of 2^14, as the other half says the same."""
-BETS = (0.25, 0.5, 1.0, 2.0)
-"""The bets of `enough_seeds` on a seed, as multiples of x: small bets detect small differences."""
+"""Differences with a corrected p up to this count as more than chance."""
+STAKES = {1.0: 0.6, 0.7: 0.2, 0.4: 0.1, 0.15: 0.1}
+"""The shares of an account that are staked on every seed, and the part of the capital that each account begins with.
 
-
-class PairedComparison(NamedTuple):
-    """Two agents: the mean of first minus second; its p-value, alone and corrected for all comparisons."""
-
-    first: str
-    second: str
-    difference: float
-    p: float
-    adjusted: float
+Six seeds that agree are enough for one comparison (44 > 40), and eight for four. Rejected: bets that follow the
+variance seen so far, cut off at 0.9 (Waudby-Smith and Ramdas 2023, section 4), which need as many seeds if these agree,
+and twice as many if 7 in 10 do.
+"""
 
 
 class Verdict(enum.Enum):
@@ -55,43 +54,182 @@ class SeedDecision(NamedTuple):
     verdict: Verdict
     seeds: int
     """Number of seeds that decided it; all of them if nothing is decided."""
-    more: int
-    """A guess of how many more will decide it if they are like these; 0 when decided. It may be wrong; `verdict` is
-    safe however many follow."""
-    evidence: float
-    """The capital of the better of the two bets; 2/(1 - level) decides."""
+    more: float
+    """A guess of how many more will decide it if they are like these; 0 when decided, inf where they point nowhere."""
+    p: float
+    """The largest chance with which two equal agents look as different as this, at any number of seeds."""
+
+
+class PairedComparison(NamedTuple):
+    """Two agents on the same seeds. p-values, bounds and verdicts are corrected for the number of comparisons."""
+
+    first: str
+    second: str
+    difference: float
+    """The mean loss of the first minus that of the second."""
+    low: float
+    high: float
+    """Bounds for its expectation: of all comparisons at once, and at every number of seeds, with 95 % confidence."""
+    mean: SeedDecision | None
+    """Which agent has the smaller expected loss; None if nothing bounds the differences."""
+    ahead: int
+    """On this many seeds the first agent lost less."""
+    behind: int
+    most: SeedDecision
+    """Which agent loses less on most seeds."""
+
+    def better(self, test: SeedDecision | None) -> str | None:
+        """Return the agent that is better by one of the two tests; None if it has not decided."""
+        named = {Verdict.FIRST: self.first, Verdict.SECOND: self.second, Verdict.UNDECIDED: None}
+        return named[test.verdict] if test else None
+
+    def record(self) -> dict[str, Any]:
+        """Return everything as JSON can hold it; None for what is not known."""
+        flat: dict[str, Any] = {"first": self.first, "second": self.second, "difference": self.difference}
+        flat |= {"low": self.low, "high": self.high} if self.mean else {"low": None, "high": None}
+        flat |= {"ahead": self.ahead, "behind": self.behind}
+        for name, test in {"mean": self.mean, "most": self.most}.items():
+            flat |= {f"better_{name}": self.better(test), f"p_{name}": test.p if test else None}
+            flat[f"more_seeds_{name}"] = int(test.more) if test and math.isfinite(test.more) else None
+        return flat
+
+
+def log_capital(scores: FloatArray, centre: float = 0.5) -> FloatArray:
+    """Return the log of the capital of a gambler who bets that the mean of `scores` (..., R) is above `centre`.
+
+    Scores lie in [0, 1]. The capital 1 is shared among accounts by `STAKES`; in each, the share f is staked every time:
+
+        K_n = Σ_f w_f · Π_{i ≤ n} (1 - f + f·x_i / m),   Σ_f w_f = 1.
+
+    No factor is negative, and if E[x_i | past] ≤ m its expectation is at most 1 - f + f = 1. So every account, and
+    their sum, is a supermartingale that begins at 1, and P(K_n ≥ 1/α for some n) ≤ α (Ville 1939). Every factor falls
+    in m, so K does, too (betting: Waudby-Smith and Ramdas 2023).
+
+    >>> np.exp(log_capital(np.ones(6))).round(1).tolist()
+    [1.8, 3.3, 6.2, 11.8, 22.8, 44.2]
+    """
+    accounts = []
+    with np.errstate(divide="ignore"):  # an account that is lost stays at 0
+        for stake, begun in STAKES.items():
+            accounts.append(math.log(begun) + np.cumsum(np.log(1.0 - stake + stake * scores / centre), axis=-1))
+    return np.asarray(np.logaddexp.reduce(accounts, axis=0))
+
+
+def enough_seeds(differences: ArrayLike, *, largest: float | None = None, level: float = 0.95) -> SeedDecision:
+    """Return which agent is better as soon as the seeds show it; look after every seed, stop whenever you like.
+
+    With `largest` it is about means, without about most seeds. Two gamblers bet on the two agents (`log_capital` at m =
+    ½): on means by the scores ½ ∓ d/(2·largest), on most seeds by 1 where their agent lost less, and 0 elsewhere. The
+    verdict is for the first whose capital reaches 2/(1 - level): over all numbers of seeds together, it is wrong with
+    probability at most (1 - level)/2, and any verdict on two equal agents has at most twice that. Equal means: the same
+    expected loss; or neither loses less on more than half of the seeds. Of m pairs, use the level 1 - (1 - level)/m.
+
+    Means need many seeds where a seed could differ by much more than these did: about 4.2·largest/|difference| for a
+    level of 0.95. Most seeds need 6 that agree, about 20 if 8 in 10 do, and 50 if 7 in 10 do.
+
+    Parameters
+    ----------
+    differences : array (R,)
+        The losses of the first agent minus those of the second, in an order that does not depend on them.
+    largest : float, optional
+        The most by which the losses of two agents can differ, such as T·H. By default the test is about most seeds.
+    level : float
+        The confidence of the verdict, 0.95 by default.
+
+    Examples
+    --------
+    >>> rare = [-1.0] * 19 + [100.0]
+    >>> enough_seeds(rare).verdict.value, enough_seeds(rare, largest=1000.0).verdict.value
+    ('The first agent is better.', 'Not decided yet.')
+    """
+    differences = finite_table("differences", differences, 1)
+    scores = _scores(differences, largest)
+    capital = log_capital(scores)
+    to_reach = math.log(2.0 / (1.0 - probability("level", level)))
+    p = min(1.0, 2.0 * math.exp(-capital.max()))
+    reached = capital >= to_reach
+    if reached.any():
+        when = int(np.argmax(reached.any(axis=0)))
+        return SeedDecision((Verdict.FIRST, Verdict.SECOND)[int(np.argmax(reached[:, when]))], when + 1, 0.0, p)
+    seeds = len(differences)
+    return SeedDecision(Verdict.UNDECIDED, seeds, max(1.0, _needed(scores, to_reach) - seeds), p)
+
+
+def _scores(differences: FloatArray, largest: float | None) -> FloatArray:
+    """Return the scores of the first agent and of the second, (2, R): above ½ in the mean if it is the better."""
+    if largest is None:
+        return np.stack([differences < -NO_REGRET, differences > NO_REGRET]).astype(np.float64)
+    if np.abs(differences).max() > positive_number("largest", largest) * (1.0 + 1e-9):
+        raise ValueError(f"`largest` must bound all differences, got {largest!r} and {np.abs(differences).max()}")
+    return np.clip(0.5 + np.stack([-differences, differences]) / (2.0 * largest), 0.0, 1.0)
+
+
+def _needed(scores: FloatArray, to_reach: float) -> float:
+    """Return about how many seeds like those of `scores` (2, R) make a capital of e^`to_reach`; inf if it never is."""
+    seeds = np.unique(np.ceil(np.geomspace(1.0, 1e6, 1000)))
+    with np.errstate(divide="ignore"):
+        growth = [np.log(1.0 - stake + 2.0 * stake * scores).mean(axis=1) for stake in STAKES]
+    accounts = np.log([*STAKES.values()])[:, None, None] + np.array(growth)[..., None] * seeds
+    reached = (np.logaddexp.reduce(accounts, axis=0) >= to_reach).any(axis=0)
+    return float(seeds[np.argmax(reached)]) if reached.any() else math.inf
+
+
+def mean_bounds(differences: ArrayLike, largest: float, level: float = 0.95) -> tuple[float, float]:
+    """Return bounds for the expected difference that hold at every number of seeds at once, with this confidence.
+
+    They are the running intersection of a confidence sequence: the values at which neither gambler of `log_capital` has
+    ever reached 2/(1 - level). As capital falls in m, these are an interval, and more seeds never widen it.
+
+    Parameters
+    ----------
+    differences : array (R,)
+        The losses of the first agent minus those of the second, in an order that does not depend on them.
+    largest : float
+        The most by which the losses of two agents can differ, such as T·H.
+    level : float
+        The confidence, 0.95 by default.
+
+    Examples
+    --------
+    >>> [round(bound, 2) for bound in mean_bounds([-0.5, -0.6, -0.4, -0.5] * 5, largest=1.0)]
+    [-0.6, -0.22]
+    """
+    differences = finite_table("differences", differences, 1)
+    to_reach = math.log(2.0 / (1.0 - probability("level", level)))
+    edges = []
+    for scores in _scores(differences, largest):
+        low, high = 0.0, 1.0
+        for _ in range(50):  # bisection: below the bound this capital has reached what is needed
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if log_capital(scores, middle).max() >= to_reach else (low, middle)
+        edges.append((2.0 * low - 1.0) * largest)
+    return edges[1], -edges[0]
 
 
 def compare_all(
-    regrets: Mapping[str, ArrayLike], *, against: str | None = None, seed: int = 0
+    regrets: Mapping[str, ArrayLike], *, largest: float | None = None, against: str | None = None
 ) -> tuple[PairedComparison, ...]:
-    """Return the comparisons of every two agents, or of each one with `against`, with corrected p-values.
+    """Return the comparisons of every two agents, or of each one with `against`, corrected for their number.
 
-    Two agents are compared by the
-    two-sided sign-flip test (Fisher 1935): if they are equal, every sign pattern of their differences is as likely as
-    the one seen, so that P(p ≤ α) ≤ α for every α and R. Up to 14 seeds all patterns are tried; beyond, 8191 drawn from
-    `seed` and the one seen, which keeps the guarantee (Phipson and Smyth 2010). The chance that some pair of
-    equal agents has an adjusted p of at most α is at most α, whichever agents are equal and whatever R: maxT step-down
-    (Westfall and Young 1993) with one sign per seed for all pairs, which keeps what agents share in a seed (Romano and
-    Wolf 2005). The assumption is now about all differences of equal agents on a seed together: both signs of that
-    vector are equally likely. Three or more agents that are equal and skewed can break it; the error measured then is
-    at most 0.056 for 0.05. Rejected: Holm, which does not need this, but multiplies the least possible p by the number
-    of pairs, and could never tell 10 agents apart with 10 seeds.
+    Of m comparisons each has the level 1 - 0.05/m (Bonferroni), so that the chance of any wrong verdict about means, at
+    any number of seeds, is at most 0.05, and so is that of any wrong verdict about most seeds, whatever agents share in
+    a seed. Rejected: step-down corrections, which need symmetry (maxT), or gain less than a factor of 2 if directions
+    are to be right as well (Holm).
 
     Parameters
     ----------
     regrets : mapping
-        The regrets of every agent, (R,), on the same seeds in the same order.
+        The losses of every agent, (R,), on the same seeds in the same order.
+    largest : float, optional
+        The most by which the losses of two agents on one seed can differ; without it means are not compared.
     against : str, optional
         The agent with which all others are compared; by default every two agents are.
-    seed : int
-        The seed of the sign patterns that are drawn if there are more than 14 seeds; 0 by default.
 
     Examples
     --------
-    >>> [comparison] = compare_all({"omg": [1, 2, 1, 2, 1, 2], "greedy": [3, 3, 3, 4, 3, 8]})
-    >>> comparison.difference, comparison.adjusted
-    (-2.5, 0.03125)
+    >>> [found] = compare_all({"omg": [1, 2, 1, 2, 1, 2], "greedy": [3, 3, 3, 4, 3, 8]}, largest=100)
+    >>> found.difference, found.ahead, found.most.verdict.value, found.mean.verdict.value
+    (-2.5, 6, 'The first agent is better.', 'Not decided yet.')
     """
     names, rows = list(regrets), [finite_table(f"regrets[{name!r}]", row, 1) for name, row in regrets.items()]
     if len(rows) < 2 or len({len(row) for row in rows}) > 1:
@@ -99,133 +237,22 @@ def compare_all(
         raise ValueError(f"`regrets` must have two agents or more on the same seeds, got {lengths!r:.200}")
     if against is not None and against not in names:
         raise ValueError(f"`against` must be one of {', '.join(names)}, got {against!r}")
-    pairs = [(i, j) for i, j in itertools.combinations(range(len(names)), 2) if against in (None, names[i], names[j])]
-    # `against` comes first in every pair, so that signs mean the same.
-    pairs = [(j, i) if names[j] == against else (i, j) for i, j in pairs]
-    differences = np.stack([rows[i] - rows[j] for i, j in pairs], axis=1)
-    alone, adjusted = _step_down(differences, seed_number(seed))
-    numbers = zip(differences.mean(axis=0).tolist(), alone.tolist(), adjusted.tolist(), strict=True)
-    return tuple(PairedComparison(names[i], names[j], *each) for (i, j), each in zip(pairs, numbers, strict=True))
-
-
-def _step_down(differences: FloatArray, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Return the p-values of the columns of `differences` (R, M), alone and corrected."""
-    differences = np.where(np.abs(differences) > NO_REGRET, differences, 0.0)
-    sizes = np.linalg.norm(differences, axis=0)  # independent of the signs: makes columns comparable, keeps p-values
-    columns = np.divide(differences, sizes, out=np.zeros_like(differences), where=sizes > 0.0)
-    statistics = np.abs(_signs(len(differences), seed) @ columns)
-    seen = statistics[0] - 1e-12  # the same sum in another order is a tie
-    alone = np.asarray((statistics >= seen).mean(axis=0))
-    # From the largest statistic down: each is compared with itself and those below; p-values never decrease.
-    order = np.argsort(-seen, kind="stable")
-    among = np.maximum.accumulate(statistics[:, order[::-1]], axis=1)[:, ::-1]
-    adjusted = np.empty_like(alone)
-    adjusted[order] = np.maximum.accumulate((among >= seen[order]).mean(axis=0))
-    return alone, adjusted
-
-
-def _signs(seeds: int, seed: int) -> FloatArray:
-    """Return the sign patterns to try, (F, R), the one seen (all +) first; opposites would say the same."""
-    if seeds <= EXACT_UP_TO:
-        bits = np.arange(2 ** (seeds - 1))[:, None] >> np.arange(seeds) & 1  # the last sign stays +
+    if against is None:
+        pairs = list(itertools.combinations(range(len(names)), 2))
     else:
-        bits = np.random.default_rng(seed).integers(2, size=(2 ** (EXACT_UP_TO - 1), seeds))
-        bits[0] = 0
-    return np.where(bits, -1.0, 1.0)
+        pairs = [(names.index(against), i) for i in range(len(names)) if names[i] != against]
+    found, level = [], 1.0 - SIGNIFICANT / len(pairs)
+    for i, j in pairs:
+        differences, mean, low, high = rows[i] - rows[j], None, math.nan, math.nan
+        if largest is not None:
+            mean = _corrected(enough_seeds(differences, largest=largest, level=level), len(pairs))
+            low, high = mean_bounds(differences, largest, level)
+        most = _corrected(enough_seeds(differences, level=level), len(pairs))
+        ahead, behind = (int((signed < -NO_REGRET).sum()) for signed in (differences, -differences))
+        difference = float(differences.mean())
+        found.append(PairedComparison(names[i], names[j], difference, low, high, mean, ahead, behind, most))
+    return tuple(found)
 
 
-def enough_seeds(differences: ArrayLike, level: float = 0.95) -> SeedDecision:
-    """Return which agent is better as soon as the seeds show it; look after every seed, stop whenever you like.
-
-    Two gamblers
-    start with 1 each; one bets on +, one on -. With x_i = d_i / √(mean of d_1², …, d_i²), which has the sign of d_i,
-    and a bet λ > 0, the capital
-
-        M_n(λ) = Π_{i ≤ n} e^(λ·x_i) / cosh(λ·x_i)
-
-    is a martingale if the sign of d_i is a fair coin given |d_i| and the past, since cosh averages e^x over both signs;
-    the average over `BETS` is one too. It ever reaches 2/(1 - level) with probability at most (1 - level)/2 (Ville
-    1939). Hence, over all times together, the chance of any verdict for equal agents is at most 1 - `level`, and of
-    the wrong verdict at most half of that. (Test martingales for symmetry: de la Peña 1999; Ramdas, Ruf, Larsson and
-    Koolen 2020.) Of m pairs watched at once, use the level 1 - (1 - level)/m.
-
-    Measured, 95 %, Gaussian differences: for a mean of 2, 1 and 0.5 standard deviations, half of all studies decide
-    within 8, 12 and 35 seeds; 7 is the least. Rejected: tests in stages (AdaStop: Mathieu et al. 2023), which need
-    their number of looks in advance.
-
-    Parameters
-    ----------
-    differences : array (R,)
-        The regrets of the first agent minus those of the second, in the order in which the seeds were run.
-    level : float
-        The confidence of the verdict, 0.95 by default.
-
-    Examples
-    --------
-    >>> enough_seeds([-3.0, -2.0, -4.0, -3.5, -1.0, -2.0, -3.0, -2.5]).verdict.value
-    'The first agent is better.'
-    >>> enough_seeds([-3.0, -2.0, -4.0, 3.5, -1.0]).more
-    10
-    """
-    differences = finite_table("differences", differences, 1)
-    to_reach = math.log(2.0 / (1.0 - probability("level", level)))
-    capital = log_capital(np.stack([-differences, differences]))  # (2, bets, R): on the first agent, on the second
-    mixed = np.logaddexp.reduce(capital, axis=1) - math.log(len(BETS))
-    reached = mixed >= to_reach
-    if reached.any():
-        when = int(np.argmax(reached.any(axis=0)))
-        winner = int(np.argmax(reached[:, when]))
-        return SeedDecision((Verdict.FIRST, Verdict.SECOND)[winner], when + 1, 0, math.exp(mixed[winner, when]))
-    seeds, growth = len(differences), float(capital[..., -1].max()) / len(differences)
-    most = max(seeds, 10)  # suggests at most twice the seeds at a time, as the guess is rough
-    needed = math.ceil((to_reach + math.log(len(BETS))) / growth) - seeds if growth > 0.0 else most
-    return SeedDecision(Verdict.UNDECIDED, seeds, min(max(needed, 1), most), math.exp(mixed[:, -1].max()))
-
-
-def log_capital(differences: FloatArray) -> FloatArray:
-    """Return log M_n(λ) for every λ of `BETS` and n up to R, (..., bets, R), for `differences` (..., R)."""
-    counted = np.where(np.abs(differences) > NO_REGRET, differences, 0.0)
-    squares = np.cumsum(counted**2, axis=-1) / np.arange(1, counted.shape[-1] + 1)
-    x = np.divide(counted, np.sqrt(squares), out=np.zeros_like(counted), where=squares > 0.0)
-    # e^y / cosh y = 2 / (1 + e^(-2y))
-    gains = math.log(2.0) - np.logaddexp(0.0, -2.0 * np.array(BETS)[:, None] * x[..., None, :])
-    return np.asarray(np.cumsum(gains, axis=-1))
-
-
-def compare_runs(runs: pandas.DataFrame, *, against: str | None = None) -> list[dict[str, Any]]:
-    """Return a record for each world, adversary and pair of agents: `compare_all` and `enough_seeds` on their regrets.
-
-    Only seeds that all agents have finished count. In a world whose truth is unknown, minus the return takes the place
-    of regret: the same differences, but for noise.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        A row for each run, as in `Results`.
-    against : str, optional
-        The agent with which all others are compared; by default every two agents are.
-
-    Examples
-    --------
-    >>> import pandas
-    >>> lost = {"omg": [1.0, 2.0], "greedy": [3.0, 3.0]}
-    >>> runs = [(agent, seed, each) for agent, all in lost.items() for seed, each in enumerate(all)]
-    >>> table = pandas.DataFrame(runs, columns=["agent", "seed", "regret"])
-    >>> compare_runs(table.assign(world="decoy", adversary="iid", **{"return": 0.0}))[0]["difference"]
-    -1.5
-    """
-    if runs.empty:
-        raise ValueError("`runs` must hold a finished run, got none")
-    records = []
-    runs = runs.assign(regret=runs["regret"].fillna(-runs["return"]))
-    for (world, adversary), group in runs.groupby(["world", "adversary"], sort=False):
-        regrets = group.pivot_table(index="seed", columns="agent", values="regret", sort=False).dropna()
-        pairs = compare_all({str(agent): regrets[agent] for agent in regrets}, against=against)
-        for pair in pairs:
-            difference = (regrets[pair.first] - regrets[pair.second]).sort_index()
-            decision = enough_seeds(difference, 1.0 - SIGNIFICANT / len(pairs))  # corrected for the number of pairs
-            verdict = decision.verdict.value.replace("The first agent", pair.first)
-            verdict = verdict.replace("The second agent", pair.second)
-            labels = {"world": str(world), "adversary": str(adversary)}
-            records.append({**labels, **pair._asdict(), "sequential": verdict, "more_seeds": decision.more})
-    return records
+def _corrected(decision: SeedDecision, comparisons: int) -> SeedDecision:
+    return decision._replace(p=min(1.0, comparisons * decision.p))

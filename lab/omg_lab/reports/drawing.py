@@ -15,15 +15,13 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.persistence import whole_file
-from omg_cmdp.validation import FloatArray
 from omg_lab.reports.formats import power
-from omg_lab.reports.statistics import Band
 
 INK, FAINT = "#1c2126", "#8b929a"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -63,38 +61,19 @@ class Figure:
         return path
 
 
-class Look(NamedTuple):
-    """The look of an agent's curves, the same in every figure."""
-
-    color: str
-    linestyle: Any
-    marker: str
-    linewidth: float
-    zorder: float
-
-    def line(self, points: int) -> dict[str, Any]:
-        """Return the options of `plot` for a curve with this many points, five of them marked."""
-        return {**self._asdict(), "markevery": (points // 10, max(1, points // 5))}
-
-
-def looks(names: Iterable[str]) -> dict[str, Look]:
-    """Return a look for every name; the first stands out, and no two of the first 210 are alike."""
+def looks(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return options of `plot` for every name; the first stands out, and no two of the first 210 are alike."""
     return {
-        name: Look(
-            color=COLOURS[i % len(COLOURS)],
-            linestyle=LINES[i % len(LINES)],
-            marker=MARKERS[i % len(MARKERS)],
-            linewidth=1.4 if i else 2.2,
-            zorder=2.0 if i else 2.5,
-        )
+        name: {
+            "color": COLOURS[i % len(COLOURS)],
+            "linestyle": LINES[i % len(LINES)],
+            "marker": MARKERS[i % len(MARKERS)],
+            "markevery": 0.25,  # of the picture's diagonal, however many points there are
+            "linewidth": 1.4 if i else 2.2,
+            "zorder": 2.0 if i else 2.5,
+        }
         for i, name in enumerate(names)
     }
-
-
-def draw_band(axes: Any, at: FloatArray, band: Band, look: Look, label: str) -> None:
-    """Draw the mean of a band and what lies between its edges."""
-    axes.fill_between(at, band.low, band.high, color=look.color, alpha=0.18, linewidth=0)
-    axes.plot(at, band.mean, label=label, **look.line(len(at)))
 
 
 @contextlib.contextmanager
@@ -106,8 +85,8 @@ def _style(salt: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def canvas(rows: int = 1, *, height: float = HEIGHT) -> Iterator[tuple[Any, list[Any]]]:
-    """Yield a figure of matplotlib and its axes, one above the other; no window, no global state."""
+def canvas(height: float = HEIGHT) -> Iterator[tuple[Any, Any]]:
+    """Yield a figure of matplotlib and its axes; no window, no global state."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     with _style("omg-lab"):
@@ -115,7 +94,7 @@ def canvas(rows: int = 1, *, height: float = HEIGHT) -> Iterator[tuple[Any, list
 
         drawn = Canvas(figsize=(WIDTH, height))
         FigureCanvasAgg(drawn)
-        yield drawn, list(np.atleast_1d(drawn.subplots(rows, sharex=True)))
+        yield drawn, drawn.subplots()
         drawn.draw_without_rendering()  # fixes the layout, once for all formats
         drawn.set_layout_engine("none")
 
@@ -123,6 +102,8 @@ def canvas(rows: int = 1, *, height: float = HEIGHT) -> Iterator[tuple[Any, list
 def logarithmic(*axes: Any) -> None:
     """Make axes (of x or of y) logarithmic, with ticks in plain numbers."""
     for axis in axes:
+        if not axis.get_data_interval()[1] > 0.0:  # nothing was drawn, or only zeros
+            continue
         axis.axes.set(**{f"{axis.axis_name}scale": "log"})
         axis.set_major_formatter(power)
         axis.set_minor_formatter("")
@@ -143,17 +124,6 @@ def thinned(count: int, *, geometric: bool = False) -> NDArray[np.int64]:
         return np.arange(count)
     spaced = np.geomspace(1, count, POINTS) - 1.0 if geometric else np.linspace(0, count - 1, POINTS)
     return np.unique(spaced.round().astype(np.int64))
-
-
-def stacked(parts: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
-    """Return the lower and upper edges of `parts`, (K, T), stacked: positive parts upwards, negative ones downwards."""
-    edges = []
-    up = down = np.zeros(parts.shape[1])
-    for part in parts:
-        next_up, next_down = up + np.maximum(part, 0.0), down + np.minimum(part, 0.0)
-        edges.append((np.where(part >= 0.0, up, next_down), np.where(part >= 0.0, next_up, down)))
-        up, down = next_up, next_down
-    return edges
 
 
 def _inline(text: str, name: str, title: str) -> str:

@@ -31,10 +31,19 @@ def number(value: float) -> str:
 def hundredths(value: float) -> str:
     """Return two digits after the point.
 
-    >>> hundredths(-0.001), hundredths(-0.251)
-    ('0.00', '−0.25')
+    >>> hundredths(-0.001), hundredths(-0.251), hundredths(math.nan)
+    ('0.00', '−0.25', '–')
     """
-    return f"{value:z.2f}".replace("-", "−")
+    return "–" if math.isnan(value) else f"{value:z.2f}".replace("-", "−")
+
+
+def percent(share: float) -> str:
+    """Return a share in per cent.
+
+    >>> percent(0.256), percent(-0.001), percent(math.nan)
+    ('26 %', '0 %', '–')
+    """
+    return "–" if math.isnan(share) else f"{100.0 * share:z.0f} %"
 
 
 def power(value: float, _: object = None) -> str:
@@ -86,12 +95,12 @@ def interval(low: float, high: float, digits: Callable[[float], str] = number) -
 
 
 def chance(p: float) -> str:
-    """Return a p-value.
+    """Return a p-value, with its sign.
 
-    >>> chance(0.0078125), chance(0.0001), chance(math.nan)
-    ('0.008', '< 0.001', '–')
+    >>> chance(0.0078125), chance(0.0001)
+    ('= 0.008', '< 0.001')
     """
-    return "–" if math.isnan(p) else f"{p:.3f}" if p >= 0.001 else "< 0.001"
+    return f"= {p:.3f}" if p >= 0.001 else "< 0.001"
 
 
 def listing(words: Sequence[str]) -> str:

@@ -8,7 +8,6 @@ tables/NAME.csv, .tex  each table
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,19 +15,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from omg_cmdp.persistence import whole_file
-from omg_lab.reports import returns
 from omg_lab.reports.agent_figures import agent_figures
 from omg_lab.reports.drawing import Figure
 from omg_lab.reports.figures import comparing_figures
 from omg_lab.reports.formats import count, listing
 from omg_lab.reports.policies import shown_policies
 from omg_lab.reports.rates import Sweep, rate_figure, rate_sentence, rate_table, sweeps
-from omg_lab.reports.scenarios import AgentsInWorld, Scenario, played_worlds, scenarios, totals
+from omg_lab.reports.scenarios import Scenario, Together, scenarios
 from omg_lab.reports.sentences import agent_sentences, chance_or_not, headline, sentences, title
-from omg_lab.reports.tables import ReportTable, comparisons_table, regret_table
-from omg_lab.reports.words import render
+from omg_lab.reports.tables import ReportTable, agents_table, comparisons_table
+from omg_lab.reports.words import render, say
 from omg_lab.studies.catalogue import KINDS, Part
-from omg_lab.studies.results import Policies, Results
+from omg_lab.studies.config import unchecked_plan
+from omg_lab.studies.plan import TABLES
+from omg_lab.studies.results import Results
 
 SINGULAR = {"worlds": "world", "adversaries": "adversary", "agents": "agent", "seeds": "seed"}
 
@@ -46,20 +46,19 @@ class ReportSection(NamedTuple):
 
 def write_report(results: Results, directory: str | os.PathLike[str]) -> Path:
     """Write the report of `results` into `directory`, and return the path of its page."""
-    folder, found = Path(directory), scenarios(results) if len(results.runs) else []
-    earned, varied = (returns.earnings(results), sweeps(results)) if len(results.runs) else ([], [])
-    if not found and not earned:
-        raise ValueError("`results` must hold a seed that all agents of a scenario have finished, got none")
+    folder, plan = Path(directory), unchecked_plan(results.configuration)
+    found, varied = scenarios(results), sweeps(results)
     for name in ("figures", "tables"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     page = render(
         "report.html",
         title=title(results.configuration),
         subtitle=_subtitle(results.configuration),
-        headline=_headline(varied, found, earned),
-        ran={table.capitalize(): _what_was_run(results.configuration, table) for table in KINDS},
-        sections=_saved(_sections(results, found, earned, varied), folder),
-        **_origin(results),
+        headline=_headline(results, found, varied),
+        ran={table: getattr(plan, table) for table in TABLES},
+        describe=_description,
+        sections=_saved(_sections(results, found, varied), folder),
+        **_origin(results, found),
     )
     with whole_file(folder / "report.html") as temporary:
         temporary.write_text(page, encoding="utf-8")
@@ -75,48 +74,56 @@ def _saved(sections: Iterator[ReportSection], folder: Path) -> Iterator[ReportSe
         yield section
 
 
-def _sections(
-    results: Results, found: Sequence[Scenario], earned: Sequence[returns.Earnings], varied: Sequence[Sweep]
-) -> Iterator[ReportSection]:
-    policies = {} if varied else results.policies
+def _sections(results: Results, found: Sequence[Scenario], varied: Sequence[Sweep]) -> Iterator[ReportSection]:
+    exact = [scenario for scenario in found if scenario.exact]
     if varied:
-        known = {(scenario.world, scenario.adversary): scenario for scenario in found}
-        drawn = [rate_figure(sweep, sweep.bound(known)) for sweep in varied]
+        drawn = [rate_figure(sweep) for sweep in varied]
         yield ReportSection("How regret grows", "rates", parts=[drawn, *map(rate_table, varied)])
-    if len(found) > 1:
-        won = Counter(scenario.agents[0] for scenario in found)
+    if len(exact) > 1 and len((together := Together.of(exact)).finals):
+        won = Counter(scenario.agents[0] for scenario in exact)
         best = listing([f"{agent} in {many}" for agent, many in won.most_common()])
         words = [f"A scenario is one world under one adversary. Least regret: {best}."]
-        yield ReportSection(f"The {len(found)} scenarios together", "overview", words, [regret_table(found)], found)
+        yield ReportSection(Together.title, Together.name, words, [agents_table(together)], exact)
     for each in found:
         # If there is one scenario, the headline of the page has its result.
-        words = [headline(each.finals, each.focus)] if len(found) > 1 else []
-        yield ReportSection(each.title, each.name, words, [regret_table([each]), comparing_figures(each)])
+        words = [headline(each)] if len(found) > 1 else []
+        yield ReportSection(each.title, each.name, words, [agents_table(each), comparing_figures(each)])
         if each.rivals:
-            pairs = comparisons_table(each.name, each.finals, each.focus)
-            yield ReportSection("Could the difference be chance?", words=[chance_or_not(each)], parts=[pairs])
-        if figures := agent_figures(each):
+            words = [chance_or_not(each)]
+            yield ReportSection(
+                "Could the difference be chance?", words=words, parts=[comparisons_table(each, each.pairs.values())]
+            )
+        if each.exact and (figures := agent_figures(each)):
             yield ReportSection(f"Inside {each.focus}", words=agent_sentences(each), parts=[figures])
-        yield from _advice(each, policies)
-    for other in earned:
-        table, figure = returns.earnings_table(other), returns.earnings_figure(other)
-        yield ReportSection(other.title, other.name, [returns.headline(other)], [table, [figure]])
-        yield from _advice(other, policies)
+        pictures, tables, reading = shown_policies(each, {} if varied else results.policies)
+        if pictures:
+            yield ReportSection(f"What {each.focus} would do now", words=[reading], parts=[pictures, *tables])
 
 
-def _advice(place: AgentsInWorld, policies: Mapping[str, Policies]) -> Iterator[ReportSection]:
-    """Yield what the agent in focus would do now, if that was kept."""
-    pictures, tables, reading = shown_policies(place, policies) if policies else ([], [], "")
-    if pictures:
-        yield ReportSection(f"What {place.focus} would do now", words=[reading], parts=[pictures, *tables])
-
-
-def _headline(varied: Sequence[Sweep], found: Sequence[Scenario], earned: Sequence[returns.Earnings]) -> str:
+def _headline(results: Results, found: Sequence[Scenario], varied: Sequence[Sweep]) -> str:
     if varied:
         return " ".join(rate_sentence(sweep) for sweep in varied)
     if not found:
-        return " ".join(returns.headline(each) for each in earned)
-    return headline(totals(found), found[0].focus, len(found))
+        return say("nothing_to_show", finished=len(results.runs))
+    exact = [scenario for scenario in found if scenario.exact]
+    if len(exact) < 2:
+        return " ".join(map(headline, exact or found))
+    together = Together.of(exact)
+    # Where no seed is finished in all scenarios, there is no sum to speak of.
+    return headline(together, f" over {len(exact)} scenarios") if len(together.finals) else say("no_common_seed")
+
+
+def _missing(results: Results, found: Sequence[Scenario]) -> Iterator[str]:
+    """Yield which agents have seeds to finish, for each scenario that has some, and whether it is shown."""
+    finished, shown = set(results.runs["run"]), {(each.world, each.adversary) for each in found}
+    seeds: dict[tuple[str, str], dict[str, list[bool]]] = {}
+    for task in unchecked_plan(results.configuration).tasks():
+        agents = seeds.setdefault((task.world.name, task.adversary.name), {})
+        agents.setdefault(task.agent.name, []).append(task.name in finished)
+    for place, agents in seeds.items():
+        if not all(map(all, agents.values())):
+            counts = [f"{agent} {sum(done)} of {len(done)}" for agent, done in agents.items()]
+            yield say("missing", world=place[0], adversary=place[1], counts=counts, shown=place in shown)
 
 
 def _subtitle(configuration: Mapping[str, Any]) -> str:
@@ -130,15 +137,11 @@ def _subtitle(configuration: Mapping[str, Any]) -> str:
     return f"{rest} {configuration['name']}: {text}.".strip()
 
 
-def _what_was_run(configuration: Mapping[str, Any], table: str) -> dict[str, str]:
-    """Return a description of every world, adversary or agent."""
-    described = {}
-    for name, resolved in configuration[table].items():
-        part = Part.of(name, resolved)
-        outside = "given in the call" if part.kind.startswith("given:") else part.kind
-        about = KINDS[table][part.kind].description if part.kind in KINDS[table] else outside
-        described[name] = about + (f" ({_options(part.options)})" if part.options else "")
-    return described
+def _description(table: str, part: Part) -> str:
+    """Return what a world, adversary or agent is, and its options."""
+    outside = "given in the call" if part.kind.startswith("given:") else part.kind
+    about = KINDS[table][part.kind].description if part.kind in KINDS[table] else outside
+    return about + (f" ({_options(part.options)})" if part.options else "")
 
 
 def _options(options: Mapping[str, Any]) -> str:
@@ -147,16 +150,16 @@ def _options(options: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} = {value}" for key, value in values.items())
 
 
-def _origin(results: Results) -> dict[str, Any]:
+def _origin(results: Results, found: Sequence[Scenario]) -> dict[str, Any]:
     """Return what is needed to run the study again, and what went wrong."""
-    configuration = results.configuration
-    worlds = len(played_worlds(configuration))
+    resolved = {**results.provenance, "configuration": results.configuration}
     return {
         "begun": ", ".join(f"{name} {results.provenance[name]}" for name in ("version", "commit", "date")),
-        "made_with": Counter(results.runs["made_with"]),
+        "made_with": Counter(results.runs.get("made_with", ())),
         "finished": len(results.runs),
-        "planned": worlds * math.prod(len(configuration[table]) for table in SINGULAR if table != "worlds"),
+        "planned": len(unchecked_plan(results.configuration).tasks()),
+        "missing": list(_missing(results, found)),
         "failed": len(results.failed),
         "errors": Counter(str(error).strip().splitlines()[-1] for error in results.failed["error"]),
-        "resolved": json.dumps({**results.provenance, "configuration": configuration}, indent=2, ensure_ascii=False),
+        "resolved": json.dumps(resolved, indent=2, ensure_ascii=False),
     }

@@ -1,15 +1,14 @@
 """The decisions of agents at the end: pictures of the policy for a few contexts, what would change it, how sure it is.
 
-With more than three contexts, three are shown: the typical one, whose policy is nearest to the mean of all, and the two
-for which the agents differ most; where they do not differ, those whose policies are farthest from the mean. The
-distance of two policies is the share of decisions in which they differ, Σ d·½Σ|π - π'| / Σ d, where d says how likely a
-state is at a step.
+With more than three contexts, the three are shown for which the agents differ most. The distance of two policies is the
+share of decisions in which they differ, Σ d·½Σ|π - π'| / Σ d, where d says how likely a state is at a step.
 """
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +17,8 @@ from omg_cmdp.runs.advice import Advice
 from omg_cmdp.runs.shown import Names
 from omg_cmdp.validation import FloatArray
 from omg_lab.reports.drawing import COLOURS, FAINT, INK, Figure, canvas, legend
-from omg_lab.reports.formats import number
-from omg_lab.reports.scenarios import AgentsInWorld
+from omg_lab.reports.formats import number, percent
+from omg_lab.reports.scenarios import Scenario
 from omg_lab.reports.tables import ReportTable, cell
 from omg_lab.reports.words import say
 from omg_lab.studies.results import Policies
@@ -37,75 +36,57 @@ LONGEST = 200
 """The most letters in the description of a context."""
 
 
-class Shown(NamedTuple):
-    """A context, why it is shown, and what each agent would do, the agent in focus first."""
-
-    letter: str
-    reason: str
-    advice: Mapping[str, Advice]
+Shown = Mapping[str, Advice]
+"""What each agent would do for a context, the agent in focus first."""
 
 
-def shown_policies(
-    place: AgentsInWorld, policies: Mapping[str, Policies]
-) -> tuple[list[Figure], list[ReportTable], str]:
+def shown_policies(scenario: Scenario, policies: Mapping[str, Policies]) -> tuple[list[Figure], list[ReportTable], str]:
     """Return a picture for each context that is shown, a table of all, and how to read them; nothing if none is kept.
 
     They are those of the first seed.
     """
-    seed, focus = place.finals.index[0], place.focus
-    runs = place.runs[place.runs["seed"] == seed].set_index("agent")["run"]
-    kept = {agent: policies[runs[agent]] for agent in (focus, *place.rivals)}
-    names, found = kept[focus].names, chosen({agent: each.advice for agent, each in kept.items()})
+    seed, focus = scenario.finals.index[0], scenario.focus
+    runs = scenario.runs[scenario.runs["seed"] == seed].set_index("agent")["run"]
+    kept = {agent: policies[runs[agent]] for agent in (focus, *scenario.rivals) if runs[agent] in policies}
+    found = chosen({agent: each.advice for agent, each in kept.items()})
     if not found:
         return [], [], ""
+    names = kept[focus].names
     figures = [
         policy_figure(
-            each.advice[focus],
+            each[focus],
             names.states,
             names.actions,
-            name=f"{place.name}-policy-{each.letter.lower()}",
-            title=f"Context {each.letter}" + (f": {each.reason}" if each.reason else ""),
+            name=f"{scenario.name}-policy-{letter.lower()}",
+            title=f"Context {letter}",
             caption=_caption(focus, each, names),
         )
-        for each in found
+        for letter, each in found.items()
     ]
-    reading = say("policies", focus=focus, episodes=place.episodes, seed=seed)
-    return figures, [policies_table(place.name, focus, found, names)], reading
+    reading = say("policies", focus=focus, episodes=scenario.episodes, seed=seed)
+    return figures, [policies_table(scenario.name, focus, found, names)], reading
 
 
-def chosen(kept: Mapping[str, Sequence[Advice]]) -> list[Shown]:
-    """Return the contexts to show: all, or the typical one and those for which agents differ most."""
-    own, *others = kept.values()
-    alike = [advice for advice in others if len(advice) == len(own)]
-    spread = [_spread(one, [other[i] for other in alike]) for i, one in enumerate(own)]
-    places: list[tuple[int, str]]
-    if len(own) <= SHOWN:
-        places = [(i, "") for i in range(len(own))]
-    else:
-        mean = np.mean([one.policy for one in own], axis=0)
-        away = [distance(one, mean) for one in own]
-        typical = int(np.argmin(away))
-        far = sorted(range(len(own)), key=lambda i: (-spread[i], -away[i]))
-        reasons = ["where agents differ most" if each > 0.0 else "least typical" for each in spread]
-        places = [(typical, "typical"), *((i, reasons[i]) for i in far if i != typical)][:SHOWN]
-    return [
-        Shown("ABC"[place], reason, {agent: advice[i] for agent, advice in kept.items() if len(advice) == len(own)})
-        for place, (i, reason) in enumerate(places)
-    ]
+def chosen(kept: Mapping[str, Sequence[Advice]]) -> dict[str, Shown]:
+    """Return the contexts to show, each with a letter: all or, of many, those for which agents differ most."""
+    own = next(iter(kept.values()), ())
+    alike = {agent: advice for agent, advice in kept.items() if len(advice) == len(own)}
+    apart = [sum(distance(one, advice[i]) for advice in alike.values()) for i, one in enumerate(own)]
+    places = sorted(sorted(range(len(own)), key=lambda i: -apart[i])[:SHOWN])
+    return {
+        letter: {agent: advice[i] for agent, advice in alike.items()} for letter, i in zip("ABC", places, strict=False)
+    }
 
 
-def distance(one: Advice, other: Advice | FloatArray) -> float:
+def distance(one: Advice, other: Advice) -> float:
     """Return the share of decisions in which two policies differ, as likely as `one` expects them."""
-    theirs = other.policy if isinstance(other, Advice) else other
-    apart = 0.5 * np.abs(one.policy - theirs).sum(axis=2)
-    likely = _likely(one)
-    return float((likely * apart).sum() / max(likely.sum(), 1e-300))
+    return _share(one, 0.5 * np.abs(one.policy - other.policy).sum(axis=2))
 
 
-def _spread(own: Advice, others: Sequence[Advice]) -> float:
-    """Return how far the others are from `own` on average; 0 where a caption says that they decide alike."""
-    shares = [distance(own, other) for other in others]
-    return float(np.mean(shares)) if any(round(100.0 * share) for share in shares) else 0.0
+def _share(advice: Advice, decisions: FloatArray) -> float:
+    """Return the mean of `decisions` (K, N), each as likely as `advice` expects it."""
+    likely = _likely(advice)
+    return float((likely * decisions).sum() / max(likely.sum(), 1e-300))
 
 
 def described(context: Context, features: Sequence[str] = ()) -> str:
@@ -120,8 +101,7 @@ def described(context: Context, features: Sequence[str] = ()) -> str:
         values = list(context) if isinstance(context, (np.ndarray, tuple, list)) else [context]
         named = features if len(features) == len(values) else [""] * len(values)
         entries = [f"{name} {_entry(value)}".strip() for name, value in zip(named, values, strict=True)]
-    text = ", ".join(entries)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST].rpartition(',')[0] or text[:LONGEST]}, …"
+    return textwrap.shorten(", ".join(entries), LONGEST, placeholder=" …")
 
 
 def _entry(value: Any) -> str:
@@ -142,7 +122,7 @@ def policy_figure(
     groups = _groups(advice.policy, action_names)
     rows, width = len(states), np.arange(len(advice.steps))
     often = _likely(advice) >= SELDOM
-    with canvas(height=0.7 + 0.42 * rows) as (drawn, (axes,)):
+    with canvas(height=0.7 + 0.42 * rows) as (drawn, axes):
         for row in range(rows):
             base = np.full(len(width), float(rows - 1 - row))
             for (label, actions), colour, hatch in zip(groups.items(), FILLS, HATCHES, strict=False):
@@ -177,30 +157,25 @@ def _groups(policy: FloatArray, names: Sequence[str]) -> dict[str, list[int]]:
 
 def _caption(focus: str, shown: Shown, names: Names) -> str:
     """Return how sure the agent is, and how much the others differ from it."""
-    own, sure = shown.advice[focus], None
-    if own.sure is not None:
-        likely = _likely(own)
-        sure = float((likely * (own.sure >= SURE)).sum() / max(likely.sum(), 1e-300))
-    apart = {agent: round(100.0 * distance(own, other)) for agent, other in shown.advice.items() if agent != focus}
+    own = shown[focus]
+    sure = None if own.sure is None else _share(own, (own.sure >= SURE).astype(np.float64))
+    apart = {agent: round(100.0 * distance(own, other)) for agent, other in shown.items() if agent != focus}
     differ = [f"{agent} in {share} %" for agent, share in apart.items() if share]
     context = described(own.context, names.features)
     return say("policy", focus=focus, context=context, sure=sure, differ=differ, others=len(apart))
 
 
-def policies_table(name: str, focus: str, found: Sequence[Shown], names: Names) -> ReportTable:
+def policies_table(name: str, focus: str, found: Mapping[str, Shown], names: Names) -> ReportTable:
     """Return the decisions of the agent in focus: a row for each context and state, at its most likely step."""
     rows = []
-    for each in found:
-        own, context = each.advice[focus], described(each.advice[focus].context, names.features)
+    for letter, each in found.items():
+        own = each[focus]
         table = own.table(names.states, names.actions)
-        records = table.assign(place=range(len(table))).to_dict("records")
-        for row in (
-            records[place] for place in table["visits"].fillna(1.0).groupby(table["state"], sort=False).idxmax()
-        ):
-            place = divmod(row.pop("place"), len(own.states))
-            rivals = {agent: other for agent, other in each.advice.items() if agent != focus}
-            otherwise = [agent for agent, other in rivals.items() if other.best[place] != own.best[place]]
-            rows.append({"shown": each.letter, "context": context, **row, "other_agents": ", ".join(otherwise)})
+        records = table.to_dict("records")  # whole numbers stay whole
+        for at in table["visits"].fillna(1.0).groupby(table["state"], sort=False).idxmax():
+            differ = [agent for agent, other in each.items() if other.best.flat[at] != own.best.flat[at]]
+            place = {"shown": letter, "context": described(own.context, names.features)}
+            rows.append({**place, **records[at], "other_agents": ", ".join(differ)})
     return ReportTable(
         name=f"{name}-policies",
         caption=f"What {focus} would do, what would change it, and how sure it is",
@@ -217,15 +192,6 @@ def policies_table(name: str, focus: str, found: Sequence[Shown], names: Names) 
             "agents that differ": lambda row: row["other_agents"] or "–",
         },
     )
-
-
-def percent(share: float) -> str:
-    """Return a share in per cent.
-
-    >>> percent(0.256), percent(float("nan"))
-    ('26 %', '–')
-    """
-    return "–" if np.isnan(share) else f"{100.0 * share:.0f} %"
 
 
 def _likely(advice: Advice) -> FloatArray:

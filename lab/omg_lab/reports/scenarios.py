@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-import abc
 import dataclasses
 import functools
 import itertools
-import operator
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from omg_cmdp.theory import bounds
 from omg_cmdp.theory.constants import Assumptions
 from omg_cmdp.validation import FloatArray
+from omg_lab.reports.comparisons import PairedComparison, compare_all
 from omg_lab.reports.statistics import NO_REGRET, Interval, mean_interval
-from omg_lab.studies.catalogue import Part
+from omg_lab.studies.config import unchecked_plan
 from omg_lab.studies.plan import slug
 from omg_lab.studies.results import Results
-from omg_lab.studies.variations import Variant, sized_worlds, variants
 
 if TYPE_CHECKING:
     import pandas
 
 DELTA = 0.05
-"""The failure probability at which bounds are drawn."""
+"""The failure probability at which the theorem's bound is stated."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AgentsInWorld(abc.ABC):
+class Scenario:
     """The finished runs of all agents in one world under one adversary."""
 
     world: str
@@ -43,11 +39,6 @@ class AgentsInWorld(abc.ABC):
     """A row for each logged episode."""
 
     @property
-    @abc.abstractmethod
-    def finals(self) -> pandas.DataFrame:
-        """The result of each run: a row for each seed that all agents have finished, a column per agent, best first."""
-
-    @property
     def name(self) -> str:
         """The beginning of the names of its files."""
         return f"{slug(self.world)}--{slug(self.adversary)}"
@@ -56,6 +47,22 @@ class AgentsInWorld(abc.ABC):
     def title(self) -> str:
         """The heading."""
         return f"World {self.world}, adversary {self.adversary}"
+
+    @property
+    def exact(self) -> bool:
+        """Whether the truth is known, and with it the regret; otherwise returns take its place."""
+        return bool(self.runs["regret"].notna().all())
+
+    @functools.cached_property
+    def finals(self) -> pandas.DataFrame:
+        """Total regret, or the mean return: a row for each seed that all agents have finished, a column per agent.
+
+        The best agent comes first.
+        """
+        regret = self.runs["regret"]
+        values = regret.where(regret.abs() > NO_REGRET, 0.0) if self.exact else self.runs["return"] / self.episodes
+        table = self.runs.assign(value=values).pivot(index="seed", columns="agent", values="value").dropna()
+        return table[table.mean().sort_values(ascending=self.exact, kind="stable").index]
 
     @property
     def agents(self) -> list[str]:
@@ -80,36 +87,49 @@ class AgentsInWorld(abc.ABC):
     @property
     def episodes(self) -> int:
         """The number of episodes of each run."""
-        return int(self.log["episode"].max())
+        return int(self.runs["episodes"].max())
 
+    def interval(self, agent: str) -> Interval:
+        """Return an agent's mean with its interval; regret is never negative."""
+        mean, low, high = mean_interval(self.finals[agent])
+        return Interval(mean, float(np.maximum(low, 0.0)) if self.exact else low, high)
 
-class Scenario(AgentsInWorld):
-    """The finished runs in one world whose truth is known, under one adversary."""
+    @property
+    def largest(self) -> float | None:
+        """The most by which the results of two agents can differ on a seed; None if unknown, or if it was exceeded."""
+        largest = float(self.runs["largest_difference"].max()) / (1.0 if self.exact else self.episodes)
+        return largest if np.ptp(self.finals, axis=1).max() <= largest else None
+
+    def compare(self, against: str | None = None) -> tuple[PairedComparison, ...]:
+        """Return the comparisons of every two agents, or of each one with `against`; none if fewer than two played."""
+        losses = self.finals if self.exact else -self.finals
+        rows = {agent: losses[agent] for agent in losses}
+        return compare_all(rows, largest=self.largest, against=against) if len(rows) > 1 else ()
 
     @functools.cached_property
-    def finals(self) -> pandas.DataFrame:
-        """The total regret: a row for each seed that all agents have finished, a column per agent, best first."""
-        last = self.log.sort_values("episode").groupby(["seed", "agent"])["cumulative_regret"].last()
-        table = last.where(last.abs() > NO_REGRET, 0.0).unstack("agent").dropna()
-        return table[table.mean().sort_values(kind="stable").index]
+    def pairs(self) -> dict[str, PairedComparison]:
+        """The comparison of the agent in focus with each of the others."""
+        return {pair.second: pair for pair in self.compare(self.focus)}
 
     @functools.cached_property
-    def _logs(self) -> dict[str, pandas.DataFrame]:
-        seeds = self.finals.index
-        return {str(agent): rows[rows["seed"].isin(seeds)] for agent, rows in self.log.groupby("agent")}
+    def logs(self) -> dict[str, pandas.DataFrame]:
+        """The log of every agent, of the seeds that count."""
+        rows = self.log[self.log["seed"].isin(self.finals.index)]
+        return {str(agent): own for agent, own in rows.groupby("agent")}
 
     def curves(self, agent: str, column: str) -> tuple[FloatArray, FloatArray]:
-        """Return the logged episodes (K,), and a column of the log, (seeds, K)."""
-        table = self._logs[agent].pivot(index="seed", columns="episode", values=column)
+        """Return the logged episodes (T',), and a column of the log for every seed, (R, T')."""
+        table = self.logs[agent].pivot(index="seed", columns="episode", values=column)
         return table.columns.to_numpy(dtype=np.float64), table.to_numpy(dtype=np.float64)
 
-    def known(self, agent: str, column: str) -> bool:
-        """Return whether a column of the log has values for this agent."""
-        return bool(self._logs[agent][column].notna().any())
+    def mean(self, agent: str, column: str) -> float:
+        """Return the mean over the seeds of a total of the runs; nan where an agent has none."""
+        runs = self.runs[(self.runs["agent"] == agent) & self.runs["seed"].isin(self.finals.index)]
+        return float(runs[column].mean())
 
     def milliseconds(self, agent: str) -> float:
         """Return the agent's own time per episode: the median, so that compilation in the first one does not count."""
-        rows = self._logs[agent]
+        rows = self.logs[agent]
         return 1e3 * float((rows["seconds_deciding"] + rows["seconds_learning"]).median())
 
     def exploring(self, agent: str) -> float:
@@ -117,9 +137,16 @@ class Scenario(AgentsInWorld):
 
         The rest is what the optimum of its model would have lost: what it did not know yet.
         """
-        regret, unknown = (self.curves(agent, f"cumulative_{name}")[1] for name in ("regret", "best_policy_regret"))
-        price = float((regret[:, -1] - unknown[:, -1]).mean())
+        price = self.mean(agent, "regret") - self.mean(agent, "best_policy_regret")
         return 0.0 if abs(price) <= NO_REGRET else price
+
+    def last_half(self, agent: str) -> float:
+        """Return the share of the regret that was lost in the last half; without regret, the mean return in it."""
+        if self.exact:
+            lost = self.mean(agent, "regret")
+            return self.mean(agent, "regret_last_half") / lost if lost > NO_REGRET else 0.0
+        rows = self.logs[agent]
+        return float(rows.loc[rows["episode"] > self.episodes // 2, "return"].mean())
 
     @functools.cached_property
     def theory(self) -> Assumptions | None:
@@ -135,9 +162,22 @@ class Scenario(AgentsInWorld):
         return Assumptions(**sizes, **regrets, episodes=self.episodes, delta=DELTA)
 
 
-def is_vacuous(theory: Assumptions) -> bool:
-    """Return whether the theorem's bound is above everything that can be lost."""
-    return bounds.corrected(theory) > theory.horizon * theory.episodes
+class Together(Scenario):
+    """Several scenarios with regret as one: everything is summed, seed by seed."""
+
+    name, title = "overview", "All scenarios together"
+
+    @classmethod
+    def of(cls, found: Sequence[Scenario]) -> Together:
+        """Return the sum over scenarios of what every agent lost on every seed that it has finished in all of them."""
+        import pandas
+
+        columns = ["regret", "best_policy_regret", "regret_last_half", "episodes", "largest_difference"]
+        runs = pandas.concat([each.runs for each in found]).groupby(["agent", "seed"])
+        summed = runs[columns].agg(lambda each: each.sum(skipna=False))
+        whole = summed[runs.size() == len(found)].reset_index()
+        log = pandas.concat([each.log[["agent", "seed", "seconds_deciding", "seconds_learning"]] for each in found])
+        return cls(world="", adversary="", configuration=found[0].configuration, runs=whole, log=log)
 
 
 def focus_of(configuration: Mapping[str, Any], agents: Sequence[str]) -> str:
@@ -146,49 +186,36 @@ def focus_of(configuration: Mapping[str, Any], agents: Sequence[str]) -> str:
     return next((name for name, kind in kinds.items() if kind == "omg" and name in agents), agents[0])
 
 
-def regret_interval(totals: ArrayLike) -> Interval:
-    """Return the interval for the mean of total regrets, a number per seed; regret is never negative."""
-    mean, low, high = mean_interval(totals)
-    return Interval(mean, float(np.maximum(low, 0.0)), high)
+def scenarios(results: Results, log: pandas.DataFrame | None = None) -> list[Scenario]:
+    """Return the scenarios in which all agents that finished a run have one seed or more in common.
+
+    They come in the order of the configuration. `log` is the log, if only some of its columns have been read.
+    """
+    if results.runs.empty:
+        return []
+    configuration, key = results.configuration, ["world", "adversary"]
+    worlds = [world.name for world in unchecked_plan(configuration).sized_worlds()]
+    # What earlier versions stored lacks this column; rewards are in [0, 1] where there is regret.
+    most = (results.runs["horizon"] * results.runs["episodes"]).where(results.runs["regret"].notna())
+    every = results.runs.assign(largest_difference=results.runs.get("largest_difference", most).fillna(most))
+    runs, logs = (dict(list(table.groupby(key))) for table in (every, results.log if log is None else log))
+    found = [
+        Scenario(world=place[0], adversary=place[1], configuration=configuration, runs=runs[place], log=logs[place])
+        for place in itertools.product(worlds, configuration["adversaries"])
+        if place in runs
+    ]
+    return [each for each in found if len(each.finals)]
 
 
-def varied_worlds(configuration: Mapping[str, Any]) -> list[Variant]:
-    """Return the worlds in the sizes that are varied, if any is."""
-    return variants(_worlds(configuration), configuration["vary"], configuration["episodes"])
-
-
-def played_worlds(configuration: Mapping[str, Any]) -> list[str]:
-    """Return the names of the worlds in which runs are played."""
-    worlds = sized_worlds(_worlds(configuration), configuration["vary"], configuration["episodes"])
-    return [world.name for world in worlds]
-
-
-def _worlds(configuration: Mapping[str, Any]) -> list[Part]:
-    return [Part.of(name, resolved) for name, resolved in configuration["worlds"].items()]
-
-
-def scenarios(results: Results) -> list[Scenario]:
-    """Return the scenarios of a study, in the order of its configuration; only finished runs with regret count."""
-    return found_in(results, Scenario, results.runs[results.runs["regret"].notna()])
-
-
-Found = TypeVar("Found", bound=AgentsInWorld)
-
-
-def found_in(results: Results, kind: type[Found], runs: pandas.DataFrame) -> list[Found]:
-    """Return those of `runs` in every world under every adversary, if all agents have finished a seed there."""
-    key = ["world", "adversary", "agent", "seed"]
-    log, configuration, found = results.log.merge(runs[key], on=key), results.configuration, []
-    for world, adversary in itertools.product(played_worlds(configuration), configuration["adversaries"]):
-        own, rows = (table[(table["world"] == world) & (table["adversary"] == adversary)] for table in (runs, log))
-        each = kind(world=world, adversary=adversary, configuration=configuration, runs=own, log=rows)
-        if len(rows) and len(each.finals):
-            found.append(each)
-    return found
-
-
-def totals(found: Sequence[Scenario]) -> pandas.DataFrame:
-    """Return the regret summed over scenarios: a row per seed, a column for every agent in all of them, best first."""
-    table = functools.reduce(operator.add, (scenario.finals for scenario in found))
-    table = table.dropna(axis="columns", how="all").dropna()
-    return table[table.mean().sort_values(kind="stable").index]
+def compare_scenarios(
+    results: Results, against: str | None = None
+) -> list[tuple[Scenario, tuple[PairedComparison, ...]]]:
+    """Return each scenario with the comparisons of every two agents, or of each one with `against`; some have none."""
+    agents = results.configuration["agents"]
+    if against is not None and against not in agents:
+        raise ValueError(f"`against` must be one of {', '.join(agents)}, got {against!r}")
+    found = scenarios(results, results.runs)  # no column of the log is needed
+    compared = [(each, each.compare(against) if against in (None, *each.agents) else ()) for each in found]
+    if not any(pairs for _, pairs in compared):
+        raise ValueError("no two agents have finished the same seed; `omg-lab run` continues the study")
+    return compared

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from omg_cmdp.theory import bounds
-from omg_lab.reports.comparisons import SIGNIFICANT, Verdict, compare_all, enough_seeds
-from omg_lab.reports.scenarios import DELTA, Scenario, is_vacuous, regret_interval
+from omg_lab.reports.comparisons import SIGNIFICANT, log_capital
+from omg_lab.reports.scenarios import DELTA, Scenario
 from omg_lab.reports.words import say
 
-if TYPE_CHECKING:
-    import pandas
-
-CONFIDENCE = f"{100.0 * (1.0 - DELTA):.0f}"
+TERMS = ("optimum_error", "plan_gap", "policy_error")
+"""The three value differences that sum to the regret."""
 
 
 def title(configuration: Mapping[str, Any]) -> str:
@@ -29,60 +29,30 @@ def sentences(description: str) -> tuple[str, str]:
     return first.rstrip("."), rest
 
 
-def headline(finals: pandas.DataFrame, focus: str, scenario_count: int = 1) -> str:
-    """Return the result in words; `finals` has a row per seed, a column per agent, best first."""
-    rivals = [agent for agent in finals.columns if agent != focus]
-    pairs = compare_all({agent: finals[agent].to_numpy() for agent in (focus, *rivals)}) if rivals else ()
-    worst = finals.columns[-1]
-    return say(
-        "headline",
-        focus=focus,
-        own=regret_interval(finals[focus]),
-        rival=rivals[0] if rivals else None,
-        best=regret_interval(finals[rivals[0]]) if rivals else None,
-        where="" if scenario_count == 1 else f" over {scenario_count} scenarios",
-        p=pairs[0].adjusted if pairs else None,  # of the focus and the best of the others
-        pairs=len(pairs),
-        seeds=len(finals),
-        significant=SIGNIFICANT,
-        worst=worst,
-        worst_loss=finals[worst].mean(),
-    )
+def headline(scenario: Scenario, where: str = "") -> str:
+    """Return the result in words."""
+    return say("headline", scenario=scenario, where=where)
 
 
 def chance_or_not(scenario: Scenario) -> str:
     """Return how to read the comparisons, and whether more seeds are needed."""
-    finals, focus, rival = scenario.finals, scenario.focus, scenario.rivals[0]
-    level = 1.0 - SIGNIFICANT / len(scenario.rivals)  # the rival is the best of these
-    watched = enough_seeds((finals[focus] - finals[rival]).sort_index(), level)
-    better, worse = {
-        Verdict.FIRST: (focus, rival),
-        Verdict.SECOND: (rival, focus),
-        Verdict.UNDECIDED: (None, None),
-    }[watched.verdict]
-    return say(
-        "chance_or_not",
-        focus=focus,
-        rival=rival,
-        seeds=len(finals),
-        pairs=math.comb(len(scenario.agents), 2),
-        others=len(scenario.rivals),
-        significant=SIGNIFICANT,
-        least=2.0 ** (1 - len(finals)),
-        watched={"better": better, "worse": worse, "seeds": watched.seeds, "more": watched.more},
-    )
+    agree = log_capital(np.ones(100)) >= math.log(2.0 * len(scenario.pairs) / SIGNIFICANT)
+    return say("chance_or_not", scenario=scenario, significant=SIGNIFICANT, least=1 + int(np.argmax(agree)))
 
 
 def agent_sentences(scenario: Scenario) -> list[str]:
-    """Return what its regret was paid for, and the theorem's bound where it is above everything that can be lost."""
+    """Return what the agent in focus lost by not knowing and by exploring, its parts, its plans, and the bound."""
     focus, theory, told = scenario.focus, scenario.theory, []
     price = scenario.exploring(focus)
     if not math.isnan(price):
         episodes, below = scenario.curves(focus, "exploration")
         late = max(float(below[:, episodes > 0.9 * scenario.episodes].mean()), 0.0)
-        lost = float(scenario.finals[focus].mean())
-        told.append(say("price_of_exploring", focus=focus, lost=lost, price=price, late=late))
-    if theory is not None and is_vacuous(theory):
+        told.append(say("price_of_exploring", focus=focus, lost=scenario.mean(focus, "regret"), price=price, late=late))
+        told.append(say("terms", focus=focus, **{term: scenario.mean(focus, term) for term in TERMS}))
+    certificate = float(scenario.logs[focus]["certificate"].max())
+    if not math.isnan(certificate):
+        told.append(say("certificate", worst=certificate, allowed=1.0 / (16.0 * scenario.episodes)))
+    if theory is not None:
         limits = {"corrected": bounds.corrected(theory), "printed": bounds.as_printed(theory)}
-        told.append(say("vacuous_bound", confidence=CONFIDENCE, most=theory.horizon * theory.episodes, **limits))
+        told.append(say("bound", confidence=100.0 * (1.0 - DELTA), most=theory.horizon * theory.episodes, **limits))
     return told

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from omg_cmdp.logs.writers import csv_cell
 from omg_cmdp.persistence import whole_file
-from omg_lab.reports.comparisons import SIGNIFICANT, compare_all
-from omg_lab.reports.formats import chance, interval, number
-from omg_lab.reports.scenarios import Scenario, regret_interval, totals
+from omg_lab.reports.comparisons import PairedComparison
+from omg_lab.reports.formats import interval, number, percent, plural
+from omg_lab.reports.scenarios import Scenario
 from omg_lab.reports.words import ENVIRONMENT
-
-if TYPE_CHECKING:
-    import pandas
 
 _TEX = {
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
@@ -39,12 +37,10 @@ class ReportTable:
     caption: str
     rows: Sequence[Cells]
     columns: Mapping[str, Callable[[Cells], str]]
-    shown: Callable[[Cells], bool] = lambda row: True
-    """Which rows a reader sees; the CSV file has all."""
 
     def lines(self) -> list[list[str]]:
-        """Return the texts of the rows that are shown."""
-        return [[text(row) for text in self.columns.values()] for row in self.rows if self.shown(row)]
+        """Return the texts of the rows."""
+        return [[text(row) for text in self.columns.values()] for row in self.rows]
 
     def html(self) -> str:
         """Return the table for a page."""
@@ -78,72 +74,60 @@ def cell(name: str, text: Callable[[Any], str] = str) -> Callable[[Cells], str]:
     return lambda row: text(row[name])
 
 
-def between(row: Cells) -> str:
-    """Return the interval of a row, from `low` to `high`."""
-    return interval(row["low"], row["high"])
-
-
-def regret_table(found: Sequence[Scenario]) -> ReportTable:
-    """Return the regret of every agent in a scenario, or in several together."""
-    finals = totals(found)
-    exploring = {agent: sum(each.exploring(agent) for each in found) for agent in finals}
-    milliseconds = {agent: sum(each.milliseconds(agent) for each in found) / len(found) for agent in finals}
-    return agents_table(found[0].name if len(found) == 1 else "overview", finals, exploring, milliseconds)
-
-
-def agents_table(
-    name: str, finals: pandas.DataFrame, exploring: Mapping[str, float], milliseconds: Mapping[str, float]
-) -> ReportTable:
-    """Return the final regret of every agent: `finals` has a row per seed and a column per agent, best first.
-
-    `exploring` is the part of it that is the price of exploring; nan for an agent without a model.
-    """
-    least = float(finals.mean().iloc[0])
-    rows = [
-        {
-            "agent": agent,
-            **dict(zip(("regret", "low", "high"), regret_interval(finals[agent]), strict=True)),
-            "exploring": exploring[agent],
-            "ratio_to_best": float(finals[agent].mean()) / least if least > 0.0 else math.nan,
-            "milliseconds_per_episode": milliseconds[agent],
-            "seeds": len(finals),
-        }
-        for agent in finals.columns
-    ]
+def agents_table(scenario: Scenario) -> ReportTable:
+    """Return the total regret of every agent, best first; where it is unknown, what the agent earned in an episode."""
+    exact, least = scenario.exact, float(scenario.finals.mean().iloc[0])
+    measure = "regret" if exact else "return"
+    rows = []
+    for agent in scenario.agents:
+        mean, low, high = scenario.interval(agent)
+        row: dict[str, Any] = {"agent": agent, measure: mean, "low": low, "high": high}
+        row["last_half"] = scenario.last_half(agent)
+        if exact:
+            row["exploring"] = scenario.exploring(agent)
+            row["ratio_to_best"] = mean / least if least > 0.0 else math.nan
+        row["milliseconds_per_episode"] = scenario.milliseconds(agent)
+        rows.append({**row, "seeds": len(scenario.finals)})
+    seeds = plural(len(scenario.finals), "seed")
+    regret = {"spent on exploring": cell("exploring", number), "× best": cell("ratio_to_best", number)}
     return ReportTable(
-        name=f"{name}-agents",
-        caption=f"Total regret, mean of {len(finals)} seeds; less is better",
+        name=f"{scenario.name}-agents",
+        caption=f"{'Total regret, less' if exact else 'Return of an episode, more'} is better: mean of {seeds}, with "
+        "Student's interval, which takes seeds as Gaussian",
         rows=rows,
         columns={
             "agent": cell("agent"),
-            "regret": cell("regret", number),
-            "95 % interval": between,
-            "spent on exploring": cell("exploring", number),
-            "× best": cell("ratio_to_best", number),
+            f"mean {measure}": cell(measure, number),
+            "95 % interval": lambda row: interval(row["low"], row["high"]),
+            "in the last half": cell("last_half", percent if exact else number),
+            **(regret if exact else {}),
             "ms per episode": cell("milliseconds_per_episode", number),
         },
     )
 
 
-def comparisons_table(name: str, finals: pandas.DataFrame, focus: str) -> ReportTable:
-    """Return the comparisons of all pairs of agents, two or more; those with `focus` are shown."""
-    order = [focus, *(agent for agent in finals.columns if agent != focus)]
+def comparisons_table(scenario: Scenario, pairs: Iterable[PairedComparison]) -> ReportTable:
+    """Return comparisons of agents: by how much the mean losses differ, and which agent is better by either test."""
 
-    def verdict(row: Cells) -> str:
-        decided = "lost less" if row["difference"] < 0.0 else "lost more"
-        return decided if row["adjusted"] <= SIGNIFICANT else "undecided"
+    def verdict(name: str, row: Cells) -> str:
+        better, p, more = (row[f"{part}_{name}"] for part in ("better", "p", "more_seeds"))
+        if p is None:
+            return "not tested"
+        return f"{better} ({p:.3f})" if better else f"undecided ({p:.3f}): {plural(more, 'more seed') if more else '–'}"
 
     return ReportTable(
-        name=f"{name}-comparisons",
-        caption=f"The regret of {focus} minus that of each of the others",
-        rows=[each._asdict() for each in compare_all({agent: finals[agent].to_numpy() for agent in order})],
+        name=f"{scenario.name}-comparisons",
+        caption="Who loses less, on average and on most seeds (p-values in brackets), and a guess of what is missing",
+        rows=[pair.record() for pair in pairs],
         columns={
-            f"{focus} against": cell("second"),
-            "difference": cell("difference", number),
-            "p, corrected": cell("adjusted", chance),
-            f"result for {focus}": verdict,
+            "first": cell("first"),
+            "second": cell("second"),
+            "first minus second": cell("difference", number),
+            "bounds for that": lambda row: "–" if row["low"] is None else interval(row["low"], row["high"]),
+            "better on average": functools.partial(verdict, "mean"),
+            "first lost less on": lambda row: f"{row['ahead']} of {len(scenario.finals)}",
+            "better on most seeds": functools.partial(verdict, "most"),
         },
-        shown=lambda row: row["first"] == focus,
     )
 
 

@@ -1,15 +1,12 @@
 """Agents of other papers, one file each. A new one needs its import here; CONTRIBUTING.md has the rest."""
 
 from omg_lab.rivals.bandits.ada_cb import AdaCB as AdaCB
-from omg_lab.rivals.bandits.eliminating_square_cb import EliminatingSquareCB as EliminatingSquareCB
 from omg_lab.rivals.bandits.epoch_greedy import EpochGreedy as EpochGreedy
 from omg_lab.rivals.bandits.iltcb import ILTCB as ILTCB
 from omg_lab.rivals.bandits.inverse_gap import FALCON as FALCON
 from omg_lab.rivals.bandits.inverse_gap import FastCB as FastCB
-from omg_lab.rivals.bandits.inverse_gap import NormalisedIGW as NormalisedIGW
 from omg_lab.rivals.bandits.inverse_gap import SquareCB as SquareCB
 from omg_lab.rivals.bandits.lin_med import LinMED as LinMED
-from omg_lab.rivals.bandits.online_cover import OnlineCover as OnlineCover
 from omg_lab.rivals.bandits.reg_cb import RegCB as RegCB
 from omg_lab.rivals.bandits.regressor_elimination import RegressorElimination as RegressorElimination
 from omg_lab.rivals.bandits.uccb import UCCB as UCCB
@@ -21,9 +18,6 @@ from omg_lab.rivals.covers import Cover as Cover
 from omg_lab.rivals.covers import PerBall as PerBall
 from omg_lab.rivals.covers import PerCentre as PerCentre
 from omg_lab.rivals.covers import PerContext as PerContext
-from omg_lab.rivals.epochs import EpochGamma as EpochGamma
-from omg_lab.rivals.epochs import epoch_omg as epoch_omg
-from omg_lab.rivals.epochs import epoch_pc_igw as epoch_pc_igw
 from omg_lab.rivals.erm_reduction import ERMReduction as ERMReduction
 from omg_lab.rivals.feel_good import FeelGoodThompson as FeelGoodThompson
 from omg_lab.rivals.glm import GLMORL as GLMORL
@@ -31,7 +25,6 @@ from omg_lab.rivals.glm import GLMRLSVI as GLMRLSVI
 from omg_lab.rivals.information.regularised_ids import RegularisedIDS as RegularisedIDS
 from omg_lab.rivals.information.rlsvi import RLSVI as RLSVI
 from omg_lab.rivals.information.vids import VIDS as VIDS
-from omg_lab.rivals.local_igw import LocalIGW as LocalIGW
 from omg_lab.rivals.mvp import MVP as MVP
 from omg_lab.rivals.occupancy_entropy import OccupancyEntropy as OccupancyEntropy
 from omg_lab.rivals.pac.cover_rmax import CoverRmax as CoverRmax

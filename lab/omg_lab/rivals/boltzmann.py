@@ -12,17 +12,15 @@ Source: the project's theory notes (§8) have its pseudo-code; an ablation of OM
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
-from omg_cmdp.agents.base import ModelAgent
-from omg_cmdp.agents.exploration import Power, Schedule, Tuned
+from omg_cmdp.agents.exploration.schedules import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
-from omg_cmdp.mdp.space import Space
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
+from omg_lab.rivals.declared import ModelRival, Option, schedule
 
 compiled = Lazy("omg_lab.rivals.compiled.entropy")
 
@@ -31,7 +29,7 @@ ROOT = Power(1.0, 0.5)
 
 
 @final
-class Boltzmann(ModelAgent):
+class Boltzmann(ModelRival):
     """Play the softmax of soft values at inverse temperature γ.
 
     Parameters
@@ -51,13 +49,7 @@ class Boltzmann(ModelAgent):
     (4, 3, 3)
     """
 
-    settings = ("gamma",)
-
-    def __init__(
-        self, space: Space, reward_oracle: RewardOracle, dynamics_oracle: DynamicsOracle, gamma: Tuned = ROOT, **kw: Any
-    ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **kw)
-        self.gamma = Schedule(gamma)
+    gamma: Option[Tuned, Schedule] = Option(schedule, ROOT)
 
     def decide(self, context: Context) -> Decision:
         """Return a policy that gives every admissible action a positive probability, up to underflow."""

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import Learner, Ranges
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.environment import Environment
-from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.persistence import State, numbers
-from omg_cmdp.validation import FloatArray, instance_of
+from omg_cmdp.validation import FloatArray, instance_of, one_of
 from omg_lab.rivals.covers import Blind, Cover, PerBall, PerCentre, PerContext
+from omg_lab.rivals.declared import Option, Rival
 
 
 class Tally(NamedTuple):
@@ -29,14 +27,19 @@ class Tally(NamedTuple):
     """The sums of rewards, (S, A)."""
 
 
-class CellLearner(Learner):
-    """An agent with a tally for each cell of its own copy of `cover`, which says which contexts share one."""
+def own_cover(name: str, cover: Cover) -> Cover:
+    """Return a copy of a cover: agents with the same one do not open cells for each other."""
+    instance_of(name, cover, Cover)
+    return copy.deepcopy(cover)
 
-    def __init__(self, space: Space, cover: Cover, **ranges: Unpack[Ranges]) -> None:
-        super().__init__(space, **ranges)
-        if not isinstance(cover, Cover):
-            raise ValueError(f"`cover` must be a Cover, got {type(cover).__name__}")
-        self.cover = copy.deepcopy(cover)
+
+class CellRival(Rival):
+    """A rival with a tally for each cell of its own copy of `cover`, which says which contexts share one."""
+
+    cover: Option[Cover, Cover] = Option(own_cover)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._tallies: list[Tally] = []
 
     @classmethod
@@ -57,11 +60,13 @@ class CellLearner(Learner):
         return self._model(self.tally(context))
 
     def tally(self, context: Context) -> Tally:
-        """Return the tables of the context's cell; empty ones if it is not open."""
+        """Return copies of the tables of the context's cell; empty ones if it is not open."""
         cell = self.cover.cell(context)
-        return self._tallies[cell] if cell < len(self._tallies) else self._empty_tally(cell)
+        if cell >= len(self._tallies):
+            return self._empty_tally()
+        return Tally(*(table.copy() for table in self._tallies[cell]))
 
-    def _empty_tally(self, cell: int) -> Tally:
+    def _empty_tally(self) -> Tally:
         """Return the tables with which a cell opens."""
         pairs = (self.space.states, self.space.actions)
         return Tally(counts=np.zeros((*pairs, self.space.states)), rewards=np.zeros(pairs))
@@ -82,18 +87,18 @@ class CellLearner(Learner):
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         cell = self.cover.open(trajectory.context)
         while len(self._tallies) <= cell:
-            self._tallies.append(self._empty_tally(len(self._tallies)))
+            self._tallies.append(self._empty_tally())
         self._add(self._tallies[cell], trajectory, rewards)
 
     def _learned(self) -> dict[str, NDArray[Any]]:
-        empty = self._empty_tally(0)
+        empty = self._empty_tally()
         counts, rewards = (
             np.array([tally[part] for tally in self._tallies]).reshape(-1, *empty[part].shape) for part in (0, 1)
         )
         return {"counts": counts, "rewards": rewards, **self.cover.state()}
 
     def _load_learned(self, state: State, episodes: int) -> None:
-        empty = self._empty_tally(0)
+        empty = self._empty_tally()
         counts, rewards = (numbers(name, state, (None, *getattr(empty, name).shape)) for name in Tally._fields)
         cover = copy.deepcopy(self.cover)
         cover.load_state(state)
@@ -113,18 +118,15 @@ def cover_for(
     instance_of("world", world, Environment)
     if isinstance(cover, Cover):
         return cover
+    one_of("cover", cover, ("blind", "per_context", "per_ball", "clusters"))
     for option, value, owner in (("clusters", clusters, "clusters"), ("radius", radius, "per_ball")):
         if value is not None and cover != owner:
             raise ValueError(f"`{option}` must be left out for cover = {cover!r}")
-    if cover in ("per_ball", "clusters") and not isinstance(world.contexts[0], np.ndarray):
+    if cover in ("blind", "per_context"):
+        return Blind() if cover == "blind" else PerContext()
+    if not isinstance(world.contexts[0], np.ndarray):
         raise ValueError(f"`cover` must be 'blind' or 'per_context' where contexts are labels, got {cover!r}")
+    if cover == "per_ball":
+        return PerBall(0.4 if radius is None else radius)
     usual = max(2, len(world.contexts) // 4)
-    known: dict[str, Callable[[], Cover]] = {
-        "blind": Blind,
-        "per_context": PerContext,
-        "per_ball": lambda: PerBall(0.4 if radius is None else radius),
-        "clusters": lambda: PerCentre.by_means(world.contexts, count=usual if clusters is None else clusters),
-    }
-    if cover not in known:
-        raise ValueError(f"`cover` must be one of {', '.join(known)}, got {cover!r}")
-    return known[cover]()
+    return PerCentre.by_means(world.contexts, count=usual if clusters is None else clusters)

@@ -1,18 +1,15 @@
 """Covers: which contexts share a cell, for agents that learn one table for each cell.
 
-    Blind        one cell for all contexts
-    PerContext   one for each context
-    PerBall      one for each ball of a metric: the cover of Cover-Rmax (Modi, Jiang, Singh and Tewari, ALT 2018)
-    PerCentre    one for each of some centres, given or found by k-means
-
-Contexts are compared in the form in which they are saved, so that a restored cover has the same cells.
+Blind        one cell for all contexts
+PerContext   one for each context
+PerBall      one for each Euclidean ball: the cover of Cover-Rmax (Modi, Jiang, Singh and Tewari, ALT 2018)
+PerCentre    one for each of some centres, given or found by k-means
 """
 
 from __future__ import annotations
 
 import abc
-import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, final
 
 import numpy as np
@@ -20,10 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context, context_from_json, context_to_json
 from omg_cmdp.persistence import State, fingerprint, numbers, read_state
-from omg_cmdp.validation import FloatArray, at_least_zero, float_table, listed, positive_integer
-
-Metric = Callable[[Any, Any], float]
-"""The distance of two contexts."""
+from omg_cmdp.validation import FloatArray, at_least_zero, float_table, frozen, listed, positive_integer
 
 
 class Cover(abc.ABC):
@@ -59,82 +53,8 @@ class Cover(abc.ABC):
         """Load a state saved by a cover with the same settings."""
 
 
-class Growing(Cover):
-    """A cover that opens a cell for each context that is in none; that context is the cell's centre."""
-
-    centres: list[Context]
-
-    def __init__(self) -> None:
-        self._clear()
-
-    @abc.abstractmethod
-    def _find(self, context: Context) -> int:
-        """Return the cell of a well-formed context, or the number of cells if it is in none."""
-
-    def _clear(self) -> None:
-        """Forget all cells."""
-        self.centres = []
-
-    def _add(self, centre: Context) -> None:
-        """Open a cell."""
-        self.centres.append(centre)
-
-    def __len__(self) -> int:
-        return len(self.centres)
-
-    @final
-    def cell(self, context: Context) -> int:
-        """Return the cell of `context`; the number of open cells if it would open one."""
-        if isinstance(context, np.ndarray):
-            first = self.centres[0] if self.centres else None
-            shape = first.shape if isinstance(first, np.ndarray) else context.shape
-            if context.dtype.kind not in "biuf" or context.shape != shape or not np.isfinite(context).all():
-                raise ValueError(f"`context` must be finite numbers of shape {shape}, got {context!r:.60}")
-        return self._find(context)
-
-    @final
-    def open(self, context: Context) -> int:
-        """Return the cell of `context`, open from now on."""
-        cell = self.cell(context)
-        if cell == len(self):
-            self._add(context_from_json(context_to_json(context)))
-        return cell
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return the centres, as text."""
-        return {"centres": np.array([context_to_json(centre) for centre in self.centres], dtype=np.str_)}
-
-    def load_state(self, state: State) -> None:
-        """Load the centres."""
-        fresh = copy.copy(self)
-        fresh._clear()
-        try:
-            for text in read_state(state)["centres"].tolist():
-                fresh.open(context_from_json(text))
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"`state` must hold contexts under 'centres', got {error!r}") from error
-        self.__dict__.update(fresh.__dict__)
-
-
 @final
-class Blind(Growing):
-    """One cell for all contexts.
-
-    >>> cover = Blind()
-    >>> cover.open("a"), cover.open("b")
-    (0, 0)
-    """
-
-    def __str__(self) -> str:
-        return "Blind()"
-
-    def _find(self, context: Context) -> int:
-        context_to_json(context)  # raises if it could not be saved as a centre
-        return 0
-
-
-@final
-class PerContext(Growing):
+class PerContext(Cover):
     """One cell for each context.
 
     >>> cover = PerContext()
@@ -142,73 +62,133 @@ class PerContext(Growing):
     (0, 1, 0, 2)
     """
 
+    def __init__(self) -> None:
+        # Contexts are compared in the form in which they are saved, so that a restored cover has the same cells.
+        self._cells: dict[str, int] = {}
+        self._shape: tuple[int, ...] | None = None  # of vectors
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
     def __str__(self) -> str:
         return "PerContext()"
 
-    def _clear(self) -> None:
-        super()._clear()
-        self._cells: dict[str, int] = {}
+    def cell(self, context: Context) -> int:
+        """Return the cell of `context`; the number of open cells if it would open one."""
+        return self._cells.get(_text(context, self._shape), len(self))
 
-    def _add(self, centre: Context) -> None:
-        super()._add(centre)
-        self._cells[context_to_json(centre)] = len(self._cells)
+    def open(self, context: Context) -> int:
+        """Return the cell of `context`, open from now on."""
+        cell = self._cells.setdefault(_text(context, self._shape), len(self))
+        self._shape = context.shape if isinstance(context, np.ndarray) else self._shape
+        return cell
 
-    def _find(self, context: Context) -> int:
-        return self._cells.get(context_to_json(context), len(self))
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the contexts, as text."""
+        return {"centres": np.array(list(self._cells), dtype=np.str_)}
+
+    def load_state(self, state: State) -> None:
+        """Load the contexts."""
+        fresh = PerContext()
+        try:
+            for text in read_state(state)["centres"].tolist():
+                fresh.open(context_from_json(text))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"`state` must hold contexts under 'centres', got {error!r}") from error
+        self.__dict__.update(vars(fresh))
 
 
 @final
-class PerBall(Growing):
+class Blind(Cover):
+    """One cell for all contexts.
+
+    >>> cover = Blind()
+    >>> cover.open("a"), cover.open("b")
+    (0, 0)
+    """
+
+    def __len__(self) -> int:
+        return 1
+
+    def __str__(self) -> str:
+        return "Blind()"
+
+    def cell(self, context: Context) -> int:
+        """Return 0, for any context that could be saved."""
+        _text(context)
+        return 0
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return nothing: there is nothing to learn."""
+        return {}
+
+    def load_state(self, state: State) -> None:
+        """Load nothing."""
+
+
+class _Points(Cover):
+    """A cover by the distances to its centres, (K, d)."""
+
+    _centres: FloatArray
+
+    @property
+    def centres(self) -> FloatArray:
+        """The centres, (K, d); read-only."""
+        return frozen(self._centres.view())
+
+    def __len__(self) -> int:
+        return len(self._centres)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the centres."""
+        return {"centres": self._centres.copy()}
+
+
+@final
+class PerBall(_Points):
     """Balls of one radius: a context belongs to the nearest, or becomes the centre of a new one if it is in none.
+
+    Contexts are vectors, or numbers, at Euclidean distances.
 
     Parameters
     ----------
     radius : float
         0 gives each context a cell of its own, an infinite radius one cell to all.
-    metric : str or function of two contexts
-        "euclidean", the default, for contexts that are vectors or numbers.
 
     >>> cover = PerBall(1.0)
     >>> [cover.open(context) for context in (0.0, 0.9, 3.0, 1.9, 2.2)]
     [0, 0, 1, 2, 2]
     """
 
-    def __init__(self, radius: float, metric: str | Metric = "euclidean") -> None:
-        number = at_least_zero("radius", radius)
-        if not callable(metric) and not (isinstance(metric, str) and metric == "euclidean"):
-            raise ValueError(f"`metric` must be 'euclidean' or a function of two contexts, got {metric!r:.60}")
-        self.radius = number
-        self.metric = metric
-        super().__init__()
+    def __init__(self, radius: float) -> None:
+        self.radius = at_least_zero("radius", radius)
+        self._centres = np.empty((0, 0))
 
     def __str__(self) -> str:
-        return f"PerBall({self.radius}, {'a function' if callable(self.metric) else self.metric})"
+        return f"PerBall({self.radius})"
 
-    def _clear(self) -> None:
-        super()._clear()
-        self._points = np.empty((0, 0))
+    def cell(self, context: Context) -> int:
+        """Return the nearest ball; the number of balls if `context` is in none."""
+        distances = _distances(self._centres, context)
+        if not len(distances):
+            return 0
+        nearest = int(distances.argmin())
+        return nearest if distances[nearest] <= self.radius else len(self)
 
-    def _add(self, centre: Context) -> None:
-        super()._add(centre)
-        if not callable(self.metric):
-            self._points = np.array([_point(each) for each in self.centres])
+    def open(self, context: Context) -> int:
+        """Return the ball of `context`, open from now on."""
+        cell = self.cell(context)
+        if cell == len(self):
+            self._centres = np.array([*self._centres, _point(context)])
+        return cell
 
-    def _find(self, context: Context) -> int:
-        distances = self._measure(context)
-        nearest = int(distances.argmin()) if self.centres else 0
-        return nearest if self.centres and distances[nearest] <= self.radius else len(self)
-
-    def _measure(self, context: Context) -> FloatArray:
-        if not callable(self.metric):
-            return _distances(self._points, context)
-        distances = np.array([self.metric(context, centre) for centre in self.centres], dtype=np.float64)
-        if not (distances >= 0.0).all():
-            raise ValueError(f"`metric` must return numbers of at least 0, got {distances.min()}")
-        return distances
+    def load_state(self, state: State) -> None:
+        """Load the centres."""
+        self._centres = numbers("centres", read_state(state), (None, None))
 
 
 @final
-class PerCentre(Cover):
+class PerCentre(_Points):
     """The nearest of some centres, in Euclidean distance: a fixed number of cells.
 
     With centres from k-means this stands in for CECE (Hallak, Di Castro and Mannor, 2015), which is a different method:
@@ -225,7 +205,7 @@ class PerCentre(Cover):
     """
 
     def __init__(self, centres: ArrayLike) -> None:
-        self.centres = _points("centres", centres)
+        self._centres = _points("centres", centres).copy()
 
     @classmethod
     def by_means(cls, contexts: Iterable[Context], *, count: int) -> PerCentre:
@@ -248,23 +228,25 @@ class PerCentre(Cover):
             centres = np.array(moved)
         return cls(centres)
 
-    def __len__(self) -> int:
-        return len(self.centres)
-
     def __str__(self) -> str:
-        return f"PerCentre({len(self)} centres {fingerprint(self.centres)})"
+        return f"PerCentre({len(self)} centres {fingerprint(self._centres)})"
 
     def cell(self, context: Context) -> int:
         """Return the nearest centre."""
-        return int(_distances(self.centres, context).argmin())
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return the centres."""
-        return {"centres": self.centres.copy()}
+        return int(_distances(self._centres, context).argmin())
 
     def load_state(self, state: State) -> None:
         """Load the centres."""
-        self.centres = numbers("centres", read_state(state), self.centres.shape)
+        self._centres = numbers("centres", read_state(state), self._centres.shape)
+
+
+def _text(context: Context, shape: tuple[int, ...] | None = None) -> str:
+    """Return a context as text; refuse a vector of another `shape`, or with what is no finite number."""
+    if isinstance(context, np.ndarray):
+        wanted = context.shape if shape is None else shape
+        if context.dtype.kind not in "biuf" or context.shape != wanted or not np.isfinite(context).all():
+            raise ValueError(f"`context` must be finite numbers of shape {wanted}, got {context!r:.60}")
+    return context_to_json(context)
 
 
 def _points(name: str, values: ArrayLike) -> FloatArray:

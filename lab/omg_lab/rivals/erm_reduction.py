@@ -33,23 +33,23 @@ Source: named in the paper of this project.
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from typing import Unpack, final
+from typing import final
 
 import numpy as np
 
-from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import best_response, optimal_policy
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.theory.constants import most_tuples
 from omg_cmdp.validation import instance_of, positive_integer, positive_number, probability
+from omg_lab.rivals.declared import ModelRival, Option
 
 
 @final
-class ERMReduction(ModelAgent):
+class ERMReduction(ModelRival):
     """Reach every state as often as possible, some times for each step and action; then trust the fits.
 
     What the model says cannot be reached is left out: the best policy of the model is played instead.
@@ -71,22 +71,15 @@ class ERMReduction(ModelAgent):
     (4, 3, 3)
     """
 
-    settings = ("samples",)
+    _: dataclasses.KW_ONLY
+    samples: Option[int, int] = Option(positive_integer, 10)
+
     usual_oracles = "offline"
 
-    def __init__(
-        self,
-        space: Space,
-        reward_oracle: RewardOracle,
-        dynamics_oracle: DynamicsOracle,
-        *,
-        samples: int = 10,
-        **ranges: Unpack[Ranges],
-    ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
-        self.samples = positive_integer("samples", samples)
-        held = np.tile(space.admissible, (space.horizon, 1, 1))
-        held[0] &= (space.start > 0.0)[:, None]
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        held = np.tile(self.space.admissible, (self.space.horizon, 1, 1))
+        held[0] &= (self.space.start > 0.0)[:, None]
         self._tuples = np.argwhere(held)
 
     @property

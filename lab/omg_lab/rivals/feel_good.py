@@ -18,13 +18,12 @@ Source: the project's theory notes (§8) have the formula of its weights.
 
 from __future__ import annotations
 
+import dataclasses
 import operator
-from typing import Any, Unpack, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache
 from omg_cmdp.mdp.bellman import ValueBounds, optimal_policy, value_bounds
 from omg_cmdp.mdp.space import Space
@@ -33,11 +32,12 @@ from omg_cmdp.oracles.draws import resample
 from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, seed_number
+from omg_cmdp.validation import FloatArray
+from omg_lab.rivals.declared import ModelRival, Option, finite, seed_value
 
 
 @final
-class FeelGoodThompson(ModelAgent):
+class FeelGoodThompson(ModelRival):
     """Draw f and P together from the tilted posterior of two finite classes, and play an optimal policy of the pair.
 
     Parameters
@@ -61,29 +61,17 @@ class FeelGoodThompson(ModelAgent):
     (4, 3, 3)
     """
 
-    settings = ("seed", "optimism")
+    reward_oracle: FiniteRewards = dataclasses.field()
+    dynamics_oracle: FiniteDynamics = dataclasses.field()
+    _: dataclasses.KW_ONLY
+    optimism: Option[float, float] = Option(finite, 0.1)
+    seed: Option[int, int] = Option(seed_value, 0)
 
-    def __init__(
-        self,
-        space: Space,
-        reward_oracle: FiniteRewards,
-        dynamics_oracle: FiniteDynamics,
-        *,
-        optimism: float = 0.1,
-        seed: int = 0,
-        **ranges: Unpack[Ranges],
-    ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
-        for name, oracle, kind in (
-            ("reward_oracle", reward_oracle, FiniteRewards),
-            ("dynamics_oracle", dynamics_oracle, FiniteDynamics),
-        ):
-            if not isinstance(oracle, kind):
-                raise ValueError(f"`{name}` must be a {kind.__name__}, got {type(oracle).__name__}")
-        if not isinstance(optimism, int | float) or not 0.0 <= optimism < np.inf:
-            raise ValueError(f"`optimism` must be a finite number of at least 0, got {optimism!r}")
-        self.seed, self.optimism = seed_number(seed), float(optimism)
-        self._rewards, self._dynamics = reward_oracle, dynamics_oracle
+    needs = FiniteRewards, FiniteDynamics
+    learned = ("value_sums",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._value_sums = np.zeros((0, 0))  # Σ_i V*_{f,P}(c_i), (N, M) from the first episode on
         self._kept: ContextCache[FloatArray] = ContextCache(KEPT_BYTES, size=operator.attrgetter("nbytes"))
 
@@ -94,13 +82,16 @@ class FeelGoodThompson(ModelAgent):
         (reward,) = resample(weights.sum(axis=1), 1, generator)
         (moves,) = resample(weights[reward], 1, generator)
         drawn = self.space.mdp(
-            rewards=self._rewards.functions(context)[reward], transitions=self._dynamics.functions(context)[moves]
+            rewards=self.reward_oracle.functions(context)[reward],
+            transitions=self.dynamics_oracle.functions(context)[moves],
         )
         return Decision(policy=optimal_policy(drawn, bounds=self.value_bounds)[0], model=self.model(context))
 
     def weights(self, context: Context) -> FloatArray:
         """Return the tilted posterior (N, M) of all pairs; `context` only determines N and M."""
-        logs = np.add.outer(np.log(self._rewards.posterior(context)), np.log(self._dynamics.posterior(context)))
+        logs = np.add.outer(
+            np.log(self.reward_oracle.posterior(context)), np.log(self.dynamics_oracle.posterior(context))
+        )
         if self._value_sums.size:
             logs += self.optimism / np.sqrt(self.episodes_seen + 1.0) * self._value_sums
         weights = np.exp(logs - logs.max())
@@ -108,24 +99,19 @@ class FeelGoodThompson(ModelAgent):
 
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Teach both oracles, and add the optimal values of all pairs at the episode's context."""
-        super()._learn(trajectory, rewards)
         values = self._optimal_values(trajectory.context)
+        super()._learn(trajectory, rewards)
         self._value_sums = self._value_sums + values if self._value_sums.size else values
 
     def _optimal_values(self, context: Context) -> FloatArray:
         """Return V*_{f,P}(context) of all pairs, (N, M)."""
-        rewards, dynamics, bounds = self._rewards.functions, self._dynamics.functions, self.value_bounds
+        rewards, dynamics, bounds = self.reward_oracle.functions, self.dynamics_oracle.functions, self.value_bounds
         return self._kept.get(context, lambda c: optimal_values(self.space, rewards(c), dynamics(c), bounds))
 
-    def _learned(self) -> dict[str, NDArray[Any]]:
-        """Return what both oracles learned, and the sums of optimal values."""
-        return {**super()._learned(), "value_sums": self._value_sums.copy()}
-
-    def _load_learned(self, state: State, episodes: int) -> None:
-        sizes = [len(numbers(f"{part}/class_losses", state, (None,))) for part in ("reward", "dynamics")]
-        value_sums = numbers("value_sums", state, (sizes[0], sizes[1]))
-        super()._load_learned(state, episodes)
-        self._value_sums = value_sums
+    def _read(self, state: State, episodes: int) -> dict[str, FloatArray]:
+        # An oracle has no losses before it learns, as the one of rewards has while all of them are still to come.
+        sizes = [len(numbers(f"{part}/class_losses", state, (None,))) or None for part in ("reward", "dynamics")]
+        return {"value_sums": numbers("value_sums", state, (sizes[0], sizes[1]))}
 
 
 def optimal_values(

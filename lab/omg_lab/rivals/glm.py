@@ -44,27 +44,27 @@ Source: named in the paper of this project; pseudo-code in the project's theory 
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from typing import Any, ClassVar, NamedTuple, Self, Unpack, final
+from typing import Any, NamedTuple, Self, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import Learner, Ranges
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import ValueBounds, best_response, value_bounds
 from omg_cmdp.mdp.environment import Environment
-from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.features import FeatureFunction, Features
-from omg_cmdp.persistence import State, numbers
+from omg_cmdp.oracles.witnesses import Source
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, one_of, positive_integer, positive_number, probability, seed_number
+from omg_cmdp.validation import FloatArray, one_of, positive_integer, positive_number, probability
+from omg_lab.rivals.declared import Option, Rival, numbers_of, optional, seed_value
 from omg_lab.rivals.listed import unit_features
+from omg_lab.rivals.optimism import optimistic_plan
 
-compiled_glm = Lazy("omg_lab.rivals.compiled.glm")
+newton = Lazy("omg_lab.rivals.compiled.newton")
 compiled = Lazy("omg_cmdp.oracles.compiled.linear")
 
 
@@ -77,7 +77,13 @@ class Widths(NamedTuple):
     """ξp >= ‖P̂ - P*‖₁."""
 
 
-class GLMAgent(Learner):
+def known_link(name: str, value: str) -> str:
+    """Return the name of a link."""
+    one_of(name, value, ("logit", "linear"))
+    return value
+
+
+class GLMAgent(Rival):
     """The estimates and confidence sets of both agents.
 
     Parameters
@@ -105,46 +111,30 @@ class GLMAgent(Learner):
         As for every `Learner`.
     """
 
-    settings: ClassVar[tuple[str, ...]] = (
-        *("link", "scale", "delta", "ridge", "feature_norm", "weight_norm"),
-        *("strong_convexity", "smoothness", "constants", "feature_map"),
-    )
+    _: dataclasses.KW_ONLY
+    dimension: Option[int, int] = Option(positive_integer)
+    link: Option[str, str] = Option(known_link, "logit")
+    features: FeatureFunction | None = None
+    scale: Option[float, float] = Option(positive_number, 1.0)
+    delta: Option[float, float] = Option(probability, 0.05)
+    ridge: Option[float, float] = Option(positive_number, 1.0)
+    feature_norm: Option[float, float] = Option(positive_number, 1.0)
+    weight_norm: Option[float, float] = Option(positive_number, 3.0)
+    strong_convexity: Option[float | None, float] = Option(optional(positive_number), None)
+    smoothness: Option[float | None, float] = Option(optional(positive_number), None)
+    constants: Option[tuple[float, ...], tuple[float, ...]] = Option(numbers_of(4), (8.0, 4.0, 8.0 / 3.0, 4.0))
 
-    def __init__(
-        self,
-        space: Space,
-        *,
-        dimension: int,
-        link: str = "logit",
-        features: FeatureFunction | None = None,
-        scale: float = 1.0,
-        delta: float = 0.05,
-        ridge: float = 1.0,
-        feature_norm: float = 1.0,
-        weight_norm: float = 3.0,
-        strong_convexity: float | None = None,
-        smoothness: float | None = None,
-        constants: tuple[float, float, float, float] = (8.0, 4.0, 8.0 / 3.0, 4.0),
-        **ranges: Unpack[Ranges],
-    ) -> None:
-        super().__init__(space, **ranges)
-        one_of("link", link, ("logit", "linear"))
-        self.link = link
-        self.dimension = positive_integer("dimension", dimension)
-        self._features = Features(features, (self.dimension,), feature_norm)
-        self.feature_norm, self.feature_map = self._features.norm, self._features.settings
-        self.scale = positive_number("scale", scale)
-        self.delta = probability("delta", delta)
-        self.ridge = positive_number("ridge", ridge)
-        self.weight_norm = positive_number("weight_norm", weight_norm)
-        least, most = _curvatures(link, space.states, self.weight_norm * self.feature_norm)
-        least = least if strong_convexity is None else positive_number("strong_convexity", strong_convexity)
-        most = most if smoothness is None else positive_number("smoothness", smoothness)
-        self.strong_convexity, self.smoothness = least, most
-        self.constants = tuple(positive_number("constants", number) for number in constants)
-        if len(self.constants) != 4:
-            raise ValueError(f"`constants` must be four positive numbers, got {constants!r}")
-        pairs, size = space.states * space.actions, self.dimension
+    derived = ("feature_map",)
+    learned = ("weights", "inverses", "growths", "visits", "roots")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        space, size = self.space, self.dimension
+        self._features = Features(self.features, (size,), self.feature_norm)
+        self.feature_map = self._features.settings
+        least, most = _curvatures(self.link, space.states, self.weight_norm * self.feature_norm)
+        self.strong_convexity, self.smoothness = self.strong_convexity or least, self.smoothness or most
+        pairs = space.states * space.actions
         self._weights = np.zeros((pairs, space.states, size))
         self._inverses = np.zeros((pairs, size, size)) + np.eye(size) / self.ridge
         self._growths, self._visits = np.zeros((2, pairs))
@@ -162,11 +152,11 @@ class GLMAgent(Learner):
     def model(self, context: Context) -> TabularMDP:
         """Return f̂, clipped to [0, 1], and P̂; with the linear link the distribution nearest to Wx."""
         row = self._features(context)
-        states, actions = self.space.states, self.space.actions
-        transitions = np.empty((states, actions, states))
-        compiled_glm.transitions(self._weights, row[0], self.link == "logit", transitions.reshape(-1, states))
-        rewards = np.clip(0.5 + self._ridge(row)[0], 0.0, 1.0).reshape(states, actions)
-        return self.space.mdp(transitions=transitions, rewards=rewards)
+        pairs = self.space.admissible.shape
+        scores = self._weights @ row[0]
+        transitions = softmax(scores) if self.link == "logit" else to_simplex(scores)
+        rewards = np.clip(0.5 + self._ridge(row)[0], 0.0, 1.0).reshape(pairs)
+        return self.space.mdp(transitions=transitions.reshape(*pairs, -1), rewards=rewards)
 
     def widths(self, context: Context) -> Widths:
         """Return ξr and ξp."""
@@ -196,22 +186,18 @@ class GLMAgent(Learner):
         compiled.regressions(self._roots[0], row, means, leverages, np.empty((self.dimension + 1, len(means))))
         return means, leverages
 
+    def _sources(self) -> dict[str, Source]:
+        return {"features": self._features}
+
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         row = self._features(trajectory.context)
+        self._witness(trajectory)
         pairs = trajectory.states[:-1] * self.space.actions + trajectory.actions
         np.add.at(self._visits, pairs, 1.0)
         learned = self._weights, self._inverses, self._growths
         setting = self.link == "logit", self.strong_convexity, self.weight_norm
-        compiled_glm.newton_steps(*learned, row[0], pairs, trajectory.next_states, *setting)
-        compiled.rotate_in(self._roots, row, pairs, rewards - 0.5, np.empty(self.dimension + 1))
-
-    def _learned(self) -> dict[str, NDArray[Any]]:
-        return {name: getattr(self, f"_{name}").copy() for name in _LEARNED}
-
-    def _load_learned(self, state: State, episodes: int) -> None:
-        arrays = {name: numbers(name, state, getattr(self, f"_{name}").shape) for name in _LEARNED}
-        for name, array in arrays.items():
-            setattr(self, f"_{name}", array)
+        newton.newton_steps(*learned, row[0], pairs, trajectory.next_states, *setting)
+        compiled.rotate_in(self._roots, row, pairs, rewards - 0.5)
 
 
 @final
@@ -229,13 +215,9 @@ class GLMORL(GLMAgent):
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy, optimal for the model with bonuses."""
         model = self.model(context)
-        transitions, rewards, _, admissible = model.raw
-        policy = np.empty((self.space.horizon, self.space.states, self.space.actions))
-        values = np.empty((self.space.horizon + 1, self.space.states))
-        bonuses = [self.scale * width for width in self.widths(context)]
-        compiled_glm.optimistic_plan(
-            transitions[0], rewards[0], *bonuses, admissible, *self.value_bounds, policy, values
-        )
+        rewards, transitions = (self.scale * width for width in self.widths(context))
+        bounds = self.value_bounds
+        policy, _ = optimistic_plan(model, model.rewards + rewards, lambda values: values.max() * transitions, bounds)
         return Decision(policy=policy, model=model)
 
 
@@ -258,12 +240,12 @@ class GLMRLSVI(GLMAgent):
     (4, 3, 3)
     """
 
-    settings = (*GLMAgent.settings, "seed")
+    _: dataclasses.KW_ONLY
+    seed: Option[int, int] = Option(seed_value, 0)
 
-    def __init__(self, space: Space, *, seed: int = 0, **settings: Any) -> None:
-        super().__init__(space, **settings)
-        self.seed = seed_number(seed)
-        (lows, highs), most = self.value_bounds, value_bounds(space.horizon).highs
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        (lows, highs), most = self.value_bounds, value_bounds(self.space.horizon).highs
         # Values of noise are not clipped in the paper; where `return_range` says more than rewards in [0, 1], they are.
         self._told = ValueBounds(np.where(lows > 0.0, lows, -np.inf), np.where(highs < most, highs, np.inf))
 
@@ -277,7 +259,23 @@ class GLMRLSVI(GLMAgent):
         return Decision(policy=policy, model=model)
 
 
-_LEARNED = ("weights", "inverses", "growths", "visits", "roots")
+def softmax(scores: FloatArray) -> FloatArray:
+    """Return distributions in proportion to the exponentials of scores (..., S)."""
+    exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return np.asarray(exponentials / exponentials.sum(axis=-1, keepdims=True))
+
+
+def to_simplex(points: FloatArray) -> FloatArray:
+    """Return the distributions nearest to `points` (..., S): max(point - μ, 0), with μ such that it sums to one.
+
+    >>> to_simplex(np.array([[0.5, 0.5], [2.0, 0.0]]))
+    array([[0.5, 0.5],
+           [1. , 0. ]])
+    """
+    ordered = -np.sort(-points, axis=-1)
+    shifts = (ordered.cumsum(axis=-1) - 1.0) / np.arange(1, points.shape[-1] + 1)
+    positive = (ordered > shifts).sum(axis=-1, keepdims=True)
+    return np.maximum(points - np.take_along_axis(shifts, positive - 1, axis=-1), 0.0)
 
 
 def _curvatures(link: str, states: int, reach: float) -> tuple[float, float]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import final
 
 import numpy as np
 
-from omg_cmdp.contexts import Context, context_vectors, table_label
+from omg_cmdp.contexts import Context, context_vectors, table_label, unchanging
 from omg_cmdp.mdp.environment import Environment
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.finite.offline import Offline
 from omg_cmdp.persistence import fingerprint
@@ -23,19 +23,22 @@ class Listed:
 
     def __init__(self, contexts: Iterable[Context]) -> None:
         try:
-            kept = {table_label(each): copy.deepcopy(each) for each in context_rows("contexts", contexts)}
+            kept = {table_label(each): unchanging(each) for each in context_rows("contexts", contexts)}
         except TypeError:
             raise ValueError(f"`contexts` must be a list of vectors or hashable labels, got {contexts!r:.60}") from None
         if not kept:
             raise ValueError("`contexts` must list at least one context, got none")
-        self.contexts = list(kept.values())
+        self.contexts = tuple(kept.values())
         self._places = {label: place for place, label in enumerate(kept)}
 
     def __len__(self) -> int:
         return len(self.contexts)
 
+    def __iter__(self) -> Iterator[Context]:
+        return iter(self.contexts)
+
     def __str__(self) -> str:
-        return f"{len(self)} contexts {fingerprint(np.array(repr(list(self._places))))}"
+        return f"{len(self)} contexts {fingerprint(self.contexts)}"
 
     def place(self, context: Context) -> int:
         """Return the place of a context, or refuse it."""
@@ -43,6 +46,11 @@ class Listed:
             return self._places[table_label(context)]
         except (KeyError, TypeError):
             raise ValueError(f"`context` must be one of the {len(self)} in `contexts`, got {context!r:.80}") from None
+
+
+def listed(name: str, contexts: Iterable[Context]) -> Listed:
+    """Return the contexts of an argument."""
+    return Listed(contexts)
 
 
 def unit_features(world: Environment) -> tuple[Callable[[Context], FloatArray], int]:
@@ -56,6 +64,18 @@ def unit_features(world: Environment) -> tuple[Callable[[Context], FloatArray], 
         return np.asarray(vectors[world.contexts.index(context)])
 
     return features, vectors.shape[1]
+
+
+def opening_actions(space: Space, number: int) -> FloatArray:
+    """Return (S, A), one-hot: in every state the admissible action of this `number`, again from the first after all.
+
+    >>> opening_actions(Space(states=2, actions=2, horizon=1, admissible=[[True, True], [False, True]]), 0)
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    order = np.argsort(~space.admissible, axis=1, kind="stable")  # the admissible ones first
+    chosen = order[np.arange(space.states), number % space.admissible.sum(axis=1)]
+    return np.asarray(np.eye(space.actions)[chosen])
 
 
 @final

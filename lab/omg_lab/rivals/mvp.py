@@ -34,6 +34,7 @@ online reinforcement learning* (COLT 2024), which takes the algorithm over for t
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import final
 
@@ -43,8 +44,10 @@ from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.validation import FloatArray
 from omg_lab.rivals.cells import Tally
+from omg_lab.rivals.declared import Option, numbers_of
 from omg_lab.rivals.ucbvi import BernsteinOptimist
 
+PUBLISHED = (460.0 / 9.0, 2.0 * math.sqrt(2.0), 544.0 / 9.0)
 PROVEN = (3.4, 2.0, 17.0)
 """The constants of the proof above."""
 
@@ -58,7 +61,7 @@ class MVP(BernsteinOptimist):
     space : Space
         The states, actions and horizon.
     cover : Cover
-        Which contexts share a cell: `Blind()`, `PerContext()`, `PerBall(radius)` or `Clusters(centres)`.
+        Which contexts share a cell: `Blind()`, `PerContext()`, `PerBall(radius)` or `PerCentre(centres)`.
     scale : float
         A factor of the whole bonus, to be tuned; 1 by default.
     constants : tuple of three floats
@@ -74,7 +77,8 @@ class MVP(BernsteinOptimist):
     (3, 2, 2)
     """
 
-    published = (460.0 / 9.0, 2.0 * math.sqrt(2.0), 544.0 / 9.0)
+    _: dataclasses.KW_ONLY
+    constants: Option[tuple[float, float, float], tuple[float, ...]] = Option(numbers_of(3), PUBLISHED)
 
     def _bonuses(self, tally: Tally, model: TabularMDP) -> tuple[FloatArray, FloatArray]:
         visits = tally.counts[1].sum(axis=2)
@@ -87,9 +91,9 @@ class MVP(BernsteinOptimist):
         base = np.where(visits > 0.0, model.rewards + bonus, self.space.horizon + widest)
         return base, np.where(visits > 0.0, by_variance * np.sqrt(shares), 0.0)
 
-    def _empty_tally(self, cell: int) -> Tally:
+    def _empty_tally(self) -> Tally:
         """Return two tables of each kind: all that was seen, and what the plan knows of it."""
-        counts, rewards = super()._empty_tally(cell)
+        counts, rewards = super()._empty_tally()
         return Tally(np.stack([counts, counts]), np.stack([rewards, rewards]))
 
     def _add(self, tally: Tally, trajectory: Trajectory, rewards: FloatArray) -> None:

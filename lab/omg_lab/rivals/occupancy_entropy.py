@@ -18,19 +18,17 @@ Source: ours, an ablation; the project's theory notes (§8) have its program.
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
-from omg_cmdp.agents.base import ModelAgent
-from omg_cmdp.agents.exploration import Power, Schedule, Tuned
+from omg_cmdp.agents.exploration.schedules import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
-from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray
+from omg_lab.rivals.declared import ModelRival, Option, schedule
 
 compiled = Lazy("omg_lab.rivals.compiled.entropy")
 
@@ -42,7 +40,7 @@ TOLERANCE = 1e-8
 
 
 @final
-class OccupancyEntropy(ModelAgent):
+class OccupancyEntropy(ModelRival):
     """Play the occupancy measure that maximises reward plus 1/γ times its entropy.
 
     Parameters
@@ -62,13 +60,7 @@ class OccupancyEntropy(ModelAgent):
     (4, 3, 3)
     """
 
-    settings = ("gamma",)
-
-    def __init__(
-        self, space: Space, reward_oracle: RewardOracle, dynamics_oracle: DynamicsOracle, gamma: Tuned = ROOT, **kw: Any
-    ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **kw)
-        self.gamma = Schedule(gamma)
+    gamma: Option[Tuned, Schedule] = Option(schedule, ROOT)
 
     def decide(self, context: Context) -> Decision:
         """Return the policy of that occupancy measure."""

@@ -28,20 +28,19 @@ Source: named in the paper of this project; pseudo-code in the project's theory 
 
 from __future__ import annotations
 
-from typing import NamedTuple, Unpack, final
+import dataclasses
+from typing import NamedTuple, final
 
 import numpy as np
 
-from omg_cmdp.agents.base import ModelAgent, Ranges
-from omg_cmdp.agents.exploration import Power, Schedule, Tuned
+from omg_cmdp.agents.exploration.schedules import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.occupancy import reachable_states
-from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision, Mixture
-from omg_cmdp.validation import FloatArray, seed_number
+from omg_cmdp.validation import FloatArray
+from omg_lab.rivals.declared import ModelRival, Option, schedule, seed_value
 
 compiled = Lazy("omg_lab.rivals.compiled.inverse_gap")
 
@@ -62,7 +61,7 @@ class PolicyCover(NamedTuple):
 
 
 @final
-class PCIGW(ModelAgent):
+class PCIGW(ModelRival):
     """Play one policy of the cover, drawn by inverse gap weighting.
 
     Parameters
@@ -84,21 +83,9 @@ class PCIGW(ModelAgent):
     (4, 3, 3)
     """
 
-    settings = ("gamma", "seed")
-
-    def __init__(
-        self,
-        space: Space,
-        reward_oracle: RewardOracle,
-        dynamics_oracle: DynamicsOracle,
-        gamma: Tuned = ROOT,
-        *,
-        seed: int = 0,
-        **ranges: Unpack[Ranges],
-    ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
-        self.gamma = Schedule(gamma)
-        self.seed = seed_number(seed)
+    gamma: Option[Tuned, Schedule] = Option(schedule, ROOT)
+    _: dataclasses.KW_ONLY
+    seed: Option[int, int] = Option(seed_value, 0)
 
     def decide(self, context: Context) -> Decision:
         """Return a policy drawn from the mixture, and the mixture."""
@@ -112,8 +99,10 @@ class PCIGW(ModelAgent):
 
 def policy_cover(mdp: TabularMDP, gamma: float) -> PolicyCover:
     """Return, for every reachable (h, s, a), a policy that maximises q_h(s, a)/(2n + γ·gap); equal ones are merged."""
-    transitions, rewards, start, admissible = mdp.raw
-    return PolicyCover(*compiled.policy_cover(transitions, rewards, start, admissible, reachable_states(mdp), gamma))
+    ways, gaps, plans = compiled.policy_cover(*mdp.raw, reachable_states(mdp), gamma)
+    different = {way.tobytes(): index for index, way in reversed(list(enumerate(ways)))}
+    first = sorted(different.values())
+    return PolicyCover(np.eye(mdp.actions)[ways[first]], gaps[first], plans)
 
 
 def inverse_gap_weights(gaps: FloatArray) -> tuple[FloatArray, float]:

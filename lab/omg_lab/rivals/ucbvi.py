@@ -29,36 +29,28 @@ read in public code.
 from __future__ import annotations
 
 import abc
+import dataclasses
 import math
-from typing import ClassVar, Unpack, final
+from typing import final
 
 import numpy as np
 
-from omg_cmdp.agents.base import Ranges
 from omg_cmdp.contexts import Context
-from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import best_response
-from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, float_table, in_range, positive_number, probability
-from omg_lab.rivals.cells import CellLearner, Tally
-from omg_lab.rivals.covers import Cover
+from omg_lab.rivals.cells import CellRival, Tally
+from omg_lab.rivals.declared import Option, numbers_of
+from omg_lab.rivals.optimism import optimistic_plan
 
-compiled = Lazy("omg_lab.rivals.compiled.bernstein")
 
-
-class _Optimist(CellLearner):
+class _Optimist(CellRival):
     """An agent on the counts of a context's cell that adds a bonus of size `scale` and fails with probability δ."""
 
-    settings: ClassVar[tuple[str, ...]] = ("cover", "scale", "delta")
-
-    def __init__(
-        self, space: Space, cover: Cover, *, scale: float = 1.0, delta: float = 0.05, **ranges: Unpack[Ranges]
-    ) -> None:
-        super().__init__(space, cover, **ranges)
-        self.scale = positive_number("scale", scale)
-        self.delta = probability("delta", delta)
+    _: dataclasses.KW_ONLY
+    scale: Option[float, float] = Option(positive_number, 1.0)
+    delta: Option[float, float] = Option(probability, 0.05)
 
     def logarithm(self) -> float:
         """Return L of the next episode."""
@@ -108,25 +100,9 @@ class UCBVI(_Optimist):
 class BernsteinOptimist(_Optimist):
     """An agent whose bonus has three constants and grows with the variance of the values that follow."""
 
-    settings = ("cover", "scale", "constants", "delta")
-    published: ClassVar[tuple[float, float, float]]
-    """The constants of the paper, the default."""
-
-    def __init__(
-        self,
-        space: Space,
-        cover: Cover,
-        *,
-        constants: tuple[float, float, float] | None = None,
-        scale: float = 1.0,
-        delta: float = 0.05,
-        **ranges: Unpack[Ranges],
-    ) -> None:
-        super().__init__(space, cover, scale=scale, delta=delta, **ranges)
-        given = self.published if constants is None else constants
-        if not isinstance(given, tuple | list) or len(given) != 3:
-            raise ValueError(f"`constants` must be three positive numbers, got {given!r:.60}")
-        self.constants = tuple(positive_number("constants", constant) for constant in given)
+    _: dataclasses.KW_ONLY
+    constants: Option[tuple[float, float, float], tuple[float, ...]]
+    """Those of the paper are the default."""
 
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy, optimal with the bonuses."""
@@ -141,11 +117,13 @@ class BernsteinOptimist(_Optimist):
         """Return a policy (H, S, A), optimal for Q = base + P̂·V + roots·√Var(V), and its values (H + 1, S)."""
         model = self._model(tally)
         base, roots = self._bonuses(tally, model)
-        policy = np.empty((model.horizon, model.states, model.actions))
-        values = np.empty((model.horizon + 1, model.states))
-        transitions, _, _, admissible = model.raw
-        compiled.optimistic_response(transitions[0], base, roots, admissible, *self.value_bounds, policy, values)
-        return policy, values
+        transitions = model.transitions
+
+        def spread(values: FloatArray) -> FloatArray:
+            off = values - (transitions @ values)[:, :, None]
+            return np.asarray(roots * np.sqrt((transitions * off**2).sum(axis=2)))
+
+        return optimistic_plan(model, base, spread, self.value_bounds)
 
     @abc.abstractmethod
     def _bonuses(self, tally: Tally, model: TabularMDP) -> tuple[FloatArray, FloatArray]:
@@ -173,7 +151,8 @@ class UCBVIBF(BernsteinOptimist):
     (3, 2, 2)
     """
 
-    published = (8.0, 14.0 / 3.0, 1e4)
+    _: dataclasses.KW_ONLY
+    constants: Option[tuple[float, float, float], tuple[float, ...]] = Option(numbers_of(3), (8.0, 14.0 / 3.0, 1e4))
 
     def _bonuses(self, tally: Tally, model: TabularMDP) -> tuple[FloatArray, FloatArray]:
         visits, logarithm = tally.counts.sum(axis=2), self.logarithm()

@@ -19,10 +19,9 @@ from omg_cmdp import agents
 from omg_cmdp.agents.agent import Agent
 from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.agents.building import arguments_of, build_for
-from omg_lab import rivals
 from omg_lab.studies.options import SUPPLIED, Options, options_of
-from omg_lab.studies.oracles import SETTINGS, has_class, oracle_pair, usual_oracles
-from omg_lab.studies.outside.folder import Outside
+from omg_lab.studies.oracles import has_class, oracle_pair, usual_oracles
+from omg_lab.studies.outside.folder import Folder
 
 TUNABLE_RULES: dict[str, Callable[..., Any]] = {
     "adaptive": agents.GainWeighted,
@@ -38,9 +37,6 @@ SHARED = ("oracles", "return_range")
 UNKNOWN = "unknown"
 """As the number of `episodes`: the agent is not told."""
 
-BY_EPOCHS = (rivals.epoch_omg, rivals.epoch_pc_igw)
-"""Functions that make an agent with offline oracles; classes say themselves which oracles they assume."""
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Setting:
@@ -51,7 +47,7 @@ class Setting:
     seed: int
     """The seed of the agent's draws."""
     episodes: int
-    folder: Outside | None = None
+    folder: Folder | None = None
     """Where names outside the package are found; None: nowhere."""
     shared: Options = dataclasses.field(default_factory=dict)
     """What the world's table says of all agents; `SHARED` lists the names."""
@@ -64,7 +60,7 @@ def agent_options(make: Callable[..., Any]) -> Options:
         own = arguments_of(make.for_world)  # type: ignore[attr-defined]
         options |= {name: default for name, default in own.items() if name not in SUPPLIED}
     if "reward_oracle" in arguments or "dynamics_oracle" in arguments:
-        options |= {"oracles": _assumed_oracles(make), **SETTINGS}
+        options["oracles"] = _assumed_oracles(make)
     if "features" in arguments:
         del options["dimension"]
     if make is agents.OMG:
@@ -78,14 +74,8 @@ def make_agent(make: Callable[..., Any], options: dict[str, Any], setting: Setti
     options = {name: value for name, value in setting.shared.items() if name in known} | options
     if "oracles" in known:
         named = options.pop("oracles", known["oracles"] if has_class(world) else usual_oracles(world))
-        settings = {each: options.pop(each) for each in SETTINGS if each in options}
-        pair = oracle_pair(world, named, settings, setting.folder)
-        taken = arguments_of(make)
-        options |= {
-            name: oracle
-            for name, oracle in zip(("reward_oracle", "dynamics_oracle"), pair, strict=True)
-            if name in taken
-        }
+        pair = zip(("reward_oracle", "dynamics_oracle"), oracle_pair(world, named, setting.folder), strict=True)
+        options |= {name: oracle for name, oracle in pair if name in arguments_of(make)}
     if options.get("return_range") == "world":
         options["return_range"] = world.paid_returns
     if make is agents.OMG:
@@ -107,7 +97,7 @@ def _assumed_oracles(make: Any) -> str:
     """Return the oracles that an agent's paper assumes."""
     if isinstance(make, type) and issubclass(make, ModelAgent):
         return make.usual_oracles
-    return "offline" if make in BY_EPOCHS else "finite"
+    return "finite"
 
 
 def _power(name: str, table: dict[str, Any]) -> agents.Power:

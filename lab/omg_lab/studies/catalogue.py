@@ -6,8 +6,7 @@ arguments of its constructor, except for what a run supplies: the space, oracles
 the seed and the number of episodes. A world made of the tables of another package is there if that package is
 installed; it is not imported before the world is built.
 
-What is not of the package, `module:Name` or a name that an installed package brings, comes from the `Folder` of the
-study file; without one it is refused.
+What is not of the package, `module:Name`, comes from the `Folder` of the study file; without one it is refused.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from omg_cmdp import adversaries, agents, delays
 from omg_cmdp.adversaries.adaptive import Worst
 from omg_cmdp.adversaries.base import Adversary
 from omg_cmdp.agents.agent import Agent
+from omg_cmdp.agents.base import Learner
 from omg_cmdp.agents.building import arguments_of
 from omg_cmdp.delays import Delay
 from omg_cmdp.documents import FileError, nearest
@@ -34,25 +34,13 @@ from omg_cmdp.records import context_rows
 from omg_cmdp.validation import whole_number
 from omg_lab import rivals, worlds
 from omg_lab.studies.agents import Setting, agent_options, make_agent
-from omg_lab.studies.options import REQUIRED, Options, options_of
+from omg_lab.studies.options import Kind, Options, check_options, options_of
 from omg_lab.studies.outside.environments import gymnasium_world
-from omg_lab.studies.outside.folder import Outside, is_outside, packaged
+from omg_lab.studies.outside.folder import Folder, is_outside
 from omg_lab.worlds.base import World
 
-LARGEST_TABLE = 10**8
+LARGEST_TABLE = 5 * 10**7
 """The most numbers in a table of a world; larger ones are refused before they are made."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Kind:
-    """One kind of world, adversary or agent."""
-
-    name: str
-    description: str
-    make: Callable[..., Any]
-    """Its class, or a function that returns one."""
-    options: Options
-    """The default of every option, `REQUIRED` if there is none."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -75,18 +63,18 @@ class Part:
         options = {key: value for key, value in resolved.items() if key not in ("kind", DIGEST)}
         return cls(name=name, kind=resolved["kind"], options=options, digest=resolved.get(DIGEST, ""))
 
-    def named_outside(self, table: str) -> tuple[list[tuple[str, str]], list[str]]:
-        """Return the names outside the package that it uses, each with its group; and the files of contexts."""
-        names = [] if self.kind in KINDS[table] else [(table, self.kind)]
-        names += [("oracles", text) for text in _texts(self.options.get("oracles")) if is_outside("oracles", text)]
+    def named_outside(self, table: str) -> tuple[list[str], list[str]]:
+        """Return the names outside the package that it uses, and the files of contexts."""
+        names = [] if self.kind in KINDS[table] else [self.kind]
+        names += filter(is_outside, _texts(self.options.get("oracles")))
         file = self.options.get("contexts")
         return names, [file] if table == "worlds" and isinstance(file, str) else []
 
-    def found_in(self, folder: Outside, table: str) -> str:
+    def found_in(self, folder: Folder, table: str) -> str:
         """Return the digest of what it names outside the package, as that is now; empty if it names nothing."""
         names, files = self.named_outside(table)
-        for group, name in names:
-            folder.find(group, name)
+        for name in names:
+            folder.find(name)
         return folder.digest(names, files) if names or files else ""
 
 
@@ -95,26 +83,20 @@ DIGEST = "digest of sources"
 
 
 def _found(base: type, options: Callable[[Callable[..., Any]], Options], *rooms: ModuleType) -> dict[str, Kind]:
-    """Return the kinds among the public names of `rooms`: concrete classes, and functions returning one."""
+    """Return the kinds among the public names of `rooms`: concrete classes."""
     # What is imported late is no attribute yet.
     public = [each for room in rooms for name, each in vars(room).items() if name in room.__all__]
     made = [
         each
         for each in public
-        if _makes(each, base)
-        and _installed(each.package if inspect.isclass(each) and issubclass(each, World) else None)
+        if inspect.isclass(each)
+        and issubclass(each, base)
+        and not inspect.isabstract(each)
+        and _installed(each.package if issubclass(each, World) else None)
     ]
     in_file = collections.Counter(each.__module__ for each in made)
     named = {_kind_name(each, alone=in_file[each.__module__] == 1): each for each in made}
-    return {
-        name: Kind(name=name, description=first_clause(named[name]), make=named[name], options=options(named[name]))
-        for name in sorted(named)
-    }
-
-
-def _makes(thing: Any, base: type) -> bool:
-    made = thing.__globals__.get(thing.__annotations__.get("return", "")) if inspect.isfunction(thing) else thing
-    return inspect.isclass(made) and issubclass(made, base) and not inspect.isabstract(made)
+    return {name: Kind(name=name, make=named[name], options=options(named[name])) for name in sorted(named)}
 
 
 def _installed(package: str | None) -> bool:
@@ -132,21 +114,10 @@ def _kind_name(made: Callable[..., Any], *, alone: bool) -> str:
     return re.sub(rf"^{file}_?(?=.)", f"{file}_", name)  # GLMORL of glm.py is glm_orl
 
 
-def first_clause(made: Callable[..., Any]) -> str:
-    """Return the first clause of a docstring, which describes a kind."""
-    first = (inspect.getdoc(made) or "").partition("\n")[0]
-    return re.split(r"(?<!\.)\.(?: |$)|; ", first)[0].replace("`", "").removeprefix("Return ")
-
-
 WORLDS = _found(World, options_of, worlds)
 """All public worlds whose packages are installed, and Gymnasium's environments."""
 if _installed("gymnasium"):
-    WORLDS["gymnasium"] = Kind(
-        name="gymnasium",
-        description=first_clause(gymnasium_world),
-        make=gymnasium_world,
-        options=arguments_of(gymnasium_world),
-    )
+    WORLDS["gymnasium"] = Kind(name="gymnasium", make=gymnasium_world, options=arguments_of(gymnasium_world))
     WORLDS = dict(sorted(WORLDS.items()))
 ADVERSARIES = _found(Adversary, options_of, adversaries)
 AGENTS = _found(Agent, agent_options, agents, rivals)
@@ -154,23 +125,20 @@ DELAYS = _found(Delay, options_of, delays)
 KINDS: dict[str, Mapping[str, Kind]] = {"worlds": WORLDS, "adversaries": ADVERSARIES, "agents": AGENTS}
 
 
-def find_kind(table: str, name: Any, folder: Outside | None) -> Kind:
+def find_kind(table: str, name: Any, folder: Folder | None) -> Kind:
     """Return a kind of the package, or one from outside, which is imported."""
     if isinstance(name, str) and name in KINDS[table]:
         return KINDS[table][name]
-    if folder is None or not is_outside(table, name):
-        near = nearest(str(name), [*KINDS[table], *packaged(table)])
-        raise FileError(f"[{table}] has no kind {name!r:.60}; {near}")
-    make = folder.find(table, name)
-    about = first_clause(make) or name
-    if table == "worlds" and _is_env(make):
-        options = {key: default for key, default in WORLDS["gymnasium"].options.items() if key != "id"}
-        make = functools.partial(gymnasium_world, make)
-    elif table == "worlds":
-        options = dict(arguments_of(make))
-    else:
-        options = dict(agent_options(make) if table == "agents" else options_of(make))
-    return Kind(name=name, description=about, make=make, options=options)
+    if folder is None or not is_outside(name):
+        raise FileError(f"[{table}] has no kind {name!r:.60}; {nearest(str(name), KINDS[table])}")
+    make = folder.find(name)
+    if table != "worlds":
+        return Kind(name=name, make=make, options=(agent_options if table == "agents" else options_of)(make))
+    if _is_env(make):
+        bound = functools.partial(gymnasium_world, make)
+        bound.__doc__ = make.__doc__
+        return Kind(name=name, make=bound, options=arguments_of(bound))
+    return Kind(name=name, make=make, options=arguments_of(make))
 
 
 def _is_env(make: Any) -> bool:
@@ -187,7 +155,7 @@ def _texts(value: Any) -> list[str]:
     return [text for each in inner for text in _texts(each)]
 
 
-def build_world(kind: str, options: Options, *, seed: int, episodes: int, folder: Outside | None = None) -> Any:
+def build_world(kind: str, options: Options, *, seed: int, episodes: int, folder: Folder | None = None) -> Any:
     """Return a world; its structure is drawn by `seed` unless the options hold another."""
     chosen = find_kind("worlds", kind, folder)
     usual = {**chosen.options, "seed": seed, "episodes": episodes, **options}
@@ -221,27 +189,30 @@ def build_delay(given: Any) -> Delay:
     """Return the delay of a study file: a number of episodes, or a table with a kind and its options."""
     if not isinstance(given, Mapping):
         return delays.as_delay(whole_number("delay", given))
-    kind = given.get("kind")
-    if kind not in DELAYS:
-        raise ValueError(f"`delay` must have a kind, {', '.join(DELAYS)}, got {kind!r:.60}")
-    options = {name: value for name, value in given.items() if name != "kind"}
-    for option in options:
-        if option not in DELAYS[kind].options:
-            raise ValueError(
-                f"`delay` of kind {kind!r} has no option {option!r}; {nearest(option, DELAYS[kind].options)}"
-            )
-    if missing := [name for name, usual in DELAYS[kind].options.items() if usual is REQUIRED and name not in options]:
-        raise ValueError(f"`delay` of kind {kind!r} must have {missing[0]!r}, got {dict(given)!r:.60}")
-    made: Delay = DELAYS[kind].make(**options)
+    options = dict(given)
+    kind = DELAYS.get(str(options.pop("kind", None)))
+    if kind is None:
+        raise ValueError(f"`delay` must have a kind, {', '.join(DELAYS)}, got {given.get('kind')!r:.60}")
+    check_options(kind.name, options, kind.options)
+    made: Delay = kind.make(**options)
     return made
 
 
 def build_agent(kind: str, options: Options, setting: Setting) -> Agent:
-    """Return an agent for the world."""
+    """Return an agent for the world, which must not have learned anything yet."""
     agent = make_agent(find_kind("agents", kind, setting.folder).make, dict(options), setting)
     if not isinstance(agent, Agent):
         raise ValueError(f"an agent must be an Agent, got {type(agent).__name__}")
+    oracles = [oracle for oracle in (agent.reward_oracle, agent.dynamics_oracle) if oracle is not None]
+    if (isinstance(agent, Learner) and agent.episodes_seen) or any(oracle.loss > 0.0 for oracle in oracles):
+        raise ValueError("it has learned before it plays; make a fresh agent, with fresh oracles, for every run")
     return agent
+
+
+def check_fresh(what: str, first: object, second: object) -> None:
+    """Refuse what was made for two runs and is one object: what one run learns would be the other's."""
+    if first is second is not None:
+        raise ValueError(f"two runs would have the same {what}; make a fresh one within the function")
 
 
 def _check_size(options: Options) -> None:

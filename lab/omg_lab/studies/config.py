@@ -23,7 +23,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -32,18 +32,19 @@ import numpy as np
 
 from omg_cmdp.documents import FileError, Place, nearest, plain
 from omg_cmdp.runs.shown import names_of
-from omg_cmdp.validation import integer, whole_number
+from omg_cmdp.validation import positive_integer, whole_number
 from omg_lab.studies.agents import SHARED
-from omg_lab.studies.catalogue import DIGEST, Part, build_adversary, build_agent, build_delay, find_kind
-from omg_lab.studies.options import REQUIRED
-from omg_lab.studies.outside.folder import Folder, Outside, told
+from omg_lab.studies.catalogue import DIGEST, Part, build_adversary, build_agent, build_delay, check_fresh, find_kind
+from omg_lab.studies.options import check_options
+from omg_lab.studies.outside.folder import Folder, told
 from omg_lab.studies.overrides import Override, StudyDocument
 from omg_lab.studies.plan import TABLES, StudyPlan, slug
-from omg_lab.studies.variations import SIZES, option_of
+from omg_lab.studies.variations import SIZES, sizes_of
 
-KEYS = ("name", "description", "episodes", "seed", "seeds", "checkpoint", "propensities", "delay", "vary", *TABLES)
 SUPPLIED = ("seed", "episodes")
 """Options that a run supplies unless they are given."""
+OF_WORLDS = ("episodes", "delay", "show", *SHARED)
+"""Options of every world."""
 
 MOST_RUNS = 100_000
 LONGEST_NAME = 60
@@ -83,7 +84,7 @@ def read_plan(
     name: str = "study",
     file: str = "",
     vary: Sequence[str] = (),
-    folder: Outside | None = None,
+    folder: Folder | None = None,
 ) -> StudyPlan:
     """Return the plan that `text` describes, checked. If `vary` is given, only these sizes are varied."""
     document = StudyDocument(text, overrides, file or name)
@@ -95,41 +96,30 @@ def read_plan(
         raise document.located(error) from None
 
 
-def checked_plan(content: Mapping[str, Any], folder: Outside | None = None) -> StudyPlan:
+def checked_plan(content: Mapping[str, Any], folder: Folder | None = None) -> StudyPlan:
     """Return the plan of a parsed configuration, after building everything in it once."""
     plan = unchecked_plan(content, folder)
     build_everything_once(plan)
     return plan
 
 
-def unchecked_plan(content: Mapping[str, Any], folder: Outside | None = None) -> StudyPlan:
+def unchecked_plan(content: Mapping[str, Any], folder: Folder | None = None) -> StudyPlan:
     """Return the plan of a parsed configuration, without trying whether its runs can be built.
 
     Without a `folder` it is one of stored results: what it names outside the package is not looked at.
     """
-    for key in content:
-        if key not in KEYS:
-            raise FileError(f"unknown key {key!r}; {nearest(key, KEYS)}", (key,))
-    if "episodes" not in content:
+    values: dict[str, Any] = {"name": "study"}
+    for key, value in content.items():
+        if key not in CHECKS and key not in TABLES:
+            raise FileError(f"unknown key {key!r}; {nearest(key, [*CHECKS, *TABLES])}", (key,))
+        if key in CHECKS:
+            with _at(key):
+                values[key] = CHECKS[key](key, value)
+    if "episodes" not in values:
         raise FileError("`episodes` must be given")
-    episodes = _integer(content, "episodes", least=1)
-    checkpoint = max(FEWEST_BETWEEN_CHECKPOINTS, -(-episodes // MOST_CHECKPOINTS))
-    _check_name(_checked(content, "name", str, "text", "study"), ("name",))
-    plan = StudyPlan(
-        name=content.get("name", "study"),
-        description=_checked(content, "description", str, "text", ""),
-        episodes=episodes,
-        seed=_integer(content, "seed", 0, least=0),
-        seeds=_seeds(content.get("seeds", 1)),
-        checkpoint=_integer(content, "checkpoint", checkpoint, least=1),
-        propensities=_checked(content, "propensities", bool, "true or false", False),
-        worlds=_parts(content, "worlds", folder),
-        adversaries=_parts({"adversaries": {"iid": {}}} | dict(content), "adversaries", folder),
-        agents=_parts(content, "agents", folder),
-        delay=_delay(content, ()),
-        vary=_vary(_checked(content, "vary", dict, "a table", {})),
-        folder=folder,
-    )
+    usual = max(FEWEST_BETWEEN_CHECKPOINTS, -(-values["episodes"] // MOST_CHECKPOINTS))
+    values |= {table: _parts(content, table, folder) for table in TABLES}
+    plan = StudyPlan(**{"checkpoint": usual, **values}, folder=folder)
     _check_sizes(plan)
     runs = len(plan.seeds) * len(plan.sized_worlds()) * len(plan.adversaries) * len(plan.agents)
     if runs > MOST_RUNS:
@@ -137,119 +127,123 @@ def unchecked_plan(content: Mapping[str, Any], folder: Outside | None = None) ->
     return plan
 
 
-def _checked(content: Mapping[str, Any], key: str, kind: type, rule: str, default: Any) -> Any:
-    value = content.get(key, default)
-    if not isinstance(value, kind):
-        raise FileError(f"`{key}` must be {rule}, got {value!r:.60}", (key,))
-    return value
-
-
 @contextlib.contextmanager
 def _at(*place: str) -> Iterator[None]:
-    """Turn the error of a check into one about the key at this place, unless it names a place itself."""
+    """Turn the error of a check into one about the key at this place, or about the key below it that it names."""
     try:
         yield
+    except FileError as error:
+        raise FileError(error.message, (*place, *error.place)) from None
     except (TypeError, ValueError) as error:
-        if isinstance(error, FileError) and error.place:
-            raise
         raise FileError(str(error), place) from None
 
 
-def _integer(content: Mapping[str, Any], key: str, default: Any = None, *, least: int, within: Place = ()) -> int:
-    with _at(*within, key):
-        return integer(key, content.get(key, default), least)
+def _of(kind: type, words: str) -> Callable[[str, Any], Any]:
+    def check(key: str, value: Any) -> Any:
+        if not isinstance(value, kind):
+            raise ValueError(f"`{key}` must be {words}, got {value!r:.60}")
+        return value
+
+    return check
 
 
-def _seeds(value: Any) -> tuple[int, ...]:
+_text, _switch, _table = _of(str, "text"), _of(bool, "true or false"), _of(dict, "a table")
+
+
+def _name(key: str, value: Any) -> str:
+    """Refuse a name that is no name of a file or folder, or that a terminal would obey."""
+    name: str = _text(key, value)
+    if not slug(name) or len(name) > LONGEST_NAME or set(name) & set("/\\\n\t") or plain(name) != name:
+        rule = f"1 to {LONGEST_NAME} characters, a letter or digit among them, and no slash or control character"
+        raise ValueError(f"a name must have {rule}, got {name!r:.80}")
+    return name
+
+
+def _seeds(key: str, value: Any) -> tuple[int, ...]:
     if type(value) is int and 0 < value <= MOST_RUNS:
         return tuple(range(value))
     listed = value if isinstance(value, list) else []
     if not listed or len(set(map(repr, listed))) < len(listed):
-        raise FileError(
-            f"`seeds` must be a number of seeds, or a list of different ones, got {value!r:.60}", ("seeds",)
-        )
-    with _at("seeds"):
-        return tuple(whole_number("seeds", each) for each in listed)
+        raise ValueError(f"`{key}` must be a number of seeds, or a list of different ones, got {value!r:.60}")
+    return tuple(whole_number(key, each) for each in listed)
 
 
-def _delay(content: Mapping[str, Any], within: Place) -> Any:
-    """Return how late feedback is, as the file says it."""
-    with _at(*within, "delay"):
-        build_delay(content.get("delay", 0))
-    return content.get("delay", 0)
+def _delay(key: str, value: Any) -> Any:
+    """Return how late feedback is, as the file says it, if it can be built."""
+    build_delay(value)
+    return value
 
 
-def _vary(table: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    for size, values in table.items():
+def _vary(key: str, table: Any) -> dict[str, tuple[int, ...]]:
+    for size, values in _table(key, table).items():
         if size not in SIZES:
-            raise FileError(f"there is no size {size!r}; there are {', '.join(SIZES)}", ("vary", size))
+            raise FileError(f"there is no size {size!r}; there are {', '.join(SIZES)}", (size,))
         listed = values if isinstance(values, list) else [None]
         if any(type(each) is not int or each < 1 for each in listed) or not len(set(listed)) == len(listed) != 1:
             rule = "must be [], or two or more different integers of at least 1"
-            raise FileError(f"`{size}` {rule}, got {values!r:.60}", ("vary", size))
+            raise FileError(f"`{size}` {rule}, got {values!r:.60}", (size,))
     return {size: tuple(values) for size, values in table.items()}
 
 
+CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "name": _name,
+    "description": _text,
+    "episodes": positive_integer,
+    "seed": whole_number,
+    "seeds": _seeds,
+    "checkpoint": positive_integer,
+    "propensities": _switch,
+    "delay": _delay,
+    "vary": _vary,
+}
+"""The keys of a study beside its tables, each with the function that checks its value, or refuses it."""
+
+
 def _check_sizes(plan: StudyPlan) -> None:
-    """Refuse sizes that a world does not have, and worlds that would have the same file names."""
+    """Refuse sizes that a world does not have, and names that are no names of different files."""
     for world, size in itertools.product(plan.worlds, plan.vary):
-        if option_of(world, size) is None:
+        if SIZES[size] not in sizes_of(world):
             raise FileError(f"the world {world.name!r} has no size {size} that can be varied", ("vary", size))
-    names = [slug(world.name) for world in plan.sized_worlds()]
-    if len(set(names)) < len(names):
-        raise FileError("two worlds would have the same file name", ("vary",))
     for world in plan.sized_worlds():
         if world.options.get("episodes", plan.episodes) > MOST_PARTS * plan.checkpoint:
             raise FileError(f"`checkpoint` must leave at most {MOST_PARTS} checkpoints, got {plan.checkpoint}")
-    parts = (plan.sized_worlds(), plan.adversaries, plan.agents)
-    longest = "--".join(max((slug(part.name) for part in each), key=lambda name: len(name.encode())) for each in parts)
+    longest = ""
+    for table, parts in zip(TABLES, (plan.sized_worlds(), plan.adversaries, plan.agents), strict=True):
+        names: dict[str, str] = {}
+        for part in parts:
+            first = names.setdefault(slug(part.name), part.name)
+            if first != part.name:
+                raise FileError(f"{part.name!r} and {first!r} would have the same file name", (table, part.name))
+        longest += "--" + max(names, key=lambda name: len(name.encode()))
     if len(longest.encode()) > LONGEST_FILE_NAME:
         raise FileError(f"names must be shorter: {longest}, in a file name, has more than {LONGEST_FILE_NAME} bytes")
 
 
-def _parts(content: Mapping[str, Any], table: str, folder: Outside | None) -> tuple[Part, ...]:
-    entries = content.get(table)
-    if not isinstance(entries, dict) or not entries:
-        path = (table,) if table in content else ()
-        raise FileError(f"there must be at least one of the {table}: add a table [{table}.NAME]", path)
-    parts = tuple(_part(table, name, entry, folder) for name, entry in entries.items())
-    places: dict[str, str] = {}
-    for part in parts:
-        _check_name(part.name, (table, part.name))
-        if places.setdefault(slug(part.name), part.name) != part.name:
-            raise FileError(
-                f"{part.name!r} and {places[slug(part.name)]!r} would have the same file name", (table, part.name)
-            )
-    return parts
+def _parts(content: Mapping[str, Any], table: str, folder: Folder | None) -> tuple[Part, ...]:
+    entries = content.get(table, {"iid": {}} if table == "adversaries" else None)
+    with _at(table):
+        if not isinstance(entries, dict) or not entries:
+            raise ValueError(f"there must be at least one of the {table}: add a table [{table}.NAME]")
+    return tuple(_part(table, name, entry, folder) for name, entry in entries.items())
 
 
-def _check_name(name: str, place: Place) -> None:
-    """Refuse a name that is no name of a file or folder, or that a terminal would obey."""
-    if not slug(name) or len(name) > LONGEST_NAME or set(name) & set("/\\\n\t") or plain(name) != name:
-        rule = f"1 to {LONGEST_NAME} characters, a letter or digit among them, and no slash or control character"
-        raise FileError(f"a name must have {rule}, got {name!r:.80}", place)
-
-
-def _part(table: str, name: str, entry: Any, folder: Outside | None) -> Part:
-    if not isinstance(entry, dict):
-        raise FileError(f"there must be a table [{table}.{name}], got {entry!r:.60}", (table, name))
-    if folder is None and isinstance(entry.get(DIGEST), str):
-        return Part.of(name, entry)  # of stored results, which were checked when they were made
-    options = dict(entry)
-    named = options.pop("kind", name)
-    with _at(table, name, *(["kind"] if "kind" in entry else [])):
-        kind = find_kind(table, named, folder)
-    known = {**kind.options, **(dict.fromkeys(("episodes", "delay", "show", *SHARED)) if table == "worlds" else {})}
-    if table == "worlds" and "episodes" in options:
-        _integer(options, "episodes", least=1, within=(table, name))
-    if table == "worlds":
-        _delay(options, (table, name))
-    for option in options:
-        if option not in known:
-            raise FileError(f"{named!r} has no option {option!r}; {nearest(option, known)}", (table, name, option))
-    for option, default in known.items():
-        if default is REQUIRED and option not in options and option not in SUPPLIED:
-            raise FileError(f"{named!r} needs the option {option!r}", (table, name))
+def _part(table: str, name: str, entry: Any, folder: Folder | None) -> Part:
+    with _at(table, name):
+        _name("name", name)
+        if not isinstance(entry, dict):
+            raise ValueError(f"there must be a table [{table}.{name}], got {entry!r:.60}")
+        stored = folder is None and DIGEST in entry
+        options = {key: value for key, value in entry.items() if key != "kind" and not (stored and key == DIGEST)}
+        for key in {"episodes", "delay"} & options.keys() if table == "worlds" else ():
+            with _at(key):
+                CHECKS[key](key, options[key])
+        named = entry.get("kind", name)
+        if stored:  # what it names was checked when the study began, and is not imported now
+            return Part(name=name, kind=_text("kind", named), options=options, digest=_text(DIGEST, entry[DIGEST]))
+        with _at("kind"):
+            known = find_kind(table, named, folder).options
+        extra = dict.fromkeys(OF_WORLDS) if table == "worlds" else {}
+        check_options(named, options, {**known, **extra}, supplied=SUPPLIED)
     part = Part(name=name, kind=named, options=options)
     if folder is None:
         return part
@@ -262,16 +256,22 @@ def build_everything_once(plan: StudyPlan) -> None:
     first = plan.tasks()[0]
     for world in plan.sized_worlds():
         with _blamed("worlds", world):
-            task = plan.task(world, first.adversary, first.agent, first.seed)
+            task = dataclasses.replace(first, world=world)
             setting = task.setting()
             names_of(setting.world)
             shown = task.chosen(setting.world)
         for adversary in plan.adversaries:
             with _blamed("adversaries", adversary, world):
-                build_adversary(adversary.kind, adversary.options, setting)
+                two = [build_adversary(adversary.kind, adversary.options, setting) for _ in range(2)]
+                check_fresh("adversary", *two)
         for agent in plan.agents:
             with _blamed("agents", agent, world):
                 built = build_agent(agent.kind, agent.options, setting)
+                if agent.digest:  # the user's code may return one object again and again
+                    other = build_agent(agent.kind, agent.options, setting)
+                    check_fresh("agent", built, other)
+                    check_fresh("reward oracle", built.reward_oracle, other.reward_oracle)
+                    check_fresh("dynamics oracle", built.dynamics_oracle, other.dynamics_oracle)
                 for context in (setting.world.contexts[0], *shown):
                     built.decide(context)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +31,21 @@ def open_study(plan: StudyPlan, directory: str | os.PathLike[str]) -> StudyStore
         if found is None:
             found = {**provenance(), "date": now()}
         else:
-            configuration = _merged(found["configuration"], configuration, store.directory)
+            configuration = _merged(stored_plan(store, found).configuration(), configuration, store.directory)
         store.write_study({**found, "configuration": configuration})
     return store
 
 
+def stored_plan(store: StudyStore, study: Mapping[str, Any]) -> StudyPlan:
+    """Return the plan of a study that is stored; nothing is built, and nothing that it names is imported."""
+    try:
+        return unchecked_plan(study["configuration"])
+    except FileError as error:
+        raise FileError(f"{store.directory / 'study.json'}: {error}; restore it, or run the study elsewhere") from None
+
+
 def _merged(old: dict[str, Any], new: dict[str, Any], directory: Path) -> dict[str, Any]:
     """Return both configurations as one."""
-    old = {"delay": 0, **old}  # which studies of earlier versions do not say
     for key in ("episodes", "seed", "propensities", "vary", "delay"):
         if old[key] != new[key]:
             raise FileError(f"{directory} holds a study with {key} = {old[key]}, not {new[key]}")

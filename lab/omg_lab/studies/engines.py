@@ -9,12 +9,11 @@ which run it played, and report no progress; the queues that would report it han
 
 from __future__ import annotations
 
-import abc
 import collections
 import contextlib
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing import connection, get_context, resource_tracker
 from typing import TYPE_CHECKING, Any, final
 
@@ -36,27 +35,19 @@ THREADS = dict.fromkeys(
 """The environment of a worker: one thread for every numerical library; the last is Apple's."""
 
 
-class Engine(abc.ABC):
-    """A way to play many runs."""
-
-    @abc.abstractmethod
-    def run(self, tasks: Sequence[Task], store: StudyStore, report: Report) -> None:
-        """Play all `tasks`, and report what happens. Errors of runs are stored, not raised."""
-
-
 @final
-class Serial(Engine):
+class Serial:
     """One run after another, in this process."""
 
     def run(self, tasks: Sequence[Task], store: StudyStore, report: Report) -> None:
-        """Play all `tasks` in order."""
+        """Play all `tasks` in order, and report what happens. Errors of runs are stored, not raised."""
         with one_thread():
             for task in tasks:
                 play(task, store, report)
 
 
 @final
-class Local(Engine):
+class Local:
     """Several processes on this machine."""
 
     def __init__(self, workers: int) -> None:
@@ -114,7 +105,7 @@ class _Worker:
         # Not forked: the fork of a process with threads, such as a progress display, may hang.
         context = get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self._process: SpawnProcess = context.Process(target=_work, args=(theirs, store.directory), daemon=True)
+        self._process: SpawnProcess = context.Process(target=_serve, args=(theirs, store.directory), daemon=True)
         with _started_single_threaded():
             self._process.start()
         theirs.close()
@@ -140,21 +131,27 @@ class _Worker:
         self.pipe.close()
 
 
-def _work(pipe: connection.Connection, directory: os.PathLike[str]) -> None:
+def _serve(pipe: connection.Connection, directory: os.PathLike[str]) -> None:
     """Play the tasks that come through the pipe, until its other end is closed."""
+
+    def tasks() -> Iterator[Task]:
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                yield pipe.recv()
 
     def report(event: Event | FileError) -> None:
         try:
             pipe.send(event)
         except OSError:
-            raise SystemExit from None
+            raise SystemExit from None  # no `Exception`, which would count as an error of the run
 
+    _work(tasks(), directory, report)
+
+
+def _work(tasks: Iterable[Task], directory: os.PathLike[str], report: Callable[[Event | FileError], None]) -> None:
+    """Play `tasks` in a process of their own; an error about the study's files, which ends it, is reported."""
     with one_thread():
-        while True:
-            try:
-                task: Task = pipe.recv()
-            except (EOFError, OSError):
-                return
+        for task in tasks:
             try:
                 play(task, StudyStore(directory), report)
             except FileError as error:
@@ -162,7 +159,7 @@ def _work(pipe: connection.Connection, directory: os.PathLike[str]) -> None:
 
 
 @final
-class Ray(Engine):
+class Ray:
     """A Ray cluster whose nodes all see the directory of the study under the same path."""
 
     def __init__(self, address: str | None = None) -> None:
@@ -173,7 +170,7 @@ class Ray(Engine):
         import ray
 
         ray.init(address=self.address, log_to_driver=False, runtime_env={"env_vars": THREADS})
-        directory = str(store.directory.resolve())
+        directory = store.directory.resolve()
         remote = ray.remote(num_cpus=1, max_retries=MOST_LOSSES)(_play_alone)
         pending = {remote.remote(task, directory): task for task in tasks}
         try:
@@ -190,22 +187,21 @@ class Ray(Engine):
                     report(event)
                 for task in pending.values():
                     if parts := len(store.parts(task.name)):
-                        report(Progress(task.name, min(task.episodes, parts * task.checkpoint), float("nan")))
+                        report(Progress(task.name, min(task.episodes, parts * task.plan.checkpoint), float("nan")))
         finally:
             for each in pending:
                 ray.cancel(each, force=True)
             ray.shutdown()
 
 
-def _play_alone(task: Task, directory: str) -> Event | FileError:
+def _play_alone(task: Task, directory: os.PathLike[str]) -> Event | FileError:
     """Play a run, and return its last event, or the error about the study's files that ended it."""
-    events: collections.deque[Event] = collections.deque(maxlen=1)
-    try:
-        with one_thread():
-            play(task, StudyStore(directory), events.append)
-    except FileError as error:
-        return error
+    events: collections.deque[Event | FileError] = collections.deque(maxlen=1)
+    _work([task], directory, events.append)
     return events[0]
+
+
+Engine = Serial | Local | Ray
 
 
 def named(name: str, workers: int | None, address: str | None) -> Engine:
@@ -227,7 +223,7 @@ def cores() -> int:
 @contextlib.contextmanager
 def _started_single_threaded() -> Iterator[None]:
     """Let child processes start with one thread for every library, and with Ctrl-C blocked, which is for the parent."""
-    before = {name: os.environ.get(name) for name in THREADS}
+    before = {name: os.environ[name] for name in THREADS if name in os.environ}
     os.environ.update(THREADS)
     resource_tracker.ensure_running()  # now: started below, it would unblock Ctrl-C again
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # not lost: it reaches the parent afterwards
@@ -235,8 +231,6 @@ def _started_single_threaded() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for name in THREADS:
+            del os.environ[name]
+        os.environ.update(before)

@@ -7,7 +7,7 @@ into parts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +32,12 @@ SUMMED = (
 TEXTS = ("world", "adversary", "agent", "context")
 """The columns of text."""
 
+MOST_TIMES, FEW_BYTES = 1000, 2**24
+"""The most that a part of a log may take in memory: this many times its size, and a few bytes."""
+
+LISTS = ("states", "actions", "rewards", "propensities")
+"""The columns of lists, which a log of propensities has."""
+
 LOGGED_TOTALS = SUMMED[:10]
 """The columns whose running totals are in the log, as `cumulative_...`."""
 
@@ -46,6 +52,50 @@ def kept(episode: int, last: int) -> bool:
     """
     every = 1 if episode <= 10_000 else 10 if episode <= 100_000 else 100
     return episode % every == 0 or episode == last
+
+
+def schema(*, trajectories: bool) -> pyarrow.Schema:
+    """Return the columns of a log, and their types."""
+    import pyarrow
+
+    text, number = pyarrow.string(), pyarrow.int64()
+    fields = {"episode": number, **dict.fromkeys(TEXTS[:3], text), "seed": number, "context": text}
+    fields |= dict.fromkeys((*COLUMNS, *(f"cumulative_{name}" for name in LOGGED_TOTALS)), pyarrow.float64())
+    whole, real = pyarrow.list_(number), pyarrow.list_(pyarrow.float64())
+    lists = dict(zip(LISTS, (whole, whole, real, real), strict=True)) if trajectories else {}
+    return pyarrow.schema({**fields, **lists})
+
+
+def read_part(content: bytes, *, trajectories: bool, columns: list[str] | None = None) -> pyarrow.Table:
+    """Return the rows of a part of a log; refuse anything else before it is unpacked.
+
+    A few bytes can stand for any number of equal rows, or for a long text in each of them. A log is never as regular.
+    """
+    import pyarrow
+    from pyarrow import compute, parquet
+
+    file = parquet.ParquetFile(pyarrow.BufferReader(content), read_dictionary=list(TEXTS))
+    wanted = schema(trajectories=trajectories)
+    for field in file.schema_arrow:
+        plain = field.type.value_type if pyarrow.types.is_dictionary(field.type) else field.type
+        if field.name not in wanted.names or plain != wanted.field(field.name).type:
+            raise ValueError(f"it must have the columns of a log, got {field.name!r:.60} of type {plain!s:.60}")
+    if missing := [name for name in columns or wanted.names if name not in file.schema_arrow.names]:
+        raise ValueError(f"it must have the column {missing[0]!r} of a log")
+    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    chunks = [group.column(place) for group in groups for place in range(group.num_columns)]
+    most = MOST_TIMES * len(content) + FEW_BYTES
+    if sum(8 * chunk.num_values + chunk.total_uncompressed_size for chunk in chunks) > most:
+        raise ValueError(f"its {len(content)} bytes must not stand for more than {most}")
+    table = file.read(columns)
+    for place, name in enumerate(table.column_names):
+        if name in TEXTS:
+            texts = table[name].combine_chunks()
+            lengths = compute.take(compute.binary_length(texts.dictionary), texts.indices)
+            if (compute.sum(lengths).as_py() or 0) > most:
+                raise ValueError(f"its {len(content)} bytes must not stand for more than {most}")
+            table = table.set_column(place, name, texts.cast(pyarrow.string()))
+    return table
 
 
 class Journal:
@@ -89,14 +139,13 @@ class Journal:
         import pyarrow
 
         columns: dict[str, Any] = {"episode": episodes}
-        for name, value in self.labels.items():
-            columns[name] = np.full(len(episodes), value) if isinstance(value, int) else [value] * len(episodes)
+        columns |= {name: [value] * len(episodes) for name, value in self.labels.items()}
         columns["context"] = contexts
         columns |= {name: np.ascontiguousarray(rows[:, place]) for place, name in enumerate(COLUMNS)}
         columns |= {f"cumulative_{name}": np.ascontiguousarray(sums[:, i]) for i, name in enumerate(LOGGED_TOTALS)}
         if self._trajectories:
-            columns |= _lists(("states", "actions", "rewards", "propensities"), self._rounds)
-        return pyarrow.table(columns)
+            columns |= zip(LISTS, map(list, zip(*self._rounds, strict=True)), strict=True)
+        return pyarrow.table(columns, schema=schema(trajectories=self._trajectories))
 
     def total(self, name: str) -> float:
         """Return the total of a column so far."""
@@ -119,14 +168,3 @@ class Journal:
     def load_state(self, state: State) -> None:
         """Continue from a checkpoint."""
         self.totals, self.half = np.array(state["totals"]), float(state["half"])
-
-
-def _lists(names: Sequence[str], rounds: Sequence[tuple[FloatArray, ...]]) -> dict[str, Any]:
-    """Return columns of lists."""
-    import pyarrow
-
-    columns = {}
-    for name, arrays in zip(names, zip(*rounds, strict=True), strict=True):
-        offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int32)
-        columns[name] = pyarrow.ListArray.from_arrays(offsets, np.concatenate(arrays))
-    return columns

@@ -33,12 +33,12 @@ import numpy as np
 from omg_cmdp import oracles
 from omg_cmdp.agents.building import arguments_of
 from omg_cmdp.contexts import Context, context_numbers, context_vectors, label_index, table_label
-from omg_cmdp.documents import nearest
 from omg_cmdp.environments import ContextualMDP
 from omg_cmdp.oracles import adapters
 from omg_cmdp.oracles.adapters.models import DynamicsOptions, Options
 from omg_cmdp.validation import FloatArray
-from omg_lab.studies.outside.folder import Outside, is_outside
+from omg_lab.studies.options import check_options
+from omg_lab.studies.outside.folder import Folder, is_outside
 
 OTHER_NAMES = {"Count": "counts", "Epoch": "epochs", "OfflineFinite": "offline", "OfflineLeastSquares": "least_squares"}
 """Kinds that are not called like their classes."""
@@ -69,9 +69,6 @@ SUPPLIED = frozenset(
 """The arguments that the world supplies where the file does not: see `_supplied`."""
 FROM_WORLD = "(from the world)"
 
-SETTINGS = {name: arguments_of(oracles.FiniteDynamics)[name] for name in ("rate", "smoothing")}
-"""What an agent's table may set of its oracles, with the defaults of the usual ones."""
-
 
 def has_class(world: Any) -> bool:
     """Return whether the world has a class of functions."""
@@ -84,15 +81,10 @@ def usual_oracles(world: Any) -> str:
     return "linear" if isinstance(first, Mapping) or np.ndim(first) else "counts"
 
 
-def oracle_pair(world: Any, named: Any, settings: Mapping[str, Any], folder: Outside | None = None) -> tuple[Any, Any]:
-    """Return a reward oracle and a dynamics oracle; each gets those `settings` that it has."""
-    plans = [_Plan.of(part, spec, folder) for part, spec in zip(ORACLES, oracle_names(named), strict=True)]
-    if world.product_class and plans[0].name in ("finite", "offline"):
-        plans[0].make = oracles.ProductRewards  # there is no offline fit of a product class
-    for setting, value in settings.items():
-        if not any(setting in plan.arguments for plan in plans):
-            raise ValueError(f"`{setting}` must be left out for oracles = {named!r}, got {value!r}")
-    rewards, dynamics = (plan.built(world, settings) for plan in plans)
+def oracle_pair(world: Any, named: Any, folder: Folder | None = None) -> tuple[Any, Any]:
+    """Return a reward oracle and a dynamics oracle; what the file names outside the package is found in `folder`."""
+    specs = zip(ORACLES, oracle_names(named), strict=True)
+    rewards, dynamics = (_built(world, part, spec, folder) for part, spec in specs)
     return rewards, dynamics
 
 
@@ -116,75 +108,65 @@ def oracle_names(named: Any) -> tuple[Any, Any]:
 
 def oracle_arguments(part: str, name: str) -> dict[str, Any]:
     """Return the arguments of an oracle of `part`, with their defaults, or `FROM_WORLD`."""
-    return {
-        each: FROM_WORLD if each in SUPPLIED else usual for each, usual in _Plan.of(part, name, None).arguments.items()
-    }
+    arguments = _arguments(part, _class(part, name, None))
+    return {each: FROM_WORLD if each in SUPPLIED else usual for each, usual in arguments.items()}
 
 
-class _Plan:
-    """An oracle to be built: of rewards or of dynamics, its name, its class, and the arguments that the file gives."""
-
-    def __init__(self, part: str, name: str, make: Any, given: dict[str, Any], folder: Outside | None) -> None:
-        self.part, self.name, self.make, self.given, self.folder = part, name, make, given, folder
-
-    @classmethod
-    def of(cls, part: str, spec: Any, folder: Outside | None) -> _Plan:
-        """Return the plan of a name, or of a table with its `kind` and arguments."""
-        given = dict(spec) if isinstance(spec, Mapping) else {"kind": spec}
-        name = given.pop("kind", None)
-        known: dict[str, Any] = ORACLES[part]
-        if not isinstance(name, str) or (name not in known and not (folder and is_outside("oracles", name))):
-            rule = f"one of {', '.join(known)}, module:Class, or a table with such a `kind`"
-            raise ValueError(f"`oracles`: {part} must be {rule}, got {spec!r:.80}")
-        make = known[name] if name in known else _found(folder, name)
-        try:
-            make = getattr(adapters, make) if isinstance(make, str) else make
-        except ImportError as error:
-            raise ValueError(
-                f"`oracles`: {part} must be of a package that is installed, got {name!r}: {error}"
-            ) from None
-        return cls(part, name, make, given, folder)
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """The arguments of the constructor."""
-        own = arguments_of(self.make)
-        if self.make.__module__.startswith(f"{adapters.__name__}."):
-            del own["forecasters"]  # of the frame, which they make themselves
-            return own | dict.fromkeys((Options if self.part == "rewards" else DynamicsOptions).__annotations__)
-        return own
-
-    def built(self, world: Any, settings: Mapping[str, Any]) -> Any:
-        """Return the oracle: what the file does not give is supplied by its name."""
-        asked = self.arguments
-        for name in self.given:
-            if name not in asked:
-                raise ValueError(f"`oracles`: {self.name!r} has no argument {name!r}; {nearest(name, asked)}")
-        own = {name: self._argument(world, name, value, settings) for name, value in self.given.items()}
-        supplied = {**_supplied(world, self.part, asked, own), **settings, **own}
-        try:
-            made = self.make(**{name: supplied[name] for name in asked if name in supplied})
-        except TypeError as error:
-            raise ValueError(f"`oracles`: {self.name!r} cannot be made: {error}") from None
-        base = oracles.RewardOracle if self.part == "rewards" else oracles.DynamicsOracle
-        if not isinstance(made, base):
-            raise ValueError(f"`oracles`: {self.part} must be a {base.__name__}, got {type(made).__name__}")
-        return made
-
-    def _argument(self, world: Any, name: str, value: Any, settings: Mapping[str, Any]) -> Any:
-        if name == "oracle":
-            return _Plan.of(self.part, value, self.folder).built(world, settings)
-        if name == "oracles" and isinstance(value, list):
-            return [self._argument(world, "oracle", each, settings) for each in value]
-        if isinstance(value, Mapping) and "kind" in value:
-            return _found(self.folder, value["kind"])(**{key: each for key, each in value.items() if key != "kind"})
-        return _found(self.folder, value) if self.folder and is_outside("oracles", value) else value
+def _class(part: str, name: Any, folder: Folder | None) -> Any:
+    """Return the class of an oracle."""
+    known: dict[str, Any] = ORACLES[part]
+    if not isinstance(name, str) or (name not in known and not (folder and is_outside(name))):
+        rule = f"one of {', '.join(known)}, module:Class, or a table with such a `kind`"
+        raise ValueError(f"`oracles`: {part} must be {rule}, got {name!r:.80}")
+    make = known[name] if name in known else _found(folder, name)
+    try:
+        return getattr(adapters, make) if isinstance(make, str) else make
+    except ImportError as error:
+        raise ValueError(f"`oracles`: {part} must be of a package that is installed, got {name!r}: {error}") from None
 
 
-def _found(folder: Outside | None, name: Any) -> Any:
-    if folder is None or not is_outside("oracles", name):
+def _arguments(part: str, make: Any) -> dict[str, Any]:
+    """Return the arguments of the constructor, with their defaults."""
+    own = arguments_of(make)
+    if make.__module__.startswith(f"{adapters.__name__}."):
+        del own["forecasters"]  # of the frame, which they make themselves
+        own |= dict.fromkeys((Options if part == "rewards" else DynamicsOptions).__annotations__)
+    return own
+
+
+def _built(world: Any, part: str, spec: Any, folder: Folder | None) -> Any:
+    """Return the oracle of a name, or of a table with its `kind` and arguments; others are supplied by their names."""
+    given = dict(spec) if isinstance(spec, Mapping) else {"kind": spec}
+    name = given.pop("kind", None)
+    make = _class(part, name, folder)
+    if world.product_class and part == "rewards" and name in ("finite", "offline"):
+        make = oracles.ProductRewards  # there is no offline fit of a product class
+    asked = _arguments(part, make)
+    supplied = _supplied(world, part, asked, given)
+    check_options(name, given, asked, supplied=supplied)
+    supplied |= {key: _argument(world, part, key, value, folder) for key, value in given.items()}
+    made = make(**{key: supplied[key] for key in asked if key in supplied})
+    base = oracles.RewardOracle if part == "rewards" else oracles.DynamicsOracle
+    if not isinstance(made, base):
+        raise ValueError(f"`oracles`: {part} must be a {base.__name__}, got {type(made).__name__}")
+    return made
+
+
+def _argument(world: Any, part: str, key: str, value: Any, folder: Folder | None) -> Any:
+    """Return what the file gives as an argument: an oracle of an oracle made of others, an object, or a plain value."""
+    if key == "oracle":
+        return _built(world, part, value, folder)
+    if key == "oracles" and isinstance(value, list):
+        return [_built(world, part, each, folder) for each in value]
+    if isinstance(value, Mapping) and "kind" in value:
+        return _found(folder, value["kind"])(**{name: each for name, each in value.items() if name != "kind"})
+    return _found(folder, value) if folder and is_outside(value) else value
+
+
+def _found(folder: Folder | None, name: Any) -> Any:
+    if folder is None or not is_outside(name):
         raise ValueError(f"`oracles`: a `kind` must be module:Class, named by a study file, got {name!r:.60}")
-    return folder.find("oracles", name)
+    return folder.find(name)
 
 
 def _supplied(world: Any, part: str, asked: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,13 +187,19 @@ def _supplied(world: Any, part: str, asked: Mapping[str, Any], own: Mapping[str,
     if "function" in asked:
         if not isinstance(world, ContextualMDP):
             raise ValueError("`oracles`: nothing is 'known' of a world without tables; use another kind")
-        given["function"] = lambda context: world.mdp(context).rewards if rewards else world.mdp(context).transitions
+        given["function"] = lambda context: world.mdp(context).rewards if rewards else _true_transitions(world, context)
     if "features" in asked and "features" not in own:
         features, vectors = world_mixture(world) if "bases" in asked else world_features(world)
         norm = float(np.linalg.norm(vectors, axis=1).max())
         sizes = dict.fromkeys(("bases", "dimension"), vectors.shape[1])
         given |= {"features": features, "feature_norm": norm or 1.0, **sizes}
     return given
+
+
+def _true_transitions(world: Any, context: Context) -> FloatArray:
+    """Return the transitions; forbidden actions, which have none, lead anywhere, as an oracle must say something."""
+    rows = world.space.admissible[..., None]
+    return np.asarray(np.where(rows, world.mdp(context).transitions, 1.0 / world.space.states))
 
 
 Vectors = tuple[Callable[[Context], FloatArray], FloatArray]

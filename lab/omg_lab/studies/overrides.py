@@ -22,11 +22,8 @@ class Override(NamedTuple):
 
 def read_overrides(episodes: str | None, seeds: str | None, changes: Sequence[str]) -> list[Override]:
     """Return the settings of the command line: `--episodes`, `--seeds`, and every `--set KEY=VALUE`."""
-    found = [
-        Override(key, value, f"--{key} {value}")
-        for key, value in (("episodes", episodes), ("seeds", seeds))
-        if value is not None
-    ]
+    short = {"episodes": episodes, "seeds": seeds}
+    found = [Override(key, value, f"--{key} {value}") for key, value in short.items() if value is not None]
     for change in changes:
         key, equals, value = change.partition("=")
         if not equals:

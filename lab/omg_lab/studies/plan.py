@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from omg_cmdp.contexts import Context
+from omg_cmdp.agents.baselines.uniform import uniform_policy
+from omg_cmdp.contexts import Context, context_numbers, context_to_json
 from omg_cmdp.documents import FileError
 from omg_cmdp.environments import SampledWorld
 from omg_cmdp.runs.sampled import SampledRun
@@ -20,7 +21,7 @@ from omg_cmdp.runs.simulate import Run
 from omg_cmdp.theory.rounds import Round
 from omg_lab.studies.agents import SHARED, Setting
 from omg_lab.studies.catalogue import Part, build_adversary, build_agent, build_delay, build_world
-from omg_lab.studies.outside.folder import Outside
+from omg_lab.studies.outside.folder import Folder
 from omg_lab.studies.store import digest_of
 from omg_lab.studies.variations import sized_worlds
 
@@ -39,17 +40,18 @@ class Task:
     agent: Part
     seed: int
     """The number of the seed in the study."""
-    root: int
-    """The seed of the study."""
-    episodes: int
-    checkpoint: int
-    """Episodes between checkpoints."""
-    propensities: bool
-    """Whether states, actions, rewards and propensities are logged."""
-    delay: Any = 0
-    """The delay of feedback, as in the study file."""
-    folder: Outside | None = dataclasses.field(default=None, compare=False)
-    """The folder of the study file that the user has named; without it nothing outside the package is imported."""
+    plan: StudyPlan
+    """The study, which has all that is common to its runs."""
+
+    @property
+    def episodes(self) -> int:
+        """The number of episodes: the world's own, or the study's."""
+        return int(self.world.options.get("episodes", self.plan.episodes))
+
+    @property
+    def delay(self) -> Any:
+        """The delay of feedback, as in the study file: the world's own, or the study's."""
+        return self.world.options.get("delay", self.plan.delay)
 
     @property
     def name(self) -> str:
@@ -61,7 +63,7 @@ class Task:
         """A digest of all that decides its numbers; checkpoints may be anywhere."""
         parts = [part.resolved() for part in (self.world, self.adversary, self.agent)]
         late = [self.delay] if self.delay else []
-        return digest_of([self.labels, parts, self.root, self.episodes, self.propensities, *late])
+        return digest_of([self.labels, parts, self.plan.seed, self.episodes, self.plan.propensities, *late])
 
     @property
     def labels(self) -> dict[str, str | int]:
@@ -71,7 +73,7 @@ class Task:
     def setting(self) -> Setting:
         """Return the world, with the seed and number of episodes that its adversary and agent are built for."""
         self._check_sources()
-        options, folder = self.world.options, self.folder
+        options, folder = self.world.options, self.plan.folder
         return Setting(
             world=build_world(self.world.kind, options, seed=self._seed(), episodes=self.episodes, folder=folder),
             folder=folder,
@@ -105,17 +107,16 @@ class Task:
 
     def _check_sources(self) -> None:
         """Refuse sources outside the package that have changed since the study was planned."""
+        folder = self.plan.folder
         for table, part in zip(TABLES, (self.world, self.adversary, self.agent), strict=True):
-            if part.digest and self.folder is None:
-                rule = "are not imported because stored results name them; name the study file too: --study FILE"
-                raise FileError(f"{part.name!r}: its sources outside this package {rule}", (table, part.name))
-            if self.folder is not None and part.digest and part.found_in(self.folder, table) != part.digest:
+            # Without a folder nothing is imported, and such a kind is unknown.
+            if folder is not None and part.digest and part.found_in(folder, table) != part.digest:
                 raise FileError(
                     f"{part.name!r}: its sources have changed since the study began; choose another folder with --out"
                 )
 
     def _seed(self, *owner: str) -> int:
-        parts = (str(self.root), str(self.seed), self.world.name, *owner)
+        parts = (str(self.plan.seed), str(self.seed), self.world.name, *owner)
         entropy = [int.from_bytes(hashlib.sha256(part.encode()).digest()[:8], "big") for part in parts]
         return int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0])
 
@@ -125,20 +126,23 @@ class StudyPlan:
     """A study as its TOML file describes it."""
 
     name: str
-    description: str
+    description: str = ""
     episodes: int
-    seed: int
-    seeds: tuple[int, ...]
+    seed: int = 0
+    """All random streams of all runs follow from it."""
+    seeds: tuple[int, ...] = (0,)
     checkpoint: int
-    propensities: bool
+    """Episodes between checkpoints."""
+    propensities: bool = False
+    """Whether states, actions, rewards and propensities are logged."""
     worlds: tuple[Part, ...]
     adversaries: tuple[Part, ...]
     agents: tuple[Part, ...]
-    vary: Mapping[str, tuple[int, ...]]
+    vary: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
     """The sizes that are varied, T, S, A or H, and their values; () stands for values around each world's own."""
     delay: Any = 0
     """The delay of feedback in worlds that set none of their own: a number of episodes, or a table."""
-    folder: Outside | None = dataclasses.field(default=None, compare=False)
+    folder: Folder | None = dataclasses.field(default=None, compare=False)
     """The folder of the study file that the user has named."""
 
     def sized_worlds(self) -> tuple[Part, ...]:
@@ -148,21 +152,9 @@ class StudyPlan:
     def tasks(self) -> tuple[Task, ...]:
         """Return all runs, seed by seed, so that agents can be compared early."""
         grid = itertools.product(self.seeds, self.sized_worlds(), self.adversaries, self.agents)
-        return tuple(self.task(world, adversary, agent, seed) for seed, world, adversary, agent in grid)
-
-    def task(self, world: Part, adversary: Part, agent: Part, seed: int) -> Task:
-        """Return the run of one agent in one world under one adversary."""
-        return Task(
-            world=world,
-            adversary=adversary,
-            agent=agent,
-            seed=seed,
-            root=self.seed,
-            episodes=world.options.get("episodes", self.episodes),
-            checkpoint=self.checkpoint,
-            propensities=self.propensities,
-            delay=world.options.get("delay", self.delay),
-            folder=self.folder,
+        return tuple(
+            Task(world=world, adversary=adversary, agent=agent, seed=seed, plan=self)
+            for seed, world, adversary, agent in grid
         )
 
     def configuration(self) -> dict[str, Any]:
@@ -174,6 +166,40 @@ class StudyPlan:
 
 
 TABLES = ("worlds", "adversaries", "agents")
+
+DIGITS = 6
+"""Digits of the numbers in a digest of a world: on another processor the last bits may be others."""
+
+
+PROBES = 5
+"""Episodes for each of the contexts of a world without tables; what they do not meet is not told apart."""
+
+
+def world_digest(world: Any) -> str:
+    """Return a digest of a world as it is built: its contexts, and for six of them its tables, or some episodes.
+
+    Options and sources do not tell all: a world may depend on files that it reads itself, or on another package.
+    """
+    parts: list[Any] = [world.space.admissible, world.space.start, *map(_exactly, world.contexts)]
+    generator = np.random.default_rng(0)
+    for context in shown_contexts(world.contexts):
+        if isinstance(world, SampledWorld):
+            played = [world.sample(context, uniform_policy(world.space), generator) for _ in range(PROBES)]
+            parts += [array for each in played for array in (each.states, each.actions, each.rewards)]
+        else:
+            mdp = world.mdp(context)
+            parts += [mdp.transitions, mdp.rewards]
+    whole = hashlib.sha256()
+    for part in parts:
+        # Zero may have a sign, which does not count.
+        numbers = None if isinstance(part, str) else np.round(np.asarray(part, np.float64), DIGITS) + 0.0
+        whole.update(part.encode() if numbers is None else f"{numbers.shape}".encode() + numbers.tobytes())
+    return whole.hexdigest()
+
+
+def _exactly(context: Context) -> Any:
+    numbers = context_numbers(context)
+    return context_to_json(context) if numbers is None else numbers
 
 
 def slug(name: str) -> str:

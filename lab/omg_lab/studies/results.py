@@ -19,10 +19,11 @@ from omg_cmdp.runs.advice import Advice
 from omg_cmdp.runs.shown import Names
 from omg_lab.audit.audit import Audit, AuditRow
 from omg_lab.studies.config import build_everything_once, unchecked_plan
-from omg_lab.studies.journal import LOGGED_TOTALS, SUMMED, kept
+from omg_lab.studies.directory import stored_plan
+from omg_lab.studies.journal import LOGGED_TOTALS, SUMMED, kept, read_part
 from omg_lab.studies.plan import TABLES, StudyPlan, Task
-from omg_lab.studies.runner import BOUNDS
-from omg_lab.studies.store import StudyStore
+from omg_lab.studies.runner import BOUNDS, FAILED_FORM, FINISHED_FORM
+from omg_lab.studies.store import StudyStore, check_form
 
 if TYPE_CHECKING:
     import pandas
@@ -71,14 +72,15 @@ class Results:
             return pandas.DataFrame(columns=wanted)
         return concat_tables(tables, promote_options="default").to_pandas()
 
-    def tables(self, *runs: str, columns: Sequence[str] | None = None) -> Iterator[pyarrow.Table]:
+    def tables(self, *runs: str, columns: list[str] | None = None) -> Iterator[pyarrow.Table]:
         """Yield the parts of the log of some runs, each checked to be the one that was written."""
-        from pyarrow import BufferReader, parquet
-
-        store = StudyStore(self.directory)
+        store, trajectories = StudyStore(self.directory), self.configuration["propensities"]
         for run in runs:
             for number, digest in enumerate(self.parts[run]):
-                yield parquet.read_table(BufferReader(store.read_part(run, number, digest)), columns=columns)
+                content = store.read_part(run, number, digest)
+                with store.reading_part(run, number):
+                    table = read_part(content, trajectories=trajectories, columns=columns)
+                yield table
 
     def tasks(self, study: StudyPlan | None = None) -> list[Task]:
         """Return the finished runs as tasks, which can be played again.
@@ -110,37 +112,44 @@ def load(directory: str | os.PathLike[str]) -> Results:
         raise FileNotFoundError(
             f"there is no study in {os.fspath(directory)}; name the folder that `omg-lab run` wrote"
         )
-    results = _checked(store, study["configuration"])
+    plan = stored_plan(store, study)
+    results = _checked(store, plan)
     ended = {status: [each for each in results if each["status"] == status] for status in ("finished", "failed")}
     finished = pandas.DataFrame(ended["finished"], columns=None if ended["finished"] else ["run", *_KEY, "regret"])
     return Results(
         directory=Path(directory),
-        configuration=study["configuration"],
-        provenance={name: value for name, value in study.items() if name != "configuration"},
+        configuration=plan.configuration(),
+        provenance={**_UNKNOWN, **{name: value for name, value in study.items() if name != "configuration"}},
         runs=finished.drop(columns=_ELSEWHERE, errors="ignore").astype(_types(finished)),
         failed=pandas.DataFrame(ended["failed"], columns=["run", *_KEY, "error"]),
         parts={each["run"]: each["parts"] for each in ended["finished"]},
-        policies={each["run"]: _policies(each) for each in ended["finished"]},
+        policies={each["run"]: each["policies"] for each in ended["finished"]},
     )
 
 
-def _checked(store: StudyStore, configuration: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the results of a study, each of a run of this configuration, with all the parts of its log in place."""
-    try:
-        tasks = {task.name: task for task in unchecked_plan(configuration).tasks()}
-    except FileError as error:
-        raise FileError(f"{store.directory / 'study.json'}: {error}") from None
+def _checked(store: StudyStore, plan: StudyPlan) -> list[dict[str, Any]]:
+    """Return the results of a study, each of a run of this plan, with all the parts of its log in place."""
+    tasks = {task.name: task for task in plan.tasks()}
+    worlds: dict[tuple[str, int], dict[str, Any]] = {}
     results, logged = list(store.results()), {path.name for path in store.log.glob("*.parquet")}
     for result in results:
         run = result["run"]
-        if run not in tasks or result["settings"] != tasks[run].settings:
-            raise FileError(
-                f"{store.runs / run}.json: it is of a run with other settings than in study.json; delete it"
-            )
+        with store.reading_result(run):
+            check_form(run, result, FINISHED_FORM if result["status"] == "finished" else FAILED_FORM)
+            if run not in tasks or result["settings"] != tasks[run].settings:
+                raise ValueError("it is of a run with other settings than in study.json")
+            if not {**tasks[run].labels, "episodes": tasks[run].episodes}.items() <= result.items():
+                raise ValueError("it has the labels of another run")
+            if result["status"] == "finished":
+                result["policies"] = _policies(result)
+                # Agents are compared seed by seed, which is fair in the same world only.
+                first = worlds.setdefault((result["world"], result["seed"]), result)
+                if len({first.get("world_digest"), result.get("world_digest")} - {None}) > 1:
+                    raise ValueError(f"it was played in another world than {first['run']}, by the same options")
+            result["made_with"] = "; then ".join(map(_made_with, result["made_with"]))
         for number, digest in enumerate(result.get("parts", ())):
             if store.part(run, number).name not in logged:
                 store.read_part(run, number, digest)  # says what to do
-        result["made_with"] = "; then ".join(map(_made_with, result["made_with"]))
     return results
 
 
@@ -150,12 +159,23 @@ def _made_with(made: Mapping[str, Any]) -> str:
 
 
 def _policies(result: Mapping[str, Any]) -> Policies:
+    """Return the decisions of a result, each of the sizes that it has, so that reports need not ask again."""
     names = Names(**{kind: tuple(names) for kind, names in result["names"].items()})
-    return Policies([Advice.of_record(record) for record in result["policies"]], names)
+    told = [Advice.of_record(record) for record in result["policies"]]
+    for each in told:
+        cells, actions = (len(each.steps), len(each.states)), range(result["actions"])
+        tables = [each.best, each.runner_up, *(t for t in (each.visits, each.lead, each.sure) if t is not None)]
+        if each.policy.shape != (*cells, len(actions)) or any(table.shape != cells for table in tables):
+            raise ValueError("its policies must have one size")
+        for numbers, most in ((each.best, actions), (each.runner_up, actions), (each.states, range(result["states"]))):
+            if not all(number in most for number in numbers.flat):
+                raise ValueError("its policies must name states and actions of the world")
+    return Policies(told, names)
 
 
-_ELSEWHERE = ["status", "error", "settings", "parts", "policies", "names"]
+_ELSEWHERE = ["status", "error", "settings", "world_digest", "parts", "policies", "names"]
 """The fields of a result that are no columns of `Results.runs`."""
+_UNKNOWN = dict.fromkeys(("version", "commit", "date"), "unknown")
 _KEY = ("world", "adversary", "agent", "seed", "episodes")
 
 

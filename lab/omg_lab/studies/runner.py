@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import io
-import itertools
 import json
 import math
 import time
@@ -22,16 +21,34 @@ from omg_cmdp.persistence import check_settings, joint_state, part_of
 from omg_cmdp.provenance import provenance
 from omg_cmdp.runs.advice import advise
 from omg_cmdp.runs.sampled import SampledRun
-from omg_cmdp.runs.shown import names_of, shown_cells
+from omg_cmdp.runs.shown import Names, names_of, shown_cells
 from omg_cmdp.runs.simulate import Run
 from omg_cmdp.theory.constants import most_tuples
 from omg_lab.studies.journal import SUMMED, TEXTS, Journal
-from omg_lab.studies.plan import StudyPlan, Task
+from omg_lab.studies.plan import StudyPlan, Task, world_digest
 from omg_lab.studies.store import StudyStore, UnwritableError
 
 SECONDS_BETWEEN_REPORTS = 0.2
 BOUNDS = ("reward_regret_bound", "dynamics_regret_bound")
 """The fields of a result with the oracles' own bounds on their regrets over all episodes of the run."""
+
+
+_NUMBER = (int, float, type(None))
+_ENDED = {
+    **dict.fromkeys(("run", "world", "adversary", "agent", "status", "settings", "ended"), str),
+    **dict.fromkeys(("seed", "episodes"), int),
+    "made_with": [{"version": str, "commit": str, "versions": {str: str}}],
+}
+FAILED_FORM = {**_ENDED, "error": str}
+FINISHED_FORM = {
+    **_ENDED,
+    **dict.fromkeys(("states", "actions", "horizon", "tuples"), int),
+    **dict.fromkeys((*SUMMED, *BOUNDS, "regret_last_half", "seconds"), _NUMBER),
+    "parts": [str],
+    "policies": [dict],
+    "names": {kind: [str] for kind in Names._fields},
+}
+"""The fields of a result as JSON has them; those of a run that failed are fewer."""
 
 
 class Progress(NamedTuple):
@@ -99,13 +116,13 @@ def play(task: Task, store: StudyStore, report: Report) -> None:
 
 
 def _play(task: Task, store: StudyStore, report: Report) -> dict[str, Any]:
-    journal = Journal(task.labels, episodes=task.episodes, trajectories=task.propensities)
-    run = task.start(observe=journal.observe if task.propensities else None)
+    journal = Journal(task.labels, episodes=task.episodes, trajectories=task.plan.propensities)
+    run = task.start(observe=journal.observe if task.plan.propensities else None)
     kept = _resume(task, store, run, journal)
     report(Progress(task.name, run.ledger.episodes, journal.total("regret")))
     pace = 1
     while (played := run.ledger.episodes) < task.episodes:
-        until = min(task.episodes, (played // task.checkpoint + 1) * task.checkpoint)
+        until = min(task.episodes, (played // task.plan.checkpoint + 1) * task.plan.checkpoint)
         began, steps = time.perf_counter(), min(pace, until - played)
         run.advance(steps)
         journal.add(run.ledger.drain())
@@ -121,6 +138,8 @@ class _Kept(NamedTuple):
 
     settings: str
     """The digest of the run's settings."""
+    world_digest: str
+    """The digest of the world in which it is played."""
     parts: list[str]
     """A digest of each part of the log."""
     made_with: list[dict[str, Any]]
@@ -134,10 +153,12 @@ def _next_pace(played: int, seconds: float) -> int:
 
 def _resume(task: Task, store: StudyStore, run: Run, journal: Journal) -> _Kept:
     """Continue from the checkpoint, if there is one."""
-    kept = _Kept(task.settings, [], [])
+    kept = _Kept(task.settings, world_digest(run.environment), [], [])
     with store.checkpoint(task.name) as saved:
         if saved is not None:
             check_settings(saved, task.settings)
+            if str(saved.get("world_digest", kept.world_digest)) != kept.world_digest:
+                raise ValueError("its world is not the one that is built now, by the same options and sources")
             kept.parts.extend(saved["parts"].tolist())
             kept.made_with.extend(json.loads(str(saved["made_with"])))
             run.load_state(part_of(saved, "run"))
@@ -164,6 +185,7 @@ def _save(task: Task, store: StudyStore, run: Run, journal: Journal, kept: _Kept
         kept.parts.append(store.write_part(task.name, len(kept.parts), file.getvalue()))
     notes = {
         "settings": np.array(kept.settings),
+        "world_digest": np.array(kept.world_digest),
         "parts": np.array(kept.parts, dtype=np.str_),
         "made_with": np.array(json.dumps(kept.made_with)),
     }
@@ -186,6 +208,7 @@ def _result(task: Task, run: Run, journal: Journal) -> dict[str, Any]:
         "horizon": space.horizon,
         "tuples": most_tuples(space),
         **_regret_bounds(run, task.episodes),
+        "largest_difference": task.episodes * _widest(run.environment),
         "regret_last_half": totals["regret"] - journal.half,
         **totals,
         "seconds": sum(seconds),
@@ -193,6 +216,13 @@ def _result(task: Task, run: Run, journal: Journal) -> dict[str, Any]:
         "error": None,
         "ended": now(),
     }
+
+
+def _widest(world: Any) -> float:
+    """Return the most by which what two episodes earn can differ; one may end before its last step."""
+    low, high = world.paid_range
+    low, high = world.paid_returns or (world.space.horizon * min(low, 0.0), world.space.horizon * max(high, 0.0))
+    return float(high - low)
 
 
 def _policies(task: Task, run: Run) -> dict[str, Any]:
@@ -247,10 +277,8 @@ def estimate(plan: StudyPlan, *, budget: float = 10.0) -> float:
 def _seconds_per_episode(task: Task, budget: float) -> float:
     run = task.start()
     run.advance(1)  # loads compiled code
-    began = time.perf_counter()
-    for played in itertools.count(1):
+    began, played, taken = time.perf_counter(), 0, 0.0
+    while taken <= min(budget, 0.2) and played < task.episodes:
         run.advance(1)
-        taken = time.perf_counter() - began
-        if taken > min(budget, 0.2) or played == task.episodes:
-            return taken / played
-    raise AssertionError("unreachable")
+        played, taken = played + 1, time.perf_counter() - began
+    return taken / played

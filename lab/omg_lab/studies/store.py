@@ -21,7 +21,7 @@ import hashlib
 import json
 import math
 import os
-import time
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,9 @@ FORMAT = 3
 """The version of the files; a study of another version is refused."""
 
 STUDY, RESULT, CHECKPOINT = "study", "result of a run", "checkpoint of a run"
+
+LARGEST = 2**31
+"""The most bytes of a file that is read; a sparse file may claim any number."""
 
 SECONDS_BETWEEN_TRIES = 0.2
 """The wait between attempts to lock a run that another process is playing."""
@@ -75,19 +78,30 @@ class StudyStore:
     def study(self) -> dict[str, Any] | None:
         """Return the configuration of the study and its provenance; None if there is no study."""
         path = self.directory / "study.json"
-        with _reading(path, "restore it, or run the study in another folder"):
-            return _read_json(path, STUDY) if path.exists() else None
+        with reading(path, "restore it, or run the study in another folder"):
+            found = _read_json(path, STUDY) if path.exists() else None
+            if found is not None:
+                check_form("it", found, {"configuration": dict})
+                made = {name: each for name, each in found.items() if name != "configuration"}
+                check_form("it", {"versions": {}, **made}, {str: (str, dict), "versions": {str: str}})
+            return found
 
     # The result of a run.
 
     def result(self, run: str) -> dict[str, Any] | None:
         """Return the result of a run; None if there is none yet."""
         path = self.runs / f"{run}.json"
-        with _reading(path, "delete it, and `omg-lab run` makes it again"):
+        with self.reading_result(run):
             found = _read_json(path, RESULT) if path.exists() else None
-            if found is not None and found["run"] != run:
-                raise ValueError(f"it is the result of {found['run']}")
+            if found is not None:
+                check_form("it", found, {"run": str, "status": str})
+                if found["run"] != run:
+                    raise ValueError(f"it is the result of {found['run']}")
             return found
+
+    def reading_result(self, run: str) -> contextlib.AbstractContextManager[None]:
+        """Turn what is wrong with a result into an error about its file."""
+        return reading(self.runs / f"{run}.json", "delete it, and `omg-lab run` makes it again")
 
     def results(self) -> Iterator[dict[str, Any]]:
         """Yield all results, in the order of their names."""
@@ -123,14 +137,16 @@ class StudyStore:
 
     def read_part(self, run: str, number: int, digest: str) -> bytes:
         """Return a part of the log, which must be the one that was written."""
-        path = self.part(run, number)
-        with _reading(
-            path, f"restore it; or delete {run}.json in runs/ and {run}.npz in state/, and run the study again"
-        ):
-            content = path.read_bytes()
+        with self.reading_part(run, number):
+            content = _content(self.part(run, number))
             if hashlib.sha256(content).hexdigest() != digest:
                 raise ValueError("it was changed since it was written")
             return content
+
+    def reading_part(self, run: str, number: int) -> contextlib.AbstractContextManager[None]:
+        """Turn what is wrong with a part of the log into an error about its file."""
+        advice = f"restore it; or delete {run}.json in runs/ and {run}.npz in state/, and run the study again"
+        return reading(self.part(run, number), advice)
 
     def write_checkpoint(self, run: str, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Replace the checkpoint."""
@@ -142,7 +158,9 @@ class StudyStore:
     def checkpoint(self, run: str) -> Iterator[dict[str, NDArray[Any]] | None]:
         """Yield the last checkpoint, None if there is none; what does not fit into it is an error about its file."""
         path = self.state / f"{run}.npz"
-        with _reading(path, "delete it, and the run is played from its beginning"):
+        with reading(path, "delete it, and the run is played from its beginning"):
+            if path.exists():
+                _check_regular(path)
             yield read_arrays(path, kind=CHECKPOINT, version=FORMAT) if path.exists() else None
 
     def saved_at(self, run: str) -> int:
@@ -165,13 +183,13 @@ class StudyStore:
         While another process has it, `waiting` is called several times a second.
         """
         path = self.state / f"{run}.lock"
-        lock = filelock.FileLock(path)
+        lock = filelock.FileLock(path, timeout=SECONDS_BETWEEN_TRIES)
         while not lock.is_locked:
+            # In this order: a time-out is an OSError too, and no fault of the disk.
             with _writing(path), contextlib.suppress(filelock.Timeout):
-                lock.acquire(blocking=False)
+                lock.acquire()
                 break
             waiting()
-            time.sleep(SECONDS_BETWEEN_TRIES)
         try:
             yield
         finally:
@@ -192,7 +210,7 @@ def _read_json(path: Path, kind: str) -> dict[str, Any]:
     """Return the content of a file that was written as a `kind` of this format; refuse any other."""
     refusal = f"`path` must be a {kind} of format {FORMAT}, got {path}"
     try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = json.loads(_content(path).decode())
         found, digest = content.pop("format"), content.pop("digest")
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(refusal) from error
@@ -218,12 +236,49 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _reading(path: Path, advice: str) -> Iterator[None]:
+def reading(path: Path, advice: str) -> Iterator[None]:
+    """Turn what is wrong with a file, or with what it holds, into an error that names it, and what to do."""
     try:
         yield
     except FileError:  # it names a file already
         raise
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror or error}; {advice}") from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise FileError(f"{path}: {error}; {advice}") from error
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        said = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        raise FileError(f"{path}: {said}; {advice}") from error
+
+
+def check_form(place: str, value: Any, form: Any) -> None:
+    """Refuse what JSON holds unless it has a form: types, [form] for a list, {key: form} for a table, str for any key.
+
+    >>> check_form("it", {"names": ["a"], "seed": 1}, {"names": [str], "seed": int})
+    >>> check_form("it", {"names": "a"}, {"names": [str]})
+    Traceback (most recent call last):
+    ValueError: 'names' must be of another type, got 'a'
+    """
+    kind = type(form) if isinstance(form, (list, dict)) else form
+    # True is an integer for Python, and for no field of ours.
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise ValueError(f"{place!r} must be of another type, got {value!r:.40}")
+    for each in value if isinstance(form, list) else ():
+        check_form(place, each, form[0])
+    for key, inner in form.items() if isinstance(form, dict) else ():
+        for name in value if key is str else (key,):
+            if name not in value:
+                raise ValueError(f"{place!r} must have {name!r}, got {sorted(value, key=str)!r:.80}")
+            check_form(str(name), value[name], inner)
+
+
+def _content(path: Path) -> bytes:
+    _check_regular(path)
+    return path.read_bytes()
+
+
+def _check_regular(path: Path) -> None:
+    """Refuse what is no file: a pipe would be waited for, and a device has no end."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError("it must be a file, got a folder, a pipe or a device")
+    if found.st_size > LARGEST:
+        raise ValueError(f"it must have at most {LARGEST} bytes, got {found.st_size}")

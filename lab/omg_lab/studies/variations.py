@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from omg_lab.studies.catalogue import WORLDS, Part
 
@@ -31,7 +31,7 @@ class Variant(NamedTuple):
 
 
 def variants(worlds: Iterable[Part], vary: Mapping[str, Sequence[int]], episodes: int) -> list[Variant]:
-    """Return every world in every size of `vary`, one size at a time."""
+    """Return every world in every size of `vary`, one size at a time; a plan has been checked to have these sizes."""
     return [
         Variant(_resized(world, size, value), world.name, size, value)
         for world in worlds
@@ -45,27 +45,18 @@ def sized_worlds(worlds: Sequence[Part], vary: Mapping[str, Sequence[int]], epis
     return tuple(variant.world for variant in variants(worlds, vary, episodes)) or tuple(worlds)
 
 
-def option_of(world: Part, size: str) -> str | None:
-    """Return the option of a world that is its size; None if it has no such size.
-
-    Of one that is not of this package, only what the file sets is known.
-    """
-    known = {*(WORLDS[world.kind].options if world.kind in WORLDS else world.options), "episodes"}
-    return SIZES[size] if SIZES[size] in known else None
+def sizes_of(world: Part) -> dict[str, Any]:
+    """Return the options of a world that may be sizes; of one that is not of this package, those that the file sets."""
+    return {"episodes": None, **(WORLDS[world.kind].options if world.kind in WORLDS else {}), **world.options}
 
 
 def _resized(world: Part, size: str, value: int) -> Part:
-    option = option_of(world, size)
-    if option is None:
-        raise ValueError(f"`vary` must name a size of every world; {world.name!r} has no {size}")
-    changed = {**world.options, option: value}
+    changed = {**world.options, SIZES[size]: value}
     return dataclasses.replace(world, name=f"{world.name}, {size} = {value}", options=changed)
 
 
 def _around(world: Part, size: str, episodes: int) -> list[int]:
-    option = option_of(world, size) or ""
-    usual = WORLDS[world.kind].options.get(option) if world.kind in WORLDS else None
-    own = world.options.get(option, episodes if size == "T" else usual)
+    own = sizes_of(world)[SIZES[size]] or episodes  # only the number of episodes may be left to the study
     if not isinstance(own, int):
-        return [0]  # refused when the plan is checked
+        return [0]  # refused when the world is built
     return sorted({max(2, math.ceil(factor * own)) for factor in FACTORS.get(size, AROUND)})

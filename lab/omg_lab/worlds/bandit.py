@@ -23,7 +23,7 @@ from omg_lab.worlds.base import OneState, Waves, streams, unit_vectors, vector
 
 @final
 @dataclass(kw_only=True, eq=False)
-class ContextualBandit(OneState):
+class ContextualBandit(OneState, Waves):
     """Rewards linear in a context on the unit sphere.
 
     Parameters
@@ -58,11 +58,8 @@ class ContextualBandit(OneState):
         self.reward_index = int(for_rewards.integers(self.reward_class_size))
         theta = for_rewards.normal(size=(self.reward_class_size, 1, self.actions, self.dimension))
         self._theta = 0.5 * theta / np.linalg.norm(theta, axis=-1, keepdims=True)
-        self._waves = Waves(outside, self.space, self.dimension)
+        self._draw_waves(outside, self.dimension)
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return ½ + θ(a)·c for every θ of the class, (N, 1, A)."""
         return np.asarray(np.clip(0.5 + self._theta @ vector(context, self.dimension), 0.0, 1.0))
-
-    def _outside_rewards(self, context: Context) -> FloatArray:
-        return self._waves.rewards(context)

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import Context, context_numbers
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.jit import one_thread
-from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import FloatArray, float_table, frozen, integer, positive_integer, seed_number
 
@@ -70,6 +69,14 @@ class World(ContextualMDP):
                 setattr(self, field.name, positive_integer(field.name, getattr(self, field.name)))
         with one_thread():  # the same bits on every machine
             self._draw()
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)  # an agent or a user that is handed it must not change the world
+
+    def _facts(self, witnesses: list[Context]) -> tuple[object, ...]:
+        """Return what tells worlds apart beside their tables: the arguments, which determine the rest."""
+        arguments = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return (*super()._facts(witnesses), arguments)
 
     @abc.abstractmethod
     def _draw(self) -> None:
@@ -129,25 +136,27 @@ class OneState(World):
         """Return the transitions (1, 1, A, 1)."""
         return np.ones((1, 1, self.reward_functions(context).shape[-1], 1))  # which refuses what is no context
 
+    def _outside_transitions(self, context: Context) -> None:
+        return None
 
-class Waves:
-    """Tables outside the classes: rewards ½ + ½·sin(ω(s, a)·c) and transitions ∝ exp(2·sin(ω(s, a, s')·c)).
 
-    The frequencies ω have standard deviation 4.
+class Waves(World):
+    """A world of vectors whose dial moves towards tables outside of all classes.
+
+    These are rewards ½ + ½·sin(ω(s, a)·c) and transitions ∝ exp(2·sin(ω(s, a, s')·c)), with frequencies ω of standard
+    deviation 4.
     """
 
-    def __init__(self, generator: np.random.Generator, space: Space, dimension: int) -> None:
-        pairs = (space.states, space.actions)
-        self._rewards = generator.normal(scale=4.0, size=(*pairs, dimension))
-        self._transitions = generator.normal(scale=4.0, size=(*pairs, space.states, dimension))
+    def _draw_waves(self, generator: np.random.Generator, dimension: int) -> None:
+        pairs = (self.space.states, self.space.actions)
+        self._reward_waves = generator.normal(scale=4.0, size=(*pairs, dimension))
+        self._transition_waves = generator.normal(scale=4.0, size=(*pairs, self.space.states, dimension))
 
-    def rewards(self, context: Context) -> FloatArray:
-        """Return the rewards (S, A)."""
-        return np.asarray(0.5 + 0.5 * np.sin(self._rewards @ context))
+    def _outside_rewards(self, context: Context) -> FloatArray:
+        return np.asarray(0.5 + 0.5 * np.sin(self._reward_waves @ context))
 
-    def transitions(self, context: Context) -> FloatArray:
-        """Return the transitions (S, A, S)."""
-        return softmax(2.0 * np.sin(self._transitions @ context))
+    def _outside_transitions(self, context: Context) -> FloatArray | None:
+        return softmax(2.0 * np.sin(self._transition_waves @ context))
 
 
 def fraction(name: str, value: Any) -> float:

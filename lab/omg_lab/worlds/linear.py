@@ -23,7 +23,7 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, distributions, frozen
-from omg_lab.worlds.base import Waves, World, streams, vector
+from omg_lab.worlds.base import Waves, streams, vector
 
 CONTEXT_CONCENTRATION = 0.25
 ROW_CONCENTRATION = 0.5
@@ -31,7 +31,7 @@ ROW_CONCENTRATION = 0.5
 
 @final
 @dataclass(kw_only=True, eq=False)
-class LinearWorld(World):
+class LinearWorld(Waves):
     """Rewards and transitions linear in a context on the simplex.
 
     Parameters
@@ -77,7 +77,7 @@ class LinearWorld(World):
         self._transition_tables = for_transitions.dirichlet(
             [ROW_CONCENTRATION] * self.states, size=(self.dimension, tables, *pairs)
         )
-        self._waves = Waves(outside, self.space, self.dimension)
+        self._draw_waves(outside, self.dimension)
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return ½ + θ(s, a)·c for every θ of the class, (N, S, A)."""
@@ -86,12 +86,6 @@ class LinearWorld(World):
     def transition_functions(self, context: Context) -> FloatArray:
         """Return Σ_i c_i·P_i for every (P_1, ..., P_d) of the class, (M, S, A, S)."""
         return np.tensordot(self._on_simplex(context), self._transition_tables, axes=1)
-
-    def _outside_rewards(self, context: Context) -> FloatArray:
-        return self._waves.rewards(context)
-
-    def _outside_transitions(self, context: Context) -> FloatArray:
-        return self._waves.transitions(context)
 
     def _on_simplex(self, context: Context) -> FloatArray:
         weights = vector(context, self.dimension)

@@ -22,12 +22,12 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.validation import FloatArray, positive_number
-from omg_lab.worlds.base import Waves, World, sigmoid, softmax, streams, unit_vectors, vector
+from omg_lab.worlds.base import Waves, sigmoid, softmax, streams, unit_vectors, vector
 
 
 @final
 @dataclass(kw_only=True, eq=False)
-class SoftmaxWorld(World):
+class SoftmaxWorld(Waves):
     """Softmax transitions and logistic rewards in a context on the unit sphere.
 
     Parameters
@@ -76,7 +76,7 @@ class SoftmaxWorld(World):
         self._reward_weights = norm * weights / np.linalg.norm(weights, axis=-1, keepdims=True)
         weights = for_transitions.normal(size=(tables, *pairs, self.states, dimension))
         self._transition_weights = norm * weights / np.linalg.norm(weights, axis=(-2, -1), keepdims=True)
-        self._waves = Waves(outside, self.space, dimension)
+        self._draw_waves(outside, dimension)
 
     def reward_functions(self, context: Context) -> FloatArray:
         """Return 1/(1 + exp(-w(s, a)·c)) for every w of the class, (N, S, A)."""
@@ -85,9 +85,3 @@ class SoftmaxWorld(World):
     def transition_functions(self, context: Context) -> FloatArray:
         """Return softmax(W(s, a)·c) for every W of the class, (M, S, A, S)."""
         return softmax(self._transition_weights @ vector(context, self.dimension))
-
-    def _outside_rewards(self, context: Context) -> FloatArray:
-        return self._waves.rewards(context)
-
-    def _outside_transitions(self, context: Context) -> FloatArray:
-        return self._waves.transitions(context)

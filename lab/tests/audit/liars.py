@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 import omg_cmdp as omg
-from lab.tests.audit.lying import EPISODES, SHAPE, Lie
-from omg_cmdp.agents.exploration import UncertaintyWeighted
+from lab.tests.audit.lying import EPISODES, SHAPE, IdleDynamics, IdleRewards, Lie, finite
+from omg_cmdp.agents.exploration.uncertainty import UncertaintyWeighted
 from omg_cmdp.planning.decision import Mixture
 from omg_lab.audit import lemmas
 
@@ -246,6 +246,93 @@ def false_late_bound(agent, context, decision):
 @lie("wrong class", red=("realizability, rewards", "realizability, dynamics"), held=slice(1, None))
 def wrong_class(agent, context, decision):
     """The classes do not hold the truth."""
+    return decision
+
+
+REGRETS = ("oracle regret, rewards", "oracle regret, dynamics")
+REALIZABILITY = ("realizability, rewards", "realizability, dynamics")
+
+
+@lie(
+    "idle oracles",
+    unproven=(*REGRETS, *REALIZABILITY, "corollary"),
+    episodes=40,
+    oracles=lambda rewards, dynamics: (IdleRewards(), IdleDynamics()),
+)
+def idle(agent, context, decision):
+    """The oracles never learn, and say that their loss is the best, their bound 1 and their class at no distance."""
+    return decision
+
+
+@lie(
+    "idle oracles, class listed",
+    red=REGRETS,
+    unproven=("corollary",),
+    episodes=40,
+    oracles=lambda *classes: (
+        IdleRewards(lambda _, c: classes[0][c]),
+        IdleDynamics(lambda _, c: classes[1][c]),
+    ),
+)
+def idle_and_listed(agent, context, decision):
+    """The same, with a list of the functions of their class, one of which is true."""
+    return decision
+
+
+def own_prediction(oracle, context):
+    return oracle.prediction[None]
+
+
+@lie(
+    "idle oracles, own class",
+    red=REALIZABILITY,
+    episodes=40,
+    oracles=lambda rewards, dynamics: (IdleRewards(own_prediction), IdleDynamics(own_prediction)),
+)
+def idle_and_alone(agent, context, decision):
+    """The same, with a class of one function, which is what they predict: this has no regret."""
+    return decision
+
+
+def moving(oracle, context):
+    """Return functions that are others after every episode."""
+    return (oracle.prediction / (1.0 + 0.01 * oracle.episodes))[None]
+
+
+@lie(
+    "changing class",
+    unproven=(*REGRETS, *REALIZABILITY, "corollary"),
+    episodes=40,
+    oracles=lambda rewards, dynamics: (IdleRewards(moving), IdleDynamics(moving)),
+)
+def changing_class(agent, context, decision):
+    """The same, with a list of functions that are others after every episode."""
+    return decision
+
+
+def without_losses(rewards, dynamics):
+    oracles = IdleRewards(), IdleDynamics()
+    for oracle in oracles:
+        oracle.cost = lambda predicted, seen: 0.0
+    return oracles
+
+
+@lie("false losses", red=MADE_UP, unproven=(*REGRETS, *REALIZABILITY, "corollary"), oracles=without_losses)
+def false_losses(agent, context, decision):
+    """The oracles never learn, and say that they lose nothing by it."""
+    return decision
+
+
+def warm(rewards, dynamics):
+    oracles = finite(rewards, dynamics)
+    for oracle, outcomes in zip(oracles, ([1.0, 1.0, 1.0], [0, 0, 0]), strict=True):
+        oracle.update("a", [0, 0, 0], [0, 0, 0], outcomes)
+    return oracles
+
+
+@lie("warm oracles", unproven=(*REGRETS, "corollary"), oracles=warm)
+def warm_oracles(agent, context, decision):
+    """The oracles have learned before the run; their bounds are for the first episodes that they learn from."""
     return decision
 
 

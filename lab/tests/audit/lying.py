@@ -28,15 +28,72 @@ class World(omg.ContextualMDP):
         )
 
 
-class Liar(omg.Agent):
-    """An agent of which `lie(self, context, decision)` changes what is said."""
+class Idle:
+    """An oracle that never learns, keeps its account, and says of itself that nothing could be better."""
 
-    def __init__(self, lie, world: World, episodes: int, seed: int, gamma=GAMMA, held=slice(None)) -> None:
+    loss, episodes = 0.0, 0
+
+    def __init__(self, prediction, functions=None) -> None:
+        self.prediction, self._functions = prediction, functions
+
+    def predict(self, context):
+        return self.prediction.copy()
+
+    def uncertainty(self, context):
+        return np.zeros((3, 3))
+
+    def regret_bound(self, episodes, horizon):
+        return 1.0
+
+    def best_loss(self):
+        return self.loss
+
+    def distances(self, context, truth, used):
+        """What audits once asked for, and believed."""
+        return np.zeros(1)
+
+    def functions(self, context):
+        return None if self._functions is None else np.asarray(self._functions(self, context))
+
+    def update(self, context, states, actions, outcomes):
+        self.loss, self.episodes = self.loss + self.cost(self.prediction[states, actions], outcomes), self.episodes + 1
+
+
+class IdleRewards(Idle, omg.RewardOracle):
+    """It always predicts 1."""
+
+    def __init__(self, functions=None) -> None:
+        super().__init__(np.ones((3, 3)), functions)
+
+    def cost(self, means, rewards):
+        return float(((means - rewards) ** 2).sum())
+
+
+class IdleDynamics(Idle, omg.DynamicsOracle):
+    """It always predicts that anything may follow."""
+
+    def __init__(self, functions=None) -> None:
+        super().__init__(np.full((3, 3, 3), 1.0 / 3.0), functions)
+
+    def cost(self, rows, next_states):
+        return -float(np.log(rows[np.arange(len(rows)), next_states] + 1e-150).sum())
+
+
+def finite(rewards, dynamics):
+    """Return honest oracles of finite classes."""
+    return omg.oracles.FiniteRewards(rewards, horizon=3), omg.oracles.FiniteDynamics(dynamics, horizon=3)
+
+
+class Liar(omg.Agent):
+    """An agent of which `lie(self, context, decision)` changes what is said; `oracles` are made of two classes."""
+
+    def __init__(
+        self, lie, world: World, episodes: int, seed: int, gamma=GAMMA, held=slice(None), oracles=finite
+    ) -> None:
         self.space, self.world, self.seen, self.seed, self._lie = world.space, world, 0, seed, lie
         functions = world.reward_functions, world.transition_functions
         rewards, dynamics = ({c: tables[held] for c, tables in each.items()} for each in functions)
-        self.reward_oracle = omg.oracles.FiniteRewards(rewards, horizon=3)
-        self.dynamics_oracle = omg.oracles.FiniteDynamics(dynamics, horizon=3)
+        self.reward_oracle, self.dynamics_oracle = oracles(rewards, dynamics)
         self.honest = omg.OMG(self.space, self.reward_oracle, self.dynamics_oracle, gamma, episodes=episodes)
         self.noise = np.random.default_rng(np.random.SeedSequence(seed).spawn(2)[0])
         self.kept = {}

@@ -9,7 +9,9 @@ from scipy.stats import binom
 
 import omg_cmdp as omg
 from omg_cmdp.agents import Greedy
-from omg_cmdp.agents.exploration import Anytime, Schedule, UncertaintyWeighted
+from omg_cmdp.agents.exploration.schedules import Schedule
+from omg_cmdp.agents.exploration.theorems import Anytime
+from omg_cmdp.agents.exploration.uncertainty import UncertaintyWeighted
 from omg_cmdp.theory import bounds, errors
 from omg_cmdp.theory.constants import most_tuples
 from omg_lab.audit import Audit, Summary, combine

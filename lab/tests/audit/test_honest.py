@@ -8,7 +8,6 @@ from library.tests.agents.catalogue import LABELS, REWARDS, TRANSITIONS
 from omg_lab.audit import Audit, claims, lemmas
 
 WITH_BARRIER = {"adaptive", "theory", "anytime", "float", "callable", "uncertainty weighted", "schedule, episodes"}
-IN_EPOCHS = {"epoch OMG", "epoch PC-IGW"}
 
 
 class World(omg.ContextualMDP):
@@ -28,10 +27,7 @@ def test_an_honest_agent_has_nothing_to_hide(kind, space):
     audit = Audit()
     omg.simulate(World(agent.space), omg.adversaries.IID(LABELS), agent, 4, observe=audit)
     rows = {row.name: row for row in audit.rows()}
-    # An oracle that predicts for a whole epoch promises nothing about its regret.
-    unproven = {"oracle regret, rewards", "oracle regret, dynamics"} if kind in IN_EPOCHS else set()
-    assert {name: row.verdict for name, row in rows.items() if not row.holds} == dict.fromkeys(unproven, "not proven")
-    has_barrier = kind in WITH_BARRIER | {"epoch OMG"}
+    assert {name: row.verdict for name, row in rows.items() if not row.holds} == {}
     assert set(claims.OF_BARRIERS + lemmas.OF_BARRIERS) & rows.keys() == (
-        set(claims.OF_BARRIERS + lemmas.OF_BARRIERS) if has_barrier else set()
+        set(claims.OF_BARRIERS + lemmas.OF_BARRIERS) if kind in WITH_BARRIER else set()
     )

@@ -1,6 +1,7 @@
 """The report is one page that stands alone, says what the numbers say, and fits the screens it is read on."""
 
 import csv
+import dataclasses
 import html.parser
 import re
 import shutil
@@ -13,8 +14,8 @@ import pytest
 
 from lab.tests.studies.examples import changed, results_of, run_study
 from omg_lab.reports.page import _origin, write_report
-from omg_lab.reports.scenarios import scenarios, totals
-from omg_lab.reports.sentences import headline, title
+from omg_lab.reports.scenarios import Scenario, Together, scenarios
+from omg_lab.reports.sentences import chance_or_not, headline, title
 from omg_lab.reports.tables import ReportTable, agents_table, cell, comparisons_table
 from omg_lab.reports.words import render
 
@@ -76,7 +77,7 @@ def test_the_page_stands_alone(page):
 
 def test_every_figure_has_a_heading_a_picture_with_a_title_and_a_caption(page):
     figures = re.findall(r"<figure>.*?</figure>", page, flags=re.DOTALL)
-    assert len(figures) == 18
+    assert len(figures) == 16
     for figure in figures:
         assert re.search(
             r'<h4>.+</h4><svg [^>]*role="img" aria-labelledby="([^"]+)"><title id="\1">.+?</title>', figure
@@ -127,7 +128,7 @@ def test_rows_of_figures_are_full_wherever_they_are_set_side_by_side(page):
 
 def test_each_figure_is_there_as_pdf_and_each_table_as_csv_and_latex(folder):
     figures = {path.name for path in (folder / "figures").iterdir()}
-    parts = ("totals", "regret", "rates", "terms", "exploration", "errors", *(f"policy-{x}" for x in "abc"))
+    parts = ("totals", "regret", "rates", "exploration", "errors", *(f"policy-{x}" for x in "abc"))
     assert figures == {f"{world}--iid-{part}.pdf" for world in ("treatment", "decoy") for part in parts}
     tables = {path.name for path in (folder / "tables").iterdir()}
     names = ["overview-agents"]
@@ -168,13 +169,6 @@ def test_names_descriptions_and_errors_are_text_and_never_markup(tmp_path):
     assert "2 runs: <code>ValueError: &lt;odd&gt;</code>" in text
 
 
-def test_results_without_a_finished_seed_are_refused(tmp_path):
-    results = results_of()
-    with pytest.raises(ValueError, match="`results` must hold a seed"):
-        write_report(changed(results, runs=results.runs[:0]), tmp_path / "none")
-    assert not (tmp_path / "none").exists()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "episodes", "told"),
@@ -201,13 +195,20 @@ def test_a_report_is_made_of_a_directory(tmp_path):
     assert (tmp_path / "figures" / "decoy--iid-regret.pdf").exists()
 
 
-BOTH = {"informed": 0.1, "omg": 0.2}
-
-
-def finals(**means):
-    """Return eight seeds around each mean, the agents ordered by it."""
+def scenario(**means):
+    """Return a scenario of eight seeds around each mean."""
     noise = np.linspace(-0.1, 0.1, 8)
-    return pandas.DataFrame({name: mean + noise for name, mean in sorted(means.items(), key=lambda each: each[1])})
+    runs = pandas.DataFrame(
+        [
+            {"agent": agent, "seed": seed, "episodes": 10, "regret": regret, "best_policy_regret": regret / 2}
+            for agent, mean in means.items()
+            for seed, regret in enumerate(mean + noise if np.isscalar(mean) else mean)
+        ]
+    )
+    log = runs.assign(episode=10, seconds_deciding=1e-3, seconds_learning=0.0)
+    kinds = {"agents": {agent: {"kind": agent} for agent in means}}
+    runs = runs.assign(regret_last_half=runs["regret"] / 4, largest_difference=200.0)
+    return Scenario(world="x", adversary="y", configuration=kinds, runs=runs, log=log)
 
 
 def shown(table):
@@ -216,51 +217,79 @@ def shown(table):
 
 
 def test_the_headline_says_who_won_whoever_it_was():
-    won = headline(finals(omg=3.0, greedy=4.0, uniform=9.0), "omg")
+    won = headline(scenario(omg=3.0, greedy=4.0, uniform=9.0))
     assert won.startswith("Against the best policy for each context, omg lost least: 3.00 (95 % interval")
     assert "75 % of what the runner-up lost (greedy, 4.00)." in won
-    assert "more than chance (p = 0.008, corrected for 3 comparisons)" in won
+    assert "omg was ahead of greedy on 8: that omg is ahead on most seeds is more than chance (p = 0.024)" in won
+    assert "and it is not decided whose mean regret is better (p = 1.000)" in won
     assert "Most was lost by uniform: 9.00" in won
-    lost = headline(finals(omg=6.0, greedy=4.0), "omg")
+    lost = headline(scenario(omg=6.0, greedy=4.0))
     assert "greedy lost least: 4.00" in lost
     assert "omg lost 6.00" in lost
     assert "1.50 times as much" in lost
+    assert "that greedy is ahead on most seeds is more than chance" in lost
 
 
 def test_the_headline_does_not_call_luck_a_win():
-    table = finals(omg=3.0, greedy=3.01)
-    table["greedy"] = table["greedy"].to_numpy()[::-1]
-    assert "With 8 seeds, the difference may be chance" in headline(table, "omg")
+    told = headline(scenario(omg=3.0, greedy=3.01 + np.linspace(0.1, -0.1, 8)))
+    assert "With 8 seeds, omg was ahead of greedy on 4: this does not show which of the two is ahead on most" in told
+
+
+def test_an_agent_that_is_ahead_on_most_seeds_and_fails_rarely_is_not_called_better_on_average():
+    rare = scenario(omg=np.array([1.0] * 19 + [101.0]), greedy=np.full(20, 2.0))
+    told = headline(rare)
+    assert "greedy lost least: 2.00" in told
+    assert "that omg is ahead on most seeds is more than chance" in told
+    assert "it is not decided whose mean regret is better" in told
+    assert "could differ by 200" in chance_or_not(rare)
+
+
+def test_too_few_seeds_are_said_to_be_too_few():
+    few = scenario(omg=np.arange(3.0), greedy=9.0 + np.arange(3.0), uniform=20.0 + np.arange(3.0))
+    assert "With 3 seeds the test of most seeds cannot decide: it needs 7, even if all of them agree." in chance_or_not(
+        few
+    )
+
+
+def test_without_a_bound_averages_are_not_compared():
+    one = scenario(omg=3.0, greedy=4.0)
+    for largest in (np.nan, 0.5):  # unknown, or exceeded
+        unknown = dataclasses.replace(one, runs=one.runs.assign(largest_difference=largest))
+        assert unknown.pairs["greedy"].mean is None
+        assert "their means are not compared" in headline(unknown)
+        assert "Averages are not tested" in chance_or_not(unknown)
+        assert shown(comparisons_table(unknown, unknown.pairs.values()))["better on average"] == ["not tested"]
 
 
 def test_totals_are_summed_over_contests_seed_by_seed():
     found = scenarios(results_of())
-    table = totals(found)
+    table = Together.of(found).finals
     for agent in table:
         assert np.allclose(table[agent], found[0].finals[agent] + found[1].finals[agent])
     assert table.mean().is_monotonic_increasing
 
 
-def test_a_table_shows_comparisons_with_the_focus_and_keeps_all():
-    table = comparisons_table("x", finals(omg=3.0, greedy=4.0, uniform=9.0), "omg")
-    assert shown(table)["omg against"] == ["greedy", "uniform"]
-    assert shown(table)["result for omg"] == ["lost less", "lost less"]
-    assert [(row["first"], row["second"]) for row in table.rows] == [
-        ("omg", "greedy"),
-        ("omg", "uniform"),
-        ("greedy", "uniform"),
-    ]
+def test_a_table_shows_comparisons_with_the_focus():
+    one = scenario(omg=3.0, greedy=4.0, uniform=9.0)
+    table = comparisons_table(one, one.pairs.values())
+    assert shown(table)["second"] == ["greedy", "uniform"]
+    assert shown(table)["first lost less on"] == ["8 of 8", "8 of 8"]
+    assert shown(table)["better on most seeds"] == ["omg (0.024)", "omg (0.024)"]
+    assert all(text.startswith("undecided (1.000): ") for text in shown(table)["better on average"])
+    assert [(row["first"], row["second"]) for row in table.rows] == [("omg", "greedy"), ("omg", "uniform")]
+    assert len(one.compare()) == 3
 
 
 def test_an_agent_without_regret_has_a_table_too():
-    table = agents_table("x", finals(informed=0.0, omg=1.0) * [0.0, 1.0], {"informed": 0.0, "omg": np.nan}, BOTH)
-    assert shown(table)["regret"][0] == "0"
-    assert shown(table)["spent on exploring"] == ["0", "–"]
-    assert shown(table)["× best"] == ["–", "–"]
+    table = shown(agents_table(scenario(informed=np.zeros(8), omg=1.0)))
+    assert table["mean regret"][0] == "0"
+    assert table["in the last half"] == ["0 %", "25 %"]
+    assert table["spent on exploring"] == ["0", "0.500"]
+    assert table["× best"] == ["–", "–"]
 
 
 def test_no_interval_of_a_regret_is_below_zero():
-    table = agents_table("x", pandas.DataFrame({"omg": [0.0, 0.0, 9.0]}), BOTH, BOTH)
+    table = agents_table(scenario(omg=np.array([0.0, 0.0, 9.0])))
     assert table.rows[0]["low"] == 0.0
     assert shown(table)["95 % interval"] == ["0 to 15.9"]
 
@@ -305,7 +334,7 @@ def test_a_page_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
 def test_runs_of_several_versions_are_told_apart():
     results = results_of()
     runs = results.runs.assign(made_with=["omg-cmdp 1", *["omg-cmdp 2"] * (len(results.runs) - 1)])
-    text = render("footer.html", **_origin(changed(results, runs=runs)))
+    text = render("footer.html", **_origin(changed(results, runs=runs), ()))
     assert "<li>1 run: omg-cmdp 1</li>" in text
     assert f"<li>{len(runs) - 1} runs: omg-cmdp 2</li>" in text
 

@@ -57,11 +57,10 @@ def test_the_report_of_a_rate_study_has_its_exponents(tmp_path):
     assert table["theorem"].tolist() == [2.5, 2.5]
 
 
-def test_without_a_bound_nothing_is_said_about_it():
+def test_the_table_has_the_theorem_s_exponent_beside_the_fitted_ones():
     first, *_ = sweeps(power_law(0.5))
-    assert "bound, evaluated" not in rate_figure(first, None).caption
-    assert "bound, evaluated" in rate_figure(first, np.array([10.0, 20.0, 40.0])).caption
     assert [line[-1] for line in rate_table(first).lines()] == ["0.5", "0.5"]
+    assert rate_figure(first).caption.startswith(rate_sentence(first))
 
 
 def test_what_is_not_varied_has_no_rates():

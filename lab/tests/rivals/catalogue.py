@@ -8,7 +8,6 @@ from library.tests.agents.catalogue import (
     MASK,
     MOVED,
     NARROW,
-    OFFLINE,
     ORACLES,
     REWARDS,
     SIZE,
@@ -39,17 +38,13 @@ from omg_lab.rivals import (
     Blind,
     Boltzmann,
     CoverRmax,
-    EliminatingSquareCB,
     EpochGreedy,
     ERMReduction,
     FastCB,
     FeelGoodThompson,
     KWIKRmax,
     LinMED,
-    LocalIGW,
-    NormalisedIGW,
     OccupancyEntropy,
-    OnlineCover,
     PerBall,
     PerCentre,
     PerContext,
@@ -58,14 +53,11 @@ from omg_lab.rivals import (
     RegularisedIDS,
     SquareCB,
     WitnessRank,
-    epoch_omg,
-    epoch_pc_igw,
 )
 
 KINDS = {
     "feel-good Thompson": line(FeelGoodThompson, optimism=1.0, seed=3),
     "PC-IGW": line(PCIGW, seed=3),
-    "local IGW": line(LocalIGW, 20.0),
     "Boltzmann": line(Boltzmann, lambda t: 10.0 * np.sqrt(t)),
     "occupancy entropy": line(OccupancyEntropy),
     "UC³RL": line(UC3RL, contexts=LABELS),
@@ -73,8 +65,6 @@ KINDS = {
     "regularised IDS": line(RegularisedIDS, lambda t: 0.5 * np.sqrt(t), draws=6, seed=3),
     "RM-UCDD": line(RMUCDD, contexts=LABELS, reachability=0.5),
     "reduction to offline regression": line(ERMReduction, samples=1),
-    "epoch OMG": line(epoch_omg),
-    "epoch PC-IGW": line(epoch_pc_igw, seed=3),
     "OLIVE": line(OLIVE, evaluations=2),
     "witness rank": line(WitnessRank, evaluations=2),
 }
@@ -86,7 +76,6 @@ OWN_STATISTICS = {
     "UCBVI, per context": (LABELS, line(UCBVI, PerContext(), scale=0.1)),
     "UCBVI, per vector": (VECTORS, line(UCBVI, PerContext())),
     "UCBVI, per ball": (VECTORS, line(UCBVI, PerBall(1.0), scale=0.1)),
-    "UCBVI, per ball of labels": (LABELS, line(UCBVI, PerBall(0.5, lambda one, other: float(one != other)))),
     "UCBVI, clusters": (VECTORS, line(UCBVI, PerCentre(VECTORS[:2]))),
     "Cover-Rmax, per ball": (VECTORS, line(CoverRmax, PerBall(1.0), visits=2)),
     "KWIK-Rmax": (VECTORS, line(KWIKRmax, dimension=DIMENSION, threshold=0.5)),
@@ -103,16 +92,13 @@ OWN_STATISTICS = {
 
 ONE_STEP = {**SIZE, "horizon": 1}
 BANDITS = {
-    "normalised IGW": (oracles.FiniteRewards, line(NormalisedIGW, 20.0)),
     "SquareCB": (oracles.FiniteRewards, line(SquareCB)),
     "FALCON": (oracles.OfflineFiniteRewards, line(FALCON)),
     "FastCB": (oracles.LogLossRewards, line(FastCB, lambda t: 5.0 * t)),
     "AdaCB": (oracles.OfflineFiniteRewards, line(AdaCB, 20.0)),
-    "eliminating SquareCB": (oracles.FiniteRewards, line(EliminatingSquareCB, 20.0, 0.5)),
     "Epoch-Greedy": (oracles.OfflineFiniteRewards, line(EpochGreedy)),
     "ILTCB": (oracles.FiniteRewards, line(ILTCB, contexts=LABELS, scale=0.1)),
     "LinMED": (oracles.FiniteRewards, line(LinMED)),
-    "online cover": (oracles.FiniteRewards, line(OnlineCover)),
     "RegCB, elimination": (oracles.FiniteRewards, line(RegCB, 0.5, optimistic=False)),
     "RegCB, optimistic": (oracles.FiniteRewards, line(RegCB)),
     "Regressor Elimination": (oracles.FiniteRewards, line(RegressorElimination, 0.5, contexts=LABELS)),
@@ -129,18 +115,16 @@ def build(kind, oracle="finite", space="plain", **more):
 def each_agent():
     """Return name -> (contexts, agent): every rival on the plain space, and other spaces and oracles with some."""
     varied = [("feel-good Thompson", "finite", "restricted, spread start", MOVED)]
-    by_gamma = ("PC-IGW", "local IGW", "Boltzmann", "occupancy entropy")
+    by_gamma = ("PC-IGW", "Boltzmann", "occupancy entropy")
     varied += [(kind, "known by step", "restricted, spread start", MOVED) for kind in by_gamma]
     drawing = ("VIDS", "regularised IDS")
     varied += [(kind, oracle, "restricted", {}) for kind in drawing for oracle in list(ORACLES)[1:]]
-    varied += [(kind, "finite", "restricted", NARROW) for kind in ("UC³RL", "epoch OMG", "epoch PC-IGW")]
-    counting, general = ("UC³RL", "RM-UCDD"), {"contexts": None, "episodes": 50}
-    varied += [(kind, "offline finite", space, general) for kind in counting for space in SPACES]
-    varied += [(kind, "offline finite of vectors", "restricted", general) for kind in counting]
+    varied += [(kind, "finite", "restricted", NARROW) for kind in ("UC³RL", "PC-IGW")]
+    counting = ("UC³RL", "RM-UCDD")
+    varied += [(kind, "offline finite", space, {"episodes": 50}) for kind in counting for space in SPACES]
     varied += [(kind, "offline finite of vectors", "restricted", {"contexts": VECTORS}) for kind in counting]
     varied += [(kind, "known rewards by step, counted dynamics", "restricted", {}) for kind in counting]
-    varied += [("epoch OMG", oracle, "restricted", {}) for oracle in OFFLINE]
-    varied += [("RM-UCDD", "offline least squares", "restricted", general)]
+    varied += [("RM-UCDD", "offline least squares", "restricted", {"episodes": 50})]
     found = build_each(KINDS, varied, OWN_STATISTICS)
     hard = Space(**ONE_STEP, start=[0.2, 0.3, 0.5], admissible=MASK)
     for kind, (rewards, make) in BANDITS.items():

@@ -13,26 +13,22 @@ import omg_cmdp as omg
 from lab.tests.rivals.catalogue import SPACES, line
 from library.tests.agents.catalogue import ORACLES
 from omg_cmdp.agents import Agent
-from omg_cmdp.agents.base import ModelAgent
 from omg_cmdp.checks import AGENT_CHECKS
 from omg_cmdp.checks.agents import AgentSubject
 from omg_cmdp.validation import probability
 from omg_lab import rivals
 from omg_lab.cli import app
+from omg_lab.rivals.declared import ModelRival, Option
 from omg_lab.studies import agents as studied
 from omg_lab.studies import catalogue
 from omg_lab.studies.config import read_plan
 from omg_lab.worlds import Decoy
 
 
-class Lazy(ModelAgent):
+class Lazy(ModelRival):
     """Play an optimal policy of the model, or with some probability the uniform one; for this test."""
 
-    settings = ("laziness",)
-
-    def __init__(self, space, reward_oracle, dynamics_oracle, *, laziness=0.5, **ranges):
-        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
-        self.laziness = probability("laziness", laziness)
+    laziness: Option[float, float] = Option(probability, 0.5)
 
     def decide(self, context):
         model = self.model(context)
@@ -57,7 +53,7 @@ def kind(monkeypatch):
 
 def test_it_is_listed_with_its_options(kind):
     assert kind.description.startswith("Play an optimal policy of the model")
-    assert kind.options.keys() == {"laziness", "return_range", "oracles", "rate", "smoothing"}
+    assert kind.options.keys() == {"laziness", "return_range", "oracles"}
     runner = CliRunner()
     assert kind.name in runner.invoke(app, ["list"], terminal_width=200).output
     assert "laziness" in runner.invoke(app, ["list", kind.name], terminal_width=200).output

@@ -22,7 +22,7 @@ from omg_cmdp import Space, Trajectory, adversaries, optimal_policy, policy_valu
 from omg_cmdp.mdp.bellman import best_response, value_bounds
 from omg_cmdp.oracles import FeatureMap
 from omg_lab.rivals import GLMORL, GLMRLSVI, glm
-from omg_lab.rivals.compiled import glm as compiled
+from omg_lab.rivals.optimism import optimistic_plan
 from omg_lab.worlds import LinearWorld, SoftmaxWorld
 
 
@@ -145,12 +145,9 @@ def test_a_small_scale_plans_with_small_bonuses(rng):
 
 
 def optimistic(model, reward_widths, kernel_widths):
-    """Return the policy and V_h (H, S) of the compiled plan."""
-    policy, values = np.empty((HORIZON, STATES, ACTIONS)), np.empty((HORIZON + 1, STATES))
-    kernel, rewards, _, admissible = model.raw
-    compiled.optimistic_plan(
-        kernel[0], rewards[0], reward_widths, kernel_widths, admissible, *value_bounds(HORIZON), policy, values
-    )
+    """Return the policy and V_h (H, S) of the plan with bonuses."""
+    rewards, bounds = model.rewards + reward_widths, value_bounds(HORIZON)
+    policy, values = optimistic_plan(model, rewards, lambda following: following.max() * kernel_widths, bounds)
     return policy, values[:-1]
 
 
@@ -290,7 +287,7 @@ def test_labels_need_features():
         ({"delta": 1.0}, "`delta` must lie in"),
         ({"strong_convexity": 0.0}, "`strong_convexity` must be a positive"),
         ({"smoothness": -1.0}, "`smoothness` must be a positive"),
-        ({"constants": (1.0, 2.0)}, "`constants` must be four positive numbers"),
+        ({"constants": (1.0, 2.0)}, "`constants` must be 4 positive numbers"),
         ({"weight_norm": 300.0}, "`weight_norm` times `feature_norm` must be at most 200"),
         ({"features": 3}, "`features` must be a callable or None"),
         ({"seed": -1}, "`seed` must be an integer of at least 0"),

@@ -9,7 +9,7 @@ from library.tests.agents.models import an_episode, uniform
 from omg_cmdp import Space, TabularMDP, Trajectory, optimal_policy
 from omg_cmdp.mdp.bellman import best_response
 from omg_lab.rivals import MVP, UCBVI, UCBVIBF, Blind, PerContext
-from omg_lab.rivals.mvp import PROVEN
+from omg_lab.rivals.mvp import PROVEN, PUBLISHED
 
 STATES, ACTIONS, HORIZON = 3, 2, 4
 SPACE = Space(states=STATES, actions=ACTIONS, horizon=HORIZON)
@@ -138,7 +138,7 @@ def test_values_are_optimistic(made, rng):
 def test_mvps_proof_is_monotone_and_covers_bernstein(rng):
     """Both lemmas of the docstring: g grows with every value, and max(cx, c²y) >= 2x + 14/3·y from c = 3.4 on."""
     horizon = float(HORIZON)
-    for c in (PROVEN[0], MVP.published[0]):
+    for c in (PROVEN[0], PUBLISHED[0]):
         assert c**2 - 2 * c >= 14 / 3
         for _ in range(300):
             p, share = rng.dirichlet(np.full(5, 0.5)), 10.0 ** rng.uniform(-5, 1)  # ι/n
@@ -219,7 +219,7 @@ def test_bernsteins_first_term_is_never_above_hoeffdings(rng):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"constants": (1.0, 2.0)}, "`constants` must be three positive numbers, got"),
+        ({"constants": (1.0, 2.0)}, "`constants` must be 3 positive numbers, got"),
         ({"constants": (1.0, 2.0, -1.0)}, "`constants` must be a positive"),
         ({"scale": 0.0}, "`scale` must be a positive"),
         ({"delta": 1.5}, "`delta` must lie in"),

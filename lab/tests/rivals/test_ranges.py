@@ -9,14 +9,18 @@ from library.tests.agents.catalogue import HORIZON, LABELS, REWARDS, SPACES, TRA
 from library.tests.agents.test_ranges import Lake, episode, plans_otherwise_if_told
 from omg_cmdp import Space, oracles
 from omg_cmdp.mdp.bellman import best_response, value_bounds
-from omg_lab.rivals import GLMORL, GLMRLSVI, UC3RL, UCBVI, PerContext
+from omg_lab.rivals import GLMORL, GLMRLSVI, MVP, RMUCDD, UC3RL, UCBVI, VIDS, PerContext, RegularisedIDS
 
 ONE_HOT = {"dimension": 2, "features": lambda context: np.eye(2)[context]}
 MAKERS = {
     "UCBVI": lambda _, **more: UCBVI(Lake.space, PerContext(), scale=0.05, **more),
     "UC³RL": lambda pair, **more: UC3RL(Lake.space, *pair, contexts=(0, 1), scale=0.03, **more),
-    "GLM-ORL": lambda _, **more: GLMORL(Lake.space, **ONE_HOT, scale=0.01, **more),
+    "GLM-ORL": lambda _, **more: GLMORL(Lake.space, **ONE_HOT, scale=0.003, **more),
     "GLM-RLSVI": lambda _, **more: GLMRLSVI(Lake.space, **ONE_HOT, scale=0.01, **more),
+    "regularised IDS": lambda pair, **more: RegularisedIDS(Lake.space, *pair, 0.01, draws=8, **more),
+    "VIDS": lambda pair, **more: VIDS(Lake.space, *pair, draws=8, **more),
+    "MVP": lambda _, **more: MVP(Lake.space, PerContext(), scale=0.001, **more),
+    "RM-UCDD": lambda pair, **more: RMUCDD(Lake.space, *pair, contexts=(0, 1), scale=0.03, **more),
 }
 
 
@@ -48,7 +52,7 @@ def test_bonuses_are_as_wide_as_values(returns):
     span = value_bounds(HORIZON, returns).span
     assert span < HORIZON
     told, free = (build("UC³RL", return_range=given)[1] for given in (returns, None))
-    share = min(2.0, told.scales[1] / 2.0)  # of the transitions, at W = 1
+    share = min(2.0, told.scale[1] / 2.0)  # of the transitions, at W = 1
     np.testing.assert_allclose(free.bonus(LABELS[0]) - told.bonus(LABELS[0]), (HORIZON - span) * share)
     told, free = (
         OWN_STATISTICS["UCBVI, per context"][1](SPACES["plain"], return_range=given) for given in (returns, None)

@@ -10,10 +10,10 @@ from library.tests.agents.test_tuning import BAD, refuses_by_name, saves_what_it
 from library.tests.random_mdps import random_mdp
 from omg_cmdp import TabularMDP, optimal_policy, policy_value
 from omg_cmdp.agents import Power
-from omg_lab.rivals import PCIGW, Boltzmann, LocalIGW, OccupancyEntropy
+from omg_lab.rivals import PCIGW, Boltzmann, OccupancyEntropy
 from omg_lab.worlds import Decoy
 
-BY_GAMMA = (LocalIGW, Boltzmann, OccupancyEntropy, PCIGW)
+BY_GAMMA = (Boltzmann, OccupancyEntropy, PCIGW)
 
 
 @pytest.mark.parametrize("kind", BY_GAMMA)
@@ -22,7 +22,7 @@ def test_a_large_gamma_is_greedy(kind, rng):
     assert policy_value(mdp, policy_of(kind, mdp, 1e10)) == pytest.approx(optimal_policy(mdp)[1], abs=1e-6)
 
 
-@pytest.mark.parametrize("kind", [LocalIGW, Boltzmann, OccupancyEntropy])
+@pytest.mark.parametrize("kind", [Boltzmann, OccupancyEntropy])
 def test_a_small_gamma_is_uniform(kind, rng):
     kernel = np.repeat(rng.dirichlet(np.ones(3), (3, 1)), 2, axis=1)  # actions do not move: no state is to be preferred
     mdp = TabularMDP(transitions=kernel, rewards=rng.random((3, 2)), horizon=4)

@@ -232,11 +232,11 @@ def test_overrides_come_after_the_file():
             Override("episodes", "50", "--episodes"),
             Override("agents.omg.floor", "0.2", "--set"),
             Override("agents.new.kind", "greedy", "--set"),
-            Override("agents.omg.rate", "proven", "--set"),
+            Override("agents.omg.oracles", "counts", "--set"),
         ],
     )
     assert plan.episodes == 50
-    assert plan.agents[0].options == {"floor": 0.2, "rate": "proven"}
+    assert plan.agents[0].options == {"floor": 0.2, "oracles": "counts"}
     assert plan.agents[3].kind == "greedy"
 
 

@@ -17,7 +17,7 @@ import pytest
 import omg_cmdp
 from lab.tests.studies.examples import content, small_plan
 from omg_lab.studies.catalogue import Part
-from omg_lab.studies.engines import MOST_LOSSES, THREADS, Local, Ray, Serial
+from omg_lab.studies.engines import MOST_LOSSES, Local, Ray, Serial
 from omg_lab.studies.results import load
 from omg_lab.studies.runner import Failed, Finished, Lost, Progress
 from omg_lab.studies.store import StudyStore, UnwritableError
@@ -118,10 +118,11 @@ def test_no_worker_outlives_the_engine(tmp_path):
         if isinstance(event, Progress) and event.episode:
             raise Enough
 
+    before = dict(os.environ)
     with pytest.raises(Enough):
         run(Local(2), small_plan(), tmp_path, stop)
     assert children() == []
-    assert not os.environ.keys() & THREADS.keys()
+    assert dict(os.environ) == before
 
 
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed")

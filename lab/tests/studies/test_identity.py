@@ -2,10 +2,16 @@
 
 import contextlib
 import dataclasses
+import io
+import os
+import resource
 import shutil
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
+import pyarrow
 import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner
@@ -13,9 +19,11 @@ from typer.testing import CliRunner
 from lab.tests.studies.examples import content, run_study
 from omg_cmdp.documents import FileError
 from omg_lab.cli import app
+from omg_lab.studies.catalogue import KINDS, Part
 from omg_lab.studies.config import read_plan
 from omg_lab.studies.directory import open_study
 from omg_lab.studies.engines import Serial
+from omg_lab.studies.journal import schema
 from omg_lab.studies.results import load
 from omg_lab.studies.runner import Failed, Finished, Waiting, play
 from omg_lab.studies.store import StudyStore
@@ -239,11 +247,26 @@ def test_the_log_may_lie_on_another_file_system(tmp_path, monkeypatch):
 
 def test_settings_are_those_that_decide_the_numbers():
     plan = read_plan(TINY)
-    task = plan.tasks()[0]
-    assert dataclasses.replace(task, checkpoint=7).settings == task.settings
-    changes = [{"seed": 1}, {"root": 1}, {"episodes": 41}, {"propensities": True}, {"agent": plan.agents[1]}]
-    different = {dataclasses.replace(task, **change).settings for change in changes}
-    assert len({task.settings, *different}) == len(changes) + 1
+
+    def settings(run=0, **changes):
+        return dataclasses.replace(plan, **changes).tasks()[run].settings
+
+    assert settings(checkpoint=7) == settings()
+    changes = [{"run": 1}, {"run": 2}, {"seed": 1}, {"episodes": 41}, {"propensities": True}, {"delay": 3}]
+    assert len({settings(), *(settings(**change) for change in changes)}) == len(changes) + 1
+
+
+def test_every_option_of_every_kind_is_part_of_the_settings():
+    """A checkpoint or result of a run with another value of any of them is refused."""
+    task, found = read_plan(TINY).tasks()[0], set()
+    options = [(t, kind, option) for t, kinds in KINDS.items() for kind in kinds.values() for option in kind.options]
+    for table, kind, option in options:
+        name = {"worlds": "world", "adversaries": "adversary", "agents": "agent"}[table]
+        part = Part(name="x", kind=kind.name, options={})
+        for each in (part, dataclasses.replace(part, options={option: 7})):
+            found.add(dataclasses.replace(task, **{name: each}).settings)
+    assert len(options) > 250
+    assert len(found) == len(options) + len({(table, kind.name) for table, kind, _ in options})
 
 
 def test_an_engine_stops_at_an_error_about_files(study):
@@ -252,3 +275,149 @@ def test_an_engine_stops_at_an_error_about_files(study):
     shutil.rmtree(store.log)
     with pytest.raises(FileError, match=r"log/decoy--iid--greedy--2-000000\.parquet cannot be written"):
         Serial().run(plan.tasks()[-2:], store, lambda event: None)
+
+
+def forged(study, run, place, value):
+    """Change a value of a stored file, and its digest with it, as a stranger can."""
+    found = study.store.study() if run is None else study.store.result(run)
+    table = found
+    for key in place[:-1]:
+        table = table[key]
+    if value is GONE:
+        del table[place[-1]]
+    else:
+        table[place[-1]] = value
+    study.store.write_study(found) if run is None else study.store.write_result(run, found)
+
+
+GONE = "(gone)"
+FORGED_STUDIES = [
+    (("configuration",), []),
+    (("configuration",), GONE),
+    (("configuration", "worlds", "decoy"), True),
+    (("configuration", "worlds", "decoy", "kind"), ["decoy"]),
+    (("configuration", "worlds", "decoy", "digest of sources"), 3),
+    (("configuration", "worlds", "decoy", "episodes"), "many"),
+    (("configuration", "seeds"), "x"),
+    (("configuration", "seeds"), [None]),
+    (("configuration", "vary"), {"H": {}}),
+    (("configuration", "delay"), {"kind": {}}),
+    (("configuration", "agents"), None),
+    (("configuration", "episodes"), 10**30),
+    (("versions",), ["numpy"]),
+    (("versions", "numpy"), {}),
+    (("commit",), 3),
+]
+FORGED_RESULTS = [
+    (("status",), 3),
+    (("run",), None),
+    (("settings",), {}),
+    (("seed",), "0"),
+    (("agent",), "uniform"),
+    (("episodes",), 41),
+    (("regret",), "none"),
+    (("seconds",), GONE),
+    (("horizon",), True),
+    (("parts",), "abc"),
+    (("parts",), [[]]),
+    (("made_with",), [3]),
+    (("made_with",), [{}]),
+    (("names",), []),
+    (("names", "actions"), [1]),
+    (("policies",), [3]),
+    (("policies", 0, "policy"), [[1.0]]),
+    (("policies", 0, "best", 0, 0), 99),
+    (("policies", 0, "states", 0), -1),
+    (("policies", 0, "sure"), "x"),
+    (("policies", 0, "context"), "{"),
+    (("policies", 0), GONE),
+]
+
+
+@pytest.mark.parametrize(("place", "value"), FORGED_STUDIES, ids=str)
+def test_a_strangers_study_is_refused_in_a_line(study, place, value):
+    forged(study, None, place, value)
+    for command in commands(study):
+        refused(called(*command), "study.json")
+        assert len(called(*command).output.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(("place", "value"), FORGED_RESULTS, ids=str)
+def test_a_strangers_result_is_refused_in_a_line_or_shown(study, place, value):
+    """Whether a number that fits was changed, an audit finds."""
+    run = "decoy--iid--greedy--0"
+    forged(study, run, place, value)
+    for command in commands(study):
+        result = called(*command)
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        if place != ("policies", 0):
+            refused(result, f"runs/{run}.json")
+            assert len(result.output.strip().splitlines()) == 1
+
+
+def part_of(rows, **columns):
+    """Return a part of a log of zeros, with these columns in their place."""
+    names = list(schema(trajectories=False))
+    zeros = {each.name: np.zeros(rows) if str(each.type) != "string" else [""] * rows for each in names}
+    table = pyarrow.table({each.name: pyarrow.array(zeros[each.name], each.type) for each in names})
+    for name, column in columns.items():
+        table = table.set_column(table.column_names.index(name), name, [column])
+    file = io.BytesIO()
+    parquet.write_table(table, file, compression="zstd")
+    return file.getvalue()
+
+
+def repeated(text, rows):
+    return pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * rows), pyarrow.array([text]))
+
+
+@contextlib.contextmanager
+def limited_memory(more):
+    """Let this process have no more than this many bytes beyond what it has; reading beyond it is a MemoryError."""
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (size + more, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+BOMBS = {
+    "many equal rows": lambda: part_of(400_000),
+    "one long text": lambda: part_of(300, context=repeated("x" * 10_000_000, 300)),
+    "other columns": lambda: part_of(3, regret=pyarrow.array(["x"] * 3)),
+    "no log": lambda: b"PAR1 and more PAR1",
+    "nothing": lambda: b"",
+}
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory cannot be limited here")
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_strangers_log_is_refused_before_it_is_unpacked(study, bomb):
+    content = BOMBS[bomb]()
+    assert len(content) < 200_000
+    result = study.store.result(FIRST)
+    digest = study.store.write_part(FIRST, 0, content)
+    study.store.write_result(FIRST, {**result, "parts": [digest, *result["parts"][1:]]})
+    with limited_memory(2**30):
+        for command in (("export", study.folder, "--to", "csv"), ("report", study.folder)):
+            refused(called(*command), f"log/{FIRST}-000000.parquet", "restore it")
+
+
+@pytest.mark.parametrize("place", ["study.json", f"runs/{FIRST}.json", f"log/{FIRST}-000000.parquet"])
+@pytest.mark.parametrize("what", ["a pipe", "a device", "a folder", "a sparse file"])
+def test_what_is_no_file_is_not_read(study, place, what):
+    """A pipe would be waited for, and /dev/zero has no end."""
+    path = study.folder / place
+    path.unlink()
+    if what == "a pipe":
+        os.mkfifo(path)
+    elif what == "a device":
+        path.symlink_to("/dev/zero")
+    elif what == "a folder":
+        path.mkdir()
+    else:
+        with path.open("wb") as file:
+            file.truncate(2**40)
+    refused(called("export", study.folder, "--to", "csv"), place)

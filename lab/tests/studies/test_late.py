@@ -102,7 +102,7 @@ def test_the_report_says_that_feedback_is_late(made):
     results = load(made)
     late = "feedback late (kind = heavy_tailed, exponent = 1.5, scale = 4.0)"
     assert f"40 episodes each, {late}" in page._subtitle(results.configuration)
-    assert "delay = 3" in str(page._what_was_run(results.configuration, "worlds"))
+    assert "delay = 3" in page.write_report(results, made).read_text(encoding="utf-8")
 
 
 def test_without_a_delay_settings_are_what_they_were():
@@ -110,7 +110,7 @@ def test_without_a_delay_settings_are_what_they_were():
     text = LATE.replace('delay = { kind = "heavy_tailed", exponent = 1.5, scale = 4.0 }\n', "")
     none, zero, three = (read_plan(each).tasks()[0] for each in (text, f"delay = 0\n{text}", f"delay = 3\n{text}"))
     parts = [part.resolved() for part in (none.world, none.adversary, none.agent)]
-    assert none.settings == digest_of([none.labels, parts, none.root, none.episodes, none.propensities])
+    assert none.settings == digest_of([none.labels, parts, none.plan.seed, none.episodes, none.plan.propensities])
     assert none.settings == zero.settings != three.settings
     assert three.start().pending.delay == delays.Fixed(3)
 
@@ -122,7 +122,7 @@ def test_without_a_delay_settings_are_what_they_were():
         ('"long"', "`delay` must be an integer of at least 0, got 'long'"),
         ("{ mean = 3 }", "`delay` must have a kind, fixed, geometric, heavy_tailed, reversed, up_to, got None"),
         ('{ kind = "geometric", men = 3 }', "'geometric' has no option 'men'"),
-        ('{ kind = "geometric" }', "'geometric' must have 'mean'"),
+        ('{ kind = "geometric" }', "'geometric' needs the option 'mean'"),
         ('{ kind = "geometric", mean = -1 }', "`mean` must be a positive, finite number, got -1"),
     ],
 )

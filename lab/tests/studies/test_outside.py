@@ -18,9 +18,7 @@ from omg_cmdp.documents import FileError
 from omg_cmdp.environments import SampledWorld, TableWorld
 from omg_lab.cli import app
 from omg_lab.studies.config import load_plan, read_plan
-from omg_lab.studies.outside import folder as outside
 from omg_lab.studies.outside.sources import module_sources
-from omg_lab.studies.results import load
 
 
 def called(*arguments):
@@ -197,7 +195,7 @@ def test_the_terminal_tells_both(tmp_path):
     path = own.write(tmp_path, own.LADDER, own.GARDEN, agents="[agents.omg]")
     result = called("run", path, "--out", tmp_path / "out", "--workers", 1)
     assert "mean regret" in result.output
-    assert "return per episode" in result.output
+    assert "mean return" in result.output
     assert "garden--iid--omg--0: return" in result.output
 
 
@@ -213,7 +211,7 @@ MISTAKES = {
         ("people = 3", "people = 0", "a world must have `contexts`"),
         ("people = 3", 'people = "x"', "TypeError"),
         ("people = 3", "horizon = 0", "`horizon`"),
-        ('kind = "ladder:Halves"', 'kind = "ladder:Timid"', "has no argument 'value'"),
+        ('kind = "ladder:Halves"', 'kind = "ladder:Timid"', "has no option 'value'"),
         ('kind = "ladder:Halves"', 'kind = "ladder:Nobody"', "has no attribute 'Nobody'"),
         ("value = 0.4", "valu = 0.4", "did you mean 'value'?"),
         ('kind = "softmax"', 'kind = "softmix"', "dynamics must be one of"),
@@ -304,31 +302,107 @@ def test_sources_are_a_module_and_what_it_imports_beside_it(tmp_path):
     assert module_sources("numpy", tmp_path) == []
 
 
-def test_packages_bring_worlds_agents_and_oracles(tmp_path, monkeypatch):
-    """They are listed without being imported, found by name, and part of the study's identity."""
-    path = own.write(tmp_path / "study", '[worlds.ladder]\nkind = "steps"\n', agents="[agents.shy]\n[agents.omg]\n")
-    path.write_text(path.read_text() + 'oracles = { rewards = "halves", dynamics = "counts" }\n')
-    lines = {"worlds": "steps = brought:Ladder", "agents": "shy = brought:Timid", "oracles": "halves = brought:Halves"}
-    (tmp_path / "brought.py").write_text(own.WORLD.replace("from sizes import STATES", "STATES = 3"))
-    (tmp_path / "brought-1.0.dist-info").mkdir()
-    (tmp_path / "brought-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: brought\nVersion: 1.0\n")
-    entries = "".join(f"[omg_lab.{group}]\n{line}\n" for group, line in lines.items())
-    (tmp_path / "brought-1.0.dist-info" / "entry_points.txt").write_text(entries)
-    monkeypatch.syspath_prepend(tmp_path)
-    outside.packaged.cache_clear()
-    try:
-        listed = called("list").output
-        assert "steps" in listed
-        assert "brought:Halves" in listed
-        assert "brought" not in sys.modules
-        assert "people" in called("list", "steps").output
-        results = own.run(path, tmp_path / "out")
-        assert results.failed.empty
-        assert set(results.runs["agent"]) == {"shy", "omg"}
-        assert load(tmp_path / "out").configuration["worlds"]["ladder"]["digest of sources"]
-        with pytest.raises(FileError, match="has no kind 'steps'"):
-            read_plan(path.read_text())  # a text, and no file that a user has named
-    finally:
-        monkeypatch.undo()
-        outside.packaged.cache_clear()
-        sys.modules.pop("brought", None)
+SHARED = """
+import omg_cmdp as omg
+
+KEPT = {}
+
+
+def agent(world):
+    return KEPT.setdefault("agent", omg.agents.Informed(world.space, world.mdp))
+
+
+def adversary(contexts):
+    return KEPT.setdefault("adversary", omg.adversaries.Sequence(contexts))
+
+
+def oracle(states, actions, horizon):
+    return KEPT.setdefault("oracle", omg.oracles.CountRewards(states=states, actions=actions, horizon=horizon))
+"""
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ('[agents.mine]\nkind = "shared:agent"\n', "the same agent"),
+        ('[agents.omg]\n[adversaries.mine]\nkind = "shared:adversary"\n', "the same adversary"),
+        (
+            '[agents.mine]\nkind = "omg"\noracles = { rewards = "shared:oracle", dynamics = "counts" }\n',
+            "the same reward oracle",
+        ),
+    ],
+)
+def test_what_one_run_leaves_behind_is_not_the_beginning_of_the_next(table, said, tmp_path):
+    """Of objects that are made once, results would depend on which worker plays which run first."""
+    path = own.write(tmp_path, own.LADDER, agents=table)
+    (tmp_path / "shared.py").write_text(SHARED)
+    with pytest.raises(FileError, match=f"'mine' in the world 'ladder': two runs would have {said}; make a fresh one"):
+        load_plan(str(path))
+
+
+HIDDEN = """
+import pathlib
+import numpy as np
+import omg_cmdp as omg
+import gymnasium
+from gymnasium.spaces import Discrete
+
+PAYS = pathlib.Path(__file__).with_name("pays.txt")  # which nothing in the study names
+
+
+class Exact(omg.ContextualMDP):
+    space, contexts = omg.Space(states=1, actions=2, horizon=3), ("a", "b")
+
+    def mdp(self, context):
+        rewards = np.array([[0.5, float(PAYS.read_text())]])
+        return self.space.mdp(transitions=np.ones((1, 2, 1)), rewards=rewards)
+
+
+class Played(gymnasium.Env):
+    observation_space, action_space = Discrete(1), Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.share = options["context"] if options else 0.5
+        return 0, {}
+
+    def step(self, action):
+        reward = float(PAYS.read_text()) if action else self.share
+        return 0, reward, False, bool(self.np_random.random() < 0.1), {}
+"""
+HIDDEN_WORLDS = {
+    "tables": '[worlds.hidden]\nkind = "hidden:Exact"\n',
+    "played": '[worlds.hidden]\nkind = "hidden:Played"\ncontexts = [0.2, 0.4]\nhorizon = 3\nreward_range = [0, 1]\n',
+}
+
+
+@pytest.fixture(params=HIDDEN_WORLDS)
+def hidden(request, tmp_path):
+    """Return a study whose world depends on a file that nothing names."""
+    path = own.write(tmp_path, HIDDEN_WORLDS[request.param], agents="[agents.first]\nkind = 'uniform'\n")
+    (tmp_path / "hidden.py").write_text(HIDDEN)
+    (tmp_path / "pays.txt").write_text("0.75")
+    return path
+
+
+def test_a_checkpoint_of_another_world_is_not_continued(hidden, tmp_path):
+    own.run(hidden, tmp_path / "out")
+    run = "hidden--iid--first--0"
+    (tmp_path / "out" / "runs" / f"{run}.json").unlink()
+    (tmp_path / "pays.txt").write_text("0.25")
+    results = own.run(hidden, tmp_path / "out")
+    [error] = results.failed["error"]
+    assert f"state/{run}.npz: its world is not the one that is built now" in error
+    assert "delete it, and the run is played from its beginning" in error
+
+
+def test_agents_that_were_played_in_other_worlds_are_not_compared(hidden, tmp_path):
+    own.run(hidden, tmp_path / "out")
+    (tmp_path / "pays.txt").write_text("0.25")
+    hidden.write_text(hidden.read_text() + "[agents.second]\nkind = 'uniform'\n")
+    with pytest.raises(FileError, match=r"hidden--iid--second--0\.json: it was played in another world than"):
+        own.run(hidden, tmp_path / "out")
+    (tmp_path / "pays.txt").write_text("0.75")
+    (tmp_path / "out" / "runs" / "hidden--iid--second--0.json").unlink()
+    (tmp_path / "out" / "state" / "hidden--iid--second--0.npz").unlink()
+    assert len(own.run(hidden, tmp_path / "out").runs) == 2

@@ -9,7 +9,7 @@ from lab.tests.studies.examples import VARIED
 from omg_cmdp.documents import FileError
 from omg_lab.studies.catalogue import Part
 from omg_lab.studies.config import load_plan, read_plan
-from omg_lab.studies.variations import SIZES, option_of, variants
+from omg_lab.studies.variations import SIZES, sizes_of, variants
 
 
 def varied(**changes):
@@ -59,7 +59,7 @@ def test_bad_sizes_are_refused_with_their_line(line, said):
 
 
 def test_a_size_that_a_world_does_not_have_is_refused():
-    assert option_of(Part(name="lock", kind="lock", options={}), "H") is None
+    assert "horizon" not in sizes_of(Part(name="lock", kind="lock", options={}))
     text = VARIED.format(episodes=40, seeds=3) + "[worlds.lock]\n"
     with pytest.raises(FileError, match="line 13: the world 'lock' has no size H that can be varied"):
         read_plan(text)

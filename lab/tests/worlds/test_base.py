@@ -20,9 +20,12 @@ from lab.tests.worlds.catalogue import (
     uniform_policy,
 )
 from omg_cmdp import optimal_policy, policy_value
-from omg_cmdp.oracles import FiniteDynamics, FiniteRewards
+from omg_cmdp.adversaries import IID
+from omg_cmdp.agents import Uniform
+from omg_cmdp.oracles import CountDynamics, CountRewards, FiniteDynamics, FiniteRewards
+from omg_cmdp.runs.simulate import Run
 from omg_lab import worlds
-from omg_lab.worlds import LowerBound, World, distance_to_class
+from omg_lab.worlds import ACTG175, Classification, LowerBound, ReducedSepsis, World, distance_to_class
 
 DIALS = (0.0, 0.05, 0.1, 0.3, 0.6, 0.9)
 
@@ -146,6 +149,34 @@ def test_the_class_is_a_function_of_the_context(kind, seed):
             np.testing.assert_array_equal(functions(context), kept)
             again = context if isinstance(context, int) else context.copy()
             np.testing.assert_array_equal(functions(again), kept)
+
+
+def refuses_writes(array):
+    """Try to change every entry, and return whether that was refused."""
+    try:
+        array[...] = 1 - array
+    except ValueError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("kind", [*WORLDS, *FROM_GYMNASIUM], ids=lambda kind: kind.__name__)
+def test_nothing_that_a_world_hands_out_can_change_it(kind, seed):
+    """Whatever is an array is read-only, or the caller's own."""
+    world, untouched = kind(seed=seed), kind(seed=seed)
+    public = {name: value for name, value in vars(world).items() if isinstance(value, np.ndarray)}
+    assert all(refuses_writes(value) for value in public.values())
+    refuses_writes(world.space.start)
+    refuses_writes(world.space.admissible)
+    for context in world.contexts:
+        truth = world.truth(context)
+        given = [truth.best[0], truth.mdp.transitions, truth.mdp.rewards, truth.mdp.start, truth.mdp.admissible]
+        given += [world.features(context), world.reward_functions(context), world.transition_functions(context)]
+        for array in [*given, *([] if np.isscalar(context) else [context])]:
+            refuses_writes(array)
+        uniform = uniform_policy(untouched.space)
+        assert world.truth(context).regret(uniform) == untouched.truth(context).regret(uniform) >= 0.0
+    assert same_tables(world, untouched)
 
 
 @each_world
@@ -275,3 +306,64 @@ def test_features_tell_contexts_apart(kind, seed):
     features = np.array([world.features(context) for context in world.contexts])
     assert features.ndim == 2
     assert len(np.unique(features, axis=0)) == len(world.contexts)
+
+
+OTHER_VALUES = {"map_name": "8x8", "dataset": "iris"}
+"""Another value of the arguments that are no numbers."""
+
+
+def varied(kind, known):
+    """Yield each argument of a world with another value."""
+    for name, parameter in inspect.signature(kind).parameters.items():
+        value = known.get(name, parameter.default)
+        if isinstance(value, str):
+            yield name, OTHER_VALUES[name]
+        else:
+            yield name, value + 1 if isinstance(value, int) else 0.5 * value + 0.2
+
+
+SMALL = {
+    ACTG175: {"transition_class_size": 1},
+    Classification: {"dataset": "wine"},
+    ReducedSepsis: {"context_count": 2},
+}
+"""Arguments with which worlds made of data are quick."""
+
+
+@pytest.mark.parametrize(
+    "kind", [*WORLDS, *FROM_GYMNASIUM, *(each for each in FROM_DATA if each in SMALL)], ids=lambda kind: kind.__name__
+)
+def test_a_world_with_any_other_argument_is_told_apart(kind):
+    """Of all arguments of all worlds; the full ICU-Sepsis has those of the reduced one."""
+    try:
+        known = SMALL.get(kind, {})
+        text = kind(**known).fingerprint()
+        assert kind(**known).fingerprint() == text
+    except ImportError as error:
+        pytest.skip(str(error))
+    tried = 0
+    for name, value in varied(kind, known):
+        assert kind(**(known | {name: value})).fingerprint() != text, name
+        tried += 1
+    assert tried >= 2
+    assert not text.endswith("?")
+
+
+@pytest.mark.parametrize("kind", [*WORLDS, *FROM_GYMNASIUM], ids=lambda kind: kind.__name__)
+def test_a_run_is_not_continued_in_another_world(kind, tmp_path):
+    """Save a run, change one argument of the world, restore: refused, whatever it is."""
+
+    def run(**arguments):
+        world = kind(**arguments)
+        space = world.space
+        sizes = {"states": space.states, "actions": space.actions, "horizon": space.horizon}
+        agent = Uniform(space, CountRewards(**sizes), CountDynamics(**sizes))
+        return Run(world, IID(world.contexts), agent)
+
+    first = run()
+    first.advance(2)
+    first.save(tmp_path / "run.npz")
+    run().restore(tmp_path / "run.npz")
+    for name, value in varied(kind, {}):
+        with pytest.raises(ValueError, match="a run with the same settings"):
+            run(**{name: value}).restore(tmp_path / "run.npz")

@@ -50,7 +50,7 @@ def test_the_optimum_swims_and_drifting_earns_the_small_reward(seed):
 
 def test_a_current_of_a_twentieth_is_the_river_of_the_papers():
     world = RiverSwim(context_count=1)
-    world._currents[:] = 0.05
+    world._currents = np.full_like(world._currents, 0.05)
     mdp, swim = world.mdp(0), world.swim[0]
     np.testing.assert_allclose(mdp.transitions[0, swim, :2], [0.4, 0.6], atol=1e-12)
     np.testing.assert_allclose(mdp.transitions[2, swim, 1:4], [0.05, 0.6, 0.35], atol=1e-12)

@@ -2,15 +2,12 @@
 
 from omg_cmdp.adversaries.adaptive import LargestDisagreement, WorstRegret
 from omg_cmdp.adversaries.base import Adversary, View
-from omg_cmdp.adversaries.never_twice import ExhaustedError, NeverTwice
-from omg_cmdp.adversaries.oblivious import IID, Bursts, Drifting, Sequence, Sorted
+from omg_cmdp.adversaries.oblivious import IID, Bursts, NeverTwice, Sequence, Sorted
 
 __all__ = [
     "IID",
     "Adversary",
     "Bursts",
-    "Drifting",
-    "ExhaustedError",
     "LargestDisagreement",
     "NeverTwice",
     "Sequence",

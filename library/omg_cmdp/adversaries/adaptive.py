@@ -35,6 +35,8 @@ class Worst(Adversary):
         plan.
     """
 
+    settings = ("contexts", "look")
+
     def __init__(self, contexts: Iterable[Context], *, look: int | None = None) -> None:
         self.contexts = context_list("contexts", contexts)
         self.look = len(self.contexts) if look is None else positive_integer("look", look)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import abc
-import copy
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import Context, unchanging
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.persistence import State, read_state
+from omg_cmdp.persistence import UNTOLD, State, fingerprint, read_state
 from omg_cmdp.records import context_rows
 from omg_cmdp.validation import FloatArray
 
@@ -46,8 +45,9 @@ class View(Protocol):
 class Adversary(abc.ABC):
     """The party that chooses the contexts. It is asked once for each episode, in order; episode 0 begins a new run.
 
-    One of your own needs `context` alone, and `state` and `load_state` if it remembers something. All its randomness
-    comes from the generator it is given. To replay the contexts of a run, give them to `Sequence`.
+    One of your own needs `context` alone, and `state` and `load_state` if it remembers something; with `settings`, a
+    saved run tells it from others of its class. All its randomness comes from the generator it is given. To replay the
+    contexts of a run, give them to `Sequence`.
 
     Examples
     --------
@@ -57,6 +57,17 @@ class Adversary(abc.ABC):
     >>> [Alternating().context(t, view=None, generator=None) for t in range(3)]
     ['a', 'b', 'a']
     """
+
+    contexts: tuple[Context, ...] = ()
+    """The contexts that it chooses from, where these are listed."""
+    settings: ClassVar[tuple[str, ...] | None] = None
+    """The attributes that must be the same in a run that is saved and one that continues it; None: not declared."""
+
+    @property
+    def fingerprint(self) -> str:
+        """A short text that tells adversaries apart; it ends with "?" for one that declares no `settings`."""
+        shared = [getattr(self, each) for each in self.settings or ()]
+        return f"{type(self).__name__} {fingerprint(shared)}{UNTOLD if self.settings is None else ''}"
 
     @abc.abstractmethod
     def context(self, episode: int, view: View, generator: np.random.Generator) -> Context:
@@ -81,12 +92,8 @@ def context_list(name: str, contexts: Iterable[Context]) -> tuple[Context, ...]:
         entries = iter(context_rows(name, contexts))
     except TypeError:
         raise ValueError(f"`{name}` must be a list of contexts, got {contexts!r:.60}") from None
-    found = tuple(own_copy(context) for context in entries)
+    # Copies, because a caller may change a list or an array in place during the run.
+    found = tuple(map(unchanging, entries))
     if not found:
         raise ValueError(f"`{name}` must hold at least one context, got {contexts!r:.60}")
     return found
-
-
-def own_copy(context: Context) -> Context:
-    """Return a copy that later changes by the caller do not reach; an array is read-only."""
-    return copy.deepcopy(context) if isinstance(context, (list, tuple, dict)) else unchanging(context)

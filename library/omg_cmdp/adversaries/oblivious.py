@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.adversaries.base import Adversary, View, context_list
-from omg_cmdp.contexts import Context
+from omg_cmdp.contexts import Context, context_key
 from omg_cmdp.persistence import State, read_state
 from omg_cmdp.validation import positive_integer
 
@@ -29,6 +29,8 @@ class IID(Adversary):
     >>> "".join(IID(["a", "b", "c"]).context(t, view=None, generator=generator) for t in range(8))
     'cbbaaaaa'
     """
+
+    settings = ("contexts",)
 
     def __init__(self, contexts: Iterable[Context]) -> None:
         self.contexts = context_list("contexts", contexts)
@@ -53,6 +55,8 @@ class Sequence(Adversary):
     >>> [adversary.context(t, view=None, generator=None) for t in range(5)]
     ['a', 'b', 'c', 'a', 'b']
     """
+
+    settings = ("contexts",)
 
     def __init__(self, contexts: Iterable[Context]) -> None:
         self.contexts = context_list("contexts", contexts)
@@ -81,6 +85,8 @@ class Sorted(Adversary):
     'aaabbcc'
     """
 
+    settings = ("contexts", "episodes")
+
     def __init__(self, contexts: Iterable[Context], episodes: int) -> None:
         self.contexts = context_list("contexts", contexts)
         self.episodes = positive_integer("episodes", episodes)
@@ -94,36 +100,38 @@ class Sorted(Adversary):
 
 
 @final
-class Drifting(Adversary):
-    """Contexts drawn uniformly from a window of a list, which moves on and wraps around at the end.
+class NeverTwice(Adversary):
+    """Contexts in a given order, each of them once, so that an agent must generalise or learn nothing.
 
     Parameters
     ----------
     contexts : iterable of contexts, or a table
-        The contexts, in the order in which the window reaches them.
-    period : int
-        The number of episodes after which the window moves by one context.
-    window : int, optional
-        The number of contexts in the window; by default a quarter of them.
+        The contexts, none of them twice; a run that is longer than the list is refused.
 
     Examples
     --------
-    >>> adversary = Drifting(["a", "b", "c", "d"], period=2, window=1)
-    >>> "".join(adversary.context(t, view=None, generator=np.random.default_rng(0)) for t in range(6))
-    'aabbcc'
+    >>> adversary = NeverTwice(["a", "b", "c"])
+    >>> [adversary.context(t, view=None, generator=None) for t in range(3)]
+    ['a', 'b', 'c']
     """
 
-    def __init__(self, contexts: Iterable[Context], period: int, *, window: int | None = None) -> None:
-        self.contexts = context_list("contexts", contexts)
-        self.period = positive_integer("period", period)
-        self.window = -(-len(self.contexts) // 4) if window is None else positive_integer("window", window)
-        if self.window > len(self.contexts):
-            raise ValueError(f"`window` must be at most the number of contexts {len(self.contexts)}, got {window}")
+    settings = ("contexts",)
+
+    def __init__(self, contexts: Iterable[Context]) -> None:
+        self.contexts, seen = context_list("contexts", contexts), set[Hashable]()
+        for place, context in enumerate(self.contexts):
+            key = context_key(context)
+            if key is None or key in seen:
+                rule = "be vectors, records or labels, none of them twice"
+                raise ValueError(f"`contexts` must {rule}, got {context!r:.60} at index {place}")
+            seen.add(key)
 
     def context(self, episode: int, view: View, generator: np.random.Generator) -> Context:
-        """Return a uniform draw from the present window."""
-        place = episode // self.period + int(generator.integers(self.window))
-        return self.contexts[place % len(self.contexts)]
+        """Return the next in order."""
+        if episode >= len(self.contexts):
+            count = len(self.contexts)
+            raise ValueError(f"`contexts` must hold a context for every episode, got {count} for episode {episode}")
+        return self.contexts[episode]
 
 
 @final
@@ -148,6 +156,8 @@ class Bursts(Adversary):
     >>> "".join(adversary.context(t, view=None, generator=generator) for t in range(9))
     'bbbaaabbb'
     """
+
+    settings = ("contexts", "length", "absence")
 
     def __init__(self, contexts: Iterable[Context], length: int, *, absence: int | None = None) -> None:
         self.contexts = context_list("contexts", contexts)

@@ -6,16 +6,11 @@ from omg_cmdp.agents.baselines.greedy import Greedy
 from omg_cmdp.agents.baselines.informed import Informed
 from omg_cmdp.agents.baselines.posterior_sampling import PosteriorSampling
 from omg_cmdp.agents.baselines.uniform import Uniform
-from omg_cmdp.agents.exploration import (
-    Anytime,
-    ExplorationRule,
-    GainWeighted,
-    Power,
-    Schedule,
-    Situation,
-    Theory,
-    UncertaintyWeighted,
-)
+from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
+from omg_cmdp.agents.exploration.gain import GainWeighted
+from omg_cmdp.agents.exploration.schedules import Power, Schedule
+from omg_cmdp.agents.exploration.theorems import Anytime, Theory
+from omg_cmdp.agents.exploration.uncertainty import UncertaintyWeighted
 from omg_cmdp.agents.omg import OMG
 from omg_cmdp.planning.decision import Decision, Mixture
 

@@ -16,7 +16,7 @@ from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import Oracle
-from omg_cmdp.persistence import AGENT_FILE, State, read_arrays, write_arrays
+from omg_cmdp.persistence import AGENT_FILE, State, read_arrays, write_state
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, file_path
 
@@ -96,7 +96,7 @@ class Agent(abc.ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `state()` to a file, whole or not at all."""
-        write_arrays(file_path(path), self.state(), **AGENT_FILE)
+        write_state(file_path(path), self.state(), **AGENT_FILE)
 
     def restore(self, path: str | os.PathLike[str]) -> None:
         """Load a file saved by an agent with the same settings."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import abc
+import contextlib
+import functools
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any, ClassVar, TypedDict, Unpack, final
 
 import numpy as np
@@ -26,9 +28,11 @@ from omg_cmdp.persistence import (
     load_parts,
     numbers,
     read_state,
+    setting,
 )
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, instance_of, interval, return_interval
+from omg_cmdp.transactions import interrupts_held, undone_on_failure
+from omg_cmdp.validation import FloatArray, frozen, instance_of, interval, return_interval
 
 
 class Ranges(TypedDict, total=False):
@@ -110,8 +114,10 @@ class Learner(Agent):
 
         Rewards that are not known yet may follow in `update_rewards`.
         """
-        self._learn(trajectory, self._checked_rewards(trajectory))
-        self.episodes_seen += 1
+        rewards = self._checked_rewards(trajectory)
+        with interrupts_held():
+            self._learn(trajectory, rewards)
+            self.episodes_seen += 1
 
     @final
     def update_rewards(self, trajectory: Trajectory) -> None:
@@ -122,7 +128,9 @@ class Learner(Agent):
         """
         if not self.waits_for_rewards:
             raise ValueError(f"`update` must be told all rewards at once for {type(self).__name__}, got some later")
-        self._learn_rewards(trajectory, self._checked_rewards(trajectory))
+        rewards = self._checked_rewards(trajectory)
+        with interrupts_held():
+            self._learn_rewards(trajectory, rewards)
 
     def _checked_rewards(self, trajectory: Trajectory) -> FloatArray:
         """Return the rewards of a trajectory that fits, scaled to [0, 1], nan where they are not known."""
@@ -141,7 +149,7 @@ class Learner(Agent):
         return np.clip((rewards - low) / (high - low), 0.0, 1.0)
 
     def _settings(self) -> str:
-        parts = [f"{name} {getattr(self, name)}" for name in ("reward_range", "return_range", *self.settings)]
+        parts = [f"{name} {setting(getattr(self, name))}" for name in ("reward_range", "return_range", *self.settings)]
         sizes = f"{self.space.states} states, {self.space.actions} actions, horizon {self.space.horizon}"
         tables = f"start {fingerprint(self.space.start)}, admissible {fingerprint(self.space.admissible)}"
         if self.space.encoder is not None:
@@ -228,31 +236,41 @@ class ModelAgent(Learner):
         # Both answer, with tables that fit, before either learns: a context that one of them refuses changes nothing.
         if self._answered is None or self._answered != known.key:
             self.model(known.to(self))
-        self._learn_rewards(trajectory, rewards)
         states, actions = _steps(trajectory, oracle)
-        oracle.update(known.to(oracle), states[:-1], actions, states[1:])
+        of_rewards = self._lesson(trajectory, rewards)
+        of_dynamics = functools.partial(oracle.update, known.to(oracle), states[:-1], actions, states[1:])
         self._answered = None
+        # An oracle that may refuse an episode learns first, so that nothing must be undone; if both may, the first is.
+        if self.reward_oracle.surely_learns and trajectory.total is None:
+            of_dynamics()
+            of_rewards()
+        else:
+            with contextlib.nullcontext() if oracle.surely_learns else undone_on_failure(self.reward_oracle):
+                of_rewards()
+                of_dynamics()
 
     def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
-        """Teach the reward oracle the rewards that are known, or their sum."""
+        self._lesson(trajectory, rewards)()
+        self._answered = None
+
+    def _lesson(self, trajectory: Trajectory, rewards: FloatArray) -> Callable[[], None]:
+        """Return a call that teaches the reward oracle the rewards that are known, or their sum."""
         oracle = self.reward_oracle
         visited, actions = _steps(trajectory, oracle)
         context, states = trajectory.known.to(oracle), visited[:-1]
         if trajectory.total is not None:
-            oracle.update_total(trajectory.context, states, actions, self._scaled_total(trajectory))
-        elif not math.isnan(rewards.sum()):
-            oracle.update(context, states, actions, rewards)
-        elif (told := ~np.isnan(rewards)).any():
-            if oracle.predict(context).ndim == 3:
-                rule = "be all known or all None, for a reward oracle with a table for each step"
-                raise ValueError(f"`rewards` must {rule}, got {trajectory.rewards}")
-            oracle.update(context, states[told], actions[told], rewards[told])
-        self._answered = None
-
-    def _scaled_total(self, trajectory: Trajectory) -> float:
-        low, high = self.reward_range
-        steps = len(trajectory.actions)
-        return min(max((float(trajectory.total or 0.0) - steps * low) / (high - low), 0.0), float(steps))
+            (low, high), steps = self.reward_range, len(actions)
+            total = min(max((trajectory.total - steps * low) / (high - low), 0.0), float(steps))
+            return functools.partial(oracle.update_total, trajectory.context, states, actions, total)
+        if not math.isnan(rewards.sum()):
+            return functools.partial(oracle.update, context, states, actions, _told(rewards, oracle))
+        told = ~np.isnan(rewards)
+        if not told.any():
+            return lambda: None
+        if oracle.predict(context).ndim == 3:
+            rule = "be all known or all None, for a reward oracle with a table for each step"
+            raise ValueError(f"`rewards` must {rule}, got {trajectory.rewards}")
+        return functools.partial(oracle.update, context, states[told], actions[told], rewards[told])
 
     def _oracles(self) -> dict[str, Stateful]:
         return {"reward": self.reward_oracle, "dynamics": self.dynamics_oracle}
@@ -263,6 +281,10 @@ class ModelAgent(Learner):
     def _load_learned(self, state: State, episodes: int) -> None:
         load_parts(state, self._oracles())
         self._answered = None
+
+
+def _told(rewards: FloatArray, oracle: Oracle) -> FloatArray:
+    return rewards if oracle.takes_keyed else frozen(rewards.view())
 
 
 def _steps(trajectory: Trajectory, oracle: Oracle) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

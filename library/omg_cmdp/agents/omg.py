@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import final
 
 from omg_cmdp.agents.base import ModelAgent
-from omg_cmdp.agents.exploration import ExplorationRule, Situation, Tuned, exploration_rule
+from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
+from omg_cmdp.agents.exploration.named import exploration_rule
+from omg_cmdp.agents.exploration.schedules import Tuned
 from omg_cmdp.contexts import Context, keyed
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
@@ -24,7 +26,8 @@ class OMG(ModelAgent):
 
     Several episodes may be under way: ask for policies before earlier trajectories arrive, and update in any order.
     What this does to the bounds is in docs/theory.md: they hold for batches that are answered and learned together,
-    with B·H in the place of H; for episodes that overlap freely they need B copies of each oracle.
+    with B·H in the place of H; for episodes that overlap freely with oracles made for as much delay, `delay=d`; with
+    copies of oracles only if the delay is constant (docs/oracles.md, Theorems 6 to 8).
 
     Parameters
     ----------

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import abc
+import copy
 import functools
 import operator
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,9 +16,15 @@ from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.truth import Truth
+from omg_cmdp.persistence import UNTOLD, fingerprint
 from omg_cmdp.validation import FloatArray, float_table, in_range, instance_of
 
 compiled = Lazy("omg_cmdp.mdp.compiled")
+
+
+def copied(context: Context) -> Context:
+    """Return a context that another may keep or change: of a vector, a record, a list or a tuple a copy, deep down."""
+    return copy.deepcopy(context) if isinstance(context, (np.ndarray, dict, list, tuple)) else context
 
 
 class ContextualMDP(Environment, abc.ABC):
@@ -56,12 +64,21 @@ class ContextualMDP(Environment, abc.ABC):
         return ContextCache(self.kept_bytes, size=operator.attrgetter("nbytes"))
 
     def _find_truth(self, context: Context) -> Truth:
-        mdp = self.mdp(context)
+        mdp = self.mdp(copied(context))  # a record that `mdp` takes apart is still what the agent learns from
         difference = self.space.difference(mdp.space)
         if difference is not None:
             wanted, got = difference
             raise ValueError(f"`mdp` must return an MDP with {wanted}, as `space` says, got {got}")
         return Truth(mdp)
+
+    def fingerprint(self, contexts: Sequence[Context] = ()) -> str:
+        """Return a short text that tells worlds apart: also by the tables of some contexts, and by drawn rewards."""
+        witnesses = self._witnesses(contexts)
+        # Single precision: other machines may compute tables with other last bits.
+        tables = [[each.astype(np.float32) for each in self.mdp(context).raw[:2]] for context in witnesses]
+        drawn = [self.draw_reward(mean, uniform) for mean in (0.0, 0.5, 1.0) for uniform in (0.1, 0.4, 0.6, 0.9)]
+        facts = fingerprint(*self._facts(witnesses), tables, drawn)
+        return f"{type(self).__name__} {facts}{'' if witnesses else UNTOLD}"
 
     def optimal_value(self, context: Context) -> float:
         """Return V*(context)."""

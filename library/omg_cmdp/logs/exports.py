@@ -1,25 +1,24 @@
-"""Tables with a row for every episode, as `omg-lab export --to csv` and `--to parquet` write them."""
+"""Tables with a row for every episode, as the log of a study is, and as `omg-lab export --to csv` writes it."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from omg_cmdp.contexts import context_from_json
+from omg_cmdp.contexts import Context, context_from_json
+from omg_cmdp.logs.lines import LISTS
 from omg_cmdp.logs.log import Log
-from omg_cmdp.logs.readers import require_columns
+from omg_cmdp.logs.step_table import require_columns
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
+from omg_cmdp.records import plain
 from omg_cmdp.validation import instance_of
 
 if TYPE_CHECKING:
     import pandas
 
-LISTS = ("states", "actions", "rewards", "propensities")
-"""The columns that hold lists; the last may be absent."""
 
-
-def read_export(frame: pandas.DataFrame, space: Space) -> Log:
+def read_export(frame: pandas.DataFrame, space: Space, *, reward_range: tuple[float, float] = (0.0, 1.0)) -> Log:
     """Return the log of an exported table with a row for every episode, as `omg-lab export --to csv` writes it.
 
     Agents that draw a whole policy first have propensities of 1, which say nothing about what they might have done:
@@ -29,9 +28,12 @@ def read_export(frame: pandas.DataFrame, space: Space) -> Log:
     ----------
     frame : pandas.DataFrame
         A table with the columns context, states, actions, rewards, and perhaps propensities, whose rows hold lists, or
-        lists as JSON. The rows must come from one world; agents and seeds may be several.
+        lists as JSON: of a CSV, `pandas.read_csv(path, dtype={"context": str})`. The rows must come from one world;
+        agents and seeds may be several.
     space : Space
         The states, actions and horizon.
+    reward_range : pair of float, default (0, 1)
+        An interval that holds all rewards; worlds without tables pay in their own units.
 
     Examples
     --------
@@ -45,11 +47,17 @@ def read_export(frame: pandas.DataFrame, space: Space) -> Log:
     if "world" in frame and frame["world"].nunique() > 1:
         raise ValueError(f"column 'world' must hold one world, got {frame['world'].unique().tolist()}: choose one")
     given = [name for name in LISTS if name in frame]
-    log = Log(space)
+    log = Log(space, reward_range=reward_range)
     for row, context, *lists in zip(frame.index, frame["context"], *(frame[name] for name in given), strict=True):
         try:
             arrays = (json.loads(each) if isinstance(each, str) else each for each in lists)
-            log.add(Episode(context=context_from_json(context), **dict(zip(given, arrays, strict=True))))
+            log.add(Episode(context=_context(context), **dict(zip(given, arrays, strict=True))))
         except (TypeError, ValueError) as error:
             raise ValueError(f"row {row} must hold an episode of the space: {error}") from error
     return log
+
+
+def _context(cell: Any) -> Context:
+    """Return the context of a cell: JSON, unless whatever read the file has taken it for a number already."""
+    # A quote before a minus keeps spreadsheets from computing; no JSON begins with one.
+    return context_from_json(cell.removeprefix("'")) if isinstance(cell, str) else plain(cell)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.contexts import Context
+from omg_cmdp.contexts import Context, context_numbers
 from omg_cmdp.logs.writers import write
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
@@ -84,8 +84,8 @@ class Log:
 
     @property
     def returns(self) -> FloatArray:
-        """The total reward of each episode, (n,)."""
-        return np.array([episode.rewards.sum() for episode in self.episodes])
+        """The total reward of each episode, (n,): of the steps that were seen, if it was truncated."""
+        return np.array([e.rewards.sum() if e.total is None else e.total for e in self.episodes])
 
     @property
     def steps(self) -> NDArray[np.int64]:
@@ -133,29 +133,26 @@ class Log:
 
         A label is in the column `context`, a vector in `context_0`, `context_1`, ..., a record with the fields age and
         ward in `context.age` and `context.ward`. The rows of an episode that has terminated are in the last state, with
-        reward 0 and propensity 1. Unknown propensities have no column.
+        reward 0 and propensity 1. Unknown propensities are missing, and have no column if all are unknown.
         """
         import pandas
 
-        steps, contexts = self.steps, self.contexts
+        steps = self.steps
         # Rows for steps that were seen: a truncated episode has fewer.
         seen = np.arange(self.space.horizon) < steps[:, None]
         columns: dict[str, Any] = {"episode": np.repeat(np.arange(len(self)), steps), "step": np.nonzero(seen)[1]}
-        if contexts and isinstance(contexts[0], dict):
-            fields = columns_of("contexts", contexts)
-            columns |= {f"{RECORD}{name}": _repeated(values, steps) for name, values in fields.items()}
-        elif contexts and np.ndim(contexts[0]):
-            vectors = np.array(contexts).reshape(len(self), -1)
-            columns |= {f"context_{place}": np.repeat(each, steps) for place, each in enumerate(vectors.T)}
-        else:
-            columns["context"] = _repeated(contexts, steps)
-        states, propensities = self.states, self.propensities
+        for name, values in _context_columns(self.contexts).items():
+            # A series takes entries of any kind for what they are, tuples and vectors among them.
+            repeated = (value for value, count in zip(values, steps.tolist(), strict=True) for _ in range(count))
+            columns[name] = pandas.Series(list(repeated))
+        states, none = self.states, np.empty(0)
+        known = [none if episode.propensities is None else episode.propensities for episode in self.episodes]
         tables = {
             "state": states[:, :-1],
             "action": self.actions,
             "reward": self.rewards,
             "next_state": states[:, 1:],
-            **({} if propensities is None else {"propensity": propensities}),
+            **({"propensity": self._stacked(known, self.space.horizon, np.nan)} if any(map(len, known)) else {}),
         }
         return pandas.DataFrame(columns | {name: table[seen] for name, table in tables.items()})
 
@@ -165,11 +162,17 @@ class Log:
         Parameters
         ----------
         path : path-like
-            Its ending is the format: .csv or .parquet for the table, .npz for Open Bandit Pipeline, .vw for Vowpal
-            Wabbit.
+            Its ending is the format: .jsonl for a line for each episode, .csv or .parquet for the table (`read_log`
+            reads these three), .npz for Open Bandit Pipeline, .vw for Vowpal Wabbit.
         """
         return write(self, path)
 
 
-def _repeated(values: Iterable[Any], counts: NDArray[np.int64]) -> list[Any]:
-    return [value for value, count in zip(values, counts.tolist(), strict=True) for _ in range(count)]
+def _context_columns(contexts: list[Context]) -> dict[str, Sequence[Any]]:
+    """Return contexts as columns: the fields of records, the entries of vectors of one length, or labels."""
+    if contexts and all(isinstance(context, dict) and context for context in contexts):
+        return {f"{RECORD}{name}": values for name, values in columns_of("contexts", contexts).items()}
+    vectors = [vector for each in contexts if not np.isscalar(each) and (vector := context_numbers(each)) is not None]
+    if len(vectors) == len(contexts) and len(set(map(len, vectors))) == 1 and vectors[0].size:
+        return {f"context_{place}": column.tolist() for place, column in enumerate(np.transpose(vectors))}
+    return {"context": contexts}

@@ -1,4 +1,9 @@
-"""Logs as files. For other programs every decision is a round, with the probability of its action:
+"""Logs as files. Three kinds hold all of a log, and `read_log` reads them back equal:
+
+    jsonl          a line for each episode
+    csv, parquet   the table, a row for each step, with `context_json` beside the columns for people and their programs
+
+For other programs every decision is a round, with the probability of its action:
 
     obp    a .npz with the arrays context, action, reward, pscore, ... of Open Bandit Pipeline's `BanditFeedback`
     vw     lines action:cost:probability | features of Vowpal Wabbit's `--cb`; cost = best reward - reward
@@ -8,24 +13,33 @@ Features are the context, the state and the step. A context of numbers is a vect
 
 from __future__ import annotations
 
+import csv
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omg_cmdp.contexts import Context, alike, context_numbers, context_vectors
+from omg_cmdp.contexts import Context, alike, context_numbers, context_to_json, context_vectors
+from omg_cmdp.logs.lines import episode_line
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.persistence import pack_arrays, whole_file
+from omg_cmdp.records import missing
 from omg_cmdp.validation import FloatArray, file_path
 
 if TYPE_CHECKING:
+    import pandas
+
     from omg_cmdp.logs.log import Log
 
-FORMS = (".csv", ".parquet", ".npz", ".vw")
+FORMS = (".csv", ".parquet", ".jsonl", ".npz", ".vw")
 """The endings of files that a log can be written to."""
+
+EXACT = "context_json"
+"""The column of contexts as JSON, in brackets, so that no reader of tables takes "1" for a number or "NA" for a gap."""
 
 
 def write(log: Log, path: str | os.PathLike[str]) -> Path:
@@ -35,15 +49,31 @@ def write(log: Log, path: str | os.PathLike[str]) -> Path:
         raise ValueError(f"`path` must end in {', '.join(FORMS)}, got {os.fspath(path)!r}")
     # pandas writes in pieces; a reader must never see half a log.
     with whole_file(target) as file:
-        if target.suffix == ".csv":
-            log.table().to_csv(file, index=False)
+        if target.suffix == ".jsonl":
+            file.write_text("".join(map(episode_line, log.episodes)), encoding="utf-8")
+        elif target.suffix == ".csv":
+            # All texts in quotes: without them a carriage return would end the row.
+            whole_table(log, csv_cell).to_csv(file, index=False, quoting=csv.QUOTE_NONNUMERIC)
         elif target.suffix == ".parquet":
-            log.table().to_parquet(file, index=False)
+            whole_table(log, str).to_parquet(file, index=False)
         elif target.suffix == ".npz":
             write_obp(file, decisions_of(log), log.space)
         else:
             write_vw(file, decisions_of(log), best_reward=log.reward_range[1])
     return target
+
+
+def whole_table(log: Log, cell: Callable[[str], str]) -> pandas.DataFrame:
+    """Return `log.table()` with what it leaves out; whatever is neither number nor text there becomes a text."""
+    table, episodes = log.table(), log.episodes
+    for name in table.select_dtypes(exclude=["number", "bool"]):
+        table[name] = [None if missing(entry) else cell(str(entry)) for entry in table[name]]
+    more = {
+        EXACT: [f"[{context_to_json(episode.context)}]" for episode in episodes],
+        "length": [episode.length for episode in episodes],
+        "total": [np.nan if episode.total is None else episode.total for episode in episodes],
+    }
+    return table.assign(**{name: np.repeat(np.array(values), log.steps) for name, values in more.items()})
 
 
 class Decisions(NamedTuple):
@@ -63,6 +93,8 @@ def decisions_of(log: Log) -> Decisions:
     propensities = log.propensities
     if propensities is None:
         raise ValueError("`log` must hold propensities for this format, got None: write .csv or .parquet")
+    if np.isnan([reward for episode in log.episodes for reward in episode.rewards]).any():
+        raise ValueError("`log` must hold all rewards for this format, got an unknown one: write .csv or .parquet")
     contexts, horizon = log.contexts, log.space.horizon
     groups, place = alike(contexts), np.empty(len(log), dtype=np.int64)
     for number, members in enumerate(groups):
@@ -118,7 +150,8 @@ def _words(context: Context) -> str:
     """Return a context as features of Vowpal Wabbit, whose format gives blanks, colons and bars a meaning."""
     numbers = context_numbers(context)
     if numbers is None:
-        return "c" + str(context).translate({ord(character): "_" for character in " \t\n:|"})
+        # Quoted, and = before what is no text: 1 and "1" must not share a feature, nor "a b" and "a_b".
+        return f"c{quote(context)}" if isinstance(context, str) else f"c={quote(context_to_json(context))}"
     return " ".join(f"x{place}:{value!r}" for place, value in enumerate(numbers.tolist()))
 
 

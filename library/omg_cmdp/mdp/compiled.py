@@ -56,8 +56,11 @@ def is_policy(policy, admissible, tolerance):
 
 
 @compiled
-def is_episode(states, actions, rewards, admissible, low, high):
-    """Return whether states and actions are those of a table `admissible` (S, A), and rewards in range, or nan."""
+def is_episode(states, actions, rewards, start, admissible, low, high):
+    """Return whether an episode begins where `start` (S,) is positive, and moves within the table `admissible` (S, A).
+
+    Its rewards must lie in [low, high], or be nan.
+    """
     count_states, count_actions = admissible.shape
     for h in range(len(actions)):
         s, a = states[h], actions[h]
@@ -65,7 +68,7 @@ def is_episode(states, actions, rewards, admissible, low, high):
             return False
         if not (0 <= s < count_states and 0 <= a < count_actions and admissible[s, a]):
             return False
-    return 0 <= states[-1] < count_states
+    return 0 <= states[-1] < count_states and start[states[0]] > 0.0
 
 
 @compiled

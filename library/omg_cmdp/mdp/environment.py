@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from omg_cmdp.contexts import Context
+from omg_cmdp.contexts import Context, unchanging
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.persistence import UNTOLD, fingerprint
 from omg_cmdp.validation import BoolArray, FloatArray
 
 
@@ -41,6 +42,27 @@ class Environment:
     """Whether `sample` takes a context with its key (`contexts.Keyed`): where it looks nothing else up."""
     product_class = False
     """True if a member of the class may choose its function separately for every context and state."""
+
+    def fingerprint(self, contexts: Sequence[Context] = ()) -> str:
+        """Return a short text that tells worlds apart: by their class, space, ranges and contexts.
+
+        Where the world lists no contexts, these `contexts` stand for them. The text ends with "?" if the world could
+        differ in what is not compared: without tables, or without contexts to look them up.
+        """
+        return f"{type(self).__name__} {fingerprint(*self._facts(self._witnesses(contexts)))}{UNTOLD}"
+
+    def _witnesses(self, contexts: Sequence[Context]) -> list[Context]:
+        """Return up to 16 contexts, evenly from the list; fewer if tables are large."""
+        listed = self.contexts if len(self.contexts) else contexts
+        count = max(2, min(16, 2**22 // (self.space.states**2 * self.space.actions), len(listed)))
+        places = {place * (len(listed) - 1) // (count - 1) for place in range(count)} if len(listed) else set()
+        return [unchanging(listed[place]) for place in sorted(places)]
+
+    def _facts(self, witnesses: list[Context]) -> tuple[object, ...]:
+        space = self.space
+        tables = space.states, space.actions, space.horizon, space.start, space.admissible, space.encoder
+        ranges = self.reward_range, self.paid_range, self.paid_returns
+        return tables, ranges, len(self.contexts), witnesses
 
     @property
     def paid_range(self) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.validation import FloatArray, first_index, float_table, frozen, one_of_shapes, positive_integer
 
 
-@dataclasses.dataclass(frozen=True, init=False, eq=False)
+@dataclasses.dataclass(frozen=True, init=False, eq=False, repr=False)
 class Episode(Trajectory):
     """A trajectory as it was played, with the probability of every action taken.
 
@@ -59,8 +59,7 @@ class Episode(Trajectory):
         self._add(chances, decided)
 
     def _add(self, propensities: FloatArray | None, length: int) -> None:
-        object.__setattr__(self, "propensities", None if propensities is None else frozen(propensities))
-        object.__setattr__(self, "length", length)
+        self.__dict__.update(propensities=None if propensities is None else frozen(propensities), length=length)
 
     def first(self, steps: int) -> Episode:
         """Return its first steps, or all if there are no more: the episode of a person that drops out.
@@ -75,7 +74,7 @@ class Episode(Trajectory):
             raise ValueError(f"`steps` must be all {len(self.actions)} of an episode with a total, got {steps}")
         chances = None if self.propensities is None else self.propensities[:steps].copy()
         arrays = self.states[: steps + 1].copy(), self.actions[:steps].copy(), self.rewards[:steps].copy()
-        return Episode.of_arrays(self.context, *arrays, chances, min(self.length, steps))
+        return Episode.of_arrays(self.known, *arrays, chances, min(self.length, steps))
 
     def with_rewards(self, rewards: FloatArray) -> Episode:
         """Return the episode as it would be with these rewards (L,); nothing is checked."""
@@ -91,10 +90,11 @@ class Episode(Trajectory):
         rewards: FloatArray,
         propensities: FloatArray | None,
         length: int,
+        total: float | None = None,
     ) -> Episode:
         """Return the episode that holds these very arrays: nothing is checked or copied."""
         made = cls.__new__(cls)
-        made._hold(context, states, actions, rewards)
+        made._hold(context, states, actions, rewards, total)
         made._add(propensities, length)
         return made
 

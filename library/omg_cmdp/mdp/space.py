@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import types
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -76,20 +77,20 @@ class Space:
             rule = "be the state of an encoder, arrays by name, or None"
             raise ValueError(f"`encoder` must {rule}, got {type(encoder).__name__}")
         pairs, steps = (states, actions), (horizon, states, actions)
-        hold = functools.partial(object.__setattr__, self)  # the fields are frozen, and this is their only writer
-        hold("states", states)
-        hold("actions", actions)
-        hold("horizon", horizon)
-        hold("start", validation.frozen(distribution.view()))
-        hold("admissible", validation.frozen(mask.view()))
-        hold("encoder", None if encoder is None else read_state(encoder))
-        hold("raw", (distribution, mask.view(np.uint8)))
-        hold("shapes", (((*pairs, states), (*steps, states)), (pairs, steps)))
+        # The fields are frozen, and this is their only writer.
+        self.__dict__.update(states=states, actions=actions, horizon=horizon)
+        self.__dict__.update(start=validation.frozen(distribution.view()), admissible=validation.frozen(mask.view()))
+        cells = (
+            None if encoder is None else {name: validation.frozen(each) for name, each in read_state(encoder).items()}
+        )
+        self.__dict__.update(encoder=None if cells is None else types.MappingProxyType(cells))
+        shapes = ((*pairs, states), (*steps, states)), (pairs, steps)
+        self.__dict__.update(raw=(distribution, mask.view(np.uint8)), shapes=shapes)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor, so that a copy in another process is as read-only as this one.
-        names = ("states", "actions", "horizon", "start", "admissible", "encoder")
-        return functools.partial(Space, **{name: getattr(self, name) for name in names}), ()
+        fields = {name: getattr(self, name) for name in ("states", "actions", "horizon", "start", "admissible")}
+        return functools.partial(Space, **fields, encoder=None if self.encoder is None else dict(self.encoder)), ()
 
     def difference(self, other: Space) -> tuple[str, str] | None:
         """Return in words what this space has, and what `other` has in its place; None if they are the same.

@@ -84,20 +84,15 @@ class TabularMDP:
             validation.one_of_shapes("transitions", transitions, *of_transitions)
             validation.one_of_shapes("rewards", earned, *of_rewards)
         start, mask = space.raw
-        raw = (
-            transitions if transitions.ndim == 4 else transitions[None],
-            earned if earned.ndim == 3 else earned[None],
-            start,
-            mask,
-        )
-        if not compiled.settle(*raw[:2], mask, validation.ROW_SUM_TOLERANCE):
+        moves = transitions if transitions.ndim == 4 else transitions[None]
+        pays = earned if earned.ndim == 3 else earned[None]
+        if not compiled.settle(moves, pays, mask, validation.ROW_SUM_TOLERANCE):
             # Rows that are never used are replaced by a valid one for the check.
             used = np.where(space.admissible[:, :, None], transitions, np.eye(1, space.states)[0])
             validation.distributions("transitions", used)
             validation.in_range("rewards", earned, 0.0, 1.0)
-        object.__setattr__(self, "space", space)  # the fields are frozen, and this is their only writer
-        object.__setattr__(self, "raw", raw)
-        object.__setattr__(self, "_tables", (transitions, earned))
+        # The fields are frozen, and this is their only writer.
+        self.__dict__.update(space=space, raw=(moves, pays, start, mask), _tables=(transitions, earned))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return operator.methodcaller("mdp", transitions=self.transitions, rewards=self.rewards), (self.space,)

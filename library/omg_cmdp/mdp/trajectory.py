@@ -14,12 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context, Keyed, keyed, unchanging
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import (
-    FloatArray,
-    float_table,
-    instance_of,
-    interval,
-)
+from omg_cmdp.validation import FloatArray, float_table, frozen, instance_of, interval, real_number
 
 compiled = Lazy("omg_cmdp.mdp.compiled")
 
@@ -27,7 +22,7 @@ ROUNDING = 1e-7
 """By how much a return may leave its range, as a share of H times the largest reward: what single precision loses."""
 
 
-@dataclasses.dataclass(frozen=True, init=False, eq=False)
+@dataclasses.dataclass(frozen=True, init=False, eq=False, repr=False)
 class Trajectory:
     """The context, L + 1 states, L actions and L rewards of an episode, as read-only copies; 1 <= L <= H.
 
@@ -56,14 +51,14 @@ class Trajectory:
     array([ 0., nan])
     """
 
-    context: Context
     states: NDArray[np.int64]
     actions: NDArray[np.int64]
     rewards: FloatArray
     total: float | None
-    raw: tuple[NDArray[np.int64], NDArray[np.int64], FloatArray] = dataclasses.field(repr=False)
+    known: Keyed
+    """The context with its key, for the library's own objects."""
+    raw: tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]
     """The arrays `states`, `actions` and `rewards` for compiled code; do not write to them."""
-    _known: Keyed | None = dataclasses.field(repr=False)
 
     _parts: ClassVar[tuple[str, ...]] = ("context", "states", "actions", "rewards", "total")
 
@@ -92,26 +87,19 @@ class Trajectory:
         total: float | None = None,
     ) -> None:
         """Keep these very arrays: nothing is checked or copied. The fields are frozen, and this is their writer."""
-        hold = functools.partial(object.__setattr__, self)
         plain, key = context if type(context) is Keyed else (context, None)
-        kept = unchanging(plain)
-        hold("context", kept)
-        hold("_known", None if key is None else Keyed(kept, key))
-        hold("total", total)
-        hold("raw", (states, actions, rewards))
-        for name, array in (("states", states), ("actions", actions), ("rewards", rewards)):
-            view = array.view()
-            view.setflags(write=False)
-            hold(name, view)
+        raw, kept = (states, actions, rewards), unchanging(plain)
+        visited, taken, earned = (frozen(array.view()) for array in raw)
+        known = keyed(kept) if key is None else Keyed(kept, key)
+        self.__dict__.update(known=known, states=visited, actions=taken, rewards=earned, total=total, raw=raw)
 
     @property
-    def known(self) -> Keyed:
-        """The context with its key."""
-        if self._known is not None:
-            return self._known
-        known = keyed(self.context)
-        object.__setattr__(self, "_known", known)
-        return known
+    def context(self) -> Context:
+        """The context of the episode; what could be changed in place is a copy."""
+        return unchanging(self.known.context)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._parts)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor, so that a copy is as read-only as this one.
@@ -147,7 +135,7 @@ class Trajectory:
                 f"`actions` must have at most the horizon's length {space.horizon}, got {len(self.actions)}"
             )
         low, high = reward_range
-        if compiled.is_episode(*self.raw, space.raw[1], low, high):
+        if compiled.is_episode(*self.raw, *space.raw, low, high):
             if return_range is not None or self.total is not None:
                 self._check_return(space.horizon, reward_range, return_range)
             return
@@ -158,6 +146,13 @@ class Trajectory:
         for reward in self.rewards.tolist():
             if reward < low or reward > high:
                 raise ValueError(f"`rewards` must lie in [{low:g}, {high:g}], got {reward}")
+        first = int(self.states[0])
+        if not space.start[first] > 0.0:
+            # Its states could count as unreachable, which a plan leaves out, and plays uniformly.
+            advice = f"pass start={first}, or the distribution (S,) of first states, to `Space`"
+            raise ValueError(
+                f"`states` must begin where the space starts, got state {first}, of probability 0: {advice}"
+            )
         step = int(np.argmin(space.admissible[self.states[:-1], self.actions]))
         pair = f"action {self.actions[step]} in state {self.states[step]}"
         raise ValueError(f"`actions` must be admissible, got {pair} at step {step}")
@@ -204,10 +199,7 @@ def _rewards(values: Any) -> FloatArray:
 
 def _total(value: Any, rewards: FloatArray) -> float:
     """Return a sum that stands for all rewards, none of which is known."""
-    try:
-        total = float(value)
-    except (TypeError, ValueError):
-        total = math.nan
+    total = real_number(value)
     if not math.isfinite(total):
         raise ValueError(f"`total` must be a finite number or None, got {value!r}")
     if not np.isnan(rewards).all():

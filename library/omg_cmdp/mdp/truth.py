@@ -8,7 +8,7 @@ from omg_cmdp.contexts import OWN_BYTES
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, frozen
 
 
 class Truth:
@@ -18,9 +18,15 @@ class Truth:
         self.mdp = mdp
 
     @functools.cached_property
-    def best(self) -> tuple[FloatArray, float]:
-        """An optimal policy (H, S, A) and its value V*."""
+    def raw_best(self) -> tuple[FloatArray, float]:
+        """The same as `best` for compiled code; do not write to it."""
         return optimal_policy(self.mdp)
+
+    @property
+    def best(self) -> tuple[FloatArray, float]:
+        """An optimal policy (H, S, A), read-only, and its value V*."""
+        policy, value = self.raw_best
+        return frozen(policy.view()), value
 
     @property
     def nbytes(self) -> int:
@@ -30,7 +36,7 @@ class Truth:
 
     def regret(self, policy: FloatArray) -> float:
         """Return V* - V^π, exact; 0 for `best`."""
-        best, _ = self.best
+        best, _ = self.raw_best
         return self.value(best) - self.value(policy)
 
     def value(self, policy: FloatArray) -> float:

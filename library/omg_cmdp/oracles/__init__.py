@@ -4,7 +4,7 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.basis import BasisDynamics
 from omg_cmdp.oracles.combined.aggregate import AggregateDynamics, AggregateRewards
 from omg_cmdp.oracles.combined.copies import CopiesDynamics, CopiesRewards
-from omg_cmdp.oracles.combined.epochs import EpochDynamics, EpochRewards
+from omg_cmdp.oracles.combined.epochs import EpochRewards
 from omg_cmdp.oracles.combined.stepwise import StepwiseDynamics, StepwiseRewards
 from omg_cmdp.oracles.counts.dynamics import CountDynamics
 from omg_cmdp.oracles.counts.rewards import CountRewards
@@ -32,7 +32,6 @@ __all__ = [
     "CountDynamics",
     "CountRewards",
     "DynamicsOracle",
-    "EpochDynamics",
     "EpochRewards",
     "FeatureMap",
     "FiniteDynamics",

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.draws import rewards_around, rows_around
 from omg_cmdp.persistence import State
-from omg_cmdp.validation import BoolArray, FloatArray, whole_number
+from omg_cmdp.validation import FloatArray, whole_number
 
 
 class Oracle(abc.ABC):
@@ -20,6 +20,8 @@ class Oracle(abc.ABC):
 
     takes_keyed: ClassVar[bool] = False
     """Whether a context may come with its key, and a call with it be trusted: for oracles of the library."""
+    surely_learns: bool = False
+    """Whether `update` takes every episode of a context that `predict` has answered: then it never has to be undone."""
     loss: float = math.nan
     """The total loss of the predictions made so far; nan if the oracle does not keep it."""
     episodes: int | None = None
@@ -28,6 +30,8 @@ class Oracle(abc.ABC):
     """The number of steps H that an episode has at most; None if the oracle takes episodes of any length."""
     contexts: tuple[Context, ...] | None = None
     """The contexts that the oracle can be asked about, where these are listed; None if any may come."""
+    product_class: ClassVar[bool] = False
+    """Whether a member of the class may choose one of `functions` for every context and state."""
 
     @abc.abstractmethod
     def uncertainty(self, context: Context) -> FloatArray:
@@ -64,11 +68,11 @@ class Oracle(abc.ABC):
         """Return the total loss of the best function in hindsight; nan where that cannot be computed."""
         return math.nan
 
-    def distances(self, context: Context, truth: FloatArray, used: BoolArray) -> FloatArray | None:
-        """Return how far functions of the oracle's class are from `truth` in a context; None where that is not known.
+    def functions(self, context: Context) -> FloatArray | None:
+        """Return the tables of all N functions of the class at a context, (N, ...); None where they are not listed.
 
-        `truth` is (steps, S, A, ...), `used` the pairs that count, (S, A). The result has one number for each function,
-        (N,); or a single one, (1,), if the class chooses a function for each context.
+        They must not change. An audit computes from them what it does not take on trust: the best loss of the class,
+        and how far it is from the truth.
         """
         return None
 
@@ -104,7 +108,7 @@ class RewardOracle(Oracle):
 
     @abc.abstractmethod
     def predict(self, context: Context) -> FloatArray:
-        """Return (S, A) or (H, S, A), in [0, 1]. Pure: asking changes nothing."""
+        """Return (S, A) or (H, S, A), in [0, 1]. Pure: asking changes nothing, from however many threads."""
 
     def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
         """Return (count, ...): N(f̂, u) for each pair, cut to [0, 1]."""
@@ -143,7 +147,7 @@ class DynamicsOracle(Oracle):
 
     @abc.abstractmethod
     def predict(self, context: Context) -> FloatArray:
-        """Return (S, A, S) or (H, S, A, S), rows on the simplex. Pure: asking changes nothing."""
+        """Return (S, A, S) or (H, S, A, S), rows on the simplex. Pure: asking changes nothing, as for rewards."""
 
     def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
         """Return (count, ...): rows from the Dirichlet distribution with mean P̂ for which E[D²] is about u."""

@@ -33,7 +33,7 @@ class _Basis(Forecasters):
     def __init__(self, support: BoolArray, features: SimplexFeatures, rate: Rate) -> None:
         super().__init__(rate.horizon, rate)
         self.shape, self.bases = support.shape, features.shape[0]
-        self.features = features
+        self.features = self.source = features
         self._support = support.reshape(-1, self.shape[2])
         self._uniform = self._support / self._support.sum(axis=-1, keepdims=True)
         self.settings = (f"support {fingerprint(support)}",)

@@ -24,13 +24,16 @@ A constant entry is an intercept. What has a `fingerprint`, as a `FeatureMap` ha
 class Described:
     """A function of contexts, its mark in the settings, and the text that is saved with the state."""
 
+    argument = "features"
+
     def __init__(self, function: FeatureFunction | None) -> None:
         if function is not None and not callable(function):
             raise ValueError(f"`features` must be a callable or None, got {type(function).__name__}")
         self.function = function
-        # A caller's function may have a fingerprint; without one, two functions cannot be told apart.
         mark = getattr(function, "fingerprint", None)
-        self.settings = () if mark is None else (f"features {mark}",)
+        self.settings = () if function is None else (f"features {mark or 'a function'}",)
+        # Without a fingerprint, functions are told apart by what they say: see `witnesses`.
+        self.listed: tuple[Context, ...] | None = None if function is not None and mark is None else ()
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the text of a feature map, by which it can be made again; nothing for a function."""
@@ -78,6 +81,8 @@ class Features(Described):
         if not longest <= self._limit:  # a NaN is refused here too
             raise ValueError(f"`{name}` must have norm at most `feature_norm` = {self.norm:g}, got {longest:.6g}")
         return rows
+
+    facts = __call__
 
 
 class SimplexFeatures(Features):

@@ -21,8 +21,9 @@ from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
 from omg_cmdp.oracles.features import Described
 from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss
 from omg_cmdp.oracles.rates import Rate
+from omg_cmdp.oracles.witnesses import Source, Witnesses
 from omg_cmdp.persistence import State, check_settings, numbers, read_state
-from omg_cmdp.validation import BoolArray, FloatArray, instance_of, positive_integer, whole_number
+from omg_cmdp.validation import FloatArray, frozen, instance_of, positive_integer, whole_number
 
 
 @dataclasses.dataclass
@@ -42,12 +43,16 @@ class Forecasters(abc.ABC):
     """The contexts that can be asked about, if they are listed."""
     takes_keyed: ClassVar[bool] = False
     """Whether `prepare` looks the context up, and takes it with its key."""
+    foreign: bool = False
+    """Whether `learn` calls oracles or models that may refuse an episode."""
     learned: ClassVar[tuple[str, ...]] = ()
     """The attributes that are learned, float arrays."""
     features: Described = Described(None)
     """What makes features of a context, if something does."""
     settings: tuple[str, ...] = ()
     """What must be the same in an oracle that is saved and one that loads its state."""
+    source: Source | None = None
+    """The argument that is a function of contexts, or tables by context, if there is one."""
 
     def __init__(self, horizon: int, rate: Rate | None = None, *, count: int | None = None) -> None:
         """Begin with `count` forecasters; by default as many as the rate has tempers, or one."""
@@ -83,7 +88,8 @@ class Forecasters(abc.ABC):
     def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
         """Return the same for outcomes that come late, with up to `delay` >= 1 other updates in between.
 
-        By default that is the bound, if the rate is made for such a delay.
+        By default that is the bound, if the rate is made for such a delay. Of several forecasters nothing is proven in
+        general: a guard charges them what they say on arrival, and not what they said.
         """
         return self.bound(episodes, horizon) if self.rate is not None and delay <= self.rate.delay else math.inf
 
@@ -95,8 +101,8 @@ class Forecasters(abc.ABC):
         """Return the loss of the best function in hindsight; nan where that cannot be computed."""
         return math.nan
 
-    def distances(self, prepared: Any, truth: FloatArray, used: BoolArray) -> FloatArray | None:
-        """Return how far functions of the class are from `truth` in one context: see `Oracle.distances`."""
+    def listed(self, prepared: Any) -> FloatArray | None:
+        """Return the tables of all functions of the class at one context, (N, ...); None: they cannot be listed."""
         return None
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -114,8 +120,7 @@ class Forecasters(abc.ABC):
 
     def shape_of(self, name: str) -> tuple[int | None, ...]:
         """Return the shape that an array must have to be loaded; None: any length."""
-        shape: tuple[int, ...] = getattr(self, name).shape
-        return shape
+        return tuple(getattr(self, name).shape)
 
 
 F = TypeVar("F", bound=Forecasters)
@@ -143,7 +148,9 @@ class Frame(Oracle, Generic[F]):
         self.contexts = forecasters.contexts
         self.rate = None if forecasters.rate is None else forecasters.rate.name
         self._guard_rate = self._loss.rate / self.horizon
+        self.surely_learns = not forecasters.foreign
         self._answered: _Answer | None = None
+        self._witnesses = Witnesses(forecasters.source)
 
     @property
     def episodes(self) -> int:  # type: ignore[override]  # as `loss`
@@ -182,10 +189,10 @@ class Frame(Oracle, Generic[F]):
         """Return the total loss of the best function in hindsight; nan where that cannot be computed."""
         return self.forecasters.best_loss()
 
-    @final
-    def distances(self, context: Context, truth: FloatArray, used: BoolArray) -> FloatArray | None:
-        """Return how far functions of the class are from `truth` in a context; None where that is not known."""
-        return self.forecasters.distances(self.forecasters.prepare(context), truth, used)
+    def functions(self, context: Context) -> FloatArray | None:
+        """Return the tables of all N functions of the class, (N, ...), read-only; None where they are not listed."""
+        tables = self.forecasters.listed(self.forecasters.prepare(context))
+        return None if tables is None else frozen(tables.view())
 
     @final
     def regret_bound(self, episodes: int, horizon: int) -> float:
@@ -198,14 +205,12 @@ class Frame(Oracle, Generic[F]):
 
     @final
     def delayed_regret_bound(self, episodes: int, horizon: int, delay: int, *, constant: bool = False) -> float:
-        """Return the bound of the class for late outcomes; inf for several forecasters, or where nothing is proven."""
+        """Return the bound of the class for late outcomes; inf where nothing is proven."""
         instance_of("constant", constant, bool)
         undelayed = self.regret_bound(episodes, horizon)
         if whole_number("delay", delay) == 0:
             return undelayed
-        if len(self.forecasters.account.losses) > 1 or horizon > self.horizon:
-            return math.inf
-        return self.forecasters.late_bound(episodes, horizon, delay, constant)
+        return math.inf if horizon > self.horizon else self.forecasters.late_bound(episodes, horizon, delay, constant)
 
     @final
     def state(self) -> dict[str, NDArray[Any]]:
@@ -218,6 +223,7 @@ class Frame(Oracle, Generic[F]):
             "loss": np.array(account.loss),
             "losses": account.losses.copy(),
             **self.forecasters.features.state(),
+            **self._witnesses.state(),
             **self.forecasters.state(),
         }
 
@@ -229,6 +235,7 @@ class Frame(Oracle, Generic[F]):
         state = read_state(state, [name for name in state if name in known or self.forecasters.reads(name)])
         check_settings(state, self._settings())
         self.forecasters.features.check(state)
+        witnesses = self._witnesses.check(state)
         before = self.forecasters.account
         episodes, examples, loss = (numbers(name, state, ()) for name in ("episodes", "examples", "loss"))
         losses = numbers("losses", state, before.losses.shape)
@@ -238,6 +245,7 @@ class Frame(Oracle, Generic[F]):
         except BaseException:
             self.forecasters.account = before
             raise
+        self._witnesses.load(witnesses)
         self._answered = None
 
     def _settings(self) -> str:
@@ -252,6 +260,7 @@ class Frame(Oracle, Generic[F]):
         episode = read(answer.prediction.shape, self.horizon, states, actions, outcomes)
         self._answered = None
         self.forecasters.learn(answer.prepared, episode)
+        self._witnesses.learn(keyed(context))
         account = self.forecasters.account
         account.loss += self._loss.charge(account.losses, self._guard_rate, answer.forecasts, episode)
         account.episodes += 1

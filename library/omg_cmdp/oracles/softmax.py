@@ -32,6 +32,9 @@ from omg_cmdp.validation import FloatArray, distributions, float_table, one_of_s
 
 compiled_softmax = Lazy("omg_cmdp.oracles.compiled.softmax")
 
+RAREST = 1e-140
+"""The smallest probability that the weights may give to what can happen."""
+
 
 class _Softmax(Forecasters):
     """The Newton fit, and the online Newton step."""
@@ -42,7 +45,8 @@ class _Softmax(Forecasters):
 
     def __init__(self, base: FloatArray, features: Features, ridge: float, weight_norm: float, rate: Rate) -> None:
         super().__init__(rate.horizon, rate)
-        self.shape, self.features = base.shape, features
+        self.shape = base.shape
+        self.features = self.source = features
         self.ridge, self.weight_norm = ridge, weight_norm
         flat = base.reshape(-1, base.shape[-1])
         self.possible = (flat > 0.0).astype(np.float64)
@@ -61,12 +65,16 @@ class _Softmax(Forecasters):
         self.step_inverses = np.zeros((groups, size, size)) + np.eye(size) / (self.horizon * step_ridge)
 
     def _least_curvature(self, rarest: float) -> float:
-        """Return κ; 1/κ beyond e³⁰⁰ is refused."""
+        """Return κ, the smallest probability of what can happen; refuse one that is lost beside the ε of log loss."""
         reach = self.weight_norm * self.features.norm
-        # Beyond that 1/κ overflows, and the bound says nothing about any run.
         if reach > 200.0:
             raise ValueError(f"`weight_norm` times `feature_norm` must be at most 200, got {reach:g}")
-        return float(rarest / (rarest + (1.0 - rarest) * math.exp(math.sqrt(2.0) * reach)))
+        least = float(rarest / (rarest + (1.0 - rarest) * math.exp(math.sqrt(2.0) * reach)))
+        # -log(P + ε) is flat where P is below ε = 1e-150: nothing could be learned there, and Theorem 4 would not hold.
+        if least < RAREST:
+            rule = f"leave what can happen a probability of {RAREST:g} under all weights, and be 0 elsewhere"
+            raise ValueError(f"`base` must {rule}, got {least:.3g} for an entry of {rarest:g}")
+        return least
 
     def prepare(self, context: Context) -> FloatArray:
         return np.asarray(self.features(context)[0])
@@ -142,6 +150,8 @@ class _Softmax(Forecasters):
 
     def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
         """Return the bound with the logarithm times 1 + d·(1 + ρ), ρ = 1 + d·(κBX)²/dimension (Theorem 8)."""
+        if self.rate.name != "proven":
+            return math.inf
         half = 0.5 * self.horizon * len(self.weights) * self.features.shape[-1] / self.curvature
         reach = (self.curvature * self.weight_norm * self.features.norm) ** 2 / self.features.shape[-1]
         return half + (1.0 + delay * (2.0 + delay * reach)) * (self.bound(episodes, horizon) - half)

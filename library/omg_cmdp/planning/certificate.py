@@ -107,19 +107,12 @@ def slacks(mdp: TabularMDP, values: FloatArray) -> FloatArray:
     """
     after = np.concatenate([values[1:], np.zeros((1, mdp.states))])
     shape = (mdp.horizon, mdp.states, mdp.actions)
-    slack, lost = _difference(np.broadcast_to(values[:, :, None], shape), mdp.reward_steps)
+    slack, lost = rounding.difference(np.broadcast_to(values[:, :, None], shape), mdp.reward_steps)
     for j in range(mdp.states):
         product, of_product = _product(mdp.transition_steps[..., j], after[:, j, None, None])
-        slack, of_sum = _difference(slack, product)
+        slack, of_sum = rounding.difference(slack, product)
         lost = lost + (of_sum - of_product)
     return np.asarray(slack + lost)
-
-
-def _difference(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return a - b, rounded, and what rounding took from it (Knuth)."""
-    rounded = a - b
-    part = rounded - a
-    return rounded, (a - (rounded - part)) - (b + part)
 
 
 def _product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:

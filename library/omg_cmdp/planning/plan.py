@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
-import functools
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +25,7 @@ from omg_cmdp.planning.solution import Solution, Status
 from omg_cmdp.validation import FloatArray
 
 solver = Lazy("omg_cmdp.planning.solver.solve")
+hard = Lazy("omg_cmdp.planning.solver.hard")
 certifier = Lazy("omg_cmdp.planning.solver.certify")
 sparse = Lazy("omg_cmdp.planning.solver.sparse")
 tuples = Lazy("omg_cmdp.planning.solver.tuples")
@@ -92,9 +93,10 @@ def plan(
         rows = sparse.sparse_rows(transitions, mask)
     with one_thread() if states >= tuples.BLAS_FROM else _ANY_THREADS:
         # Half of the tolerance is for the loop; the rest absorbs what recomputing the pair changes.
-        policy, values, reached, iterations = solver.solve(
-            transitions, *rows, rewards, first, mask, horizon, roots, barrier, 0.5 * tolerance / scale, earlier
-        )
+        problem = transitions, *rows, rewards, first, mask, horizon, roots, barrier, 0.5 * tolerance / scale, earlier
+        policy, values, reached, iterations = solver.solve(*problem)
+        if iterations == solver.HARD:
+            policy, values, reached, iterations = hard.solve_hard(*problem)
     occupancy, gap = certifier.certify(transitions, rewards, first, mask, reached, roots, barrier, policy, values)
     certificate = gap * scale
     if certificate != certificate:  # NaN, from numbers beyond the range of floats: nothing is proven
@@ -114,14 +116,7 @@ def plan(
 
 
 def plan_many(
-    mdps: Iterable[TabularMDP],
-    gamma: float | None = None,
-    *,
-    weights: ArrayLike | None = None,
-    uncertainty: ArrayLike | Sequence[ArrayLike] | None = None,
-    tolerance: float = 1e-9,
-    starts: Sequence[Solution] | None = None,
-    workers: int | None = None,
+    mdps: Iterable[TabularMDP], gamma: float | None = None, *, workers: int | None = None, **options: Any
 ) -> list[Solution]:
     """Plan for every MDP on all cores, and return the solutions in order; they are those of `plan`, bit for bit.
 
@@ -129,14 +124,12 @@ def plan_many(
     ----------
     mdps : iterable of TabularMDP
         The models.
-    gamma, tolerance
-        As `plan` takes them, for all.
-    weights, uncertainty : array or list of arrays, optional
-        One table for all MDPs, or a list with a table for each.
-    starts : list of Solution, optional
-        An earlier solution for each MDP.
+    gamma : float, optional
+        As `plan` takes it.
     workers : int, optional
         Number of threads; by default that of the cores.
+    **options
+        What else `plan` takes, the same for all: `weights` or `uncertainty`, `floor`, `tolerance`, `start`.
 
     Examples
     --------
@@ -146,25 +139,14 @@ def plan_many(
     """
     batch = validation.listed("mdps", mdps)
     threads = (os.cpu_count() or 1) if workers is None else validation.positive_integer("workers", workers)
-    one = functools.partial(plan, gamma=gamma, tolerance=tolerance)
-    jobs = [
-        functools.partial(one, mdp, weights=w, uncertainty=u, start=s)
-        for mdp, w, u, s in zip(
-            batch,
-            _one_each("weights", weights, len(batch)),
-            _one_each("uncertainty", uncertainty, len(batch)),
-            _one_each("starts", starts, len(batch)),
-            strict=True,
-        )
-    ]
     threads = min(len(batch), threads)
     if threads <= 1:
-        return [job() for job in jobs]
+        return [plan(mdp, gamma, **options) for mdp in batch]
     # Compiled code releases the GIL. Chunks, because a small plan takes less time than handing it to a thread.
     size = max(1, min(32, len(batch) // (4 * threads)))
-    chunks = [jobs[i : i + size] for i in range(0, len(jobs), size)]
+    chunks = [batch[i : i + size] for i in range(0, len(batch), size)]
     with one_thread(), concurrent.futures.ThreadPoolExecutor(threads) as pool:
-        done = pool.map(lambda chunk: [job() for job in chunk], chunks)
+        done = pool.map(lambda chunk: [plan(mdp, gamma, **options) for mdp in chunk], chunks)
         return [solution for chunk in done for solution in chunk]
 
 
@@ -173,12 +155,3 @@ def _earlier_policy(mdp: TabularMDP, start: Solution) -> FloatArray:
     policy = validation.float_table("start.policy", start.policy)
     validation.one_of_shapes("start.policy", policy, (mdp.horizon, mdp.states, mdp.actions))
     return policy
-
-
-def _one_each(name: str, value: object, count: int) -> Sequence[object]:
-    """Return `value` itself if it is a list with one entry per MDP, else that value repeated."""
-    if isinstance(value, (list, tuple)):
-        if len(value) != count:
-            raise ValueError(f"`{name}` must have one entry for each of the {count} MDPs, got {len(value)}")
-        return value
-    return [value] * count

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,9 +14,11 @@ from omg_cmdp.persistence import read_arrays, write_arrays
 from omg_cmdp.planning.plan import plan
 from omg_cmdp.planning.regularisers import regulariser
 from omg_cmdp.planning.solution import Solution
-from omg_cmdp.validation import file_path, instance_of, positive_number
+from omg_cmdp.validation import file_path, float_table, frozen, instance_of, positive_number
 
 _KIND, _VERSION = "planning problem", 3
+_TABLES = ("transitions", "rewards", "horizon", "start", "admissible")
+"""The arguments of a `TabularMDP`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,46 +48,27 @@ class Problem:
         instance_of("mdp", self.mdp, TabularMDP)
         regulariser(self.mdp, self.gamma, self.weights, self.uncertainty, self.floor)
         positive_number("tolerance", self.tolerance)
+        for name in ("weights", "uncertainty"):
+            if (value := getattr(self, name)) is not None:
+                self.__dict__[name] = frozen(float_table(name, value))
 
     def plan(self, start: Solution | None = None) -> Solution:
         """Solve it."""
-        return plan(
-            self.mdp,
-            self.gamma,
-            weights=self.weights,
-            uncertainty=self.uncertainty,
-            floor=self.floor,
-            tolerance=self.tolerance,
-            start=start,
-        )
+        return plan(**vars(self), start=start)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the problem to `path` (npz, plain arrays only), whole or not at all."""
-        optional = {"gamma": self.gamma, "weights": self.weights, "uncertainty": self.uncertainty}
-        arrays = {name: np.asarray(value, dtype=np.float64) for name, value in optional.items() if value is not None}
-        mdp = {name: getattr(self.mdp, name) for name in ("transitions", "rewards", "horizon", "start", "admissible")}
-        numbers = {"tolerance": self.tolerance, "floor": self.floor}
-        write_arrays(file_path(path), {**mdp, **numbers, **arrays}, kind=_KIND, version=_VERSION)
+        tables = {name: getattr(self.mdp, name) for name in _TABLES}
+        given = {name: value for name, value in vars(self).items() if name != "mdp" and value is not None}
+        arrays = {name: np.asarray(value, dtype=np.float64) for name, value in given.items()}
+        write_arrays(file_path(path), tables | arrays, kind=_KIND, version=_VERSION)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Problem:
         """Read a problem written by `save`."""
         arrays = read_arrays(file_path(path), kind=_KIND, version=_VERSION)
         try:
-            mdp = TabularMDP(
-                transitions=arrays["transitions"],
-                rewards=arrays["rewards"],
-                horizon=arrays["horizon"].item(),
-                start=arrays["start"],
-                admissible=arrays["admissible"],
-            )
-            return cls(
-                mdp=mdp,
-                gamma=arrays["gamma"].item() if "gamma" in arrays else None,
-                weights=arrays.get("weights"),
-                uncertainty=arrays.get("uncertainty"),
-                floor=arrays["floor"].item(),
-                tolerance=arrays["tolerance"].item(),
-            )
+            given: dict[str, Any] = {name: each if each.ndim else each.item() for name, each in arrays.items()}
+            return cls(mdp=TabularMDP(**{name: given.pop(name) for name in _TABLES}), **given)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"`path` must be a {_KIND} of format {_VERSION}, got {os.fspath(path)}") from error

@@ -18,11 +18,25 @@ With ε = 2⁻⁵³, and S states, A actions:
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = TypeVar("Numbers", float, NDArray[np.float64])
+
 EPSILON = 2.0**-53
 TINY = 1e-300
 OF_TERM = 16.0 * EPSILON
 KNOWN_WITHIN = 0.5
 """If x is not known up to this relative error, nothing is proven."""
+
+
+def difference(a: Numbers, b: Numbers) -> tuple[Numbers, Numbers]:
+    """Return a - b, rounded, and what rounding took from it (Knuth); of numbers or arrays."""
+    rounded = a - b
+    part = rounded - a
+    return rounded, (a - (rounded - part)) - (b + part)
 
 
 def of_slack(states: int) -> float:

@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.contexts import context_from_json, context_to_json
 from omg_cmdp.delays import Delay
+from omg_cmdp.logs.lines import episode_of_record, episode_record
 from omg_cmdp.mdp.episode import Episode
-from omg_cmdp.persistence import State, check_settings, read_state
+from omg_cmdp.persistence import State, check_settings, read_state, setting
 from omg_cmdp.validation import whole_number
-
-_LISTS = ("states", "actions", "rewards", "propensities")
 
 
 class Pending:
@@ -46,7 +44,7 @@ class Pending:
         """Return everything, for a checkpoint: a text for each episode, and the stream of the delays."""
         texts = [_text(*each) for each in sorted(self._waiting, key=_place)]
         return {
-            "settings": np.array(repr(self.delay)),
+            "settings": np.array(f"delay {setting(self.delay)}"),
             "waiting": np.array(texts, dtype=np.str_),
             "stream": stream_text(self._generator),
         }
@@ -54,7 +52,7 @@ class Pending:
     def load_state(self, state: State) -> None:
         """Load what `state` returned."""
         arrays = read_state(state)
-        check_settings(arrays, repr(self.delay))
+        check_settings(arrays, f"delay {setting(self.delay)}")
         try:
             generator = read_stream(arrays["stream"])
             found = [_read(text) for text in arrays["waiting"].tolist()]
@@ -68,16 +66,13 @@ def _place(each: tuple[int, int, Episode]) -> tuple[int, int]:
 
 
 def _text(due: int, number: int, episode: Episode) -> str:
-    lists = {name: None if (each := getattr(episode, name)) is None else each.tolist() for name in _LISTS}
-    context = context_to_json(episode.context)
-    return json.dumps({"due": due, "number": number, "context": context, "length": episode.length, **lists})
+    return json.dumps({"due": due, "number": number, **episode_record(episode)})
 
 
 def _read(text: str) -> tuple[int, int, Episode]:
     """Return what `_text` was made of; floats are the same bit for bit."""
     found = json.loads(text)
-    due, number = int(found.pop("due")), int(found.pop("number"))
-    return due, number, Episode(context=context_from_json(found.pop("context")), **found)
+    return int(found.pop("due")), int(found.pop("number")), episode_of_record(found)
 
 
 def stream_text(generator: np.random.Generator) -> NDArray[Any]:

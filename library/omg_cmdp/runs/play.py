@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omg_cmdp.agents.agent import Agent
-from omg_cmdp.contexts import Context, check_same_kind
+from omg_cmdp.contexts import Context, check_same_kind, context_to_json
 from omg_cmdp.environments.gymnasium.contextual_env import ContextualEnv, is_env
 from omg_cmdp.environments.gymnasium.rollout import EnvironmentPlayer
 from omg_cmdp.environments.gymnasium.worlds import SampledWorld, TableWorld
+from omg_cmdp.logs.lines import episode_line
 from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.writers import FORMS
+from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.records import context_rows
 from omg_cmdp.validation import file_path, instance_of, seed_number
@@ -48,7 +51,9 @@ def play(
     contexts : iterable
         The contexts, one for each episode; of a pandas DataFrame the rows, dictionaries by column.
     log : Log or path, optional
-        A log to continue, or a new file, written at the end or when an error stops the loop: see `Log.write`.
+        A log to continue, or a new file, in a format of `Log.write`. Every episode is on disk before the next one
+        begins: a .jsonl grows by a line each; beside any other file, `NAME.jsonl` does until that file is written, at
+        the end or when an error stops the loop. `logs.read_log` reads what a crash leaves.
     seed : int, default 0
         The seed of the episodes.
 
@@ -68,18 +73,47 @@ def play(
     asked = _iterator(contexts)
     kept, file = _opened(log, player.space, player.reward_range)
     known = [*kept.contexts[:1], *(env.contexts[:1] if isinstance(env, (TableWorld, SampledWorld)) else [])]
-    try:
+    with _kept_on_disk(kept, file) as keep:
         for context in asked:
             for first in known:
                 check_same_kind("contexts", context, first)
+            if file is not None:
+                context_to_json(context)  # raises now, and not when the episode has been played
             episode = player.play(context, agent.policy(context), (seed, len(kept)))
             agent.update(episode)
             kept.episodes.append(episode)  # which the player has checked
+            keep(episode)
             known = known or [context]
-    finally:
-        if file is not None:
-            kept.write(file)
     return kept
+
+
+@contextlib.contextmanager
+def _kept_on_disk(log: Log, file: Path | None) -> Iterator[Callable[[Episode], object]]:
+    """Yield a function that writes an episode of `log` at once; in the end the whole log is in `file`."""
+    if file is None:
+        yield lambda episode: None
+        return
+    log.write(file)  # what cannot be written is found out before anything is played
+    beside = _beside(file)
+    if beside != file:
+        file.unlink()  # a crash must not leave a file that looks like a log without episodes
+    lines = beside.open("a", buffering=1, encoding="utf-8")  # 1: every line goes out as soon as it is written
+    try:
+        with lines:
+            yield lambda episode: lines.write(episode_line(episode))
+    finally:
+        try:
+            log.write(file)
+        except BaseException as error:
+            error.add_note(f"The episodes are in {beside}, which `omg_cmdp.logs.read_log` reads.")
+            raise
+        if beside != file:
+            beside.unlink()
+
+
+def _beside(file: Path) -> Path:
+    """Return the file that grows by a line an episode."""
+    return file if file.suffix == ".jsonl" else file.with_name(f"{file.name}.jsonl")
 
 
 def _iterator(contexts: Iterable[Context]) -> Iterator[Context]:
@@ -93,7 +127,7 @@ def _iterator(contexts: Iterable[Context]) -> Iterator[Context]:
 def _opened(
     log: Log | str | os.PathLike[str] | None, space: Space, reward_range: tuple[float, float]
 ) -> tuple[Log, Path | None]:
-    """Return the log to continue or a new one, and its file, if any, written once before anything is played."""
+    """Return the log to continue or a new one, and its file, if any."""
     if isinstance(log, Log):
         ours, theirs = ((each.states, each.actions, each.horizon) for each in (log.space, space))
         if ours != theirs or log.reward_range != reward_range:
@@ -107,7 +141,10 @@ def _opened(
     if file.suffix not in FORMS or not file.parent.is_dir() or file.exists():
         rule = f"be a Log, or a new file in a folder that exists, with a name that ends in {', '.join(FORMS)}"
         raise ValueError(f"`log` must {rule}, got {os.fspath(file)!r}")
-    return made, made.write(file)
+    if _beside(file).exists():
+        advice = "`omg_cmdp.logs.read_log` reads them; then move it away"
+        raise ValueError(f"`log` must be a new file, got one whose episodes are in {_beside(file)}: {advice}")
+    return made, file
 
 
 def _contextual(env: Any) -> ContextualEnv:

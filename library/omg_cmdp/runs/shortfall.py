@@ -42,7 +42,8 @@ def shortfall(
     world : SampledWorld
         An environment without tables, of `environments.from_gymnasium`.
     log : Log
-        The episodes that were played there.
+        The episodes that were played there. None may be cut off, as what it would have earned is not known:
+        `log.whole()` leaves such episodes out, which is fair only if they are not special.
     policies : mapping of str to callable
         Functions context -> policy by name, such as `agent.policy` of several agents.
     rollouts : int, default 400
@@ -82,12 +83,18 @@ def shortfall(
     if not policies or not len(log):
         got = f"{len(policies)} and {len(log)}"
         raise ValueError(f"`policies` and `log` must hold at least one policy and one episode, got {got}")
+    contexts, totals = log.contexts, log.returns
+    if (partial := (log.steps < log.space.horizon) | np.isnan(totals)).any():
+        place = int(np.argmax(partial))
+        got = f"episode {place} cut off after {log.steps[place]}" if not np.isnan(totals[place]) else f"{place} without"
+        raise ValueError(
+            f"`log` must hold whole episodes with their rewards (`log.whole()` leaves others out), got {got}"
+        )
     half = positive_integer("rollouts", rollouts) // 2
     if half < 2:
         raise ValueError(f"`rollouts` must be at least 4, got {rollouts}")
     wide = statistics.NormalDist().inv_cdf(0.5 + 0.5 * probability("confidence", confidence))
     rows, variances = [], []
-    contexts, totals = log.contexts, log.returns
     for number, places in enumerate(alike(contexts)):
         context, returns = contexts[places[0]], totals[places]
         # Noise independent of that of other contexts and of the episodes played.

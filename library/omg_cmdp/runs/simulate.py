@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from collections.abc import Callable, Hashable
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp.adversaries.base import Adversary
 from omg_cmdp.agents.agent import Agent
-from omg_cmdp.contexts import Context, Keyed, keyed
+from omg_cmdp.contexts import Context, Keyed, keyed, unchanging
 from omg_cmdp.delays import AnyDelay, Fixed, as_delay
 from omg_cmdp.environments.base import ContextualMDP
 from omg_cmdp.environments.gymnasium.worlds import SampledWorld
@@ -21,20 +22,22 @@ from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.persistence import (
     State,
     Stateful,
+    check_settings,
     joint_state,
     load_parts,
     part_of,
     read_arrays,
     read_state,
-    write_arrays,
+    write_state,
 )
 from omg_cmdp.planning.decision import Decision, state_policy
 from omg_cmdp.runs.ledger import Ledger, Row
 from omg_cmdp.runs.pending import Pending, read_stream, stream_text
 from omg_cmdp.theory.rounds import Round, account
+from omg_cmdp.transactions import interrupts_held
 from omg_cmdp.validation import FloatArray, file_path, function, positive_integer, seed_number
 
-_KIND, _VERSION = "saved run", 5
+_KIND, _VERSION = "saved run", 6
 
 
 def simulate(
@@ -160,15 +163,14 @@ class Run:
         """The episodes whose feedback is under way."""
         self._check_agent()
 
-    # What an adversary may look at (adversaries.base.View).
-
     def policy(self, context: Context) -> FloatArray:
         """Return what the agent would play now; of a mixture, the draw is not shown."""
         known = keyed(context)
         decision = self._decide(known)
         if known.key is not None:
             self._asked[known.key] = decision
-        return state_policy(self.environment.truth(known).mdp, decision)
+        # A copy: the agent plays its own, whatever the adversary does to this one.
+        return state_policy(self.environment.truth(known).mdp, decision).copy()
 
     def model(self, context: Context) -> TabularMDP | None:
         """Return what the agent believes now."""
@@ -182,16 +184,18 @@ class Run:
     def advance(self, episodes: int) -> None:
         """Play some more episodes."""
         for _ in range(positive_integer("episodes", episodes)):
-            self._episode()
+            # Between an episode and its row in the ledger no interrupt may fall, or the run would not continue.
+            with interrupts_held():
+                self._episode()
 
     def _episode(self) -> None:
         number = self.ledger.episodes + 1
-        known = keyed(self.adversary.context(number - 1, self, self._choice))
+        known = keyed(unchanging(self.adversary.context(number - 1, self, self._choice)))
 
         began = time.perf_counter()
         decision = self._decide(known)
         decided = time.perf_counter()
-        episode = self.environment.sample(known.to(self.environment), decision.policy, self._noise)
+        episode = self.environment.sample(known.to(self.environment), np.array(decision.policy), self._noise)
         played = time.perf_counter()
         this = self._account(number, decision, episode)  # before the agent learns, and perhaps reuses its arrays
         accounted = time.perf_counter()
@@ -257,7 +261,13 @@ class Run:
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything needed to continue: agent, adversary, streams, ledger, and what is under way."""
         streams = {"noise": stream_text(self._noise), "choice": stream_text(self._choice)}
-        return {**joint_state(self._parts()), **streams}
+        return {"settings": np.array(self._settings), **joint_state(self._parts()), **streams}
+
+    @functools.cached_property
+    def _settings(self) -> str:
+        """The world and the adversary; the other parts have settings of their own."""
+        world = self.environment.fingerprint(self.adversary.contexts)
+        return f"Run, world {world}, adversary {self.adversary.fingerprint}"
 
     def _parts(self) -> dict[str, Stateful]:
         parts: dict[str, Stateful] = {"agent": self.agent, "adversary": self.adversary, "ledger": self.ledger}
@@ -265,7 +275,7 @@ class Run:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `state()` to `path`, whole or not at all."""
-        write_arrays(file_path(path), self.state(), kind=_KIND, version=_VERSION)
+        write_state(file_path(path), self.state(), kind=_KIND, version=_VERSION)
 
     def restore(self, path: str | os.PathLike[str]) -> None:
         """Continue a run with the same settings."""
@@ -279,6 +289,7 @@ class Run:
         """Load a state saved by a run with the same settings; it continues bit for bit."""
         try:
             state = read_state(state)
+            check_settings(state, self._settings)
             noise, choice = read_stream(state["noise"]), read_stream(state["choice"])
             if "pending" not in self._parts() and part_of(state, "pending"):
                 raise ValueError("episodes under way, which a run without delay has not")

@@ -75,7 +75,7 @@ def account(episode: int, truth: Truth, decision: Decision, played: Episode) -> 
     """Return the round, with the exact value of the policy that was played."""
     transitions, rewards, start, _ = truth.mdp.raw
     guess, means, first, admissible = (decision.model or truth.mdp).raw
-    best_policy, best = truth.best
+    best_policy, best = truth.raw_best
     mixture, probabilities = mixed_policies(decision)
     policies, occupancy = np.ascontiguousarray(mixture, dtype=np.float64), np.empty(best_policy.shape)
     if policies.shape != (len(probabilities), *occupancy.shape) or guess.shape[1:] != transitions.shape[1:]:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from library.tests.agents.catalogue import KINDS, OWN_STATISTICS, SPACES, build
 from omg_cmdp import Space, Trajectory, oracles
 from omg_cmdp.agents import Agent, Greedy
 from omg_cmdp.oracles import DynamicsOracle
@@ -93,3 +94,18 @@ def test_an_agent_without_a_model_has_no_best_policy():
 
     with pytest.raises(NotImplementedError, match="Still has no model"):
         Still().best_policy("c")
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "informed"])
+def test_an_episode_that_begins_where_none_starts_is_refused(kind):
+    """Its states would count as unreachable, and be played uniformly for ever."""
+    space = SPACES["spread start"]
+    agent = OWN_STATISTICS[kind][1](space) if kind == "informed" else build(kind, space="spread start")[1]
+    for first in (0, 2):
+        agent.update(Trajectory(context="a", states=[first, 1, 1, 1, 1], actions=[0] * 4, rewards=[0.5] * 4))
+    before = {name: array.tobytes() for name, array in agent.state().items()}
+    elsewhere = Trajectory(context="a", states=[1, 0], actions=[0], rewards=[0.5])
+    for refuses in (agent.update, lambda episode: episode.check(space), agent.update_rewards):
+        with pytest.raises(ValueError, match=r"`states` must begin .* got state 1, .* pass start=1, or .* to `Space`"):
+            refuses(elsewhere)
+    assert {name: array.tobytes() for name, array in agent.state().items()} == before

@@ -113,7 +113,8 @@ def test_tables_with_steps_take_all_rewards_or_none():
 
 def totals_agent(**options):
     linear = LinearRewards(**SIZE, features=pair_features(5, 3), dimension=15, shared=True, weight_norm=4.0)
-    return Greedy(SPACE, linear, CountDynamics(**SIZE), **options)
+    anywhere = omg.Space(**SIZE, start=np.full(5, 0.2))
+    return Greedy(anywhere, linear, CountDynamics(**SIZE), **options)
 
 
 def test_totals_find_what_the_steps_were_worth():

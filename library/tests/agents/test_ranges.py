@@ -22,6 +22,7 @@ MAKERS |= {
 def episode(context, rewards, seed=0):
     rng = np.random.default_rng(seed)
     states, actions = rng.integers(3, size=len(rewards) + 1), rng.integers(3, size=len(rewards))
+    states[0] = 0  # where the space starts
     return Trajectory(context=context, states=states, actions=actions, rewards=rewards)
 
 

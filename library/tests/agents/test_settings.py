@@ -1,10 +1,19 @@
-"""A state is refused by an agent with another number in one of its arguments."""
+"""A state is refused by an agent with another value of any argument, or the argument is proven harmless.
 
+Which arguments there are is found by introspection: a new one without another value here fails.
+"""
+
+import inspect
+
+import numpy as np
 import pytest
 
-from library.tests.agents.catalogue import KINDS, ORACLES, SPACES
+from library.tests.agents.catalogue import KINDS, MASK, ORACLES, SIZE, SPACES
+from library.tests.agents.models import an_episode
 from library.tests.varying import another, flat_call, numeric_arguments
-from omg_cmdp import OMG
+from omg_cmdp import OMG, Agent, Space, agents, oracles
+from omg_cmdp.agents import ExplorationRule, GainWeighted, Power, Schedule
+from omg_cmdp.agents.building import arguments_of
 
 HARMLESS = {
     **dict.fromkeys(
@@ -41,3 +50,101 @@ def refuses_another_number(line, parts, argument):
 def test_a_state_of_an_agent_with_another_number_is_refused(kind, argument):
     refused = refuses_another_number(KINDS[kind], (SPACES["plain"], *ORACLES["finite"][1]()), argument)
     assert refused is ((kind, argument) not in HARMLESS)
+
+
+@pytest.mark.parametrize(("kind", "argument"), HARMLESS)
+def test_a_harmless_argument_changes_nothing(kind, argument, rng):
+    """Two agents with different numbers play the same to the bit."""
+    line, parts = KINDS[kind], (lambda: (SPACES["plain"], *ORACLES["finite"][1]()))
+    call = flat_call(line.made, *parts(), *line.arguments, **line.named)
+    other = another(line.made, call, argument, call.get(argument, numeric_arguments(line.made)[argument]))
+    agent = line.made(**flat_call(line.made, *parts(), *line.arguments, **line.named))
+    for _ in range(10):
+        policy = agent.policy("a")
+        assert policy.tobytes() == other.policy("a").tobytes()
+        episode = an_episode(rng, agent.space, "a", policy)
+        agent.update(episode)
+        other.update(episode)
+
+
+def rules():
+    """Return every exploration rule with another number in one of its arguments, beside the rule itself."""
+    found = []
+    for kind in vars(agents).values():
+        if isinstance(kind, type) and issubclass(kind, ExplorationRule) and not inspect.isabstract(kind):
+            call = {"Schedule": {"given": 5.0}, "Theory": {"episodes": 99, "delta": 0.1}, "Anytime": {"delta": 0.1}}
+            call = call.get(kind.__name__, {})
+            for argument, default in numeric_arguments(kind).items():
+                found.append((kind(**call), another(kind, call, argument, call.get(argument, default))))
+    return found
+
+
+FUNCTIONS = [(lambda t: 10.0 * t, lambda t: 10.5 * t), (lambda t: 9.0, lambda t: 9.0 + (t == 64)), (5.0, lambda t: 5.5)]
+FUNCTIONS += [(Power(1.0, 0.5), Power(1.0, 0.6)), (Power(1.0, 0.5), Power(1.1, 0.5))]
+OTHER = {
+    "space": [
+        (SPACES["plain"], Space(**SIZE | changed))
+        for changed in (
+            {"states": 4},
+            {"actions": 4},
+            {"start": 1},
+            {"start": [0.5, 0.5, 0.0]},
+            {"admissible": MASK},
+            {"encoder": {"edges": np.arange(3.0)}},
+        )
+    ],
+    "reward_oracle": [(ORACLES["finite"][1]()[0], oracles.CountRewards(**SIZE))],
+    "dynamics_oracle": [(ORACLES["finite"][1]()[1], oracles.CountDynamics(**SIZE))],
+    "gamma": [*rules(), *FUNCTIONS, ("adaptive", "uncertainty"), ("adaptive", 5.0), (GainWeighted(), 5.0)],
+    "epsilon": FUNCTIONS,
+    "reward_range": [((0.0, 1.0), (0.0, 2.0)), ((0.0, 1.0), (-1.0, 1.0))],
+    "return_range": [(None, (0.0, 2.0)), ((0.0, 2.0), (1.0, 2.0))],
+}
+"""Pairs of values that differ, for arguments that are more than numbers."""
+ELSEWHERE = {"mdp": "the table of `Informed` is that of its known oracles, whose tests vary it"}
+AGENTS = [
+    kind
+    for kind in vars(agents).values()
+    if isinstance(kind, type)
+    and issubclass(kind, Agent)
+    and not inspect.isabstract(kind)
+    and kind.__name__ != "Informed"
+]
+PAIRS = [
+    (kind, argument, place)
+    for kind in AGENTS
+    for argument in arguments_of(kind)
+    for place in range(len(OTHER.get(argument, ())))
+]
+
+
+@pytest.mark.parametrize("kind", [*AGENTS, agents.Informed], ids=lambda kind: kind.__name__)
+def test_every_argument_is_varied(kind):
+    assert set(arguments_of(kind)) <= {*OTHER, *ELSEWHERE, *numeric_arguments(kind)}
+
+
+@pytest.mark.parametrize(("kind", "argument", "place"), PAIRS, ids=lambda each: getattr(each, "__name__", str(each)))
+def test_a_state_of_an_agent_with_another_value_is_refused(kind, argument, place):
+    rewards, dynamics = ORACLES["finite"][1]()
+    call = {"space": SPACES["plain"], "reward_oracle": rewards, "dynamics_oracle": dynamics}
+    one, other = (kind(**call | {argument: value}) for value in OTHER[argument][place])
+    before = {name: array.tobytes() for name, array in one.state().items()}
+    with pytest.raises(ValueError, match="`state` must"):
+        one.load_state(other.state())
+    assert {name: array.tobytes() for name, array in one.state().items()} == before
+    one.load_state(kind(**call | {argument: OTHER[argument][place][0]}).state())
+
+
+def test_the_file_says_what_it_cannot_tell(tmp_path):
+    class Own(ExplorationRule):
+        def __init__(self, function):
+            self.function = function
+
+        def decide(self, situation):
+            return situation.plan(self.function(situation.episode))
+
+    agent = OMG(SPACES["plain"], *ORACLES["counts"][1](), Own(lambda t: 5.0))
+    with pytest.warns(UserWarning, match=r"agent: gamma Own\(function=[0-9a-f]{16}\?\) cannot be told from others"):
+        agent.save(tmp_path / "agent")
+    assert Schedule(lambda t: 5.0).given(1) == 5.0
+    OMG(SPACES["plain"], *ORACLES["counts"][1](), lambda t: 5.0).save(tmp_path / "agent")  # compared by its values

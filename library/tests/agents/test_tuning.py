@@ -22,7 +22,7 @@ def refuses_by_name(kind, name, bad):
 
 
 def saves_what_it_was_tuned_to(kind, path):
-    """Powers are known by their numbers; of other functions only that they are functions."""
+    """Powers are known by their numbers, other functions by what they say in some episodes."""
     world = SafeArm()
     learning(world, kind, Power(3, 0.5)).save(path)
     learning(world, kind, Power(3.0, 0.5)).restore(path)
@@ -30,7 +30,10 @@ def saves_what_it_was_tuned_to(kind, path):
         with pytest.raises(ValueError, match="`state` must come from"):
             learning(world, kind, other).restore(path)
     learning(world, kind, lambda t: t).save(path)
-    learning(world, kind, lambda t: 2.0 * t).restore(path)
+    learning(world, kind, lambda t: 1.0 * t).restore(path)
+    for other in (lambda t: 2.0 * t, lambda t: t + (t == 3), 3.0):
+        with pytest.raises(ValueError, match="`state` must come from"):
+            learning(world, kind, other).restore(path)
 
 
 @pytest.mark.parametrize("bad", BAD, ids=str)

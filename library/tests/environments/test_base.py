@@ -237,3 +237,15 @@ def test_contexts_that_may_change_in_place_are_not_remembered():
     before = world.truth(context)
     context[0] = 0.7
     assert world.truth(context) is not before
+
+
+def test_a_world_cannot_change_the_context_that_an_agent_learns_from():
+    class Thief(ContextualMDP):
+        space = Space(states=1, actions=1, horizon=1)
+
+        def mdp(self, context):
+            return self.space.mdp(transitions=np.ones((1, 1, 1)), rewards=[[context.pop("pay")]])
+
+    told = {"pay": 0.5}
+    episode = Thief().sample(told, np.ones((1, 1, 1)), np.random.default_rng(0))
+    assert episode.context == told == {"pay": 0.5}

@@ -104,7 +104,8 @@ def test_what_contradicts_is_not_believed(rng):
 
 
 def test_a_model_that_the_log_refutes_is_named(rng):
-    log, target = both_contexts(rng), policies(rng)
+    target = policies(rng)
+    log = Log(SPACE, [changed(episode, propensities=None) for episode in both_contexts(rng).episodes])
     zeros = {c: SPACE.mdp(transitions=m.transitions, rewards=0 * m.rewards) for c, m in mdps(rng).items()}
     made = evaluate(log, target.get, model=zeros.get)
     assert made.estimates["the model's own"].value == 0.0

@@ -27,7 +27,8 @@ def test_propensities_are_known_of_all_episodes_or_of_none(rng):
     log = random_log(rng)
     log.add(changed(log.episodes[0], propensities=None))
     assert log.propensities is None
-    assert "propensity" not in log.table()
+    assert log.table()["propensity"].isna().sum() == 3  # those that are known are not lost
+    assert "propensity" not in log[-1:].table()
     assert log[:-1].propensities is not None
 
 

@@ -120,7 +120,7 @@ def test_rewards_may_have_another_range(table):
         ("next_state", 7, "lie in 0..1"),
         ("propensity", 0.0, r"lie in \(0, 1\]"),
         ("propensity", 1.1, r"lie in \(0, 1\]"),
-        ("propensity", np.nan, "be a finite number"),
+        ("propensity", np.nan, "be known in all of an episode"),
         ("step", 3, "lie in 0..2"),
         ("episode", None, "be a label"),
         ("age", np.nan, "be a finite number"),
@@ -179,6 +179,15 @@ def test_a_missing_reward_is_not_known_yet(table):
     assert len(read.whole()) == 5
     with pytest.raises(ValueError, match="`log` must hold all rewards of its episodes"):
         importance_sampling(read, lambda context: np.full((3, 2, 2), 0.5))
+
+
+def test_an_episode_that_begins_elsewhere_is_refused(table):
+    """An agent plans from where its space starts, and would play at random elsewhere."""
+    table[["state", "next_state"]] = 0
+    table.loc[6:8, ["state", "next_state"]] = 1
+    assert len(read_frame(table, SPACE, context=VECTOR)) == 6
+    with pytest.raises(ValueError, match=r"column 'state' must begin where the space starts .*, got 1 in row 6"):
+        read_frame(table, Space(states=2, actions=2, horizon=3, start=0), context=VECTOR)
 
 
 def test_an_inadmissible_action_is_refused(table):

@@ -76,7 +76,9 @@ def test_an_episode_is_in_range_and_admissible(rng):
                 values[rng.integers(len(values))] = rng.choice(bad)
         inside = ((states >= 0) & (states < 3)).all() and ((actions >= 0) & (actions < 2)).all()
         fine = inside and ((rewards >= -2.0) & (rewards <= 5.0)).all() and admissible[states[:-1], actions].all()
-        assert kernels.is_episode(states, actions, rewards, admissible.view(np.uint8), -2.0, 5.0) == fine
+        start = rng.choice([0.0, 0.1, 0.9], 3)
+        fine = bool(fine and start[states[0]] > 0.0)
+        assert kernels.is_episode(states, actions, rewards, start, admissible.view(np.uint8), -2.0, 5.0) == fine
         verdicts.append(bool(fine))
     assert 50 < sum(verdicts) < 450
 

@@ -110,7 +110,7 @@ def test_what_is_refused_when_it_is_made(changes, message):
         ({"actions": [-1, 0]}, r"`actions` must lie in 0\.\.1, got -1"),
         ({"rewards": [0.5, 1.25]}, r"`rewards` must lie in \[0, 1\], got 1.25"),
         ({"rewards": [-0.5, 0.25]}, r"`rewards` must lie in \[0, 1\], got -0.5"),
-        ({"states": [2, 1, 0], "actions": [0, 0]}, "`actions` must be admissible, got action 0 in state 2 at step 0"),
+        ({"states": [2, 1, 0], "actions": [1, 0]}, "`states` must begin where the space starts, got state 2, of prob"),
         ({"states": [0, 2, 0], "actions": [0, 0]}, "`actions` must be admissible, got action 0 in state 2 at step 1"),
     ],
 )

@@ -1,7 +1,7 @@
 """One of each oracle, for the tests that run over all of them: name -> (contexts for it, how to build it).
 
 An oracle goes into `RATED` if it has the argument `rate`, built by (horizon, rate); else it is built by (horizon), and
-goes into `OFFLINE` if it fits all past episodes, into `EPOCHS` if it is an `EpochRewards` or `EpochDynamics`, and into
+goes into `OFFLINE` if it fits all past episodes, into `EPOCHS` if it is an `EpochRewards`, and into
 `UNRATED` otherwise, whether it is made of other oracles or not.
 """
 
@@ -143,6 +143,10 @@ UNRATED = {
         lambda h: oracles.LinearRewards(**SIZE, dimension=DIMENSION, horizon=h, rate="proven", delay=4),
     ),
     "log-loss finite rewards": (LABELS, lambda h: oracles.LogLossRewards(REWARDS, horizon=h)),
+    "log-loss finite rewards, by Bayes' rule": (
+        LABELS,
+        lambda h: oracles.LogLossRewards(REWARDS, horizon=h, rate="realizable"),
+    ),
     "step-dependent finite rewards": (
         LABELS,
         lambda h: oracles.FiniteRewards(
@@ -164,8 +168,6 @@ EPOCHS = {
     "epochs of known rewards": (LABELS, lambda h: oracles.EpochRewards(known_rewards(h))),
     "epochs of stepwise rewards": (LABELS, lambda h: oracles.EpochRewards(UNRATED["stepwise rewards"][1](h))),
     "epochs of least squares": (LABELS, lambda h: oracles.EpochRewards(OFFLINE["offline finite rewards"][1](h))),
-    "epochs of transition counts": (LABELS, lambda h: oracles.EpochDynamics(oracles.CountDynamics(**SIZE, horizon=h))),
-    "epochs of maximum likelihood": (LABELS, lambda h: oracles.EpochDynamics(OFFLINE["offline finite dynamics"][1](h))),
 }
 
 EVERY = {f"{name}, {rate}": (contexts, rate, build) for name, (contexts, build) in RATED.items() for rate in RATES}

@@ -33,6 +33,12 @@ LATE = {
     "finite dynamics": (LABELS, late_finite),
     "reward counts": (LABELS, lambda h, d: RATED["reward counts"][1](h, "proven")),
     "transition counts": (LABELS, lambda h, d: RATED["transition counts"][1](h, "proven")),
+    "reward counts, guarded": (LABELS, lambda h, d: RATED["reward counts"][1](h, "guarded")),
+    "transition counts, guarded": (LABELS, lambda h, d: RATED["transition counts"][1](h, "guarded")),
+    "transition counts, one prior": (
+        LABELS,
+        lambda h, d: oracles.CountDynamics(**SIZE, horizon=h, rate="guarded", prior=0.75),
+    ),
     "linear": (
         VECTORS,
         lambda h, d: oracles.LinearRewards(**SIZE, dimension=DIMENSION, horizon=h, rate="proven", delay=d),
@@ -236,6 +242,40 @@ def test_nothing_is_promised_beyond_what_is_proven():
     steps = oracles.StepwiseRewards([oracles.FiniteRewards(REWARDS, horizon=1, rate="proven", delay=3)] * 1)
     steps.predict(0)
     assert steps.delayed_regret_bound(100, 1, 3) < math.inf == steps.delayed_regret_bound(100, 1, 4)
+
+
+@pytest.mark.parametrize("horizon", [1, 4])
+def test_guarded_counts_stay_near_the_proven_forecast(horizon, rng):
+    """Why counts have a late bound at the guarded rate too: both sides of the step that is added to Theorem 8."""
+    size = {**SIZE, "horizon": horizon}
+    rewards, proven = (oracles.CountRewards(**size, rate=rate) for rate in ("guarded", "proven"))
+    dynamics, sure = (oracles.CountDynamics(**size, rate=rate) for rate in ("guarded", "proven"))
+    visits, counts = np.zeros((3, 2)), np.zeros((3, 2, 3))
+    for t in range(60):
+        apart = np.abs(rewards.predict("any") - proven.predict("any"))
+        assert (apart <= (horizon - 1.0) / (visits + 2.0 * horizon) + 1e-12).all()
+        ratios = sure.predict("any") / dynamics.predict("any")
+        assert (ratios <= (counts + 0.5 * horizon) / (counts + min(0.5, 1 / 3)) + 1e-12).all()
+        states, actions, reached = rng.integers([[3], [2], [3 if t % 2 else 1]], size=(3, horizon))
+        earned = np.full(horizon, float(t % 3 > 0))
+        for oracle, outcomes in ((rewards, earned), (proven, earned), (dynamics, reached), (sure, reached)):
+            oracle.update("any", states, actions, outcomes)
+        np.add.at(visits, (states, actions), 1.0)
+        np.add.at(counts, (states, actions, reached), 1.0)
+
+
+def test_guarded_counts_pay_for_what_lies_between_their_forecasters():
+    """The numbers of the line that is added to Theorem 8; nothing is added where there is one forecaster."""
+    size, d, episodes = {"states": 3, "actions": 2, "horizon": 4}, 5, 50
+    rewards, proven = (oracles.CountRewards(**size, rate=rate) for rate in ("guarded", "proven"))
+    more = 6 * 3 * (d + 1 + 2 * math.log(1 + episodes / 12))
+    wanted = proven.delayed_regret_bound(episodes, 4, d) + more
+    assert rewards.delayed_regret_bound(episodes, 4, d) == pytest.approx(wanted)
+    dynamics, sure = (oracles.CountDynamics(**size, rate=rate) for rate in ("guarded", "proven"))
+    more = 18 * (4 * (d + 1) * math.log(2.0 * 3) + (2.0 - 1 / 3) * math.log(1 + episodes * 4 / (18 / 3)))
+    late = dynamics.delayed_regret_bound(episodes, 4, d)
+    assert late == pytest.approx(sure.delayed_regret_bound(episodes, 4, d) + more)
+    assert oracles.CountRewards(**size, rate="realizable").delayed_regret_bound(episodes, 4, d) == math.inf
 
 
 def test_what_a_support_leaves_out_may_cost_all_that_can_be(rng):

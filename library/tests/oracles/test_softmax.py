@@ -235,3 +235,17 @@ def test_the_newton_fit_is_almost_as_good_as_batch_likelihood(rng):
             for i, guess in enumerate((oracle.predict(row)[1, 0], softmax(batch @ row))):
                 excess[i] += exact @ np.log(exact / guess)
     assert excess[0] <= 2.0 * excess[1]
+
+
+@pytest.mark.parametrize("rarest", [1e-300, 1e-308, 5e-324, 1e-139])
+def test_a_base_whose_entries_are_lost_beside_the_floor_of_log_loss_is_refused(rarest):
+    base = [[[1.0, rarest]], [[0.5, 0.5]]]
+    with pytest.raises(ValueError, match="`base` must leave what can happen a probability of 1e-140"):
+        SoftmaxDynamics(states=2, actions=1, dimension=1, horizon=2, base=base)
+
+
+@pytest.mark.parametrize("rarest", [0.0, 1e-130, 1e-30])
+def test_what_a_base_says_is_predicted_before_anything_is_learned(rarest):
+    oracle = SoftmaxDynamics(states=2, actions=1, dimension=1, horizon=2, base=[[[1.0, rarest]], [[0.5, 0.5]]])
+    assert oracle.predict([1.0])[0, 0, 1] == pytest.approx(rarest, rel=1e-9, abs=0.0)
+    assert math.isfinite(oracle.regret_bound(100, 2))

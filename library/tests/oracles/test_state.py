@@ -175,7 +175,7 @@ def is_refused(oracle, state):
 
 NONSENSE = (
     ("CountRewards", "contexts", 5),
-    ("CountRewards", "contexts", [["a"]]),
+    ("CountRewards", "contexts", [{"a"}]),
     ("CountDynamics", "support", [[[True]], [[True, False]]]),
     ("BasisDynamics", "support", [[[True]], [[True, False]]]),
     ("FiniteDynamics", "support", [[[True]], [[True, False]]]),

@@ -245,17 +245,11 @@ class TestPlanMany:
             np.testing.assert_array_equal(many.values, one.values)
             assert many.certificate == one.certificate
 
-    def test_tables_for_all_or_one_for_each(self, rng):
+    def test_options_are_those_of_plan(self, rng):
         mdps = random_mdps(rng, 3, states=4, actions=3, horizon=5)
-        tables = [rng.uniform(0.1, 1.0, (4, 3)) for _ in mdps]
-        shared = omg.plan_many(mdps, uncertainty=tables[0])
-        each = omg.plan_many(mdps, uncertainty=tables)
-        starts = omg.plan_many(mdps, uncertainty=tables, starts=each)
-        np.testing.assert_array_equal(shared[0].policy, each[0].policy)
-        np.testing.assert_array_equal(each[2].policy, omg.plan(mdps[2], uncertainty=tables[2]).policy)
-        assert all(solution.iterations == 0 for solution in starts)
-        with pytest.raises(ValueError, match="`uncertainty` must have one entry for each of the 3 MDPs, got 2"):
-            omg.plan_many(mdps, uncertainty=tables[:2])
+        options = {"uncertainty": rng.uniform(0.1, 1.0, (4, 3)), "floor": 0.01, "tolerance": 1e-6}
+        for many, mdp in zip(omg.plan_many(mdps, **options), mdps, strict=True):
+            np.testing.assert_array_equal(many.policy, omg.plan(mdp, **options).policy)
 
     def test_nothing_to_plan(self):
         assert omg.plan_many([], gamma=1.0) == []

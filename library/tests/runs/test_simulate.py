@@ -230,7 +230,7 @@ def test_a_decision_that_the_adversary_saw_is_the_one_played():
     run.advance(3)
     assert len(decided) == 3 * len(LABELS)
     assert [this.decision for this in rounds] == decided[len(LABELS) - 1 :: len(LABELS)]
-    assert adversary.seen[-1] is rounds[-1].decision.policy
+    np.testing.assert_array_equal(adversary.seen[-1], rounds[-1].decision.policy)
 
 
 class Uniform(Agent):

@@ -45,11 +45,22 @@ class Small(omg.ContextualMDP):
 WORLD = Small()
 
 
+def by_label(tables):
+    """Return a function of a label that refuses all others, as a user's should."""
+
+    def table(context):
+        if not isinstance(context, str) or context not in tables:
+            raise ValueError(f"`context` must be one of {LABELS}, got {context!r:.60}")
+        return tables[context]
+
+    return table
+
+
 def world_for(space):
     """Return a world of this space with a class of functions."""
     made = Small()
     made.space, made.contexts = space, LABELS
-    made.reward_functions, made.transition_functions = REWARDS.__getitem__, KERNELS.__getitem__
+    made.reward_functions, made.transition_functions = by_label(REWARDS), by_label(KERNELS)
     return made
 
 
@@ -207,7 +218,6 @@ EXAMPLES = {
     "oracles.CountRewards": lambda: {**SIZES, "contexts": LABELS, "rate": "guarded"},
     "oracles.CopiesDynamics": lambda: {"oracle": pair()["dynamics_oracle"], "delay": 2},
     "oracles.CopiesRewards": lambda: {"oracle": pair()["reward_oracle"], "delay": 2},
-    "oracles.EpochDynamics": lambda: {"oracle": pair()["dynamics_oracle"]},
     "oracles.EpochRewards": lambda: {"oracle": oracles.OfflineFiniteRewards(REWARDS, horizon=H)},
     "oracles.FeatureMap": lambda: {
         "columns": oracles.FeatureMap.fit(RECORDS).columns,
@@ -221,7 +231,7 @@ EXAMPLES = {
         **{**SIZES, "dimension": S * A, "features": oracles.pair_features(S, A), "shared": True},
         **{"rate": "guarded", "ridge": 1.0, "feature_norm": 1.0},
     },
-    "oracles.LogLossRewards": lambda: dict(MADE),
+    "oracles.LogLossRewards": lambda: {**MADE, "rate": "proven"},
     "oracles.MixtureDynamics": lambda: {**KERNEL_CLASS, "rate": "guarded"},
     "oracles.OfflineFiniteDynamics": lambda: {**KERNEL_CLASS, "smoothing": 0.01, "support": None},
     "oracles.OfflineFiniteRewards": lambda: dict(MADE),
@@ -240,11 +250,8 @@ EXAMPLES = {
     "rivals.FALCON": bandit(lambda: oracles.OfflineFiniteRewards(REWARDS, horizon=1)),
     "rivals.FastCB": bandit(lambda: oracles.LogLossRewards(REWARDS, horizon=1)),
     "rivals.AdaCB": bandit(lambda: oracles.OfflineFiniteRewards(REWARDS, horizon=1), gamma=20.0, radius=0.5),
-    "rivals.EliminatingSquareCB": bandit(one_step_rewards, gamma=20.0, radius=0.5),
     "rivals.EpochGreedy": bandit(one_step_rewards, scale=2.0),
     "rivals.ILTCB": bandit(one_step_rewards, **CONTEXTS, scale=0.1, psi=10.0, delta=0.1),
-    "rivals.NormalisedIGW": bandit(one_step_rewards),
-    "rivals.OnlineCover": bandit(one_step_rewards, size=3, psi=0.1),
     "rivals.RegCB": bandit(one_step_rewards, radius=0.5, optimistic=False),
     "rivals.RegressorElimination": bandit(one_step_rewards, **CONTEXTS, radius=0.5),
     "rivals.UCCB": bandit(one_step_rewards, **CONTEXTS, scale=0.1),
@@ -267,16 +274,14 @@ EXAMPLES = {
     "rivals.PerCentre": lambda: {"centres": np.eye(D)},
     "rivals.CoverRmax": lambda: {"space": SPACE, "cover": rivals.PerContext(), "visits": 2, **RANGES},
     "rivals.ERMReduction": model_agent(samples=2),
-    "rivals.EpochGamma": lambda: {"scale": 2.0},
     "agents.EpsilonGreedy": model_agent(epsilon=0.1),
     "rivals.FeelGoodThompson": model_agent(finite, optimism=0.1, seed=1),
     "agents.GainWeighted": lambda: {"draws": 4, "floor": 0.01, "seed": 1},
     "agents.Greedy": model_agent(),
     "agents.Informed": lambda: {"space": SPACE, "mdp": WORLD.mdp, **RANGES},
     "rivals.KWIKRmax": lambda: {"space": SPACE, "dimension": D, "features": None, "threshold": 0.1, **RANGES},
-    "rivals.LocalIGW": model_agent(gamma=2.0),
     "rivals.OccupancyEntropy": model_agent(gamma=2.0),
-    "rivals.PerBall": lambda: {"radius": 0.5, "metric": "euclidean"},
+    "rivals.PerBall": lambda: {"radius": 0.5},
     "agents.PosteriorSampling": model_agent(seed=1),
     "agents.Power": lambda: {"scale": 2.0, "exponent": 0.5},
     "rivals.RegularisedIDS": model_agent(worth=2.0, draws=4, seed=1),
@@ -284,8 +289,6 @@ EXAMPLES = {
     "agents.Theory": lambda: {"episodes": 100, "delta": 0.1, "exact": False},
     "agents.UncertaintyWeighted": lambda: {"kappa": 0.1, "floor": 0.01},
     "agents.Uniform": model_agent(),
-    "rivals.epoch_omg": model_agent(finite, scale=10.0, episodes=100),
-    "rivals.epoch_pc_igw": model_agent(finite, scale=10.0, seed=1),
     "worlds.Arms": lambda: {"actions": 3, "reward_class_size": 4, **WORLD_OPTIONS},
     "worlds.CliffWalking": lambda: {"horizon": 8, "class_size": 2, **WORLD_OPTIONS},
     "worlds.CombinationLock": lambda: {"states": 4, "actions": 3, "slip": 0.1, **WORLD_OPTIONS},
@@ -325,9 +328,8 @@ EXAMPLES = {
     "environments.random_steps": lambda: {"env": pole(), "count": 3, "contexts": [1.0], "hold": 2.0, "seed": 0},
     "adversaries.IID": lambda: dict(CONTEXTS),
     "adversaries.Bursts": lambda: {**CONTEXTS, "length": 2, "absence": 1},
-    "adversaries.Drifting": lambda: {**CONTEXTS, "period": 2, "window": 1},
     "adversaries.LargestDisagreement": lambda: {**CONTEXTS, "look": 1},
-    "adversaries.NeverTwice": lambda: {"make": lambda generator: int(generator.integers(10**9))},
+    "adversaries.NeverTwice": lambda: dict(CONTEXTS),
     "adversaries.Sequence": lambda: dict(CONTEXTS),
     "adversaries.Sorted": lambda: {**CONTEXTS, "episodes": 10},
     "adversaries.WorstRegret": lambda: {**CONTEXTS, "look": 1},
@@ -376,7 +378,12 @@ EXAMPLES = {
     "logs.marginal_sampling": lambda: {"log": a_log(), "policy": lambda _: UNIFORM, "features": None},
     "logs.model_value": lambda: {"log": a_log(), "policy": lambda _: UNIFORM, "model": WORLD.mdp},
     "logs.importance_sampling": lambda: {"log": a_log(), "policy": lambda _: UNIFORM, "weighted": True},
-    "logs.read_export": lambda: {"frame": an_export(), "space": SPACE},
+    "logs.read_export": lambda: {"frame": an_export(), "space": SPACE, "reward_range": (0.0, 1.0)},
+    "logs.read_log": lambda: {
+        "path": a_log().write(pathlib.Path("log.jsonl").resolve()),
+        "space": SPACE,
+        "reward_range": (0.0, 1.0),
+    },
     "logs.read_frame": lambda: {
         "frame": a_log().table(),
         "space": SPACE,

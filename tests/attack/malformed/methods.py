@@ -78,7 +78,7 @@ METHODS = {
         for name, kind in vars(kinds).items()
         if not getattr(kind, "waits_for_rewards", True)
     },
-    "distances": None,  # only an audit calls it, with what was checked
+    "fingerprint": None,  # only a run calls it, with the contexts of its adversary
     "load_state": lambda i: {"state": i.state()},
     "save": of_path,
     "restore": lambda i: {"path": examples.a_file(i)},

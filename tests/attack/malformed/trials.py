@@ -72,7 +72,6 @@ INSTANCES = {"trial_file.Trial": trials.trial, "client.Client": a_client}
 METHODS = {
     "trial_file.Trial.read": lambda _: {"path": study_file()},
     "trial_file.Trial.parse": lambda _: {"text": trials.TEXT, "name": "trial.toml"},
-    "trial_file.Trial.of": lambda trial: {"content": dict(trial.content)},
     "tokens.Tokens.role": lambda tokens: {"token": tokens.add("app", "me")},
     "tokens.Tokens.add": lambda _: {"role": "app", "name": "me"},
     # Only a desk calls them, with what it has checked.

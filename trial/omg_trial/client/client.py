@@ -16,7 +16,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 """Seconds between two attempts; each pause is twice the one before it."""
 KEPT_FOR_LATER = (401, 403)
 """Refusals of the client, and not of a call: what waits goes on waiting."""
-INVALID = 422
+INVALID, BUSY, FAILED = 422, 429, 500
 
 
 class RefusedError(ValueError):
@@ -102,11 +102,15 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close_connection()
 
-    def open(self, person: str, context: Any) -> dict[str, Any]:
-        """Begin an episode; this needs a network. Until it is closed, the same call returns the same episode."""
+    def open(self, person: str, context: Any, occasion: str | None = None) -> dict[str, Any]:
+        """Begin an episode; this needs a network. Until it is closed, the same call returns the same episode.
+
+        `occasion` names the decision point, such as a date: it exists once for each person, whoever opens it.
+        """
         with self._lock:
             # On disk before it is sent: after a crash the same call has the same key, and opens no second episode.
-            call = self._outbox.call("/v1/episodes", {"person": person, "context": context}, waits=False)
+            body = {"person": person, "context": context, **({} if occasion is None else {"occasion": occasion})}
+            call = self._outbox.call("/v1/episodes", body, waits=False)
             opened = self._ask(call)
             self._outbox.keep(opened, call)
             return opened
@@ -246,7 +250,9 @@ class Client:
             if _number(head) > _number(self._outbox.seen):
                 self._outbox.seen = head
             return content
-        if response.is_client_error and response.status_code != 429 and "error" in content:
+        # A call that fails unexpectedly (500) would fail again: it is set aside like one that is refused.
+        final = response.is_client_error or response.status_code == FAILED
+        if final and response.status_code != BUSY and "error" in content:
             raise (RefusedError if head is None else OlderLogError)(response.status_code, str(content["error"]))
         return None
 

@@ -4,7 +4,18 @@ They parse what arrives, are the types of what goes on inside, and are the OpenA
 where it enters: by FastAPI over HTTP, or by `Contract.parse` for a caller in this process.
 """
 
-from omg_trial.contract.calls import Call, OlderLog, Refusal
+from omg_trial.contract.calls import KEY, KEY_RULE, Answer, Call, KeyedCall, OlderLog, Refusal
 from omg_trial.contract.models import Contract, context_text, describe_problem
 
-__all__ = ["Call", "Contract", "OlderLog", "Refusal", "context_text", "describe_problem"]
+__all__ = [
+    "KEY",
+    "KEY_RULE",
+    "Answer",
+    "Call",
+    "Contract",
+    "KeyedCall",
+    "OlderLog",
+    "Refusal",
+    "context_text",
+    "describe_problem",
+]

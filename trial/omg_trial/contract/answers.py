@@ -28,7 +28,7 @@ class Opened(PolicyAnswer):
     actions: list[str]
     drawn: list[list[str]] | None = Field(
         description="The action of every step and state, as a decision would answer it: an app without a network may "
-        "act by it and tell later. null if limits, a window or replanning can change it."
+        "act by it and tell later. null unless the trial file says `offline`, or if a rule or replanning can change it."
     )
 
 

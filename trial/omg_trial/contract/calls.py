@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+import re
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 CAUSES = Literal["finished", "dropped out", "overdue", "other"]
+
+
+KEY = re.compile(r"[\x21-\x7e]{1,200}")
+KEY_RULE = "1 to 200 visible ASCII characters without spaces"
 
 
 class Refusal(Exception):  # noqa: N818 - it is an answer
@@ -35,6 +40,7 @@ def _whole(value: Any) -> Any:
 WHOLE = BeforeValidator(_whole)
 """In JSON 1.0 is an integer too. It stands after the limits of a type, which OpenAPI would not have otherwise."""
 Person = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,99}$", examples=["p-017"])]
+Occasion = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,99}$", examples=["2026-11-02"])]
 Episode = Annotated[int, Field(ge=1, le=2**53), WHOLE]
 Step = Annotated[int, Field(ge=0), WHOLE]
 Count = Annotated[int, Field(ge=0, le=10**9), WHOLE]
@@ -55,11 +61,36 @@ class Call(BaseModel):
     """What the call is about, if that is no field of it."""
 
 
+class KeyedCall(NamedTuple):
+    """A call that was checked, with the key that makes it one call, however often it is sent."""
+
+    call: Call
+    target: int | str | None
+    """The episode or the person that the call is about, if that is no field of it."""
+    key: str
+    seen: str | None = None
+    """The `mark` of the last event that the caller knows of."""
+
+
+class Answer(NamedTuple):
+    """A JSON text, and the `mark` of the event that holds it."""
+
+    text: str
+    mark: str
+    warning: str | None = None
+    """A line for the service's own log, the first time only: that an episode has opened without a fresh plan."""
+
+
 class Open(Call):
     """Begin an episode for a person."""
 
     name = "open"
     person: Person
+    occasion: Occasion | None = Field(
+        default=None,
+        description="Name of the decision point, such as a date. It exists once for each person, for ever: the same "
+        "name has the same episode. Without one, the next after those in which something was decided.",
+    )
     context: Any = Field(description="What is known of the person: by column of the trial file, or one of its labels.")
 
 

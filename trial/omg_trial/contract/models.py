@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -141,11 +141,12 @@ def _entry(value: Any) -> Any:
     The check "support" then turns yellow.
     """
     if isinstance(value, str):
-        fine = len(value) <= LONGEST_TEXT and not any("\ud800" <= each <= "\udfff" for each in value)
+        fine = len(value) <= LONGEST_TEXT and (value.isprintable() or not value)  # no ends of lines, no half characters
     else:
-        fine = value is None or type(value) in (int, bool) or (type(value) is float and math.isfinite(value))
+        # JSON has no largest integer; one that no float holds would be in the log, and in no table, for ever.
+        fine = value is None or (type(value) in (int, bool, float) and abs(value) <= sys.float_info.max)
     if not fine:
-        raise ValueError(f"give a finite number, a text of at most {LONGEST_TEXT} characters, or null")
+        raise ValueError(f"give a finite number, a text of at most {LONGEST_TEXT} printable characters, or null")
     return value
 
 

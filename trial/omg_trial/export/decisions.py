@@ -108,7 +108,8 @@ def write_decisions(trial: Trial, events: Iterable[Event], path: str | os.PathLi
         if target.suffix == ".csv":
             texts = [name for name, column in columns(trial).items() if column.kind == "string"]
             safe = {name: frame[name].map(csv_cell, na_action="ignore") for name in texts}
-            frame.assign(**safe).to_csv(file, index=False)
+            # With both characters in the end of a line, a text that has one of them is quoted, and splits no row.
+            frame.assign(**safe).to_csv(file, index=False, lineterminator="\r\n")
         else:
             frame.to_parquet(file, index=False)
     with whole_file(explained) as file:
@@ -152,6 +153,9 @@ def columns(trial: Trial) -> dict[str, Column]:
     return {
         "person": text("name of the person, as the app gave it", lambda row: row.record.person),
         "episode": count("number of the event with which the episode was opened", lambda row: row.record.number),
+        "occasion": text(
+            "name of the decision point; a number with # if the app gave none", lambda row: row.record.occasion
+        ),
         "step": count(f"number of the decision in its episode, 0 to {trial.space.horizon - 1}", lambda row: row.step),
         "time": text("of the decision, or of its report by an app without a network; UTC", lambda row: row.choice.time),
         **_context_columns(trial),

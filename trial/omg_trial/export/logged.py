@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from omg_cmdp.contexts import context_from_json
 from omg_cmdp.logs.log import Log
 from omg_cmdp.mdp.episode import Episode
 from omg_trial.episodes import Record
@@ -51,7 +50,7 @@ def log_of(trial: Trial, records: Iterable[Record]) -> Log:
         if steps:
             log.add(
                 Episode(
-                    context=context_from_json(record.context),
+                    context=trial.context(record.context),
                     states=example.states[: steps + 1],
                     actions=example.actions[:steps],
                     rewards=example.rewards[:steps],

@@ -51,8 +51,20 @@ _AFTER = sql.select(_events).where(_events.c.number > sql.bindparam("number")).o
 _LAST_SNAPSHOT = sql.select(_snapshots).order_by(_snapshots.c.number.desc()).limit(1)
 
 
+_LOCK = "hashtext('omg-cmdp live')"
+# A lock on a bigint has its halves in classid and objid; that of a negative number has all bits in the upper half.
+_HOLDS_LOCK = sql.text(
+    f"SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid()"
+    f" AND (classid::bigint << 32 | objid::bigint) = {_LOCK}::bigint"
+)
+
+
 class StoreError(RuntimeError):
     """Events cannot be kept now: nothing of this batch was, or will be, unless it is found there later."""
+
+
+class DamagedLogError(StoreError):
+    """The store holds something else than what was written to it."""
 
 
 class InUseError(StoreError):
@@ -95,7 +107,7 @@ class Database:
         self.writing = writing
         is_sqlite = self.url.get_backend_name() == "sqlite"
         self._file = self.url.database if is_sqlite else None
-        self._in_memory = is_sqlite and self._file is None
+        self._is_server, self._in_memory = not is_sqlite, is_sqlite and self._file is None
         self.folder = Path(self._file).absolute().parent if self._file else Path()
         """A folder on the disk that must not be full."""
         self._connection: sql.Connection | None = None
@@ -105,7 +117,7 @@ class Database:
         options = {"check_same_thread": False} if is_sqlite else {}
         self._engine = sql.create_engine(self.url, poolclass=sql.pool.NullPool, connect_args=options)
         if is_sqlite:
-            sql.event.listen(self._engine, "connect", _set_up)
+            sql.event.listen(self._engine, "connect", _set_up_to_write if writing else _set_up_to_read)
         self.reopen()
 
     def reopen(self) -> None:
@@ -121,8 +133,9 @@ class Database:
                 self._take_lock(self._connection)
                 _schema.create_all(self._connection)
                 self._connection.commit()
+                self._check_safe(self._connection)
             _check(self._connection)
-        except (SQLAlchemyError, OSError) as error:
+        except (SQLAlchemyError, OSError, UnicodeError) as error:
             self.close()
             raise StoreError(f"the database cannot be opened: {_reason(error)}") from None
         except BaseException:
@@ -141,7 +154,7 @@ class Database:
             self._lock = None
 
     def read(self, after: int = 0) -> Iterator[Event]:
-        """Yield the events after one with this number, in order."""
+        """Yield the events after one with this number, in order; `verified` shows whether they are as written."""
         while True:
             rows = self._rows(_AFTER, number=after)
             for row in rows:
@@ -155,17 +168,16 @@ class Database:
         names = [column.name for column in _events.columns]
         rows = [dict(zip(names, dataclasses.astuple(event), strict=True)) for event in events]
         with self._connected() as connection:
+            if self._is_server and not connection.execute(_HOLDS_LOCK).scalar():
+                connection.rollback()
+                how = "a pooler stands between, such as PgBouncer in transaction mode; connect directly, or by sessions"
+                raise StoreError(f"the connection does not hold the lock that it took: {how}")
             connection.execute(_events.insert(), rows)
             connection.commit()
 
     def answered(self, key: str) -> Event | None:
         """Return the event that answers a call with this key."""
         return next((Event(*row) for row in self._rows(_BY_KEY, key=key)), None)
-
-    def mark(self, number: int) -> str | None:
-        """Return the `mark` of the event with this number."""
-        rows = self._rows(sql.select(_events.c.hash).where(_events.c.number == number))
-        return f"{number}:{rows[0].hash}" if rows else None
 
     def keep(self, snapshot: Snapshot) -> None:
         """Keep a snapshot in the place of older ones."""
@@ -185,6 +197,18 @@ class Database:
             connection.rollback()  # nothing is held while nobody asks
             return rows
 
+    def _check_safe(self, connection: sql.Connection) -> None:
+        """Refuse a server that may lose what was acknowledged, and a file whose index has lost a key that a row has."""
+        if (
+            self._file is not None
+            and (found := connection.execute(sql.text("PRAGMA integrity_check(1)")).scalar()) != "ok"
+        ):
+            raise StoreError(f"the database {self._file} is damaged: {found}; restore a backup")
+        for name in ("fsync", "full_page_writes", "synchronous_commit") if self._is_server else ():
+            if connection.execute(sql.text(f"SHOW {name}")).scalar() == "off":
+                raise StoreError(f"PostgreSQL has {name} = off: what was acknowledged could be lost; set it to on")
+        connection.rollback()
+
     @contextlib.contextmanager
     def _connected(self) -> Iterator[sql.Connection]:
         """Yield the connection; whatever fails closes it, and is a `StoreError`."""
@@ -192,7 +216,7 @@ class Database:
             raise StoreError("the database is closed")
         try:
             yield self._connection
-        except (SQLAlchemyError, OSError) as error:
+        except (SQLAlchemyError, OSError, UnicodeError) as error:
             self.close()
             raise StoreError(f"the database does not answer: {_reason(error)}") from None
 
@@ -205,8 +229,8 @@ class Database:
             with contextlib.suppress(filelock.Timeout):
                 self._lock.acquire()
             locked = self._lock.is_locked
-        elif not self._in_memory:
-            locked = connection.execute(sql.text("SELECT pg_try_advisory_lock(hashtext('omg-cmdp live'))")).scalar()
+        elif self._is_server:
+            locked = connection.execute(sql.text(f"SELECT pg_try_advisory_lock({_LOCK})")).scalar()
             connection.commit()
         if not locked:
             raise InUseError(f"the database {self.url.database} is in use by another process")
@@ -241,11 +265,14 @@ def _url(url: str | os.PathLike[str]) -> sql.URL:
     raise ValueError(f"`url` must be a file, sqlite:///FILE or postgresql://..., got {made.render_as_string()!r}")
 
 
-def _set_up(connection: Any, _: Any) -> None:
-    cursor = connection.cursor()
-    for pragma in ("journal_mode = PERSIST", "synchronous = FULL", "busy_timeout = 5000"):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
+def _set_up_to_write(connection: Any, _: Any) -> None:
+    for pragma in ("busy_timeout = 5000", "journal_mode = PERSIST", "synchronous = FULL"):
+        connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _set_up_to_read(connection: Any, _: Any) -> None:
+    # Beside a service that writes all the time, a reader finds a gap seldom: backups would fail after five seconds.
+    connection.execute("PRAGMA busy_timeout = 60000").close()
 
 
 def _reason(error: BaseException) -> str:

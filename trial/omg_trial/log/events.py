@@ -11,12 +11,15 @@ import dataclasses
 import functools
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from omg_cmdp.validation import instance_of
 
 FIRST_HASH = "0" * 64
+_quoted = json.encoder.encode_basestring
+"""A text as `canonical` has it."""
 
 
 class BrokenChainError(ValueError):
@@ -73,11 +76,18 @@ class Event:
 
     def chained(self, before: str) -> Event:
         """Return the event with its hash, after one with the hash `before`."""
-        # The canonical text of [before, number, time, kind, body, key, request, answer], without decoding the body.
-        head = canonical([before, self.number, self.time, self.kind])
-        tail = canonical([self.key, self.request, self.answer])
-        content = f"{head[:-1]},{self.text},{tail[1:]}"
-        return dataclasses.replace(self, hash=hashlib.sha256(content.encode()).hexdigest())
+        return dataclasses.replace(self, hash=self.link(before))
+
+    def link(self, before: str) -> str:
+        """Return the hash of the event after one with the hash `before`, whatever it says itself.
+
+        It is the SHA-256 of the canonical text of [before, number, time, kind, body, key, request, answer]. All events
+        are hashed at every start: the text is put together by hand, and the body is not decoded.
+        """
+        called = [None if each is None else _quoted(each) for each in (self.key, self.request, self.answer)]
+        key, request, answer = ("null" if each is None else each for each in called)
+        head = f'["{before}",{self.number},{_quoted(self.time)},{_quoted(self.kind)}'
+        return hashlib.sha256(f"{head},{self.text},{key},{request},{answer}]".encode()).hexdigest()
 
 
 def canonical(content: Any) -> str:
@@ -106,13 +116,81 @@ def events_in(events: Iterable[Event]) -> Iterator[Event]:
         yield event
 
 
+def parse_mark(text: str) -> tuple[int, str]:
+    """Return number and hash of NUMBER:HASH.
+
+    >>> parse_mark("3:" + "ab" * 32)[0]
+    3
+    """
+    found = re.fullmatch(r"([1-9][0-9]{0,15}):([0-9a-f]{64})", text)
+    if found is None:
+        raise ValueError(f"give a mark as NUMBER:HASH, as `omg-trial replay` prints it, got {text!r:.90}")
+    return int(found[1]), found[2]
+
+
+def ending(events: Iterable[Event], least: int = 0, expect: str | None = None) -> Iterator[Event]:
+    """Yield the events; raise if there are fewer than `least`, or if the one with the mark `expect` is not there."""
+    wanted, found = (0, "") if expect is None else parse_mark(expect), 0
+    for event in events:
+        found = event.number
+        if found == wanted[0] and event.hash != wanted[1]:
+            raise BrokenChainError(f"event {found} is another one than the expected")
+        yield event
+    if found < max(least, wanted[0]):
+        missing = f"there was an event {max(least, wanted[0])}: its end was cut"
+        raise BrokenChainError(f"the log ends with event {found}, but {missing}")
+
+
 def verified(events: Iterable[Event], before: str = FIRST_HASH, number: int = 0) -> Iterator[Event]:
     """Yield the events that follow one with this hash and `number`; raise at the first that does not."""
     for event in events_in(events):
         number += 1
         if event.number != number:
             raise BrokenChainError(f"event {event.number} after {number - 1}: events are missing or out of order")
-        if event.chained(before).hash != event.hash:
+        try:
+            before, found = event.hash, event.link(before)
+        except (TypeError, UnicodeError):  # no text where one was written
+            found = ""
+        if found != event.hash:
             raise BrokenChainError(f"event {number} was changed after it was written")
-        before = event.hash
         yield event
+
+
+class Chain:
+    """The hashes of a log from its first event to its head: of what was read and verified, or written since.
+
+    Thirty-two bytes for each event, so that whatever is read from the store later can be held against them.
+
+    Examples
+    --------
+    >>> chain, event = Chain(), Event(1, "2026-11-02T09:00:00.000000+00:00", "founded", "{}").chained(FIRST_HASH)
+    >>> chain.add(event)
+    >>> chain.holds(event), chain.head == event.mark
+    (True, True)
+    """
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self._hashes = bytearray()
+        for event in verified(events):
+            self.add(event)
+
+    def __len__(self) -> int:
+        return len(self._hashes) // 32
+
+    @property
+    def head(self) -> str:
+        """NUMBER:HASH of the last event."""
+        return f"{len(self)}:{self.hash(len(self))}"
+
+    def add(self, event: Event) -> None:
+        """Take in one more event."""
+        self._hashes += bytes.fromhex(event.hash)
+
+    def hash(self, number: int) -> str:
+        """Return the hash of the event with this number."""
+        return self._hashes[32 * number - 32 : 32 * number].hex() if number else FIRST_HASH
+
+    def holds(self, event: Event) -> bool:
+        """Return whether this is the event that was written under its number."""
+        known = 0 < event.number <= len(self)
+        return known and event.link(self.hash(event.number - 1)) == self.hash(event.number) == event.hash

@@ -86,10 +86,12 @@ def _rules(trial: Trial) -> Iterator[str]:
     for word, limits in (("most", trial.limits.most), ("least", trial.limits.least)):
         if limits:
             yield f"At {word}, for each person and week ({trial.zone.key}): {_counts(trial.actions, limits)}."
-    if trial.window is None and not trial.limits.most and not trial.limits.least and not trial.replan:
+    if trial.window is not None or trial.limits.most or trial.limits.least or trial.replan:
+        yield "An app needs a network for every decision, because rules may change it."
+    elif trial.offline:
         yield "An app may go on with an episode without a network: it has all actions from the beginning."
     else:
-        yield "An app needs a network for every decision, because rules may change it."
+        yield "An app needs a network for every decision; nobody is told a draw before it is made."
 
 
 def _learning(trial: Trial) -> Iterator[str]:

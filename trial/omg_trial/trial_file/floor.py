@@ -91,6 +91,9 @@ class _Floored(Oracle, Generic[AnyOracle]):
     def regret_bound(self, episodes: int, horizon: int) -> float:
         return self.oracle.regret_bound(episodes, horizon)
 
+    def delayed_regret_bound(self, episodes: int, horizon: int, delay: int, *, constant: bool = False) -> float:
+        return self.oracle.delayed_regret_bound(episodes, horizon, delay, constant=constant)
+
     def state(self) -> dict[str, NDArray[Any]]:
         return self.oracle.state()
 

@@ -94,6 +94,8 @@ class Head(FileTable):
     """Decisions in an episode."""
     time_zone: Annotated[str, AfterValidator(_known_zone)] = "UTC"
     """Weeks, days and windows are by this clock."""
+    offline: bool = False
+    """Whether an app must act without a network: it is then told all draws when an episode opens."""
 
 
 class States(FileTable):
@@ -248,6 +250,8 @@ class Watch(FileTable):
     """Age at which a closed episode must have been learned from."""
     unauthorised: Count = 10
     """Calls in an hour without a valid token or role."""
+    abandoned: Probability = 0.2
+    """The share of episodes that may be closed before anything was decided."""
     invalid: Count = 0
     """Calls in an hour with values outside their support."""
     memory_megabytes: Megabytes = 2000.0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
+import tomllib
 import zoneinfo
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,9 +15,10 @@ import numpy as np
 
 from omg_cmdp import oracles
 from omg_cmdp.agents.omg import OMG
+from omg_cmdp.contexts import Context, context_from_json
 from omg_cmdp.documents import Document, FileError
+from omg_cmdp.oracles.feature_map import Number
 from omg_cmdp.validation import FloatArray, file_path, instance_of
-from omg_trial.log.events import digest
 from omg_trial.trial_file.between import check_between, read_fallback, read_features, read_limits, read_space
 from omg_trial.trial_file.floor import Floor, FlooredDynamics, FlooredRewards
 from omg_trial.trial_file.sections import TrialFile, read_sections
@@ -28,19 +31,21 @@ DYNAMICS = {"softmax": oracles.SoftmaxDynamics, "counts": oracles.CountDynamics}
 class Trial:
     """A checked trial file: the space with its names, the agent, and what is pre-specified. It does not change.
 
-    Make one by `Trial.read`, `Trial.parse` or `Trial.of`.
+    Make one by `Trial.read` or `Trial.parse`.
 
     Parameters
     ----------
     file : TrialFile
         The tables of the file, each checked by itself; rules between them are checked here.
-    content : mapping
-        The file, as the log keeps it.
+    text : str
+        The file, byte for byte, as the log keeps it.
 
     Attributes
     ----------
     name : str
         Name of the trial.
+    offline : bool
+        Whether an app must act without a network, and is told all draws when an episode opens.
     states, actions : tuple of str
         Their names, in the order of their indices.
     space : Space
@@ -83,12 +88,13 @@ class Trial:
     >>> Trial.parse(EXAMPLE.replace("floor", "flor"))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    omg_cmdp.documents.FileError: trial.toml, line 20: `exploration.flor`: there is no such key; did you mean 'floor'...
+    omg_cmdp.documents.FileError: trial.toml, line 21: `exploration.flor`: there is no such key; did you mean 'floor'...
     """
 
-    def __init__(self, file: TrialFile, content: Mapping[str, Any]) -> None:
+    def __init__(self, file: TrialFile, text: str) -> None:
         rewards, learning, exploration, window = file.rewards, file.learning, file.exploration, file.window
         self.name, self.zone = file.trial.name, zoneinfo.ZoneInfo(file.trial.time_zone)
+        self.offline = file.trial.offline
         self.states, self.actions, self.labels = file.states.names, file.actions.names, file.context.labels
         self.space, self.features = read_space(file), read_features(file.context)
         self.limits, self.fallback = read_limits(file.actions), read_fallback(file, self.space)
@@ -99,19 +105,21 @@ class Trial:
         self.gamma, self.floor = exploration.gamma, Floor(self.space, exploration.floor)
         self.replan, self.learn_after = learning.replan == "step", learning.after_episodes
         self.missing_reward, self.window, self.watch = learning.missing_reward, window, file.watch
-        self.content = content
+        self.text = text
 
     @functools.cached_property
     def digest(self) -> str:
         """Tells this trial from any other: a database belongs to one. Thresholds of checks may change under way."""
-        return digest({name: part for name, part in self.content.items() if name != "watch"})
+        parts = {name: part for name, part in tomllib.loads(self.text).items() if name != "watch"}
+        # In the order of the file, as that of columns is the order of features; comments and spaces do not count.
+        return hashlib.sha256(json.dumps(parts, default=str, ensure_ascii=False).encode()).hexdigest()
 
     @classmethod
     def read(cls, path: str | Path) -> Trial:
         """Return the trial of a file; the error names the line that is wrong."""
         file = file_path(path)
         try:
-            text = file.read_text(encoding="utf-8")
+            text = file.read_bytes().decode()  # with the ends of lines as they are
         except (OSError, UnicodeDecodeError) as error:
             raise FileError(f"{file}: cannot be read ({error})") from None
         return cls.parse(text, str(file))
@@ -123,15 +131,15 @@ class Trial:
         instance_of("name", name, str)
         document = Document(text, name)
         try:
-            return _build(document.content)
+            file = read_sections(document.content)
+            check_between(file)
+            trial = cls(file, text)
+            trial.agent()  # options of oracles are checked by their constructors, now and not at the first call
         except FileError as error:
             raise document.located(error) from None
-
-    @classmethod
-    def of(cls, content: Mapping[str, Any]) -> Trial:
-        """Return the trial whose file has this content, such as the first event of a log holds."""
-        instance_of("content", content, Mapping)
-        return _build(dict(content))
+        except (TypeError, ValueError) as error:
+            raise document.located(FileError(str(error), ("rewards",))) from None
+        return trial
 
     def agent(self) -> OMG:
         """Return an agent that has learned nothing."""
@@ -148,6 +156,17 @@ class Trial:
         ranges: dict[str, Any] = {"reward_range": self.reward_range, "return_range": self.return_range}
         return OMG(space, rewards, dynamics, self.gamma, **ranges)
 
+    def context(self, text: str) -> Context:
+        """Return a context of the log as the model has it: a text where a number belongs counts as missing.
+
+        The model could read "71", but nobody else would: the export leaves it empty, and a check turns yellow.
+        """
+        found = context_from_json(text)
+        if self.features is None or not isinstance(found, Mapping):
+            return found
+        wrong = {each.column for each in self.features.columns if isinstance(each, Number)}
+        return {name: None if name in wrong and isinstance(value, str) else value for name, value in found.items()}
+
     def fixed_policy(self) -> FloatArray:
         """Return the policy (H, S, A) of the fallback probabilities, over admissible actions."""
         rows = self.fallback * self.space.admissible
@@ -157,23 +176,3 @@ class Trial:
 def _make_oracle(kinds: Mapping[str, Any], kind: str, options: Mapping[str, Any], known: Mapping[str, Any]) -> Any:
     needless = ("features", "dimension") if kind == "counts" else ()
     return kinds[kind](**{name: value for name, value in known.items() if name not in needless}, **options)
-
-
-def _build(content: dict[str, Any]) -> Trial:
-    file = read_sections(content)
-    check_between(file)
-    trial = Trial(file, _as_json(content))
-    try:
-        trial.agent()  # options of oracles are checked by their constructors, now and not at the first call
-    except (TypeError, ValueError) as error:
-        raise FileError(str(error), ("rewards",)) from None
-    return trial
-
-
-def _as_json(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the file as the log has it: times are text."""
-    try:
-        made: dict[str, Any] = json.loads(json.dumps(content, default=str, allow_nan=False))
-    except ValueError:
-        raise FileError("all numbers must be finite") from None
-    return made

@@ -19,6 +19,7 @@ CHECKS: dict[str, Callable[[TrialView], Verdict]] = {
     "window": decisions.outside,
     "fallbacks": decisions.fallbacks,
     "deviations": decisions.deviations,
+    "abandoned openings": outcomes.abandoned,
     "gaps": outcomes.gaps,
     "repeated decisions": outcomes.repeats,
     "expected decisions": outcomes.expected,

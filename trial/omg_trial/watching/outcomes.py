@@ -21,6 +21,14 @@ def gaps(view: TrialView) -> Verdict:
     return yellow_if(bool(gaps), f"episodes in which a step was left out: {named(gaps)}")
 
 
+def abandoned(view: TrialView) -> Verdict:
+    """Count episodes that were closed before anything was decided: whoever looks and closes is seen here."""
+    closed = [each for each in view.recent if each.closed is not None]
+    empty = [each for each in closed if not each.choices]
+    message = f"{len(empty)} of {len(closed)} episodes were closed before anything was decided: {named(empty)}"
+    return yellow_if(len(empty) > view.trial.watch.abandoned * len(closed), message)
+
+
 def repeats(view: TrialView) -> Verdict:
     """Count steps that were asked for again."""
     recent = [each for each in view.recent if moment(each.touched) > view.now - WEEK]

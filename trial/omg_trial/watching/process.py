@@ -9,6 +9,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from omg_trial.clock import SteadyClock
+
 LATELY = datetime.timedelta(hours=1)
 MOST_KEPT = 10_000
 """Refusals for each cause that are remembered with their times."""
@@ -27,7 +29,14 @@ class Process:
         """Megabytes in use; None if unknown."""
         self.disk: float | None = None
         """Megabytes free; None if unknown."""
+        self.damage: str | None = None
+        """Why the service answers nothing: the log is not the one that was written."""
         self.measure()
+
+    @property
+    def jump(self) -> float:
+        """Seconds by which the system's clock is off; 0 if it is believed."""
+        return self._clock.jump if isinstance(self._clock, SteadyClock) else 0.0
 
     def refuse(self, cause: str, *, watched: bool = True) -> None:
         """Count a refused call; one that is not `watched` turns no check yellow."""

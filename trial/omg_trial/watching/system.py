@@ -31,7 +31,9 @@ def late(view: TrialView) -> Verdict:
 
 
 def clock(view: TrialView) -> Verdict:
-    """Compare the clock with the last event."""
+    """Compare the clock with the seconds that the machine has counted, and with the last event."""
+    if view.process.jump:
+        return RED, f"the clock has jumped by {view.process.jump:.0f} seconds, and is not believed until it is back"
     behind = (moment(view.state.time) - view.now).total_seconds() if view.state.time else 0.0
     if behind > CLOCK_SECONDS:
         return RED, f"the clock is {behind:.0f} seconds behind the last event: it was set back"
@@ -39,8 +41,10 @@ def clock(view: TrialView) -> Verdict:
 
 
 def kept(view: TrialView) -> Verdict:
-    """Count calls that were not kept."""
-    failed = view.process.lately("503")
+    """Tell whether the log is the one that was written, and count calls that were not kept."""
+    if view.process.damage is not None:
+        return RED, view.process.damage
+    failed = view.process.lately("500", "503")
     return RED if failed else GREEN, f"{failed} calls could not be kept in an hour"
 
 

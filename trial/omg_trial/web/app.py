@@ -10,11 +10,12 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from omg_trial.contract import OlderLog, Refusal, answers, calls, describe_problem
-from omg_trial.desk import KEY, KEY_RULE, Desk, KeyedCall
+from omg_trial.contract import KEY, KEY_RULE, KeyedCall, OlderLog, Refusal, answers, calls, describe_problem
+from omg_trial.desk import Desk
 from omg_trial.handlers import show_policy
 from omg_trial.log.database import StoreError
 from omg_trial.log.events import canonical
@@ -40,6 +41,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
         413: "The body is too large.",
         422: "A field is wrong, or the key was used for another call.",
         429: "Too many calls.",
+        500: "It failed unexpectedly, and was not done; nor will it be if it is sent again.",
         503: "It could not be kept, now: ask again with the same key.",
     }.items()
 }
@@ -86,14 +88,21 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
     >>> service.end()
     """
     trial, offered = service.desk.trial, service.desk.contract
-    app = FastAPI(title=f"omg-trial: {trial.name}", version="1", docs_url=None, redoc_url=None, responses=_REFUSALS)
+    app = FastAPI(
+        title=f"omg-trial: {trial.name}",
+        version="1",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,  # a redirect would go to whatever host the caller has named
+        responses=_REFUSALS,
+    )
     gate = _Gate(tokens)
     by_app, by_analyst, by_administrator = gate.of("app"), gate.of("analyst"), gate.of("administrator")
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(StoreError, _not_kept)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
-    app.add_middleware(_SmallBodies)
+    app.add_middleware(_Door)
     app.state.process, metrics = service.process, Metrics()
     add_views(app, service, metrics, by_analyst)
 
@@ -133,12 +142,23 @@ def make_app(service: Service, tokens: Tokens) -> FastAPI:
     async def health() -> Response:
         return await show(_health)
 
+    # The process lives as long as /v1/health answers; only if it is ready should a load balancer send it calls.
+    not_ready: dict[int | str, dict[str, Any]] = {
+        503: {"model": answers.Health, "description": "It cannot answer now."}
+    }
+
+    @app.get("/v1/ready", response_model=answers.Health, operation_id="ready", responses=not_ready)
+    async def ready() -> Response:
+        answer = await show(_health)
+        answer.status_code = 200 if b'"status":"ready"' in bytes(answer.body) else 503
+        return answer
+
     return app
 
 
 def _health(at: Desk) -> answers.Health:
     return answers.Health(
-        status="no store" if at.lost else "ready",
+        status="damaged log" if at.damage else "no store" if at.lost else "ready",
         trial=at.trial.name,
         version=at.state.version.number,
         event=at.state.number,
@@ -175,8 +195,8 @@ class _Gate:
         self._budgets[token] = left - 1.0, now
 
 
-class _SmallBodies:
-    """Refuses a body that is too large before all of it is read."""
+class _Door:
+    """Refuses a body that is too large before all of it is read; lets no cache on the way keep an answer."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -195,7 +215,12 @@ class _SmallBodies:
                 raise HTTPException(413, f"the body has more than {LARGEST_BODY} bytes")
             return message
 
-        await self.app(scope, counted, send)
+        async def private(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        await self.app(scope, counted, private)
 
 
 def _error(request: Request, status: int, message: str, **headers: str) -> JSONResponse:

@@ -30,7 +30,7 @@ _PAGE = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
-PRIVATE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+PRIVATE = {"X-Content-Type-Options": "nosniff"}
 
 
 def add_views(app: FastAPI, service: Service, metrics: Metrics, analyst: Any) -> None:

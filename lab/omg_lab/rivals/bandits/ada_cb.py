@@ -14,7 +14,10 @@ RegCB's; the constants are not certain.)
 
 The paper proves, for i.i.d. contexts and realizable finite classes, regret of order θ·A·log|F|/Δ up to logarithms, for
 a gap Δ of the best action and a disagreement coefficient θ of F, and √(A·T·log|F|) at worst. Proven here: if f* is
-plausible, its best action is a candidate, so that the inequality of `eliminating_square_cb.py` holds with γ = λ_m·γ_m;
+plausible, its best action is a candidate, so that, as for SquareCB and by the same proof, with γ = λ_m·γ_m
+
+    max f* - ⟨p, f*⟩ <= (n·(1 + p(b)) - 2)/γ + (γ/4)·Σ p·(f* - f̂)²;
+
 and where there is one candidate, regret is zero.
 
 Source: named in the paper of this project.
@@ -23,28 +26,24 @@ Source: named in the paper of this project.
 from __future__ import annotations
 
 import math
-from typing import Any, Unpack, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import ModelAgent, Ranges
-from omg_cmdp.agents.exploration import ROOT, Schedule, Tuned
+from omg_cmdp.agents.exploration.schedules import ROOT, Schedule, Tuned
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.epochs import EpochRewards, epoch_starts
-from omg_cmdp.persistence import State, numbers
+from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import BoolArray, FloatArray
-from omg_lab.rivals.bandits.eliminating_square_cb import square_cb_among
-from omg_lab.rivals.bandits.inverse_gap import require_one_step
+from omg_lab.rivals.bandits.inverse_gap import square_cb
 from omg_lab.rivals.bandits.plausible import RADIUS, plausible
+from omg_lab.rivals.declared import Bandit, Option, schedule
 
 
 @final
-class AdaCB(ModelAgent):
+class AdaCB(Bandit):
     """Play inverse gap weighting among the best actions of the plausible functions, by epochs.
 
     Parameters
@@ -68,26 +67,22 @@ class AdaCB(ModelAgent):
     (1, 1, 10)
     """
 
-    settings = ("gamma", "radius")
-    usual_oracles = "offline"
+    gamma: Option[Tuned, Schedule] = Option(schedule, ROOT)
+    radius: Option[Tuned, Schedule] = Option(schedule, RADIUS)
 
-    def __init__(
-        self,
-        space: Space,
-        reward_oracle: RewardOracle,
-        dynamics_oracle: DynamicsOracle,
-        gamma: Tuned = ROOT,
-        radius: Tuned = RADIUS,
-        **ranges: Unpack[Ranges],
-    ) -> None:
-        epochs = EpochRewards(reward_oracle)
-        super().__init__(space, epochs, dynamics_oracle, **ranges)
-        require_one_step(space)
-        self.gamma, self.radius = Schedule(gamma), Schedule(radius, "radius")
-        self.disagreement = 1.0
-        """D: the share of the last epoch's episodes in which plausible functions disagreed."""
-        self._disagreed = 0
+    usual_oracles = "offline"
+    learned = ("disagreement",)
+
+    def __post_init__(self) -> None:
+        self.reward_oracle = epochs = EpochRewards(self.reward_oracle)
+        super().__post_init__()
         _, self._speaker = epochs.forecasters.oracles  # what predicts in this epoch
+        self._disagreement = np.array([1.0, 0.0])  # D, and the episodes of this epoch in which functions disagreed
+
+    @property
+    def disagreement(self) -> float:
+        """D: the share of the last epoch's episodes in which plausible functions disagreed."""
+        return float(self._disagreement[0])
 
     def decide(self, context: Context) -> Decision:
         """Return the probabilities of all actions in all states."""
@@ -106,23 +101,29 @@ class AdaCB(ModelAgent):
 
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Teach both oracles, and count disagreement."""
-        state = trajectory.states[0]
         self.model(trajectory.context)  # refuses a bad context
-        disagrees = int(self.candidates(trajectory.context)[state].sum() > 1)
+        disagrees = int(self.candidates(trajectory.context)[trajectory.states[0]].sum() > 1)
         super()._learn(trajectory, rewards)
-        self._disagreed += disagrees
+        share, count = self._disagreement + np.array([0.0, disagrees])
         over = self.episodes_seen + 1
         *_, before, start = 0, *epoch_starts(over)
         if over == start:
-            self.disagreement, self._disagreed = max(1, self._disagreed) / (start - before), 0
+            share, count = max(1.0, count) / (start - before), 0.0
+        self._disagreement = np.array([share, count])
 
-    def _learned(self) -> dict[str, NDArray[Any]]:
-        """Return what both oracles learned, and how often plausible functions disagreed."""
-        return {**super()._learned(), "disagreement": np.array([self.disagreement, float(self._disagreed)])}
-
-    def _load_learned(self, state: State, episodes: int) -> None:
-        share, count = numbers("disagreement", state, (2,)).tolist()
+    def _read(self, state: State, episodes: int) -> dict[str, FloatArray]:
+        arrays = super()._read(state, episodes)
+        share, count = arrays["disagreement"]
         if not (0.0 < share <= 1.0 and 0.0 <= count <= episodes and count == int(count)):
             raise ValueError(f"`state` must hold a share and a number of episodes, got {share} and {count}")
-        super()._load_learned(state, episodes)
-        self.disagreement, self._disagreed = share, int(count)
+        return arrays
+
+
+def square_cb_among(candidates: BoolArray, rewards: FloatArray, gamma: float) -> FloatArray:
+    """Return SquareCB's probabilities (S, A) among `candidates` (S, A), at least one in each state.
+
+    >>> square_cb_among(np.array([[True, True, False]]), np.array([[0.5, 0.5, 0.9]]), 10.0)
+    array([[0.5, 0.5, 0. ]])
+    """
+    among = np.where(candidates, rewards, -np.inf)
+    return square_cb(gamma * (among.max(axis=1, keepdims=True) - among))

@@ -15,28 +15,25 @@ Source: named in the paper of this project.
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from typing import Any, Unpack, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.agents.baselines.uniform import uniform_policy
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.episode import Episode
-from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.persistence import State, numbers
+from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, positive_number
-from omg_lab.rivals.bandits.inverse_gap import require_one_step
+from omg_lab.rivals.declared import Bandit, Option
 
 
 @final
-class EpochGreedy(ModelAgent):
+class EpochGreedy(Bandit):
     """Play at random once, then greedily for c·√l episodes, and so on; l counts the random ones.
 
     The oracles learn from the random episodes only: those whose recorded propensity is that of the uniform policy.
@@ -62,30 +59,26 @@ class EpochGreedy(ModelAgent):
     (1, 1, 10)
     """
 
-    settings = ("scale",)
+    _: dataclasses.KW_ONLY
+    scale: Option[float, float] = Option(positive_number, 1.0)
+
     usual_oracles = "offline"
     waits_for_rewards = False
+    learned = ("epoch",)
 
-    def __init__(
-        self,
-        space: Space,
-        reward_oracle: RewardOracle,
-        dynamics_oracle: DynamicsOracle,
-        *,
-        scale: float = 1.0,
-        **ranges: Unpack[Ranges],
-    ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
-        require_one_step(space)
-        self.scale = positive_number("scale", scale)
-        self.explored = 0
-        """Number of random episodes."""
-        self._next = 0  # the number of episodes after which the next random one comes
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._epoch = np.zeros(2)  # how many random episodes there were, and after how many the next one comes
 
     @property
     def explores(self) -> bool:
         """Whether the next episode is a random one."""
-        return self.episodes_seen >= self._next
+        return bool(self.episodes_seen >= self._epoch[1])
+
+    @property
+    def explored(self) -> int:
+        """Number of random episodes."""
+        return int(self._epoch[0])
 
     def decide(self, context: Context) -> Decision:
         """Return the uniform policy, or the best one of the model."""
@@ -99,8 +92,9 @@ class EpochGreedy(ModelAgent):
             self.model(trajectory.context)  # refuses a bad one
             return
         super()._learn(trajectory, rewards)
-        self.explored += 1
-        self._next = self.episodes_seen + 1 + math.floor(min(self.scale * math.sqrt(self.explored), 2.0**53))
+        random = self.explored + 1
+        following = self.episodes_seen + 1 + math.floor(min(self.scale * math.sqrt(random), 2.0**53))
+        self._epoch = np.array([random, following], dtype=np.float64)
 
     def _was_random(self, trajectory: Trajectory) -> bool:
         count = self.space.admissible[trajectory.states[0]].sum()
@@ -108,13 +102,9 @@ class EpochGreedy(ModelAgent):
             return self.explores
         return math.isclose(trajectory.propensities[0], 1.0 / count)
 
-    def _learned(self) -> dict[str, NDArray[Any]]:
-        """Return what both oracles learned, and where in its epoch the agent is."""
-        return {**super()._learned(), "epoch": np.array([float(self.explored), float(self._next)])}
-
-    def _load_learned(self, state: State, episodes: int) -> None:
-        explored, following = numbers("epoch", state, (2,)).tolist()
+    def _read(self, state: State, episodes: int) -> dict[str, FloatArray]:
+        arrays = super()._read(state, episodes)
+        explored, following = arrays["epoch"]
         if not (0.0 <= explored <= episodes and explored == int(explored) and following == int(following) >= 0.0):
             raise ValueError(f"`state` must hold two numbers of episodes, got {explored} and {following}")
-        super()._load_learned(state, episodes)
-        self.explored, self._next = int(explored), int(following)
+        return arrays

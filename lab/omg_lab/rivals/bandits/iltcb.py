@@ -24,30 +24,29 @@ Source: named in the paper of this project.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable
-from typing import Any, Unpack, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.oracles.combined.epochs import epoch_starts
 from omg_cmdp.oracles.finite.aggregating import FiniteRewards
-from omg_cmdp.persistence import State, numbers
+from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import BoolArray, FloatArray, positive_number, probability
-from omg_lab.rivals.bandits.inverse_gap import require_one_step
-from omg_lab.rivals.bandits.policies import finite_rewards, greedy_actions, playing_chance, smoothed
-from omg_lab.rivals.listed import Listed
+from omg_lab.rivals.bandits.policies import greedy_actions, playing_chance, smoothed
+from omg_lab.rivals.declared import Bandit, Option
+from omg_lab.rivals.listed import Listed, listed
 
 
 @final
-class ILTCB(ModelAgent):
+class ILTCB(Bandit):
     """Play a sparse distribution over the greedy policies of a finite class, by epochs.
 
     Rewards are divided by the recorded propensity, so that estimates are unbiased however late an `Episode` comes; a
@@ -78,36 +77,27 @@ class ILTCB(ModelAgent):
     (1, 1, 10)
     """
 
-    settings = ("scale", "psi", "delta", "listed")
-    waits_for_rewards = False
+    reward_oracle: FiniteRewards = dataclasses.field()
+    _: dataclasses.KW_ONLY
+    contexts: Option[Iterable[Context], Listed] = Option(listed)
+    scale: Option[float, float] = Option(positive_number, 1.0)
+    psi: Option[float, float] = Option(positive_number, 100.0)
+    delta: Option[float, float] = Option(probability, 0.05)
 
-    def __init__(
-        self,
-        space: Space,
-        reward_oracle: FiniteRewards,
-        dynamics_oracle: DynamicsOracle,
-        *,
-        contexts: Iterable[Context],
-        scale: float = 1.0,
-        psi: float = 100.0,
-        delta: float = 0.05,
-        **ranges: Unpack[Ranges],
-    ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
-        require_one_step(space)
-        finite = finite_rewards(reward_oracle)
-        self.scale, self.psi = positive_number("scale", scale), positive_number("psi", psi)
-        self.delta = probability("delta", delta)
-        self.listed = Listed(contexts)
-        greedy = [greedy_actions(finite, each, space.admissible) for each in self.listed.contexts]
-        self._actions = np.stack(greedy, axis=1)  # (N, C, S)
+    waits_for_rewards = False
+    needs = FiniteRewards, DynamicsOracle
+    learned = ("seen", "earned", "weights")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._actions = greedy_actions(self.reward_oracle, self.contexts, self.space.admissible)  # (N, C, S)
         self._seen = np.zeros(self._actions.shape[1:])  # how often each context and state came
         self._earned = np.zeros(len(self._actions))  # Σ r/p of each policy
         self._weights = np.zeros(len(self._actions))
 
     def decide(self, context: Context) -> Decision:
         """Return the probabilities of all actions in all states."""
-        place, model = self.listed.place(context), self.model(context)
+        place, model = self.contexts.place(context), self.model(context)
         weights = self._weights.copy()
         weights[self._earned.argmax()] += max(0.0, 1.0 - weights.sum())
         shares = action_shares(weights, self._actions[:, place], self.space.actions)
@@ -128,7 +118,7 @@ class ILTCB(ModelAgent):
 
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Teach both oracles, estimate the reward of every policy, and solve OP if an epoch begins."""
-        place, state, action = self.listed.place(trajectory.context), trajectory.states[0], trajectory.actions[0]
+        place, state, action = self.contexts.place(trajectory.context), trajectory.states[0], trajectory.actions[0]
         chance = playing_chance(self, trajectory)
         super()._learn(trajectory, rewards)
         self._earned = self._earned + (self._actions[:, place, state] == action) * (rewards[0] / chance)
@@ -144,18 +134,11 @@ class ILTCB(ModelAgent):
         admissible = np.broadcast_to(self.space.admissible, (*came.shape, self.space.actions))[came]
         return low_variance_weights(self._actions[:, came], self._seen[came] / episodes, admissible, slack, least)[0]
 
-    def _learned(self) -> dict[str, NDArray[Any]]:
-        """Return what both oracles learned, the estimates, and the weights of the epoch."""
-        own = {"seen": self._seen.copy(), "earned": self._earned.copy(), "weights": self._weights.copy()}
-        return {**super()._learned(), **own}
-
-    def _load_learned(self, state: State, episodes: int) -> None:
-        named = {"seen": self._seen, "earned": self._earned, "weights": self._weights}
-        seen, earned, weights = (numbers(name, state, array.shape) for name, array in named.items())
-        if min(seen.min(), earned.min(), weights.min()) < 0.0 or weights.sum() > 1.0 + 1e-9:
+    def _read(self, state: State, episodes: int) -> dict[str, FloatArray]:
+        arrays = super()._read(state, episodes)
+        if min(array.min() for array in arrays.values()) < 0.0 or arrays["weights"].sum() > 1.0 + 1e-9:
             raise ValueError("`state` must hold no negative number, and weights that sum to at most 1, got others")
-        super()._load_learned(state, episodes)
-        self._seen, self._earned, self._weights = seen, earned, weights
+        return arrays
 
 
 def action_shares(weights: FloatArray, actions: NDArray[np.int64], count: int) -> FloatArray:

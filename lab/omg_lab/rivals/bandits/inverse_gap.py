@@ -2,16 +2,16 @@
 
 With gap(a) = max f̂ - f̂(a) over the A actions that are admissible in a state, b the best of them,
 
-    NormalisedIGW   p(a) = 1/(λ + γ·gap(a)), Σ p = 1, λ in [1, A]     Abe and Long 1999; Foster and Rakhlin 2020
-    SquareCB        p(a) = 1/(A + γ·gap(a)), the rest to b            Foster and Rakhlin, ICML 2020
-    FALCON          SquareCB by epochs, with an offline oracle        Simchi-Levi and Xu, Math. Oper. Res. 2022
-    FastCB          SquareCB with γ/(1 - f̂(b)) in the place of γ      Foster and Krishnamurthy, NeurIPS 2021
+    SquareCB   p(a) = 1/(A + γ·gap(a)), the rest to b            Foster and Rakhlin, ICML 2020
+    FALCON     SquareCB by epochs, with an offline oracle        Simchi-Levi and Xu, Math. Oper. Res. 2022
+    FastCB     SquareCB with γ/(1 - f̂(b)) in the place of γ      Foster and Krishnamurthy, NeurIPS 2021
 
-From one start state, NormalisedIGW is OMG-CMDP! with the same γ; from start probabilities ρ, OMG has γ·ρ(s) in state s,
-because a state counts for it as much as it is visited. For every truth f*, in every episode and state,
+From one start state, OMG-CMDP! with the same γ has the normalised form (Abe and Long 1999), p(a) = 1/(λ + γ·gap(a)),
+Σ p = 1, λ in [1, A]; from start probabilities ρ it has γ·ρ(s) in state s, because a state counts as much as it is
+visited. For every truth f*, in every episode and state,
 
-    NormalisedIGW   max f* - ⟨p, f*⟩ <= (A - 1)/γ + (γ/4)·Σ p·(f* - f̂)²
-    SquareCB        max f* - ⟨p, f*⟩ <= (A·(1 + p(b)) - 2)/γ + (γ/4)·Σ p·(f* - f̂)²
+    OMG-CMDP!  max f* - ⟨p, f*⟩ <= (A - 1)/γ + (γ/4)·Σ p·(f* - f̂)²
+    SquareCB   max f* - ⟨p, f*⟩ <= (A·(1 + p(b)) - 2)/γ + (γ/4)·Σ p·(f* - f̂)²
 
 and both are attained, if f* may be any number: SquareCB can lose twice as much. (In the two steps ⟨d - p, f* - f̂⟩ <=
 (1/γ)·Σ(d - p)²/p + (γ/4)·Σ p·(f* - f̂)² and Σ p·gap = (A - λ)/γ, or (A·p(b) - 1)/γ, only the first is an inequality.) So
@@ -32,36 +32,27 @@ Source: named in the paper of this project; pseudo-code in the project's theory 
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
-from omg_cmdp.agents.base import ModelAgent
-from omg_cmdp.agents.exploration import ROOT, Schedule, Tuned
+from omg_cmdp.agents.exploration.schedules import ROOT, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.combined.epochs import EpochRewards, epoch_starts
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray
-from omg_lab.rivals.local_igw import local_policy
+from omg_lab.rivals.declared import Bandit, Option, schedule
 
 SMALLEST_LOSS = 1e-6
 """FastCB divides by the estimated loss of the best action, or by this if that is smaller."""
 
 
-class _InverseGap(ModelAgent):
+class _InverseGap(Bandit):
     """A bandit that plays by the gaps of its model, and by γ; the oracle of dynamics is there for the ledger."""
 
-    settings = ("gamma",)
-
-    def __init__(
-        self, space: Space, reward_oracle: RewardOracle, dynamics_oracle: DynamicsOracle, gamma: Tuned = ROOT, **kw: Any
-    ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **kw)
-        require_one_step(space)
-        self.gamma = Schedule(gamma)
+    gamma: Option[Tuned, Schedule] = Option(schedule, ROOT)
 
     def decide(self, context: Context) -> Decision:
         """Return the probabilities of all actions in all states."""
@@ -77,37 +68,6 @@ class _InverseGap(ModelAgent):
     def _probabilities(self, model: TabularMDP, gamma: float) -> FloatArray:
         """Return p(a) = 1/(A + γ·gap(a)) in every state, the rest to the best action."""
         return square_cb(gamma * action_gaps(model))
-
-
-@final
-class NormalisedIGW(_InverseGap):
-    """Play inverse gap weighting with the normaliser that makes Σ p = 1: minimax for the per-round inequality.
-
-    Parameters
-    ----------
-    space : Space
-        A space of horizon 1.
-    reward_oracle : RewardOracle
-        An online oracle.
-    dynamics_oracle : DynamicsOracle
-        Any; dynamics do not matter in one step.
-    gamma : float, Power or function
-        γ, a number or a function of the episode; 30·√t by default, to be tuned.
-    reward_range, return_range
-        As for every `Learner`.
-
-    >>> import numpy as np
-    >>> import omg_cmdp as omg
-    >>> from omg_lab.rivals import NormalisedIGW
-    >>> rewards = omg.oracles.FiniteRewards(lambda context: np.array([[[0.2, 0.8]], [[0.6, 0.4]]]), horizon=1)
-    >>> dynamics = omg.oracles.KnownDynamics(np.ones((1, 2, 1)), horizon=1)
-    >>> NormalisedIGW(omg.Space(states=1, actions=2, horizon=1), rewards, dynamics, 10.0).policy("anyone").round(2)
-    array([[[0.32, 0.68]]])
-    """
-
-    def _probabilities(self, model: TabularMDP, gamma: float) -> FloatArray:
-        """Return p(a) = 1/(λ + γ·gap(a)) in every state, λ the normaliser."""
-        return local_policy(model, gamma)
 
 
 @final
@@ -165,10 +125,9 @@ class FALCON(_InverseGap):
 
     usual_oracles = "offline"
 
-    def __init__(
-        self, space: Space, reward_oracle: RewardOracle, dynamics_oracle: DynamicsOracle, gamma: Tuned = ROOT, **kw: Any
-    ) -> None:
-        super().__init__(space, EpochRewards(reward_oracle), dynamics_oracle, gamma, **kw)
+    def __post_init__(self) -> None:
+        self.reward_oracle = EpochRewards(self.reward_oracle)
+        super().__post_init__()
 
     def _time(self) -> int:
         return max(1, epoch_starts(self.episodes_seen)[-1])

@@ -22,23 +22,22 @@ Source: the authors' code, with which the formulas agree.
 
 from __future__ import annotations
 
-from typing import Unpack, final
+import dataclasses
+from typing import final
 
 import numpy as np
 
-from omg_cmdp.agents.base import ModelAgent, Ranges
-from omg_cmdp.agents.exploration import Schedule, Tuned
+from omg_cmdp.agents.exploration.schedules import Schedule, Tuned
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.space import Space
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.linear.rewards import LinearRewards
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, at_least_zero
-from omg_lab.rivals.bandits.inverse_gap import action_gaps, require_one_step
+from omg_lab.rivals.bandits.inverse_gap import action_gaps
+from omg_lab.rivals.declared import Bandit, Option, schedule
 
 
 @final
-class LinMED(ModelAgent):
+class LinMED(Bandit):
     """Play each action by how unlikely it is, in a linear model, that it is as good as the one that looks best.
 
     Parameters
@@ -62,26 +61,16 @@ class LinMED(ModelAgent):
     (1, 1, 10)
     """
 
-    settings = ("radius", "empirical", "design")
+    radius: Option[Tuned, Schedule] = Option(schedule, 0.5)
+    _: dataclasses.KW_ONLY
+    empirical: Option[float, float] = Option(at_least_zero, 0.9)
+    design: Option[float, float] = Option(at_least_zero, 0.05)
 
-    def __init__(
-        self,
-        space: Space,
-        reward_oracle: RewardOracle,
-        dynamics_oracle: DynamicsOracle,
-        radius: Tuned = 0.5,
-        *,
-        empirical: float = 0.9,
-        design: float = 0.05,
-        **ranges: Unpack[Ranges],
-    ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
-        require_one_step(space)
-        self.radius = Schedule(radius, "radius")
-        self.empirical, self.design = at_least_zero("empirical", empirical), at_least_zero("design", design)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.empirical + self.design >= 1.0:
             rule = "must leave some of 1 to all actions"
-            raise ValueError(f"`empirical` and `design` {rule}, got {empirical!r} and {design!r}")
+            raise ValueError(f"`empirical` and `design` {rule}, got {self.empirical} and {self.design}")
 
     def decide(self, context: Context) -> Decision:
         """Return the probabilities of all actions in all states."""

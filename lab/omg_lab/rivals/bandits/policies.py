@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,22 +11,14 @@ from omg_cmdp.agents.agent import Agent
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.oracles.base import RewardOracle
 from omg_cmdp.oracles.finite.aggregating import FiniteRewards
 from omg_cmdp.validation import BoolArray, FloatArray
 
 
-def finite_rewards(oracle: RewardOracle) -> FiniteRewards:
-    """Return the oracle, if it has a finite class."""
-    if not isinstance(oracle, FiniteRewards):
-        raise ValueError(f"`reward_oracle` must be a FiniteRewards, got {type(oracle).__name__}")
-    return oracle
-
-
-def greedy_actions(oracle: FiniteRewards, context: Context, admissible: BoolArray) -> NDArray[np.int64]:
-    """Return the best action of every function in every state, (N, S); the lowest of equals."""
-    tables = oracle.functions(context).reshape(-1, *admissible.shape)
-    return np.asarray(np.where(admissible, tables, -np.inf).argmax(axis=2))
+def greedy_actions(oracle: FiniteRewards, contexts: Iterable[Context], admissible: BoolArray) -> NDArray[np.int64]:
+    """Return the best action of every function in every context and state, (N, C, S); the lowest of equals."""
+    tables = np.stack([oracle.functions(each).reshape(-1, *admissible.shape) for each in contexts], axis=1)
+    return np.asarray(np.where(admissible, tables, -np.inf).argmax(axis=3))
 
 
 def playing_chance(agent: Agent, trajectory: Trajectory) -> float:

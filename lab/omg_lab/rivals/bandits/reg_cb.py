@@ -20,23 +20,20 @@ Source: named in the paper of this project.
 
 from __future__ import annotations
 
-from typing import Unpack, final
+import dataclasses
+from typing import final
 
 import numpy as np
 
-from omg_cmdp.agents.base import ModelAgent, Ranges
-from omg_cmdp.agents.exploration import Schedule, Tuned
+from omg_cmdp.agents.exploration.schedules import Schedule, Tuned
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.space import Space
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import instance_of
-from omg_lab.rivals.bandits.inverse_gap import require_one_step
 from omg_lab.rivals.bandits.plausible import RADIUS, plausible
+from omg_lab.rivals.declared import Bandit, Option, flag, schedule
 
 
 @final
-class RegCB(ModelAgent):
+class RegCB(Bandit):
     """Play the best action of the most hopeful plausible function, or any action that may be the best.
 
     Parameters
@@ -60,22 +57,9 @@ class RegCB(ModelAgent):
     (1, 1, 10)
     """
 
-    settings = ("radius", "optimistic")
-
-    def __init__(
-        self,
-        space: Space,
-        reward_oracle: RewardOracle,
-        dynamics_oracle: DynamicsOracle,
-        radius: Tuned = RADIUS,
-        *,
-        optimistic: bool = True,
-        **ranges: Unpack[Ranges],
-    ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
-        require_one_step(space)
-        instance_of("optimistic", optimistic, bool)
-        self.radius, self.optimistic = Schedule(radius, "radius"), optimistic
+    radius: Option[Tuned, Schedule] = Option(schedule, RADIUS)
+    _: dataclasses.KW_ONLY
+    optimistic: Option[bool, bool] = Option(flag, True)
 
     def decide(self, context: Context) -> Decision:
         """Return one action in each state, or the uniform distribution over the survivors."""

@@ -32,36 +32,35 @@ Source: named in the paper of this project.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable
-from typing import Any, Unpack, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import ModelAgent, Ranges
-from omg_cmdp.agents.exploration import Schedule, Tuned
+from omg_cmdp.agents.exploration.schedules import Schedule, Tuned
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.oracles.combined.epochs import epoch_starts
 from omg_cmdp.oracles.finite.aggregating import FiniteRewards
-from omg_cmdp.persistence import State, numbers
+from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import BoolArray, FloatArray
 from omg_lab.rivals.bandits.iltcb import action_shares
-from omg_lab.rivals.bandits.inverse_gap import require_one_step
 from omg_lab.rivals.bandits.plausible import RADIUS
-from omg_lab.rivals.bandits.policies import finite_rewards, greedy_actions, smoothed
-from omg_lab.rivals.listed import Listed
+from omg_lab.rivals.bandits.policies import greedy_actions, smoothed
+from omg_lab.rivals.declared import Bandit, Option, schedule
+from omg_lab.rivals.listed import Listed, listed
 
 FACTOR = 1.1
 """ρ: by how much (1) may be missed."""
 
 
 @final
-class RegressorElimination(ModelAgent):
+class RegressorElimination(Bandit):
     """Play the greedy policies of all functions that are left, so that the variance of each is small.
 
     Parameters
@@ -85,44 +84,37 @@ class RegressorElimination(ModelAgent):
     (1, 1, 10)
     """
 
-    settings = ("radius", "listed")
+    reward_oracle: FiniteRewards = dataclasses.field()
+    radius: Option[Tuned, Schedule] = Option(schedule, RADIUS)
+    _: dataclasses.KW_ONLY
+    contexts: Option[Iterable[Context], Listed] = Option(listed)
 
-    def __init__(
-        self,
-        space: Space,
-        reward_oracle: FiniteRewards,
-        dynamics_oracle: DynamicsOracle,
-        radius: Tuned = RADIUS,
-        *,
-        contexts: Iterable[Context],
-        **ranges: Unpack[Ranges],
-    ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
-        require_one_step(space)
-        self._finite = finite_rewards(reward_oracle)
-        self.radius, self.listed = Schedule(radius, "radius"), Listed(contexts)
-        greedy = [greedy_actions(self._finite, each, space.admissible) for each in self.listed.contexts]
-        self._actions = np.stack(greedy, axis=1)  # (N, C, S)
-        self._left = np.ones(len(self._actions), dtype=bool)
+    needs = FiniteRewards, DynamicsOracle
+    learned = ("left",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._actions = greedy_actions(self.reward_oracle, self.contexts, self.space.admissible)  # (N, C, S)
+        self._left = np.ones(len(self._actions))
         self._solved: tuple[Any, FloatArray] | None = None  # what the policies were found for, and they
 
     @property
     def left(self) -> BoolArray:
         """Which functions are left, (N,)."""
-        return self._left.copy()
+        return self._left > 0.0
 
     def decide(self, context: Context) -> Decision:
         """Return the probabilities of all actions in all states."""
-        place = self.listed.place(context)
-        return Decision(policy=self._policies()[place][None], model=self.model(context))
+        place = self.contexts.place(context)
+        return Decision(policy=self._policies()[place][None].copy(), model=self.model(context))
 
     def _policies(self) -> FloatArray:
         """Return P' in each context and state, (C, S, A)."""
         epoch = epoch_starts(self.episodes_seen)[-1]
         key = (epoch, self._left.tobytes())
         if self._solved is None or self._solved[0] != key:
-            count, shape = len(self.listed), (len(self.listed), self.space.states, self.space.actions)
-            actions = self._actions[self._left].reshape(-1, count * self.space.states)
+            count, shape = len(self.contexts), (len(self.contexts), self.space.states, self.space.actions)
+            actions = self._actions[self.left].reshape(-1, count * self.space.states)
             disputed = action_shares(np.ones(len(actions)), actions, self.space.actions) > 0.0
             least = min(0.5 / disputed.sum(axis=1).max(), 1.0 / math.sqrt(max(1, epoch)))
             weights = even_weights(actions, np.tile(self.space.start / count, count), disputed, least)
@@ -130,24 +122,22 @@ class RegressorElimination(ModelAgent):
             self._solved = key, chances.reshape(shape)
         return self._solved[1]
 
-    def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
-        """Teach the reward oracle, and drop functions."""
-        self.listed.place(trajectory.context)  # refuses one that is not listed
-        super()._learn_rewards(trajectory, rewards)
-        losses = self._finite.forecasters.class_losses
+    def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
+        self.contexts.place(trajectory.context)  # refuses one that is not listed
+        super()._learn(trajectory, rewards)
+
+    def _follow_oracles(self) -> None:
+        """Drop functions."""
+        losses = self.reward_oracle.forecasters.class_losses
         if len(losses):
-            self._left = self._left & (losses <= losses[self._left].min() + self.radius(self.episodes_seen + 1))
+            self._left = self._left * (losses <= losses[self.left].min() + self.radius(self.episodes_seen + 1))
 
-    def _learned(self) -> dict[str, NDArray[Any]]:
-        """Return what both oracles learned, and which functions are left."""
-        return {**super()._learned(), "left": self._left.astype(float)}
-
-    def _load_learned(self, state: State, episodes: int) -> None:
-        left = numbers("left", state, self._left.shape)
+    def _read(self, state: State, episodes: int) -> dict[str, FloatArray]:
+        arrays = super()._read(state, episodes)
+        left = arrays["left"]
         if not (np.isin(left, (0.0, 1.0)).all() and left.any()):
             raise ValueError(f"`state` must hold 1 for each function that is left and 0 for others, got {left}")
-        super()._load_learned(state, episodes)
-        self._left = left == 1.0
+        return arrays
 
 
 def even_weights(actions: NDArray[np.int64], shares: FloatArray, disputed: BoolArray, least: float) -> FloatArray:

@@ -20,27 +20,24 @@ Source: named in the paper of this project.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable
-from typing import Any, Unpack, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.persistence import State, numbers
+from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, positive_number
-from omg_lab.rivals.bandits.inverse_gap import require_one_step
-from omg_lab.rivals.listed import Listed, Predicted
+from omg_lab.rivals.declared import Bandit, Option
+from omg_lab.rivals.listed import Listed, Predicted, listed, opening_actions
 
 
 @final
-class UCCB(ModelAgent):
+class UCCB(Bandit):
     """Play the best action with a bonus for what would rarely have been played in this context.
 
     Parameters
@@ -64,67 +61,53 @@ class UCCB(ModelAgent):
     (1, 1, 10)
     """
 
-    settings = ("scale", "listed")
-    usual_oracles = "offline"
+    _: dataclasses.KW_ONLY
+    contexts: Option[Iterable[Context], Listed] = Option(listed)
+    scale: Option[float, float] = Option(positive_number, 0.03)
 
-    def __init__(
-        self,
-        space: Space,
-        reward_oracle: RewardOracle,
-        dynamics_oracle: DynamicsOracle,
-        *,
-        contexts: Iterable[Context],
-        scale: float = 0.03,
-        **ranges: Unpack[Ranges],
-    ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
-        require_one_step(space)
-        self.scale = positive_number("scale", scale)
-        self.listed = Listed(contexts)
-        self._predicted = Predicted(self.listed, reward_oracle, (space.states, space.actions))
-        self._warm_up = int(space.admissible.sum(axis=1).max())
-        self._counts = np.ones((len(self.listed), space.states, space.actions))
+    usual_oracles = "offline"
+    learned = ("counts",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._predicted = Predicted(self.contexts, self.reward_oracle, self.space.admissible.shape)
+        self._warm_up = int(self.space.admissible.sum(axis=1).max())
+        self._counts = np.ones((len(self.contexts), *self.space.admissible.shape))
 
     def decide(self, context: Context) -> Decision:
         """Return one action in each state."""
-        return Decision(policy=self._policies()[self.listed.place(context)][None], model=self.model(context))
+        return Decision(policy=self._policies()[self.contexts.place(context)][None], model=self.model(context))
 
     def counts(self, context: Context) -> FloatArray:
         """Return N (S, A): how often each action would have been played, 1 in the first A rounds."""
-        return np.array(self._counts[self.listed.place(context)])
+        return np.array(self._counts[self.contexts.place(context)])
 
     def _policies(self) -> FloatArray:
         """Return what would be played in each context, (C, S, A)."""
         admissible, actions = self.space.admissible, self.space.actions
         if self.episodes_seen < self._warm_up:
-            order = np.argsort(~admissible, axis=1, kind="stable")  # the admissible ones first
-            policy = np.eye(actions)[order[np.arange(len(order)), self.episodes_seen % admissible.sum(axis=1)]]
-            return np.repeat(policy[None], len(self.listed), axis=0)
+            return np.tile(opening_actions(self.space, self.episodes_seen), (len(self.contexts), 1, 1))
         bonuses = self.scale * math.sqrt(self.episodes_seen + 1) / self._counts
         hopes = np.where(admissible, self._predicted.tables[:, 0] + bonuses, -np.inf)
         return np.asarray(np.eye(actions)[hopes.argmax(axis=2)])
 
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Teach both oracles, and count a round for every context."""
-        self.listed.place(trajectory.context)  # refuses one that is not listed
+        self.contexts.place(trajectory.context)  # refuses one that is not listed
         played = self._policies()
         super()._learn(trajectory, rewards)
         if self.episodes_seen >= self._warm_up:
             self._counts += played
 
-    def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
-        """Teach the reward oracle, whose predictions change."""
-        super()._learn_rewards(trajectory, rewards)
+    def _follow_oracles(self) -> None:
         self._predicted.refresh()
 
-    def _learned(self) -> dict[str, NDArray[Any]]:
-        """Return what both oracles learned, and the counts of all contexts."""
-        return {**super()._learned(), "counts": self._counts.copy()}
+    def _read(self, state: State, episodes: int) -> dict[str, FloatArray]:
+        arrays = super()._read(state, episodes)
+        if (least := arrays["counts"].min()) < 1.0:
+            raise ValueError(f"`state` must hold counts of at least 1, got {least}")
+        return arrays
 
     def _load_learned(self, state: State, episodes: int) -> None:
-        counts = numbers("counts", state, self._counts.shape)
-        if counts.min() < 1.0:
-            raise ValueError(f"`state` must hold counts of at least 1, got {counts.min()}")
         super()._load_learned(state, episodes)
-        self._counts = counts
-        self._predicted.refresh()
+        self._follow_oracles()

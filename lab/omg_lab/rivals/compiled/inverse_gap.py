@@ -1,4 +1,4 @@
-"""The compiled loops of inverse gap weighting, of actions and of a cover of policies.
+"""The compiled loops of PC-IGW: a cover of policies, and their weights by inverse gaps.
 
 Deterministic policies are tables (H, S) of actions. Kernel (K, S, A, S), rewards (K, S, A): step h uses entry h mod K.
 """
@@ -37,40 +37,6 @@ def inverse_gap_weights(gaps, weights):
 
 
 @compiled
-def local_policy(transitions, rewards, admissible, gamma, policy):
-    """Fill π_h(·|s) = the inverse gap weights of γ·Q_h(s, ·), with Q_h = r + P·V_{h+1} and V_h = ⟨π_h, Q_h⟩."""
-    horizon, states, actions = policy.shape
-    values, earlier = np.zeros(states), np.empty(states)
-    gains, gaps, weights = np.empty(actions), np.empty(actions), np.empty(actions)
-    for h in range(horizon - 1, -1, -1):
-        for s in range(states):
-            allowed = action_values(transitions, rewards, admissible, h, s, values, gains)
-            best = gains[:allowed].max()
-            for i in range(allowed):
-                gaps[i] = gamma * (best - gains[i])
-            inverse_gap_weights(gaps[:allowed], weights)
-            i, earlier[s] = 0, 0.0
-            for a in range(actions):
-                policy[h, s, a] = 0.0
-                if admissible[s, a]:
-                    policy[h, s, a] = weights[i]
-                    earlier[s] += weights[i] * gains[i]
-                    i += 1
-        values, earlier = earlier, values
-
-
-@compiled
-def action_values(transitions, rewards, admissible, h, s, values, gains):
-    """Fill r + P·V of the admissible actions, one after the other, and return how many there are."""
-    k, r, allowed = h % transitions.shape[0], h % rewards.shape[0], 0
-    for a in range(transitions.shape[2]):
-        if admissible[s, a]:
-            gains[allowed] = rewards[r, s, a] + expected(transitions, k, s, a, values)
-            allowed += 1
-    return allowed
-
-
-@compiled
 def expected(transitions, k, s, a, values):
     """Return P·V."""
     total = 0.0
@@ -81,13 +47,12 @@ def expected(transitions, k, s, a, values):
 
 @compiled
 def policy_cover(transitions, rewards, start, admissible, reached, gamma):
-    """Return different policies (K, H, S, A), one-hot, the optimal one first, their gaps V* - V^π and the plans made.
+    """Return policies (n + 1, H, S), the optimal one first, their gaps V* - V^π and the number of plans.
 
     For each of the n tuples (h, s, a) with s `reached` (H, S) at h there is one that maximises q_h(s, a)/(2n + γ·gap).
     """
     horizon, states = reached.shape
-    actions = transitions.shape[2]
-    losses = np.zeros((horizon, states, actions))
+    losses = np.zeros((horizon, states, transitions.shape[2]))
     greedy = np.empty((horizon, states), np.int64)
     find_losses(transitions, rewards, admissible, losses, greedy)
     size = 0
@@ -97,8 +62,7 @@ def policy_cover(transitions, rewards, start, admissible, reached, gamma):
                 size += admissible[s].sum()
 
     found, gaps = np.empty((size + 1, horizon, states), np.int64), np.zeros(size + 1)
-    keys = np.empty(size + 1, np.int64)
-    found[0], keys[0], count, plans = greedy, hashed(greedy), 1, 0
+    found[0], count, plans = greedy, 1, 0
     way = greedy.copy()
     for h in range(horizon):
         for s in range(states):
@@ -107,39 +71,32 @@ def policy_cover(transitions, rewards, start, admissible, reached, gamma):
                     transitions, start, admissible, losses, greedy, gamma, 2.0 * size, h, s, way
                 )
                 plans += more
-                for a in range(actions):
+                for a in range(transitions.shape[2]):
                     if admissible[s, a]:
                         way[h, s] = a
-                        key = hashed(way)
-                        if position(way, key, found[:count], keys) == count:
-                            found[count], keys[count], gaps[count] = way, key, lost + mass * losses[h, s, a]
-                            count += 1
+                        found[count], gaps[count] = way, lost + mass * losses[h, s, a]
+                        count += 1
                 way[: h + 1] = greedy[: h + 1]
-
-    policies = np.zeros((count, horizon, states, actions))
-    for i in range(count):
-        for h in range(horizon):
-            for s in range(states):
-                policies[i, h, s, found[i, h, s]] = 1.0
-    return policies, gaps[:count].copy(), plans
+    return found, gaps, plans
 
 
 @compiled
 def find_losses(transitions, rewards, admissible, losses, greedy):
     """Fill V*_h(s) - Q*_h(s, a) of the admissible actions, and the optimal policy; ties go to the lowest action."""
     horizon, states, actions = losses.shape
-    values, earlier, gains = np.zeros(states), np.empty(states), np.empty(actions)
+    values, earlier = np.zeros(states), np.empty(states)
     for h in range(horizon - 1, -1, -1):
+        k, r = h % transitions.shape[0], h % rewards.shape[0]
         for s in range(states):
-            allowed = action_values(transitions, rewards, admissible, h, s, values, gains)
-            earlier[s] = gains[:allowed].max()
-            i, greedy[h, s] = 0, -1
+            earlier[s], greedy[h, s] = -np.inf, -1
             for a in range(actions):
                 if admissible[s, a]:
-                    losses[h, s, a] = earlier[s] - gains[i]
-                    if gains[i] == earlier[s] and greedy[h, s] < 0:
-                        greedy[h, s] = a
-                    i += 1
+                    losses[h, s, a] = rewards[r, s, a] + expected(transitions, k, s, a, values)
+                    if losses[h, s, a] > earlier[s] or greedy[h, s] < 0:
+                        earlier[s], greedy[h, s] = losses[h, s, a], a
+            for a in range(actions):
+                if admissible[s, a]:
+                    losses[h, s, a] = earlier[s] - losses[h, s, a]
         values, earlier = earlier, values
 
 
@@ -197,21 +154,3 @@ def follow(transitions, start, losses, way, h, s):
                     later[j] += mass[x] * transitions[k, x, a, j]
         mass, later = later, mass
     return mass[s], lost
-
-
-@compiled
-def position(way, key, found, keys):
-    """Return where `way` (H, S) is among `found` (K, H, S), or K; only those with its key are looked at."""
-    for i in range(len(found)):
-        if keys[i] == key and np.array_equal(way, found[i]):
-            return i
-    return len(found)
-
-
-@compiled
-def hashed(way):
-    """Return a number that tells most policies apart; it may overflow."""
-    key = 0
-    for action in way.flat:
-        key = 31 * key + action
-    return key

@@ -1,28 +1,32 @@
-"""What UC³RL and RM-UCDD share: oracles, a round of planning, and a memory of what each round would have been."""
+"""What UC³RL and RM-UCDD share: a plan with bonuses for every context that may come, and counts of what it would do.
+
+All contexts are listed, and each has its counts: a round is planned for all of them, whichever came. (The papers ask
+the models of all earlier rounds again when a context comes, which takes time that grows with the rounds.)
+"""
 
 from __future__ import annotations
 
 import abc
+import dataclasses
+import math
 from collections.abc import Iterable
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from omg_cmdp import oracles
-from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.agents.building import class_oracles
 from omg_cmdp.contexts import Context
+from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.environment import Environment
-from omg_cmdp.mdp.space import Space
-from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, instance_of
-from omg_lab.rivals.counterfactual.histories import EpochFits, History, ListedContexts
-from omg_lab.rivals.counterfactual.rounds import Bonus, FittedTables, PastRound
+from omg_cmdp.validation import FloatArray, float_table, instance_of, positive_integer
+from omg_lab.rivals.declared import ModelRival, Option, optional
+from omg_lab.rivals.listed import Listed, Predicted, listed
+
+compiled = Lazy("omg_lab.rivals.compiled.counterfactual")
 
 KNOWN = (oracles.KnownRewards, oracles.KnownDynamics)
 OF_CLASSES = (
@@ -32,34 +36,37 @@ OF_CLASSES = (
 """Oracles that know a world's class of functions."""
 
 
-class CounterfactualAgent(ModelAgent):
-    """An agent that plans with a bonus for what its earlier rounds would not have done in this context."""
+def two_scales(name: str, value: Any) -> tuple[float, float]:
+    """Return β₀ of the rewards and of the dynamics: two numbers, or one for both."""
+    given = float_table(name, value)
+    if given.shape not in ((), (2,)) or not (np.isfinite(given).all() and given.min() >= 0.0):
+        raise ValueError(f"`{name}` must be a number or two, finite and not negative, got {value!r}")
+    rewards, dynamics = np.broadcast_to(given, 2).tolist()
+    return rewards, dynamics
 
-    settings: ClassVar[tuple[str, ...]] = ("scales", "episodes", "history")
+
+class CounterfactualAgent(ModelRival):
+    """An agent that plans with a bonus for what its earlier rounds would not have done in this context.
+
+    b = min(1, β_R/2W) + H·min(2, β_P/2W), β = β₀·√T; H is the range of values, W what is counted.
+    """
+
+    _: dataclasses.KW_ONLY
+    contexts: Option[Iterable[Context], Listed] = Option(listed)
+    scale: Option[float | tuple[float, float], tuple[float, float]] = Option(two_scales, 0.03)
+    episodes: Option[int | None, int | None] = Option(optional(positive_integer), None)
+
     usual_oracles = "offline"
+    learned: ClassVar[tuple[str, ...]] = ("counts",)
+    weight = 1.0
+    """By how much a count matters."""
 
-    def __init__(
-        self,
-        space: Space,
-        reward_oracle: RewardOracle,
-        dynamics_oracle: DynamicsOracle,
-        *,
-        contexts: Iterable[Context] | None = None,
-        scale: float | tuple[float, float] = 0.03,
-        episodes: int | None = None,
-        **ranges: Unpack[Ranges],
-    ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
-        bonus, pair = Bonus.of(scale, episodes, self.value_bounds), (reward_oracle, dynamics_oracle)
-        self.scales, self.episodes = bonus.scales, bonus.episodes
-        self._round = self._make_round(bonus)
-        self.history: History = (
-            EpochFits(self._round, pair) if contexts is None else ListedContexts(self._round, pair, contexts)
-        )
-
-    @abc.abstractmethod
-    def _make_round(self, bonus: Bonus) -> PastRound:
-        """Return the round, which says what is counted."""
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        pairs = self.space.admissible.shape
+        self._rewards = Predicted(self.contexts, self.reward_oracle, pairs)
+        self._dynamics = Predicted(self.contexts, self.dynamics_oracle, (*pairs, self.space.states))
+        self._counts = np.ones((len(self.contexts), self.space.horizon, *pairs))
 
     @classmethod
     def for_world(cls, world: Environment, *, scale: Any = 0.03, **options: Any) -> Self:
@@ -75,40 +82,56 @@ class CounterfactualAgent(ModelAgent):
         return super().for_world(world, scale=tuple(scale), **options)
 
     def decide(self, context: Context) -> Decision:
-        """Return the policy of one round."""
-        tables, history = self.history.tables(context), self.history
-        policies, _ = self._round.play(tables, history.memory(context), history.fitted, history.length)
-        return Decision(policy=policies[0], model=self._as_mdp(tables))
-
-    def model(self, context: Context) -> TabularMDP:
-        """Return the fits of this round as an MDP."""
-        return self._as_mdp(self.history.tables(context))
+        """Return the policy of this round."""
+        place = self.contexts.place(context)
+        return Decision(policy=self._plan(slice(place, place + 1))[0][0], model=self.model(context))
 
     def visits(self, context: Context) -> FloatArray:
         """Return (H, S, A): 1 + how often (h, s, a) would have been visited, or chosen, had `context` always come."""
-        return np.asarray(self.history.memory(context)[0])
+        return np.array(self._counts[self.contexts.place(context)])
 
     def bonus(self, context: Context) -> FloatArray:
         """Return the bonus b (H, S, A)."""
-        return self._round.bonus(self.visits(context), self.history.fitted)
+        return self._bonus(self.visits(context))
 
-    def _as_mdp(self, fits: FittedTables) -> TabularMDP:
-        rewards, transitions = (steps[0] if len(steps) == 1 else steps for (steps,) in fits)
-        return self.space.mdp(transitions=transitions, rewards=rewards)
+    def _bonus(self, counts: FloatArray) -> FloatArray:
+        rewards, dynamics = (beta * math.sqrt(self.episodes or self.episodes_seen + 1) for beta in self.scale)
+        doubled = 2.0 * (self.weight * counts)
+        bonuses = np.minimum(1.0, rewards / doubled), np.minimum(2.0, dynamics / doubled)
+        return np.asarray(bonuses[0] + self.value_bounds.span * bonuses[1])
+
+    def _plan(self, here: slice) -> tuple[FloatArray, FloatArray]:
+        """Return the policies of this round for these contexts, and their occupancies in the model, (C, H, S, A)."""
+        optimistic = self._rewards.tables[here] + self._bonus(self._counts[here])
+        policies, occupancies = np.empty((2, *optimistic.shape))
+        known = *self.space.raw, *self.value_bounds
+        compiled.plan_round(self._dynamics.tables[here], optimistic, *known, policies, occupancies)
+        return policies, occupancies
+
+    @abc.abstractmethod
+    def _counted(self) -> FloatArray:
+        """Return what this round adds to the counts of all contexts, (C, H, S, A)."""
 
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
-        """Teach both oracles, and play the round for every context."""
+        """Teach both oracles, and count the round for every context, by the models that it was planned with."""
+        self.contexts.place(trajectory.context)  # refuses one that is not listed
+        counts = self._counts + self._counted()
         super()._learn(trajectory, rewards)
-        self.history.advance()
+        self._counts = counts
 
-    def _learned(self) -> dict[str, NDArray[Any]]:
-        """Return what both oracles learned, and the memory or the kept fits."""
-        return {**super()._learned(), **self.history.state()}
+    def _follow_oracles(self) -> None:
+        self._rewards.refresh()
+        self._dynamics.refresh()
+
+    def _read(self, state: State, episodes: int) -> dict[str, FloatArray]:
+        arrays = super()._read(state, episodes)
+        if (least := arrays["counts"].min()) < 1.0:
+            raise ValueError(f"`state` must hold counts of at least 1, got {least}")
+        return arrays
 
     def _load_learned(self, state: State, episodes: int) -> None:
-        arrays = self.history.read(state, episodes)
         super()._load_learned(state, episodes)
-        self.history.resume(arrays, episodes)
+        self._follow_oracles()
 
 
 def _is_known(oracle: Any, functions: Any, context: Context) -> bool:

@@ -20,24 +20,24 @@ data that they were made of, and no more than the class is large: 2·log(|F|/δ)
 for the dynamics (`oracles.finite.offline`). At the first step only start states are reached, and only they count in d*.
 
 The paper proves Õ((H + 1/p_min)·H·S^(3/2)·√(A·T·log(max(|F|, |P|)/δ))) for i.i.d. contexts. What is not certain: the
-constants, which are β₀ here, and the exact place of p_min. Contexts are listed or not, as for UC³RL.
+constants, which are β₀ here, and the exact place of p_min. Contexts are listed, as for UC³RL.
 
 Source: named in the paper of this project; pseudo-code in the project's theory notes (§3).
 """
 
 from __future__ import annotations
 
-from typing import Any, final
+import dataclasses
+from typing import final
 
 import numpy as np
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.space import Space
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, positive_number
 from omg_lab.rivals.counterfactual.agent import CounterfactualAgent
-from omg_lab.rivals.counterfactual.rounds import Bonus, PastRound
+from omg_lab.rivals.declared import Option
+from omg_lab.rivals.listed import opening_actions
 
 
 @final
@@ -49,10 +49,9 @@ class RMUCDD(CounterfactualAgent):
     space : Space
         The states, actions and horizon.
     reward_oracle, dynamics_oracle
-        Online or offline oracles; without `contexts` both must be `Offline`.
-    contexts : list, optional
-        All contexts that may come. Each then has its counts, at one plan for each of them in an episode. Without it the
-        fits at the beginning of doubling epochs are kept, and a decision takes O(log t) plans.
+        Offline oracles, as published, or any others.
+    contexts : list
+        All contexts that may come. Each has its counts, at one plan for each of them in an episode.
     scale : float or tuple of two floats
         β₀, or one for the rewards and one for the dynamics, such as (0.03, 0) if these are known; to be tuned.
     episodes : int, optional
@@ -70,37 +69,26 @@ class RMUCDD(CounterfactualAgent):
     (3, 2, 2)
     """
 
-    settings = ("scales", "episodes", "reachability", "history")
+    _: dataclasses.KW_ONLY
+    reachability: Option[float, float] = Option(positive_number, 1.0)
+
     usual_oracles = "least_squares"
 
-    def __init__(
-        self,
-        space: Space,
-        reward_oracle: RewardOracle,
-        dynamics_oracle: DynamicsOracle,
-        *,
-        reachability: float = 1.0,
-        **settings: Any,
-    ) -> None:
-        self.reachability = positive_number("reachability", reachability)
+    def __post_init__(self) -> None:
         if self.reachability > 1.0:
-            raise ValueError(f"`reachability` must lie in (0, 1], got {reachability!r}")
-        super().__init__(space, reward_oracle, dynamics_oracle, **settings)
-
-    def _make_round(self, bonus: Bonus) -> PastRound:
-        """Return the round, which counts choices."""
-        return PastRound(self.space, self.value_bounds, bonus, choices=True, reachability=self.reachability)
+            raise ValueError(f"`reachability` must lie in (0, 1], got {self.reachability}")
+        self.weight = self.reachability
+        self._warm_up = int(self.space.admissible.sum(axis=1).max())
+        super().__post_init__()
 
     def decide(self, context: Context) -> Decision:
         """Return one action everywhere in the first A rounds, and then a plan."""
-        if self.episodes_seen < self._round.warm_up:
-            return Decision(policy=self._opening(self.episodes_seen), model=self.model(context))
+        if self.episodes_seen < self._warm_up:
+            opening = np.tile(opening_actions(self.space, self.episodes_seen), (self.space.horizon, 1, 1))
+            return Decision(policy=opening, model=self.model(context))
         return super().decide(context)
 
-    def _opening(self, number: int) -> FloatArray:
-        """Return the policy (H, S, A) that plays, in every state, its admissible action of this `number`."""
-        policy = np.zeros((self.space.horizon, self.space.states, self.space.actions))
-        for state, allowed in enumerate(self.space.admissible):
-            actions = np.flatnonzero(allowed)
-            policy[:, state, actions[number % len(actions)]] = 1.0
-        return policy
+    def _counted(self) -> FloatArray:
+        """Return the choices of this round, none in the first ones."""
+        policies, _ = self._plan(slice(None))
+        return policies * (self.episodes_seen >= self._warm_up)

@@ -18,33 +18,33 @@ The paper takes one λ for a known T, and proves for tabular MDPs whose tables d
 of order √(S³A²H⁴T) up to logarithms. Its two steps need that a policy's mean value is that in the mean model, and that
 information adds up over steps: both hold for independent tables at each step, not for tables that steps share, as in
 most of our worlds. λ_0 is the constant to tune; from what the proof would choose, nothing is computed. Contexts: as in
-`VIDS`.
+`VIDS`. With a `return_range` the values of rewards are clipped to what it leaves, those of information are not.
 
 Source: the abstract and the introduction of the paper were read; λ is left to be tuned.
 """
 
 from __future__ import annotations
 
-from typing import Unpack, final
+import dataclasses
+from typing import final
 
 import numpy as np
 
-from omg_cmdp.agents.base import ModelAgent, Ranges
-from omg_cmdp.agents.exploration import Power, Schedule, Tuned
 from omg_cmdp.agents.exploration.gain import drawn_models
+from omg_cmdp.agents.exploration.schedules import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.bellman import best_response
-from omg_cmdp.mdp.space import Space
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.mdp.bellman import ValueBounds
+from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, positive_integer, seed_number
+from omg_cmdp.validation import FloatArray, positive_integer
+from omg_lab.rivals.declared import ModelRival, Option, schedule, seed_value
 
 ROOT = Power(0.1, 0.5)
 """√t/10."""
 
 
 @final
-class RegularisedIDS(ModelAgent):
+class RegularisedIDS(ModelRival):
     """Play an optimal policy of the mean model, with the information of a visit added to its reward.
 
     Parameters
@@ -68,23 +68,10 @@ class RegularisedIDS(ModelAgent):
     (4, 3, 3)
     """
 
-    settings = ("worth", "draws", "seed")
-
-    def __init__(
-        self,
-        space: Space,
-        reward_oracle: RewardOracle,
-        dynamics_oracle: DynamicsOracle,
-        worth: Tuned = ROOT,
-        *,
-        draws: int = 32,
-        seed: int = 0,
-        **ranges: Unpack[Ranges],
-    ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
-        self.worth = Schedule(worth, "worth")
-        self.draws = positive_integer("draws", draws)
-        self.seed = seed_number(seed)
+    worth: Option[Tuned, Schedule] = Option(schedule, ROOT)
+    _: dataclasses.KW_ONLY
+    draws: Option[int, int] = Option(positive_integer, 32)
+    seed: Option[int, int] = Option(seed_value, 0)
 
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy, optimal with information as a reward."""
@@ -92,8 +79,25 @@ class RegularisedIDS(ModelAgent):
         generator = np.random.default_rng((self.seed, self.episodes_seen))
         drawn = drawn_models(model, self.reward_oracle, self.dynamics_oracle, context, self.draws, generator)
         worth = self.worth(self.episodes_seen + 1)
-        rewards = np.ascontiguousarray(model.raw[1] + worth * information(*drawn))
-        return Decision(policy=best_response(model, rewards)[0], model=model)
+        return Decision(policy=informed_policy(model, worth * information(*drawn), self.value_bounds), model=model)
+
+
+def informed_policy(model: TabularMDP, worths: FloatArray, bounds: ValueBounds) -> FloatArray:
+    """Return a policy (H, S, A), one-hot, that is optimal for rewards plus `worths` (steps, S, A).
+
+    `bounds` say what can be earned from each step on; information is no part of a return, and has no bounds. Ties go
+    to the lowest action.
+    """
+    policy, rows = np.zeros((model.horizon, model.states, model.actions)), np.arange(model.states)
+    values, told = np.zeros((2, model.states))
+    for h in reversed(range(model.horizon)):
+        transitions = model.transition_steps[h % len(model.transition_steps)]
+        earning = model.reward_steps[h % len(model.reward_steps)] + transitions @ values
+        telling = worths[h % len(worths)] + transitions @ told
+        chosen = np.where(model.admissible, earning + telling, -np.inf).argmax(axis=1)
+        policy[h, rows, chosen] = 1.0
+        values, told = np.clip(earning[rows, chosen], bounds.lows[h], bounds.highs[h]), telling[rows, chosen]
+    return policy
 
 
 def information(rewards: FloatArray, transitions: FloatArray) -> FloatArray:

@@ -25,25 +25,24 @@ noise has another size; β follows Russo (2019) as public summaries have it.
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from typing import Unpack, final
+from typing import final
 
 import numpy as np
 
-from omg_cmdp.agents.base import Ranges
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
-from omg_cmdp.mdp.space import Space
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import FloatArray, at_least_zero, seed_number
-from omg_lab.rivals.cells import CellLearner, Tally
-from omg_lab.rivals.covers import Cover
+from omg_cmdp.validation import FloatArray
+from omg_lab.rivals.cells import CellRival, Tally
+from omg_lab.rivals.declared import Option, finite, seed_value
 
 compiled = Lazy("omg_cmdp.mdp.compiled")
 
 
 @final
-class RLSVI(CellLearner):
+class RLSVI(CellRival):
     """Randomised least-squares value iteration: maximise values with noise that shrinks with the visits of a pair.
 
     Parameters
@@ -65,14 +64,9 @@ class RLSVI(CellLearner):
     (4, 3, 3)
     """
 
-    settings = ("cover", "scale", "seed")
-
-    def __init__(
-        self, space: Space, cover: Cover, *, scale: float = 1.0, seed: int = 0, **ranges: Unpack[Ranges]
-    ) -> None:
-        super().__init__(space, cover, **ranges)
-        self.scale = at_least_zero("scale", scale)
-        self.seed = seed_number(seed)
+    _: dataclasses.KW_ONLY
+    scale: Option[float, float] = Option(finite, 1.0)
+    seed: Option[int, int] = Option(seed_value, 0)
 
     def decide(self, context: Context) -> Decision:
         """Return a deterministic policy, optimal with the noise."""

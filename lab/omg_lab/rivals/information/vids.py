@@ -28,21 +28,20 @@ Source: public code of the ratio's minimum over two actions was read; arms are p
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from typing import NamedTuple, Unpack, final
+from typing import NamedTuple, final
 
 import numpy as np
 
-from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.agents.exploration.gain import drawn_models
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import optimal_policy
-from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision, Mixture
-from omg_cmdp.validation import FloatArray, positive_integer, seed_number
+from omg_cmdp.validation import FloatArray, positive_integer
+from omg_lab.rivals.declared import ModelRival, Option, seed_value
 
 compiled = Lazy("omg_lab.rivals.compiled.rivalry")
 
@@ -59,7 +58,7 @@ class Choice(NamedTuple):
 
 
 @final
-class VIDS(ModelAgent):
+class VIDS(ModelRival):
     """Play a mixture of two policies, with the least squared regret per information about which policy is best.
 
     Time is K plans and at most K·(K + 1) values of policies an episode.
@@ -83,21 +82,9 @@ class VIDS(ModelAgent):
     (4, 3, 3)
     """
 
-    settings = ("draws", "seed")
-
-    def __init__(
-        self,
-        space: Space,
-        reward_oracle: RewardOracle,
-        dynamics_oracle: DynamicsOracle,
-        *,
-        draws: int = 32,
-        seed: int = 0,
-        **ranges: Unpack[Ranges],
-    ) -> None:
-        super().__init__(space, reward_oracle, dynamics_oracle, **ranges)
-        self.draws = positive_integer("draws", draws)
-        self.seed = seed_number(seed)
+    _: dataclasses.KW_ONLY
+    draws: Option[int, int] = Option(positive_integer, 32)
+    seed: Option[int, int] = Option(seed_value, 0)
 
     def decide(self, context: Context) -> Decision:
         """Return a policy drawn from the mixture, and the mixture."""

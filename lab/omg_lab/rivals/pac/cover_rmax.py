@@ -17,12 +17,12 @@ Source: named in the paper of this project; pseudo-code in the project's theory 
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from typing import Unpack, final
+from typing import final
 
 import numpy as np
 
-from omg_cmdp.agents.base import Ranges
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.space import Space
@@ -30,13 +30,13 @@ from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, at_least_zero, positive_integer, positive_number, probability
-from omg_lab.rivals.cells import CellLearner, Tally
-from omg_lab.rivals.covers import Cover
+from omg_lab.rivals.cells import CellRival, Tally
+from omg_lab.rivals.declared import Option
 from omg_lab.rivals.pac.rmax import induced_mdp
 
 
 @final
-class CoverRmax(CellLearner):
+class CoverRmax(CellRival):
     """Rmax on the counts of a context's cell.
 
     Parameters
@@ -58,11 +58,8 @@ class CoverRmax(CellLearner):
     (3, 2, 2)
     """
 
-    settings = ("cover", "visits")
-
-    def __init__(self, space: Space, cover: Cover, *, visits: int = 20, **ranges: Unpack[Ranges]) -> None:
-        super().__init__(space, cover, **ranges)
-        self.visits = positive_integer("visits", visits)
+    _: dataclasses.KW_ONLY
+    visits: Option[int, int] = Option(positive_integer, 20)
 
     def decide(self, context: Context) -> Decision:
         """Return an optimal policy, deterministic, of the induced MDP."""

@@ -34,23 +34,24 @@ no longer i.i.d., and an evaluation is biased towards what both policies would d
 from __future__ import annotations
 
 import abc
+import dataclasses
 import enum
 import math
 import operator
-from typing import Any, ClassVar, NamedTuple, Unpack, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import Learner, Ranges
 from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache
-from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.finite.aggregating import FiniteDynamics, FiniteRewards
+from omg_cmdp.oracles.witnesses import Source
 from omg_cmdp.persistence import State, numbers
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, instance_of, positive_integer, positive_number, probability
+from omg_lab.rivals.declared import Option, Rival, optional
 from omg_lab.rivals.pac.hypotheses import Hypotheses
 
 STOP = 5.0 / 8.0
@@ -76,7 +77,16 @@ class Step(NamedTuple):
     next_state: int
 
 
-class Elimination(Learner):
+class _Functions:
+    """A class of functions, as a saved state knows it again: by what its functions say."""
+
+    argument = "predictions"
+
+    def __init__(self, oracle: FiniteRewards | FiniteDynamics) -> None:
+        self.listed, self.facts = oracle.forecasters.functions.listed, oracle.functions
+
+
+class Elimination(Rival):
     """The frame: phases, and what was seen in the present one.
 
     Parameters
@@ -101,40 +111,33 @@ class Elimination(Learner):
         As for every `Learner`.
     """
 
-    settings: ClassVar[tuple[str, ...]] = ("epsilon", "delta", "evaluations", "rollouts", "threshold")
+    reward_oracle: dataclasses.InitVar[FiniteRewards] = dataclasses.field()
+    dynamics_oracle: dataclasses.InitVar[FiniteDynamics] = dataclasses.field()
+    _: dataclasses.KW_ONLY
+    epsilon: Option[float, float] = Option(positive_number, 0.2)
+    delta: Option[float, float] = Option(probability, 0.05)
+    evaluations: Option[int, int] = Option(positive_integer, 100)
+    rollouts: Option[int, int] = Option(positive_integer, 400)
+    threshold: Option[float | None, float | None] = Option(optional(positive_number), None)
+
+    learned = ("place", "alive", "value_sums", "spans", "errors", "misfits")
     most_hypotheses: ClassVar[int]
 
-    def __init__(
-        self,
-        space: Space,
-        reward_oracle: FiniteRewards,
-        dynamics_oracle: FiniteDynamics,
-        *,
-        epsilon: float = 0.2,
-        delta: float = 0.05,
-        evaluations: int = 100,
-        rollouts: int = 400,
-        threshold: float | None = None,
-        **ranges: Unpack[Ranges],
-    ) -> None:
-        super().__init__(space, **ranges)
+    def __post_init__(self, reward_oracle: FiniteRewards, dynamics_oracle: FiniteDynamics) -> None:
+        super().__post_init__()
         instance_of("reward_oracle", reward_oracle, FiniteRewards)
         instance_of("dynamics_oracle", dynamics_oracle, FiniteDynamics)
         for name, oracle in (("reward_oracle", reward_oracle), ("dynamics_oracle", dynamics_oracle)):
-            if oracle.horizon != space.horizon:
-                raise ValueError(f"`{name}` must have horizon {space.horizon}, got {oracle.horizon}")
+            if oracle.horizon != self.space.horizon:
+                raise ValueError(f"`{name}` must have horizon {self.space.horizon}, got {oracle.horizon}")
         self._classes = reward_oracle, dynamics_oracle  # asked for their functions, and taught nothing
-        self.epsilon, self.delta = positive_number("epsilon", epsilon), probability("delta", delta)
-        self.evaluations = positive_integer("evaluations", evaluations)
-        self.rollouts = positive_integer("rollouts", rollouts)
-        self.threshold = None if threshold is None else positive_number("threshold", threshold)
         self.phase = Phase.STARTS
         self.rounds = 0
         """How many eliminations there were."""
         self._seen, self._leader, self._step, self._needed = 0, 0, 0, self.rollouts
         self._value_sums, self._alive = np.zeros(0), np.zeros(0)
-        self._spans = np.zeros(space.horizon)
-        self._errors = np.zeros((2, space.horizon))  # their sums, and how many there are
+        self._spans = np.zeros(self.space.horizon)
+        self._errors = np.zeros((2, self.space.horizon))  # their sums, and how many there are
         self._misfits = np.zeros((2, 0, 0))  # sums and sums of squares, (2, K, D)
         self._kept: ContextCache[Hypotheses] = ContextCache(KEPT_BYTES, size=operator.attrgetter("nbytes"))
 
@@ -185,6 +188,7 @@ class Elimination(Learner):
     @final
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         hypotheses = self.hypotheses(trajectory.context)
+        self._witness(trajectory)
         if not self._alive.size:
             ways = self.misfits(hypotheses, np.arange(1), Step(0, 0, 0, 0.0, 0)).shape[1]
             self._alive, self._value_sums = np.ones(hypotheses.count), np.zeros(hypotheses.count)
@@ -252,26 +256,26 @@ class Elimination(Learner):
         spread = np.sqrt(2.0 * logarithm * np.maximum(variances, 0.0) / others)  # v·n/(n - 1) is the unbiased one
         return np.asarray(spread + 7.0 * width * logarithm / (3.0 * others))
 
-    def _learned(self) -> dict[str, NDArray[Any]]:
-        place = [self.phase, self.rounds, self._seen, self._needed, self._leader, self._step]
-        return {
-            "place": np.array(place, dtype=np.float64),
-            **{name: getattr(self, f"_{name}").copy() for name in _LEARNED},
-        }
+    def _sources(self) -> dict[str, Source]:
+        rewards, dynamics = self._classes
+        return {"reward class": _Functions(rewards), "dynamics class": _Functions(dynamics)}
 
-    def _load_learned(self, state: State, episodes: int) -> None:
-        place, alive = numbers("place", state, (6,)), numbers("alive", state, (None,))
-        count = len(alive)
-        horizon = self.space.horizon
-        shapes = {"alive": (count,), "value_sums": (count,), "spans": (horizon,), "errors": (2, horizon)}
-        arrays = {name: numbers(name, state, shapes.get(name, (2, count, None))) for name in _LEARNED}
-        limits = [len(Phase), math.inf, math.inf, math.inf, max(count, 1), horizon]
-        if (place != place.astype(int)).any() or (place < 0.0).any() or (place >= limits).any():
-            raise ValueError(f"`state` must hold a phase, counts, a hypothesis and a step under 'place', got {place}")
+    @property
+    def _place(self) -> FloatArray:
+        """Where in its rounds the agent is, as numbers that can be saved."""
+        place = self.phase, self.rounds, self._seen, self._needed, self._leader, self._step
+        return np.array(place, dtype=np.float64)
+
+    @_place.setter
+    def _place(self, place: FloatArray) -> None:
         phase, self.rounds, self._seen, self._needed, self._leader, self._step = (int(number) for number in place)
         self.phase = Phase(phase)
-        for name, array in arrays.items():
-            setattr(self, f"_{name}", array)
 
-
-_LEARNED = ("alive", "value_sums", "spans", "errors", "misfits")
+    def _read(self, state: State, episodes: int) -> dict[str, FloatArray]:
+        count, horizon = len(numbers("alive", state, (None,))), self.space.horizon
+        shapes = {"place": (6,), "alive": (count,), "value_sums": (count,), "spans": (horizon,), "errors": (2, horizon)}
+        arrays = {name: numbers(name, state, shapes.get(name, (2, count, None))) for name in self.learned}
+        place, limits = arrays["place"], [len(Phase), math.inf, math.inf, math.inf, max(count, 1), horizon]
+        if (place != place.astype(int)).any() or (place < 0.0).any() or (place >= limits).any():
+            raise ValueError(f"`state` must hold a phase, counts, a hypothesis and a step under 'place', got {place}")
+        return arrays

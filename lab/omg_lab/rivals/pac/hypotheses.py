@@ -7,7 +7,7 @@ import numpy as np
 from omg_cmdp.mdp.bellman import ValueBounds
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.validation import FloatArray
+from omg_cmdp.validation import FloatArray, frozen
 
 
 class Hypotheses:
@@ -37,6 +37,8 @@ class Hypotheses:
         """The optimal value of each, (K,)."""
         self.spans = np.asarray(np.ptp(self.values[:, 1:], axis=2).max(axis=0))
         """The largest difference of the next values of one hypothesis between two states, (H,)."""
+        for kept in (self.values, self.actions, self.starts, self.spans):  # a context's hypotheses are made once
+            frozen(kept)
 
     @property
     def nbytes(self) -> int:

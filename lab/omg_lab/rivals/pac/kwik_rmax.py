@@ -25,13 +25,12 @@ Source: named in the paper of this project; pseudo-code in the project's theory 
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from typing import Any, Self, Unpack, final
+from typing import Any, Self, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from omg_cmdp.agents.base import Learner, Ranges
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.environment import Environment
@@ -39,15 +38,16 @@ from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.features import FeatureFunction, Features
-from omg_cmdp.persistence import State, numbers
+from omg_cmdp.oracles.witnesses import Source
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import BoolArray, FloatArray, positive_integer, positive_number
+from omg_lab.rivals.declared import Option, Rival
 from omg_lab.rivals.listed import unit_features
 from omg_lab.rivals.pac.rmax import induced_mdp
 
 
 @final
-class KWIKRmax(Learner):
+class KWIKRmax(Rival):
     """Rmax on regressions of next states and rewards on the context, each of which knows what it knows.
 
     Parameters
@@ -69,25 +69,21 @@ class KWIKRmax(Learner):
     (4, 3, 3)
     """
 
-    settings = ("dimension", "threshold", "feature_map")
+    _: dataclasses.KW_ONLY
+    dimension: Option[int, int] = Option(positive_integer)
+    features: FeatureFunction | None = None
+    threshold: Option[float, float] = Option(positive_number, 0.05)
 
-    def __init__(
-        self,
-        space: Space,
-        *,
-        dimension: int,
-        features: FeatureFunction | None = None,
-        threshold: float = 0.05,
-        **ranges: Unpack[Ranges],
-    ) -> None:
-        super().__init__(space, **ranges)
-        self.dimension = positive_integer("dimension", dimension)
-        self.threshold = positive_number("threshold", threshold)
-        self._features = Features(features, (self.dimension,), 1.0)
+    derived = ("feature_map",)
+    learned = ("inverses", "moments")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._features = Features(self.features, (self.dimension,), 1.0)
         self.feature_map = self._features.settings
-        pairs = (space.states, space.actions)
+        pairs = self.space.admissible.shape
         self._inverses = np.tile(np.eye(self.dimension), (*pairs, 1, 1))
-        self._moments = np.zeros((*pairs, self.dimension, space.states + 1))  # the last column is of rewards
+        self._moments = np.zeros((*pairs, self.dimension, self.space.states + 1))  # the last column is of rewards
 
     @classmethod
     def for_world(cls, world: Environment, **options: Any) -> Self:
@@ -121,6 +117,7 @@ class KWIKRmax(Learner):
     def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         """Add the visits of pairs that are not known to their regressions."""
         (weights,) = self._features(trajectory.context)
+        self._witness(trajectory)
         steps = zip(trajectory.states[:-1], trajectory.actions, trajectory.next_states, rewards, strict=True)
         for state, action, next_state, reward in steps:
             inverse = self._inverses[state, action]
@@ -130,16 +127,8 @@ class KWIKRmax(Learner):
                 self._moments[state, action, :, next_state] += weights
                 self._moments[state, action, :, -1] += weights * reward
 
-    def _learned(self) -> dict[str, NDArray[Any]]:
-        return {"inverses": self._inverses.copy(), "moments": self._moments.copy(), **self._features.state()}
-
-    def _load_learned(self, state: State, episodes: int) -> None:
-        self._features.check(state)
-        inverses, moments = (
-            numbers("inverses", state, self._inverses.shape),
-            numbers("moments", state, self._moments.shape),
-        )
-        self._inverses, self._moments = inverses, moments
+    def _sources(self) -> dict[str, Source]:
+        return {"features": self._features}
 
 
 def most_unknown(dimension: int, threshold: float) -> int:

@@ -47,13 +47,8 @@ def gymnasium_world(
     for name, value in (("keywords", keywords), ("arguments", None if isinstance(arguments, str) else arguments)):
         if value is not None and not isinstance(value, Mapping):
             raise ValueError(f"`{name}` must be a table, got {value!r:.60}")
-    make = id
-    if keywords:
-        make = (
-            functools.partial(gymnasium.make, id, **keywords)
-            if isinstance(id, str)
-            else functools.partial(id, **keywords)
-        )
+    opened = functools.partial(gymnasium.make, id) if isinstance(id, str) else id
+    make = functools.partial(opened, **keywords) if keywords else id
     return from_gymnasium(
         make,
         [frozen(np.array(each)) if isinstance(each, list) else each for each in contexts],

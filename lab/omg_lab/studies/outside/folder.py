@@ -1,25 +1,22 @@
 """What a study file may name, found from the folder in which it lies: the door through which foreign code comes in.
 
     module:Name     a class or function: of a module beside the file, else of one that Python finds
-    name            what an installed package offers as an entry point: `omg_lab.worlds`, `.agents`, `.oracles`
     people.csv      a table of contexts, relative to the file
 
-A `Folder` is made only of a study file that the user has named. Stored results have none: nothing that they name is
-imported or read.
+A `Folder` is made only of a study file that the user has named, or of a call of `omg_lab.compare`. Stored results have
+none: nothing that they name is imported or read.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import re
 import sys
 import traceback
-from collections.abc import Iterable
-from importlib import metadata
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import omg_cmdp
 from omg_cmdp.contexts import Context
@@ -27,56 +24,32 @@ from omg_cmdp.documents import FileError
 from omg_cmdp.records import context_rows
 from omg_lab.studies.outside.sources import digest, import_beside, module_sources
 
-GROUPS = ("worlds", "agents", "oracles")
-"""What packages may bring."""
-
 _REFERENCE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
-@functools.cache
-def packaged(group: str) -> dict[str, str]:
-    """Return what installed packages offer: names, and the `module:Name` that each stands for. Nothing is imported."""
-    found: dict[str, str] = {}
-    for entry in metadata.entry_points(group=f"omg_lab.{group}"):
-        if found.setdefault(entry.name, entry.value) != entry.value:
-            raise FileError(
-                f"two packages bring {group} of the name {entry.name!r}: {found[entry.name]}, {entry.value}"
-            )
-    return found
-
-
-def is_outside(group: str, name: Any) -> bool:
-    """Return whether a name has the form `module:Name`, or is one that a package brings."""
-    return isinstance(name, str) and (bool(_REFERENCE.fullmatch(name)) or name in packaged(group))
-
-
-class Outside(Protocol):
-    """Where names that are not of this package are found."""
-
-    def find(self, group: str, name: str) -> Any:
-        """Return the class or function that a name stands for."""
-
-    def contexts(self, name: str) -> list[Context]:
-        """Return the contexts of a file."""
-
-    def digest(self, names: Iterable[tuple[str, str]], files: Iterable[str]) -> str:
-        """Return a digest of what these names, of groups, and files stand for."""
+def is_outside(name: Any) -> bool:
+    """Return whether a name has the form `module:Name`."""
+    return isinstance(name, str) and bool(_REFERENCE.fullmatch(name))
 
 
 @dataclasses.dataclass(frozen=True)
 class Folder:
-    """The folder of a study file."""
+    """The folder of a study file, and objects that are given in a call instead."""
 
     path: Path
+    objects: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Classes and functions, under names of the form `given:Name`; they are the same as long as the call lasts."""
 
     @classmethod
     def of(cls, file: Path) -> Folder:
         """Return the folder of a study file that the user has named."""
         return cls(file.resolve().parent)
 
-    def find(self, group: str, name: str) -> Any:
+    def find(self, name: str) -> Any:
         """Return the class or function that a name stands for."""
-        module, _, attribute = packaged(group).get(name, name).partition(":")
+        if name in self.objects:
+            return self.objects[name]
+        module, _, attribute = name.partition(":")
         try:
             found: Any = import_beside(module, self.path)
             for each in attribute.split("."):
@@ -99,11 +72,11 @@ class Folder:
         except (OSError, ValueError) as error:
             raise ValueError(f"`contexts` must be a table with a header and rows, got {name!r}: {error}") from None
 
-    def digest(self, names: Iterable[tuple[str, str]], files: Iterable[str]) -> str:
-        """Return a digest of what these names, of groups, and files stand for; the names have been found before."""
+    def digest(self, names: Iterable[str], files: Iterable[str]) -> str:
+        """Return a digest of what these names and files stand for; the names have been found before."""
         parts = []
-        for group, name in sorted(set(names)):
-            module = packaged(group).get(name, name).partition(":")[0]
+        for name in sorted(set(names) - self.objects.keys()):
+            module = name.partition(":")[0]
             origin = getattr(sys.modules[module], "__file__", None)
             parts.append(digest(module_sources(module, self.path) or ([Path(origin)] if origin else [])))
         parts += [digest([self.path / file]) for file in sorted(set(files))]

@@ -1,4 +1,4 @@
-"""One step: the closed relations between SquareCB, normalised inverse gap weighting, FALCON, FastCB and OMG-CMDP!."""
+"""One step: the closed relations between SquareCB, FALCON, FastCB and OMG-CMDP!, which normalises inverse gaps."""
 
 import math
 
@@ -8,12 +8,13 @@ import pytest
 from omg_cmdp import OMG, Space, Trajectory, oracles, simulate
 from omg_cmdp.adversaries import IID, Sorted
 from omg_cmdp.agents import Greedy, Power
-from omg_lab.rivals import FALCON, FastCB, LocalIGW, NormalisedIGW, SquareCB
+from omg_lab.rivals import FALCON, FastCB, SquareCB
 from omg_lab.rivals.bandits.inverse_gap import square_cb
+from omg_lab.rivals.pc_igw import inverse_gap_weights
 from omg_lab.worlds import ContextualBandit
 
 GAMMAS = (1e-2, 0.3, 1.0, 10.0, 123.0, 1e3, 1e5)
-RULES = (SquareCB, NormalisedIGW, FALCON, FastCB)
+RULES = (SquareCB, FALCON, FastCB)
 MASK = np.array([[True, True, True, False], [False, True, True, False], [False, False, False, True]])
 
 
@@ -26,7 +27,14 @@ def knowing(kind, rewards, gamma, start=0, admissible=None, **more):
 
 
 def probabilities(kind, rewards, gamma, **more):
+    if kind is normalised:
+        return np.stack([normalised(row, gamma) for row in rewards])
     return knowing(kind, rewards, gamma, **more).policy("c")[0]
+
+
+def normalised(rewards, gamma):
+    """p = 1/(λ + γ·gap), Σ p = 1, in one state."""
+    return inverse_gap_weights(gamma * (rewards.max() - rewards))[0]
 
 
 def closed_form(rewards, gamma):
@@ -37,27 +45,20 @@ def closed_form(rewards, gamma):
 
 
 @pytest.mark.parametrize("gamma", GAMMAS)
-def test_normalised_igw_is_omg(gamma, rng):
+def test_omg_is_normalised_inverse_gap_weighting(gamma, rng):
     for actions in (1, 2, 3, 7, 20):
         rewards = rng.random((1, actions))
-        ours = probabilities(NormalisedIGW, rewards, gamma)
-        np.testing.assert_allclose(ours, probabilities(OMG, rewards, gamma, episodes=10**13), atol=1e-7, rtol=0.0)
+        ours = probabilities(OMG, rewards, gamma, episodes=10**13)
+        np.testing.assert_allclose(ours[0], normalised(rewards[0], gamma), atol=1e-7, rtol=0.0)
 
 
 @pytest.mark.parametrize("gamma", GAMMAS)
-def test_from_several_states_omg_is_normalised_igw_with_the_mass_of_the_state(gamma, rng):
+def test_from_several_states_omg_weighs_gaps_with_the_mass_of_the_state(gamma, rng):
     start, rewards = np.array([0.5, 0.2, 0.3]), rng.random((3, 4))
     omg = probabilities(OMG, rewards, gamma, episodes=10**13, start=start, admissible=MASK)
     for s in range(3):
-        ours = probabilities(NormalisedIGW, rewards, gamma * start[s], start=start, admissible=MASK)
-        np.testing.assert_allclose(ours[s], omg[s], atol=1e-7, rtol=0.0)
-
-
-@pytest.mark.parametrize("gamma", GAMMAS)
-def test_normalised_igw_is_local_igw_at_one_step(gamma, rng):
-    rewards, more = rng.random((3, 4)), {"start": [0.5, 0.2, 0.3], "admissible": MASK}
-    ours, local = (probabilities(kind, rewards, gamma, **more) for kind in (NormalisedIGW, LocalIGW))
-    np.testing.assert_array_equal(ours, local)
+        expected = normalised(rewards[s, MASK[s]], gamma * start[s])
+        np.testing.assert_allclose(omg[s, MASK[s]], expected, atol=1e-7, rtol=0.0)
 
 
 @pytest.mark.parametrize("gamma", GAMMAS)
@@ -74,7 +75,7 @@ def test_the_ratio_to_squarecb_lies_between_1_and_the_number_of_actions_over_lam
     """p_IGW/p_SquareCB = (A + γ·gap)/(λ + γ·gap) for all but the best action; λ = 1/p_IGW(best)."""
     for actions in (2, 3, 7):
         rewards = rng.random((1, actions))
-        igw, square = (probabilities(kind, rewards, gamma)[0] for kind in (NormalisedIGW, SquareCB))
+        igw, square = (probabilities(kind, rewards, gamma)[0] for kind in (normalised, SquareCB))
         best = int(np.argmax(rewards))
         others = np.arange(actions) != best
         normaliser = 1.0 / igw[best]
@@ -97,7 +98,7 @@ def test_two_actions_in_closed_form():
     """λ = ((2 - u) + √(u² + 4))/2, u = γ·gap; at u = 1 the golden ratio: .382 against 1/3."""
     for u in (1e-3, 0.5, 1.0, 7.0, 100.0):
         rewards = np.array([[0.5, 0.4]])
-        igw, square = (probabilities(kind, rewards, u / 0.1)[0, 1] for kind in (NormalisedIGW, SquareCB))
+        igw, square = (probabilities(kind, rewards, u / 0.1)[0, 1] for kind in (normalised, SquareCB))
         assert igw == pytest.approx(1.0 / (u + ((2.0 - u) + math.hypot(u, 2.0)) / 2.0), rel=1e-9)
         assert square == pytest.approx(1.0 / (2.0 + u), rel=1e-9)
         if u == 1.0:
@@ -125,7 +126,7 @@ def test_fastcb_hardly_explores_where_nothing_is_lost():
 
 # The inequality behind their regret: max f* - ⟨p, f*⟩ <= price/γ + (γ/4)·Σ p·(f* - f̂)².
 
-PRICES = {NormalisedIGW: lambda p: len(p) - 1.0, SquareCB: lambda p: len(p) * (1.0 + p.max()) - 2.0}
+PRICES = {normalised: lambda p: len(p) - 1.0, SquareCB: lambda p: len(p) * (1.0 + p.max()) - 2.0}
 
 
 def excess(p, guess, truth, gamma):
@@ -168,7 +169,7 @@ def test_squarecb_may_lose_more_than_a_over_gamma(rng):
 def test_squarecb_on_a_run_stays_within_the_sum_of_its_prices(seed):
     """Σ regret <= Σ price/γ_t + Σ (γ_t/4)·E err², on any order of contexts."""
     world, episodes = ContextualBandit(seed=seed), 400
-    for kind, price in ((SquareCB, 2.0 * (world.space.actions - 1)), (NormalisedIGW, world.space.actions - 1.0)):
+    for kind, price in ((SquareCB, 2.0 * (world.space.actions - 1)), (OMG, world.space.actions - 1.0)):
         agent = kind(world.space, *learners(world), Power(3.0, 0.5))
         table = simulate(world, Sorted(world.contexts, episodes), agent, episodes, seed=seed).table()
         bound = price / table.gamma + 0.25 * table.gamma * table.reward_error
@@ -180,7 +181,7 @@ def learners(world, kind=oracles.FiniteRewards):
     return rewards, oracles.FiniteDynamics(world.transition_functions, horizon=1)
 
 
-@pytest.mark.parametrize("kind", [SquareCB, NormalisedIGW, FastCB])
+@pytest.mark.parametrize("kind", [SquareCB, FastCB])
 def test_gamma_is_that_of_the_episode(kind):
     agent = knowing(kind, [[0.1, 0.2]], Power(3.0, 0.5))
     for t in range(1, 5):

@@ -12,10 +12,8 @@ from omg_lab.rivals import (
     ILTCB,
     UCCB,
     AdaCB,
-    EliminatingSquareCB,
     EpochGreedy,
     LinMED,
-    OnlineCover,
     RegCB,
     RegressorElimination,
 )
@@ -24,7 +22,6 @@ from omg_lab.worlds import Arms, ContextualBandit
 EPISODES = 400
 BANDITS = {
     "AdaCB": (AdaCB, {}, 0.05),
-    "eliminating SquareCB": (EliminatingSquareCB, {}, 0.05),
     "Epoch-Greedy": (EpochGreedy, {"scale": 0.3}, 0.4),  # explores as often as T^(-1/3)
     "LinMED": (LinMED, {}, 0.05),
     "RegCB": (RegCB, {}, 0.05),
@@ -33,7 +30,6 @@ BANDITS = {
 }
 POLICIES = {  # estimates by r/p are noisy, and settle late; a function is dropped when all policies have been tried
     "ILTCB": (ILTCB, {"scale": 0.1, "psi": 1.0, "contexts": None}, 0.6),
-    "online cover": (OnlineCover, {}, 0.8),
     "Regressor Elimination": (RegressorElimination, {"contexts": None}, 0.6),
 }
 """Kind, options (the contexts are those of the world), and what is left of the regret of uniform play at the end."""
@@ -73,7 +69,7 @@ def test_tables_that_are_learned_are_played_too(name, seed):
     assert regret[-100:].mean() < 0.5 * uniform_regret(world)
 
 
-@pytest.mark.parametrize("name", ["AdaCB", "eliminating SquareCB", "LinMED", "RegCB"])
+@pytest.mark.parametrize("name", ["AdaCB", "LinMED", "RegCB"])
 def test_regressions_are_played_too(name, seed):
     """Those that ask for variances, or for covariances."""
     world, (kind, options, _) = ContextualBandit(seed=seed), BANDITS[name]

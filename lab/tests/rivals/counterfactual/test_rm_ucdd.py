@@ -39,19 +39,6 @@ def test_rm_ucdd_plays_every_action_once_and_counts_choices(rng):
             assert all(np.array_equal(agent.visits(context), chosen[context]) for context in LABELS)
 
 
-def test_without_a_list_rm_ucdd_counts_the_rounds_after_the_warm_up(rng):
-    """Epochs begin after 0, 1, 2, 4 and 8 rounds, of which the first three are the warm-up."""
-    world = Small(rng)
-    agent = RMUCDD(world.space, *world.offline())
-    run = omg.Run(world, IID(LABELS), agent)
-    totals = []
-    for _ in range(9):
-        (total,) = set(agent.visits("a").sum(axis=2).flat)
-        totals.append(total)
-        run.advance(1)
-    assert totals == [3, 3, 3, 3, 4, 4, 4, 4, 8]
-
-
 def test_a_warm_up_with_restricted_actions_covers_them_all(rng):
     world = Small(rng, SPACES["restricted"])
     agent = RMUCDD(world.space, *world.offline(), contexts=LABELS)
@@ -132,4 +119,4 @@ def test_regret_is_sublinear_with_its_own_fits(kind):
 def test_reachability_is_a_probability(value):
     world = Small(np.random.default_rng(0))
     with pytest.raises(ValueError, match="`reachability`"):
-        RMUCDD(world.space, *least_squares(world), reachability=value)
+        RMUCDD(world.space, *least_squares(world), contexts=LABELS, reachability=value)

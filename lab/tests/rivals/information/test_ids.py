@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from library.tests.agents.models import learning
-from omg_cmdp import Space, adversaries, oracles, policy_value, simulate
+from library.tests.random_mdps import random_mdp
+from omg_cmdp import Space, TabularMDP, adversaries, oracles, policy_value, simulate
 from omg_cmdp.agents import Power
+from omg_cmdp.mdp.bellman import best_response, value_bounds
 from omg_cmdp.mdp.occupancy import flow
 from omg_lab.rivals import VIDS, RegularisedIDS
-from omg_lab.rivals.information.regularised_ids import information
+from omg_lab.rivals.information.regularised_ids import information, informed_policy
 from omg_lab.rivals.information.vids import least_ratio, regrets_and_information
 from omg_lab.worlds import SoftmaxWorld
 
@@ -159,6 +161,27 @@ def test_regularised_ids_maximises_value_and_information(rng):
         every = itertools.product(range(actions), repeat=horizon * states)
         best = max(objective(np.eye(actions)[np.reshape(chosen, (horizon, states))]) for chosen in every)
         assert objective(decision.policy) == pytest.approx(best)
+
+
+def test_without_a_range_values_and_information_are_one_reward(rng):
+    for _ in range(30):
+        mdp = random_mdp(rng)
+        worths = rng.exponential(1.0, (mdp.horizon, mdp.states, mdp.actions))
+        policy = informed_policy(mdp, worths, value_bounds(mdp.horizon))
+        _, values = best_response(mdp, mdp.reward_steps + worths)
+        occupancy, value = flow(mdp, policy)
+        assert value + (occupancy * worths).sum() == pytest.approx(mdp.start @ values[0], rel=1e-12)
+
+
+def test_a_range_of_returns_bounds_what_is_earned_and_not_what_is_told():
+    """Two ways: one seems to earn 1 at its end, the other .9, where something worth .2 is told."""
+    transitions = np.zeros((3, 2, 3))
+    transitions[0, 0, 1] = transitions[0, 1, 2] = transitions[1, :, 1] = transitions[2, :, 2] = 1.0
+    mdp = TabularMDP(transitions=transitions, rewards=[[0.0, 0.0], [1.0, 1.0], [0.9, 0.9]], horizon=2)
+    worths = np.array([[[0.0, 0.0], [0.0, 0.0], [0.2, 0.2]]])
+    assert informed_policy(mdp, worths, value_bounds(2))[0, 0, 1] == 1.0  # 1 against 1.1
+    assert informed_policy(mdp, 0.4 * worths, value_bounds(2))[0, 0, 0] == 1.0  # 1 against .98
+    assert informed_policy(mdp, 0.4 * worths, value_bounds(2, (0.0, 0.9)))[0, 0, 1] == 1.0  # .9 against .98
 
 
 def test_a_witness_that_tells_no_more_than_an_arm_is_not_asked():

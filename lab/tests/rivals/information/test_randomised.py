@@ -98,7 +98,7 @@ def test_rlsvi_is_optimistic_as_often_as_is_proven(rng):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: RLSVI(SPACE, Blind(), scale=-1.0), "`scale` must be a number of at least 0, got -1.0"),
+        (lambda: RLSVI(SPACE, Blind(), scale=-1.0), "`scale` must be a finite number of at least 0, got -1.0"),
         (lambda: RLSVI(SPACE, "blind"), "`cover` must be a Cover, got str"),
     ],
 )

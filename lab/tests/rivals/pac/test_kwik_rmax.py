@@ -53,7 +53,7 @@ def test_the_regression_is_ridge_regression_on_the_unknown_visits(rng):
     moments, grams = np.zeros((STATES, ACTIONS, DIMENSION, STATES + 1)), np.tile(np.eye(3), (STATES, ACTIONS, 1, 1))
     for context in rng.dirichlet(np.ones(DIMENSION), 60):
         states, actions = rng.integers(STATES, size=HORIZON + 1), rng.integers(ACTIONS, size=HORIZON)
-        rewards = rng.random(HORIZON)
+        rewards, states[0] = rng.random(HORIZON), 0  # where the space starts
         for s, a, j, r in zip(states, actions, states[1:], rewards, strict=False):
             if np.abs(np.linalg.solve(grams[s, a], context)).sum() > 0.4:
                 grams[s, a] += np.outer(context, context)

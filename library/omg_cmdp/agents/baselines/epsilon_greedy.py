@@ -11,7 +11,7 @@ from typing import Unpack, final
 
 from omg_cmdp.agents.base import ModelAgent, Ranges
 from omg_cmdp.agents.baselines.uniform import uniform_policy
-from omg_cmdp.agents.exploration import Power, Schedule, Tuned
+from omg_cmdp.agents.exploration.schedules import Power, Schedule, Tuned
 from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.bellman import optimal_policy
 from omg_cmdp.mdp.space import Space

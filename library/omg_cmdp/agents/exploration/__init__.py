@@ -6,25 +6,3 @@ Theorem A; Theorem B adds a term if the dynamics are not known),
 
     V* - V^π <= Σ m·(1 + q̂) + ¼·Σ q̂·(f* - f̂)²/m.
 """
-
-from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
-from omg_cmdp.agents.exploration.gain import GainWeighted
-from omg_cmdp.agents.exploration.named import RULES, exploration_rule
-from omg_cmdp.agents.exploration.schedules import ROOT, Power, Schedule, Tuned
-from omg_cmdp.agents.exploration.theorems import Anytime, Theory
-from omg_cmdp.agents.exploration.uncertainty import UncertaintyWeighted
-
-__all__ = [
-    "ROOT",
-    "RULES",
-    "Anytime",
-    "ExplorationRule",
-    "GainWeighted",
-    "Power",
-    "Schedule",
-    "Situation",
-    "Theory",
-    "Tuned",
-    "UncertaintyWeighted",
-    "exploration_rule",
-]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import abc
-import dataclasses
 import math
 from typing import NamedTuple
 
 import numpy as np
 
-from omg_cmdp.contexts import Context, Keyed
+from omg_cmdp.contexts import Context, Keyed, unchanging
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import ValueBounds
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.persistence import setting
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.plan import plan
 from omg_cmdp.planning.solution import Solution
@@ -51,8 +51,8 @@ class Situation(NamedTuple):
 
     @property
     def context(self) -> Context:
-        """The context of the episode."""
-        return self.known.context
+        """The context of the episode; what could be changed in place is a copy."""
+        return unchanging(self.known.context)
 
     def plan(self, gamma: float, weights: FloatArray | None = None, start: Solution | None = None) -> Decision:
         """Return the plan for the barrier m = weights/γ; without `weights` they are 1. `start` saves time."""
@@ -159,8 +159,3 @@ class ExplorationRule(abc.ABC):
     def __str__(self) -> str:
         """The rule's settings: equal for rules that do the same."""
         return f"{type(self).__name__}({', '.join(f'{name}={setting(value)}' for name, value in vars(self).items())})"
-
-
-def setting(value: object) -> str:
-    """Return `value` as text; of functions only dataclasses can be told apart."""
-    return "a function" if callable(value) and not dataclasses.is_dataclass(value) else str(value)

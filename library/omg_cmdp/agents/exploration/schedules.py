@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable
 from typing import final
 
-from omg_cmdp.agents.exploration.base import ExplorationRule, Situation, setting
+from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
+from omg_cmdp.persistence import fingerprint, setting
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import instance_of, positive_number
 
@@ -15,9 +17,15 @@ Tuned = float | Callable[[int], float]
 """A positive number, or a function of the episode t = 1, 2, ..."""
 
 
+EPISODES = (*range(1, 101), *(2**power for power in range(7, 31)))
+"""Where functions of the episode are compared: the first hundred, and the powers of two."""
+
+
 @final
 class Schedule(ExplorationRule):
     """One number, the same in every episode or a function of t = 1, 2, ...: OMG's γ, or a rival's constant.
+
+    A saved agent knows a function by its values in the first hundred episodes and at powers of two.
 
     Parameters
     ----------
@@ -44,7 +52,18 @@ class Schedule(ExplorationRule):
         return self.given
 
     def __str__(self) -> str:
-        return setting(self.given)
+        return setting(self.given) if not callable(self.given) or isinstance(self.given, Power) else self._values
+
+    @functools.cached_property
+    def _values(self) -> str:
+        """A function is known by its values in these episodes."""
+        values: list[float | str] = []
+        for episode in EPISODES:
+            try:
+                values.append(float(self.given(episode)))  # type: ignore[operator]
+            except Exception as error:  # whatever a caller's function raises beyond its domain
+                values.append(type(error).__name__)
+        return f"a function {fingerprint(values)}"
 
     def decide(self, situation: Situation) -> Decision:
         """Return the plan with the paper's barrier at γ, or γ_t."""

@@ -7,7 +7,7 @@ from typing import final
 from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.theory.constants import printed_gamma, tight_gamma
-from omg_cmdp.validation import instance_of, positive_integer, probability
+from omg_cmdp.validation import positive_integer, probability
 
 
 @final
@@ -20,24 +20,21 @@ class Theory(ExplorationRule):
         T.
     delta : float
         The failure probability δ.
-    exact : bool, default False
-        Take the constant for exact plans; the agent's plans are certified, not exact.
 
     Examples
     --------
     >>> str(Theory(1000, 0.05))
-    'Theory(episodes=1000, delta=0.05, exact=False)'
+    'Theory(episodes=1000, delta=0.05)'
     """
 
-    def __init__(self, episodes: int | None, delta: float, *, exact: bool = False) -> None:
+    def __init__(self, episodes: int | None, delta: float) -> None:
         self.episodes = positive_integer("episodes", episodes)
         self.delta = probability("delta", delta)
-        instance_of("exact", exact, bool)
-        self.exact = exact
 
     def decide(self, situation: Situation) -> Decision:
         """Return the plan with the same γ in every episode."""
-        return situation.plan(printed_gamma(situation.assumptions(self.episodes, self.delta), exact=self.exact))
+        # Plans are certified, not exact: the theorem's constant for those is the larger one.
+        return situation.plan(printed_gamma(situation.assumptions(self.episodes, self.delta), exact=False))
 
 
 @final

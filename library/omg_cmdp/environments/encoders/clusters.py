@@ -47,23 +47,29 @@ class Clusters(Encoder):
             from sklearn.cluster import KMeans
         except ImportError as error:
             raise ImportError("this needs scikit-learn: pip install scikit-learn") from error
-        spread = steps.observations.std(axis=0)
+        # Far from zero, squares of the numbers would leave no digit for their differences: all is counted from one of
+        # them, which is exact, and not from a mean, which is rounded.
+        offset = np.quantile(steps.observations, 0.5, axis=0, method="lower")
+        near = steps.observations - offset
+        spread = near.std(axis=0)
         # A constant feature has no scale, and tells no cells apart.
         scale = np.where(spread > 0.0, spread, 1.0)
-        scaled = steps.observations / scale
+        scaled = near / scale
         # More centres than distinct points make k-means warn, and empty cells.
         distinct = min(self.most, len(np.unique(scaled, axis=0)))
         centres = KMeans(distinct, n_init=1, random_state=self.seed).fit(scaled).cluster_centers_
-        return {"centres": np.asarray(centres, dtype=np.float64), "scale": scale}
+        return {"centres": np.asarray(centres, dtype=np.float64), "scale": scale, "offset": offset}
 
     def _load(self, arrays: State, dimension: int) -> None:
         centres, scale = numbers("centres", arrays, (None, dimension)), numbers("scale", arrays, (dimension,))
+        offset = numbers("offset", arrays, (dimension,))
         if not 0 < len(centres) <= self.most or not (scale > 0.0).all():
             got = f"{len(centres)} centres, scale {scale}"
             raise ValueError(f"`state` must hold 1 to {self.most} centres and a positive scale, got {got}")
-        self._centres, self._scale, self._norms = centres, scale, (centres**2).sum(axis=1)
+        self._centres, self._scale, self._offset, self._norms = centres, scale, offset, (centres**2).sum(axis=1)
         self.cells = len(centres)
 
     def _encode(self, observations: FloatArray) -> NDArray[Any]:
         # |x - c|² without |x|², which is the same for all centres.
-        return np.asarray((self._norms - 2.0 * (observations / self._scale) @ self._centres.T).argmin(axis=1))
+        scaled = (observations - self._offset) / self._scale
+        return np.asarray((self._norms - 2.0 * scaled @ self._centres.T).argmin(axis=1))

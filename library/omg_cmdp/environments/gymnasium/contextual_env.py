@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, Union
 import numpy as np
 
 from omg_cmdp.contexts import Context, ContextCache
+from omg_cmdp.environments.base import copied
 from omg_cmdp.environments.encoders.base import Encoder
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.persistence import State
@@ -58,26 +59,21 @@ class ContextualEnv:
         env = self.open(context)
         if self._arguments is not None:
             return env, *env.reset(seed=seed)
-        return env, *env.reset(seed=seed, options={"context": _copied(context)})
+        return env, *env.reset(seed=seed, options={"context": copied(context)})
 
     def _made(self, context: Context) -> gymnasium.Env[Any, Any]:
         if self._arguments is None:
             env = self._make()
         elif isinstance(self._arguments, str):
-            env = self._make(**{self._arguments: _copied(context)})
+            env = self._make(**{self._arguments: copied(context)})
         else:
-            found = self._arguments(_copied(context))
+            found = self._arguments(copied(context))
             if not isinstance(found, Mapping):
                 raise ValueError(f"`arguments` must return a mapping, got {type(found).__name__}")
             env = self._make(**found)
         if not is_env(env):
             raise ValueError(f"`make` must return a gymnasium.Env, got {type(env).__name__}")
         return env
-
-
-def _copied(context: Context) -> Context:
-    """Return a copy of a vector, which the environment may keep or change."""
-    return context.copy() if isinstance(context, np.ndarray) else context
 
 
 def is_env(candidate: Any) -> TypeGuard[gymnasium.Env[Any, Any]]:

@@ -17,7 +17,7 @@ from omg_cmdp.validation import instance_of, listed, positive_integer, positive_
 
 try:
     import gymnasium
-    from gymnasium.spaces import Discrete, flatten
+    from gymnasium.spaces import Box, Discrete, flatten
 except ImportError as error:
     raise ImportError("this needs Gymnasium: pip install gymnasium") from error
 
@@ -107,8 +107,12 @@ def random_steps(
 
 
 def _flat(env: gymnasium.Env[Any, Any], observation: Any) -> Any:
+    space = env.observation_space
     try:
-        return np.asarray(flatten(env.observation_space, observation), dtype=np.float64)
+        if isinstance(space, Box):
+            # As it was observed: a box of 32 bits, which many declare without a thought, would round it.
+            return np.array(observation, dtype=np.float64).reshape(space.shape).reshape(-1)
+        return np.asarray(flatten(space, observation), dtype=np.float64)
     except Exception as error:  # whatever a foreign object raises
         rule = f"be one of {env.observation_space}"
         raise ValueError(f"`observation` must {rule}, got {observation!r:.60}") from error

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context, alike, check_same_kind
+from omg_cmdp.environments.base import copied
 from omg_cmdp.environments.gymnasium.contextual_env import (
     Arguments,
     ContextualEnv,
@@ -95,7 +96,7 @@ def from_gymnasium(
     >>> [round(lake.optimal_value(rate), 3) for rate in lake.contexts]
     [0.354, 0.916]
     """
-    known = tuple(listed("contexts", context_rows("contexts", contexts)))
+    known = tuple(map(copied, listed("contexts", context_rows("contexts", contexts))))
     if len(alike(known)) < 2:
         raise ValueError(f"`contexts` must list at least two, to prove that they matter, got {known!r:.60}")
     for context in known:

@@ -4,7 +4,7 @@
     doubly_robust               the same, around the values of a model
     marginal_sampling           propensities, and contexts that come again or features: weights do not multiply
     marginal_doubly_robust      the same, around the values of a model
-    fitted_q                    no propensities: Q fitted backwards from the log
+    fitted_q                    no propensities, but a log whose policy did not learn: Q fitted backwards from the log
     model_value                 a model's own word, which the log cannot support
 
 `evaluate` makes a table of all of them, and says in a sentence what to believe. Each module states what its estimators

@@ -8,6 +8,9 @@ with means over the log by context, state and action: the value of the policy in
 propensities. Assumed:
 
 - the next state and reward depend on the context, the state and the action, and (`stationary`) not on the step;
+- the log's policy did not learn from the log. An agent that learns tries again what was lucky and leaves what was not,
+  so that means over its episodes are too low, and their intervals too narrow. Weights by true propensities correct
+  this. Where propensities show that the policy changed, the estimate is not supported;
 - contexts come again, or Q is linear in `features` of the context for every state and action, which a contextual MDP
   whose transitions depend on the context is only approximately;
 - episodes that were cut off were so for reasons that do not depend on what came next, given context and state.
@@ -18,6 +21,8 @@ weights.
 """
 
 from __future__ import annotations
+
+import dataclasses
 
 import numpy as np
 
@@ -34,7 +39,8 @@ def fitted_q(log: Log, policy: Policy, *, features: Features | None = None, stat
     Parameters
     ----------
     log : Log
-        Episodes from which the policy did not learn; truncated ones may be among them.
+        Episodes from which the policy did not learn, and whose own policy did not learn either; truncated ones may be
+        among them.
     policy : callable
         context -> (H, S, A), such as `agent.policy`.
     features : callable, optional
@@ -66,7 +72,7 @@ def model_value(log: Log, policy: Policy, model: Model) -> Estimate:
     policy : callable
         context -> (H, S, A), such as `agent.policy`.
     model : callable
-        context -> TabularMDP with rewards in [0, 1], such as `agent.model`.
+        context -> TabularMDP, such as `agent.model`; its [0, 1] stands for the log's `reward_range`.
 
     Examples
     --------
@@ -134,4 +140,6 @@ def fitted(steps: LoggedSteps, features: Features | None, *, stationary: bool) -
         reached = np.bincount(there, weights, minlength=len(values))
     # Weights of queries without an example are lost: that share of the policy is not covered.
     unseen = 1.0 - float(masses.mean(axis=0).min())
-    return estimated(first.mean(), contributions, masses, steps.return_range, unseen=unseen)
+    made = estimated(first.mean(), contributions, masses, steps.return_range, unseen=unseen)
+    learned = made.support is Support.GOOD and steps.policy_changed()
+    return dataclasses.replace(made, support=Support.LEARNED) if learned else made

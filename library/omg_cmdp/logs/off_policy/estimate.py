@@ -49,6 +49,7 @@ class Support(enum.Enum):
     FEW = f"Fewer than {FEWEST_EPISODES} episodes count: the log hardly ever does what the policy does."
     UNSEEN = f"More than {MOST_UNSEEN:.0%} of the policy's steps go where no logged episode was."
     UNBALANCED = "The weights are not 1 on average: propensities are wrong, or the policy does what the log never did."
+    LEARNED = "The log's policy changed as it was played: means of what it chose to try again are biased."
     NONE = "It is the model's own word, which the log has not checked."
 
 

@@ -2,8 +2,9 @@
 
 Of the estimates that the log supports, the one with the most effective episodes is believed. Those that take something
 for linear in features come last, and of these the doubly robust one first: what it takes for linear is corrected by the
-model. The choice does not look at values or intervals: the narrowest of several intervals is too narrow. If two of them
-have no number in common an assumption fails, and none is believed.
+model. Where propensities show that the log's policy changed as it was played, fitted Q is not supported; where they
+cannot tell, the verdict says what it assumes. The choice does not look at values or intervals: the narrowest of several
+intervals is too narrow. If two of them have no number in common an assumption fails, and none is believed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     import pandas
 
 ROBUST, MODEL = "marginal doubly robust", "the model's own"
+FITTED = "fitted Q"
 LINEAR = "It takes something for linear in the features."
+UNCHANGING = "It assumes that whoever played the log did not learn from it."
 
 
 class Evaluation(NamedTuple):
@@ -42,6 +45,8 @@ class Evaluation(NamedTuple):
         The confidence of the intervals.
     intervals : mapping of str to pair of float
         The interval of each estimate.
+    changed : bool, optional
+        Whether the propensities show that the log's policy changed as it was played; None if they cannot tell.
 
     Examples
     --------
@@ -55,6 +60,7 @@ class Evaluation(NamedTuple):
     linear: frozenset[str]
     level: float
     intervals: Mapping[str, tuple[float, float]]
+    changed: bool | None = None
 
     def table(self) -> pandas.DataFrame:
         """Return a row for every estimator: value, standard error, interval, effective sample size and support."""
@@ -63,7 +69,7 @@ class Evaluation(NamedTuple):
         columns = ["value", "standard_error", "low", "high", "effective_sample_size", "support"]
         rows = {}
         for name, each in self.estimates.items():
-            support = f"{each.support.value} {LINEAR}" if name in self.linear else each.support.value
+            support = " ".join([each.support.value, *self._caveats(name)])
             rows[name] = (each.value, each.standard_error, *self.intervals[name], each.effective_sample_size, support)
         rows |= {name: (*(float("nan"),) * 5, reason) for name, reason in self.refused.items()}
         return pandas.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("estimator")
@@ -76,6 +82,11 @@ class Evaluation(NamedTuple):
 
     def _trust(self, name: str) -> int:
         return 0 if name not in self.linear else 1 if name == ROBUST else 2
+
+    def _caveats(self, name: str) -> list[str]:
+        """Return what an estimate assumes and the log does not show."""
+        linear, unknown = name in self.linear, name == FITTED and self.changed is None
+        return [LINEAR] * linear + [UNCHANGING] * unknown
 
     @property
     def contradiction(self) -> tuple[str, str] | None:
@@ -112,8 +123,7 @@ class Evaluation(NamedTuple):
             f"Believe {name}: {best.value:.4g}, between {low:.4g} and {high:.4g} at {100 * self.level:g} %;"
             f" {best.effective_sample_size:.0f} episodes count."
         )
-        if name in self.linear:
-            said += f" {LINEAR}"
+        said = " ".join([said, *self._caveats(name)])
         if own is not None and not low <= own.value <= high:
             said += f" The model's own value, {own.value:.4g}, is outside: do not believe it."
         return said
@@ -140,7 +150,8 @@ def evaluate(
     policy : callable
         context -> (H, S, A), such as `agent.policy`.
     model : callable, optional
-        context -> TabularMDP, such as `agent.model`; it adds the doubly robust estimates and the model's own value.
+        context -> TabularMDP, such as `agent.model`, whose [0, 1] stands for the log's `reward_range`; it adds the
+        doubly robust estimates and the model's own value.
     features : callable, optional
         context -> (d,), numbers of the size of 1 without a constant, by which marginal and fitted estimates share
         between contexts what they learn; without, contexts must come again for these to be of use.
@@ -159,7 +170,7 @@ def evaluate(
     'fitted Q'
     """
     level, plain = probability("level", level), LoggedSteps(log, policy)
-    made: dict[str, Callable[[], Estimate]] = {"fitted Q": lambda: fitted(plain, features, stationary=True)}
+    made: dict[str, Callable[[], Estimate]] = {FITTED: lambda: fitted(plain, features, stationary=True)}
     if model is not None:
         around = LoggedSteps(log, policy, model)
         made |= {
@@ -182,4 +193,4 @@ def evaluate(
             refused[name] = str(reason)
     linear = frozenset(name for name in estimates if features is not None and name.startswith(("fitted", "marginal")))
     intervals = {name: each.interval(level, seed=seed) for name, each in estimates.items()}
-    return Evaluation(estimates, refused, linear, level, intervals)
+    return Evaluation(estimates, refused, linear, level, intervals, plain.policy_changed())

@@ -69,7 +69,7 @@ def marginal_doubly_robust(log: Log, policy: Policy, model: Model, *, features: 
     policy : callable
         context -> (H, S, A), such as `agent.policy`.
     model : callable
-        context -> TabularMDP with rewards in [0, 1], such as `agent.model`.
+        context -> TabularMDP, such as `agent.model`; its [0, 1] stands for the log's `reward_range`.
     features : callable, optional
         context -> (d,), in which the weights of every state are fitted linearly. By default contexts must come again.
 

@@ -71,7 +71,7 @@ def doubly_robust(log: Log, policy: Policy, model: Model, *, weighted: bool = Fa
     policy : callable
         context -> (H, S, A), such as `agent.policy`.
     model : callable
-        context -> TabularMDP with rewards in [0, 1], such as `agent.model`.
+        context -> TabularMDP, such as `agent.model`; its [0, 1] stands for the log's `reward_range`.
     weighted : bool, default False
         Whether to divide the weights of each step by their mean: a little bias, of the order 1/n, for less variance.
 

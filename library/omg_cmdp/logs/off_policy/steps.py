@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from omg_cmdp.agents.agent import Agent
 from omg_cmdp.contexts import alike
 from omg_cmdp.logs.log import Log
 from omg_cmdp.mdp.bellman import policy_values
+from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.validation import ROW_SUM_TOLERANCE, BoolArray, FloatArray, first_index, function, instance_of
@@ -24,7 +26,7 @@ Policy = Callable[[Any], FloatArray]
 """context -> (H, S, A), such as `agent.policy`."""
 
 Model = Callable[[Any], TabularMDP | None]
-"""context -> MDP with rewards in [0, 1], such as `agent.model`."""
+"""context -> MDP with rewards in [0, 1], which stand for the log's `reward_range`, such as `agent.model`."""
 
 IntArray = NDArray[np.int64]
 
@@ -55,6 +57,7 @@ class LoggedSteps:
             function("model", model)
         if not len(log):
             raise ValueError("`log` must hold at least one episode, got none")
+        _check_range(model, log.reward_range)
         self.space, self.reward_range, steps = log.space, log.reward_range, np.arange(log.space.horizon)
         states, propensities = log.states, log.propensities
         self.seen: BoolArray = steps < log.steps[:, None]
@@ -129,6 +132,37 @@ class LoggedSteps:
                 f"`policy` must do only what had a chance in the log, got {got} at step {step} of episode {episode}"
             )
         return np.asarray(chosen / self.propensities)
+
+    def policy_changed(self) -> bool | None:
+        """Return whether the log took one action in one place at one step with different probabilities.
+
+        Then its policy learned from earlier episodes, or knew more than the log says. None if nothing came twice, or
+        propensities are unknown.
+        """
+        if self.propensities is None:
+            return None
+        tables = len(self.owners), self.space.horizon, self.space.actions
+        steps = np.broadcast_to(np.arange(self.space.horizon), self.seen.shape)
+        choices = np.ravel_multi_index((self.places[:, :-1], steps, self.actions), tables)[self.seen]
+        order = np.lexsort((self.propensities[self.seen], choices))
+        choices, chances = choices[order], self.propensities[self.seen][order]
+        # Sorted: what came twice has a neighbour, and if probabilities differ, then those of two neighbours do.
+        again = choices[1:] == choices[:-1]
+        return bool((np.diff(chances)[again] > ROW_SUM_TOLERANCE).any()) if again.any() else None
+
+
+def _check_range(model: Model | None, reward_range: tuple[float, float]) -> None:
+    """Raise if `model` is a method of an agent or a world whose [0, 1] stands for other rewards than the log's."""
+    owner, known = getattr(model, "__self__", None), [reward_range]
+    if isinstance(owner, Agent) and owner.reward_range is not None:
+        known = [owner.reward_range]
+    elif isinstance(owner, Environment):
+        known = [owner.reward_range, owner.paid_range]  # a log has either: of `play` the first, of `sample` the other
+    if reward_range not in known:
+        raise ValueError(
+            f"`model` is of rewards in {known[0]}, and `log` of {reward_range}: make a log of the same range, "
+            "`Log(log.space, log.episodes, reward_range=...)`"
+        )
 
 
 def _checked_model(space: Space, model: TabularMDP | None) -> TabularMDP:

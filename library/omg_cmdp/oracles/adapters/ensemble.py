@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
@@ -28,7 +27,7 @@ from omg_cmdp.oracles.adapters.models import ModelKind
 from omg_cmdp.oracles.draws import draws_of_parts, resample
 from omg_cmdp.oracles.frame import Forecasters
 from omg_cmdp.oracles.losses import Examples
-from omg_cmdp.persistence import State, numbers
+from omg_cmdp.persistence import State, fingerprint, numbers
 from omg_cmdp.validation import BoolArray, FloatArray, admissible_mask, positive_integer
 
 
@@ -46,6 +45,7 @@ class Ensemble(Forecasters):
     price of saving any model to the bit without a pickle.
     """
 
+    foreign = True
     learned: ClassVar[tuple[str, ...]] = ("visits", "dimension")
     features: Inputs
 
@@ -72,11 +72,11 @@ class Ensemble(Forecasters):
             raise ValueError(f"`model` must have {needs}, got {model!r:.80} without {missing[0]}")
         self.admissible = admissible_mask(admissible, *shape)
         self.tables = tables(self.admissible, **cuts)
-        self.features = Inputs(features, self.admissible)
+        self.features = self.source = Inputs(features, self.admissible)
         self.visits, self.dimension = np.zeros(shape), np.zeros(())
         self._template = self.learner.template(model)
-        description = re.sub(r" at 0x[0-9A-Fa-f]+", "", self.learner.describe(self._template))  # addresses change
-        self.settings = f"members {self.members}", f"model {description}"
+        own = f"members {self.members}", f"admissible {fingerprint(self.admissible)}", *self.tables.settings
+        self.settings = *own, f"model {self.learner.describe(self._template)}"
         self.copies = self.fresh()
         # (n, 2 + d): 1 where an episode begins, outcomes, inputs; rows beyond the examples seen are spare.
         self._log = np.zeros((0, 2))

@@ -35,6 +35,8 @@ class Inputs(Described):
             raise ValueError(f"`context` must give inputs of {dimension} numbers as before, got {table.shape[-1]}")
         return table
 
+    facts = __call__
+
     def _vector(self, context: Context) -> FloatArray:
         vector = float_table("context", context)
         if vector.ndim != 1 or not np.isfinite(vector).all():

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, SQUARE
 from omg_cmdp.oracles.simplex import support_mask
+from omg_cmdp.persistence import fingerprint
 from omg_cmdp.validation import BoolArray, FloatArray, positive_number
 
 
@@ -18,6 +19,7 @@ class RewardTables:
     def __init__(self, admissible: BoolArray) -> None:
         self.prior = np.where(admissible, 0.5, 0.0)
         self.prior_divergence = np.full(admissible.shape, 0.25)
+        self.settings: tuple[str, ...] = ()
 
     def rows(self, answers: FloatArray) -> FloatArray:
         """Return the `answers` about the admissible pairs, (n,), as entries of a table."""
@@ -43,6 +45,7 @@ class TransitionTables:
         self.prior = mask / successors[..., None]
         self.prior_divergence = 2.0 - 2.0 / np.sqrt(successors)
         self._support = mask[admissible]
+        self.settings = (f"floor {self.floor}", f"support {fingerprint(mask)}")
 
     def rows(self, answers: FloatArray) -> FloatArray:
         """Return the `answers` about the admissible pairs, (n, S), as rows of a table."""

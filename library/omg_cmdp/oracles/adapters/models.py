@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import abc
 import copy
+import re
+import types
 from typing import Any, ClassVar, NotRequired, TypedDict
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.oracles.adapters.inputs import InputMap
+from omg_cmdp.persistence import fingerprint
 from omg_cmdp.validation import FloatArray
 
 
@@ -17,6 +21,35 @@ def seeded(model: Any) -> Any:
     parameters = model.get_params().items() if hasattr(model, "get_params") else ()
     unset = [name for name, value in parameters if name.split("__")[-1] == "random_state" and value is None]
     return model.set_params(**dict.fromkeys(unset, 0)) if unset else model
+
+
+def described(value: Any) -> str:
+    """Return a text that tells models apart: their classes and settings, and those of the models inside them.
+
+    Functions have their names only, and classes not their code. An address is no setting.
+
+    >>> described({"weights": [0.5, None], "kind": int})
+    "{'weights': [0.5, None], 'kind': builtins.int}"
+    """
+    match value:
+        case type() | types.FunctionType() | types.BuiltinFunctionType():
+            return f"{value.__module__}.{value.__qualname__}"
+        case np.ndarray():  # whose repr is shortened
+            return f"array {fingerprint(value)}"
+        case np.random.RandomState():
+            return f"RandomState {fingerprint(value.get_state(legacy=True))}"
+        case dict():
+            return "{" + ", ".join(f"{name!r}: {described(each)}" for name, each in value.items()) + "}"
+        case list() | tuple():
+            return "[" + ", ".join(described(each) for each in value) + "]"
+    # scikit-learn's models, River's, and those of users, whose repr may be cut short or leave settings out.
+    for parameters in ("get_params", "_get_params"):
+        if hasattr(value, parameters):
+            shallow = {"deep": False} if parameters == "get_params" else {}
+            return f"{described(type(value))} {described(getattr(value, parameters)(**shallow))}"
+    if repr(value).startswith("<"):  # Python's own, which says nothing
+        return f"{described(type(value))} {described(getattr(value, '__dict__', {}))}"
+    return re.sub(r" at 0x[0-9A-Fa-f]+", "", repr(value))
 
 
 class ModelKind(abc.ABC):
@@ -37,7 +70,7 @@ class ModelKind(abc.ABC):
 
     def describe(self, template: Any) -> str:
         """Return the settings of the model as text."""
-        return repr(template)
+        return described(template)
 
     @abc.abstractmethod
     def fit(self, pupil: Any, inputs: FloatArray, outcomes: NDArray[Any], seen: int) -> None:

@@ -2,12 +2,14 @@
 
 A fit costs at least as much as there are examples. With fits to n₁ < n₂ < ... examples, n_{i+1} >= (1 + g)·nᵢ, all of
 them together see at most 1 + 1/g times the examples of the last one, however long the run and its episodes. Between two
-fits the prediction stays what it was; examples wait in the log.
+fits the prediction stays what it was; examples wait in the log. So they do if a model refuses to be fitted to the ones
+there are, as one with five neighbours or folds may: a warning says so, and the model is tried again at the next fit.
 """
 
 from __future__ import annotations
 
 import contextlib
+import warnings
 from typing import Any, Unpack, final
 
 import numpy as np
@@ -15,11 +17,14 @@ import threadpoolctl
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.adapters.ensemble import Answers, Ensemble
+from omg_cmdp.oracles.adapters.ensemble import Answers, Ensemble, lessons
 from omg_cmdp.oracles.adapters.kinds import RewardTables, TransitionTables
 from omg_cmdp.oracles.adapters.models import DynamicsOptions, ModelKind, Options, seeded
 from omg_cmdp.oracles.frame import DynamicsFrame, RewardFrame
 from omg_cmdp.validation import FloatArray, positive_integer, probability
+
+PATIENCE = 200
+"""The number of examples to which a model must have been fitted once; before, it may refuse because they are few."""
 
 
 class _Regressor(ModelKind):
@@ -82,6 +87,7 @@ class _Refitted(Ensemble):
         self.every = _schedule(every)
         self.settings = (*self.settings, f"every {self.every}")
         self.fitted = np.zeros(())
+        self._waits = False
         # One thread of BLAS and OpenMP: the same bits on every machine, and small questions are answered faster.
         self._threads = _Threads()
 
@@ -96,7 +102,21 @@ class _Refitted(Ensemble):
         self.remember(self.written(inputs, outcomes))  # beyond `seen`: nothing has changed if the fit fails
         count = self.seen() + len(outcomes)
         if self._is_due(count):
-            self.copies, self.fitted = self._fit(self._log[:count]), np.array(float(count))
+            try:
+                self.copies, self.fitted = self._fit(self._log[:count]), np.array(float(count))
+                self._waits = False
+            except ValueError as error:
+                self._wait(count, error)
+
+    def _wait(self, examples: int, error: ValueError) -> None:
+        """Go on with the copies as they are, and warn once; raise if the model could not be fitted to many examples."""
+        if not self.taught() and examples >= PATIENCE:
+            raise error
+        if not self._waits:
+            model = type(self._template).__name__
+            rule = f"waits for more than {examples} examples, and the prediction stays as it is: {error}"
+            warnings.warn(f"{model} {rule:.300}", stacklevel=6)
+        self._waits = True
 
     def relearned(self, log: FloatArray) -> list[Any]:
         if not 0 <= self.fitted <= len(log):
@@ -112,7 +132,12 @@ class _Refitted(Ensemble):
     def _fit(self, log: FloatArray) -> list[Any]:
         copies = self.fresh()
         with self._threads.limit(limits=1):
-            self.teach(copies, 0, *self.read(log))
+            inputs, outcomes = self.read(log)
+            self.teach(copies, 0, inputs, outcomes)
+            # Some, such as nearest neighbours, take too few examples and fail when they are asked.
+            for pupil, lesson in zip(copies, lessons(0, len(log), self.members), strict=True):
+                if lesson.any():
+                    self.learner.ask(pupil, inputs[:1])
         return copies
 
 
@@ -120,8 +145,9 @@ class _Refitted(Ensemble):
 class RefittedRewards(RewardFrame[_Refitted]):
     """Rewards by any regressor, fitted anew to all examples now and then: boosting, a forest, a pipeline.
 
-    Between two fits the prediction stays as it was; before the first one all rewards are ½. The uncertainty is a proxy,
-    the jackknife's, and `regret_bound` is inf: aggregate the oracle with one that has a bound.
+    Between two fits the prediction stays as it was; before the first one all rewards are ½. A model that needs more
+    examples waits for them, with a warning. The uncertainty is a proxy, the jackknife's, and `regret_bound` is inf:
+    aggregate the oracle with one that has a bound.
 
     Parameters
     ----------
@@ -156,8 +182,9 @@ class RefittedRewards(RewardFrame[_Refitted]):
 class RefittedDynamics(DynamicsFrame[_Refitted]):
     """Transitions by any classifier, fitted anew to all examples now and then: boosting, a forest, a pipeline.
 
-    Before the first fit rows are uniform; after it next states that were never seen have the `floor`. The uncertainty
-    is a proxy, the jackknife's, and `regret_bound` is inf: aggregate the oracle with one that has a bound.
+    Before the first fit rows are uniform; after it next states that were never seen have the `floor`. A model that
+    needs more examples waits for them, with a warning. The uncertainty is a proxy, the jackknife's, and `regret_bound`
+    is inf: aggregate the oracle with one that has a bound.
 
     Parameters
     ----------

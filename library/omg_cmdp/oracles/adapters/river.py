@@ -33,9 +33,6 @@ class _Regressor(ModelKind):
             raise ValueError(f"`model` must be a River {self.kind.__name__}, got {learner!r:.80}")
         return model.clone(_seeded(model._get_params()))
 
-    def describe(self, template: Any) -> str:
-        return f"{template} {template._get_params()}"  # an ensemble's repr is that of an empty list
-
     def fit(self, pupil: Any, inputs: FloatArray, outcomes: NDArray[Any], seen: int) -> None:
         for x, y in zip(inputs.tolist(), outcomes.tolist(), strict=True):
             pupil.learn_one(dict(enumerate(x)), y)

@@ -32,8 +32,7 @@ class _Aggregate(Composite):
         return self.predictions(context)
 
     def learn(self, context: Context, episode: Examples) -> None:
-        for oracle in self.oracles:
-            oracle.update(context, episode.states, episode.actions, episode.outcomes)
+        self.teach([(oracle, episode) for oracle in self.oracles], context)
 
     def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
         """Return draws of the experts, each expert's share of them being its weight at the textbook's rate."""

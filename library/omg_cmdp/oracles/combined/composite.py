@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 import copy
 from collections.abc import Iterable
 from typing import Any
@@ -13,9 +14,10 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.frame import Forecasters
-from omg_cmdp.oracles.losses import Loss
+from omg_cmdp.oracles.losses import Examples, Loss
 from omg_cmdp.persistence import State, all_or_nothing, joint_state, part_of
-from omg_cmdp.validation import BoolArray, FloatArray, listed
+from omg_cmdp.transactions import undone_on_failure
+from omg_cmdp.validation import FloatArray, listed
 
 
 class Composite(Forecasters):
@@ -31,10 +33,22 @@ class Composite(Forecasters):
         if any(found not in (None, wanted) for found in horizons):
             raise ValueError(f"`oracles` must have horizon {wanted}, got {horizons}")
         self.oracles, self.loss = oracles, loss
+        self.foreign = not all(oracle.surely_learns for oracle in oracles)
 
     def prepare(self, context: Context) -> Context:
         """Return the context as it is: each oracle prepares its own."""
         return context
+
+    def teach(self, lessons: Iterable[tuple[Any, Examples]], context: Context) -> None:
+        """Let each of some oracles learn its examples, or none of them."""
+        # Those that may refuse learn first: the others are sure to follow, and only what came before must be undone.
+        ordered = sorted(lessons, key=lambda lesson: bool(lesson[0].surely_learns))
+        doubtful = [oracle for oracle, _ in ordered if not oracle.surely_learns]
+        with contextlib.ExitStack() as undo:
+            for oracle in doubtful[:-1]:
+                undo.enter_context(undone_on_failure(oracle))
+            for oracle, examples in ordered:
+                oracle.update(context, examples.states, examples.actions, examples.outcomes)
 
     def predictions(self, context: Context) -> FloatArray:
         """Return what all oracles predict, as one array."""
@@ -87,10 +101,10 @@ class Alternating(Composite):
         """Return draws of the speaker."""
         return np.asarray(self.speaker.draws(context, count, generator))
 
-    def distances(self, context: Context, truth: FloatArray, used: BoolArray) -> FloatArray | None:
-        """Return the distances of the class, which is the same for all copies."""
-        found: FloatArray | None = self.oracles[0].distances(context, truth, used)
-        return found
+    def listed(self, context: Context) -> FloatArray | None:
+        """Return the functions of the class, which is the same for all copies."""
+        tables: FloatArray | None = self.oracles[0].functions(context)
+        return tables
 
 
 def checked_oracles(oracles: Iterable[Any], loss: Loss) -> list[Any]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any, final
 
 from omg_cmdp.contexts import Context
-from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.oracles.base import RewardOracle
 from omg_cmdp.oracles.combined.composite import Alternating
-from omg_cmdp.oracles.frame import DynamicsFrame, RewardFrame
-from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss
+from omg_cmdp.oracles.frame import RewardFrame
+from omg_cmdp.oracles.losses import SQUARE, Examples
 
 
 def epoch_starts(episodes: int) -> list[int]:
@@ -28,8 +28,8 @@ def epoch_starts(episodes: int) -> list[int]:
 class _Epochs(Alternating):
     """Two oracles with the same settings: a *learner* sees every episode, a *speaker* predicts for a whole epoch."""
 
-    def __init__(self, oracle: Any, loss: Loss) -> None:
-        super().__init__(oracle, 1, loss)
+    def __init__(self, oracle: RewardOracle) -> None:
+        super().__init__(oracle, 1, SQUARE)
         self._learner = self.oracles[0]
         try:
             oracle.state()
@@ -79,33 +79,4 @@ class EpochRewards(RewardFrame[_Epochs]):
     """
 
     def __init__(self, oracle: RewardOracle) -> None:
-        super().__init__(_Epochs(oracle, SQUARE))
-
-
-@final
-class EpochDynamics(DynamicsFrame[_Epochs]):
-    """A dynamics oracle, online or offline, whose predictions change only between doubling epochs.
-
-    Nothing is proven, and `regret_bound` is inf: half of the episodes are predicted from the other half.
-
-    Parameters
-    ----------
-    oracle : DynamicsOracle
-        An oracle that has learned nothing and has a `state()`, by which it is copied at the end of an epoch.
-
-    Examples
-    --------
-    >>> from omg_cmdp.oracles import CountDynamics
-    >>> oracle = EpochDynamics(CountDynamics(states=2, actions=1, horizon=1, prior=0.5))
-    >>> for _ in range(3):
-    ...     oracle.update("any", states=[0], actions=[0], next_states=[1])
-    >>> oracle.predict("any")[0].round(3)  # two transitions are known
-    array([[0.167, 0.833]])
-
-    References
-    ----------
-    D. Simchi-Levi and Y. Xu, *Bypassing the monster*, Mathematics of Operations Research 2022.
-    """
-
-    def __init__(self, oracle: DynamicsOracle) -> None:
-        super().__init__(_Epochs(oracle, LOG))
+        super().__init__(_Epochs(oracle))

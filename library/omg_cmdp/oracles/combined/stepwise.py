@@ -34,9 +34,8 @@ class _Stepwise(Composite):
 
     def learn(self, context: Context, episode: Examples) -> None:
         # A truncated episode teaches the oracles of its own steps only.
-        for step, oracle in enumerate(self.oracles[: len(episode.outcomes)]):
-            here = slice(step, step + 1)
-            oracle.update(context, episode.states[here], episode.actions[here], episode.outcomes[here])
+        steps = (Examples(*(part[step : step + 1] for part in episode)) for step in range(len(episode.outcomes)))
+        self.teach(zip(self.oracles, steps, strict=False), context)
 
     def expected_divergence(self, context: Context, prediction: FloatArray) -> FloatArray:
         return np.stack([oracle.uncertainty(context) for oracle in self.oracles])

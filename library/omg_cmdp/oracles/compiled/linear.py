@@ -1,4 +1,4 @@
-"""The compiled loops of linear rewards. Scratch space is passed in: a call costs about a microsecond."""
+"""The compiled loops of linear rewards. They share no memory: several threads may ask at once."""
 
 import math
 
@@ -9,7 +9,7 @@ from omg_cmdp.jit import compiled
 
 @compiled
 def regressions(roots, rows, means, leverages, rest):
-    """Fill zᵀA⁻¹b and zᵀA⁻¹z of all pairs, from the roots R (d+1, d+1, pairs) of [[A, b], [bᵀ, ·]] = RᵀR.
+    """Fill zᵀA⁻¹b, zᵀA⁻¹z and R⁻ᵀz of all pairs, from the roots R (d+1, d+1, pairs) of [[A, b], [bᵀ, ·]] = RᵀR.
 
     `rows` holds the features, one row for all pairs or one each. Forward substitution for Rᵀx = (z, 0), all pairs at
     once, which vectorises: then zᵀA⁻¹z = Σx², and what is left of the zero is -zᵀA⁻¹b.
@@ -35,9 +35,10 @@ def regressions(roots, rows, means, leverages, rest):
 
 
 @compiled
-def vaw(roots, rows, tempers, forecasts, rest):
+def vaw(roots, rows, tempers, forecasts):
     """Fill ½ + zᵀA⁻¹b/(1 + τ·zᵀA⁻¹z), clipped to [0, 1], for every temper (the last ones kept) and pair."""
-    means, leverages = np.empty(roots.shape[3]), np.empty(roots.shape[3])
+    means, leverages = np.empty((2, roots.shape[3]))
+    rest = np.empty((roots.shape[1], roots.shape[3]))
     # The roots without a ridge and of temper 1 are kept in any case, and come first.
     first = len(roots) - len(tempers)
     for k in range(len(tempers)):
@@ -48,10 +49,10 @@ def vaw(roots, rows, tempers, forecasts, rest):
 
 
 @compiled
-def rotate_in(roots, rows, groups, targets, carried):
+def rotate_in(roots, rows, groups, targets):
     """Add (z, y)(z, y)ᵀ to what the roots of `groups` stand for: one plane rotation per row of the root."""
     tempers, full = roots.shape[0], roots.shape[1]
-    one_row = len(rows) == 1
+    one_row, carried = len(rows) == 1, np.empty(full)
     for k in range(tempers):
         for h in range(len(groups)):
             group = groups[h]

@@ -4,15 +4,18 @@ A plain loop adds one number after the other, because the compiler may not reord
 by side, which are vectors on any machine, and adds these up at the end: the bits are the same everywhere.
 """
 
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
+
+from omg_cmdp.jit import in_plain_python
 
 LANES = 16
 
 
 @intrinsic
-def dot(typing_context, x, y):
+def _dot(typing_context, x, y):
     """Return Σ x·y of two contiguous vectors."""
 
     def generate(context, builder, signature, arguments):
@@ -46,3 +49,20 @@ def dot(typing_context, x, y):
         return builder.fadd(parts[0], add_products(number, rest, whole, size, 1))
 
     return types.float64(x, y), generate
+
+
+def _plain_dot(x, y):
+    """Do the same, in the same order."""
+    products, total = x * y, 0.0
+    whole = x.size // LANES * LANES
+    parts = np.zeros(LANES)
+    for row in products[:whole].reshape(-1, LANES):
+        parts += row
+    while len(parts) > 1:
+        parts = parts[: len(parts) // 2] + parts[len(parts) // 2 :]
+    for product in products[whole:]:
+        total += product
+    return parts[0] + total
+
+
+dot = _plain_dot if in_plain_python() else _dot

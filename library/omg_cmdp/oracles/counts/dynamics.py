@@ -18,7 +18,7 @@ from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Examples, exponential_
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import dirichlet_divergence, support_mask
 from omg_cmdp.persistence import fingerprint
-from omg_cmdp.validation import BoolArray, FloatArray, positive_integer, positive_number
+from omg_cmdp.validation import FloatArray, positive_integer, positive_number
 
 compiled = Lazy("omg_cmdp.oracles.compiled.counts")
 
@@ -76,11 +76,6 @@ class _Frequencies(CountTables):
         """Return the posterior probabilities of the priors."""
         return exponential_weights(-self.evidence, 1.0)
 
-    def distances(self, table: int, truth: FloatArray, used: BoolArray) -> FloatArray | None:
-        """Return (1,): that, or the largest probability outside of the support."""
-        found = super().distances(table, truth, used)
-        return None if found is None else np.maximum(found, (truth * (self.support == 0.0))[:, used].max())
-
     def best_loss(self) -> float:
         """Return the loss of the observed frequencies within the support."""
         # 0·log 0 = 0: only what was seen counts.
@@ -101,10 +96,17 @@ class _Frequencies(CountTables):
         return self.rate.frozen_bound(float(pairs * (rise + math.lgamma(alpha) - math.lgamma(total))))
 
     def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
-        """Return the bound plus H·(d+1)·Q·log(1 + T/(αQ)), Q the number of (s, a, s') in all tables (Theorem 8)."""
+        """Return the bound plus H·(d+1)·Q·log(1 + T/(αQ)), Q the number of (s, a, s') in all tables (Theorem 8).
+
+        With several forecasters, Q·[H(d+1)·log(αH/β) + (αH - β)·log(1 + TH/(βQ))] more, β their least pseudo-count.
+        """
         cells = len(self.counts) * float(self.support.sum())
         drift = (delay + 1) * cells * math.log1p(episodes / (self._alpha * cells))
-        return self.bound(episodes, horizon) + self.rate.frozen_bound(drift)
+        proven, least = self._alpha * self.horizon, float(self._pseudo_counts[self._pseudo_counts > 0.0].min())
+        # The mean of all is at least the smallest of them: (c + β)/(c + αH) of the proven one, or more.
+        first = self.horizon * (delay + 1) * math.log(proven / least)
+        apart = cells * (first + (proven - least) * math.log1p(episodes * self.horizon / (least * cells)))
+        return self.bound(episodes, horizon) + self.rate.frozen_bound(drift) + (apart if least < proven else 0.0)
 
 
 @final

@@ -68,9 +68,12 @@ class _RunningMeans(CountTables):
         return self.rate.frozen_bound(0.25 * pairs * (1.0 + math.log1p(episodes / pairs)))
 
     def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
-        """Return H·Σ [½ + 4(d+1)·log(1 + T'/2)] (Theorem 8)."""
-        pairs = self.visits.size
-        return self.rate.frozen_bound(pairs * (0.5 + 4.0 * (delay + 1) * math.log1p(0.5 * episodes / pairs)))
+        """Return H·Σ [½ + 4(d+1)·log(1 + T'/2)]; (H-1)·Σ [d + 1 + 2·log(1 + T'/2)] more if guarded (Theorem 8)."""
+        pairs, guarded = self.visits.size, len(self.rate.tempers) > 1
+        growth = math.log1p(0.5 * episodes / pairs)
+        # A guarded forecast lies between both, which are never further apart than (H - 1)/(n + 2H).
+        apart = pairs * (self.horizon - 1.0) * (delay + 1.0 + 2.0 * growth) if guarded else 0.0
+        return self.rate.frozen_bound(pairs * (0.5 + 4.0 * (delay + 1) * growth)) + apart
 
 
 @final

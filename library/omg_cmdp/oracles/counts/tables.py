@@ -13,13 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-
 from omg_cmdp.contexts import Context, label_index, table_label
 from omg_cmdp.oracles.frame import Forecasters
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.records import context_rows
-from omg_cmdp.validation import BoolArray, FloatArray, listed
+from omg_cmdp.validation import listed
 
 
 class CountTables(Forecasters):
@@ -45,9 +43,3 @@ class CountTables(Forecasters):
         # TypeError: a label that cannot be hashed is none of the list either.
         except (KeyError, TypeError):
             raise ValueError(f"`context` must be one of the {len(self._index)} listed, got {context!r}") from None
-
-    def distances(self, table: int, truth: FloatArray, used: BoolArray) -> FloatArray | None:
-        """Return (1,): half the range over steps, if every context has a table of its own."""
-        if self._index is None:
-            return None
-        return np.array([0.5 * np.ptp(truth[:, used], axis=0).max()])

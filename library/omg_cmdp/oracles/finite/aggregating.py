@@ -30,7 +30,7 @@ from omg_cmdp.oracles.losses import LOG, SQUARE, Examples
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import Smoothing
 from omg_cmdp.persistence import State, numbers
-from omg_cmdp.validation import BoolArray, FloatArray, frozen
+from omg_cmdp.validation import FloatArray
 
 compiled = Lazy("omg_cmdp.oracles.compiled.finite")
 
@@ -48,7 +48,8 @@ class Finite(Forecasters):
         self, functions: FunctionClass, charge: Charge, eta: float, horizon: int, rate: Rate | None = None
     ) -> None:
         super().__init__(horizon, rate)
-        self.functions, self.contexts = functions, functions.contexts
+        self.functions = self.source = functions
+        self.contexts = functions.contexts
         self.class_losses = np.zeros(0)
         self._charge, self._eta = charge, eta
 
@@ -85,9 +86,9 @@ class Finite(Forecasters):
         """Return the smallest loss of the class."""
         return float(self.class_losses.min(initial=np.inf)) if len(self.class_losses) else 0.0
 
-    def distances(self, functions: Functions, truth: FloatArray, used: BoolArray) -> FloatArray:
-        """Return the largest |f - f*| of each function, (N,)."""
-        return np.asarray(functions.gaps(truth, used).max(axis=(1, 2)))
+    def listed(self, functions: Functions) -> FloatArray:
+        """Return the tables of all N functions."""
+        return functions.tables
 
     def log_size(self) -> float:
         """Return log N; inf before the first context, when N is not known yet."""
@@ -183,7 +184,7 @@ class FiniteFrame(Frame[F]):
 
     def functions(self, context: Context) -> FloatArray:
         """Return the tables of all N functions, (N, ...), read-only."""
-        return frozen(self.forecasters.prepare(context).tables.view())
+        return self.forecasters.prepare(context).tables.view()
 
     def posterior(self, context: Context) -> FloatArray:
         """Return their weights at the textbook's rate, (N,); the context only tells N."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache
+from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, table_label
 from omg_cmdp.oracles.losses import Loss
-from omg_cmdp.validation import BoolArray, FloatArray, float_table
+from omg_cmdp.validation import FloatArray, float_table, frozen
 
 Predictions = Callable[[Any], ArrayLike] | Mapping[Any, ArrayLike]
 """context -> (N, S, A), or (N, S, A, S) for dynamics, or either with steps (N, H, S, A, ...)."""
@@ -34,7 +34,7 @@ class Functions:
     def columns(self) -> FloatArray:
         """The tables as (cells, N)."""
         # A row of this layout is the class at one cell: sums over the class read memory in order.
-        return np.ascontiguousarray(self.tables.reshape(len(self.tables), -1).T)
+        return np.array(self.tables.reshape(len(self.tables), -1).T, order="C")
 
     @functools.cached_property
     def exponentials(self) -> FloatArray:
@@ -46,20 +46,20 @@ class Functions:
         """√P, (cells, N): for Hellinger distances."""
         return np.sqrt(self.columns)
 
-    def gaps(self, truth: FloatArray, used: BoolArray) -> FloatArray:
-        """Return the largest |f - f*| over steps and next states, (N, S, A); 0 where it does not count."""
-        steps = truth.shape[1:]
-        apart = np.abs(self.tables.reshape(len(self.tables), -1, *steps) - truth).max(axis=1)
-        return np.asarray(apart.reshape(len(apart), *used.shape, -1).max(axis=-1) * used)
-
 
 class FunctionClass:
     """`predictions`, a callable or a mapping, with checks and a small cache."""
 
-    def __init__(self, predictions: Predictions, loss: Loss) -> None:
+    def __init__(self, predictions: Predictions, loss: Loss, argument: str = "predictions") -> None:
         if not callable(predictions) and not isinstance(predictions, Mapping):
             raise ValueError(f"`predictions` must be a callable or a mapping, got {type(predictions).__name__}")
-        self._predictions = predictions
+        self.argument = argument
+        self._predictions: Predictions = predictions
+        self.listed: tuple[Any, ...] | None = None
+        if type(predictions) is dict:
+            # Copied at the door: what callers do with their tables later must not change the class.
+            self._predictions = {key: frozen(float_table("predictions", each)) for key, each in predictions.items()}
+            self.listed = tuple(predictions)
         self._loss = loss
         self._shape: tuple[int, ...] | None = None
         self._kept: ContextCache[Functions] = ContextCache(KEPT_BYTES, size=_bytes)
@@ -79,20 +79,29 @@ class FunctionClass:
         """The labels of a mapping; None for a callable."""
         return tuple(self._predictions) if isinstance(self._predictions, Mapping) else None
 
+    @functools.cached_property
+    def _labels(self) -> dict[Hashable, Any]:
+        # A dictionary takes True for 1; contexts are told apart by their types too.
+        return {table_label(label): label for label in self.contexts or ()}
+
     def __call__(self, context: Context) -> Functions:
         """Return the tables at `context`. The class never changes, so a recent context is not evaluated again."""
         return self._kept.get(context, self._evaluate)
 
+    def facts(self, context: Context) -> FloatArray:
+        """Return the tables, by which a state knows the class again."""
+        return self(context).tables
+
     def _evaluate(self, context: Context) -> Functions:
         if isinstance(self._predictions, Mapping):
             try:
-                values = self._predictions[context]
+                values = self._predictions[self._labels[table_label(context)]]
             except (KeyError, TypeError):
                 known = len(self._predictions)
                 raise ValueError(f"`context` must be one of the {known} in `predictions`, got {context!r}") from None
         else:
             values = self._predictions(context)
-        tables = float_table("predictions", values)
+        tables = frozen(float_table("predictions", values)) if self.listed is None else np.asarray(values)
         self._loss.check_tables("predictions", tables)
         if self._shape not in (None, tables.shape):
             raise ValueError(f"`predictions` must have one shape for all contexts, {self._shape}, got {tables.shape}")

@@ -12,7 +12,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import DynamicsFrame, Forecasters, RewardFrame
 from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss
-from omg_cmdp.validation import BoolArray, FloatArray, float_table
+from omg_cmdp.validation import FloatArray, float_table
 
 Table = ArrayLike | Callable[[Any], ArrayLike] | Mapping[Any, ArrayLike]
 """One table for all contexts, or context -> table."""
@@ -35,7 +35,7 @@ class _Known(Forecasters):
         else:
             only = self._checked(function)
             predictions = lambda _: only  # noqa: E731
-        self._functions = FunctionClass(predictions, loss)
+        self._functions = self.source = FunctionClass(predictions, loss, "function")
         self.contexts = self._functions.contexts
 
     def _checked(self, table: ArrayLike) -> FloatArray:
@@ -60,9 +60,9 @@ class _Known(Forecasters):
         """Return the only function, `count` times."""
         return np.repeat(functions.tables, count, axis=0)
 
-    def distances(self, functions: Functions, truth: FloatArray, used: BoolArray) -> FloatArray:
-        """Return the largest |f - f*| of the only function, (1,)."""
-        return np.asarray(functions.gaps(truth, used).max(axis=(1, 2)))
+    def listed(self, functions: Functions) -> FloatArray:
+        """Return the only function, (1, ...)."""
+        return functions.tables
 
     def best_loss(self) -> float:
         """Return its own loss."""

@@ -18,18 +18,21 @@ from omg_cmdp.oracles.finite.aggregating import Finite
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import RewardFrame
 from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, SQUARE, Examples
+from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.validation import FloatArray
 
 
 class _Coins(Finite):
     """Functions that predict the probability of a success, under log loss."""
 
-    def __init__(self, predictions: Predictions, horizon: int) -> None:
-        super().__init__(FunctionClass(predictions, SQUARE), charge_coins, LOG.rate, horizon)
+    rate: Rate
+
+    def __init__(self, predictions: Predictions, rate: Rate) -> None:
+        super().__init__(FunctionClass(predictions, SQUARE), charge_coins, LOG.rate, rate.horizon, rate)
 
     def forecasts(self, functions: Functions) -> FloatArray:
-        mean = functions.columns @ self.posterior(functions, temper=self.horizon)
-        return np.asarray(np.clip(mean, 0.0, 1.0).reshape(1, *functions.shape))
+        means = [functions.columns @ self.posterior(functions, temper) for temper in self.rate.tempers]
+        return np.asarray(np.clip(means, 0.0, 1.0).reshape(len(means), *functions.shape))
 
     def expected_divergence(self, functions: Functions, prediction: FloatArray) -> FloatArray:
         """Return E(f - f̂)²."""
@@ -52,8 +55,9 @@ def charge_coins(losses: FloatArray, functions: Functions, episode: Examples) ->
 class LogLossRewards(RewardFrame[_Coins]):
     """Rewards from a finite class of N functions, weighted by their log loss as probabilities of a coin.
 
-    The regret in log loss is at most H·log N. `loss` is in squares, as for all reward oracles; for squares nothing is
-    proven here, and `regret_bound` is inf. Choose it for agents with first-order regret, such as FastCB.
+    The regret in log loss is at most H·log N at the rate "proven". `loss` is in squares, as for all reward oracles; for
+    squares nothing is proven here, and `regret_bound` is inf. Choose it for agents with first-order regret, such as
+    FastCB, or as a Bayesian: at the rate "realizable" the prediction is the posterior's mean.
 
     Parameters
     ----------
@@ -61,6 +65,9 @@ class LogLossRewards(RewardFrame[_Coins]):
         context -> (N, S, A) or (N, H, S, A), in [0, 1]: the tables of all N functions at once. They must not change.
     horizon : int
         The largest number of steps of an episode, H.
+    rate : {"proven", "realizable", "guarded"}, default "proven"
+        "proven" weighs by exp(-loss/H), as predictions are frozen for H steps; "realizable" by exp(-loss), Bayes' rule
+        for rewards that are 0 or 1 and a uniform prior; "guarded" aggregates both, under square loss.
 
     Examples
     --------
@@ -74,5 +81,5 @@ class LogLossRewards(RewardFrame[_Coins]):
     D. Foster and A. Krishnamurthy, *Efficient first-order contextual bandits*, NeurIPS 2021.
     """
 
-    def __init__(self, predictions: Predictions, *, horizon: int) -> None:
-        super().__init__(_Coins(predictions, horizon))
+    def __init__(self, predictions: Predictions, *, horizon: int, rate: str = "proven") -> None:
+        super().__init__(_Coins(predictions, Rate(rate, horizon, tempered=True)))

@@ -14,13 +14,14 @@ from typing import final
 
 import numpy as np
 
-from omg_cmdp.contexts import Context, label_index
+from omg_cmdp.contexts import Context, label_index, table_label
 from omg_cmdp.oracles.draws import resample
 from omg_cmdp.oracles.finite.function_class import FunctionClass, Functions, Predictions
 from omg_cmdp.oracles.frame import Forecasters, RewardFrame
 from omg_cmdp.oracles.losses import SQUARE, Examples
 from omg_cmdp.oracles.rates import Rate
-from omg_cmdp.validation import BoolArray, FloatArray, positive_integer
+from omg_cmdp.records import context_rows
+from omg_cmdp.validation import FloatArray, listed, positive_integer
 
 
 class _Product(Forecasters):
@@ -34,14 +35,16 @@ class _Product(Forecasters):
         self, functions: FunctionClass, contexts: Iterable[Hashable], states: int, count: int, rate: Rate
     ) -> None:
         super().__init__(rate.horizon, rate)
-        self._functions = functions
-        self._index = label_index(contexts)
-        self.contexts = tuple(self._index)
+        self._functions = self.source = functions
+        known = listed("contexts", context_rows("contexts", contexts))
+        self._index = label_index(known)
+        self.contexts = tuple({table_label(context): context for context in known}.values())
+        self.settings = (f"contexts {list(self._index)}",)
         self.class_losses = np.zeros((len(self._index), states, count))
 
     def prepare(self, context: Context) -> tuple[int, Functions]:
         try:
-            index = self._index[context]
+            index = self._index[table_label(context)]
         except (KeyError, TypeError):
             raise ValueError(f"`context` must be one of the {len(self._index)} listed, got {context!r}") from None
         functions = self._functions(context)
@@ -87,9 +90,9 @@ class _Product(Forecasters):
         # Independent draws in each state, as the product class has it.
         return np.asarray(functions.tables[drawn.T, np.arange(len(drawn))])
 
-    def distances(self, prepared: tuple[int, Functions], truth: FloatArray, used: BoolArray) -> FloatArray:
-        """Return the largest distance of a state from its nearest function, (1,)."""
-        return np.asarray(prepared[1].gaps(truth, used).max(axis=2).min(axis=0).max(keepdims=True))
+    def listed(self, prepared: tuple[int, Functions]) -> FloatArray:
+        """Return the tables of the N functions that every state chooses from."""
+        return prepared[1].tables
 
     def best_loss(self) -> float:
         """Return the sum of the smallest losses of all (context, state)."""
@@ -135,6 +138,8 @@ class ProductRewards(RewardFrame[_Product]):
     ----------
     docs/oracles.md, Theorem 1.
     """
+
+    product_class = True
 
     def __init__(
         self,

@@ -52,7 +52,8 @@ class LinearForecasters(Forecasters):
         self, pairs: tuple[int, int], features: Features, ridge: float, weight_norm: float, rate: Rate
     ) -> None:
         super().__init__(rate.horizon, rate)
-        self.pairs, self.features = pairs, features
+        self.pairs = pairs
+        self.features = self.source = features
         self.ridge, self.weight_norm = ridge, weight_norm
         self.shared = len(features.shape) == 3
         self.dimension = features.shape[-1]
@@ -70,9 +71,6 @@ class LinearForecasters(Forecasters):
         self.visits, self.totals = np.zeros(self._groups), np.zeros(())
         self._posterior = np.empty(self.roots.shape[1:])
         self._changed = np.ones(self._groups, dtype=np.bool_)  # since the posterior was computed
-        # Allocated once: a prediction takes microseconds, and allocation would be a good part of them.
-        self._scratch = np.empty((self.dimension + 1, math.prod(pairs)))
-        self._carried = np.empty(self.dimension + 1)
         self._late_weights: FloatArray | None = None  # in the ball, since the last update
 
     def prepare(self, context: Context) -> FloatArray:
@@ -85,9 +83,7 @@ class LinearForecasters(Forecasters):
             return self._in_ball(rows)
         tempers = self.rate.tempers
         forecasts = np.empty((len(tempers), *self.pairs))
-        compiled.vaw(
-            self._of_pairs(self.roots, rows), rows, tempers, forecasts.reshape(len(tempers), -1), self._scratch
-        )
+        compiled.vaw(self._of_pairs(self.roots, rows), rows, tempers, forecasts.reshape(len(tempers), -1))
         return forecasts
 
     def _in_ball(self, rows: FloatArray) -> FloatArray:
@@ -104,7 +100,7 @@ class LinearForecasters(Forecasters):
         """Rotate the examples into the roots of their weight vectors."""
         self._late_weights = None
         rows, groups = (rows[episode.pairs], np.zeros_like(episode.pairs)) if self.shared else (rows, episode.pairs)
-        compiled.rotate_in(self.roots, rows, groups, episode.outcomes - 0.5, self._carried)
+        compiled.rotate_in(self.roots, rows, groups, episode.outcomes - 0.5)
         np.add.at(self.visits, groups, 1.0)
         self._changed[groups] = True
 
@@ -115,7 +111,7 @@ class LinearForecasters(Forecasters):
         steps = len(episode.pairs)
         row, target = rows[episode.pairs].sum(axis=0) / math.sqrt(steps), (total - 0.5 * steps) / math.sqrt(steps)
         group = np.zeros(1, dtype=np.int64)
-        compiled.rotate_in(self.roots, row[None], group, np.array([target]), self._carried)
+        compiled.rotate_in(self.roots, row[None], group, np.array([target]))
         self.visits, self.totals = self.visits + 1.0, self.totals + 1.0
         self._changed[:] = True
 
@@ -131,37 +127,40 @@ class LinearForecasters(Forecasters):
 
     def expected_divergence(self, rows: FloatArray, prediction: FloatArray) -> FloatArray:
         """Return zᵀCz, and the squared distance of the posterior mean from f̂."""
-        means, variances = self._regressions(rows)
+        means, variances, _ = self._regressions(rows)
         biases = np.clip(0.5 + means, 0.0, 1.0) - prediction.reshape(-1)
         return np.asarray(np.minimum(variances + biases**2, 1.0).reshape(self.pairs))
 
     def draws(self, rows: FloatArray, count: int, generator: np.random.Generator) -> FloatArray:
         """Return ½ + θ·z, cut to [0, 1], for θ from the posterior: one θ if `shared`, else one for each pair."""
-        means, variances = self._regressions(rows)
+        means, variances, solved = self._regressions(rows)
         if self.shared:
-            directions = np.sqrt(self._noise()) * self._scratch[:-1]
-            moved = generator.standard_normal((count, self.dimension)) @ directions
+            moved = generator.standard_normal((count, self.dimension)) @ (np.sqrt(self._noise()) * solved)
         else:
             moved = generator.standard_normal((count, len(means))) * np.sqrt(variances)
         return np.asarray(np.clip(0.5 + means + moved, 0.0, 1.0).reshape(count, *self.pairs))
 
-    def _regressions(self, rows: FloatArray) -> FloatArray:
-        """Return mean and variance of θ·z, (2, S·A). The scratch then holds R⁻ᵀz, (d, S·A), R the posterior's root."""
+    def _regressions(self, rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return mean and variance of θ·z, (S·A,) each, and R⁻ᵀz, (d, S·A), R the posterior's root."""
         self._refresh()
-        answers = np.empty((2, math.prod(self.pairs)))
-        compiled.regressions(self._of_pairs(self._posterior, rows), rows, *answers, self._scratch)
-        answers[1] *= self._of_pairs(self._noise(), rows)
-        return answers
+        means, leverages, solved = self._solve(self._posterior, rows)
+        return means, leverages * self._of_pairs(self._noise(), rows), solved
+
+    def _solve(self, root: FloatArray, rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return zᵀA⁻¹b, zᵀA⁻¹z and R⁻ᵀz for the root R of A, in arrays of their own."""
+        filled = np.empty((self.dimension + 3, math.prod(self.pairs)))
+        means, leverages = filled[:2]
+        compiled.regressions(self._of_pairs(root, rows), rows, means, leverages, filled[2:])
+        return means, leverages, filled[2:-1]
 
     def covariance(self, rows: FloatArray) -> FloatArray:
         """Return zᵀA⁻¹z' of the actions of each state, (S, A, A), the ridge in A; 0 for different weight vectors."""
-        answers = np.empty((2, math.prod(self.pairs)))
-        compiled.regressions(self._of_pairs(self.roots[1], rows), rows, *answers, self._scratch)  # at temper 1
+        _, leverages, solved = self._solve(self.roots[1], rows)  # at temper 1
         if not self.shared:
             # Different weight vectors are independent under the posterior.
-            return np.asarray(answers[1].reshape(self.pairs)[..., None] * np.eye(self.pairs[1]))
-        solved = self._scratch[:-1].reshape(-1, *self.pairs)
-        return np.asarray(np.einsum("dsa,dsb->sab", solved, solved))
+            return np.asarray(leverages.reshape(self.pairs)[..., None] * np.eye(self.pairs[1]))
+        directions = solved.reshape(-1, *self.pairs)
+        return np.asarray(np.einsum("dsa,dsb->sab", directions, directions))
 
     def _noise(self) -> FloatArray:
         """Return σ² (G,): the mean squared residual, with one pseudo-example of variance ¼, the largest possible."""
@@ -169,12 +168,13 @@ class LinearForecasters(Forecasters):
 
     def _refresh(self) -> None:
         """Add the prior to the roots without ridge that have changed: d examples √ρ·e of the answer ½."""
-        # Only the pairs of the last episodes: S·A solves in every step would dominate the cost of an episode.
+        # Only the pairs of the last episodes: S·A solves in every step would dominate the cost of an episode. Threads
+        # that ask at once may do so twice, and write the same bits; `_changed` falls when all of them are there.
         for group in np.flatnonzero(self._changed).tolist():
             root = self.roots[:1, :, :, group : group + 1].copy()
             examples = math.sqrt(self._prior_precision * self._noise()[group]) * np.eye(self.dimension)
             none = np.zeros(self.dimension)
-            compiled.rotate_in(root, examples, none.astype(np.int64), none, self._carried)
+            compiled.rotate_in(root, examples, none.astype(np.int64), none)
             self._posterior[:, :, group] = root[0, :, :, 0]
         self._changed[:] = False
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import llvmlite.binding
 import numpy as np
+import scipy.linalg
 from numba import types
 from numba.extending import get_cython_function_address
 
-from omg_cmdp.jit import leaf
+from omg_cmdp.jit import in_plain_python, leaf
 
 
 def _routine(module: str, name: str, arguments: int) -> types.ExternalFunction:
@@ -60,3 +61,22 @@ def solve_lower(factor, rows, sizes):
     sizes[0], sizes[1] = rows.shape[1], rows.shape[0]
     n, k, no = sizes.ctypes, sizes[1:].ctypes, _NO.ctypes
     _dtrsm(_RIGHT.ctypes, _UPPER.ctypes, no, no, n, k, _ONE.ctypes, factor.ctypes, k, rows.ctypes, n)
+
+
+if in_plain_python():
+
+    def gram(rows, out, sizes):
+        out[...] = rows.T @ rows
+
+    def subtract_gram(rows, out, sizes):
+        out -= rows.T @ rows
+
+    def cholesky(matrix, sizes):
+        try:
+            matrix[...] = np.linalg.cholesky(matrix)
+        except np.linalg.LinAlgError:
+            return False
+        return True
+
+    def solve_lower(factor, rows, sizes):
+        rows[...] = scipy.linalg.solve_triangular(factor, rows, lower=True)

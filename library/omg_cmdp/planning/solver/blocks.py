@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from omg_cmdp.jit import compiled, leaf
+from omg_cmdp.jit import inner, leaf
 from omg_cmdp.planning.solver import blas
 from omg_cmdp.planning.solver.tuples import BLAS_FROM, expect, loop_moments, push, scratch_size, second_moments
 
@@ -36,7 +36,7 @@ class Factor(NamedTuple):
     sizes: np.ndarray  # (2,) int32, for calls of BLAS
 
 
-@compiled
+@inner
 def allocate(transitions, tuples):
     """Return a `Factor` of the right sizes."""
     horizon, states = tuples.layer.size - 1, transitions.dense.shape[3]
@@ -44,9 +44,8 @@ def allocate(transitions, tuples):
     for h in range(horizon):
         at[h + 1] = at[h] + (tuples.layer[h + 1] - tuples.layer[h]) ** 2
     coupling, gram = np.empty((tuples.state.size, states)), np.empty((states, states))
-    return Factor(
-        np.empty(at[horizon]), at, coupling, gram, np.empty(scratch_size(transitions, tuples)), np.empty(2, np.int32)
-    )
+    scratch = np.empty(scratch_size(transitions, tuples))
+    return Factor(np.empty(at[horizon]), at, coupling, gram, scratch, np.empty(2, np.int32))
 
 
 @leaf

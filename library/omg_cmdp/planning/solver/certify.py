@@ -2,46 +2,40 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
-from numba import float64, uint8
+from numba import float64
 from numba.extending import intrinsic
 
-from omg_cmdp.jit import compiled_for, leaf, table
+from omg_cmdp.jit import compiled, in_plain_python, leaf
 from omg_cmdp.mdp.thresholds import NEGLIGIBLE
 from omg_cmdp.planning.rounding import OF_TERM, TINY
+from omg_cmdp.planning.rounding import difference as plain_difference
 from omg_cmdp.planning.rounding import of_occupancy as occupancy_error
 from omg_cmdp.planning.rounding import of_slack as slack_error
 from omg_cmdp.planning.rounding import of_sum as sum_error
 from omg_cmdp.planning.solver.terms import gap_term
 
-of_slack, of_occupancy, of_sum = leaf(slack_error), leaf(occupancy_error), leaf(sum_error)
+# The same formulas as in the plain certificate, compiled.
+difference, of_slack = leaf(plain_difference), leaf(slack_error)
+of_occupancy, of_sum = leaf(occupancy_error), leaf(sum_error)
 
 
 @intrinsic
-def fused(context, a, b, c):
+def _fused(context, a, b, c):
     """Return a·b + c, rounded once."""
     return float64(float64, float64, float64), lambda context, builder, signature, given: builder.fma(*given)
 
 
-@leaf
-def difference(a, b):
-    """Return a - b, rounded, and what rounding took from it (Knuth)."""
-    rounded = a - b
-    part = rounded - a
-    return rounded, (a - (rounded - part)) - (b + part)
+def _plain_fused(a, b, c):
+    return float(Fraction(a) * Fraction(b) + Fraction(c)) if np.isfinite(a * b + c) else a * b + c
 
 
-@compiled_for(
-    table(float64, 4),  # transitions
-    table(float64, 3),  # rewards
-    table(float64, 1),  # start
-    table(uint8, 2),  # admissible
-    table(uint8, 2),  # reached
-    table(float64, 3),  # roots
-    table(float64, 3),  # barrier
-    table(float64, 3),  # policy
-    table(float64, 2),  # values
-)
+fused = _plain_fused if in_plain_python() else _fused
+
+
+@compiled
 def certify(transitions, rewards, start, admissible, reached, roots, barrier, policy, values):
     """Return the occupancy measure (H, S, A) of `policy` and the duality gap that it and `values` prove.
 

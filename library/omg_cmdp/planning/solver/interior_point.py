@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from omg_cmdp.jit import compiled, leaf
+from omg_cmdp.jit import inner, leaf
 from omg_cmdp.planning.solver import blocks
 from omg_cmdp.planning.solver.blocks import Factor
 from omg_cmdp.planning.solver.program import copy_pair, make_occupancy, make_slacks
@@ -44,19 +44,12 @@ class Newton(NamedTuple):
     dvalues: np.ndarray  # (H, S)
 
 
-@compiled
+@inner
 def new_newton(program):
     n = program.rewards.size
-    return Newton(
-        blocks.allocate(program.transitions, program.tuples),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-        np.empty((program.tuples.layer.size - 1, program.start.size)),
-    )
+    factor = blocks.allocate(program.transitions, program.tuples)
+    dvalues = np.empty((program.tuples.layer.size - 1, program.start.size))
+    return Newton(factor, np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), dvalues)
 
 
 @leaf

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from omg_cmdp.jit import compiled, leaf
+from omg_cmdp.jit import inner, leaf
 from omg_cmdp.planning.solver import blocks
 from omg_cmdp.planning.solver.terms import gap_bound, root_part
 from omg_cmdp.planning.solver.tuples import Transitions, Tuples, best_case, expect, push
@@ -31,7 +31,7 @@ class Pair(NamedTuple):
     z: np.ndarray  # (tuples,)
 
 
-@compiled
+@inner
 def new_pair(program):
     """Return uninitialised storage for a pair of `program`; values are 0 outside the nodes."""
     n = program.rewards.size

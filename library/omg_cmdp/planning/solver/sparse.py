@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, uint8
 
-from omg_cmdp.jit import compiled, compiled_for, table
+from omg_cmdp.jit import compiled
 
 
 @compiled
@@ -16,7 +15,7 @@ def _equal_rows(dense, k, s, a, b):
     return True
 
 
-@compiled_for(table(float64, 4), table(uint8, 2))
+@compiled
 def sparse_rows(dense, admissible):
     """Return row (K, S, A), indptr, indices and data of the non-zeros; equal rows of one state share a sparse row."""
     steps, states, actions = dense.shape[:3]

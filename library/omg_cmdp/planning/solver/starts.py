@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from omg_cmdp.jit import compiled
+from omg_cmdp.jit import inner
 from omg_cmdp.planning.solver.program import (
     copy_pair,
     duality_gap,
@@ -24,7 +24,7 @@ FULL_CENTRE = 0.3
 """`FIRST_CENTRE` for a start that is centred by Newton's method first."""
 
 
-@compiled
+@inner
 def cold_start(program, floor, pair):
     """Start from the uniform policy and a dual that does not trust its small marginals; return θ.
 
@@ -52,7 +52,7 @@ def cold_start(program, floor, pair):
     return centre if balance <= BALANCED else 0.0
 
 
-@compiled
+@inner
 def warm_start(program, floor, policy, pair):
     """Replace `pair` by one made from an earlier policy if that has the smaller gap; return whether it has."""
     warm = new_pair(program)

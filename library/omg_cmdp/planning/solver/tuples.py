@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from omg_cmdp.jit import compiled, leaf
+from omg_cmdp.jit import inner, leaf
 from omg_cmdp.planning.solver import blas
 
 BLAS_FROM = 16
@@ -41,7 +41,7 @@ class Transitions(NamedTuple):
     data: np.ndarray
 
 
-@compiled
+@inner
 def outer_products(dense):
     """Return the lower triangles of p·pᵀ for all rows: with few states, sums of these are the quickest moments."""
     steps, states, actions = dense.shape[:3]
@@ -59,7 +59,7 @@ def outer_products(dense):
     return outer
 
 
-@compiled
+@inner
 def reachable_tuples(transitions, start, admissible, horizon, threshold):
     """Return the tuples whose state has at least `threshold` probability under the uniform policy."""
     states, actions = admissible.shape
@@ -92,7 +92,7 @@ def reachable_tuples(transitions, start, admissible, horizon, threshold):
     return Tuples(layer, state[:nodes], first[: nodes + 1], action[:count])
 
 
-@compiled
+@inner
 def gather(tuples, array):
     """Return the entries of `array` (K, S, A) for every tuple."""
     out = np.empty(tuples.action.size)
@@ -175,7 +175,7 @@ def second_moments(transitions, tuples, h, weights, scratch, sizes, mean, gram):
         _blas_moments(transitions, tuples, h, weights, scratch, sizes, mean, gram)
 
 
-@compiled
+@inner
 def scratch_size(transitions, tuples):
     """Return how many floats `second_moments` needs to work in."""
     states = transitions.dense.shape[3]

@@ -10,7 +10,7 @@ from library.tests.agents.exploration.situations import finite
 from library.tests.oracles.catalogue import known_dynamics, known_rewards
 from omg_cmdp import OMG
 from omg_cmdp.agents import Anytime, ExplorationRule, GainWeighted, Greedy, Power, Schedule, Theory, UncertaintyWeighted
-from omg_cmdp.agents.exploration import RULES
+from omg_cmdp.agents.exploration.named import RULES
 
 
 def test_rules_by_name():
@@ -40,7 +40,13 @@ def test_settings_of_rules_tell_them_apart():
             return situation.plan(1.0)
 
     same = str(Two(lambda t: t)), str(Two(lambda t: 2.0 * t))
-    assert same[0] == same[1] == "Two(inner=a function)"
+    assert same[0] == same[1]  # functions cannot be told apart, and say so
+    assert same[0].endswith("?)")
+    by_value = [
+        str(Schedule(f)) for f in (lambda t: t, lambda t: 1.0 * t, lambda t: 2.0 * t, lambda t: t if t < 99 else 9)
+    ]
+    assert len(set(by_value)) == 3
+    assert by_value[0] == by_value[1]
     assert str(Two(Power(1.0, 0.5))) != str(Two(Power(2.0, 0.5)))
     assert str(UncertaintyWeighted()) == "UncertaintyWeighted(kappa=0.15, floor=0.0001)"
     assert str(GainWeighted(seed=3)) == "GainWeighted(draws=32, floor=0.0001, seed=3)"

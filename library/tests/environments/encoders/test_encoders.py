@@ -41,11 +41,25 @@ def test_cells_do_not_depend_on_units(make):
     np.testing.assert_array_equal(cells, make().fit(SEEN).encode(SEEN.observations))
 
 
+@each_kind
+@pytest.mark.parametrize("offset", [0.0, 1e3, -1e6, 1e8, 1e10, -1e12])
+def test_cells_do_not_depend_on_where_zero_is(make, offset):
+    """A clock in seconds since 1970, or a place in metres from somewhere else: numbers that a float holds exactly."""
+    here, there = (np.round(16.0 * each) / 16.0 for each in (SEEN.observations, SEEN.next_observations))
+    near = make().fit(steps(here, there, actions=SEEN.actions))
+    far = make().fit(steps(here + offset, there + offset, actions=SEEN.actions))
+    np.testing.assert_array_equal(far.encode(here + offset), near.encode(here))
+    np.testing.assert_array_equal(far.encode(there + offset), near.encode(there))
+    other = make()
+    other.load_state(far.state())
+    np.testing.assert_array_equal(other.encode(there + offset), near.encode(there))
+
+
 def test_steps_are_episodes_in_the_cells():
     """One that terminated, one of which no more is known, and one that lasts longer than the horizon."""
     seen = noise(40, episodes=np.repeat([3, 4, 7], [10, 10, 20]), terminated=np.arange(40) == 9, rewards=np.ones(40))
     bins = Bins(2).fit(seen)
-    space = omg.Space(states=5, actions=2, horizon=12)
+    space = omg.Space(states=5, actions=2, horizon=12, start=np.full(5, 0.2))
     ended, truncated, cut = bins.episodes(seen, space, ["a"])
     before, after = bins.encode(seen.observations), bins.encode(seen.next_observations)
     np.testing.assert_array_equal(ended.states, [*before[:10], 4, 4, 4])

@@ -242,6 +242,30 @@ def seen(env=None, count=300, **options):
     return random_steps(env or gymnasium.wrappers.TimeLimit(Wind(), 20), count, **options)
 
 
+class Clock(Wind):
+    """Tells seconds since 1970, in 64 bits, and says that its numbers have 32."""
+
+    observation_space = Box(0.0, 1e11, (1,), dtype=np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self._time = 1.7e9 + self.np_random.integers(8)
+        return np.array([self._time]), {}
+
+    def step(self, action):
+        self._time = 1.7e9 + self.np_random.integers(8)
+        return np.array([self._time]), 0.0, False, False, {}
+
+
+@pytest.mark.parametrize("kind", [Bins, Clusters])
+@pytest.mark.filterwarnings("ignore:.*Box.*:UserWarning")
+def test_what_is_observed_is_not_rounded(kind):
+    """Between 1.7e9 and 1.7e9 + 8 there is one number of 32 bits."""
+    clock = gymnasium.wrappers.TimeLimit(Clock(), 20)
+    env = Discretised(clock, kind(8).fit(random_steps(clock, 400)))
+    assert len({int(env.observation(np.array([1.7e9 + second]))) for second in range(8)}) == 8
+
+
 def test_random_steps_are_those_of_the_environment():
     steps = seen(contexts=[0.0, 2.0])
     assert steps.observations.shape == (300, 2)
@@ -323,3 +347,83 @@ def test_an_environment_may_have_an_encoder_of_its_own():
 def test_what_cannot_make_states_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+class Taker(gymnasium.Env):
+    """Empties the record, and writes over the vector and the list, that tell it how much to pay."""
+
+    metadata = {"render_modes": []}  # noqa: RUF012
+    observation_space, action_space = Discrete(1), Discrete(1)
+
+    def __init__(self, told=None):
+        self.told = told
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        told = options["context"] if self.told is None else self.told
+        self.pay = float(told["pay"] if isinstance(told, dict) else told[0])
+        if options and isinstance(told, dict):
+            told["marks"].append("been here")
+            told.clear()
+        elif options:
+            told[0] = -1.0
+        return 0, {"context": self.pay}
+
+    def step(self, action):
+        return 0, self.pay, True, False, {}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda pay: {"pay": pay, "marks": []}, lambda pay: np.array([pay]), lambda pay: [pay, "a"]],
+    ids=["record", "vector", "list"],
+)
+def test_an_environment_cannot_change_what_an_agent_learns(make):
+    told = [make(pay) for pay in (0.1, 0.9)]
+    space = gymnasium_space(Taker(), horizon=1)
+    learned = []
+
+    class Notes(omg.Agent):
+        reward_range = (0.0, 1.0)
+
+        def policy(self, context):
+            return np.ones((1, 2, 1))
+
+        def update(self, trajectory):
+            learned.append(repr(trajectory.context))
+
+    agent = Notes()
+    agent.space = space
+    log = omg.play(Taker(), agent, told)
+    assert learned == [repr(make(0.1)), repr(make(0.9))] == [repr(each.context) for each in log.episodes]
+    assert repr(told) == repr([make(0.1), make(0.9)])
+    world = from_gymnasium(Taker, told, horizon=1, reward_range=(0, 1))
+    told[0] = None
+    assert repr(world.contexts[0]) == repr(make(0.1))
+
+
+def test_the_contexts_of_a_world_are_its_own():
+    told = [{"pay": 0.1, "marks": []}, {"pay": 0.9, "marks": []}]
+    world = from_gymnasium(Taker, told, horizon=1, reward_range=(0, 1))
+    told[0]["pay"] = 0.5
+    assert world.contexts[0]["pay"] == 0.1
+
+
+class Reused(Wind):
+    """Observes in an array that it writes over."""
+
+    observation_space = Box(-10.0, 10.0, (2,), dtype=np.float64)
+    seen = np.zeros(2)
+
+    def reset(self, *, seed=None, options=None):
+        self.seen[:], info = super().reset(seed=seed, options=options)
+        return self.seen, info
+
+    def step(self, action):
+        self.seen[:], *rest = super().step(action)
+        return self.seen, *rest
+
+
+def test_an_environment_may_write_over_what_was_observed():
+    steps = random_steps(gymnasium.wrappers.TimeLimit(Reused(), 20), 100)
+    np.testing.assert_array_equal(steps.observations, seen(count=100).observations)

@@ -1,5 +1,6 @@
 """Models that are fitted again to all examples: when, to what, and that nothing is lost between two fits."""
 
+import contextlib
 import copy
 import importlib
 import itertools
@@ -20,14 +21,28 @@ from library.tests.oracles.adapters.catalogue import (
     train,
 )
 from omg_cmdp.checks import check_oracle
+from omg_cmdp.oracles import adapters
 from omg_cmdp.oracles.adapters import RefittedDynamics, RefittedRewards
+from omg_cmdp.oracles.adapters.refitted import PATIENCE
 
 pytest.importorskip("sklearn")
 from sklearn.base import BaseEstimator
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import (
+    LassoCV,
+    LassoLarsIC,
+    LinearRegression,
+    LogisticRegression,
+    RANSACRegressor,
+    Ridge,
+)
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.utils import all_estimators
 
 SIZES = {"states": STATES, "actions": ACTIONS, "horizon": HORIZON}
 
@@ -220,3 +235,71 @@ def test_boosting_keeps_the_contract(package, kind, rng):
     oracle = {"Rewards": RefittedRewards, "Dynamics": RefittedDynamics}[kind]
     made = oracle(boosting(package, kind), every=4, members=2, **SIZES)
     check_oracle(made, contexts=list(rng.random((2, DIMENSION))))
+
+
+NEED_MORE = {
+    "five neighbours": ("Rewards", KNeighborsRegressor()),
+    "more examples than features": ("Rewards", LassoLarsIC()),
+    "five folds": ("Rewards", LassoCV(cv=5)),
+    "a consensus of many": ("Rewards", RANSACRegressor()),
+    "thirty neighbours": ("Dynamics", KNeighborsClassifier(30)),
+    "five of each class": ("Dynamics", CalibratedClassifierCV(LogisticRegression(), ensemble=False)),
+    "two of each class": ("Dynamics", QuadraticDiscriminantAnalysis(reg_param=0.5)),
+}
+
+
+@pytest.mark.parametrize("name", NEED_MORE)
+def test_a_model_that_needs_more_examples_waits_and_says_so(name, rng, recwarn):
+    kind, model = NEED_MORE[name]
+    oracle, other = (getattr(adapters, f"Refitted{kind}")(model, members=2, **SIZES) for _ in range(2))
+    contexts = [rng.random(DIMENSION) for _ in range(3)]
+    before = [oracle.predict(context) for context in contexts]
+    for _ in range(30):
+        oracle.update(*episode(rng, kind))
+        assert np.isfinite(oracle.uncertainty(contexts[0])).all()
+    assert any("waits for more than" in str(each.message) for each in recwarn)
+    assert oracle.forecasters.taught() > 0
+    assert not any(np.array_equal(oracle.predict(c), old) for c, old in zip(contexts, before, strict=True))
+    other.load_state(oracle.state())
+    assert_same_state(other.state(), oracle.state())
+
+
+def test_a_model_that_can_never_be_fitted_is_refused_in_the_end(rng):
+    oracle = RefittedRewards(IsotonicRegression(), **SIZES)  # for one feature only
+    with pytest.warns(UserWarning, match="IsotonicRegression waits for more than"):
+        oracle.update(*episode(rng, "Rewards"))
+    with pytest.raises(ValueError, match="1 feature"):  # noqa: PT012
+        for _ in range(100):
+            oracle.update(*episode(rng, "Rewards"))
+    assert oracle.episodes * HORIZON < PATIENCE <= (oracle.episodes + 1) * HORIZON
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_every_model_of_scikit_learn_learns_or_says_why_not(rng):
+    """All regressors and classifiers with their defaults: 77, of which nine are not for tables like these."""
+    others = {}
+    for kind, family, needs in (("Rewards", "regressor", "predict"), ("Dynamics", "classifier", "predict_proba")):
+        for name, make in all_estimators(family):
+            with contextlib.suppress(TypeError):  # ensembles that must be given their models
+                model = make()
+                if not hasattr(model, needs):
+                    continue
+                oracle = getattr(adapters, f"Refitted{kind}")(model, members=2, every=6, **SIZES)
+                try:
+                    for _ in range(PATIENCE // HORIZON + 2):
+                        context, *arrays = episode(rng, kind)
+                        oracle.update(context, *arrays)
+                        oracle.predict(context)
+                except (ValueError, IndexError) as error:
+                    others[name] = str(error)
+    multi = {
+        "CCA",
+        "PLSCanonical",
+        "MultiTaskElasticNet",
+        "MultiTaskElasticNetCV",
+        "MultiTaskLasso",
+        "MultiTaskLassoCV",
+    }
+    sparse = {"RadiusNeighborsRegressor", "RadiusNeighborsClassifier"}  # which know nothing far from their examples
+    assert set(others) <= multi | sparse | {"IsotonicRegression", "CategoricalNB"}

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from omg_cmdp.oracles import FiniteDynamics, FiniteRewards
+from omg_cmdp.oracles import FiniteDynamics, FiniteRewards, LogLossRewards
 from omg_cmdp.oracles.finite import function_class
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY
 
@@ -248,3 +248,24 @@ def test_bounds(kind, rng):
         smooth.predict("a")
         added = smooth.regret_bound(10, HORIZON) - oracles["guarded"].regret_bound(10, HORIZON)
         assert added == pytest.approx(10 * HORIZON * math.log(1.0 / 0.9))
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 5])
+def test_coins_at_the_practical_rate_predict_the_mean_of_the_posterior(horizon, rng):
+    """Bayes' rule by hand for rewards that are 0 or 1: the oracle that the corollary of docs/theory.md is about."""
+    tables = {label: rng.uniform(0.05, 0.95, (6, 2, 2)) for label in "ab"}
+    oracle = LogLossRewards(tables, horizon=horizon, rate="realizable")
+    likelihoods = np.ones(6)
+    for label in "abbab":
+        states, actions = rng.integers(2, size=(2, horizon))
+        rewards = rng.integers(2, size=horizon).astype(float)
+        oracle.update(label, states, actions, rewards)
+        said = tables[label][:, states, actions]
+        likelihoods *= np.where(rewards == 1.0, said, 1.0 - said).prod(axis=1)
+        posterior = likelihoods / likelihoods.sum()
+        for context in "ab":
+            mean = np.tensordot(posterior, tables[context], axes=1)
+            np.testing.assert_allclose(oracle.predict(context), mean, rtol=1e-12)
+            variance = np.tensordot(posterior, (tables[context] - mean) ** 2, axes=1)
+            np.testing.assert_allclose(oracle.uncertainty(context), variance, rtol=1e-9)
+    assert math.isinf(oracle.regret_bound(10, horizon))

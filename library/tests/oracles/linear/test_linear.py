@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from omg_cmdp.oracles import LinearRewards
+from omg_cmdp.oracles.linear.ball import least_squares
 from omg_cmdp.oracles.losses import SQUARE
 
 STATES, ACTIONS, DIMENSION, HORIZON = 2, 3, 4, 5
@@ -264,3 +265,28 @@ def test_bounds_in_closed_form():
             oracle = LinearRewards(**SIZE, dimension=DIMENSION, horizon=HORIZON, rate=rate, **options)
             assert oracle.regret_bound(100, HORIZON) == pytest.approx(expected)
             assert oracle.regret_bound(100, HORIZON + 1) == math.inf
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4, 1e8, 1e14])
+def test_the_best_loss_sees_small_features_beside_large_ones(scale, rng):
+    """Rewards that are exactly linear in a small feature, and in a large one: no loss is left."""
+    oracle = LinearRewards(states=1, actions=1, dimension=2, horizon=1, feature_norm=2.0 * scale)
+    weights = np.array([0.2 / scale, 0.25])
+    for large, small in rng.uniform(-1.0, 1.0, (300, 2)):
+        context = np.array([scale * large, small])
+        oracle.update(context, [0], [0], [0.5 + weights @ context])
+    assert oracle.best_loss() == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4, 1e8])
+def test_the_best_weights_in_the_ball_are_those_of_a_peer(scale, rng):
+    """The ball is active: what is best lies outside of it. Projected gradients in the large feature's unit agree."""
+    rows = rng.normal(size=(40, 2)) * [scale, 1.0]
+    targets = rows @ [0.5 / scale, 3.0] + 0.1 * rng.normal(size=40)
+    root = np.linalg.qr(np.column_stack([rows, targets]), mode="r")
+    weights, loss = least_squares(root, 1.0)
+    assert np.linalg.norm(weights) == pytest.approx(1.0)
+    assert loss == pytest.approx(((rows @ weights - targets) ** 2).sum(), rel=1e-9)
+    angles = np.linspace(-1e-3, 1e-3, 20001) / scale + math.asin(weights[0])
+    around = np.stack([np.sin(angles), np.cos(angles)])
+    assert loss <= ((rows @ around - targets[:, None]) ** 2).sum(axis=0).min() * (1.0 + 1e-9)

@@ -1,5 +1,8 @@
 """Compiled code against plain numpy versions of the same formulas."""
 
+import types
+
+import numba
 import numpy as np
 import pytest
 
@@ -9,10 +12,32 @@ from library.tests.random_mdps import by_step, random_mdp, random_mdps
 from omg_cmdp.mdp import reachable_states
 from omg_cmdp.planning.plan import _NO_ROWS
 from omg_cmdp.planning.regularisers import regulariser
-from omg_cmdp.planning.solver import blas, blocks, safety_net, sparse, starts, tuples
+from omg_cmdp.planning.solver import blas, blocks, program, safety_net, sparse, starts, terms, tuples
 from omg_cmdp.planning.solver.certify import certify
-from omg_cmdp.planning.solver.program import Program, hopeful_masses, make_dual, new_pair
-from omg_cmdp.planning.solver.terms import gap_bound, gap_term, root_part
+from omg_cmdp.planning.solver.program import Program
+
+
+def for_python(module):
+    """Return the functions of a module that only compiled code can call, each within one that Python can."""
+
+    def wrapped(function):
+        @numba.njit
+        def call(*arguments):
+            return function(*arguments)
+
+        return call
+
+    functions = {
+        name: value for name, value in vars(module).items() if isinstance(value, numba.core.dispatcher.Dispatcher)
+    }
+    return types.SimpleNamespace(**(vars(module) | {name: wrapped(value) for name, value in functions.items()}))
+
+
+blas, blocks, program, safety_net, starts, terms, tuples = (
+    for_python(module) for module in (blas, blocks, program, safety_net, starts, terms, tuples)
+)
+hopeful_masses, make_dual, new_pair = program.hopeful_masses, program.make_dual, program.new_pair
+gap_bound, gap_term, root_part = terms.gap_bound, terms.gap_term, terms.root_part
 
 SIZES = [(5, 3, 4, False), (15, 2, 3, False), (16, 2, 3, False), (40, 3, 4, False), (40, 3, 4, True)]
 

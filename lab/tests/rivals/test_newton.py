@@ -1,5 +1,6 @@
-"""The compiled loops of GLM-ORL and GLM-RLSVI against numpy, and the radius that is proven for them."""
+"""The Newton steps of GLM-ORL and GLM-RLSVI as the paper writes them, their plan, and the radius that is proven."""
 
+import functools
 import math
 
 import numpy as np
@@ -19,9 +20,12 @@ from lab.tests.rivals.glm_world import (
     printed_radius,
     softmax,
 )
+from omg_cmdp import TabularMDP
 from omg_cmdp.mdp.bellman import value_bounds
 from omg_lab.rivals import GLMORL
-from omg_lab.rivals.compiled import glm as compiled
+from omg_lab.rivals.compiled import newton as compiled
+from omg_lab.rivals.glm import to_simplex
+from omg_lab.rivals.optimism import optimistic_plan
 
 
 def plain_step(weight, information, row, reached, logit, alpha, radius):
@@ -46,7 +50,7 @@ def plain_projection(vector, information, radius):
 
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize(("alpha", "radius"), [(1.0, 1e9), (0.1, 0.4), (1e-3, 1.0)])
-def test_newton_steps_against_numpy(link, alpha, radius, rng):
+def test_newton_steps_are_those_of_the_paper(link, alpha, radius, rng):
     """A small ball makes most steps end in a projection."""
     weights, ridge = np.zeros((2, STATES, DIMENSION)), 0.7
     inverses, growths = np.zeros((2, DIMENSION, DIMENSION)) + np.eye(DIMENSION) / ridge, np.zeros(2)
@@ -83,27 +87,29 @@ def test_the_nearest_distribution(rng):
     """(point - moved)·(other - moved) <= 0 for every other distribution; a distribution stays."""
     for _ in range(100):
         point = rng.standard_normal(STATES) * 10.0 ** rng.uniform(-2, 1)
-        moved = point.copy()
-        compiled.to_simplex(moved)
+        moved = to_simplex(point)
         assert moved.min() >= 0.0
         assert moved.sum() == pytest.approx(1.0, abs=1e-12)
         assert ((np.eye(STATES) - moved) @ (point - moved)).max() <= 1e-12
-        again = moved.copy()
-        compiled.to_simplex(again)
-        np.testing.assert_allclose(again, moved, atol=1e-14)
+        np.testing.assert_allclose(to_simplex(moved), moved, atol=1e-14)
 
 
-def test_optimistic_plan_against_numpy(rng):
+def widest(widths, following):
+    return following.max() * widths
+
+
+def test_an_optimistic_plan_is_backward_induction_with_bonuses(rng):
     admissible = np.array([[True, True], [False, True], [True, False], [True, True]])
     kernel, rewards = rng.dirichlet(np.ones(STATES), (STATES, ACTIONS)), rng.random((STATES, ACTIONS))
     for size in (0.0, 0.02, 0.3, 5.0):
-        lows, highs = value_bounds(HORIZON, tuple(np.sort(rng.uniform(0.0, HORIZON, 2))))
-        widths = size * rng.random((2, STATES, ACTIONS))
-        policy, values = np.empty((HORIZON, STATES, ACTIONS)), np.empty((HORIZON + 1, STATES))
-        compiled.optimistic_plan(kernel, rewards, *widths, admissible.view(np.uint8), lows, highs, policy, values)
+        lows, highs = bounds = value_bounds(HORIZON, tuple(np.sort(rng.uniform(0.0, HORIZON, 2))))
+        reward_widths, widths = size * rng.random((2, STATES, ACTIONS))
+        mdp = TabularMDP(transitions=kernel, rewards=rewards, horizon=HORIZON, admissible=admissible)
+        spread = functools.partial(widest, widths)
+        policy, values = optimistic_plan(mdp, rewards + reward_widths, spread, bounds)
         value = np.zeros(STATES)
         for h in reversed(range(HORIZON)):
-            gains = rewards + widths[0] + kernel @ value + abs(value).max() * widths[1]
+            gains = rewards + reward_widths + kernel @ value + abs(value).max() * widths
             gains[~admissible] = -np.inf
             value = np.clip(gains.max(axis=1), lows[h], highs[h])
             np.testing.assert_allclose(values[h], value, rtol=1e-12)

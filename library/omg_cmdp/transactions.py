@@ -1,0 +1,68 @@
+"""All or nothing: interrupts wait for the end of a lesson, and a part that has learned alone is undone."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import importlib
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+from omg_cmdp.persistence import Stateful
+
+_INTERRUPT = int(signal.SIGINT)
+try:
+    # The same functions without enumerations, which would take a quarter of the time of a small update.
+    _handlers: Any = importlib.import_module("_signal")
+except ImportError:  # not CPython
+    _handlers = signal
+
+
+@contextlib.contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Let Ctrl-C wait until the body of the `with` statement is over; a second one does not wait.
+
+    Interrupts arrive in the main thread alone: in any other nothing is held.
+    """
+    handler = _handlers.getsignal(_INTERRUPT) if threading.current_thread() is threading.main_thread() else None
+    if not callable(handler):  # nothing to hold: another thread, or interrupts that are ignored or end the process
+        yield
+        return
+    held: list[tuple[int, FrameType | None]] = []
+
+    def hold(number: int, frame: FrameType | None) -> None:
+        held.append((number, frame))
+        if len(held) > 1:
+            handler(number, frame)
+
+    _handlers.signal(_INTERRUPT, hold)
+    try:
+        yield
+    finally:
+        _handlers.signal(_INTERRUPT, handler)
+        if len(held) == 1:
+            handler(*held[0])
+
+
+@contextlib.contextmanager
+def undone_on_failure(learner: Stateful) -> Iterator[None]:
+    """Give `learner` back what it had learned if the body of the `with` statement fails."""
+    undo: Callable[[], object] | None = None
+    try:
+        undo = functools.partial(learner.load_state, learner.state())
+    except NotImplementedError:
+        # One of the user's own, which need not be able to save, nor to be copied.
+        with contextlib.suppress(Exception):
+            undo = functools.partial(vars(learner).update, copy.deepcopy(vars(learner)))
+    try:
+        yield
+    except BaseException as error:
+        if undo is None:
+            error.add_note(f"{type(learner).__name__} may have learned this episode, and cannot be saved or copied")
+        else:
+            undo()
+        raise

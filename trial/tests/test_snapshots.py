@@ -1,0 +1,174 @@
+"""Snapshots: a start from one is a start from the first event, wherever it was taken."""
+
+import functools
+import json
+
+import numpy as np
+import pytest
+
+from omg_trial.contract import Refusal
+from omg_trial.desk import Desk
+from omg_trial.learning import Trainer, model_digest
+from omg_trial.log.database import Database
+from omg_trial.replay import replay
+from omg_trial.snapshots import pack_state, unpack_state
+from omg_trial.state import State
+from trial.tests.trials import Clock, Trialist, desk, person, trial
+
+LEARNS = "[learning]\nafter_episodes = 3\n"
+
+
+class Wild:
+    """Does anything at any time: everything that can become an event, learning that does not end, restarts."""
+
+    def __init__(self, seed):
+        self.draw = np.random.default_rng(seed)
+        self.store, self.clock = Database(":memory:"), Clock()
+        self.desk = desk(LEARNS, store=self.store, clock=self.clock)
+
+    def play(self, calls):
+        for _ in range(calls):
+            what = self.draw.choice(
+                [
+                    "open",
+                    "decide",
+                    "report",
+                    "close",
+                    "withdraw",
+                    "learn",
+                    "learned",
+                    "roll back",
+                    "start",
+                    "note",
+                    "keep",
+                ],
+                p=[0.22, 0.28, 0.2, 0.12, 0.02, 0.04, 0.05, 0.02, 0.02, 0.02, 0.01],
+            )
+            self.clock.forward(minutes=int(self.draw.integers(90)))
+            try:
+                self._do(str(what))
+            except Refusal:
+                continue
+        return self.desk
+
+    def _do(self, what):
+        at, pick = self.desk, self.draw.integers
+        known = list(at.state.episodes) or [1]
+        episode, name = int(known[pick(len(known))]), f"p{pick(6)}"
+        state = ("took it", "missed it")[pick(2)]
+        if what == "learned":
+            at.learn_here()
+        elif what == "start":
+            back = bool(pick(2))
+            self.clock.forward(days=-3 * back)
+            self.desk = Desk(at.trial, self.store, clock=self.clock, correct_clock=back)
+        elif what == "keep":
+            at.snapshot()
+        elif what == "note":
+            at.note("yellow", "support", "something is wrong")
+        elif what == "open":
+            named = {"occasion": f"o{pick(3)}"} if pick(2) else {}
+            at.call("open", {"person": name, "context": person(int(name[1:])), **named})
+        elif what == "decide":
+            at.call("decide", {"episode": episode, "step": int(pick(4)), "state": state})
+        elif what == "report":
+            more = {"next_state": state} if pick(2) else {}
+            number = {"revision": int(pick(2)), "reward": float(pick(2))}
+            at.call("report", {"episode": episode, "step": int(pick(4)), **number, **more})
+        elif what == "close":
+            at.call("close", {"episode": episode})
+        elif what == "withdraw":
+            at.call("withdraw", {"person": name})
+        elif what == "learn":
+            at.call("learn", {})
+        else:
+            at.call("roll back", {"version": int(pick(4))})
+
+
+def everything(state):
+    """All that a state holds; examples are compared in the order in which they are learned."""
+    held = {name: value for name, value in vars(state).items() if name not in ("_examples", "_sorted")}
+    return {**held, "open": list(state.open), "dataset": state.dataset()}
+
+
+@functools.cache
+def wild(seed):
+    at = Wild(seed).play(220)
+    return at.trial, list(at.store.read())
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_a_fold_from_any_snapshot_is_the_fold_of_the_log(number):
+    """A snapshot at every event, also amid learning; the state is equal there, and at the end."""
+    of, events = wild(number)
+    agent, state = of.agent(), State(of.missing_reward)
+    folded = []
+    for event in events:
+        state.apply(event)
+        restored, _ = unpack_state(of, pack_state(state, agent))
+        assert everything(restored) == everything(state), f"after event {event.number} ({event.kind})"
+        folded.append(restored)
+    for begun in folded:
+        for event in events[begun.number :]:
+            begun.apply(event)
+        assert everything(begun) == everything(state)
+    kinds = {event.kind for event in events}
+    assert kinds >= {"founded", "started", "opened", "decided", "reported", "closed", "learning", "learned"}
+
+
+def test_the_random_logs_have_every_kind_of_event():
+    found = {event.kind for number in range(8) for event in wild(number)[1]}
+    assert found == {name.removeprefix("_on_").replace("_", " ") for name in vars(State) if name.startswith("_on_")}
+
+
+def test_a_trial_that_was_kept_amid_learning_starts_again():
+    at = desk(LEARNS)
+    Trialist(at, seed=0).play(4)
+    at.call("learn", {})
+    at.snapshot()
+    at.learn_here()
+    again = desk(LEARNS, store=at.store)
+    assert again.state.version.number == at.state.version.number
+    assert model_digest(again.agent) == model_digest(at.agent)
+
+
+def test_a_service_that_recovers_amid_learning_goes_on():
+    at = desk(LEARNS)
+    Trialist(at, seed=0).play(4)
+    at.call("learn", {})
+    at.snapshot()
+    at.learn_here()
+    at.lost = True
+    assert json.loads(at.call("open", {"person": "late", "context": person(1)}).text)["source"] == "plan"
+
+
+def test_a_model_with_a_person_who_has_withdrawn_is_not_started_from():
+    """The snapshot has the model in use, which still knows the person: it is no model of what is left."""
+    at = desk("[learning]\nafter_episodes = 0\n")
+    Trialist(at, seed=1, people=4).play(12)
+    at.call("learn", {})
+    at.learn_here()
+    at.call("withdraw", {"person": "p1"})
+    at.snapshot()
+    again = desk("[learning]\nafter_episodes = 0\n", store=at.store)
+    alone = Trainer(trial("[learning]\nafter_episodes = 0\n")).train(again.state.version.dataset)
+    assert model_digest(again.agent) == model_digest(alone)
+    again.call("open", {"person": "late", "context": person(1)})
+    again.call("learn", {})
+    again.learn_here()
+    assert replay(again.trial, again.store.read()).differences == []
+
+
+def test_an_outcome_that_contradicts_the_first_decision_takes_the_example_back():
+    """In whatever order the two reports come, nothing is learned from an episode whose first step is in doubt."""
+    found = []
+    for late in (False, True):
+        at = desk("[learning]\nafter_episodes = 0\n")
+        episode = json.loads(at.call("open", {"person": "p1", "context": person(1)}).text)["episode"]
+        for step in range(2):
+            at.call("decide", {"episode": episode, "step": step, "state": "took it"})
+        calls = [("close", {}), ("report", {"step": 0, "next_state": "missed it"})]
+        for name, more in calls if late else calls[::-1]:
+            at.call(name, {"episode": episode, **more})
+        found.append(at.state.dataset())
+    assert found == [((), 0), ((), 0)]
