@@ -86,7 +86,7 @@ def arguments_of(made):
         if each.kind is inspect.Parameter.VAR_KEYWORD:
             kinds = Options if made.__name__.endswith("Rewards") else DynamicsOptions
             defaults = {"members": 4, "floor": 1e-4}
-            found |= {name: defaults.get(name) for name in (*kinds.__required_keys__, *kinds.__optional_keys__)}
+            found |= {name: defaults.get(name) for name in kinds.__annotations__}
         else:
             found[each.name] = each.default
     return found

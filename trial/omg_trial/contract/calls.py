@@ -65,9 +65,11 @@ class KeyedCall(NamedTuple):
     """A call that was checked, with the key that makes it one call, however often it is sent."""
 
     call: Call
+    """What is asked."""
     target: int | str | None
     """The episode or the person that the call is about, if that is no field of it."""
     key: str
+    """The text that makes repeated requests one call."""
     seen: str | None = None
     """The `mark` of the last event that the caller knows of."""
 
@@ -76,7 +78,9 @@ class Answer(NamedTuple):
     """A JSON text, and the `mark` of the event that holds it."""
 
     text: str
+    """The answer, as JSON."""
     mark: str
+    """Number and hash of the event."""
     warning: str | None = None
     """A line for the service's own log, the first time only: that an episode has opened without a fresh plan."""
 
