@@ -91,7 +91,7 @@ def finite(name: str, value: float) -> float:
 
 
 def numbers_of(count: int) -> Callable[[str, Any], tuple[float, ...]]:
-    """Return a check for so many positive numbers."""
+    """Return a check for `count` positive numbers."""
 
     def check(name: str, value: Any) -> tuple[float, ...]:
         if not isinstance(value, tuple | list) or len(value) != count:
