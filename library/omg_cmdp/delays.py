@@ -14,6 +14,7 @@ from typing import final
 
 import numpy as np
 
+from omg_cmdp.persistence import by_values
 from omg_cmdp.validation import LARGEST_INTEGER, positive_number, whole_number
 
 __all__ = ["Delay", "Fixed", "Geometric", "HeavyTailed", "Reversed", "UpTo"]
@@ -194,6 +195,11 @@ class _Function(Delay):
 
     def __repr__(self) -> str:
         return "a function"
+
+    @property
+    def fingerprint(self) -> str:
+        """What a saved run compares: the function's values."""
+        return by_values(self.given)
 
     def late(self, episode: int, generator: np.random.Generator) -> int:
         return self.given(episode)

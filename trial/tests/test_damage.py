@@ -62,7 +62,7 @@ def test_an_untouched_log_is_served(path, played):
         "UPDATE events SET key = 'x' WHERE number = 7",
         "UPDATE events SET request = NULL WHERE number = 7",
         "UPDATE events SET time = x'00ff' WHERE number = 7",
-        "UPDATE events SET hash = replace(hash, '0', '1') WHERE number = 8",
+        "UPDATE events SET hash = hash || '0' WHERE number = 8",
         "UPDATE events SET kind = 'note' WHERE number = 9",
         "DELETE FROM events WHERE number = 4",
         "DELETE FROM events WHERE number < 10",

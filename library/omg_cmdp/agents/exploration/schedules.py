@@ -9,16 +9,12 @@ from collections.abc import Callable
 from typing import final
 
 from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
-from omg_cmdp.persistence import fingerprint, setting
+from omg_cmdp.persistence import by_values, setting
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import instance_of, positive_number
 
 Tuned = float | Callable[[int], float]
 """A positive number, or a function of the episode t = 1, 2, ..."""
-
-
-EPISODES = (*range(1, 101), *(2**power for power in range(7, 31)))
-"""Where functions of the episode are compared: the first hundred, and the powers of two."""
 
 
 @final
@@ -56,14 +52,7 @@ class Schedule(ExplorationRule):
 
     @functools.cached_property
     def _values(self) -> str:
-        """A function is known by its values in these episodes."""
-        values: list[float | str] = []
-        for episode in EPISODES:
-            try:
-                values.append(float(self.given(episode)))  # type: ignore[operator]
-            except Exception as error:  # whatever a caller's function raises beyond its domain
-                values.append(type(error).__name__)
-        return f"a function {fingerprint(values)}"
+        return f"a function {by_values(self.given)}"  # type: ignore[arg-type]
 
     def decide(self, situation: Situation) -> Decision:
         """Return the plan with the paper's barrier at γ, or γ_t."""
