@@ -14,7 +14,7 @@ from typing import final
 
 import numpy as np
 
-from omg_cmdp.persistence import by_values
+from omg_cmdp.fingerprints import by_values
 from omg_cmdp.validation import LARGEST_INTEGER, positive_number, whole_number
 
 __all__ = ["Delay", "Fixed", "Geometric", "HeavyTailed", "Reversed", "UpTo"]

@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.oracles import CountRewards
-from omg_cmdp.persistence import fingerprint, read_arrays, whole_file, write_arrays, write_state
+from omg_cmdp.persistence import read_arrays, whole_file, write_arrays, write_state
 
 ARRAYS = {
     "numbers": np.array([0.1, -0.0, np.nan, np.inf, 5e-324]),

@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.oracles.counts.dynamics import CountDynamics
 from omg_cmdp.oracles.counts.rewards import CountRewards
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY
-from omg_cmdp.persistence import fingerprint
 from omg_cmdp.theory.lateness import Lateness
 from omg_cmdp.theory.rounds import Round
 from omg_cmdp.validation import BoolArray, FloatArray

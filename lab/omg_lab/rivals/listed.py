@@ -8,11 +8,11 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context, context_vectors, table_label, unchanging
+from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.oracles.finite.offline import Offline
-from omg_cmdp.persistence import fingerprint
 from omg_cmdp.records import context_rows
 from omg_cmdp.validation import FloatArray, instance_of
 

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, unchanging
 from omg_cmdp.environments.base import ContextualMDP
+from omg_cmdp.fingerprints import UNTOLD, fingerprint
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.persistence import UNTOLD, State, fingerprint, read_state
+from omg_cmdp.persistence import State, read_state
 from omg_cmdp.records import context_rows
 from omg_cmdp.validation import FloatArray
 

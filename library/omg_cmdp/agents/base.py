@@ -14,22 +14,13 @@ from numpy.typing import NDArray
 
 from omg_cmdp.agents.agent import Agent
 from omg_cmdp.contexts import Context, keyed
+from omg_cmdp.fingerprints import fingerprint, setting
 from omg_cmdp.mdp.bellman import scaled_returns, value_bounds
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
-from omg_cmdp.persistence import (
-    State,
-    Stateful,
-    check_settings,
-    fingerprint,
-    joint_state,
-    load_parts,
-    numbers,
-    read_state,
-    setting,
-)
+from omg_cmdp.persistence import State, Stateful, check_settings, joint_state, load_parts, numbers, read_state
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.transactions import interrupts_held, undone_on_failure
 from omg_cmdp.validation import FloatArray, frozen, instance_of, interval, return_interval

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from omg_cmdp.contexts import KEPT_BYTES, Context, ContextCache, keyed
+from omg_cmdp.fingerprints import UNTOLD, fingerprint
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.truth import Truth
-from omg_cmdp.persistence import UNTOLD, fingerprint
 from omg_cmdp.validation import FloatArray, float_table, in_range, instance_of
 
 compiled = Lazy("omg_cmdp.mdp.compiled")

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from omg_cmdp.contexts import Context, unchanging
+from omg_cmdp.fingerprints import UNTOLD, fingerprint
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.persistence import UNTOLD, fingerprint
 from omg_cmdp.validation import BoolArray, FloatArray
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
+from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.oracles.draws import draw_dirichlet
 from omg_cmdp.oracles.features import FeatureFunction, SimplexFeatures
 from omg_cmdp.oracles.frame import DynamicsFrame, Forecasters
@@ -19,7 +20,7 @@ from omg_cmdp.oracles.simplex import (
     dirichlet_divergence,
     support_mask,
 )
-from omg_cmdp.persistence import State, fingerprint
+from omg_cmdp.persistence import State
 from omg_cmdp.validation import BoolArray, FloatArray, positive_integer
 
 

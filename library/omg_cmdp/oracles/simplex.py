@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Examples
-from omg_cmdp.persistence import fingerprint
 from omg_cmdp.validation import BoolArray, FloatArray, real_number
 
 

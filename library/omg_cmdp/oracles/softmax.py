@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
+from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.frame import DynamicsFrame, Forecasters
 from omg_cmdp.oracles.losses import LOG, Examples, IntArray
 from omg_cmdp.oracles.rates import Rate
-from omg_cmdp.persistence import fingerprint
 from omg_cmdp.validation import FloatArray, distributions, float_table, one_of_shapes, positive_integer, positive_number
 
 compiled_softmax = Lazy("omg_cmdp.oracles.compiled.softmax")

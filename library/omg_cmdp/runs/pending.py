@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.delays import Delay
+from omg_cmdp.fingerprints import setting
 from omg_cmdp.logs.lines import episode_of_record, episode_record
 from omg_cmdp.mdp.episode import Episode
-from omg_cmdp.persistence import State, check_settings, read_state, setting
+from omg_cmdp.persistence import State, check_settings, read_state
 from omg_cmdp.validation import whole_number
 
 

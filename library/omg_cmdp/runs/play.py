@@ -19,7 +19,9 @@ from omg_cmdp.logs.writers import FORMS
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.records import context_rows
-from omg_cmdp.validation import file_path, instance_of, seed_number
+from omg_cmdp.runs.sampled import Seen
+from omg_cmdp.transactions import interrupts_held
+from omg_cmdp.validation import file_path, function, instance_of, seed_number
 
 if TYPE_CHECKING:
     import gymnasium
@@ -32,6 +34,7 @@ def play(
     *,
     log: Log | str | os.PathLike[str] | None = None,
     seed: int = 0,
+    observe: Callable[[Seen], None] | None = None,
 ) -> Log:
     """Play one episode for each of `contexts`, and return the log, with the propensity of every action.
 
@@ -56,6 +59,8 @@ def play(
         the end or when an error stops the loop. `logs.read_log` reads what a crash leaves.
     seed : int, default 0
         The seed of the episodes.
+    observe : callable, optional
+        Called with the round of each episode, before the agent learns from it; a `RegretCeiling` is such a function.
 
     Examples
     --------
@@ -68,6 +73,8 @@ def play(
     (3, 3, [0.5, 0.9])
     """
     instance_of("agent", agent, Agent)
+    if observe is not None:
+        function("observe", observe)
     player = EnvironmentPlayer(_contextual(env), agent.space, agent.reward_range or (0.0, 1.0))
     seed = seed_number(seed)
     asked = _iterator(contexts)
@@ -79,10 +86,14 @@ def play(
                 check_same_kind("contexts", context, first)
             if file is not None:
                 context_to_json(context)  # raises now, and not when the episode has been played
-            episode = player.play(context, agent.policy(context), (seed, len(kept)))
-            agent.update(episode)
-            kept.episodes.append(episode)  # which the player has checked
-            keep(episode)
+            decision = agent.decide(context)
+            episode = player.play(context, decision.policy, (seed, len(kept)))
+            if observe is not None:
+                observe(Seen.of(len(kept) + 1, decision, episode))
+            with interrupts_held():  # what was learned is in the log
+                agent.update(episode)
+                kept.episodes.append(episode)  # which the player has checked
+                keep(episode)
             known = known or [context]
     return kept
 

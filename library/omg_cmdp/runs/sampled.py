@@ -17,6 +17,12 @@ from omg_cmdp.validation import FloatArray
 class Seen(Round):
     """A round without `truth` and `occupancy`: what is known of an episode where the optimum is not."""
 
+    @classmethod
+    def of(cls, number: int, decision: Decision, played: Episode) -> Seen:
+        """Return the round of an episode of which nothing more is known."""
+        unknown: Any = None
+        return cls(number, unknown, decision, played, occupancy=unknown, value=math.nan)
+
     @property
     def optimal_value(self) -> float:
         """nan, and with it the regret."""
@@ -34,5 +40,4 @@ class SampledRun(Run):
         return self._decide(keyed(context)).policy
 
     def _account(self, number: int, decision: Decision, episode: Episode) -> Seen:
-        unknown: Any = None
-        return Seen(number, unknown, decision, episode, occupancy=unknown, value=math.nan)
+        return Seen.of(number, decision, episode)

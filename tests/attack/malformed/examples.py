@@ -348,7 +348,14 @@ EXAMPLES = {
     },
     "runs.simulate": lambda: {**EXAMPLES["runs.Run"](), "episodes": 2},
     "runs.advise": lambda: {"agent": an_agent(), "context": "a", "steps": [0], "states": [0, 1], "seed": 1},
-    "runs.play": lambda: {"env": lake(), "agent": lake_agent(), "contexts": [0.5, 0.9], "log": None, "seed": 1},
+    "runs.play": lambda: {
+        "env": lake(),
+        "agent": lake_agent(),
+        "contexts": [0.5, 0.9],
+        "log": None,
+        "seed": 1,
+        "observe": None,
+    },
     "omg_lab.sample_complexity": lambda: {"ledger": INSTANCES["runs.Ledger"](), "epsilon": 0.1, "window": 2},
     "runs.shortfall": lambda: {
         "world": (world := lake(tables=False)),

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from omg_cmdp.contexts import Context, Keyed, unchanging
+from omg_cmdp.fingerprints import setting
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import ValueBounds
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
-from omg_cmdp.persistence import setting
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.plan import plan
 from omg_cmdp.planning.solution import Solution

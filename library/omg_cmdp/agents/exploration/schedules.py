@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import final
 
 from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
-from omg_cmdp.persistence import by_values, setting
+from omg_cmdp.fingerprints import by_values, setting
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import instance_of, positive_number
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.oracles.losses import LOG, SMALLEST_PROBABILITY, SQUARE
 from omg_cmdp.oracles.simplex import support_mask
-from omg_cmdp.persistence import fingerprint
 from omg_cmdp.validation import BoolArray, FloatArray, positive_number
 
 

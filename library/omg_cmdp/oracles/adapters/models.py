@@ -11,8 +11,8 @@ from typing import Any, ClassVar, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.oracles.adapters.inputs import InputMap
-from omg_cmdp.persistence import fingerprint
 from omg_cmdp.validation import FloatArray
 
 

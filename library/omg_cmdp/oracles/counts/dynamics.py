@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
+from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.counts.tables import CountTables
 from omg_cmdp.oracles.draws import draw_dirichlet, draws_of_parts, resample
@@ -17,7 +18,6 @@ from omg_cmdp.oracles.frame import DynamicsFrame
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Examples, exponential_weights
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import dirichlet_divergence, support_mask
-from omg_cmdp.persistence import fingerprint
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number
 
 compiled = Lazy("omg_cmdp.oracles.compiled.counts")

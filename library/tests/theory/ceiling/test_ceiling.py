@@ -212,3 +212,21 @@ def test_an_agent_without_oracles_must_be_given_some():
 
     with pytest.raises(ValueError, match="has no `reward_oracle`; pass `reward_oracle=`"):
         omg.RegretCeiling(First())
+
+
+def test_play_is_observed_too():
+    """Where no tables are known: the lake is played, and its ceiling is that of the same episodes added by hand."""
+    pytest.importorskip("gymnasium")
+    lake = omg.environments.from_gymnasium("FrozenLake-v1", [0.5, 0.9], arguments="success_rate", horizon=8)
+    sizes = {"states": lake.space.states, "actions": lake.space.actions, "horizon": 8, "contexts": [0.5, 0.9]}
+
+    def agent():
+        return omg.OMG(lake.space, omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes))
+
+    player, twin = agent(), agent()
+    seen, added = omg.RegretCeiling(player), omg.RegretCeiling(twin)
+    for played in omg.play(lake, player, [0.5, 0.9, 0.5], observe=seen).episodes:
+        added.add(played.context, twin.policy(played.context), played)
+        twin.update(played)
+    np.testing.assert_array_equal(seen.episodes, added.episodes)
+    assert 0.0 < seen.total <= 3 * 8
