@@ -161,6 +161,7 @@ def float_table(name: str, value: ArrayLike) -> FloatArray:
     """Return `value` as a fresh C-ordered float64 array."""
     if type(value) is np.ndarray and value.dtype == np.float64:
         return value.copy()
+    no_masked_entries(name, value)
     try:
         table = np.array(value, order="C")
         if table.dtype.kind in "biuf":
@@ -168,6 +169,12 @@ def float_table(name: str, value: ArrayLike) -> FloatArray:
     except Exception:  # whatever a foreign object raises
         pass
     raise ValueError(f"`{name}` must be an array of real numbers, got {type(value).__name__}")
+
+
+def no_masked_entries(name: str, value: object) -> None:
+    """Raise if entries of a masked array are hidden: numpy would take the numbers below the mask."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ValueError(f"`{name}` has masked entries; fill them in, or leave them out")
 
 
 def one_of_shapes(name: str, array: NDArray[Any], *shapes: tuple[int, ...]) -> None:

@@ -164,5 +164,13 @@ def _usual(frame: pandas.DataFrame) -> ContextColumns:
     fields = [name for name in map(str, frame) if name.startswith(RECORD)]
     if fields:
         return {name.removeprefix(RECORD): name for name in fields}
-    numbered = [name for name in frame if re.fullmatch(r"context_\d+", str(name))]
-    return sorted(numbered, key=lambda name: int(name.removeprefix("context_"))) or "context"
+    numbered = sum(re.fullmatch(r"context_\d+", str(name)) is not None for name in frame)
+    if not numbered:
+        return "context"
+    wanted = [f"context_{place}" for place in range(numbered)]
+    missing = [name for name in wanted if name not in frame]
+    if missing:
+        raise ValueError(f"`frame` has no column {missing[0]!r}, though it has later entries of the contexts")
+    if "context" in frame:
+        raise ValueError("`frame` has both `context` and `context_0`; say which by `context=`")
+    return wanted

@@ -14,7 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context, Keyed, keyed, unchanging
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.validation import FloatArray, float_table, frozen, instance_of, interval, real_number
+from omg_cmdp.validation import (
+    FloatArray,
+    float_table,
+    frozen,
+    instance_of,
+    interval,
+    no_masked_entries,
+    real_number,
+)
 
 compiled = Lazy("omg_cmdp.mdp.compiled")
 
@@ -175,11 +183,12 @@ class Trajectory:
 
 
 def _integers(name: str, values: ArrayLike) -> NDArray[Any]:
+    no_masked_entries(name, values)
     try:
         array = np.array(values)
     except Exception:  # whatever a foreign object raises
         raise ValueError(f"`{name}` must be a vector of integers, got {values!r:.60}") from None
-    if array.ndim != 1 or array.dtype.kind not in "iu":
+    if array.ndim != 1 or array.dtype.kind not in "iu" or (array.dtype == np.uint64 and (array >> 63).any()):
         raise ValueError(f"`{name}` must be a vector of integers, got {array.dtype} of shape {array.shape}")
     return array if array.dtype == np.int64 else array.astype(np.int64)
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
 from omg_cmdp.oracles.draws import rewards_around, rows_around
-from omg_cmdp.validation import FloatArray, distributions, in_range
+from omg_cmdp.validation import FloatArray, distributions, in_range, no_masked_entries
 
 compiled = Lazy("omg_cmdp.oracles.compiled.losses")
 
@@ -205,6 +205,7 @@ def _vectors(horizon: int, **named: ArrayLike) -> list[NDArray[Any]]:
 
 
 def _vector(name: str, values: ArrayLike, dtype: np.dtype[Any]) -> NDArray[Any]:
+    no_masked_entries(name, values)
     try:
         array = np.array(values)
     except Exception:  # whatever a foreign object raises

@@ -136,15 +136,22 @@ def estimated(
     The effective sample size of a step is (Σ m)²/Σ m². `unseen` is the share of the policy's steps without example;
     None if means of weights tell.
     """
-    count, means, squares = len(masses), masses.mean(axis=0), (masses**2).sum(axis=0)
-    sizes = np.divide(masses.sum(axis=0) ** 2, squares, out=np.zeros(len(squares)), where=squares > 0.0)
+    count, largest = len(masses), masses.max(axis=0)
+    # In units of the largest: squares of weights overflow where propensities are tiny.
+    shares = np.divide(masses, largest, out=np.zeros(masses.shape), where=(largest > 0.0) & np.isfinite(largest))
+    squares = (shares**2).sum(axis=0)
+    sizes = np.divide(shares.sum(axis=0) ** 2, squares, out=np.zeros(len(squares)), where=squares > 0.0)
+    finite = np.where(np.isfinite(largest), largest, np.finfo(float).max)
+    means, spread = finite * shares.mean(axis=0), finite * shares.std(axis=0)
     size, support = float(sizes.min()), Support.GOOD
-    if size < FEWEST_EPISODES:
+    if not np.isfinite(contributions).all() or not np.isfinite(largest).all():
+        support = Support.UNBALANCED
+    elif size < FEWEST_EPISODES:
         support = Support.FEW
     elif unseen is not None:
         support = Support.UNSEEN if unseen > MOST_UNSEEN else Support.GOOD
     # Weights have mean 1 if the propensities are true and nothing is missing: the one check that the log allows.
-    elif (np.abs(means - 1.0) > STANDARD_ERRORS * masses.std(axis=0) / math.sqrt(count) + 1e-9).any():
+    elif (np.abs(means - 1.0) > STANDARD_ERRORS * spread / math.sqrt(count) + 1e-9).any():
         support = Support.UNBALANCED
     return Estimate(
         value=float(value),
