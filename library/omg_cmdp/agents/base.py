@@ -115,7 +115,8 @@ class Learner(Agent):
         """Learn the rewards of an episode that `update` has learned without them, or refuse them and change nothing.
 
         The trajectory is that of `update`, with what has become known in the place of None, and None in the place of
-        what was known before. Each reward is told once.
+        what was known before. Each reward must be told once: an agent keeps no list of what is outstanding, and so it
+        cannot refuse one that it has learned before, or one of an episode that it never saw.
         """
         if not self.waits_for_rewards:
             raise ValueError(f"`update` must be told all rewards at once for {type(self).__name__}, got some later")
