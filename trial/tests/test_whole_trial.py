@@ -158,7 +158,7 @@ class Simulation:
                 if self.desk.lost:
                     self.desk.recover()
                 if self.desk.learning_due():
-                    self.desk.call("learn", {})
+                    self.ask([("learn", {})])  # a key of its own: the same key would be the same call
                 self.desk.learn_here()
             except StoreError:
                 continue
