@@ -286,7 +286,7 @@ EXAMPLES = {
     "agents.Power": lambda: {"scale": 2.0, "exponent": 0.5},
     "rivals.RegularisedIDS": model_agent(worth=2.0, draws=4, seed=1),
     "agents.Schedule": lambda: {"given": 2.0, "name": "gamma"},
-    "agents.Theory": lambda: {"episodes": 100, "delta": 0.1, "exact": False},
+    "agents.Theory": lambda: {"episodes": 100, "delta": 0.1},
     "agents.UncertaintyWeighted": lambda: {"kappa": 0.1, "floor": 0.01},
     "agents.Uniform": model_agent(),
     "worlds.Arms": lambda: {"actions": 3, "reward_class_size": 4, **WORLD_OPTIONS},
