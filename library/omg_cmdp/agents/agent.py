@@ -15,6 +15,7 @@ from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
+from omg_cmdp.misfit import Misfit
 from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.persistence import AGENT_FILE, State, read_arrays, write_state
 from omg_cmdp.planning.decision import Decision
@@ -85,6 +86,10 @@ class Agent(abc.ABC):
         if model is None:
             raise NotImplementedError(f"{type(self).__name__} has no model")
         return optimal_policy(model)[0]
+
+    def misfit(self) -> Misfit | None:
+        """Return whether the data contradict what the agent assumes; None if it has no oracles to be judged."""
+        return None
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all that was learned, as arrays of numbers and text."""

@@ -19,6 +19,7 @@ from omg_cmdp.mdp.bellman import scaled_returns, value_bounds
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
+from omg_cmdp.misfit import Misfit, Recent
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
 from omg_cmdp.persistence import State, Stateful, check_settings, joint_state, load_parts, numbers, read_state
 from omg_cmdp.planning.decision import Decision
@@ -211,6 +212,16 @@ class ModelAgent(Learner):
         self.reward_oracle = reward_oracle
         self.dynamics_oracle = dynamics_oracle
         self._answered: Hashable | None = None  # the context of the last model since the last update
+        self._recent = Recent()
+
+    def misfit(self) -> Misfit:
+        """Return whether the last episodes contradict the class of an oracle, and what to try. Pure.
+
+        The last 2048 to 4096 episodes that this object has learned are looked at; a saved file does not hold them. In a
+        class that holds the truth something is found with a probability of at most 0.01 for each oracle, however often
+        one asks (`omg_cmdp.misfit.evidence`).
+        """
+        return self._recent.judge(self.reward_oracle, self.dynamics_oracle)
 
     def model(self, context: Context) -> TabularMDP:
         """Return f̂ and P̂ of both oracles as an MDP."""
@@ -240,10 +251,12 @@ class ModelAgent(Learner):
             with contextlib.nullcontext() if oracle.surely_learns else undone_on_failure(self.reward_oracle):
                 of_rewards()
                 of_dynamics()
+        self._recent.add(trajectory, rewards)
 
     def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         self._lesson(trajectory, rewards)()
         self._answered = None
+        self._recent.add(trajectory, rewards, is_late=True)
 
     def _lesson(self, trajectory: Trajectory, rewards: FloatArray) -> Callable[[], None]:
         """Return a call that teaches the reward oracle the rewards that are known, or their sum."""
