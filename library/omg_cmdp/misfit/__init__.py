@@ -1,6 +1,6 @@
 """Misfit: whether the episodes contradict the class of functions of an oracle, and what to try."""
 
-from omg_cmdp.misfit.judgement import Finding, Misfit, MisfitStatus
+from omg_cmdp.misfit.judgement import Contradiction, Misfit, MisfitStatus, sentence
 from omg_cmdp.misfit.recent import Recent
 
-__all__ = ["Finding", "Misfit", "MisfitStatus", "Recent"]
+__all__ = ["Contradiction", "Misfit", "MisfitStatus", "Recent", "sentence"]

@@ -22,7 +22,7 @@ REPEATS = 10
 """Episodes of a context from which on it has an indicator."""
 
 
-class Kind(enum.Enum):
+class DirectionKind(enum.Enum):
     """What a direction is made of; the value is what to try if the class lacks it."""
 
     CONSTANT = "give the features a constant (`intercept=True`)"
@@ -39,7 +39,7 @@ class Direction(NamedTuple):
     """A number for each episode, of mean square about 1."""
 
     name: str
-    kind: Kind
+    kind: DirectionKind
     columns: tuple[Any, ...]
     """The columns that it is made of."""
     values: FloatArray
@@ -49,7 +49,7 @@ def columns(contexts: Sequence[Context]) -> list[Direction]:
     """Return the contexts' numbers and indicators, centred, of mean square 1; none for labels.
 
     >>> [each.name for each in columns([{"age": 1, "ward": "a"}, {"age": None, "ward": "b"}, {"age": 3, "ward": "b"}])]
-    ['age', 'age missing', 'ward=a', 'ward=b']
+    ['age', 'age missing', 'ward=a']
     """
     if all(isinstance(context, Mapping) and context for context in contexts):
         return _of_records(contexts)
@@ -57,7 +57,9 @@ def columns(contexts: Sequence[Context]) -> list[Direction]:
     if any(vector is None for vector in vectors) or len({len(vector) for vector in vectors if vector is not None}) != 1:
         return []
     table = np.array(vectors)
-    found = (scaled(f"column {place}", Kind.COLUMN, (place,), table[:, place]) for place in range(table.shape[1]))
+    found = (
+        scaled(f"column {place}", DirectionKind.COLUMN, (place,), table[:, place]) for place in range(table.shape[1])
+    )
     return [each for each in found if each is not None]
 
 
@@ -71,12 +73,12 @@ def _of_records(contexts: Sequence[Context]) -> list[Direction]:
     for rule in features.columns:
         values = table[rule.column]
         entries = [*zip(*map(rule.entries, values), strict=True)]
-        kinds = [Kind.COLUMN] * len(entries)
+        kinds = [DirectionKind.COLUMN] * len(entries)
         names = [str(name) for name in rule.names()]
         if rule.missing:
             entries += [*zip(*map(rule.marks, values), strict=True)]
-            kinds, names = [*kinds, Kind.MISSING], [*names, f"{rule.column} missing"]
-        if isinstance(rule, Category) and len(names) > 1 and len(names) <= 2:
+            kinds, names = [*kinds, DirectionKind.MISSING], [*names, f"{rule.column} missing"]
+        if isinstance(rule, Category) and len(names) == 2:
             entries, kinds, names = entries[:1], kinds[:1], names[:1]  # the other is its complement
         made = zip(names, kinds, entries, strict=True)
         found += [scaled(name, kind, (rule.column,), np.array(entry)) for name, kind, entry in made]
@@ -91,9 +93,16 @@ def _varies(values: list[Any]) -> bool:
 def products(found: Sequence[Direction]) -> list[Direction]:
     """Return the squares of numbers, and the products of two columns."""
     first = list(found[:MOST_COLUMNS])
-    squares = [scaled(f"{x.name}²", Kind.SQUARE, x.columns, x.values**2) for x in first if len(np.unique(x.values)) > 2]
+    squares = [
+        scaled(f"{x.name}²", DirectionKind.SQUARE, x.columns, x.values**2)
+        for x in first
+        if len(np.unique(x.values)) > 2
+    ]
     pairs = [(x, y) for x, y in itertools.combinations(first, 2) if x.columns != y.columns]
-    crosses = [scaled(f"{x.name} × {y.name}", Kind.CROSS, x.columns + y.columns, x.values * y.values) for x, y in pairs]
+    crosses = [
+        scaled(f"{x.name} × {y.name}", DirectionKind.CROSS, x.columns + y.columns, x.values * y.values)
+        for x, y in pairs
+    ]
     return [each for each in (*squares, *crosses) if each is not None]
 
 
@@ -106,11 +115,11 @@ def repeated(contexts: Sequence[Context]) -> list[Direction]:
     for own in places:
         values = np.zeros(len(contexts))
         values[own] = 1.0
-        found.append(Direction("the context", Kind.CONTEXT, (), values))
+        found.append(Direction("the context", DirectionKind.CONTEXT, (), values))
     return found
 
 
-def scaled(name: str, kind: Kind, made_of: tuple[Any, ...], values: FloatArray) -> Direction | None:
+def scaled(name: str, kind: DirectionKind, made_of: tuple[Any, ...], values: FloatArray) -> Direction | None:
     """Return the direction, centred and of mean square 1; None if it is constant."""
     centred = values - values.mean()
     spread = float(np.sqrt((centred**2).mean()))

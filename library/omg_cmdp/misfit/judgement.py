@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Keyed, alike
 from omg_cmdp.misfit import evidence
-from omg_cmdp.misfit.directions import Direction, Kind, columns, products, repeated, scaled
+from omg_cmdp.misfit.directions import Direction, DirectionKind, columns, products, repeated, scaled
 from omg_cmdp.misfit.tangents import tangent
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.validation import FloatArray
@@ -36,10 +36,10 @@ class MisfitStatus(enum.Enum):
     FOUND = "The episodes contradict an oracle's class."
 
 
-class Finding(NamedTuple):
+class Contradiction(NamedTuple):
     """One oracle, whose class the episodes contradict.
 
-    >>> Finding("rewards", "age × ward=a", "add the cross age × ward=a to the features", 12.0).oracle
+    >>> Contradiction("rewards", "age × ward=a", "add the cross age × ward=a to the features", 12.0).oracle
     'rewards'
     """
 
@@ -63,21 +63,21 @@ class Misfit:
         Whether something was found.
     episodes : int
         The number of episodes that were looked at.
-    findings : tuple of Finding
+    findings : tuple of Contradiction
         What was found, at most one for each oracle.
 
     Examples
     --------
     >>> str(Misfit(status=MisfitStatus.NONE_FOUND, episodes=100))
     "Nothing in the episodes contradicts the oracles' classes."
-    >>> finding = Finding("rewards", "a constant", "use `intercept=True`", 20.0)
+    >>> finding = Contradiction("rewards", "a constant", "use `intercept=True`", 20.0)
     >>> print(Misfit(status=MisfitStatus.FOUND, episodes=100, findings=(finding,)))
     The model does not fit: rewards depend on a constant beyond their oracle's class; use `intercept=True`.
     """
 
     status: MisfitStatus
     episodes: int
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Contradiction, ...] = ()
 
     def __str__(self) -> str:
         if not self.findings:
@@ -89,7 +89,15 @@ class Misfit:
         return f"The model does not fit: {'. Also, '.join(said)}."
 
 
-class Seen(NamedTuple):
+def sentence(misfit: Misfit | None) -> str | None:
+    """Return what to say of a misfit; None if there is nothing to say.
+
+    >>> sentence(Misfit(status=MisfitStatus.NONE_FOUND, episodes=100))
+    """
+    return str(misfit) if misfit is not None and misfit.findings else None
+
+
+class Taught(NamedTuple):
     """What an oracle was taught of an episode."""
 
     known: Keyed
@@ -99,19 +107,19 @@ class Seen(NamedTuple):
     outcomes: NDArray[Any]
 
 
-def find(name: str, oracle: RewardOracle | DynamicsOracle, seen: Sequence[Seen]) -> Finding | None:
+def find(name: str, oracle: RewardOracle | DynamicsOracle, seen: Sequence[Taught]) -> Contradiction | None:
     """Return the strongest finding against an oracle, whatever its evidence; None if there is nothing to judge by."""
     if sum(len(each.states) for each in seen) < FEWEST_EXAMPLES:
         return None
     examples = _Examples(oracle, seen)
     excluded = examples.excluded()
     if excluded is not None:
-        return Finding(name, excluded, Kind.SUPPORT.value.format(name=excluded), math.inf)
+        return Contradiction(name, excluded, DirectionKind.SUPPORT.value.format(name=excluded), math.inf)
     contexts = [each.known.context for each in seen]
     own, labels = columns(contexts), repeated(contexts)
-    directions = [Direction("a constant", Kind.CONSTANT, (), np.ones(len(seen))), *own, *products(own)]
+    directions = [Direction("a constant", DirectionKind.CONSTANT, (), np.ones(len(seen))), *own, *products(own)]
     table = [each.values[examples.episodes] for each in (*directions, *labels)]
-    step = scaled("the step", Kind.STEP, (), examples.steps.astype(np.float64))
+    step = scaled("the step", DirectionKind.STEP, (), examples.steps.astype(np.float64))
     if step is not None:
         table.insert(len(directions), step.values)
         directions.append(step)
@@ -122,13 +130,13 @@ def find(name: str, oracle: RewardOracle | DynamicsOracle, seen: Sequence[Seen])
     # A column or a cross says more than that contexts differ.
     simple = not labels or logs[best] >= SIMPLE * logs[-1]
     strongest = directions[best] if simple else labels[0]
-    return Finding(name, strongest.name, examples.advice(strongest), float(evidence.log_mean(logs)))
+    return Contradiction(name, strongest.name, examples.advice(strongest), float(evidence.log_mean(logs)))
 
 
 class _Examples:
     """All examples of an oracle, with what it predicts for them now, in groups that share no parameters."""
 
-    def __init__(self, oracle: RewardOracle | DynamicsOracle, seen: Sequence[Seen]) -> None:
+    def __init__(self, oracle: RewardOracle | DynamicsOracle, seen: Sequence[Taught]) -> None:
         place = self.episodes = np.repeat(np.arange(len(seen)), [len(each.states) for each in seen])
         steps, states, actions, outcomes = (np.concatenate(parts) for parts in list(zip(*seen, strict=True))[1:])
         self.steps, self.outcomes = steps, outcomes
@@ -151,6 +159,7 @@ class _Examples:
             self.tangents = rows[at, pairs]
         else:
             self.tangents = np.concatenate([each.rows for each in tangents])[at]
+        self.pooled = self.tangents.shape[1] == 1 and bool(np.ptp(self.tangents) == 0.0)
         labels: dict[Any, int] = {}
         numbers = np.array([labels.setdefault(each.table, len(labels)) for each in tangents])
         keys = np.column_stack([pairs, numbers[at], steps if with_steps else np.zeros_like(steps)])
@@ -171,8 +180,10 @@ class _Examples:
 
     def advice(self, direction: Direction) -> str:
         """Return what to try."""
-        if self.tangents.shape[1] == 0 and direction.kind is not Kind.STEP:
+        if direction.kind is not DirectionKind.STEP and self.tangents.shape[1] == 0:
             return "use a larger class: counts, linear features, or boosting"
+        if direction.kind is not DirectionKind.STEP and self.pooled:
+            return "use oracles that look at the context: counts for each (`contexts=`), linear features, or boosting"
         return direction.kind.value.format(name=direction.name)
 
     def log_evidence(self, directions: FloatArray, plain: int) -> FloatArray | None:
