@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
@@ -49,6 +50,8 @@ class Bar:
     def __init__(
         self, name: str, total: int | None = None, *, unit: str = "episodes", show: bool | None = None
     ) -> None:
+        if show is not None and not isinstance(show, bool):
+            raise ValueError(f"`progress` must be True, False or None, got {show!r:.60}")
         self.name, self.total, self.unit = name, total, unit
         self.done = 0
         self._note, self._drawn = "", 0
@@ -101,6 +104,13 @@ class Bar:
         except (AttributeError, OSError, ValueError):  # no stderr, or one that was closed
             return
         self._drawn = len(text)
+
+
+def say_stopped(name: str, done: int, total: int | None, kept: str) -> None:
+    """Say on stderr that Ctrl-C has ended the work, and where what was done is kept."""
+    of_all = "" if total is None else f" of {total}"
+    with contextlib.suppress(OSError, ValueError):
+        print(f"{name}: stopped by Ctrl-C after {done}{of_all} episodes, which {kept} has", file=sys.stderr)
 
 
 def clock(seconds: float) -> str:
