@@ -107,10 +107,10 @@ class Bar:
 
 
 def say_stopped(name: str, done: int, total: int | None, kept: str) -> None:
-    """Say on stderr that Ctrl-C has ended the work, and where what was done is kept."""
+    """Say on stderr that Ctrl-C has ended the work, and what became of what was done."""
     of_all = "" if total is None else f" of {total}"
     with contextlib.suppress(OSError, ValueError):
-        print(f"{name}: stopped by Ctrl-C after {done}{of_all} episodes, which {kept} has", file=sys.stderr)
+        print(f"{name}: stopped by Ctrl-C after {done}{of_all} episodes; {kept}", file=sys.stderr)
 
 
 def clock(seconds: float) -> str:

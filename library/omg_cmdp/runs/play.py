@@ -114,7 +114,7 @@ def play(
                 raise
             kept.interrupted = True
     if kept.interrupted:
-        say_stopped("play", bar.done, bar.total, "the log")
+        say_stopped("play", bar.done, bar.total, "the log has them")
     return kept
 
 

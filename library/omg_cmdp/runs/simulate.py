@@ -99,7 +99,7 @@ def simulate(
         if not run.between_episodes:
             raise
         run.ledger.interrupted = True
-        say_stopped("simulate", len(run.ledger), episodes, "the ledger")
+        say_stopped("simulate", len(run.ledger), episodes, "the ledger has them")
     return run.ledger
 
 

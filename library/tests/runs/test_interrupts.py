@@ -67,7 +67,7 @@ def test_simulate_returns_what_was_played_and_says_that_it_was_interrupted(progr
     )
     assert (len(ledger), ledger.interrupted, whole.ledger.interrupted) == (5, True, False)
     assert "5 episodes, then interrupted, lost" in str(ledger)
-    assert "stopped by Ctrl-C after 5 of 50 episodes, which the ledger has" in capsys.readouterr().err
+    assert "stopped by Ctrl-C after 5 of 50 episodes; the ledger has them" in capsys.readouterr().err
     assert ledger.regret.tobytes() == whole.ledger.regret.tobytes()
     ours, theirs = ({n: a.tobytes() for n, a in each.agent.state().items()} for each in (run, whole))
     assert ours == theirs

@@ -68,7 +68,7 @@ def test_what_was_learned_before_an_interruption_is_returned_and_written(form, t
     log = omg.play(Corridor(), agent, until_interrupted(), log=path)
     assert agent.episodes_seen == len(log) == 5
     assert log.interrupted
-    assert "play: stopped by Ctrl-C after 5 episodes, which the log has" in capsys.readouterr().err
+    assert "play: stopped by Ctrl-C after 5 episodes; the log has them" in capsys.readouterr().err
     if form == "csv":
         assert pandas.read_csv(path)["episode"].nunique() == 5
     assert not omg.play(Corridor(), agent, CONTEXTS[5:], log=log).interrupted
