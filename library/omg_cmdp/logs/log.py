@@ -55,6 +55,8 @@ class Log:
         instance_of("space", space, Space)
         self.space, self.reward_range = space, interval("reward_range", reward_range)
         self.episodes: list[Episode] = []
+        self.interrupted = False
+        """Whether Ctrl-C ended `play` before its last context."""
         for episode in listed("episodes", episodes):
             self.add(episode)
 
