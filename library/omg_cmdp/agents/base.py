@@ -6,7 +6,7 @@ import abc
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, ClassVar, TypedDict, Unpack, final
 
 import numpy as np
@@ -19,11 +19,12 @@ from omg_cmdp.mdp.bellman import scaled_returns, value_bounds
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
+from omg_cmdp.misfit import Misfit, Recent
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
 from omg_cmdp.persistence import State, Stateful, check_settings, joint_state, load_parts, numbers, read_state
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.transactions import interrupts_held, undone_on_failure
-from omg_cmdp.validation import FloatArray, frozen, instance_of, interval, return_interval
+from omg_cmdp.validation import FloatArray, frozen, instance_of, interval, listed, return_interval
 
 
 class Ranges(TypedDict, total=False):
@@ -192,6 +193,7 @@ class ModelAgent(Learner):
 
     reward_oracle: RewardOracle
     dynamics_oracle: DynamicsOracle
+    recent: Recent
     waits_for_rewards = True
     usual_oracles: ClassVar[str] = "finite"
     """The kind of oracles that its paper assumes, as study files call it."""
@@ -214,6 +216,15 @@ class ModelAgent(Learner):
         self.reward_oracle = reward_oracle
         self.dynamics_oracle = dynamics_oracle
         self._answered: Hashable | None = None  # the context of the last model since the last update
+        self.recent = Recent()
+
+    def misfit(self, episodes: Iterable[Trajectory] | None = None) -> Misfit:
+        """Return whether `episodes`, by default the last 2048 to 4096 it was taught, contradict an oracle's class."""
+        told = (
+            () if episodes is None else [(each, self._checked_rewards(each)) for each in listed("episodes", episodes)]
+        )
+        recent = self.recent if episodes is None else Recent(told)
+        return recent.judge(self.reward_oracle, self.dynamics_oracle)
 
     def model(self, context: Context) -> TabularMDP:
         """Return f̂ and P̂ of both oracles as an MDP."""
@@ -246,10 +257,12 @@ class ModelAgent(Learner):
             with contextlib.nullcontext() if oracle.surely_learns else undone_on_failure(self.reward_oracle):
                 of_rewards()
                 of_dynamics()
+        self.recent.add(trajectory, rewards)
 
     def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
         self._lesson(trajectory, rewards)()
         self._answered = None
+        self.recent.add(trajectory, rewards, is_late=True)
 
     def _lesson(self, trajectory: Trajectory, rewards: FloatArray) -> Callable[[], None]:
         """Return a call that teaches the reward oracle the rewards that are known, or their sum."""
@@ -279,6 +292,7 @@ class ModelAgent(Learner):
     def _load_learned(self, state: State, episodes: int) -> None:
         load_parts(state, self._oracles())
         self._answered = None
+        self.recent.forget()
 
 
 def _told(rewards: FloatArray, oracle: Oracle) -> FloatArray:

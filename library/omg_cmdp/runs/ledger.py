@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, context_from_json, context_to_json
+from omg_cmdp.misfit import Misfit, sentence
 from omg_cmdp.persistence import State, read_state
 from omg_cmdp.validation import FloatArray, instance_of, one_of
 
@@ -70,12 +72,14 @@ class Ledger:
     no episodes
     """
 
-    def __init__(self) -> None:
+    def __init__(self, judge: Callable[[], Misfit | None] | None = None) -> None:
+        """Begin without episodes; `judge` is the agent's `misfit`, which is asked when the ledger is printed."""
         self.contexts: list[Context] = []
         self._rows: list[Row] = []
         self._forgotten = 0
         self.interrupted = False
         """Whether Ctrl-C ended the simulation before its last episode."""
+        self._judge = judge
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -118,12 +122,13 @@ class Ledger:
         text = f"{len(self)} episodes{', then interrupted,' * self.interrupted} lost {regret:.3g}"
         if unknown != unknown:
             return f"{text}; the agent has no model"
+        misfit = None if self._judge is None else sentence(self._judge())
         last = -(-len(self) // 10)
         below = round(self.column("exploration")[-last:].mean(), 9)
         return (
             f"{text}: {unknown:.3g} for what is not known yet, which `best_policy` would have lost too, and "
             f"{regret - unknown:.3g} for exploring. In the last {last} the agent played {below:.2g} an episode below "
-            "the best policy of its own model."
+            f"the best policy of its own model.{'' if misfit is None else f' {misfit}'}"
         )
 
     def table(self) -> pandas.DataFrame:

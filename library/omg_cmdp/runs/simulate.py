@@ -38,7 +38,7 @@ from omg_cmdp.theory.rounds import Round, account
 from omg_cmdp.transactions import interrupts_held
 from omg_cmdp.validation import FloatArray, file_path, function, positive_integer, seed_number
 
-_KIND, _VERSION = "saved run", 6
+_KIND, _VERSION = "saved run", 7
 
 
 def simulate(
@@ -153,7 +153,7 @@ class Run:
         if observe is not None:
             function("observe", observe)
         self.environment, self.adversary, self.agent = environment, adversary, agent
-        self.ledger, self.between_episodes = Ledger(), True
+        self.ledger, self.between_episodes = Ledger(agent.misfit), True
         self._observe = observe
         self._asked: dict[Hashable | None, Decision] = {}
         self._oracles = agent.reward_oracle, agent.dynamics_oracle
@@ -211,7 +211,7 @@ class Run:
         self._asked.clear()
         learned = time.perf_counter()
 
-        optimum_error, plan_gap, policy_error = this.differences
+        differences = dict(zip(("optimum_error", "plan_gap", "policy_error"), this.differences, strict=True))
         reward_error, dynamics_error = this.errors
         total = self._losses()
         charged = total[0] - losses[0], total[1] - losses[1]
@@ -224,9 +224,7 @@ class Run:
             tuples=np.nan if decision.occupancy is None else float(np.count_nonzero(decision.occupancy)),
             certificate=decision.certificate,
             iterations=decision.iterations,
-            optimum_error=optimum_error,
-            plan_gap=plan_gap,
-            policy_error=policy_error,
+            **differences,
             exploration=this.exploration,
             best_policy_regret=this.best_policy_regret,
             reward_error=reward_error,
@@ -265,6 +263,7 @@ class Run:
 
     def _parts(self) -> dict[str, Stateful]:
         parts: dict[str, Stateful] = {"agent": self.agent, "adversary": self.adversary, "ledger": self.ledger}
+        parts |= {} if self.agent.recent is None else {"recent": self.agent.recent}
         return parts if self.pending.delay == Fixed(0) else {**parts, "pending": self.pending}
 
     def save(self, path: str | os.PathLike[str]) -> None:
