@@ -23,6 +23,7 @@ from omg_cmdp.misfit import Misfit, Recent
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
 from omg_cmdp.persistence import State, Stateful, check_settings, joint_state, load_parts, numbers, read_state
 from omg_cmdp.planning.decision import Decision
+from omg_cmdp.recipes import episodes_in_words, shown_arguments
 from omg_cmdp.transactions import interrupts_held, undone_on_failure
 from omg_cmdp.validation import FloatArray, frozen, instance_of, interval, listed, return_interval
 
@@ -74,6 +75,13 @@ class Learner(Agent):
         """What can be earned from each step on, for rewards scaled to [0, 1]."""
         self.episodes_seen = 0
         """Number of episodes learned from."""
+
+    def __repr__(self) -> str:
+        """Return the settings and the number of episodes, and below them the parts."""
+        parts = {"space": self.space, "rewards": self.reward_oracle, "dynamics": self.dynamics_oracle}
+        below = [f"{name + ':':<9} {part}" for name, part in parts.items() if part is not None]
+        own = shown_arguments(self, leave_out=("space", "reward_oracle", "dynamics_oracle"))
+        return "\n  ".join([f"{type(self).__name__}({own}) after {episodes_in_words(self.episodes_seen)}", *below])
 
     @abc.abstractmethod
     def decide(self, context: Context) -> Decision:
@@ -213,6 +221,9 @@ class ModelAgent(Learner):
             instance_of(name, oracle, kind)
             if oracle.horizon not in (None, space.horizon):
                 raise ValueError(f"`{name}` must have horizon {space.horizon}, got {oracle.horizon}")
+            if oracle.sizes not in (None, (space.states, space.actions)):
+                wanted, got = (space.states, space.actions), oracle.sizes
+                raise ValueError(f"`{name}` must have the (states, actions) of the space, {wanted}, got {got}")
         self.reward_oracle = reward_oracle
         self.dynamics_oracle = dynamics_oracle
         self._answered: Hashable | None = None  # the context of the last model since the last update

@@ -29,6 +29,8 @@ class Oracle(Made, abc.ABC):
     """The number of episodes learned from; None if the oracle does not count them."""
     horizon: int | None = None
     """The number of steps H that an episode has at most; None if the oracle takes episodes of any length."""
+    sizes: tuple[int, int] | None = None
+    """The numbers of states and actions, by which an agent sees that the oracle fits; None if they are not declared."""
     contexts: tuple[Context, ...] | None = None
     """The contexts that the oracle can be asked about, where these are listed; None if any may come."""
     product_class: ClassVar[bool] = False
