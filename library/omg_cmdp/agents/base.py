@@ -265,6 +265,7 @@ class ModelAgent(Learner):
             of_dynamics()
             of_rewards()
         else:
+            oracle.check_steps(states[:-1], actions, states[1:])
             with contextlib.nullcontext() if oracle.surely_learns else undone_on_failure(self.reward_oracle):
                 of_rewards()
                 of_dynamics()

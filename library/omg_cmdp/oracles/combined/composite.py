@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import Oracle
@@ -42,6 +42,11 @@ class Composite(Forecasters):
     def prepare(self, context: Context) -> Context:
         """Return the context as it is: each oracle prepares its own."""
         return context
+
+    def check(self, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike) -> None:
+        """Raise if one of the steps cannot happen for one of the oracles."""
+        for oracle in self.oracles:
+            oracle.check_steps(states, actions, outcomes)
 
     def teach(self, lessons: Iterable[tuple[Any, Examples]], context: Context) -> None:
         """Let each of some oracles learn its examples, or none of them."""
