@@ -255,10 +255,9 @@ class ModelAgent(Learner):
             self.model(known.to(self))
         states, actions = _steps(trajectory, oracle)
         of_rewards = self._lesson(trajectory, rewards)
-        moves = len(states) - 1
-        of_dynamics = functools.partial(oracle.update, known.to(oracle), states[:-1], actions[:moves], states[1:])
-        if not moves:  # one step, and nobody knows where it led
-            of_dynamics = functools.partial(int)
+        moves = states[:-1], actions[: len(states) - 1], states[1:]
+        # Of a single step, nobody may know where it led.
+        of_dynamics = functools.partial(oracle.update, known.to(oracle), *moves) if len(states) > 1 else _nothing
         self._answered = None
         # An oracle that may refuse an episode learns first, so that nothing must be undone; if both may, the first is.
         if self.reward_oracle.surely_learns and trajectory.total is None:
@@ -289,7 +288,7 @@ class ModelAgent(Learner):
             return functools.partial(oracle.update, context, states, actions, _told(rewards, oracle))
         told = ~np.isnan(rewards)
         if not told.any():
-            return lambda: None
+            return _nothing
         if oracle.predict(context).ndim == 3:
             rule = "be all known or all None, for a reward oracle with a table for each step"
             raise ValueError(f"`rewards` must {rule}, got {trajectory.rewards}")
@@ -314,3 +313,7 @@ def _told(rewards: FloatArray, oracle: Oracle) -> FloatArray:
 def _steps(trajectory: Trajectory, oracle: Oracle) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return states and actions for `oracle`: read-only, unless it is one of ours, which never writes to them."""
     return trajectory.raw[:2] if oracle.takes_keyed else (trajectory.states, trajectory.actions)
+
+
+def _nothing() -> None:
+    """Teach nothing."""
