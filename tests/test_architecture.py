@@ -39,7 +39,6 @@ LAYERS = {
         "data": "worlds",
         "rivals": "",
         "audit": "",
-        "sample_complexity": "",
         "studies": "worlds data rivals audit",
         "reports": "audit studies",
         "compare": "studies reports",
