@@ -23,6 +23,8 @@ from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.misfit import sentence
 from omg_cmdp.planning.decision import state_policy
+from omg_cmdp.runs.display import advice_html, advice_text
+from omg_cmdp.runs.pictures import draw_advice
 from omg_cmdp.validation import FloatArray, instance_of, integer, listed, seed_number
 
 if TYPE_CHECKING:
@@ -89,6 +91,16 @@ class Advice:
         return pandas.DataFrame(
             columns | {name: np.nan if table is None else table.reshape(-1) for name, table in numbers.items()}
         )
+
+    def __repr__(self) -> str:
+        return advice_text(self)
+
+    def _repr_html_(self) -> str:
+        return advice_html(self)
+
+    def plot(self, state_names: Sequence[str] = (), action_names: Sequence[str] = ()) -> Any:
+        """Return a figure of matplotlib: how likely each action is, by step, in the states visited most."""
+        return draw_advice(self, state_names, action_names)
 
     def record(self) -> dict[str, Any]:
         """Return everything as plain data, rounded to six digits."""

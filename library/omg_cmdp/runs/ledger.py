@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import Context, context_from_json, context_to_json
 from omg_cmdp.misfit import Misfit, sentence
 from omg_cmdp.persistence import State, read_state
+from omg_cmdp.runs.display import ledger_html
+from omg_cmdp.runs.pictures import draw_ledger
 from omg_cmdp.validation import FloatArray, instance_of, one_of
 
 if TYPE_CHECKING:
@@ -77,6 +79,8 @@ class Ledger:
         self.contexts: list[Context] = []
         self._rows: list[Row] = []
         self._forgotten = 0
+        self.interrupted = False
+        """Whether Ctrl-C ended the simulation before its last episode."""
         self._judge = judge
 
     def __len__(self) -> int:
@@ -117,7 +121,7 @@ class Ledger:
             return "no episodes"
         # Rounded, so that sums of differences that are zero are shown as zero.
         regret, unknown = (round(self.column(name).sum(), 9) for name in ("regret", "best_policy_regret"))
-        text = f"{len(self)} episodes lost {regret:.3g}"
+        text = f"{len(self)} episodes{', then interrupted,' * self.interrupted} lost {regret:.3g}"
         if unknown != unknown:
             return f"{text}; the agent has no model"
         misfit = None if self._judge is None else sentence(self._judge())
@@ -128,6 +132,16 @@ class Ledger:
             f"{regret - unknown:.3g} for exploring. In the last {last} the agent played {below:.2g} an episode below "
             f"the best policy of its own model.{'' if misfit is None else f' {misfit}'}"
         )
+
+    def __repr__(self) -> str:
+        return f"Ledger: {self}"
+
+    def _repr_html_(self) -> str:
+        return ledger_html(self)
+
+    def plot(self) -> Any:
+        """Return a figure of matplotlib: cumulative regret, and what episodes earned beside the best possible."""
+        return draw_ledger(self)
 
     def table(self) -> pandas.DataFrame:
         """Return a data frame with a row per episode, indexed by the episode, counted from 1."""
