@@ -9,7 +9,7 @@ OPTIONAL = {
     "gymnasium": (
         "library/omg_cmdp/environments/gymnasium/discretise.py",
         "library/omg_cmdp/environments/gymnasium/world_env.py",
-        "library/omg_cmdp/environments/gymnasium/control.py",
+        "lab/omg_lab/worlds/gymnasium/control.py",
         "lab/omg_lab/worlds/gymnasium/registered.py",
     ),
     "river": ("library/omg_cmdp/oracles/adapters/river.py",),
