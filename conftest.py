@@ -8,7 +8,6 @@ import pytest
 OPTIONAL = {
     "gymnasium": (
         "library/omg_cmdp/environments/gymnasium/discretise.py",
-        "library/omg_cmdp/environments/gymnasium/world_env.py",
         "lab/omg_lab/worlds/gymnasium/control.py",
         "lab/omg_lab/worlds/gymnasium/registered.py",
     ),
