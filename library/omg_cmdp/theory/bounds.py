@@ -104,6 +104,19 @@ def known_dynamics(*, tuples: int, horizon: int, episodes: int, reward_error: fl
     return math.sqrt(_choices(tuples, horizon) * episodes * error)
 
 
+def accounted(*, tuples: int, horizon: int, episodes: int, error: float) -> float:
+    """Return 3·√((n-H)·T·Ē) + 2·√T: the regret of T episodes of the default rule, if the dynamics are known.
+
+    Ē = `errors.reward_error`, of a class whose regret does not grow with T; half a root more if it does
+    (docs/theory.md, Theorem G).
+
+    >>> accounted(tuples=5, horizon=1, episodes=100, error=4.0)
+    140.0
+    """
+    granted = known_dynamics(tuples=tuples, horizon=horizon, episodes=episodes, reward_error=error)
+    return 3.0 * granted + 2.0 * math.sqrt(episodes)
+
+
 def _choices(tuples: int, horizon: int) -> int:
     """Return n - H, which is not negative: every step has a tuple."""
     choices = positive_integer("tuples", tuples) - positive_integer("horizon", horizon)

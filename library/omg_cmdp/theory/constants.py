@@ -76,7 +76,7 @@ class Assumptions:
 
     @property
     def reward_error(self) -> float:
-        """Ē_sq = 2R_sq + 16H·log(2/δ)."""
+        """Ē_sq of `errors.reward_error`."""
         return errors.reward_error(horizon=self.horizon, delta=self.delta, reward_regret=self.reward_regret)
 
     @property

@@ -30,11 +30,25 @@ _SURELY = np.ones(1)
 class Decider(Protocol):
     """What the ceiling needs to know of an agent: what it was told, and of which classes its oracles are."""
 
-    space: Space
-    reward_range: tuple[float, float] | None
-    return_range: tuple[float, float] | None
-    reward_oracle: Oracle | None
-    dynamics_oracle: Oracle | None
+    @property
+    def space(self) -> Space:
+        """Sizes, horizon, start and admissible actions."""
+
+    @property
+    def reward_range(self) -> tuple[float, float] | None:
+        """Between which numbers the rewards lie; None: (0, 1)."""
+
+    @property
+    def return_range(self) -> tuple[float, float] | None:
+        """Between which numbers their sum lies; None: H times the range of rewards."""
+
+    @property
+    def reward_oracle(self) -> Oracle | None:
+        """The oracle of rewards."""
+
+    @property
+    def dynamics_oracle(self) -> Oracle | None:
+        """The oracle of dynamics."""
 
 
 class Replayed(Protocol):
@@ -216,15 +230,22 @@ class RegretCeiling:
             raise ValueError(f"`state` must be that of a RegretCeiling with the same oracles, got {error!r}") from error
         self._most, self._settled = most, shares
 
-    def _learn(self, trajectory: Trajectory) -> None:
+    def learn_rewards(self, trajectory: Trajectory) -> None:
+        """Learn rewards that came after their episode, which was added without them: the others are None."""
+        instance_of("trajectory", trajectory, Trajectory)
+        trajectory.check(self._space, self._range)
+        self._learn(trajectory, of_rewards_only=True)
+
+    def _learn(self, trajectory: Trajectory, *, of_rewards_only: bool = False) -> None:
         context, (states, actions, rewards) = trajectory.known, trajectory.raw
         steps, pairs = np.arange(len(actions)), states[:-1] * self._space.actions + actions
-        if (versions := self._versions["dynamics"]) is not None:
+        if (versions := self._versions["dynamics"]) is not None and not of_rewards_only:
             versions.learn(context, Observed(steps, pairs, states[1:]))
         told = np.flatnonzero(~np.isnan(rewards))
         if (versions := self._versions["rewards"]) is not None and len(told):
             low, high = self._range
-            versions.learn(context, Observed(steps[told], pairs[told], (rewards[told] - low) / (high - low)))
+            scaled = np.clip((rewards[told] - low) / (high - low), 0.0, 1.0)
+            versions.learn(context, Observed(steps[told], pairs[told], scaled))
 
     def _add(self, context: Keyed, policies: FloatArray, probabilities: FloatArray, trajectory: Trajectory) -> float:
         lost = self._loss(context, policies, probabilities)
