@@ -18,10 +18,12 @@ from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.persistence import AGENT_FILE, State, read_arrays, write_state
 from omg_cmdp.planning.decision import Decision
+from omg_cmdp.recipe_files import pack_recipe, without_recipe
+from omg_cmdp.recipes import Made, kept
 from omg_cmdp.validation import FloatArray, file_path
 
 
-class Agent(abc.ABC):
+class Agent(Made, abc.ABC):
     """An agent for a known `space`. An agent of your own needs `space`, `policy` and `update`.
 
     Everything else has a default: `decide` wraps `policy`, `model` is None, and an agent that is not to be saved needs
@@ -95,9 +97,9 @@ class Agent(abc.ABC):
         raise NotImplementedError(f"{type(self).__name__} cannot load a state")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `state()` to a file, whole or not at all."""
-        write_state(file_path(path), self.state(), **AGENT_FILE)
+        """Write `state()`, and how the agent was made, to a file, whole or not at all; `omg_cmdp.load` reads it."""
+        write_state(file_path(path), {**self.state(), **pack_recipe(kept(self))}, **AGENT_FILE)
 
     def restore(self, path: str | os.PathLike[str]) -> None:
         """Load a file saved by an agent with the same settings."""
-        self.load_state(read_arrays(file_path(path), **AGENT_FILE))
+        self.load_state(without_recipe(read_arrays(file_path(path), **AGENT_FILE)))

@@ -131,6 +131,9 @@ class Learner(Agent):
         if not self.waits_for_rewards and (trajectory.total is not None or math.isnan(trajectory.rewards.sum())):
             got = trajectory.rewards if trajectory.total is None else f"a total of {trajectory.total}"
             raise ValueError(f"`rewards` must all be known for {type(self).__name__}, got {got}")
+        if not self.waits_for_rewards and not trajectory.end_known:
+            rule = f"hold the state after the last action for {type(self).__name__}"
+            raise ValueError(f"`states` must {rule}, got {len(trajectory.states)} states and as many actions")
         return self._scaled(trajectory.raw[2])
 
     def _scaled(self, rewards: FloatArray) -> FloatArray:
@@ -230,7 +233,10 @@ class ModelAgent(Learner):
             self.model(known.to(self))
         states, actions = _steps(trajectory, oracle)
         of_rewards = self._lesson(trajectory, rewards)
-        of_dynamics = functools.partial(oracle.update, known.to(oracle), states[:-1], actions, states[1:])
+        moves = len(states) - 1
+        of_dynamics = functools.partial(oracle.update, known.to(oracle), states[:-1], actions[:moves], states[1:])
+        if not moves:  # one step, and nobody knows where it led
+            of_dynamics = functools.partial(int)
         self._answered = None
         # An oracle that may refuse an episode learns first, so that nothing must be undone; if both may, the first is.
         if self.reward_oracle.surely_learns and trajectory.total is None:
@@ -249,7 +255,7 @@ class ModelAgent(Learner):
         """Return a call that teaches the reward oracle the rewards that are known, or their sum."""
         oracle = self.reward_oracle
         visited, actions = _steps(trajectory, oracle)
-        context, states = trajectory.known.to(oracle), visited[:-1]
+        context, states = trajectory.known.to(oracle), visited[: len(actions)]
         if trajectory.total is not None:
             (low, high), steps = self.reward_range, len(actions)
             total = min(max((trajectory.total - steps * low) / (high - low), 0.0), float(steps))

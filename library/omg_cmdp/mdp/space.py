@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp import validation
 from omg_cmdp.jit import Lazy
 from omg_cmdp.persistence import State, read_state
+from omg_cmdp.recipes import Made
 from omg_cmdp.validation import BoolArray, FloatArray, instance_of
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ Shapes = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 @dataclasses.dataclass(frozen=True, init=False, eq=False)
-class Space:
+class Space(Made):
     """What is known before the first episode: sizes, horizon, where episodes start, which actions are allowed.
 
     Parameters

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.draws import rewards_around, rows_around
 from omg_cmdp.persistence import State
+from omg_cmdp.recipes import Made
 from omg_cmdp.validation import FloatArray, whole_number
 
 
-class Oracle(abc.ABC):
+class Oracle(Made, abc.ABC):
     """The contract of both kinds of oracles: predict, update, tell an uncertainty and a bound. The rest is optional."""
 
     takes_keyed: ClassVar[bool] = False

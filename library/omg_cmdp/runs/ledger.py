@@ -74,6 +74,8 @@ class Ledger:
         self.contexts: list[Context] = []
         self._rows: list[Row] = []
         self._forgotten = 0
+        self.interrupted = False
+        """Whether Ctrl-C ended the simulation before its last episode."""
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -113,7 +115,7 @@ class Ledger:
             return "no episodes"
         # Rounded, so that sums of differences that are zero are shown as zero.
         regret, unknown = (round(self.column(name).sum(), 9) for name in ("regret", "best_policy_regret"))
-        text = f"{len(self)} episodes lost {regret:.3g}"
+        text = f"{len(self)} episodes{', then interrupted,' * self.interrupted} lost {regret:.3g}"
         if unknown != unknown:
             return f"{text}; the agent has no model"
         last = -(-len(self) // 10)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.writers import FORMS
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
+from omg_cmdp.progress import Bar, say_stopped
 from omg_cmdp.records import context_rows
 from omg_cmdp.runs.sampled import Seen
 from omg_cmdp.transactions import interrupts_held
@@ -35,13 +37,16 @@ def play(
     log: Log | str | os.PathLike[str] | None = None,
     seed: int = 0,
     observe: Callable[[Seen], None] | None = None,
+    progress: bool | None = None,
 ) -> Log:
     """Play one episode for each of `contexts`, and return the log, with the propensity of every action.
 
     Every episode has a seed of its own, made of `seed` and the number of episodes in the log before it: with the same
     log and agent, play continues in the same way. An episode in which something goes wrong raises an error. The agent
     has then learned from all episodes before it and nothing from this one. Those before it are in `log`, and the rest
-    of `contexts` can still be played.
+    of `contexts` can still be played. Ctrl-C ends the loop: the log of all episodes that were learned is returned, and
+    its `interrupted` is True. The episode that was being played is dropped; while the agent learns, Ctrl-C waits, and a
+    second one does not.
 
     Parameters
     ----------
@@ -62,6 +67,9 @@ def play(
     observe : callable, optional
         Called with the round of each episode, before the agent learns from it; a `RegretCeiling` is such a function.
 
+    progress : bool, optional
+        Whether to show a bar, with the time left. By default it appears after two seconds in a terminal or notebook.
+
     Examples
     --------
     >>> import omg_cmdp as omg
@@ -78,23 +86,35 @@ def play(
     player = EnvironmentPlayer(_contextual(env), agent.space, agent.reward_range or (0.0, 1.0))
     seed = seed_number(seed)
     asked = _iterator(contexts)
+    bar = Bar("play", operator.length_hint(asked) or None, show=progress)
     kept, file = _opened(log, player.space, player.reward_range)
     known = [*kept.contexts[:1], *(env.contexts[:1] if isinstance(env, (TableWorld, SampledWorld)) else [])]
-    with _kept_on_disk(kept, file) as keep:
-        for context in asked:
-            for first in known:
-                check_same_kind("contexts", context, first)
-            if file is not None:
-                context_to_json(context)  # raises now, and not when the episode has been played
-            decision = agent.decide(context)
-            episode = player.play(context, decision.policy, (seed, len(kept)))
-            if observe is not None:
-                observe(Seen.of(len(kept) + 1, decision, episode))
-            with interrupts_held():  # what was learned is in the log
-                agent.update(episode)
-                kept.episodes.append(episode)  # which the player has checked
-                keep(episode)
-            known = known or [context]
+    kept.interrupted, learning = False, False
+    with _kept_on_disk(kept, file) as keep, bar:
+        try:
+            for context in asked:
+                for first in known:
+                    check_same_kind("contexts", context, first)
+                if file is not None:
+                    context_to_json(context)  # raises now, and not when the episode has been played
+                decision = agent.decide(context)
+                episode = player.play(context, decision.policy, (seed, len(kept)))
+                with interrupts_held():  # what was learned is in the log
+                    learning = True
+                    if observe is not None:
+                        observe(Seen.of(len(kept) + 1, decision, episode))
+                    agent.update(episode)
+                    kept.episodes.append(episode)  # which the player has checked
+                    keep(episode)
+                    learning = False
+                known = known or [context]
+                bar.update()
+        except KeyboardInterrupt:
+            if learning:
+                raise
+            kept.interrupted = True
+    if kept.interrupted:
+        say_stopped("play", bar.done, bar.total, "the log has them")
     return kept
 
 

@@ -109,7 +109,7 @@ def test_an_agents_file_is_not_a_runs(saved, tmp_path):
     run.agent.save(tmp_path / "agent")
     with pytest.raises(ValueError, match="`path` must be a saved run of format 6"):
         run.restore(tmp_path / "agent")
-    with pytest.raises(ValueError, match="`path` must be a saved agent of format 3"):
+    with pytest.raises(ValueError, match="`path` must be a saved agent of format 4"):
         run.agent.restore(saved)
 
 

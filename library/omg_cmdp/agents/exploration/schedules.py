@@ -11,6 +11,7 @@ from typing import final
 from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
 from omg_cmdp.fingerprints import by_values, setting
 from omg_cmdp.planning.decision import Decision
+from omg_cmdp.recipes import Made
 from omg_cmdp.validation import instance_of, positive_number
 
 Tuned = float | Callable[[int], float]
@@ -61,7 +62,7 @@ class Schedule(ExplorationRule):
 
 @final
 @dataclasses.dataclass(frozen=True)
-class Power:
+class Power(Made):
     """scale·t^exponent, as a function of the episode t; saved agents compare its two numbers.
 
     Parameters

@@ -14,6 +14,7 @@ from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.frame import RewardFrame
 from omg_cmdp.oracles.linear.forecasters import LinearForecasters
 from omg_cmdp.oracles.rates import Rate
+from omg_cmdp.recipes import Made
 from omg_cmdp.validation import FloatArray, instance_of, listed, positive_integer, positive_number, real_number
 
 
@@ -156,6 +157,16 @@ def pair_features(states: int, actions: int) -> Callable[[Context], FloatArray]:
     >>> oracle.predict("any").round(2).tolist()
     [[0.2], [0.9]]
     """
-    pairs = positive_integer("states", states), positive_integer("actions", actions)
-    table = np.eye(math.prod(pairs)).reshape(*pairs, -1)
-    return lambda context: table
+    return PairFeatures(states, actions)
+
+
+class PairFeatures(Made):
+    """The features that `pair_features` returns; saved agents hold them."""
+
+    def __init__(self, states: int, actions: int) -> None:
+        pairs = positive_integer("states", states), positive_integer("actions", actions)
+        self._table = np.eye(math.prod(pairs)).reshape(*pairs, -1)
+
+    def __call__(self, context: Context) -> FloatArray:
+        """Return the table (S, A, S·A), whatever the context."""
+        return self._table
