@@ -6,7 +6,7 @@ errors of the oracles. And the error of the value of the policies that were play
     >>> sizes = {"states": 5, "actions": 3, "horizon": 5, "episodes": 5000}
     >>> given = Assumptions(**sizes, delta=0.05, reward_regret=6.9, dynamics_regret=13.9)
     >>> " > ".join(f"{bound(given):.1e}" for bound in (as_printed, anytime, corrected))
-    '3.8e+06 > 8.7e+05 > 5.9e+05'
+    '3.8e+06 > 8.7e+05 > 5.8e+05'
 """
 
 from __future__ import annotations

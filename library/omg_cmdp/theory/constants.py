@@ -3,7 +3,7 @@
 >>> sizes = {"states": 5, "actions": 3, "horizon": 5, "episodes": 5000}
 >>> given = Assumptions(**sizes, delta=0.05, reward_regret=6.9, dynamics_regret=13.9)
 >>> given.n, round(given.reward_error), round(given.dynamics_error)
-(63, 309, 67)
+(63, 74, 67)
 >>> round(printed_gamma(given), 2), round(tight_gamma(given), 1)
 (0.2, 1.1)
 """

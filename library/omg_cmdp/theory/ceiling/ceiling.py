@@ -149,9 +149,9 @@ class RegretCeiling:
         refuted = [name for name, versions in self._versions.items() if versions is not None and versions.refuted]
         return f"the data refute the oracle's class of {' and of '.join(refuted)}" if refuted else ""
 
-    def __call__(self, seen: Any) -> None:
+    def __call__(self, seen: Any) -> Loss:
         """Add the round of an episode: the `observe` of `simulate` and `play`."""
-        self._add(seen.played.known, *mixed_policies(seen.decision), seen.played)
+        return self._add(seen.played.known, *mixed_policies(seen.decision), seen.played)
 
     def add(self, context: Context, policy: ArrayLike, trajectory: Trajectory) -> float:
         """Add an episode: the policy (H, S, A) that was decided for the context, and what was seen of it.
@@ -165,7 +165,7 @@ class RegretCeiling:
         length = trajectory.length if isinstance(trajectory, Episode) else len(actions)
         if not (policy[np.arange(length), states[:length], actions[:length]] > 0.0).all():
             raise ValueError("`policy` must be the one that was played, got one that never plays these actions")
-        return self._add(keyed(context), policy[None], _SURELY, trajectory)
+        return self._add(keyed(context), policy[None], _SURELY, trajectory).most
 
     def loss(self, context: Context, policy: ArrayLike) -> Loss:
         """Return what a policy loses at most in a context, for all that is known now; nothing is added."""
@@ -247,12 +247,12 @@ class RegretCeiling:
             scaled = np.clip((rewards[told] - low) / (high - low), 0.0, 1.0)
             versions.learn(context, Observed(steps[told], pairs[told], scaled))
 
-    def _add(self, context: Keyed, policies: FloatArray, probabilities: FloatArray, trajectory: Trajectory) -> float:
+    def _add(self, context: Keyed, policies: FloatArray, probabilities: FloatArray, trajectory: Trajectory) -> Loss:
         lost = self._loss(context, policies, probabilities)
         self._most.append(lost.most)
         self._settled.append(lost.settled)
         self._learn(trajectory)
-        return lost.most
+        return lost
 
     def _loss(self, context: Keyed, policies: FloatArray, probabilities: FloatArray) -> Loss:
         rewards, dynamics = self._versions["rewards"], self._versions["dynamics"]
