@@ -41,12 +41,12 @@ class Row(NamedTuple):
     reward_loss: float
     dynamics_loss: float
     delay: float
+    ceiling: float
+    settled: float
     seconds_deciding: float
     seconds_playing: float
     seconds_learning: float
     seconds_accounting: float
-    ceiling: float = math.nan
-    settled: float = math.nan
 
 
 COLUMNS = tuple(name.rstrip("_") for name in Row._fields)  # `return` is a keyword
@@ -76,8 +76,8 @@ def row_of(
         *this.errors,
         *charged,
         float(late),
-        *seconds,
         *((math.nan, math.nan) if lost is None else lost[:2]),
+        *seconds,
     )
 
 
