@@ -144,7 +144,8 @@ def test_delta_moves_the_right_sides(seed):
     strict, lax = ({row.name: row.right for row in audit.rows(delta=delta)} for delta in (0.001, 0.5))
     for name, statement in STATEMENTS.items():
         if name in strict:
-            assert (strict[name] > lax[name]) == (statement.failure > 0.0)
+            # The confidence of the ceiling is fixed before the run.
+            assert (strict[name] > lax[name]) == (statement.failure > 0.0 and name != "ceiling")
 
 
 @each_world
