@@ -39,6 +39,7 @@ LAYERS = {
         "data": "worlds",
         "rivals": "",
         "audit": "",
+        "sample_complexity": "",
         "studies": "worlds data rivals audit",
         "reports": "audit studies",
         "compare": "studies reports",
