@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import omg_cmdp as omg
-from omg_cmdp.contexts import Context
-from omg_cmdp.validation import FloatArray
 from omg_lab.worlds import LinearWorld, RiverSwim, SoftmaxWorld, TreatmentTrial
 from omg_lab.worlds.base import World
 
@@ -64,15 +62,11 @@ def _basis(world: World) -> Pair:
 
 
 def _raw(world: World) -> Pair:
-    sizes = {**_sizes(world), "dimension": 4, "feature_norm": 2.0}
-    return omg.oracles.LinearRewards(**sizes), omg.oracles.SoftmaxDynamics(**sizes)
+    return _linear(world, intercept=False)
 
 
-def _with_constant(world: World) -> Pair:
-    def features(context: Context) -> FloatArray:
-        return np.append(context, 1.0)
-
-    sizes = {**_sizes(world), "dimension": 5, "feature_norm": 3.0, "features": features}
+def _linear(world: World, *, intercept: bool = True) -> Pair:
+    sizes = {**_sizes(world), "dimension": 4, "feature_norm": 2.0, "intercept": intercept}
     return omg.oracles.LinearRewards(**sizes), omg.oracles.SoftmaxDynamics(**sizes)
 
 
@@ -87,7 +81,7 @@ CASES = (
         "treatment trial, drugs interact, no crosses",
         False,
         lambda seed: TreatmentTrial(seed=seed, misspecification=0.5),
-        _with_constant,
+        _linear,
     ),
     Case(
         "treatment trial, its finite class, drugs interact",
