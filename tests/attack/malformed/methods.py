@@ -71,6 +71,7 @@ METHODS = {
     "regret_bound": lambda i: {"episodes": 10, "horizon": H},
     "delayed_regret_bound": lambda i: {"episodes": 10, "horizon": H, "delay": 2, "constant": True},
     "update": learning,
+    "misfit": lambda i: {"episodes": [learning(i)["trajectory"]]},
     "update_rewards": learning,
     **{
         f"{room}.{name}.update_rewards": None  # refused, whatever comes
