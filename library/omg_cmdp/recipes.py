@@ -52,7 +52,19 @@ class _Given(NamedTuple):
         return self
 
 
-class Made:
+class _Noting:
+    _given = _Given()
+
+    def __new__(cls, *arguments: Any, **named: Any) -> Self:
+        """Return an object that is not initialised yet, with a note of its arguments."""
+        made = super().__new__(cls)
+        if _package(cls) in PACKAGES:
+            note = _Given(tuple(map(kept, arguments)), {name: kept(each) for name, each in named.items()})
+            made.__dict__["_given"] = note  # as frozen dataclasses have no other way
+        return made
+
+
+class Made(_Noting):
     """The base of objects that remember the arguments they were made with.
 
     A class needs no code for it: arguments are noted before the constructor runs, as they are then. What the caller
@@ -64,15 +76,9 @@ class Made:
     {'top': 1, 'bottom': 2}
     """
 
-    _given = _Given()
-
-    def __new__(cls, *arguments: Any, **named: Any) -> Self:
-        """Return an object that is not initialised yet, with a note of its arguments."""
-        made = super().__new__(cls)
-        if _package(cls) in PACKAGES:
-            note = _Given(tuple(map(kept, arguments)), {name: kept(each) for name, each in named.items()})
-            made.__dict__["_given"] = note  # as frozen dataclasses have no other way
-        return made
+    def __init__(self) -> None:
+        """Take no arguments; without it a class that has none of its own would seem to take any."""
+        super().__init__()
 
 
 def given_arguments(made: Made) -> dict[str, Any]:
