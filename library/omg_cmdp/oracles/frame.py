@@ -8,7 +8,6 @@ aggregate is at most that of the best forecaster plus (H/η)·log K (docs/oracle
 from __future__ import annotations
 
 import abc
-import dataclasses
 import math
 from collections.abc import Hashable, Mapping
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, final
@@ -19,21 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context, Keyed, keyed
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle, given_sizes
 from omg_cmdp.oracles.features import Described
-from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss
+from omg_cmdp.oracles.losses import LOG, SQUARE, Account, Examples, Loss
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.witnesses import Source, Witnesses
 from omg_cmdp.persistence import State, check_settings, numbers, read_state
 from omg_cmdp.validation import FloatArray, frozen, instance_of, positive_integer, whole_number
-
-
-@dataclasses.dataclass
-class Account:
-    """The number of episodes and of examples, the losses (K,) of the forecasters, and the loss of their aggregate."""
-
-    losses: FloatArray
-    episodes: int = 0
-    examples: int = 0
-    loss: float = 0.0
 
 
 class Forecasters(abc.ABC):
