@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from omg_cmdp.agents.agent import Agent
@@ -63,14 +63,14 @@ def load(path: str | os.PathLike[str], **parts: Any) -> Agent:
         advice = "make it as before, and call its method `restore`"
         raise ValueError(f"{os.fspath(path)} holds an agent {recipe.kind}, which is not of this package: {advice}")
     _check_parts(recipe, parts, os.fspath(path))
-    _check_sizes(recipe, sum(array.size for array in arrays.values()))
     try:
+        _check_sizes(_recipes(recipe, parts), sum(array.size for array in arrays.values()))
         agent = _build(recipe, parts)
         if not isinstance(agent, Agent):
             raise ValueError(f"it holds a {recipe.name}")
     except MemoryError:
         raise ValueError(f"{os.fspath(path)} asks for more memory than there is") from None
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, ImportError, LookupError, TypeError, ValueError) as error:
         raise ValueError(f"no agent can be made as {os.fspath(path)} says: {error}") from error
     agent.load_state(without_recipe(arrays))
     return agent
@@ -142,9 +142,9 @@ def _subclasses(kind: type[Made]) -> Iterator[type[Made]]:
         yield from _subclasses(each)
 
 
-def _check_sizes(recipe: Recipe, count: int) -> None:
-    """Raise if the agent would take much more memory than the `count` numbers in its file account for."""
-    for part in _recipes(recipe):
+def _check_sizes(recipes: Iterator[Recipe], count: int) -> None:
+    """Raise if an object would take much more memory than the `count` numbers in its file account for."""
+    for part in recipes:
         sizes = {name: each for name, each in part.arguments.items() if type(each) is int and name not in _COUNTS}
         kind = _class(part)
         if issubclass(kind, DynamicsOracle):
@@ -163,9 +163,12 @@ _COUNTS = ("seed", "horizon", "episodes", "draws", "every")
 """Whole numbers that are no sizes of tables."""
 
 
-def _recipes(part: Any) -> Iterator[Recipe]:
-    if isinstance(part, Recipe):
-        yield part
-        part = list(part.arguments.values())
-    for each in part if type(part) in (list, tuple) else ():
-        yield from _recipes(each)
+def _recipes(part: Any, parts: dict[str, Any], path: str = "") -> Iterator[Recipe]:
+    """Yield the recipes that are made, without those in whose place `parts` has something."""
+    if path not in parts:
+        inner: Iterable[tuple[Any, Any]] = enumerate(part) if type(part) in (list, tuple) else ()
+        if isinstance(part, Recipe):
+            yield part
+            inner = part.arguments.items()
+        for name, each in inner:
+            yield from _recipes(each, parts, f"{path}__{name}".removeprefix("__"))
