@@ -30,7 +30,7 @@ LAYERS = {
         "environments": "* mdp",
         "adversaries": "* mdp environments.base",
         "logs": "* mdp oracles misfit agents.agent agents.base",
-        "loading": "* oracles agents",
+        "loading": "* mdp oracles agents",
         "runs": "* mdp planning theory misfit agents environments adversaries delays logs",
         "checks": "* mdp planning oracles environments adversaries delays agents theory",
     },

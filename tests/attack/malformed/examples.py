@@ -353,9 +353,11 @@ EXAMPLES = {
         "agent": lake_agent(),
         "contexts": [0.5, 0.9],
         "log": None,
+        "overwrite": False,
         "seed": 1,
         "observe": None,
     },
+    "loading.load": lambda: {"path": a_file(an_agent())},
     "omg_lab.sample_complexity": lambda: {"ledger": INSTANCES["runs.Ledger"](), "epsilon": 0.1, "window": 2},
     "runs.shortfall": lambda: {
         "world": (world := lake(tables=False)),
