@@ -125,7 +125,6 @@ def kept(value: Any, depth: int = NESTED) -> Any:
     return Missing(kind, id(value))
 
 
-
 def holes(part: Any, path: str = "") -> Iterator[tuple[str, Missing]]:
     """Yield what is missing in a recipe or a part of one, each with its path, such as "reward_oracle__features"."""
     if isinstance(part, Missing):

@@ -104,7 +104,9 @@ def test_parts_of_the_users_own_are_named_and_taken(tmp_path):
     agent = linear(halves, halves, gamma=lambda t: 10.0 * t)
     before = course(agent, ["a", "b"])
     agent.save(tmp_path / "agent")
-    with pytest.raises(ValueError, match=r"`features` \(the function halves\), `gamma` .*load\(path, features=..., gam"):
+    with pytest.raises(
+        ValueError, match=r"`features` \(the function halves\), `gamma` .*load\(path, features=..., gam"
+    ):
         load(tmp_path / "agent")
     with pytest.raises(ValueError, match=r"hold: `gamma` \(a function\)"):
         load(tmp_path / "agent", features=halves)
