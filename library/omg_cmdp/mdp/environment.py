@@ -45,6 +45,10 @@ class Environment:
     product_class = False
     """True if a member of the class may choose its function separately for every context and state."""
 
+    def __repr__(self) -> str:
+        listed = f", {len(self.contexts)} contexts" if len(self.contexts) else ""
+        return f"{type(self).__name__}: {self.space!r}{listed}, rewards in {self.reward_range}"
+
     def fingerprint(self, contexts: Sequence[Context] = ()) -> str:
         """Return a short text that tells worlds apart: by their class, space, ranges and contexts.
 
