@@ -251,4 +251,9 @@ def _listed(world: Any, vectors: FloatArray) -> Callable[[Context], FloatArray]:
     """Return the map from the contexts of a world to these vectors."""
     labels = [table_label(context) for context in world.contexts]
     place = {label: labels.index(label) for label in label_index(labels)}
-    return lambda context: np.asarray(vectors[place[table_label(context)]])
+
+    def unit_vector(context: Context) -> FloatArray:
+        return np.asarray(vectors[place[table_label(context)]])
+
+    unit_vector.has_intercept = True  # type: ignore[attr-defined]  # its entries add up to one; labels share nothing
+    return unit_vector
