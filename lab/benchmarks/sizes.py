@@ -8,6 +8,7 @@ refuses is shown as its own number of gigabytes.
 
 from __future__ import annotations
 
+import functools
 import re
 import statistics
 import sys
@@ -32,7 +33,7 @@ class Setting:
 
     def __init__(self, states: int, actions: int, dimension: int) -> None:
         self.rng = np.random.default_rng(0)
-        self.sizes = {"states": states, "actions": actions, "horizon": HORIZON}
+        self.sizes: dict[str, Any] = {"states": states, "actions": actions, "horizon": HORIZON}
         self.features = self.sizes | {"dimension": dimension}
         self.support = np.zeros((states, actions, states), dtype=np.bool_)
         for row in self.support.reshape(-1, states):
@@ -71,11 +72,12 @@ class Setting:
         """Let an oracle, or an agent, have one episode."""
         if isinstance(oracle, omg.OMG):
             oracle.policy(seen.context)
-            return oracle.update(seen)
+            oracle.update(seen)
+            return
         oracle.predict(seen.context)
         oracle.draws(seen.context, DRAWS, self.rng)
         outcomes = seen.rewards if isinstance(oracle, omg.RewardOracle) else seen.states[1:]
-        return oracle.update(seen.context, seen.states[:-1], seen.actions, outcomes)
+        oracle.update(seen.context, seen.states[:-1], seen.actions, outcomes)
 
     def measure(self, make: Callable[[], Any]) -> str:
         """Return memory and time of what `make` makes, or what it would need."""
@@ -100,17 +102,14 @@ def main(sizes: list[tuple[int, ...]]) -> None:
     settings = [Setting(*size) for size in sizes]
     print("| |", *(f"({s},{a}), d = {d} |" for s, a, d in sizes))
     print("|---|" + "---|" * len(sizes))
-    for name in settings[0].oracles():
-        print(f"| `{name.replace(', ', '`, ')}{'' if ',' in name else '`'} |", end="", flush=True)
-        print(*(f" {each.measure(each.oracles()[name])} |" for each in settings), sep="", flush=True)
-    for kinds in (
-        ("CountRewards", "CountDynamics"),
-        ("LinearRewards", "BasisDynamics"),
-        ("LinearRewards", "SoftmaxDynamics"),
-    ):
-        pair = kinds[0], f"{kinds[1]}, support"
-        print(f"| OMG, `{kinds[0]}`, `{kinds[1]}`, support |", end="", flush=True)
-        print(*(f" {each.measure(lambda each=each, pair=pair: each.agent(*pair))} |" for each in settings), sep="")
+    agents = (("Count", "Count"), ("Linear", "Basis"), ("Linear", "Softmax"))
+    pairs = [(f"{rewards}Rewards", f"{dynamics}Dynamics, support") for rewards, dynamics in agents]
+    for names in (*((name,) for name in settings[0].oracles()), *pairs):
+        print("|", "OMG of" * (len(names) - 1), " and ".join(names), end=" |", flush=True)
+        for each in settings:
+            make = functools.partial(each.agent, *names) if len(names) == 2 else each.oracles()[names[0]]
+            print(f" {each.measure(make)} |", end="", flush=True)
+        print()
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ from omg_cmdp.theory.rounds import Round, account
 from omg_cmdp.transactions import interrupts_held
 from omg_cmdp.validation import FloatArray, file_path, function, positive_integer, seed_number
 
-_KIND, _VERSION = "saved run", 6
+_KIND, _VERSION = "saved run", 7
 
 
 def simulate(
