@@ -22,6 +22,7 @@ from omg_cmdp.oracles.losses import LOG, SQUARE, Account, Examples, Loss, refuse
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.witnesses import Source, Witnesses
 from omg_cmdp.persistence import State, check_settings, numbers, read_state
+from omg_cmdp.recipes import episodes_in_words, given_arguments, shown_arguments
 from omg_cmdp.validation import BoolArray, FloatArray, frozen, instance_of, positive_integer, whole_number
 
 
@@ -30,6 +31,8 @@ class Forecasters(abc.ABC):
 
     contexts: tuple[Any, ...] | None = None
     """The contexts that can be asked about, if they are listed."""
+    sizes: tuple[int, int] | None = None
+    """S and A, for classes of tables whose sizes are known before the first context."""
     takes_keyed: ClassVar[bool] = False
     """Whether `prepare` looks the context up, and takes it with its key."""
     foreign: bool = False
@@ -142,11 +145,17 @@ class Frame(Oracle, Generic[F]):
         self.forecasters = forecasters
         self.horizon = forecasters.horizon
         self.contexts = forecasters.contexts
+        given = given_arguments(self)
+        self.sizes = (given["states"], given["actions"]) if {"states", "actions"} <= set(given) else forecasters.sizes
         self.rate = None if forecasters.rate is None else forecasters.rate.name
         self._guard_rate = self._loss.rate / self.horizon
         self.surely_learns = not forecasters.foreign
         self._answered: _Answer | None = None
         self._witnesses = Witnesses(forecasters.source)
+
+    def __repr__(self) -> str:
+        loss = f", loss {self.loss:.4g}" if self.episodes else ""
+        return f"{type(self).__name__}({shown_arguments(self)}) after {episodes_in_words(self.episodes)}{loss}"
 
     @property
     def episodes(self) -> int:  # type: ignore[override]  # as `loss`

@@ -372,7 +372,10 @@ EXAMPLES = {
         **{"environment": WORLD, "contexts": LABELS, "agents": {"a": "greedy", "b": omg.OMG}},
         **{"episodes": 2, "seeds": 1, "adversary": "iid"},
     },
-    "logs.Log": lambda: {"space": SPACE, "episodes": a_log().episodes, "reward_range": (0.0, 1.0)},
+    "logs.Log": lambda: {
+        **{"space": SPACE, "episodes": a_log().episodes, "reward_range": (0.0, 1.0)},
+        **{"state_names": list(range(SPACE.states)), "action_names": list(range(SPACE.actions))},
+    },
     "logs.doubly_robust": lambda: {
         "log": a_log(),
         "policy": lambda _: UNIFORM,
@@ -394,12 +397,11 @@ EXAMPLES = {
         "space": SPACE,
         "reward_range": (0.0, 1.0),
     },
-    "logs.read_frame": lambda: {
-        "frame": a_log().table(),
-        "space": SPACE,
-        "context": "context",
-        "columns": {"state": "state"},
-        "reward_range": (0.0, 1.0),
+    "logs.read_table": lambda: {
+        **{"frame": a_log().table(), "space": SPACE, "context": "context", "reward_range": (0.0, 1.0)},
+        **{"person": "episode", "step": "step", "state": "state", "action": "action", "reward": "reward"},
+        **{"propensity": "propensity", "next_state": "next_state", "terminated": None},
+        **{"states": list(range(SPACE.states)), "actions": list(range(SPACE.actions))},
     },
     "logs.warm_start": lambda: {"agent": an_agent(), "log": a_log()},
     "theory.RegretCeiling": lambda: {"agent": an_agent(), "delta": 0.1, **pair()},

@@ -150,6 +150,10 @@ METHODS = {
     "theory.RegretCeiling.learn": lambda i: {"trajectory": omg.Trajectory(**STEPS)},
     "runs.Ledger.add": lambda i: {"context": "a", "row": examples.a_row()},
     "runs.Ledger.column": lambda i: {"name": "regret"},
+    "logs.Log.name_policy": lambda i: {
+        "policy": np.full((i.space.horizon, i.space.states, i.space.actions), 1 / i.space.actions)
+    },
+    "logs.Log.of": lambda i: {"episodes": i.episodes},
     "logs.Log.add": lambda i: {"episode": omg.Episode(**STEPS)},
     "logs.Estimate.interval": lambda i: {"level": 0.9, "seed": 1},
     "logs.Log.write": lambda i: {"path": pathlib.Path("log.csv").resolve()},

@@ -32,7 +32,11 @@ class Composite(Forecasters):
         horizons = [oracle.horizon for oracle in oracles]
         if any(found not in (None, wanted) for found in horizons):
             raise ValueError(f"`oracles` must have horizon {wanted}, got {horizons}")
-        self.oracles, self.loss = oracles, loss
+        declared = {oracle.sizes for oracle in oracles} - {None}
+        if len(declared) > 1:
+            told = " and ".join(f"{states} states and {actions} actions" for states, actions in sorted(declared))
+            raise ValueError(f"`oracles` must be made for the same sizes, got {told}")
+        self.oracles, self.loss, self.sizes = oracles, loss, next(iter(declared), None)
         self.foreign = not all(oracle.surely_learns for oracle in oracles)
 
     def prepare(self, context: Context) -> Context:

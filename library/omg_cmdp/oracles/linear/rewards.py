@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable
 from typing import ClassVar, final
@@ -15,6 +14,7 @@ from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.frame import RewardFrame
 from omg_cmdp.oracles.linear.forecasters import LinearForecasters
 from omg_cmdp.oracles.rates import Rate
+from omg_cmdp.recipes import Made
 from omg_cmdp.validation import FloatArray, instance_of, listed, positive_integer, positive_number, real_number
 
 
@@ -162,16 +162,18 @@ def pair_features(states: int, actions: int) -> Callable[[Context], FloatArray]:
     >>> oracle.predict("any").round(2).tolist()
     [[0.2], [0.9]]
     """
-    pairs = positive_integer("states", states), positive_integer("actions", actions)
-    return _PairFeatures(np.eye(math.prod(pairs)).reshape(*pairs, -1))
+    return PairFeatures(states, actions)
 
 
-@dataclasses.dataclass(frozen=True)
-class _PairFeatures:
-    """The same table for every context; its entries add up to one, as a constant would."""
+class PairFeatures(Made):
+    """The features that `pair_features` returns; their entries add up to one, as a constant would."""
 
-    table: FloatArray
     has_intercept: ClassVar[bool] = True
 
+    def __init__(self, states: int, actions: int) -> None:
+        pairs = positive_integer("states", states), positive_integer("actions", actions)
+        self._table = np.eye(math.prod(pairs)).reshape(*pairs, -1)
+
     def __call__(self, context: Context) -> FloatArray:
-        return self.table
+        """Return the table (S, A, S·A), whatever the context."""
+        return self._table
