@@ -229,7 +229,7 @@ EXAMPLES = {
     "oracles.KnownRewards": lambda: {"function": REWARDS["a"][0], "horizon": H},
     "oracles.LinearRewards": lambda: {
         **{**SIZES, "dimension": S * A, "features": oracles.pair_features(S, A), "shared": True},
-        **{"rate": "guarded", "ridge": 1.0, "feature_norm": 1.0},
+        **{"rate": "guarded", "ridge": 1.0, "feature_norm": 1.0, "intercept": True},
     },
     "oracles.LogLossRewards": lambda: {**MADE, "rate": "proven"},
     "oracles.MixtureDynamics": lambda: {**KERNEL_CLASS, "rate": "guarded"},
@@ -237,7 +237,10 @@ EXAMPLES = {
     "oracles.OfflineFiniteRewards": lambda: dict(MADE),
     "oracles.OfflineLeastSquaresDynamics": lambda: dict(KERNEL_CLASS),
     "oracles.ProductRewards": lambda: {**MADE, **CONTEXTS, "states": S, "functions": 4, "rate": "guarded"},
-    "oracles.SoftmaxDynamics": lambda: {**LINEAR, "features": None, "rate": "guarded"},
+    "oracles.SoftmaxDynamics": lambda: {
+        **{**LINEAR, "features": None, "rate": "guarded", "intercept": False},
+        **{"support": np.ones((S, A, S), dtype=bool), "base": np.full((S, A, S), 1.0 / S)},
+    },
     "oracles.StepwiseDynamics": lambda: {"oracles": [one_step_dynamics() for _ in range(H)]},
     "oracles.StepwiseRewards": lambda: {"oracles": [one_step_rewards() for _ in range(H)]},
     "oracles.pair_features": lambda: {"states": S, "actions": A},
