@@ -25,9 +25,9 @@ def by_doctors(rng, count=300):
 
 
 def test_propensities_are_those_by_which_people_decided(rng):
-    log = estimate_propensities(by_doctors(rng, 2000))
+    log = estimate_propensities(by_doctors(rng, 1000))
     true = 1.0 / (1.0 + np.exp(-2.0 * np.array(log.contexts)[:, 0] * (2 * log.actions[:, 0] - 1)))
-    assert np.abs(log.propensities[:, 0] - true).mean() < 0.03
+    assert np.abs(log.propensities[:, 0] - true).mean() < 0.05
     assert log.overlap.never_taken == ()
     assert log.overlap.smallest == log.propensities.min()
 
@@ -97,7 +97,7 @@ def test_an_agent_that_learned_while_it_logged_is_no_obstacle(rng):
 
 def test_it_is_refused_with_a_reason(rng):
     always = Log(ARMS, [changed(e, actions=[0], propensities=[0.5]) for e in by_doctors(rng).episodes])
-    with pytest.raises(ValueError, match="100% of its steps take actions that nobody took .* such as 1 in 0"):
+    with pytest.raises(ValueError, match=r"100% of its steps take actions that nobody took .* such as 1 in 0"):
         improvement(always, lambda context: SECOND)
     with pytest.raises(ValueError, match="must hold propensities"):
         improvement(by_doctors(rng), lambda context: FIRST)
