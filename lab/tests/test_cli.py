@@ -336,6 +336,7 @@ def test_the_comments_of_a_new_study_are_valid_too(tmp_path):
     assert {part.name for part in (*plan.worlds, *plan.adversaries, *plan.agents)} >= {"lake", "hard", "careful"}
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_a_study_that_would_run_for_hours(tmp_path):
     (tmp_path / "long.toml").write_text(SMALL.replace("episodes = 60", "episodes = 1000000"))
     arguments = ("run", tmp_path / "long.toml", "--out", tmp_path / "out", "--workers", 2)

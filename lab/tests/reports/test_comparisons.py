@@ -8,7 +8,7 @@ import pytest
 
 from lab.benchmarks import verdicts
 from lab.tests.reports.test_statistics import at_least
-from omg_lab.reports.comparisons import STAKES, Verdict, compare_all, enough_seeds, log_capital, mean_bounds
+from omg_cmdp.theory.comparisons import STAKES, Verdict, compare_all, enough_seeds, log_capital, mean_bounds
 
 RARE = verdicts.two_points(-1.0, 100.0, 0.05)
 """The first agent is 1 better on 95 seeds in 100, and 100 worse on the others: worse by 4.05 on average."""
@@ -71,6 +71,7 @@ def test_adding_seeds_and_looking_again_never_takes_evidence_back(largest, rng):
         assert all(look.p > 0.05 for look in looks if look.verdict is Verdict.UNDECIDED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", list(verdicts.AVERAGES)[:5])
 def test_bounds_hold_the_mean_at_all_numbers_of_seeds_at_once_and_only_narrow(kind, rng):
     (draw, largest), studies, level = verdicts.AVERAGES[kind], 100, 0.8
@@ -151,6 +152,7 @@ def test_ties_count_for_neither_agent():
     assert enough_seeds([0.0, 0.0, -1.0] * 30).verdict is Verdict.UNDECIDED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("means", [(0, 0, 0, 0), (0, 0, 1, 3)], ids=["all equal", "some equal"])
 def test_no_wrong_verdict_among_many_pairs_more_often_than_it_says(means, rng):
     studies, errors = 200, []

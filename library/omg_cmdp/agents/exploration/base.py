@@ -17,6 +17,7 @@ from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.plan import plan
 from omg_cmdp.planning.solution import Solution
+from omg_cmdp.recipes import Made
 from omg_cmdp.theory.constants import Assumptions
 from omg_cmdp.validation import FloatArray, float_table, in_range, one_of_shapes, positive_number
 
@@ -135,7 +136,7 @@ class Situation(NamedTuple):
         )
 
 
-class ExplorationRule(abc.ABC):
+class ExplorationRule(Made, abc.ABC):
     """A rule that chooses the weights of the barrier. One of your own needs the method `decide`.
 
     It often ends with `return situation.plan(gamma, weights)`.
@@ -158,4 +159,8 @@ class ExplorationRule(abc.ABC):
 
     def __str__(self) -> str:
         """The rule's settings: equal for rules that do the same."""
-        return f"{type(self).__name__}({', '.join(f'{name}={setting(value)}' for name, value in vars(self).items())})"
+        own = [f"{name}={setting(value)}" for name, value in vars(self).items() if name != "_given"]
+        return f"{type(self).__name__}({', '.join(own)})"
+
+    def __repr__(self) -> str:
+        return str(self)
