@@ -91,7 +91,7 @@ class Recent:
             "contexts": np.array([context_to_json(each.known.context) for each in known], dtype=np.str_),
             "lengths": np.array([len(each.rewards) for each in kept], dtype=np.float64),
             "late": np.array([each.is_late for each in kept], dtype=np.float64),
-            "states": _joined([each.states for each in known]),
+            "states": _joined([np.append(each.states, [-1] * (not each.end_known)) for each in known]),  # -1: not known
             "actions": _joined([each.actions for each in known]),
             "rewards": _joined([np.nan_to_num(each.rewards, nan=-1.0) for each in kept]),  # -1: not known
         }
@@ -124,7 +124,9 @@ def _taught(kept: _Kept, is_reward: bool) -> Taught | None:
     states, actions, _ = trajectory.raw
     steps = np.arange(len(actions))
     if not is_reward:
-        return None if is_late else Taught(trajectory.known, steps, states[:-1], actions, states[1:])
+        moves = len(states) - 1  # nobody may know where the last action led
+        known = trajectory.known, steps[:moves], states[:-1], actions[:moves], states[1:]
+        return None if is_late or not moves else Taught(*known)
     told = np.flatnonzero(~np.isnan(rewards))
     return Taught(trajectory.known, told, states[told], actions[told], rewards[told]) if len(told) else None
 
@@ -141,4 +143,5 @@ def _trajectory(context: Context, *rows: FloatArray) -> tuple[Trajectory, FloatA
     """Return an episode and its rewards of what `state` keeps."""
     states, actions = (row.astype(np.int64) for row in rows[:2])
     rewards = np.where(rows[2] < 0.0, np.nan, rows[2])
-    return Trajectory(context=context, states=states, actions=actions, rewards=None), rewards
+    visited = states if states[-1] >= 0 else [*states[:-1].tolist(), None]
+    return Trajectory(context=context, states=visited, actions=actions, rewards=None), rewards
