@@ -265,7 +265,8 @@ class ModelAgent(Learner):
             of_dynamics()
             of_rewards()
         else:
-            oracle.check_steps(states[:-1], actions, states[1:])
+            if len(states) > 1:
+                oracle.check_steps(*moves)
             with contextlib.nullcontext() if oracle.surely_learns else undone_on_failure(self.reward_oracle):
                 of_rewards()
                 of_dynamics()

@@ -384,6 +384,12 @@ EXAMPLES = {
         "model": WORLD.mdp,
         "weighted": False,
     },
+    "logs.estimate_propensities": lambda: {
+        **{"log": a_log(count=40), "model": None, "features": lambda _: np.ones(1), "folds": 2, "seed": 1},
+    },
+    "logs.improvement": lambda: {
+        **{"log": a_log(count=40), "policy": lambda _: UNIFORM, "features": lambda _: np.ones(1), "seed": 1},
+    },
     "logs.evaluate": lambda: {
         **{"log": a_log(), "policy": lambda _: UNIFORM, "model": WORLD.mdp},
         **{"features": lambda _: np.ones(1), "level": 0.9, "seed": 1},
@@ -470,6 +476,8 @@ REASONS = {
     "omg_lab.Comparison": "made by `compare`; its methods are called",
     "planning.Solution": "a record that `plan` makes, and that checks nothing",
     "logs.Suggestion": "a record that `suggest_features` makes, and that checks nothing",
+    "logs.Improvement": "a record that `improvement` makes, and that checks nothing; its methods are called",
+    "logs.Overlap": "a record that `estimate_propensities` makes, and that checks nothing",
     "logs.Estimate": "a record that estimators make, and that checks nothing; its methods are called",
     "audit.Statement": "a record of the catalogue, and that checks nothing",
     "audit.AuditRow": "a record that an audit makes, and that checks nothing",
@@ -493,6 +501,7 @@ INSTANCES = {
     "runs.Advice": lambda: omg.advise(an_agent(), "a"),
     "rivals.Blind": rivals.Blind,
     "rivals.PerContext": rivals.PerContext,
+    "logs.Improvement": lambda: omg.logs.improvement(a_log(count=40), lambda _: UNIFORM),
     "logs.Estimate": lambda: omg.logs.importance_sampling(a_log(count=40), lambda _: UNIFORM),
     "agents.Mixture": lambda: agents.Mixture(np.stack([UNIFORM] * 2), np.array([0.5, 0.5])),
     "agents.Situation": lambda: a_situation(),

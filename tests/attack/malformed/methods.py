@@ -157,6 +157,7 @@ METHODS = {
     },
     "logs.Log.of": lambda i: {"episodes": i.episodes},
     "logs.Log.add": lambda i: {"episode": omg.Episode(**STEPS)},
+    "logs.Improvement.interval": lambda i: {"level": 0.9, "seed": 1},
     "logs.Estimate.interval": lambda i: {"level": 0.9, "seed": 1},
     "logs.Log.write": lambda i: {"path": pathlib.Path("log.csv").resolve()},
     **dict.fromkeys(
