@@ -177,6 +177,14 @@ class Comparison:
         (scenario,) = scenarios(self.results)
         return agents_table(scenario), course(scenario)
 
+    def __repr__(self) -> str:
+        table, runs = self.table(), self.results.runs
+        seeds, rest = runs["seed"].nunique(), len(table) - 3
+        lines = [f"Comparison of {len(table)} agents in {runs['world'].iloc[0]}, {seeds} seeds, best first"]
+        numbers = table.select_dtypes("number").columns[0]
+        lines += [f"{agent}: {numbers} {value:.4g}" for agent, value in table[numbers].head(3).items()]
+        return "\n  ".join([*lines, f"and {rest} more, which `table()` lists"][: 5 if rest > 0 else -1])
+
     def _repr_html_(self) -> str:
         table, figure = self._shown
         return f"{table.html()}{figure.svg()}"

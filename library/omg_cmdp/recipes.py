@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,6 +18,8 @@ from omg_cmdp.validation import frozen
 
 PACKAGES = ("omg_cmdp", "omg_lab")
 """The packages whose classes a recipe may name."""
+LONGEST, FEW = 60, 3
+"""The longest text of an argument in a `repr`, and the longest list that is shown."""
 NESTED = 8
 """How deep lists and dictionaries of an argument may be nested."""
 
@@ -135,9 +137,18 @@ def holes(part: Any, path: str = "") -> Iterator[tuple[str, Missing]]:
             yield from holes(each, f"{path}__{name}".removeprefix("__"))
 
 
-def shown_arguments(made: Made) -> str:
-    """Return the arguments that were given, shortened: "states=3, features=the function age"."""
-    return ", ".join(f"{name}={_short(each)}" for name, each in given_arguments(made).items())
+def shown_arguments(made: Made, leave_out: Sequence[str] = ()) -> str:
+    """Return the arguments of an object for its `repr`, shortened; those that are None are left out."""
+    return _shown({name: each for name, each in recipe(made).arguments.items() if name not in leave_out})
+
+
+def episodes_in_words(count: int) -> str:
+    """Return "1 episode", or "2 episodes"."""
+    return f"{count} episode{'' if count == 1 else 's'}"
+
+
+def _shown(arguments: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={_short(each)}" for name, each in arguments.items() if each is not None)
 
 
 def _short(part: Any) -> str:
@@ -146,10 +157,12 @@ def _short(part: Any) -> str:
     if isinstance(part, Missing):
         return f"<{part.kind}>"
     if isinstance(part, Recipe):
-        return f"{part.name}(...)" if part.arguments else f"{part.name}()"
-    if isinstance(part, (list, tuple, dict)) and len(repr(part)) > 30:
+        inner = _shown(part.arguments)
+        return f"{part.name}({inner if len(inner) <= LONGEST else '...'})"
+    if isinstance(part, (list, tuple, dict)) and (len(part) > FEW or any(isinstance(each, Recipe) for each in part)):
         return f"{type(part).__name__} of {len(part)}"
-    return repr(part) if len(repr(part)) <= 60 else f"{repr(part)[:57]}..."
+    text = repr(part)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 def _package(kind: type) -> str:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -39,7 +40,7 @@ def course(agent, contexts):
 def in_another_process(folder):
     """Load all agents of a folder, and print what becomes of them."""
     found = {}
-    for file in sorted(folder.glob("*.npz")):
+    for file in sorted(pathlib.Path(folder).glob("*.npz")):
         contexts = context_from_json(file.with_suffix(".json").read_text())
         found[file.stem] = course(load(file), contexts)
     print(json.dumps(found))
@@ -75,7 +76,7 @@ def test_every_agent_and_oracle_continues_bit_for_bit_in_another_process(tmp_pat
         (tmp_path / f"{number}.json").write_text(context_to_json(list(contexts)))
         wanted[str(number)] = course(agent, contexts)
     assert own == ["callable", "shared linear, guarded", "step-dependent finite rewards"]  # the test's own functions
-    script = "import pathlib, sys; from library.tests.test_loading import in_another_process as f; f(pathlib.Path(sys.argv[1]))"
+    script = "import sys; from library.tests.test_loading import in_another_process; in_another_process(sys.argv[1])"
     with_tests = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", script, str(tmp_path)]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, env=with_tests)
@@ -232,13 +233,13 @@ def in_a_file(path, recipe):
 
 @pytest.mark.parametrize("name", BAD)
 def test_a_recipe_for_something_else_is_refused(name, tmp_path):
-    with pytest.raises(ValueError, match="not known here|no agent can be made as|does not fit the"):
+    with pytest.raises(ValueError, match=r"not known here|no agent can be made as|does not fit the"):
         load(in_a_file(tmp_path / "agent", pack_recipe(BAD[name])))
 
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_text_that_is_no_recipe_is_refused(name, tmp_path):
-    with pytest.raises(ValueError, match="must be a saved agent, got .* no recipe"):
+    with pytest.raises(ValueError, match=r"must be a saved agent, got .* no recipe"):
         load(in_a_file(tmp_path / "agent", {f"{PREFIX}recipe": np.array(TEXTS[name])}))
 
 

@@ -17,6 +17,7 @@ from rich.table import Table
 from omg_cmdp.documents import plain
 from omg_lab.audit.audit import combine
 from omg_lab.reports.scenarios import scenarios
+from omg_lab.reports.sentences import exploring_pays
 from omg_lab.reports.tables import agents_table
 from omg_lab.studies.plan import TABLES, StudyPlan, Task
 from omg_lab.studies.results import Audited, Results
@@ -97,6 +98,8 @@ def print_scenarios(console: Console, results: Results) -> None:
     for scenario in scenarios(results, results.log_of(*results.runs["run"], columns=columns)):
         table = agents_table(scenario)
         print_table(console, list(table.columns), table.lines(), title=f"\n{scenario.title}: {table.caption}")
+        for text in exploring_pays(scenario):
+            print_line(console, text)
 
 
 def audit_table(audited: Sequence[Audited]) -> tuple[list[str], list[list[str]]]:

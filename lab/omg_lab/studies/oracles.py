@@ -63,7 +63,7 @@ PAIRS = {
 """One name for both oracles."""
 
 SUPPLIED = frozenset(
-    {"states", "actions", "horizon", "contexts", "space", "admissible", "support", "base", "predictions", "functions"}
+    {"states", "actions", "horizon", "contexts", "space", "admissible", "support", "predictions", "functions"}
     | {"function", "features", "feature_norm", "bases", "dimension"}
 )
 """The arguments that the world supplies where the file does not: see `_supplied`."""
@@ -176,7 +176,6 @@ def _supplied(world: Any, part: str, asked: Mapping[str, Any], own: Mapping[str,
     given: dict[str, Any] = {
         **{"states": space.states, "actions": space.actions, "horizon": space.horizon, "contexts": world.contexts},
         **{"space": space, "admissible": space.admissible, "support": support},
-        "base": None if support is None else support / support.sum(axis=-1, keepdims=True),
     }
     if "predictions" in asked and "predictions" not in own:
         if functions is None:

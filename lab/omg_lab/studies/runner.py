@@ -209,6 +209,7 @@ def _result(task: Task, run: Run, journal: Journal) -> dict[str, Any]:
         "tuples": most_tuples(space),
         **_regret_bounds(run, task.episodes),
         "largest_difference": task.episodes * _widest(run.environment),
+        "earnable": totals["optimal_value"] if run.environment.reward_range[0] == 0.0 else None,
         "regret_last_half": totals["regret"] - journal.half,
         **totals,
         "seconds": sum(seconds),

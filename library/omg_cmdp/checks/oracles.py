@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from omg_cmdp.checks.challenges import OUTCOMES, VISITS, Challenge, challenge
+from omg_cmdp.checks.challenges import OUTCOMES, VISITS, Challenge, accepted, challenge
 from omg_cmdp.checks.subject import (
     Bits,
     accepted_contexts,
@@ -65,7 +65,12 @@ class Subject:
         actions = generator.integers(count_actions, size=steps)
         rewards = generator.random(steps)
         outcomes = rewards if self.loss is SQUARE else generator.integers(count_states, size=steps)
-        return self.contexts[number % len(self.contexts)], states, actions, outcomes
+        context = self.contexts[number % len(self.contexts)]
+        if self.loss is not SQUARE:
+            table = self.fresh().predict(context)
+            rows = table[np.arange(steps), states, actions] if len(self.pairs) == 3 else table[states, actions]
+            outcomes = accepted(self.oracle, states, actions, outcomes, rows)
+        return context, states, actions, outcomes
 
     def train(self, oracle: Any, numbers: range = range(EPISODES)) -> Any:
         """Update `oracle` with random episodes, and return it."""

@@ -15,6 +15,7 @@ from omg_cmdp.contexts import Context, context_numbers
 from omg_cmdp.logs.writers import write
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
+from omg_cmdp.recipes import episodes_in_words
 from omg_cmdp.records import columns_of
 from omg_cmdp.validation import FloatArray, instance_of, interval, listed
 
@@ -83,6 +84,16 @@ class Log:
 
     def __len__(self) -> int:
         return len(self.episodes)
+
+    def __repr__(self) -> str:
+        if not self.episodes:
+            return f"Log of {self.space!r} without episodes"
+        earned, steps = self.returns, int(self.steps.sum())
+        known = sum(episode.propensities is not None for episode in self.episodes)
+        told = "no" if not known else "all" if known == len(self) else str(known)
+        lines = [f"Log of {episodes_in_words(len(self))}, {steps} steps, in {self.space!r}"]
+        lines.append(f"returns {np.nanmin(earned):.3g} to {np.nanmax(earned):.3g}, mean {np.nanmean(earned):.3g}")
+        return "\n  ".join([*lines, f"propensities of {told} episodes"])
 
     def __getitem__(self, chosen: slice) -> Log:
         """Return some of the episodes as a log."""

@@ -88,6 +88,13 @@ class Space(Made):
         shapes = ((*pairs, states), (*steps, states)), (pairs, steps)
         self.__dict__.update(raw=(distribution, mask.view(np.uint8)), shapes=shapes)
 
+    def __repr__(self) -> str:
+        starts, closed = np.flatnonzero(self.start), int((~self.admissible).sum())
+        start = str(starts[0]) if len(starts) == 1 else f"a distribution over {len(starts)} states"
+        rest = [f"start={start}"] * (start != "0") + [f"{closed} pairs inadmissible"] * (closed > 0)
+        rest += ["states are cells of an encoder"] * (self.encoder is not None)
+        return f"Space({', '.join([f'states={self.states}, actions={self.actions}, horizon={self.horizon}', *rest])})"
+
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor, so that a copy in another process is as read-only as this one.
         fields = {name: getattr(self, name) for name in ("states", "actions", "horizon", "start", "admissible")}

@@ -80,8 +80,8 @@ class Trajectory:
         rewards: ArrayLike | Sequence[float | None] | None,
         total: float | None = None,
     ) -> None:
-        cut = isinstance(states, (list, tuple)) and len(states) > 1 and states[-1] is None
-        visited, taken = _integers("states", states[:-1] if cut else states), _integers("actions", actions)
+        visited, cut = _visited(states)
+        taken = _integers("actions", actions)
         earned = np.full(taken.shape, np.nan) if rewards is None else _rewards(rewards)
         if earned.ndim != 1 or taken.shape != earned.shape or len(visited) + cut != len(taken) + 1 or not len(taken):
             got = f"{visited.shape}, {taken.shape} and {earned.shape}"
@@ -188,6 +188,12 @@ class Trajectory:
         if not least - slack <= earned + unknown * high or not earned + unknown * low <= most + slack:
             got = f"[{least:g}, {most:g}] and an episode that earned {earned:g}"
             raise ValueError(f"`return_range` must hold what every episode earns, got {got}")
+
+
+def _visited(states: Any) -> tuple[NDArray[Any], bool]:
+    """Return the states that are known, and whether the last one is not."""
+    cut = isinstance(states, (list, tuple)) and len(states) > 1 and states[-1] is None
+    return _integers("states", states[:-1] if cut else states), cut
 
 
 def _integers(name: str, values: ArrayLike) -> NDArray[Any]:

@@ -22,13 +22,16 @@ class Oracle(Made, abc.ABC):
     takes_keyed: ClassVar[bool] = False
     """Whether a context may come with its key, and a call with it be trusted: for oracles of the library."""
     surely_learns: bool = False
-    """Whether `update` takes every episode of a context that `predict` has answered: then it never has to be undone."""
+    """Whether `update` takes every episode of a context that `predict` has answered, and whose steps `check_steps` has
+    let pass: then it never has to be undone."""
     loss: float = math.nan
     """The total loss of the predictions made so far; nan if the oracle does not keep it."""
     episodes: int | None = None
     """The number of episodes learned from; None if the oracle does not count them."""
     horizon: int | None = None
     """The number of steps H that an episode has at most; None if the oracle takes episodes of any length."""
+    sizes: tuple[int, int] | None = None
+    """The numbers of states and actions, by which an agent sees that the oracle fits; None if they are not declared."""
     contexts: tuple[Context, ...] | None = None
     """The contexts that the oracle can be asked about, where these are listed; None if any may come."""
     product_class: ClassVar[bool] = False
@@ -64,6 +67,9 @@ class Oracle(Made, abc.ABC):
 
         Both kinds of oracles have one that needs only `predict` and `uncertainty`.
         """
+
+    def check_steps(self, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike) -> None:
+        """Raise if `update` would refuse these steps because they cannot happen. Pure; by default all can."""
 
     def best_loss(self) -> float:
         """Return the total loss of the best function in hindsight; nan where that cannot be computed."""

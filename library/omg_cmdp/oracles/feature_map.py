@@ -17,7 +17,7 @@ import functools
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -57,6 +57,9 @@ class FeatureMap(Made):
     >>> (features({"ward": "new"}) * 5**0.5).round(2)
     array([1., 0., 1., 0., 0., 0., 0.])
     """
+
+    has_intercept: ClassVar[bool] = True
+    """The first entry is a constant, so that oracles add none."""
 
     columns: tuple[Number | Category, ...]
     crosses: tuple[tuple[str | int, str | int], ...] = ()

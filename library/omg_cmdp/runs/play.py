@@ -35,6 +35,7 @@ def play(
     contexts: Iterable[Context],
     *,
     log: Log | str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
     seed: int = 0,
     observe: Callable[[Seen], None] | None = None,
     progress: bool | None = None,
@@ -62,6 +63,8 @@ def play(
         A log to continue, or a new file, in a format of `Log.write`. Every episode is on disk before the next one
         begins: a .jsonl grows by a line each; beside any other file, `NAME.jsonl` does until that file is written, at
         the end or when an error stops the loop. `logs.read_log` reads what a crash leaves.
+    overwrite : bool, default False
+        Whether a file that exists is replaced, with the episodes in it.
     seed : int, default 0
         The seed of the episodes.
     observe : callable, optional
@@ -86,8 +89,9 @@ def play(
     player = EnvironmentPlayer(_contextual(env), agent.space, agent.reward_range or (0.0, 1.0))
     seed = seed_number(seed)
     asked = _iterator(contexts)
+    instance_of("overwrite", overwrite, bool)
     bar = Bar("play", operator.length_hint(asked) or None, show=progress)
-    kept, file = _opened(log, player.space, player.reward_range)
+    kept, file = _opened(log, player.space, player.reward_range, overwrite)
     known = [*kept.contexts[:1], *(env.contexts[:1] if isinstance(env, (TableWorld, SampledWorld)) else [])]
     kept.interrupted, learning = False, False
     with _kept_on_disk(kept, file) as keep, bar:
@@ -156,7 +160,7 @@ def _iterator(contexts: Iterable[Context]) -> Iterator[Context]:
 
 
 def _opened(
-    log: Log | str | os.PathLike[str] | None, space: Space, reward_range: tuple[float, float]
+    log: Log | str | os.PathLike[str] | None, space: Space, reward_range: tuple[float, float], overwrite: bool
 ) -> tuple[Log, Path | None]:
     """Return the log to continue or a new one, and its file, if any."""
     if isinstance(log, Log):
@@ -169,10 +173,13 @@ def _opened(
     if log is None:
         return made, None
     file = file_path(log, "log")
-    if file.suffix not in FORMS or not file.parent.is_dir() or file.exists():
+    if file.suffix not in FORMS or not file.parent.is_dir():
         rule = f"be a Log, or a new file in a folder that exists, with a name that ends in {', '.join(FORMS)}"
         raise ValueError(f"`log` must {rule}, got {os.fspath(file)!r}")
-    if _beside(file).exists():
+    if file.exists() and not overwrite:
+        advice = "give `overwrite=True` to replace it, or continue it with `log=omg_cmdp.logs.read_log(...)`"
+        raise ValueError(f"the file {os.fspath(file)!r} of `log` exists already; {advice}")
+    if _beside(file) != file and _beside(file).exists():
         advice = "`omg_cmdp.logs.read_log` reads them; then move it away"
         raise ValueError(f"`log` must be a new file, got one whose episodes are in {_beside(file)}: {advice}")
     return made, file

@@ -163,7 +163,7 @@ class Run:
         if observe is not None:
             function("observe", observe)
         self.environment, self.adversary, self.agent = environment, adversary, agent
-        self.ledger, self.between_episodes = Ledger(), True
+        self.ledger, self.between_episodes = Ledger(agent.misfit), True
         self._observe = observe
         self.ceiling = ceiling_for(environment, agent, ceiling)
         """What has been lost at most; None if it was not asked for."""
@@ -254,6 +254,7 @@ class Run:
     def _parts(self) -> dict[str, Stateful]:
         parts: dict[str, Stateful] = {"agent": self.agent, "adversary": self.adversary, "ledger": self.ledger}
         parts |= {} if self.ceiling is None else {"ceiling": self.ceiling}
+        parts |= {} if self.agent.recent is None else {"recent": self.agent.recent}
         return parts if self.pending.delay == Fixed(0) else {**parts, "pending": self.pending}
 
     def save(self, path: str | os.PathLike[str]) -> None:

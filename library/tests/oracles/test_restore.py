@@ -36,7 +36,7 @@ TIED = {("AggregateRewards", "horizon"), ("AggregateDynamics", "horizon")}
 USUAL = {
     "features": lambda context: np.roll(np.asarray(context, dtype=float), 1),
     "support": SUPPORT,
-    "base": SUPPORT / SUPPORT.sum(axis=-1, keepdims=True),
+    "base": np.broadcast_to([0.5, 0.3, 0.2], SUPPORT.shape),
     "admissible": np.array([[True, True], [True, True], [True, False]]),
     "contexts": LABELS,
     "prior": 0.5,

@@ -51,6 +51,9 @@ class Schedule(ExplorationRule):
     def __str__(self) -> str:
         return setting(self.given) if not callable(self.given) or isinstance(self.given, Power) else self._values
 
+    def __repr__(self) -> str:
+        return f"Schedule({self})"
+
     @functools.cached_property
     def _values(self) -> str:
         return f"a function {by_values(self.given)}"  # type: ignore[arg-type]
