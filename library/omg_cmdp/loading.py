@@ -12,8 +12,8 @@ from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles import adapters
 from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.persistence import AGENT_FILE, read_arrays
-from omg_cmdp.recipe_files import unpack_recipe, without_recipe
-from omg_cmdp.recipes import PACKAGES, Made, Missing, Recipe, holes, walk
+from omg_cmdp.recipes.files import unpack_recipe, without_recipe
+from omg_cmdp.recipes.recipe import PACKAGES, Made, Missing, Recipe, holes, walk
 from omg_cmdp.validation import file_path
 
 LEAST_ROOM, ROOM = 2**27, 2**12
