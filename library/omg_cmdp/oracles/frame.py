@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context, Keyed, keyed
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle, given_sizes
 from omg_cmdp.oracles.features import Described
-from omg_cmdp.oracles.losses import LOG, SQUARE, Account, Examples, Loss, refuse_impossible
+from omg_cmdp.oracles.losses import LOG, SQUARE, LossAccount, Examples, Loss, refuse_impossible
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.witnesses import Source, Witnesses
 from omg_cmdp.persistence import State, check_settings, numbers, read_state
@@ -52,7 +52,7 @@ class Forecasters(abc.ABC):
         self.horizon = positive_integer("horizon", horizon)
         self.rate = rate
         tempers = 1 if rate is None else len(rate.tempers)
-        self.account = Account(np.zeros(tempers if count is None else count))
+        self.account = LossAccount(np.zeros(tempers if count is None else count))
 
     @abc.abstractmethod
     def prepare(self, context: Context) -> Any:
@@ -238,7 +238,7 @@ class Frame(Oracle, Generic[F]):
         before = self.forecasters.account
         episodes, examples, loss = (numbers(name, state, ()) for name in ("episodes", "examples", "loss"))
         losses = numbers("losses", state, before.losses.shape)
-        self.forecasters.account = Account(losses, int(episodes), int(examples), float(loss))
+        self.forecasters.account = LossAccount(losses, int(episodes), int(examples), float(loss))
         try:
             self.forecasters.load_state(state)
         except BaseException:
