@@ -24,7 +24,7 @@ from omg_cmdp.misfit import Misfit, Recent
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import State, Stateful, check_settings, joint_state, load_parts, numbers, read_state
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.recipes import episodes_in_words, shown_arguments
+from omg_cmdp.recipes.recipe import episodes_in_words, shown_arguments
 from omg_cmdp.transactions import interrupts_held, undone_on_failure
 from omg_cmdp.validation import FloatArray, instance_of, interval, listed, return_interval
 
@@ -265,7 +265,8 @@ class ModelAgent(Learner):
             of_dynamics()
             of_rewards()
         else:
-            oracle.check_steps(states[:-1], actions, states[1:])
+            if len(states) > 1:
+                oracle.check_steps(*moves)
             with contextlib.nullcontext() if oracle.surely_learns else undone_on_failure(self.reward_oracle):
                 of_rewards()
                 of_dynamics()

@@ -47,7 +47,7 @@ class Examples(NamedTuple):
 
 
 @dataclasses.dataclass
-class Account:
+class LossAccount:
     """The number of episodes and of examples, the losses (K,) of the forecasters, and the loss of their aggregate."""
 
     losses: FloatArray

@@ -229,7 +229,7 @@ EXAMPLES = {
     "oracles.KnownRewards": lambda: {"function": REWARDS["a"][0], "horizon": H},
     "oracles.LinearRewards": lambda: {
         **{**SIZES, "dimension": S * A, "features": oracles.pair_features(S, A), "shared": True},
-        **{"rate": "guarded", "ridge": 1.0, "feature_norm": 1.0},
+        **{"rate": "guarded", "ridge": 1.0, "feature_norm": 1.0, "intercept": True},
     },
     "oracles.LogLossRewards": lambda: {**MADE, "rate": "proven"},
     "oracles.MixtureDynamics": lambda: {**KERNEL_CLASS, "rate": "guarded"},
@@ -237,7 +237,10 @@ EXAMPLES = {
     "oracles.OfflineFiniteRewards": lambda: dict(MADE),
     "oracles.OfflineLeastSquaresDynamics": lambda: dict(KERNEL_CLASS),
     "oracles.ProductRewards": lambda: {**MADE, **CONTEXTS, "states": S, "functions": 4, "rate": "guarded"},
-    "oracles.SoftmaxDynamics": lambda: {**LINEAR, "features": None, "rate": "guarded"},
+    "oracles.SoftmaxDynamics": lambda: {
+        **{**LINEAR, "features": None, "rate": "guarded", "intercept": False},
+        **{"support": np.ones((S, A, S), dtype=bool), "base": np.full((S, A, S), 1.0 / S)},
+    },
     "oracles.StepwiseDynamics": lambda: {"oracles": [one_step_dynamics() for _ in range(H)]},
     "oracles.StepwiseRewards": lambda: {"oracles": [one_step_rewards() for _ in range(H)]},
     "oracles.pair_features": lambda: {"states": S, "actions": A},
@@ -353,9 +356,11 @@ EXAMPLES = {
         "agent": lake_agent(),
         "contexts": [0.5, 0.9],
         "log": None,
+        "overwrite": False,
         "seed": 1,
         "observe": None,
     },
+    "loading.load": lambda: {"path": a_file(an_agent())},
     "omg_lab.sample_complexity": lambda: {"ledger": INSTANCES["runs.Ledger"](), "epsilon": 0.1, "window": 2},
     "runs.shortfall": lambda: {
         "world": (world := lake(tables=False)),
@@ -378,6 +383,12 @@ EXAMPLES = {
         "policy": lambda _: UNIFORM,
         "model": WORLD.mdp,
         "weighted": False,
+    },
+    "logs.estimate_propensities": lambda: {
+        **{"log": a_log(count=40), "model": None, "features": lambda _: np.ones(1), "folds": 2, "seed": 1},
+    },
+    "logs.improvement": lambda: {
+        **{"log": a_log(count=40), "policy": lambda _: UNIFORM, "features": lambda _: np.ones(1), "seed": 1},
     },
     "logs.evaluate": lambda: {
         **{"log": a_log(), "policy": lambda _: UNIFORM, "model": WORLD.mdp},
@@ -465,6 +476,8 @@ REASONS = {
     "omg_lab.Comparison": "made by `compare`; its methods are called",
     "planning.Solution": "a record that `plan` makes, and that checks nothing",
     "logs.Suggestion": "a record that `suggest_features` makes, and that checks nothing",
+    "logs.Improvement": "a record that `improvement` makes, and that checks nothing; its methods are called",
+    "logs.Overlap": "a record that `estimate_propensities` makes, and that checks nothing",
     "logs.Estimate": "a record that estimators make, and that checks nothing; its methods are called",
     "audit.Statement": "a record of the catalogue, and that checks nothing",
     "audit.AuditRow": "a record that an audit makes, and that checks nothing",
@@ -488,6 +501,7 @@ INSTANCES = {
     "runs.Advice": lambda: omg.advise(an_agent(), "a"),
     "rivals.Blind": rivals.Blind,
     "rivals.PerContext": rivals.PerContext,
+    "logs.Improvement": lambda: omg.logs.improvement(a_log(count=40), lambda _: UNIFORM),
     "logs.Estimate": lambda: omg.logs.importance_sampling(a_log(count=40), lambda _: UNIFORM),
     "agents.Mixture": lambda: agents.Mixture(np.stack([UNIFORM] * 2), np.array([0.5, 0.5])),
     "agents.Situation": lambda: a_situation(),
