@@ -1,4 +1,4 @@
-"""A misfit is said within 1 000 episodes where there is one, and seldom where there is none; all who show runs say it."""
+"""A misfit is said within 1 000 episodes where there is one, seldom where there is none, and by all who show runs."""
 
 import pytest
 
