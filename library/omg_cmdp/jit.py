@@ -193,7 +193,7 @@ def _part() -> Any:
             return self
 
         def set_env(self, name: str, environment: Any) -> None:
-            """Do nothing: what numba would set has no address either, and serves Python objects, of which we have none."""
+            """Do nothing: what numba would set serves Python objects, of which we have none."""
 
     class PartCompiler(compiler.Compiler):  # type: ignore[misc]
         def compile_extra(self, function: Callable[..., Any]) -> Any:

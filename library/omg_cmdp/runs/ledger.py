@@ -161,16 +161,16 @@ class Ledger:
         # Rounded, so that sums of differences that are zero are shown as zero.
         regret, unknown = (round(self.column(name).sum(), 9) for name in ("regret", "best_policy_regret"))
         text = f"{len(self)} episodes{', then interrupted,' * self.interrupted} lost {regret:.3g}"
-        line = ceiling_line(self.column("ceiling"), self.column("settled"))
+        most = ceiling_line(self.column("ceiling"), self.column("settled"))
         if unknown != unknown:
-            return f"{text}; the agent has no model{'.' * bool(line)}{line}"
+            return f"{text}; the agent has no model{'.' * bool(most)}{most}"
         misfit = None if self._judge is None else sentence(self._judge())
         last = -(-len(self) // 10)
         below = round(self.column("exploration")[-last:].mean(), 9)
         return (
             f"{text}: {unknown:.3g} for what is not known yet, which `best_policy` would have lost too, and "
             f"{regret - unknown:.3g} for exploring. In the last {last} the agent played {below:.2g} an episode below "
-            f"the best policy of its own model.{line}{'' if misfit is None else f' {misfit}'}"
+            f"the best policy of its own model.{most}{'' if misfit is None else f' {misfit}'}"
         )
 
     def __repr__(self) -> str:

@@ -253,8 +253,8 @@ class Run:
 
     def _parts(self) -> dict[str, Stateful]:
         parts: dict[str, Stateful] = {"agent": self.agent, "adversary": self.adversary, "ledger": self.ledger}
-        parts |= {} if self.agent.recent is None else {"recent": self.agent.recent}
         parts |= {} if self.ceiling is None else {"ceiling": self.ceiling}
+        parts |= {} if self.agent.recent is None else {"recent": self.agent.recent}
         return parts if self.pending.delay == Fixed(0) else {**parts, "pending": self.pending}
 
     def save(self, path: str | os.PathLike[str]) -> None:

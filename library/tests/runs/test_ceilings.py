@@ -51,3 +51,19 @@ def test_a_run_with_a_ceiling_is_continued_bit_for_bit(tmp_path):
     without = omg.Run(world, omg.adversaries.IID(world.contexts), omg.OMG.for_world(world))
     with pytest.raises(ValueError, match="same settings"):
         without.restore(tmp_path / "run")
+
+
+def test_advice_says_what_the_policy_loses_at_most():
+    world = SafeArm(contexts=3, functions=6, horizon=2, seed=1)
+    agent = omg.OMG.for_world(world)
+    ceiling = omg.RegretCeiling(agent)
+    unsure = omg.advise(agent, 0, ceiling=ceiling)
+    run(world, agent, observe=ceiling)
+    told = omg.advise(agent, 0, ceiling=ceiling)
+    assert world.truth(0).regret(agent.policy(0)) <= told.at_most <= unsure.at_most
+    assert told.settled.all()
+    assert not unsure.settled.any()
+    again = type(told).of_record(told.record())
+    np.testing.assert_array_equal(again.settled, told.settled)
+    assert again.at_most == pytest.approx(float(told.at_most), abs=1e-6)
+    assert omg.advise(agent, 0).at_most is None
