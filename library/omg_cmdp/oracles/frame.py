@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context, Keyed, keyed
-from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
+from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle, given_sizes
 from omg_cmdp.oracles.features import Described
 from omg_cmdp.oracles.losses import LOG, SQUARE, Account, Examples, Loss, refuse_impossible
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.witnesses import Source, Witnesses
 from omg_cmdp.persistence import State, check_settings, numbers, read_state
-from omg_cmdp.recipes import episodes_in_words, given_arguments, shown_arguments
 from omg_cmdp.validation import BoolArray, FloatArray, frozen, instance_of, positive_integer, whole_number
 
 
@@ -145,17 +144,12 @@ class Frame(Oracle, Generic[F]):
         self.forecasters = forecasters
         self.horizon = forecasters.horizon
         self.contexts = forecasters.contexts
-        given = given_arguments(self)
-        self.sizes = (given["states"], given["actions"]) if {"states", "actions"} <= set(given) else forecasters.sizes
+        self.sizes = given_sizes(self) or forecasters.sizes
         self.rate = None if forecasters.rate is None else forecasters.rate.name
         self._guard_rate = self._loss.rate / self.horizon
         self.surely_learns = not forecasters.foreign
         self._answered: _Answer | None = None
         self._witnesses = Witnesses(forecasters.source)
-
-    def __repr__(self) -> str:
-        loss = f", loss {self.loss:.4g}" if self.episodes else ""
-        return f"{type(self).__name__}({shown_arguments(self)}) after {episodes_in_words(self.episodes)}{loss}"
 
     @property
     def episodes(self) -> int:  # type: ignore[override]  # as `loss`

@@ -99,7 +99,7 @@ def test_a_torn_file_is_refused(saved, share, tmp_path):
     run = make_run("fixed, counts")
     run.advance(2)
     before = state_of(run, tmp_path / "before")
-    with pytest.raises(ValueError, match="`path` must be a saved run of format 6"):
+    with pytest.raises(ValueError, match="`path` must be a saved run of format 7"):
         run.restore(saved)
     assert state_of(run, tmp_path / "after") == before
 
@@ -107,7 +107,7 @@ def test_a_torn_file_is_refused(saved, share, tmp_path):
 def test_an_agents_file_is_not_a_runs(saved, tmp_path):
     run = make_run("fixed, counts")
     run.agent.save(tmp_path / "agent")
-    with pytest.raises(ValueError, match="`path` must be a saved run of format 6"):
+    with pytest.raises(ValueError, match="`path` must be a saved run of format 7"):
         run.restore(tmp_path / "agent")
     with pytest.raises(ValueError, match="`path` must be a saved agent of format 4"):
         run.agent.restore(saved)

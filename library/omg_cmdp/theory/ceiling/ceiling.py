@@ -30,11 +30,25 @@ _SURELY = np.ones(1)
 class Decider(Protocol):
     """What the ceiling needs to know of an agent: what it was told, and of which classes its oracles are."""
 
-    space: Space
-    reward_range: tuple[float, float] | None
-    return_range: tuple[float, float] | None
-    reward_oracle: Oracle | None
-    dynamics_oracle: Oracle | None
+    @property
+    def space(self) -> Space:
+        """Sizes, horizon, start and admissible actions."""
+
+    @property
+    def reward_range(self) -> tuple[float, float] | None:
+        """Between which numbers the rewards lie; None: (0, 1)."""
+
+    @property
+    def return_range(self) -> tuple[float, float] | None:
+        """Between which numbers their sum lies; None: H times the range of rewards."""
+
+    @property
+    def reward_oracle(self) -> Oracle | None:
+        """The oracle of rewards."""
+
+    @property
+    def dynamics_oracle(self) -> Oracle | None:
+        """The oracle of dynamics."""
 
 
 class Replayed(Protocol):
@@ -135,9 +149,9 @@ class RegretCeiling:
         refuted = [name for name, versions in self._versions.items() if versions is not None and versions.refuted]
         return f"the data refute the oracle's class of {' and of '.join(refuted)}" if refuted else ""
 
-    def __call__(self, seen: Any) -> None:
+    def __call__(self, seen: Any) -> Loss:
         """Add the round of an episode: the `observe` of `simulate` and `play`."""
-        self._add(seen.played.known, *mixed_policies(seen.decision), seen.played)
+        return self._add(seen.played.known, *mixed_policies(seen.decision), seen.played)
 
     def add(self, context: Context, policy: ArrayLike, trajectory: Trajectory) -> float:
         """Add an episode: the policy (H, S, A) that was decided for the context, and what was seen of it.
@@ -151,7 +165,7 @@ class RegretCeiling:
         length = trajectory.length if isinstance(trajectory, Episode) else len(actions)
         if not (policy[np.arange(length), states[:length], actions[:length]] > 0.0).all():
             raise ValueError("`policy` must be the one that was played, got one that never plays these actions")
-        return self._add(keyed(context), policy[None], _SURELY, trajectory)
+        return self._add(keyed(context), policy[None], _SURELY, trajectory).most
 
     def loss(self, context: Context, policy: ArrayLike) -> Loss:
         """Return what a policy loses at most in a context, for all that is known now; nothing is added."""
@@ -216,22 +230,29 @@ class RegretCeiling:
             raise ValueError(f"`state` must be that of a RegretCeiling with the same oracles, got {error!r}") from error
         self._most, self._settled = most, shares
 
-    def _learn(self, trajectory: Trajectory) -> None:
+    def learn_rewards(self, trajectory: Trajectory) -> None:
+        """Learn rewards that came after their episode, which was added without them: the others are None."""
+        instance_of("trajectory", trajectory, Trajectory)
+        trajectory.check(self._space, self._range)
+        self._learn(trajectory, of_rewards_only=True)
+
+    def _learn(self, trajectory: Trajectory, *, of_rewards_only: bool = False) -> None:
         context, (states, actions, rewards) = trajectory.known, trajectory.raw
         steps, pairs = np.arange(len(actions)), states[:-1] * self._space.actions + actions
-        if (versions := self._versions["dynamics"]) is not None:
+        if (versions := self._versions["dynamics"]) is not None and not of_rewards_only:
             versions.learn(context, Observed(steps, pairs, states[1:]))
         told = np.flatnonzero(~np.isnan(rewards))
         if (versions := self._versions["rewards"]) is not None and len(told):
             low, high = self._range
-            versions.learn(context, Observed(steps[told], pairs[told], (rewards[told] - low) / (high - low)))
+            scaled = np.clip((rewards[told] - low) / (high - low), 0.0, 1.0)
+            versions.learn(context, Observed(steps[told], pairs[told], scaled))
 
-    def _add(self, context: Keyed, policies: FloatArray, probabilities: FloatArray, trajectory: Trajectory) -> float:
+    def _add(self, context: Keyed, policies: FloatArray, probabilities: FloatArray, trajectory: Trajectory) -> Loss:
         lost = self._loss(context, policies, probabilities)
         self._most.append(lost.most)
         self._settled.append(lost.settled)
         self._learn(trajectory)
-        return lost.most
+        return lost
 
     def _loss(self, context: Keyed, policies: FloatArray, probabilities: FloatArray) -> Loss:
         rewards, dynamics = self._versions["rewards"], self._versions["dynamics"]
