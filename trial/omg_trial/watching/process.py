@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from omg_trial.clock import SteadyClock
 
@@ -31,6 +32,8 @@ class Process:
         """Megabytes free; None if unknown."""
         self.damage: str | None = None
         """Why the service answers nothing: the log is not the one that was written."""
+        self.losses: Any = None
+        """The `LossWatch` that follows the log; None before anybody has looked."""
         self.measure()
 
     @property
