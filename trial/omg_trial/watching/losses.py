@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
+import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from omg_trial.log.events import Event
 from omg_trial.rules import moment
 from omg_trial.trial_file.trial import Trial
 from omg_trial.watching.process import Process
+from omg_trial.watching.verdicts import GREEN, Verdict, yellow_if
 from omg_trial.watching.view import WEEK, TrialView
 
 DELTA = 0.05
@@ -64,7 +66,7 @@ class LossWatch:
     """Follows the log of a trial, from its first event on."""
 
     def __init__(self, trial: Trial) -> None:
-        self.trial, self.read = trial, 0
+        self.trial, self.read, self._lock = trial, 0, threading.Lock()
         self._begin()
 
     def _begin(self) -> None:
@@ -81,8 +83,9 @@ class LossWatch:
 
     def collect(self, desk: Desk) -> None:
         """Read some events more; the desk must not be used by another thread meanwhile."""
-        for event in itertools.islice(desk.store.read(self.read), MOST_READ):
-            self.follow(event)
+        with self._lock:
+            for event in itertools.islice(desk.store.read(self.read), MOST_READ):
+                self.follow(event)
 
     def follow(self, event: Event) -> None:
         """Take in the policy or the end of an episode."""
@@ -94,6 +97,10 @@ class LossWatch:
 
     def look(self, view: TrialView) -> Losses:
         """Judge the episodes that were closed since, and return what was lost at most."""
+        with self._lock:  # the page, the metrics and the checks may look at the same time
+            return self._look(view)
+
+    def _look(self, view: TrialView) -> Losses:
         if len(view.state.withdrawn) > self._withdrawn:
             self.read = 0  # as if they had never been there: the log is read again
             self._begin()
@@ -136,6 +143,20 @@ def watch(desk: Desk, process: Process) -> TrialView:
         process.losses = LossWatch(desk.trial)
     process.losses.collect(desk)
     return TrialView.of(desk.trial, desk.state, desk.clock(), process)
+
+
+def settled(view: TrialView) -> Verdict:
+    """Tell whether so much is settled that the team may stop, if the trial file asks for that."""
+    least, lost = view.trial.watch.settled, losses(view)
+    if not least:
+        return GREEN, "not asked for"
+    if lost is None or lost.reason or lost.episodes == 0:
+        return GREEN, "nothing can be said yet"
+    message = (
+        f"{lost.settled:.0%} of the decisions are settled; asked for were {least:.0%}. If it stops by this, what "
+        "it lost at most still holds, but tests and intervals for a planned number of episodes do not"
+    )
+    return yellow_if(lost.settled >= least, message)
 
 
 def losses(view: TrialView) -> Losses | None:
