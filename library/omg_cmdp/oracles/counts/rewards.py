@@ -9,6 +9,7 @@ from typing import final
 import numpy as np
 
 from omg_cmdp.contexts import Context
+from omg_cmdp.memory import check_memory
 from omg_cmdp.oracles.counts.tables import CountTables
 from omg_cmdp.oracles.frame import RewardFrame
 from omg_cmdp.oracles.losses import Examples
@@ -23,7 +24,11 @@ class _RunningMeans(CountTables):
 
     def __init__(self, shape: tuple[int, int], contexts: Iterable[Context] | None, rate: Rate) -> None:
         super().__init__(contexts, rate)
-        self.visits, self.sums, self.squares = np.zeros((3, len(self.contexts or [None]), *shape))
+        tables = len(self.contexts or [None])
+        sizes = f"{tables} tables of {shape[0]} states × {shape[1]} actions"
+        instead = "merge states, or give contexts features and use LinearRewards"
+        check_memory("CountRewards", 3 * tables * math.prod(shape), sizes, instead)
+        self.visits, self.sums, self.squares = np.zeros((3, tables, *shape))
 
     def forecasts(self, table: int) -> FloatArray:
         visits, sums = self.visits[table], self.sums[table]
