@@ -1,4 +1,4 @@
-"""The numbers of docs/tutorials/smokers.md: its own code, with 16 seeds and 2 000 episodes.
+"""The numbers of docs/tutorials/smokers.md: its own code, with 16 seeds and 1 000 episodes.
 
     python -m lab.benchmarks.smokers [EPISODES SEEDS]
 
@@ -32,7 +32,7 @@ print(headline(scenario), chance_or_not(scenario))
 
 def main() -> None:
     """Run the page's code with more episodes and seeds, and print the table."""
-    episodes, seeds = sys.argv[1:3] if len(sys.argv) > 2 else ("2000", "16")
+    episodes, seeds = sys.argv[1:3] if len(sys.argv) > 2 else ("1000", "16")
     code = "\n".join(re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))
     if SMALL not in code:
         raise ValueError(f"{PAGE} must have the line {SMALL!r}")
