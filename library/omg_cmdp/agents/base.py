@@ -24,7 +24,7 @@ from omg_cmdp.misfit import Misfit, Recent
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import State, Stateful, check_settings, joint_state, load_parts, numbers, read_state
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.recipes import episodes_in_words, shown_arguments
+from omg_cmdp.recipes.recipe import episodes_in_words, shown_arguments
 from omg_cmdp.transactions import interrupts_held, undone_on_failure
 from omg_cmdp.validation import FloatArray, instance_of, interval, listed, return_interval
 
