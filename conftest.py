@@ -8,8 +8,7 @@ import pytest
 OPTIONAL = {
     "gymnasium": (
         "library/omg_cmdp/environments/gymnasium/discretise.py",
-        "library/omg_cmdp/environments/gymnasium/world_env.py",
-        "library/omg_cmdp/environments/gymnasium/control.py",
+        "lab/omg_lab/worlds/gymnasium/control.py",
         "lab/omg_lab/worlds/gymnasium/registered.py",
     ),
     "river": ("library/omg_cmdp/oracles/adapters/river.py",),

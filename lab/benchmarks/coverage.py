@@ -1,4 +1,6 @@
-"""How often the intervals of `omg.logs.improvement` are right: python -m lab.benchmarks.coverage [REPETITIONS [estimated|learned]].
+"""How often the intervals of `omg.logs.improvement` are right.
+
+    python -m lab.benchmarks.coverage [REPETITIONS [estimated|learned]]
 
 Two tables in Markdown, for docs/tutorials/logged-tables.md. Every log has 400 episodes; the truth is exact.
 
@@ -97,7 +99,7 @@ def estimated_logs(repetitions: int) -> Iterator[Case]:
         population = rng.uniform(-1.0, 1.0, size=(POPULATION, 4))
         own = np.mean([omg.policy_value(world.mdp(c), by_people(world, c, rules)) for c in population])
         truths = {
-            kind: np.mean([omg.policy_value(world.mdp(c), target(c)) for c in population]) - own
+            kind: float(np.mean([omg.policy_value(world.mdp(c), target(c)) for c in population]) - own)
             for kind, target in targets(world).items()
         }
         for _ in range(repetitions):
@@ -113,13 +115,14 @@ def learned_logs(repetitions: int) -> Iterator[Case]:
     for name, (states, actions, horizon) in sizes.items():
         world = Linear(states, actions, horizon, 5, ("a", "b"))
         worths = {
-            kind: np.mean([omg.policy_value(world.mdp(c), target(c)) for c in "ab"])
+            kind: float(np.mean([omg.policy_value(world.mdp(c), target(c)) for c in "ab"]))
             for kind, target in targets(world).items()
         }
         for kind in ("OMG, γ = 40", "ε-greedy, ε = 0.1"):
             for repetition in range(repetitions):
                 rng = np.random.default_rng([2026, repetition, states])
-                tables = {"states": states, "actions": actions, "horizon": horizon, "contexts": ["a", "b"]}
+                tables: dict[str, Any] = {"states": states, "actions": actions, "horizon": horizon}
+                tables["contexts"] = ["a", "b"]
                 oracles = omg.oracles.CountRewards(**tables), omg.oracles.CountDynamics(**tables)
                 agent = (
                     omg.OMG(world.space, *oracles, gamma=40.0)

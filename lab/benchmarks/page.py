@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from omg_cmdp.theory.comparisons import Verdict, enough_seeds
+from omg_lab.reports.comparisons import Verdict, enough_seeds
 
 from .grid import markdown
 from .league_figures import draw

@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
-from omg_cmdp.theory.comparisons import log_capital
 from omg_cmdp.validation import FloatArray
+from omg_lab.reports.comparisons import log_capital
 from omg_lab.reports.statistics import NO_REGRET
 
 STUDIES, SEEDS, FIXED, LEVEL = 1000, 30, 10, 0.05

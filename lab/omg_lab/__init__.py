@@ -1,9 +1,9 @@
 """Compare algorithms for contextual MDPs: worlds with exact regret, rivals, audits, studies and reports."""
 
-from omg_cmdp.runs.sample_complexity import sample_complexity
 from omg_lab import rivals, worlds
 from omg_lab.audit import Audit
 from omg_lab.compare import Comparison, compare
+from omg_lab.sample_complexity import sample_complexity
 
 __version__ = "0.1.0"
 

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from omg_cmdp.agents.agent import Agent
+from omg_cmdp.mdp.space import Space
 from omg_cmdp.oracles import adapters
-from omg_cmdp.oracles.base import DynamicsOracle, Oracle
+from omg_cmdp.oracles.base import DynamicsOracle
 from omg_cmdp.persistence import AGENT_FILE, read_arrays
-from omg_cmdp.recipe_files import unpack_recipe, without_recipe
-from omg_cmdp.recipes import PACKAGES, Made, Missing, Recipe, holes
+from omg_cmdp.recipes.files import unpack_recipe, without_recipe
+from omg_cmdp.recipes.recipe import PACKAGES, Made, Missing, Recipe, holes, walk
 from omg_cmdp.validation import file_path
 
-LEAST_ROOM, ROOM = 2**27, 2**12
-"""Tables that a file asks for may have `LEAST_ROOM` numbers, or `ROOM` times those that are in it."""
+LEAST_ROOM, LEAST_SPACE, ROOM = 2**23, 2**27, 2**14
+"""How many numbers an oracle or a policy may have, whatever is in the file; and how many times those that are in it.
+
+An oracle saves what it learns, and so a true file is seldom much smaller. A class with matrices over the features, of
+which it saves a part, is the exception for which `ROOM` is large.
+"""
 
 
 def load(path: str | os.PathLike[str], **parts: Any) -> Agent:
@@ -63,14 +68,15 @@ def load(path: str | os.PathLike[str], **parts: Any) -> Agent:
         advice = "make it as before, and call its method `restore`"
         raise ValueError(f"{os.fspath(path)} holds an agent {recipe.kind}, which is not of this package: {advice}")
     _check_parts(recipe, parts, os.fspath(path))
-    _check_sizes(recipe, sum(array.size for array in arrays.values()))
     try:
+        made = [each for place, each in walk(recipe) if isinstance(each, Recipe) and not _given(place, place, parts)]
+        _check_sizes(made, sum(array.size for array in arrays.values()))
         agent = _build(recipe, parts)
         if not isinstance(agent, Agent):
             raise ValueError(f"it holds a {recipe.name}")
     except MemoryError:
         raise ValueError(f"{os.fspath(path)} asks for more memory than there is") from None
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, ImportError, LookupError, TypeError, ValueError) as error:
         raise ValueError(f"no agent can be made as {os.fspath(path)} says: {error}") from error
     agent.load_state(without_recipe(arrays))
     return agent
@@ -79,17 +85,12 @@ def load(path: str | os.PathLike[str], **parts: Any) -> Agent:
 def _check_parts(recipe: Recipe, parts: dict[str, Any], file: str) -> None:
     """Raise unless `parts` are parts of the agent, and all that is missing is among them."""
     missing = dict(holes(recipe))
-    short = {path.rpartition("__")[2] for path in missing}
-    if unknown := [name for name in parts if name not in {*short, *missing, *recipe.arguments, *_places(recipe)}]:
-        known = ", ".join(dict.fromkeys([*missing, *recipe.arguments]))
+    keywords = {path: _keyword(path, missing) for path in missing}
+    places = [path for path, _ in walk(recipe)]
+    if unknown := [name for name in parts if name not in {*keywords.values(), *places}]:
+        known = ", ".join(dict.fromkeys([*keywords.values(), *recipe.arguments]))
         raise ValueError(f"`{unknown[0]}` is no part of the {recipe.name} in {file}; its parts are {known}")
-    wanted = dict[str, str]()
-    for path, hole in missing.items():
-        name = path.rpartition("__")[2]
-        same = {each.identity for other, each in missing.items() if other.rpartition("__")[2] == name}
-        above = {"__".join(path.split("__")[:count]) for count in range(1, path.count("__") + 2)}
-        if not above & set(parts) and not (name in parts and len(same) == 1):
-            wanted[name if len(same) == 1 else path] = hole.kind
+    wanted = {keywords[path]: hole.kind for path, hole in missing.items() if not _given(path, keywords[path], parts)}
     if wanted:
         told = ", ".join(f"`{name}` ({kind})" for name, kind in wanted.items())
         call = ", ".join(f"{name}=..." for name in wanted)
@@ -97,30 +98,34 @@ def _check_parts(recipe: Recipe, parts: dict[str, Any], file: str) -> None:
         raise ValueError(f"the {recipe.name} in {file} {rule}")
 
 
-def _places(recipe: Recipe, path: str = "") -> Iterator[str]:
-    """Yield the path of every argument of the recipe, and of those inside it."""
-    for name, each in recipe.arguments.items():
-        place = f"{path}__{name}".removeprefix("__")
-        yield place
-        for number, inner in enumerate(each) if type(each) in (list, tuple) else [("", each)]:
-            if isinstance(inner, Recipe):
-                yield from _places(inner, f"{place}__{number}".removesuffix("__"))
+def _keyword(path: str, missing: dict[str, Missing]) -> str:
+    """Return the keyword of a missing part: the name of its argument, or its path if there are several of that name."""
+    name = path.rpartition("__")[2]
+    same = {each.identity for other, each in missing.items() if other.rpartition("__")[2] == name}
+    return path if len(same) > 1 or name.isdigit() else name
+
+
+def _given(path: str, keyword: str, parts: dict[str, Any]) -> bool:
+    """Return whether a part, or one that it is inside of, is given."""
+    names = path.split("__")
+    return keyword in parts or any("__".join(names[:count]) in parts for count in range(1, len(names) + 1))
 
 
 def _build(part: Any, parts: dict[str, Any], path: str = "") -> Any:
     """Return what a part of a recipe stands for."""
     if path in parts:
         return parts[path]
+
+    def inner(name: object, each: Any) -> Any:
+        return _build(each, parts, f"{path}__{name}" if path else str(name))
+
     if isinstance(part, Missing):
         return parts[path.rpartition("__")[2]]
+    if isinstance(part, Recipe):
+        return _class(part)(**{name: inner(name, each) for name, each in part.arguments.items()})
     if type(part) in (list, tuple):
-        return type(part)(_build(each, parts, f"{path}__{number}") for number, each in enumerate(part))
-    if isinstance(part, dict):
-        return {key: _build(each, parts, f"{path}__{key}") for key, each in part.items()}
-    if not isinstance(part, Recipe):
-        return part
-    named = {name: _build(each, parts, f"{path}__{name}".removeprefix("__")) for name, each in part.arguments.items()}
-    return _class(part)(**named)
+        return type(part)(inner(number, each) for number, each in enumerate(part))
+    return {key: inner(key, each) for key, each in part.items()} if isinstance(part, dict) else part
 
 
 def _class(recipe: Recipe) -> type[Made]:
@@ -142,30 +147,22 @@ def _subclasses(kind: type[Made]) -> Iterator[type[Made]]:
         yield from _subclasses(each)
 
 
-def _check_sizes(recipe: Recipe, count: int) -> None:
-    """Raise if the agent would take much more memory than the `count` numbers in its file account for."""
-    for part in _recipes(recipe):
-        sizes = {name: each for name, each in part.arguments.items() if type(each) is int and name not in _COUNTS}
+def _check_sizes(recipes: Iterable[Recipe], count: int) -> None:
+    """Raise if an object would take much more memory than the `count` numbers in its file account for."""
+    for part in recipes:
         kind = _class(part)
+        sizes = {name: each for name, each in part.arguments.items() if type(each) is int and name not in _COUNTS}
         if issubclass(kind, DynamicsOracle):
-            sizes["successors"] = sizes.get("states", 1)
-        if not issubclass(kind, Oracle):
+            sizes["next states"] = sizes.get("states", 1)
+        if issubclass(kind, Space):
             sizes["horizon"] = part.arguments.get("horizon", 1)
         if not part.arguments.get("shared"):  # matrices over the features, one for each pair
-            sizes["features"] = sizes.get("dimension", 1)
+            sizes |= {f"{name} again": sizes[name] for name in ("dimension", "bases") if name in sizes}
         needed = math.prod(max(1, each) for each in sizes.values() if type(each) is int)
-        if needed > max(LEAST_ROOM, ROOM * count):
+        if needed > max(LEAST_SPACE if issubclass(kind, Space) else LEAST_ROOM, ROOM * count):
             told = ", ".join(f"{name} {each}" for name, each in sizes.items())
             raise ValueError(f"a {part.name} with {told} does not fit the {count} numbers in the file")
 
 
 _COUNTS = ("seed", "horizon", "episodes", "draws", "every")
 """Whole numbers that are no sizes of tables."""
-
-
-def _recipes(part: Any) -> Iterator[Recipe]:
-    if isinstance(part, Recipe):
-        yield part
-        part = list(part.arguments.values())
-    for each in part if type(part) in (list, tuple) else ():
-        yield from _recipes(each)

@@ -171,18 +171,6 @@ def float_table(name: str, value: ArrayLike) -> FloatArray:
     raise ValueError(f"`{name}` must be an array of real numbers, got {type(value).__name__}")
 
 
-def finite_table(name: str, value: ArrayLike, dimensions: int) -> FloatArray:
-    """Return `value` as a fresh array of finite numbers, none of its axes empty."""
-    table = float_table(name, value)
-    if table.ndim != dimensions or table.size == 0:
-        raise ValueError(f"`{name}` must have {dimensions} axes, none empty, got shape {table.shape}")
-    bad = ~np.isfinite(table)
-    if bad.any():
-        where = first_index(bad)
-        raise ValueError(f"`{name}` must be finite, got {table[where]} at index {where}")
-    return table
-
-
 def no_masked_entries(name: str, value: object) -> None:
     """Raise if entries of a masked array are hidden: numpy would take the numbers below the mask."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):

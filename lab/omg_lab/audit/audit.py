@@ -10,11 +10,11 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from omg_cmdp.theory.quantities import ModelComparison
 from omg_cmdp.theory.rounds import Round
 from omg_cmdp.validation import instance_of, listed, number, probability
 from omg_lab.audit import claims, lemmas
 from omg_lab.audit.ceilings import CeilingCheck
+from omg_lab.audit.quantities import ModelComparison
 from omg_lab.audit.records import Records, of_the_charges
 from omg_lab.audit.rows import AuditRow, Check, Summary, aligned
 from omg_lab.audit.statements import STATEMENTS, Sides

@@ -17,9 +17,9 @@ from omg_cmdp.planning.certificate import certificate, slacks
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.plan import plan
 from omg_cmdp.planning.solution import Solution
-from omg_cmdp.theory.quantities import Barrier, ModelComparison
 from omg_cmdp.theory.rounds import Round, mixed_policies
 from omg_cmdp.validation import ROW_SUM_TOLERANCE, BoolArray, FloatArray
+from omg_lab.audit.quantities import Barrier, ModelComparison
 from omg_lab.audit.statements import Sides
 
 REFERENCE = 1e-12

@@ -9,8 +9,8 @@ import numpy as np
 
 from omg_cmdp.planning.solution import Solution
 from omg_cmdp.theory import bounds, errors
-from omg_cmdp.theory.quantities import Barrier, ModelComparison, dot
 from omg_lab.audit.claims import PRECISION
+from omg_lab.audit.quantities import Barrier, ModelComparison, dot
 from omg_lab.audit.statements import Sides
 
 E = math.e

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.theory import bounds, errors
 from omg_cmdp.theory.constants import Assumptions
-from omg_cmdp.theory.quantities import Barrier, ModelComparison
 from omg_cmdp.theory.rounds import Round
+from omg_lab.audit.quantities import Barrier, ModelComparison
 from omg_lab.audit.records import losses
 
 

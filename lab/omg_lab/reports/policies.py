@@ -65,6 +65,8 @@ def shown_policies(scenario: Scenario, policies: Mapping[str, Policies]) -> tupl
         for letter, each in found.items()
     ]
     reading = say("policies", focus=focus, episodes=scenario.episodes, seed=seed)
+    misfit = next(iter(found.values()))[focus].misfit
+    reading = reading if misfit is None else f"{reading} {misfit}"
     return figures, [policies_table(scenario.name, focus, found, names)], reading
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from omg_cmdp.theory.comparisons import PairedComparison, compare_all
 from omg_cmdp.theory.constants import Assumptions
 from omg_cmdp.validation import FloatArray
+from omg_lab.reports.comparisons import PairedComparison, compare_all
 from omg_lab.reports.statistics import NO_REGRET, Interval, mean_interval
 from omg_lab.studies.config import unchecked_plan
 from omg_lab.studies.plan import slug

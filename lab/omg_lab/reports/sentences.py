@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from omg_cmdp.theory import bounds
-from omg_cmdp.theory.comparisons import SIGNIFICANT, log_capital
+from omg_lab.reports.comparisons import SIGNIFICANT, log_capital
 from omg_lab.reports.scenarios import DELTA, Scenario
 from omg_lab.reports.words import say
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from omg_cmdp.logs.writers import csv_cell
 from omg_cmdp.persistence import whole_file
-from omg_cmdp.theory.comparisons import PairedComparison
+from omg_lab.reports.comparisons import PairedComparison
 from omg_lab.reports.formats import interval, not_negative, number, percent, plural
 from omg_lab.reports.scenarios import Scenario
 from omg_lab.reports.words import ENVIRONMENT

@@ -7,6 +7,7 @@ import datetime
 import io
 import json
 import math
+import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -273,6 +274,13 @@ def estimate(plan: StudyPlan, *, budget: float = 10.0) -> float:
     tasks = {task.name.rpartition("--")[0]: task for task in reversed(plan.tasks())}
     each = budget / len(tasks)
     return sum(_seconds_per_episode(task, each) * task.episodes for task in tasks.values()) * len(plan.seeds)
+
+
+def peak_memory() -> int:
+    """Return the most bytes that this process has had in memory: after `estimate`, about what a worker needs."""
+    import resource  # not on Windows, where no study runs
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _seconds_per_episode(task: Task, budget: float) -> float:

@@ -29,15 +29,15 @@ from omg_lab.worlds.softmax import SoftmaxWorld as SoftmaxWorld
 from omg_lab.worlds.treatment import TreatmentTrial as TreatmentTrial
 
 if TYPE_CHECKING:
-    from omg_cmdp.environments.gymnasium.control import cart_pole as cart_pole
-    from omg_cmdp.environments.gymnasium.control import mountain_car as mountain_car
-    from omg_cmdp.environments.gymnasium.world_env import WorldEnv as WorldEnv
+    from omg_lab.worlds.gymnasium.control import cart_pole as cart_pole
+    from omg_lab.worlds.gymnasium.control import mountain_car as mountain_car
+    from omg_lab.worlds.gymnasium.registered import WorldEnv as WorldEnv
     from omg_lab.worlds.gymnasium.registered import register_gymnasium as register_gymnasium
 
 LATE = {
-    "cart_pole": "omg_cmdp.environments.gymnasium.control",
-    "mountain_car": "omg_cmdp.environments.gymnasium.control",
-    "WorldEnv": "omg_cmdp.environments.gymnasium.world_env",
+    "cart_pole": "omg_lab.worlds.gymnasium.control",
+    "mountain_car": "omg_lab.worlds.gymnasium.control",
+    "WorldEnv": "omg_lab.worlds.gymnasium.registered",
     "register_gymnasium": "omg_lab.worlds.gymnasium.registered",
 }
 """Names that need Gymnasium, imported on first use."""

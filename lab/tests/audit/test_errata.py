@@ -12,7 +12,7 @@ from omg_cmdp.oracles import FiniteDynamics, FiniteRewards
 from omg_cmdp.planning import plan
 from omg_cmdp.theory import errors
 from omg_cmdp.theory.constants import most_tuples
-from omg_cmdp.theory.quantities import ModelComparison
+from omg_lab.audit.quantities import ModelComparison
 
 
 def two_armed_bandit():

@@ -8,8 +8,8 @@ import pytest
 import omg_cmdp as omg
 from lab.tests.audit.rounds import planned, played, random_pair, random_weights
 from omg_cmdp.planning import certificate
-from omg_cmdp.theory.quantities import ModelComparison
 from omg_lab.audit import Audit, claims
+from omg_lab.audit.quantities import ModelComparison
 from omg_lab.worlds import LinearWorld, SoftmaxWorld
 
 mpmath = pytest.importorskip("mpmath")

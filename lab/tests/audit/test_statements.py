@@ -12,8 +12,8 @@ from omg_cmdp.mdp import TabularMDP, occupancy_measure, optimal_policy, policy_v
 from omg_cmdp.planning import plan
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.theory import bounds, errors
-from omg_cmdp.theory.quantities import ModelComparison
 from omg_lab.audit import Audit, claims, lemmas
+from omg_lab.audit.quantities import ModelComparison
 from omg_lab.audit.statements import STATEMENTS
 
 OF_ROUNDS = {"optimum", "model", *claims.OF_BARRIERS, *lemmas.OF_MODELS, *lemmas.OF_BARRIERS, *lemmas.OF_PLAIN_BARRIERS}

@@ -9,7 +9,7 @@ from lab.tests.audit.rounds import played, random_pair, unplanned
 from library.tests.random_mdps import random_mdp, random_policy, with_tables
 from omg_cmdp.mdp import squared_hellinger
 from omg_cmdp.planning.decision import Decision, Mixture
-from omg_cmdp.theory.quantities import ModelComparison
+from omg_lab.audit.quantities import ModelComparison
 from omg_lab.audit.totals import Growth
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from lab.benchmarks import verdicts
 from lab.tests.reports.test_statistics import at_least
-from omg_cmdp.theory.comparisons import STAKES, Verdict, compare_all, enough_seeds, log_capital, mean_bounds
+from omg_lab.reports.comparisons import STAKES, Verdict, compare_all, enough_seeds, log_capital, mean_bounds
 
 RARE = verdicts.two_points(-1.0, 100.0, 0.05)
 """The first agent is 1 better on 95 seeds in 100, and 100 worse on the others: worse by 4.05 on average."""

@@ -20,8 +20,8 @@ from omg_cmdp.misfit import Misfit, Recent
 from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.persistence import AGENT_FILE, State, read_arrays, write_state
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.recipe_files import pack_recipe, without_recipe
-from omg_cmdp.recipes import Made, kept
+from omg_cmdp.recipes.files import pack_recipe, without_recipe
+from omg_cmdp.recipes.recipe import Made, kept
 from omg_cmdp.validation import FloatArray, file_path
 
 

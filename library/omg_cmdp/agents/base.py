@@ -6,13 +6,14 @@ import abc
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any, ClassVar, TypedDict, Unpack, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.agents.agent import Agent
+from omg_cmdp.agents.lessons import nothing, reward_lesson, steps_for
 from omg_cmdp.contexts import Context, keyed
 from omg_cmdp.fingerprints import fingerprint, setting
 from omg_cmdp.mdp.bellman import scaled_returns, value_bounds
@@ -20,12 +21,12 @@ from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.misfit import Misfit, Recent
-from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import State, Stateful, check_settings, joint_state, load_parts, numbers, read_state
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.recipes import episodes_in_words, shown_arguments
+from omg_cmdp.recipes.recipe import episodes_in_words, shown_arguments
 from omg_cmdp.transactions import interrupts_held, undone_on_failure
-from omg_cmdp.validation import FloatArray, frozen, instance_of, interval, listed, return_interval
+from omg_cmdp.validation import FloatArray, instance_of, interval, listed, return_interval
 
 
 class Ranges(TypedDict, total=False):
@@ -253,46 +254,28 @@ class ModelAgent(Learner):
         # Both answer, with tables that fit, before either learns: a context that one of them refuses changes nothing.
         if self._answered is None or self._answered != known.key:
             self.model(known.to(self))
-        states, actions = _steps(trajectory, oracle)
-        of_rewards = self._lesson(trajectory, rewards)
+        states, actions = steps_for(trajectory, oracle)
+        of_rewards = reward_lesson(self.reward_oracle, trajectory, rewards, self.reward_range)
         moves = states[:-1], actions[: len(states) - 1], states[1:]
         # Of a single step, nobody may know where it led.
-        of_dynamics = functools.partial(oracle.update, known.to(oracle), *moves) if len(states) > 1 else _nothing
+        of_dynamics = functools.partial(oracle.update, known.to(oracle), *moves) if len(states) > 1 else nothing
         self._answered = None
         # An oracle that may refuse an episode learns first, so that nothing must be undone; if both may, the first is.
         if self.reward_oracle.surely_learns and trajectory.total is None:
             of_dynamics()
             of_rewards()
         else:
-            oracle.check_steps(states[:-1], actions, states[1:])
+            if len(states) > 1:
+                oracle.check_steps(*moves)
             with contextlib.nullcontext() if oracle.surely_learns else undone_on_failure(self.reward_oracle):
                 of_rewards()
                 of_dynamics()
         self.recent.add(trajectory, rewards)
 
     def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
-        self._lesson(trajectory, rewards)()
+        reward_lesson(self.reward_oracle, trajectory, rewards, self.reward_range)()
         self._answered = None
         self.recent.add(trajectory, rewards, is_late=True)
-
-    def _lesson(self, trajectory: Trajectory, rewards: FloatArray) -> Callable[[], None]:
-        """Return a call that teaches the reward oracle the rewards that are known, or their sum."""
-        oracle = self.reward_oracle
-        visited, actions = _steps(trajectory, oracle)
-        context, states = trajectory.known.to(oracle), visited[: len(actions)]
-        if trajectory.total is not None:
-            (low, high), steps = self.reward_range, len(actions)
-            total = min(max((trajectory.total - steps * low) / (high - low), 0.0), float(steps))
-            return functools.partial(oracle.update_total, trajectory.context, states, actions, total)
-        if not math.isnan(rewards.sum()):
-            return functools.partial(oracle.update, context, states, actions, _told(rewards, oracle))
-        told = ~np.isnan(rewards)
-        if not told.any():
-            return _nothing
-        if oracle.predict(context).ndim == 3:
-            rule = "be all known or all None, for a reward oracle with a table for each step"
-            raise ValueError(f"`rewards` must {rule}, got {trajectory.rewards}")
-        return functools.partial(oracle.update, context, states[told], actions[told], rewards[told])
 
     def _oracles(self) -> dict[str, Stateful]:
         return {"reward": self.reward_oracle, "dynamics": self.dynamics_oracle}
@@ -304,16 +287,3 @@ class ModelAgent(Learner):
         load_parts(state, self._oracles())
         self._answered = None
         self.recent.forget()
-
-
-def _told(rewards: FloatArray, oracle: Oracle) -> FloatArray:
-    return rewards if oracle.takes_keyed else frozen(rewards.view())
-
-
-def _steps(trajectory: Trajectory, oracle: Oracle) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return states and actions for `oracle`: read-only, unless it is one of ours, which never writes to them."""
-    return trajectory.raw[:2] if oracle.takes_keyed else (trajectory.states, trajectory.actions)
-
-
-def _nothing() -> None:
-    """Teach nothing."""

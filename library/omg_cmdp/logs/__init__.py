@@ -8,8 +8,8 @@ from omg_cmdp.logs.off_policy.estimate import Estimate, Support
 from omg_cmdp.logs.off_policy.evaluation import Evaluation, evaluate
 from omg_cmdp.logs.off_policy.improvement import Improvement, improvement
 from omg_cmdp.logs.off_policy.marginal import marginal_doubly_robust, marginal_sampling
+from omg_cmdp.logs.off_policy.propensities import Overlap, estimate_propensities
 from omg_cmdp.logs.off_policy.sampling import doubly_robust, importance_sampling
-from omg_cmdp.logs.propensities import Overlap, estimate_propensities
 from omg_cmdp.logs.readers import read_log
 from omg_cmdp.logs.tables import read_table
 from omg_cmdp.logs.warm_start import warm_start

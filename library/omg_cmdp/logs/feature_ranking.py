@@ -179,8 +179,10 @@ class _Examples:
         lengths = [len(each.actions) for each in log.episodes]
         self.episodes = np.repeat(np.arange(len(log)), lengths)
         self.steps = np.concatenate([np.arange(length) for length in lengths])
-        states = np.concatenate([each.states[:-1] for each in log.episodes])
-        self.next_states = np.concatenate([each.states[1:] for each in log.episodes])
+        states = np.concatenate([each.states[: len(each.actions)] for each in log.episodes])
+        # -1: nobody saw where the last step led.
+        ends = [[*each.states[1:], -1][: len(each.actions)] for each in log.episodes]
+        self.next_states = np.concatenate(ends).astype(np.int64)
         actions = np.concatenate([each.actions for each in log.episodes])
         low, high = log.reward_range
         self.rewards = (np.concatenate([each.rewards for each in log.episodes]) - low) / (high - low)
@@ -198,10 +200,10 @@ class _Examples:
         noise, saved = 0.0, np.zeros((2, len(names), len(self.steps)))
         for pair, fold in itertools.product(self.pairs, range(self.folds)):
             held = self.part[pair] == fold
-            told = ~np.isnan(self.rewards[pair])
+            told, arrived = ~np.isnan(self.rewards[pair]), self.next_states[pair] >= 0
             fits: list[tuple[int, IntArray, IntArray, Callable[..., Fit], NDArray[Any]]] = [
                 (0, pair[~held & told], pair[held & told], MeanFit, self.rewards),
-                (1, pair[~held], pair[held], SoftmaxFit, self.next_states),
+                (1, pair[~held & arrived], pair[held & arrived], SoftmaxFit, self.next_states),
             ]
             for row, train, test, fit, outcomes in fits:
                 if not len(train) or not len(test):

@@ -47,7 +47,8 @@ class Environment:
 
     def __repr__(self) -> str:
         listed = f", {len(self.contexts)} contexts" if len(self.contexts) else ""
-        return f"{type(self).__name__}: {self.space!r}{listed}, rewards in {self.reward_range}"
+        space = getattr(self, "space", "no space yet")  # a user's class may set it late
+        return f"{type(self).__name__}: {space!r}{listed}, rewards in {self.reward_range}"
 
     def fingerprint(self, contexts: Sequence[Context] = ()) -> str:
         """Return a short text that tells worlds apart: by their class, space, ranges and contexts.

@@ -91,9 +91,9 @@ class Recent:
             "contexts": np.array([context_to_json(each.known.context) for each in known], dtype=np.str_),
             "lengths": np.array([len(each.rewards) for each in kept], dtype=np.float64),
             "late": np.array([each.is_late for each in kept], dtype=np.float64),
-            "states": _joined([each.states for each in known]),
+            "states": _joined([np.append(each.states, [-1] * (not each.end_known)) for each in known]),  # -1: not known
             "actions": _joined([each.actions for each in known]),
-            "rewards": _joined([np.nan_to_num(each.rewards, nan=-1.0) for each in kept]),  # -1: not known
+            "rewards": _joined([np.nan_to_num(each.rewards, nan=-1.0) for each in kept]),
         }
 
     def load_state(self, state: State) -> None:
@@ -122,9 +122,11 @@ def _taught(kept: _Kept, is_reward: bool) -> Taught | None:
     """Return what the oracle of rewards, or of dynamics, learned of an episode; None if it was nothing."""
     trajectory, rewards, is_late = kept
     states, actions, _ = trajectory.raw
-    steps = np.arange(len(actions))
+    moves = len(states) - 1  # one less than actions, if the end is not known
+    if not is_reward and (is_late or not moves):
+        return None
     if not is_reward:
-        return None if is_late else Taught(trajectory.known, steps, states[:-1], actions, states[1:])
+        return Taught(trajectory.known, np.arange(moves), states[:-1], actions[:moves], states[1:])
     told = np.flatnonzero(~np.isnan(rewards))
     return Taught(trajectory.known, told, states[told], actions[told], rewards[told]) if len(told) else None
 
@@ -139,6 +141,7 @@ def _parted(joined: FloatArray, lengths: NDArray[np.int64]) -> list[FloatArray]:
 
 def _trajectory(context: Context, *rows: FloatArray) -> tuple[Trajectory, FloatArray]:
     """Return an episode and its rewards of what `state` keeps."""
-    states, actions = (row.astype(np.int64) for row in rows[:2])
+    states, actions = rows[0].astype(np.int64).tolist(), rows[1].astype(np.int64)
+    states = states if states[-1] >= 0 else [*states[:-1], None]
     rewards = np.where(rows[2] < 0.0, np.nan, rows[2])
     return Trajectory(context=context, states=states, actions=actions, rewards=None), rewards

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.draws import rewards_around, rows_around
 from omg_cmdp.persistence import State
-from omg_cmdp.recipes import Made
+from omg_cmdp.recipes.recipe import Made, episodes_in_words, given_arguments, shown_arguments
 from omg_cmdp.validation import FloatArray, whole_number
 
 
@@ -36,6 +36,11 @@ class Oracle(Made, abc.ABC):
     """The contexts that the oracle can be asked about, where these are listed; None if any may come."""
     product_class: ClassVar[bool] = False
     """Whether a member of the class may choose one of `functions` for every context and state."""
+
+    def __repr__(self) -> str:
+        loss = f", loss {self.loss:.4g}" if self.episodes else ""
+        learned = "" if self.episodes is None else f" after {episodes_in_words(self.episodes)}{loss}"
+        return f"{type(self).__name__}({shown_arguments(self)}){learned}"
 
     @abc.abstractmethod
     def uncertainty(self, context: Context) -> FloatArray:
@@ -90,6 +95,12 @@ class Oracle(Made, abc.ABC):
     def load_state(self, state: State) -> None:
         """Load a state saved by an oracle with the same settings; learning continues bit for bit."""
         raise NotImplementedError(f"{type(self).__name__} cannot load a state")
+
+
+def given_sizes(oracle: Oracle) -> tuple[int, int] | None:
+    """Return S and A of an oracle that was made with both; None if it was not."""
+    given = given_arguments(oracle)
+    return (given["states"], given["actions"]) if {"states", "actions"} <= set(given) else None
 
 
 class RewardOracle(Oracle):

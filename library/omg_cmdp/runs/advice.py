@@ -104,7 +104,13 @@ class Advice:
         return advice_html(self)
 
     def plot(self, state_names: Sequence[str] = (), action_names: Sequence[str] = ()) -> Any:
-        """Return a figure of matplotlib: how likely each action is, by step, in the states visited most."""
+        """Return a figure of matplotlib: how likely each action is, by step, in the states visited most.
+
+        Parameters
+        ----------
+        state_names, action_names : sequence of str, default ()
+            The names of all states and actions; by default they have numbers.
+        """
         return draw_advice(self, state_names, action_names)
 
     def record(self) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def advice_text(advice: Advice) -> str:
         lines.append(best + lead + ("" if advice.sure is None else f", {row['sure']:.0%} sure"))
     if len(table) > LINES:
         lines.append(f"and {len(table) - LINES} more places, which `table()` lists and `plot()` draws")
-    return "\n  ".join(lines)
+    return "\n  ".join([*lines, *([] if advice.misfit is None else [advice.misfit])])
 
 
 def advice_html(advice: Advice) -> str:
@@ -42,8 +42,9 @@ def advice_html(advice: Advice) -> str:
     table = _table(advice)
     rest = len(table) - ROWS
     below = f"<p>and {rest} more places, which <code>table()</code> lists</p>" if rest > 0 else ""
+    misfit = "" if advice.misfit is None else f"<p>{html.escape(advice.misfit)}</p>"
     above = f"<p>Advice for context {html.escape(context_in_words(advice.context))}</p>"
-    return above + str(table.head(ROWS).to_html(index=False, float_format="{:.3g}".format, na_rep="")) + below
+    return above + str(table.head(ROWS).to_html(index=False, float_format="{:.3g}".format, na_rep="")) + below + misfit
 
 
 def _table(advice: Advice) -> Any:

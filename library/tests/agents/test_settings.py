@@ -85,8 +85,6 @@ OTHER = {
     "space": [
         (SPACES["plain"], Space(**SIZE | changed))
         for changed in (
-            {"states": 4},
-            {"actions": 4},
             {"start": 1},
             {"start": [0.5, 0.5, 0.0]},
             {"admissible": MASK},

@@ -5,6 +5,7 @@ import pandas
 import pytest
 
 import omg_cmdp as omg
+from omg_cmdp import Log
 from omg_cmdp.logs import read_log, read_table
 
 NAMES = {"person": "patient", "step": "visit", "context": ["age"], "state": "stage", "action": "drug", "reward": "y"}
@@ -99,3 +100,17 @@ def test_an_unknown_end_is_written_and_read(tmp_path, form):
 def test_rewards_outside_of_one_set_the_range():
     assert read_table(TABLE, **NAMES).reward_range == (0.0, 1.0)
     assert read_table(TABLE.assign(y=TABLE["y"] * 40 - 10), **NAMES).reward_range == (-10.0, 30.0)
+
+
+def test_an_agent_that_was_taught_unknown_ends_is_saved_and_judges_itself(tmp_path):
+    log = read_table(TABLE, **NAMES)
+    sizes = {"states": 2, "actions": 2, "horizon": 3}
+    agent = omg.OMG(log.space, omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes))
+    omg.logs.warm_start(agent, log)
+    agent.misfit()
+    agent.save(tmp_path / "agent.npz")
+    again = omg.load(tmp_path / "agent.npz")
+    np.testing.assert_array_equal(again.policy("c"), agent.policy("c"))
+    again.save(tmp_path / "again.npz")
+    assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "agent.npz").read_bytes()
+    omg.logs.suggest_features(Log(log.space, log.episodes * 20))

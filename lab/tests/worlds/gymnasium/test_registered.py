@@ -146,7 +146,7 @@ def test_it_is_the_world_that_it_says(name):
 
 
 def test_what_is_not_admissible_is_played_as_what_is():
-    env = WorldEnv(worlds.TreatmentTrial())
+    env = WorldEnv("TreatmentTrial")
     for seed in range(40):
         env.reset(seed=seed)
         for _ in range(6):

@@ -26,10 +26,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omg_cmdp.validation import FloatArray, finite_table, positive_number, probability
+from omg_cmdp.validation import FloatArray, positive_number, probability
+from omg_lab.reports.statistics import NO_REGRET, finite_table
 
-NO_REGRET = 1e-9
-"""A total regret up to here is rounding: values near 1 differ by 10⁻¹⁶ in each of up to 10⁶ episodes."""
 SIGNIFICANT = 0.05
 """Differences with a corrected p up to this count as more than chance."""
 STAKES = {1.0: 0.6, 0.7: 0.2, 0.4: 0.1, 0.15: 0.1}

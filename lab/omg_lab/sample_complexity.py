@@ -40,11 +40,12 @@ def sample_complexity(ledger: Ledger, epsilon: float, *, window: int = 50) -> Sa
 
     Examples
     --------
-    >>> import omg_cmdp as omg
-    >>> lake = omg.environments.from_gymnasium("FrozenLake-v1", [0.4, 0.9], arguments="success_rate", horizon=5)
-    >>> sizes = {"states": 17, "actions": 4, "horizon": 5}
-    >>> agent = omg.agents.Greedy(lake.space, omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes))
-    >>> ledger = omg.simulate(lake, omg.adversaries.IID(lake.contexts), agent, episodes=60)
+    >>> import omg_cmdp as omg, omg_lab
+    >>> world = omg_lab.worlds.SoftmaxWorld()
+    >>> rewards = omg.oracles.FiniteRewards(world.reward_functions, horizon=5)
+    >>> dynamics = omg.oracles.FiniteDynamics(world.transition_functions, horizon=5)
+    >>> agent = omg.agents.Greedy(world.space, rewards, dynamics)
+    >>> ledger = omg.simulate(world, omg.adversaries.IID(world.contexts), agent, episodes=60)
     >>> sample_complexity(ledger, epsilon=5.0)  # no episode can lose more than its 5 steps
     SampleComplexity(mistakes=0, played=0.0, output=0.0)
     """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -52,7 +52,19 @@ class _Given(NamedTuple):
         return self
 
 
-class Made:
+class _Noting:
+    _given = _Given()
+
+    def __new__(cls, *arguments: Any, **named: Any) -> Self:
+        """Return an object that is not initialised yet, with a note of its arguments."""
+        made = super().__new__(cls)
+        if _package(cls) in PACKAGES:
+            note = _Given(tuple(map(kept, arguments)), {name: kept(each) for name, each in named.items()})
+            made.__dict__["_given"] = note  # as frozen dataclasses have no other way
+        return made
+
+
+class Made(_Noting):
     """The base of objects that remember the arguments they were made with.
 
     A class needs no code for it: arguments are noted before the constructor runs, as they are then. What the caller
@@ -64,15 +76,9 @@ class Made:
     {'top': 1, 'bottom': 2}
     """
 
-    _given = _Given()
-
-    def __new__(cls, *arguments: Any, **named: Any) -> Self:
-        """Return an object that is not initialised yet, with a note of its arguments."""
-        made = super().__new__(cls)
-        if _package(cls) in PACKAGES:
-            note = _Given(tuple(map(kept, arguments)), {name: kept(each) for name, each in named.items()})
-            made.__dict__["_given"] = note  # as frozen dataclasses have no other way
-        return made
+    def __init__(self) -> None:
+        """Take no arguments; without it a class that has none of its own would seem to take any."""
+        super().__init__()
 
 
 def given_arguments(made: Made) -> dict[str, Any]:
@@ -127,14 +133,23 @@ def kept(value: Any, depth: int = NESTED) -> Any:
     return Missing(kind, id(value))
 
 
-def holes(part: Any, path: str = "") -> Iterator[tuple[str, Missing]]:
-    """Yield what is missing in a recipe or a part of one, each with its path, such as "reward_oracle__features"."""
-    if isinstance(part, Missing):
-        yield path, part
-    elif isinstance(part, Recipe) or type(part) in (list, tuple):
-        named = part.arguments.items() if isinstance(part, Recipe) else enumerate(part)
-        for name, each in named:
-            yield from holes(each, f"{path}__{name}".removeprefix("__"))
+def walk(part: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every part of a recipe with its path, such as "reward_oracle__features"; the whole has none."""
+    yield path, part
+    inner: Iterable[tuple[Any, Any]] = ()
+    if isinstance(part, Recipe):
+        inner = part.arguments.items()
+    elif isinstance(part, dict):
+        inner = part.items()
+    elif type(part) in (list, tuple):
+        inner = enumerate(part)
+    for name, each in inner:
+        yield from walk(each, f"{path}__{name}" if path else str(name))
+
+
+def holes(part: Any) -> Iterator[tuple[str, Missing]]:
+    """Yield what is missing in a recipe, or a part of one, with its path."""
+    return ((path, each) for path, each in walk(part) if isinstance(each, Missing))
 
 
 def shown_arguments(made: Made, leave_out: Sequence[str] = ()) -> str:
