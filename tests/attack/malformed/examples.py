@@ -284,6 +284,7 @@ EXAMPLES = {
     "rivals.ERMReduction": model_agent(samples=2),
     "agents.EpsilonGreedy": model_agent(epsilon=0.1),
     "rivals.FeelGoodThompson": model_agent(finite, optimism=0.1, seed=1),
+    "agents.Accounted": lambda: {"rule": omg.agents.GainWeighted(draws=4), "delta": 0.1},
     "agents.GainWeighted": lambda: {"draws": 4, "floor": 0.01, "seed": 1},
     "agents.Greedy": model_agent(),
     "agents.Informed": lambda: {"space": SPACE, "mdp": WORLD.mdp, **RANGES},
