@@ -19,8 +19,8 @@ from omg_cmdp.validation import file_path
 LEAST_ROOM, LEAST_SPACE, ROOM = 2**23, 2**27, 2**12
 """How many numbers an oracle or a policy may have, whatever is in the file; and how many times those that are in it.
 
-An oracle saves what it learns, and so a true file is seldom much smaller. Adapters are the exception: their tables have S
-times the numbers that they save, once for each copy of the model.
+An oracle saves what it learns, and so a true file is seldom much smaller. Adapters are the exception: their tables have
+S times the numbers that they save, once for each copy of the model.
 """
 
 
