@@ -16,11 +16,11 @@ from omg_cmdp.recipes.files import unpack_recipe, without_recipe
 from omg_cmdp.recipes.recipe import PACKAGES, Made, Missing, Recipe, holes, walk
 from omg_cmdp.validation import file_path
 
-LEAST_ROOM, LEAST_SPACE, ROOM = 2**23, 2**27, 2**14
+LEAST_ROOM, LEAST_SPACE, ROOM = 2**23, 2**27, 2**12
 """How many numbers an oracle or a policy may have, whatever is in the file; and how many times those that are in it.
 
-An oracle saves what it learns, and so a true file is seldom much smaller. A class with matrices over the features, of
-which it saves a part, is the exception for which `ROOM` is large.
+An oracle saves what it learns, and so a true file is seldom much smaller. Adapters are the exception: their tables have
+S times the numbers that they save, once for each copy of the model.
 """
 
 
