@@ -3,7 +3,7 @@
 A function of compiled code takes and fills plain arrays, and has a decorator from here:
 
     compiled       an entry point, which Python calls
-    inner          a function that only compiled code calls; it compiles in less time
+    inner          a function that only compiled code calls; it compiles in less time (see `_compilers`)
     leaf           the same, for functions that allocate nothing: twice as fast for small arrays
 
 Arithmetic is always exactly as written. A loop is compiled twice, with vectors and without, and which of the two runs
@@ -34,6 +34,8 @@ from typing import Any
 
 _PACKAGES = ("omg_cmdp", "omg_lab")
 """The packages with compiled code."""
+_MANGLED = tuple(f"_ZN{len(name)}{name}" for name in _PACKAGES)
+"""How the names of their compiled functions begin."""
 
 _EXACT: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 # Code that takes a dozen arrays out of Python's tuples is longer than most functions, and is compiled for each.
@@ -56,9 +58,7 @@ def _decorator(options: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
 
         if in_plain_python():
             return function
-        if options is not _EXACT:
-            options["pipeline_class"] = _part()
-        dispatcher = numba.njit(**options)(function)
+        dispatcher = numba.njit(**options, pipeline_class=_compilers()[options is not _EXACT])(function)
         try:
             dispatcher._cache = _kept()(function)
         except RuntimeError:  # numba found no folder to write to
@@ -144,7 +144,7 @@ def _announce_compilation() -> None:
     class Notice(event.Listener):
         def on_start(self, event: Any) -> None:
             if event.data["dispatcher"].py_func.__module__.partition(".")[0] in _PACKAGES:
-                _say_once("compiling for this machine (about a minute)")
+                _say_once("compiling for this machine (about 20 seconds)")
 
         def on_end(self, event: Any) -> None:
             pass
@@ -163,17 +163,29 @@ def _say_once(line: str) -> None:
 
 
 @functools.cache
-def _part() -> Any:
-    """Return numba's compiler, made to stop at intermediate code.
+def _compilers() -> tuple[type, type]:
+    """Return numba's compiler, as made for entry points and for functions that only compiled code calls.
 
     numba optimises a function together with all that it calls, and makes machine code of the whole: in a chain of five
-    calls the last function goes through this five times. Here only entry points do, which alone are ever run.
+    calls the last function goes through this five times. Here such functions stay intermediate code, and are linked
+    into the entry points, which alone are ever run.
     """
     codegen: Any = importlib.import_module("numba.core.codegen")
     compiler: Any = importlib.import_module("numba.core.compiler")
 
+    class Whole(codegen.JITCodeLibrary):  # type: ignore[misc]
+        """The code of an entry point and of all that it calls."""
+
+        def _optimize_final_module(self) -> None:
+            # Private to the entry point, parts lose the arguments that they do not use: tuples of arrays are passed
+            # by value, and a dozen arrays are a hundred words.
+            for function in self._final_module.functions:
+                if function.linkage.name == "linkonce_odr" and function.name.startswith(_MANGLED):
+                    function.linkage = "internal"
+            super()._optimize_final_module()
+
     class Part(codegen.JITCodeLibrary):  # type: ignore[misc]
-        """Code to link into an entry point. It has no address, and is kept without machine code."""
+        """Code to link into an entry point: it has no address, and is kept without machine code."""
 
         def _optimize_final_module(self) -> None:
             pass
@@ -193,14 +205,18 @@ def _part() -> Any:
             return self
 
         def set_env(self, name: str, environment: Any) -> None:
-            """Do nothing: what numba would set serves Python objects, of which we have none."""
+            """Do nothing: what numba would set here has no address either, and serves Python objects only."""
 
-    class PartCompiler(compiler.Compiler):  # type: ignore[misc]
-        def compile_extra(self, function: Callable[..., Any]) -> Any:
-            self.state.library = Part(self.state.targetctx.codegen(), function.__qualname__)
-            return super().compile_extra(function)
+    def made_with(library: Any) -> type:
+        class Compiler(compiler.Compiler):  # type: ignore[misc]
+            def compile_extra(self, function: Callable[..., Any]) -> Any:
+                self.state.library = library(self.state.targetctx.codegen(), function.__qualname__)
+                self.state.library.enable_object_caching()
+                return super().compile_extra(function)
 
-    return PartCompiler
+        return Compiler
+
+    return made_with(Whole), made_with(Part)
 
 
 @functools.cache
