@@ -488,7 +488,7 @@ REASONS = {
     "audit.AuditRow": "a record that an audit makes, and that checks nothing",
     "audit.Summary": "a record that `combine` makes, and that checks nothing",
     "checks.Challenge": "a record that `challenge` makes, and that checks nothing",
-    "runs.Ledger": "made by a run, without arguments; its methods are called",
+    "runs.Ledger": "made by a run; its methods are called",
     "runs.Advice": "a record that `advise` makes, and that checks nothing; its methods are called",
     "rivals.Blind": "made without arguments; its methods are called",
     "rivals.PerContext": "the same",
