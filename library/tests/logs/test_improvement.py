@@ -96,7 +96,7 @@ def test_an_agent_that_learned_while_it_logged_is_no_obstacle(rng):
 
 
 def test_where_propensities_were_logged_a_score_knows_earlier_episodes_only(rng):
-    """Other rewards in the second half leave the differences of scores before it as they were; the first eighth has none."""
+    """Other rewards in the second half leave differences of scores before it unchanged; the first eighth has none."""
     log = greedy_log(rng, 160)
     later = Log(ARMS, [e if t < 80 else changed(e, rewards=1.0 - e.rewards) for t, e in enumerate(log.episodes)])
     found = [
