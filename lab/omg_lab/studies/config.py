@@ -15,9 +15,8 @@
 
 A world may have its own `episodes` and `delay`, say which `oracles` and `return_range` all agents have in it, which
 contexts a report is to `show` policies for, and the `state_names`, `action_names` and `feature_names` there. Before a
-plan is returned, every world, adversary and agent is built once, and every agent answers a context and those to show,
-so that a mistake is found before anything runs. A kind may be
-`module:Name`; it is imported because a file that the user has named says so, and never because stored results do.
+plan is returned, everything is built once, and every agent answers a context and those to show: mistakes are found
+before anything runs. A kind `module:Name` is imported only because a file that the user has named says so.
 """
 
 from __future__ import annotations
