@@ -31,7 +31,7 @@ LAYERS = {
         "adversaries": "* mdp environments.base",
         "logs": "* mdp oracles misfit agents.agent agents.base",
         "loading": "* mdp oracles agents",
-        "runs": "* mdp planning theory misfit agents environments adversaries delays logs",
+        "runs": "* mdp planning oracles.counts theory misfit agents environments adversaries delays logs",
         "checks": "* mdp planning oracles environments adversaries delays agents theory",
     },
     "omg_lab": {
