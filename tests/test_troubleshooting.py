@@ -8,8 +8,8 @@ import pytest
 
 import omg_cmdp as omg
 from omg_cmdp.persistence import AGENT_FILE, write_arrays
-from omg_cmdp.recipe_files import pack_recipe
-from omg_cmdp.recipes import Recipe
+from omg_cmdp.recipes.files import pack_recipe
+from omg_cmdp.recipes.recipe import Recipe
 
 ROOT = Path(__file__).parent.parent
 QUOTED = re.findall(r'\*\*"([^"]+)"', (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8"))

@@ -18,8 +18,8 @@ from omg_cmdp.agents import Greedy, Power, Uniform
 from omg_cmdp.contexts import context_from_json, context_to_json
 from omg_cmdp.oracles.adapters import RefittedRewards
 from omg_cmdp.persistence import AGENT_FILE, read_arrays, write_arrays
-from omg_cmdp.recipe_files import PREFIX, pack_recipe
-from omg_cmdp.recipes import Missing, Recipe, holes, kept
+from omg_cmdp.recipes.files import PREFIX, pack_recipe
+from omg_cmdp.recipes.recipe import Missing, Recipe, holes, kept
 
 SIZE = {"states": 2, "actions": 2, "horizon": 3}
 RECORDS = [{"age": 20, "ward": "a"}, {"age": 50, "ward": "b"}, {"age": None, "ward": "a"}]

@@ -5,6 +5,7 @@
     seed = 0                 all random streams of all runs follow from it
     checkpoint = 1000        episodes between checkpoints
     propensities = false     whether states, actions, rewards and propensities are logged, for exports
+    ceiling = false          whether logs say what has been lost at most, without the truth
     delay = 10               episodes until an agent learns from one; or { kind = "geometric", mean = 10.0 }
 
     [worlds.NAME]  [adversaries.NAME]  [agents.NAME]     kind = "..." (by default NAME itself), and its options
@@ -195,6 +196,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "seeds": _seeds,
     "checkpoint": positive_integer,
     "propensities": _switch,
+    "ceiling": _switch,
     "delay": _delay,
     "vary": _vary,
 }

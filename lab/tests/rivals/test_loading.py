@@ -6,7 +6,7 @@ import pytest
 import omg_cmdp as omg
 from lab.tests.rivals.catalogue import each_agent
 from library.tests.agents.models import an_episode
-from omg_cmdp.recipes import holes, kept
+from omg_cmdp.recipes.recipe import holes, kept
 from omg_lab.rivals.declared import Rival
 
 AGENTS = each_agent()

@@ -16,12 +16,13 @@ from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.misfit import Misfit, Recent
+from omg_cmdp.misfit.judgement import Misfit
+from omg_cmdp.misfit.recent import Recent
 from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.persistence import AGENT_FILE, State, read_arrays, write_state
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.recipe_files import pack_recipe, without_recipe
-from omg_cmdp.recipes import Made, kept
+from omg_cmdp.recipes.files import pack_recipe, without_recipe
+from omg_cmdp.recipes.recipe import Made, kept
 from omg_cmdp.validation import FloatArray, file_path
 
 

@@ -15,7 +15,7 @@ from omg_cmdp.contexts import Context, context_numbers
 from omg_cmdp.logs.writers import write
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
-from omg_cmdp.recipes import episodes_in_words
+from omg_cmdp.recipes.recipe import episodes_in_words
 from omg_cmdp.records import columns_of
 from omg_cmdp.validation import FloatArray, instance_of, interval, listed
 

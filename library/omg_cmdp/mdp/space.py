@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp import validation
 from omg_cmdp.jit import Lazy
 from omg_cmdp.persistence import State, read_state
-from omg_cmdp.recipes import Made
+from omg_cmdp.recipes.recipe import Made
 from omg_cmdp.validation import BoolArray, FloatArray, instance_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.draws import rewards_around, rows_around
 from omg_cmdp.persistence import State
-from omg_cmdp.recipes import Made, episodes_in_words, given_arguments, shown_arguments
+from omg_cmdp.recipes.recipe import Made, episodes_in_words, given_arguments, shown_arguments
 from omg_cmdp.validation import FloatArray, whole_number
 
 

@@ -9,7 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from omg_cmdp.recipes import Made
+from omg_cmdp.recipes.recipe import Made
 from omg_cmdp.records import plain
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from omg_cmdp.contexts import Context
 from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.oracles.feature_columns import Category, Number, fit_category, fit_number, fits_a_number
-from omg_cmdp.recipes import Made
+from omg_cmdp.recipes.recipe import Made
 from omg_cmdp.records import columns_of
 from omg_cmdp.validation import FloatArray, instance_of, listed, positive_integer
 

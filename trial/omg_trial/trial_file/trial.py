@@ -14,6 +14,7 @@ from typing import Any, final
 import numpy as np
 
 from omg_cmdp import oracles
+from omg_cmdp.agents.exploration.gain import GainWeighted
 from omg_cmdp.agents.omg import OMG
 from omg_cmdp.contexts import Context, context_from_json
 from omg_cmdp.documents import Document, FileError
@@ -154,7 +155,9 @@ class Trial:
         if self.floor.probability:
             rewards, dynamics = FlooredRewards(rewards, self.floor), FlooredDynamics(dynamics, self.floor)
         ranges: dict[str, Any] = {"reward_range": self.reward_range, "return_range": self.return_range}
-        return OMG(space, rewards, dynamics, self.gamma, **ranges)
+        # Outcomes of a trial come late, and models in batches: the default's account would prove nothing.
+        rule = GainWeighted() if self.gamma == "adaptive" else self.gamma
+        return OMG(space, rewards, dynamics, rule, **ranges)
 
     def context(self, text: str) -> Context:
         """Return a context of the log as the model has it: a text where a number belongs counts as missing.

@@ -21,7 +21,7 @@ from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.plan import plan
 from omg_cmdp.planning.solution import Solution
-from omg_cmdp.recipes import Made
+from omg_cmdp.recipes.recipe import Made
 from omg_cmdp.theory.ceiling.ceiling import Decider
 from omg_cmdp.theory.constants import Assumptions
 from omg_cmdp.validation import FloatArray, float_table, in_range, one_of_shapes, positive_number

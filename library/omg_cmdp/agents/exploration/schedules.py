@@ -11,7 +11,7 @@ from typing import final
 from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
 from omg_cmdp.fingerprints import by_values, setting
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.recipes import Made
+from omg_cmdp.recipes.recipe import Made
 from omg_cmdp.validation import instance_of, positive_number
 
 Tuned = float | Callable[[int], float]

@@ -14,7 +14,7 @@ from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.frame import RewardFrame
 from omg_cmdp.oracles.linear.forecasters import LinearForecasters
 from omg_cmdp.oracles.rates import Rate
-from omg_cmdp.recipes import Made
+from omg_cmdp.recipes.recipe import Made
 from omg_cmdp.validation import FloatArray, instance_of, listed, positive_integer, positive_number, real_number
 
 

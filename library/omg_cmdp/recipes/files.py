@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.persistence import State
-from omg_cmdp.recipes import Missing, Recipe
+from omg_cmdp.recipes.recipe import Missing, Recipe
 from omg_cmdp.validation import frozen
 
 PREFIX = "made with/"
