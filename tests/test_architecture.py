@@ -32,7 +32,7 @@ LAYERS = {
         "adversaries": "* recipes mdp environments.base",
         "logs": "* recipes mdp oracles misfit agents.agent agents.base",
         "loading": "* recipes mdp oracles agents",
-        "runs": "* recipes mdp planning theory misfit agents environments adversaries delays logs",
+        "runs": "* recipes mdp planning oracles.counts theory misfit agents environments adversaries delays logs",
         "checks": "* recipes mdp planning oracles environments adversaries delays agents theory",
     },
     "omg_lab": {

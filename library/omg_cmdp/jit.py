@@ -37,6 +37,9 @@ _PACKAGES = ("omg_cmdp", "omg_lab")
 _MANGLED = tuple(f"_ZN{len(name)}{name}" for name in _PACKAGES)
 """How the names of their compiled functions begin."""
 
+_functions = {"decorated": 0, "compiled": 0}
+"""Functions of compiled code in this process."""
+
 _EXACT: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 # Code that takes a dozen arrays out of Python's tuples is longer than most functions, and is compiled for each.
 _INNER: dict[str, Any] = {**_EXACT, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -58,6 +61,7 @@ def _decorator(options: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
 
         if in_plain_python():
             return function
+        _functions["decorated"] += 1
         dispatcher = numba.njit(**options, pipeline_class=_compilers()[options is not _EXACT])(function)
         try:
             dispatcher._cache = _kept()(function)
@@ -138,18 +142,46 @@ one_thread = _OneThread()
 
 @functools.cache
 def _announce_compilation() -> None:
-    """Tell the user, once, that the wait is compilation."""
+    """Tell the user, once, that the wait is compilation, and how far it has come."""
     from numba.core import event
 
+    # Not an import statement: compiled code is not made from it, and need not be made again when it changes.
+    progress: Any = importlib.import_module("omg_cmdp.progress")
+
     class Notice(event.Listener):
+        under_way, bar = 0, progress.Bar("compile")
+
         def on_start(self, event: Any) -> None:
-            if event.data["dispatcher"].py_func.__module__.partition(".")[0] in _PACKAGES:
+            if not _is_ours(event):
+                return
+            if not self.under_way:
                 _say_once("compiling for this machine (about 20 seconds)")
+                self.bar = progress.Bar(
+                    "compile", max(1, _functions["decorated"] - _functions["compiled"]), unit="parts"
+                )
+                self.bar.__enter__()
+            self.under_way += 1
 
         def on_end(self, event: Any) -> None:
-            pass
+            if not _is_ours(event):
+                return
+            _functions["compiled"] += 1
+            self.under_way -= 1
+            self.bar.update(note=event.data["dispatcher"].py_func.__name__)
+            if not self.under_way:
+                self.bar.total = self.bar.done  # what nobody called was not compiled
+                self.bar.__exit__(None, None, None)
 
     event.register("numba:compile", Notice())  # type: ignore[no-untyped-call]
+
+
+def _is_ours(event: Any) -> bool:
+    return event.data["dispatcher"].py_func.__module__.partition(".")[0] in _PACKAGES
+
+
+def count_compilations() -> int:
+    """Return the number of functions that this process has compiled, rather than loaded."""
+    return _functions["compiled"]
 
 
 def _announce_no_cache() -> None:
