@@ -10,8 +10,7 @@
 
     [worlds.NAME]  [adversaries.NAME]  [agents.NAME]     kind = "..." (by default NAME itself), and its options
 
-    [vary]                   for rates: every world in other sizes, one size at a time
-    H = [2, 4, 8]            T, S, A or H, and its values; [] stands for values around each world's own
+    [vary]  H = [2, 4, 8]    for rates: worlds in other sizes of T, S, A or H; [] for values around each world's own
 
 A world may have its own `episodes` and `delay`, say which `oracles` and `return_range` all agents have in it, which
 contexts a report is to `show` policies for, and the `state_names`, `action_names` and `feature_names` there. Before a
