@@ -108,6 +108,11 @@ def a_log(*, count=3):
     return omg.Log(SPACE, [episode] * count)
 
 
+def a_varied_log():
+    generator = np.random.default_rng(0)
+    return omg.Log(SPACE, [WORLD.sample("a", UNIFORM, generator) for _ in range(120)])
+
+
 def an_agent():
     return agents.Greedy(SPACE, **pair())
 
@@ -386,10 +391,10 @@ EXAMPLES = {
         "weighted": False,
     },
     "logs.estimate_propensities": lambda: {
-        **{"log": a_log(count=40), "model": None, "features": lambda _: np.ones(1), "folds": 2, "seed": 1},
+        **{"log": a_varied_log(), "model": None, "features": lambda _: np.ones(1), "folds": 2, "seed": 1},
     },
     "logs.improvement": lambda: {
-        **{"log": a_log(count=40), "policy": lambda _: UNIFORM, "features": lambda _: np.ones(1), "seed": 1},
+        **{"log": a_varied_log(), "policy": lambda _: UNIFORM, "features": lambda _: np.ones(1), "seed": 1},
     },
     "logs.evaluate": lambda: {
         **{"log": a_log(), "policy": lambda _: UNIFORM, "model": WORLD.mdp},
@@ -485,7 +490,7 @@ REASONS = {
     "audit.AuditRow": "a record that an audit makes, and that checks nothing",
     "audit.Summary": "a record that `combine` makes, and that checks nothing",
     "checks.Challenge": "a record that `challenge` makes, and that checks nothing",
-    "runs.Ledger": "made by a run, without arguments; its methods are called",
+    "runs.Ledger": "made by a run; its methods are called",
     "runs.Advice": "a record that `advise` makes, and that checks nothing; its methods are called",
     "rivals.Blind": "made without arguments; its methods are called",
     "rivals.PerContext": "the same",
@@ -503,7 +508,7 @@ INSTANCES = {
     "runs.Advice": lambda: omg.advise(an_agent(), "a"),
     "rivals.Blind": rivals.Blind,
     "rivals.PerContext": rivals.PerContext,
-    "logs.Improvement": lambda: omg.logs.improvement(a_log(count=40), lambda _: UNIFORM),
+    "logs.Improvement": lambda: omg.logs.improvement(a_varied_log(), lambda _: UNIFORM),
     "logs.Estimate": lambda: omg.logs.importance_sampling(a_log(count=40), lambda _: UNIFORM),
     "agents.Mixture": lambda: agents.Mixture(np.stack([UNIFORM] * 2), np.array([0.5, 0.5])),
     "agents.Situation": lambda: a_situation(),
