@@ -45,9 +45,8 @@ def played(desk, person, action=None):
 
 def test_a_trial_is_judged_as_its_episodes_are():
     desk, clock, process = begun()
-    agent = desk.trial.agent()
-    inner = [getattr(each, "oracle", each) for each in (agent.reward_oracle, agent.dynamics_oracle)]
-    ceiling = omg.RegretCeiling(agent, reward_oracle=inner[0], dynamics_oracle=inner[1])
+    rewards, dynamics = desk.trial.oracles()
+    ceiling = omg.RegretCeiling(desk.trial.agent(), reward_oracle=rewards, dynamics_oracle=dynamics)
     for number in range(6):
         policy, path = played(desk, f"p{number}")
         ceiling.add(path.context, policy, path)

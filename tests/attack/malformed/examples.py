@@ -429,6 +429,7 @@ EXAMPLES = {
     "theory.bounds.anytime": lambda: {"given": theory.Assumptions(**GIVEN)},
     "theory.bounds.known_dynamics_round": lambda: {"tuples": 9, "horizon": 2, "gamma": 2.0, "squared_error": 0.1},
     "theory.bounds.known_dynamics": lambda: {"tuples": 9, "horizon": 2, "episodes": 10, "reward_error": 0.1},
+    "theory.bounds.accounted": lambda: {"tuples": 9, "horizon": 2, "episodes": 10, "error": 0.1},
     "theory.bounds.weighted_round": lambda: {**TABLES, "squared_errors": [0.1, 0.2]},
     "theory.bounds.gain_round": lambda: {**TABLES, "gains": [0.1, 0.2]},
     "theory.bounds.pooled_gain_round": lambda: {"weights": [[0.1], [0.2]], "occupancy": [[0.5], [0.5]], "gains": [0.1]},

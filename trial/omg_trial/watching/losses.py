@@ -70,10 +70,10 @@ class LossWatch:
         self._begin()
 
     def _begin(self) -> None:
-        agent = self.trial.agent()
         # The oracles beneath a floor: the best policy is the best without it.
-        inner = [getattr(each, "oracle", each) for each in (agent.reward_oracle, agent.dynamics_oracle)]
-        self._ceiling = RegretCeiling(agent, delta=DELTA, reward_oracle=inner[0], dynamics_oracle=inner[1])
+        rewards, dynamics = self.trial.oracles()
+        told = {"reward_oracle": rewards, "dynamics_oracle": dynamics}
+        self._ceiling = RegretCeiling(self.trial.agent(), delta=DELTA, **told)
         self._open: dict[int, FloatArray] = {}
         self._closed: list[tuple[int, datetime.datetime]] = []
         self._most: list[float] = []
