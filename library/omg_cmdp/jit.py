@@ -12,7 +12,6 @@ sum or to divide by multiplying, the two would differ in their last bits, and so
 
 With NUMBA_DISABLE_JIT=1 everything works in plain Python, to debug, hundreds of times slower. What plain Python cannot
 do as it is written, such as a call of BLAS, has a second form beside it.
-
 Elsewhere in the package, `compiled = Lazy("omg_cmdp.mdp.compiled")` stands for such a module. It is imported with the
 first call of one of its functions: `import omg_cmdp` stays light, and compiles nothing.
 """
@@ -38,8 +37,6 @@ _MANGLED = tuple(f"_ZN{len(name)}{name}" for name in _PACKAGES)
 """How the names of their compiled functions begin."""
 
 _functions = {"decorated": 0, "compiled": 0}
-"""Functions of compiled code in this process."""
-
 _EXACT: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 # Code that takes a dozen arrays out of Python's tuples is longer than most functions, and is compiled for each.
 _INNER: dict[str, Any] = {**_EXACT, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -148,22 +145,22 @@ def _announce_compilation() -> None:
     # Not an import statement: compiled code is not made from it, and need not be made again when it changes.
     progress: Any = importlib.import_module("omg_cmdp.progress")
 
+    def is_ours(event: Any) -> bool:
+        return event.data["dispatcher"].py_func.__module__.partition(".")[0] in _PACKAGES
+
     class Notice(event.Listener):
         under_way, bar = 0, progress.Bar("compile")
 
         def on_start(self, event: Any) -> None:
-            if not _is_ours(event):
-                return
-            if not self.under_way:
+            self.under_way += is_ours(event)
+            if is_ours(event) and self.under_way == 1:
                 _say_once("compiling for this machine (about 20 seconds)")
-                self.bar = progress.Bar(
-                    "compile", max(1, _functions["decorated"] - _functions["compiled"]), unit="parts"
-                )
+                left = _functions["decorated"] - _functions["compiled"]
+                self.bar = progress.Bar("compile", left, unit="parts")
                 self.bar.__enter__()
-            self.under_way += 1
 
         def on_end(self, event: Any) -> None:
-            if not _is_ours(event):
+            if not is_ours(event):
                 return
             _functions["compiled"] += 1
             self.under_way -= 1
@@ -175,17 +172,12 @@ def _announce_compilation() -> None:
     event.register("numba:compile", Notice())  # type: ignore[no-untyped-call]
 
 
-def _is_ours(event: Any) -> bool:
-    return event.data["dispatcher"].py_func.__module__.partition(".")[0] in _PACKAGES
-
-
 def count_compilations() -> int:
     """Return the number of functions that this process has compiled, rather than loaded."""
     return _functions["compiled"]
 
 
 def _announce_no_cache() -> None:
-    """Tell the user, once, that the wait will come back, and how to avoid it."""
     _say_once("compiled code cannot be kept, and every process compiles; set NUMBA_CACHE_DIR to a writable folder")
 
 
@@ -216,11 +208,10 @@ def _compilers() -> tuple[type, type]:
                     function.linkage = "internal"
             super()._optimize_final_module()
 
-    class Part(codegen.JITCodeLibrary):  # type: ignore[misc]
+    class Fragment(codegen.JITCodeLibrary):  # type: ignore[misc]
         """Code to link into an entry point: it has no address, and is kept without machine code."""
 
-        def _optimize_final_module(self) -> None:
-            pass
+        _optimize_final_module = staticmethod(lambda: None)
 
         def _finalize_final_module(self) -> None:
             self._finalized = True
@@ -232,12 +223,9 @@ def _compilers() -> tuple[type, type]:
         def serialize_using_object_code(self) -> Any:
             return self.serialize_using_bitcode()
 
-        @property
-        def codegen(self) -> Any:
-            return self
-
-        def set_env(self, name: str, environment: Any) -> None:
-            """Do nothing: what numba would set here has no address either, and serves Python objects only."""
+        # What numba would set with `codegen.set_env` has no address either, and serves Python objects only.
+        codegen = property(lambda self: self)
+        set_env = staticmethod(lambda name, environment: None)
 
     def made_with(library: Any) -> type:
         class Compiler(compiler.Compiler):  # type: ignore[misc]
@@ -248,7 +236,7 @@ def _compilers() -> tuple[type, type]:
 
         return Compiler
 
-    return made_with(Whole), made_with(Part)
+    return made_with(Whole), made_with(Fragment)
 
 
 @functools.cache
@@ -295,10 +283,7 @@ def _digest(module: str) -> str:
 
 @functools.cache
 def _source(module: str) -> tuple[str, list[str]]:
-    """Return the source of a module of this package, and all names that it imports from the package.
-
-    Some of these are modules and some are what is in them; of the latter there is no source.
-    """
+    """Return the source of a module, and what it imports of ours: modules, and names in them, which have no source."""
     try:
         spec = importlib.util.find_spec(module)
     except ImportError:  # a name that is no module, or a room whose optional package is missing
