@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context, Keyed, keyed
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
+from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.features import Described
 from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss
 from omg_cmdp.oracles.rates import Rate
@@ -93,7 +94,7 @@ class Forecasters(abc.ABC):
         """
         return self.bound(episodes, horizon) if self.rate is not None and delay <= self.rate.delay else math.inf
 
-    def draws(self, prepared: Any, count: int, generator: np.random.Generator) -> FloatArray | None:
+    def draws(self, prepared: Any, streams: Streams) -> FloatArray | None:
         """Return (count, ...): tables drawn from the textbook's posterior; None: draw around the prediction."""
         return None
 
@@ -178,10 +179,15 @@ class Frame(Oracle, Generic[F]):
     def draws(self, context: Context, count: int, generator: np.random.Generator) -> FloatArray:
         """Return (count, ...): tables like that of `predict`, drawn from the textbook's posterior."""
         instance_of("generator", generator, np.random.Generator)
-        count, answer = positive_integer("count", count), self._answer(context)
-        drawn = self.forecasters.draws(answer.prepared, count, generator)
+        return self.draws_from(context, Streams.fresh(positive_integer("count", count), generator))
+
+    @final
+    def draws_from(self, context: Context, streams: Streams) -> FloatArray:
+        """Return (count, ...): the same by the numbers of `streams`; not to be written to."""
+        answer = self._answer(context)
+        drawn = self.forecasters.draws(answer.prepared, streams)
         if drawn is None:
-            return self._loss.draws(answer.prediction, self.uncertainty(context), count, generator)
+            return self._loss.draws(answer.prediction, self.uncertainty(context), streams)
         return drawn
 
     @final

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 from omg_cmdp.contexts import Context
 from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.jit import Lazy
+from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.frame import DynamicsFrame, Forecasters
 from omg_cmdp.oracles.losses import LOG, Examples, IntArray
@@ -134,12 +135,12 @@ class _Softmax(Forecasters):
         successors = self.possible.sum(axis=-1, keepdims=True)
         return np.asarray(((self.covariances @ row) @ row) * (1.0 - 1.0 / successors))
 
-    def draws(self, row: FloatArray, count: int, generator: np.random.Generator) -> FloatArray:
+    def draws(self, row: FloatArray, streams: Streams) -> FloatArray:
         """Return tables from Laplace's approximation: normal logits around the Newton fit, within the support."""
         deviations = np.sqrt(np.maximum(self._logit_variances(row), 0.0))
-        normals = generator.standard_normal((count, np.count_nonzero(self.possible)))
-        drawn = np.zeros((count, *self.shape))
-        flat = drawn.reshape(count, *self.offsets.shape)
+        normals = streams.normals(np.count_nonzero(self.possible))
+        drawn = np.zeros((streams.count, *self.shape))
+        flat = drawn.reshape(-1, *self.offsets.shape)
         compiled_softmax.softmax_draws(self.weights, self.offsets, row, deviations, normals, flat)
         return drawn
 

@@ -22,6 +22,7 @@ the program is max ⟨q, f̂⟩ + Σ √(v·Q), Q = Σ_h q_h: it explores a pair
 
 from __future__ import annotations
 
+from collections import deque
 from typing import final
 
 import numpy as np
@@ -31,11 +32,11 @@ from omg_cmdp.contexts import Context, Keyed, keyed
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import Oracle
+from omg_cmdp.oracles.draws import Cache, Streams, empty_cache
 from omg_cmdp.planning.decision import Decision
-from omg_cmdp.validation import ROW_SUM_TOLERANCE, FloatArray, positive_integer, positive_number, seed_number
+from omg_cmdp.validation import FloatArray, positive_integer, positive_number, seed_number
 
 compiled = Lazy("omg_cmdp.agents.exploration.compiled")
-tables = Lazy("omg_cmdp.mdp.compiled")
 
 SHARE = 0.25
 """What the program is given of v: half the weights of the smallest bound, at 5/4 of it. Chosen on seeds above 200."""
@@ -58,7 +59,7 @@ class GainWeighted(ExplorationRule):
     floor : float, default 1e-4
         The least weight, times √(n·t).
     seed : int, default 0
-        The seed of the draws; they are a function of it, the episode and the context.
+        The seed of the draws; they are a function of it, the episode and what was learned.
 
     Examples
     --------
@@ -72,45 +73,47 @@ class GainWeighted(ExplorationRule):
             raise ValueError(f"`draws` must be at least 2, got {draws!r}")
         self.floor = positive_number("floor", floor)
         self.seed = seed_number(seed)
+        self._caches: deque[Cache] = deque(maxlen=1)  # no state: what is drawn is the same without it
 
     def decide(self, situation: Situation) -> Decision:
         """Return the plan with the weights of this episode."""
         return situation.plan_roots(SHARE * self.gains(situation), situation.least_weight(self.floor))
 
     def gains(self, situation: Situation) -> FloatArray:
-        """Return v, (S, A) for all steps; or (H, S, A) if steps are learned apart: draws by step, and not all equal."""
-        model = situation.model
-        generator = np.random.default_rng((self.seed, situation.episode))
+        """Return v, (H, S, A); counted by steps if these are learned apart: draws by step, and not all equal."""
+        model, count = situation.model, draw_count(situation.model, self.draws)
+        # A cache changes in place: two threads that ask at once have one each, and the last one to end keeps its own.
+        try:
+            cache = self._caches.pop()
+        except IndexError:
+            cache = empty_cache()
+        streams = Streams.lasting(self.seed, situation.episode, count, cache)
         oracles = situation.reward_oracle, situation.dynamics_oracle
-        rewards, transitions = drawn_models(model, *oracles, situation.known, self.draws, generator)
+        rewards, transitions = drawn_models(model, *oracles, situation.known, streams)
         by_step = any(drawn.shape[1] > 1 and (drawn != drawn[0]).any() for drawn in (rewards, transitions))
-        gains = np.empty((model.horizon if by_step else 1, *model.admissible.shape))
-        compiled.fill_gains(*model.raw, rewards, transitions, *situation.bounds, gains)
-        return gains if by_step else gains[0]
+        gains = np.empty((model.horizon, *model.admissible.shape))
+        compiled.fill_gains(*model.raw, rewards, transitions, *situation.bounds, by_step, gains)
+        self._caches.append(cache)
+        return gains
+
+
+def draw_count(model: TabularMDP, most: int) -> int:
+    """Return the number of draws, `most` if they fit."""
+    return min(most, max(4, LARGEST // model.raw[0].size))
 
 
 def drawn_models(
-    model: TabularMDP,
-    reward_oracle: Oracle,
-    dynamics_oracle: Oracle,
-    context: Context,
-    most: int,
-    generator: np.random.Generator,
+    model: TabularMDP, reward_oracle: Oracle, dynamics_oracle: Oracle, context: Context, streams: Streams
 ) -> tuple[FloatArray, FloatArray]:
-    """Return rewards (K, steps, S, A) and transitions (K, steps, S, A, S) of K drawn models, K = `most` if they fit."""
-    count = min(most, max(4, LARGEST // model.raw[0].size))
+    """Return rewards (K, steps, S, A) and transitions (K, steps, S, A, S) of K drawn models; not to be written to."""
     known, table = keyed(context), model.admissible.shape
-    rewards = _drawn(reward_oracle, known, count, generator, table)
-    return rewards, _drawn(dynamics_oracle, known, count, generator, (*table, model.states))
+    rewards = _drawn(reward_oracle, known, streams.of(0), table)
+    return rewards, _drawn(dynamics_oracle, known, streams.of(1), (*table, model.states))
 
 
-def _drawn(
-    oracle: Oracle, known: Keyed, count: int, generator: np.random.Generator, table: tuple[int, ...]
-) -> FloatArray:
-    """Return `count` draws of a table, as (count, steps, ...) with the steps that they have."""
-    drawn = np.ascontiguousarray(oracle.draws(known.to(oracle), count, generator), dtype=np.float64)
-    if drawn.shape[:1] != (count,) or drawn.shape[-len(table) :] != table or drawn.ndim > len(table) + 2:
-        raise ValueError(f"`draws` must return ({count}, ...) tables of shape {table}, got {drawn.shape}")
-    if not tables.is_within(drawn, 0.0, 1.0 + ROW_SUM_TOLERANCE):  # not if it is no number, either
-        raise ValueError(f"`draws` must lie in [0, 1], got numbers from {drawn.min()} to {drawn.max()}")
-    return drawn.reshape(count, -1, *table)
+def _drawn(oracle: Oracle, known: Keyed, streams: Streams, table: tuple[int, ...]) -> FloatArray:
+    """Return draws of a table, as (count, steps, ...) with the steps that they have."""
+    drawn = np.ascontiguousarray(oracle.draws_from(known.to(oracle), streams), dtype=np.float64)
+    if drawn.shape[:1] != (streams.count,) or drawn.shape[-len(table) :] != table or drawn.ndim > len(table) + 2:
+        raise ValueError(f"`draws` must return ({streams.count}, ...) tables of shape {table}, got {drawn.shape}")
+    return drawn.reshape(streams.count, -1, *table)

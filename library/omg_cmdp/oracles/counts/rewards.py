@@ -10,6 +10,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.counts.tables import CountTables
+from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.frame import RewardFrame
 from omg_cmdp.oracles.losses import Examples
 from omg_cmdp.oracles.rates import Rate
@@ -51,12 +52,12 @@ class _RunningMeans(CountTables):
         mean, square = (self.sums[table] + 1.0) / examples, (self.squares[table] + 1.0) / examples
         return mean, np.maximum(square - mean**2, 0.0) / (examples + 1.0)
 
-    def draws(self, table: int, count: int, generator: np.random.Generator) -> FloatArray:
+    def draws(self, table: int, streams: Streams) -> FloatArray:
         """Return means drawn from the Beta distribution with mean and variance of the posterior, for every pair."""
         mean, variance = self._posterior(table)
         # The total of a Beta distribution follows from its variance, m(1-m)/(total + 1).
         total = mean * (1.0 - mean) / np.maximum(variance, 1e-300) - 1.0
-        return generator.beta(total * mean, total * (1.0 - mean), (count, *mean.shape))
+        return streams.of(table).rows(np.stack([total * mean, total * (1.0 - mean)], axis=-1))[..., 0]
 
     def best_loss(self) -> float:
         """Return the loss of the mean reward of each pair."""
