@@ -1,7 +1,7 @@
 """Draws of tables: where their random numbers come from, and draws around a prediction whose uncertainty is known.
 
-A draw lives for eight episodes. It is a function of a key, which changes when its life is over, and of what was learned:
-rows of a table about which nothing was learned meanwhile are the same in the next episode, and are not drawn again.
+A draw lives for eight episodes. It is a function of a key, which changes when its life is over, and of what was
+learned: rows of a table about which nothing was learned are the same in the next episode, and are not drawn again.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def empty_cache() -> Cache:
 class Streams:
     """The random numbers of K draws: draw k has a key, and with it a stream of its own.
 
-    What is drawn is a function of the keys, of the `tag`, which says what it is drawn for, and of the arguments. A cache
-    saves time and changes nothing. Arrays that come out of it must not be written to, and are valid until the next draw.
+    What is drawn is a function of the keys, of the `tag`, which says what it is drawn for, and of the arguments. A
+    cache saves time and changes nothing. What comes out of it must not be written to, and is valid until the next draw.
 
     Parameters
     ----------

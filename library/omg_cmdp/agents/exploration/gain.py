@@ -77,10 +77,18 @@ class GainWeighted(ExplorationRule):
 
     def decide(self, situation: Situation) -> Decision:
         """Return the plan with the weights of this episode."""
-        return situation.plan_roots(SHARE * self.gains(situation), situation.least_weight(self.floor))
+        v, visits = self._weighed(situation)
+        if v.ndim == 2:
+            transitions, rewards, _, admissible = situation.model.raw
+            compiled.divide(transitions, rewards, admissible, *situation.bounds, v, visits)
+        return situation.plan_roots(SHARE * (v if v.ndim == 3 else visits), situation.least_weight(self.floor))
 
     def gains(self, situation: Situation) -> FloatArray:
-        """Return v, (H, S, A); counted by steps if these are learned apart: draws by step, and not all equal."""
+        """Return v, (S, A) for all steps; or (H, S, A) if steps are learned apart: draws by step, and not all equal."""
+        return self._weighed(situation)[0]
+
+    def _weighed(self, situation: Situation) -> tuple[FloatArray, FloatArray]:
+        """Return v, and how often the draws come where, (H, S, A)."""
         model, count = situation.model, draw_count(situation.model, self.draws)
         # A cache changes in place: two threads that ask at once have one each, and the last one to end keeps its own.
         try:
@@ -91,10 +99,11 @@ class GainWeighted(ExplorationRule):
         oracles = situation.reward_oracle, situation.dynamics_oracle
         rewards, transitions = drawn_models(model, *oracles, situation.known, streams)
         by_step = any(drawn.shape[1] > 1 and (drawn != drawn[0]).any() for drawn in (rewards, transitions))
-        gains = np.empty((model.horizon, *model.admissible.shape))
-        compiled.fill_gains(*model.raw, rewards, transitions, *situation.bounds, by_step, gains)
+        visits = np.empty((model.horizon, *model.admissible.shape))
+        gains = np.empty(visits.shape if by_step else (1, *visits.shape[1:]))
+        compiled.fill_gains(*model.raw, rewards, transitions, *situation.bounds, gains, visits)
         self._caches.append(cache)
-        return gains
+        return (gains if by_step else gains[0]), visits
 
 
 def draw_count(model: TabularMDP, most: int) -> int:

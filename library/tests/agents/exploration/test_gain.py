@@ -15,6 +15,7 @@ from omg_cmdp import OMG, Space, oracles, plan, policy_value
 from omg_cmdp.adversaries import IID
 from omg_cmdp.agents import ExplorationRule, GainWeighted
 from omg_cmdp.mdp.bellman import value_bounds
+from omg_cmdp.oracles.draws import LIFE, Streams
 from omg_cmdp.planning.certificate import slacks
 from omg_cmdp.runs import simulate
 from omg_cmdp.theory import bounds
@@ -25,10 +26,10 @@ each_oracle = pytest.mark.parametrize("oracle", ORACLES)
 
 
 def drawn_models(rule, this):
-    """Return the models that the rule draws, as its docstring has them: rewards, then kernels, from one generator."""
-    generator = np.random.default_rng((rule.seed, this.episode))
-    paid = this.reward_oracle.draws(this.context, rule.draws, generator)
-    moves = this.dynamics_oracle.draws(this.context, rule.draws, generator)
+    """Return the models that the rule draws: rewards, then kernels, by the streams of the episode and no cache."""
+    streams = Streams.lasting(rule.seed, this.episode, rule.draws)
+    paid = this.reward_oracle.draws_from(this.context, streams.of(0))
+    moves = this.dynamics_oracle.draws_from(this.context, streams.of(1))
     return [with_tables(this.model, rewards=f, transitions=p) for f, p in zip(paid, moves, strict=True)]
 
 
@@ -215,7 +216,7 @@ def test_seeds_and_episodes_draw_other_models(oracle):
     rules = [GainWeighted(seed=seed) for seed in (0, 1, 0)]
     of_seeds = [rule.gains(situation(agent, contexts[0])).tobytes() for rule in rules]
     assert of_seeds[0] == of_seeds[2] != of_seeds[1]
-    of_episodes = [rules[0].gains(situation(agent, contexts[0], episode)).tobytes() for episode in (1, 2, 3)]
+    of_episodes = [rules[0].gains(situation(agent, contexts[0], 1 + t * LIFE)).tobytes() for t in range(3)]
     assert of_episodes[0] == of_seeds[0]
     assert len(set(of_episodes)) == 3
 
