@@ -128,18 +128,20 @@ class Streams:
         """
         if parts is None:
             shapes, parts = shapes[None], np.zeros(self.count, np.int64)
-        flat = np.ascontiguousarray(shapes).reshape(len(shapes), -1, shapes.shape[-1])
-        size = (self.count, *flat.shape[1:])
         # No shape is negative: all are other than those asked for.
-        held = self._held(flat.shape, lambda: Rows(self.keys[:-1].copy(), np.full(flat.shape, -1.0), np.empty(size)))
-        random.refresh_rows(self.keys, self.tag, parts, flat, *held)
-        return held.drawn.reshape(self.count, *shapes.shape[1:])
+        held = self._held(
+            shapes.shape,
+            lambda: Rows(self.keys[:-1].copy(), np.full(shapes.shape, -1.0), np.empty((self.count, *shapes.shape[1:]))),
+        )
+        rows = [table.reshape(len(table), -1, shapes.shape[-1]) for table in (shapes, held.shapes, held.drawn)]
+        random.refresh_rows(self.keys, self.tag, parts, rows[0], held.keys, *rows[1:])
+        return held.drawn
 
     def _held(self, sizes: tuple[int, ...], make: Callable[[], Drawn]) -> Drawn:
         """Return what was drawn in this place, or an empty one."""
         if self._cache is None:
             return make()
-        held: Drawn = self._cache.get(Keyed(None, (self.tag, self.count, *sizes)), lambda _: make())
+        held: Drawn = self._cache.get(Keyed(None, (self.tag, self.count, sizes)), lambda _: make())
         return held
 
 
