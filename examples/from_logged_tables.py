@@ -12,7 +12,7 @@ import pandas
 import omg_cmdp as omg
 import omg_lab
 from omg_cmdp.agents import Greedy
-from omg_cmdp.logs import Estimate, doubly_robust, importance_sampling, read_frame, warm_start
+from omg_cmdp.logs import Estimate, doubly_robust, importance_sampling, read_table, warm_start
 
 FEATURES = ["age", "weight", "kidneys", "heart"]
 
@@ -40,16 +40,11 @@ def main() -> None:
     table = trial(world, patients=2000)
     print(table.head(3).round(2).to_string(), "\n")
 
-    log = read_frame(table, world.space, context=FEATURES)
+    log = read_table(table, space=world.space, context=FEATURES)
     first, second = log[:1000], log[1000:]
-    sizes: dict[str, Any] = {"states": 5, "actions": 3, "dimension": 5, "horizon": 3, "feature_norm": 3.0}
+    sizes: dict[str, Any] = {"states": 5, "actions": 3, "dimension": 4, "horizon": 3, "feature_norm": 2.0}
     agent = warm_start(
-        Greedy(
-            world.space,
-            omg.oracles.LinearRewards(features=lambda c: np.append(c, 1.0), **sizes),
-            omg.oracles.SoftmaxDynamics(features=lambda c: np.append(c, 1.0), **sizes),
-        ),
-        first,
+        Greedy(world.space, omg.oracles.LinearRewards(**sizes), omg.oracles.SoftmaxDynamics(**sizes)), first
     )
 
     exact = np.mean([omg.policy_value(world.mdp(context), agent.policy(context)) for context in second.contexts])

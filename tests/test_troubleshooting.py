@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 import omg_cmdp as omg
+from omg_cmdp.persistence import AGENT_FILE, write_arrays
+from omg_cmdp.recipes.files import pack_recipe
+from omg_cmdp.recipes.recipe import Recipe
 
 ROOT = Path(__file__).parent.parent
 QUOTED = re.findall(r'\*\*"([^"]+)"', (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8"))
@@ -57,6 +60,17 @@ def restore_another_run(folder):
     omg.Run(world, omg.adversaries.IID(["b", "a"]), agent()).restore(folder / "run")
 
 
+def load_a_function(folder):
+    agent(gamma=lambda t: 10.0 * t).save(folder / "agent.npz")
+    omg.load(folder / "agent.npz")
+
+
+def load_a_rival_of_another_version(folder):
+    arrays = {**agent().state(), **pack_recipe(Recipe("omg_lab", "Nobody", {}))}
+    write_arrays(folder / "agent.npz", arrays, **AGENT_FILE)
+    omg.load(folder / "agent.npz")
+
+
 PROVOKED = {
     "a reward": lambda _: agent().update(episode(rewards=[0.0, 1.7])),
     "a return": lambda _: agent(return_range=(0.0, 0.5)).update(episode()),
@@ -70,6 +84,8 @@ PROVOKED = {
     "another file": restore_nothing,
     "a folder": lambda folder: agent().save(folder),
     "another run": restore_another_run,
+    "a function": load_a_function,
+    "another class": load_a_rival_of_another_version,
     "no state": lambda folder: Forgetful().save(folder / "agent.npz"),
 }
 

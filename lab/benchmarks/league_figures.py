@@ -11,7 +11,8 @@ import pandas as pd
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from omg_lab.reports.drawing import COLOURS, FAINT, INK, LINES, MARKERS, logarithmic
+from omg_cmdp.drawing import COLOURS, FAINT, INK
+from omg_lab.reports.drawing import LINES, MARKERS, logarithmic
 
 from .standings import geometric_mean, mean_regrets, ratios_to_the_best, standings
 

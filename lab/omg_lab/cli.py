@@ -38,7 +38,7 @@ from omg_lab.studies.outside.starter import write_starter
 from omg_lab.studies.overrides import read_overrides
 from omg_lab.studies.plan import StudyPlan
 from omg_lab.studies.results import Results, audits, load
-from omg_lab.studies.runner import estimate
+from omg_lab.studies.runner import estimate, peak_memory
 
 WIDTH = 160
 """The width of plain output, whose lines are not wrapped."""
@@ -97,7 +97,9 @@ def run(
         list[str] | None,
         typer.Option(metavar="T|S|A|H", help="Play every world in several sizes, to see how regret grows."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and how long it would take.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan, and the time and memory it would take.")
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -109,11 +111,11 @@ def run(
             raise FileError("--engine ray: needs the package ray; pip install ray")
         if dry_run:
             count = chosen.workers if isinstance(chosen, engines.Local) else 1
-            seconds = estimate(plan) / count
+            seconds, memory = estimate(plan) / count, count * peak_memory()
             if as_json:
-                typer.echo(json.dumps({"configuration": plan.configuration(), "seconds": seconds}))
+                typer.echo(json.dumps({"configuration": plan.configuration(), "seconds": seconds, "bytes": memory}))
             else:
-                print_plan(_console(), plan, seconds, count)
+                print_plan(_console(), plan, seconds, memory, count)
             return
         results = _execute(plan, out or Path("studies") / _folder(plan), chosen, as_json=as_json, quiet=quiet)
     raise typer.Exit(0 if results.failed.empty else 1)

@@ -6,12 +6,14 @@ import copy
 import functools
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from omg_cmdp.contexts import Context, check_same_kind
 from omg_cmdp.environments import ContextualMDP, SampledWorld, TableWorld, from_gymnasium
+from omg_cmdp.progress import Bar, say_stopped
 from omg_cmdp.records import context_rows
 from omg_cmdp.validation import file_path, listed, positive_integer
 
@@ -33,13 +35,15 @@ def compare(
     episodes: int,
     seeds: int | Sequence[int] = 5,
     adversary: str = "iid",
+    progress: bool | None = None,
     **settings: Any,
 ) -> Comparison:
     """Let agents play in one environment, once for each seed, and compare them.
 
     A fresh agent is made for every seed; one that has learned before, or that two seeds would share, is refused. All
-    agents meet the same contexts and noise. Where the environment has no
-    tables, there is no regret, and what the agents earn is compared.
+    agents meet the same contexts and noise. Where the environment has no tables, there is no regret, and what the
+    agents earn is compared. Ctrl-C stops after the episode that is being played: the seeds that all agents have
+    finished are compared, and `interrupted` is True. Before the first of them, and the second time, it ends the call.
 
     Parameters
     ----------
@@ -59,6 +63,8 @@ def compare(
     adversary : str
         The kind of adversary that says which context comes next: "iid", the default, draws them; "never_twice" takes
         each once.
+    progress : bool, optional
+        Whether to show a bar, with the time left. By default it appears after two seconds in a terminal or notebook.
     **settings
         The settings of `from_gymnasium`, such as `horizon` and `reward_range`, if a world is made of the environment.
 
@@ -75,6 +81,7 @@ def compare(
     from omg_lab.studies.engines import Serial
     from omg_lab.studies.outside.folder import Folder
     from omg_lab.studies.results import load
+    from omg_lab.studies.runner import Event, Progress
 
     world = _world(environment, contexts, settings)
     objects: dict[str, Any] = {"given:world": lambda: world}
@@ -94,14 +101,32 @@ def compare(
         table = error.place[0] if error.place else "agents"
         argument = {"worlds": "environment", "adversaries": "adversary"}.get(table, table)
         raise ValueError(f"`{argument}`: {error.message}") from None
+    tasks, interrupted = plan.tasks(), False
+    bar = Bar("compare", sum(task.episodes for task in tasks), show=progress)
+
+    def report(event: Event) -> None:
+        if isinstance(event, Progress):
+            run = next(i for i, task in enumerate(tasks) if task.name == event.run)
+            note = f"run {run + 1} of {len(tasks)}: {tasks[run].agent.name}"
+            bar.update(sum(task.episodes for task in tasks[:run]) + event.episode, note)
+
     with tempfile.TemporaryDirectory() as directory:
-        Serial().run(plan.tasks(), open_study(plan, directory), lambda event: None)
+        store = open_study(plan, directory)
+        try:
+            with bar:
+                Serial().run(tasks, store, report)
+        except KeyboardInterrupt:
+            finished = Counter(task.seed for task in tasks if store.is_finished(task.name))
+            if len(plan.agents) not in finished.values():
+                raise
+            interrupted = True
+            say_stopped("compare", bar.done, bar.total, "the seeds that all agents have finished are compared")
         results = load(directory)
         results.log  # noqa: B018 - read while there is the directory
     if len(results.failed):
         first = results.failed.iloc[0]
         raise RuntimeError(f"{first['run']} failed:\n{first['error']}")
-    return Comparison(results)
+    return Comparison(results, interrupted=interrupted)
 
 
 @final
@@ -112,6 +137,8 @@ class Comparison:
     ----------
     results : Results
         The results of a study with one world and one adversary: `runs`, a row per run, and `log`, a row per episode.
+    interrupted : bool, default False
+        Whether Ctrl-C ended it before the last seed.
 
     Examples
     --------
@@ -122,8 +149,8 @@ class Comparison:
     (2, ['greedy'])
     """
 
-    def __init__(self, results: Results) -> None:
-        self.results = results
+    def __init__(self, results: Results, *, interrupted: bool = False) -> None:
+        self.results, self.interrupted = results, interrupted
 
     def table(self) -> pandas.DataFrame:
         """Return a row for each agent, best first: total regret or, without tables, what it earned in an episode."""
@@ -149,6 +176,14 @@ class Comparison:
 
         (scenario,) = scenarios(self.results)
         return agents_table(scenario), course(scenario)
+
+    def __repr__(self) -> str:
+        table, runs = self.table(), self.results.runs
+        seeds, rest = runs["seed"].nunique(), len(table) - 3
+        lines = [f"Comparison of {len(table)} agents in {runs['world'].iloc[0]}, {seeds} seeds, best first"]
+        numbers = table.select_dtypes("number").columns[0]
+        lines += [f"{agent}: {numbers} {value:.4g}" for agent, value in table[numbers].head(3).items()]
+        return "\n  ".join([*lines, f"and {rest} more, which `table()` lists"][: 5 if rest > 0 else -1])
 
     def _repr_html_(self) -> str:
         table, figure = self._shown

@@ -198,7 +198,9 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(file, tmp_path):
     assert result.exit_code == 0
     assert "8 runs of 60 episodes; about" in result.output
     assert not (tmp_path / "x").exists()
-    assert json.loads(called("run", file, "--dry-run", "--json").stdout)["seconds"] > 0.0
+    shown = json.loads(called("run", file, "--dry-run", "--json", "--workers", 2).stdout)
+    assert shown["seconds"] > 0.0
+    assert 2 * 2**26 < shown["bytes"] < 2 * 2**34  # two processes with numpy and pandas in them
 
 
 def test_presets_and_kinds_are_listed_with_sizes():
@@ -336,6 +338,7 @@ def test_the_comments_of_a_new_study_are_valid_too(tmp_path):
     assert {part.name for part in (*plan.worlds, *plan.adversaries, *plan.agents)} >= {"lake", "hard", "careful"}
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_a_study_that_would_run_for_hours(tmp_path):
     (tmp_path / "long.toml").write_text(SMALL.replace("episodes = 60", "episodes = 1000000"))
     arguments = ("run", tmp_path / "long.toml", "--out", tmp_path / "out", "--workers", 2)

@@ -1,6 +1,7 @@
 """Agents compared in one call: the numbers are those of the runs, and the machinery that of a study."""
 
 import copy
+import functools
 
 import numpy as np
 import pandas
@@ -44,6 +45,30 @@ def test_it_is_the_run_of_a_study(exact):
     again = omg_lab.compare(world, world.contexts, ["omg"], episodes=20, seeds=[1])
     log = first.results.log.query("agent == 'OMG' and seed == 1")
     np.testing.assert_array_equal(log["regret"], again.results.log["regret"])
+
+
+@pytest.mark.parametrize(("pressed_in", "seeds"), [(2, 0), (4, 1)])
+def test_an_interrupted_comparison_has_the_seeds_that_all_agents_finished(pressed_in, seeds, monkeypatch, capsys):
+    world, ended = Decoy(context_count=2, reward_class_size=4), []
+
+    def pressed():
+        ended.append("run")
+        if len(ended) == pressed_in:
+            raise KeyboardInterrupt
+        return "now"
+
+    monkeypatch.setattr(omg_lab.studies.runner, "now", pressed)
+    call = functools.partial(omg_lab.compare, world, world.contexts, ["omg", "uniform"], episodes=4, seeds=3)
+    if not seeds:
+        with pytest.raises(KeyboardInterrupt):
+            call()
+        return
+    comparison = call(progress=True)
+    assert comparison.interrupted
+    assert comparison.table()["seeds"].tolist() == [seeds, seeds]
+    shown = capsys.readouterr().err
+    assert "16 of 24 episodes, run 4 of 6: uniform" in shown
+    assert "stopped by Ctrl-C after 16 of 24 episodes; the seeds that all agents have finished are compared" in shown
 
 
 def test_a_plot_and_a_report(exact, tmp_path):

@@ -198,6 +198,7 @@ def test_what_the_page_says_of_fairness_is_so():
     assert "OMG loses 1.26, 1.17 and 1.23 times what UCBVI-BF, UCBVI per context and MVP lose" in text
 
 
+@pytest.mark.slow
 def test_the_page_has_figures_of_every_league(tmp_path):
     names = {path.name for path in draw(season(), tmp_path)}
     made = {f"league-{league}{part}.svg" for league in ("finite", "learned") for part in ("", "-cost")}

@@ -5,6 +5,8 @@ import pytest
 
 from lab.tests.worlds.catalogue import WORLDS
 from omg_cmdp.agents.baselines.uniform import uniform_policy
+from omg_cmdp.environments import from_gymnasium
+from omg_cmdp.mdp.environment import set_names
 from omg_cmdp.runs.shown import CANDIDATES, MOST_STATES, MOST_STEPS, Names, names_of, shown_cells, shown_contexts
 from omg_lab.worlds import TreatmentTrial
 
@@ -71,3 +73,23 @@ def test_names_that_do_not_fit_are_refused(kind, names):
     with pytest.raises(ValueError, match=f"`{kind}_names` must be . texts"):
         names_of(odd)
     assert names_of(Plain) == Names()
+
+
+def test_a_state_that_is_never_visited_is_not_shown():
+    """On the lake, holes and the goal end an episode, and the last state is that of ended episodes: no rows."""
+    cells = [f"cell {row}.{column}" for row in range(4) for column in range(4)]
+    lake = from_gymnasium(
+        "FrozenLake-v1",
+        [0.5, 0.9],
+        arguments="success_rate",
+        horizon=3,
+        state_names=cells,
+        action_names=["left", "down", "right", "up"],
+        feature_names=["grip"],
+    )
+    assert names_of(lake) == Names((*cells, "ended"), ("left", "down", "right", "up"), ("grip",))
+    _, states = shown_cells(lake.space, [lake.truth(0.9)])
+    assert states.tolist() == [0, 1, 2, 4, 8]  # 5 is a hole, and 16 the end
+    with pytest.raises(ValueError, match="`action_names` must be 4 texts"):
+        set_names(lake, state_names=cells[::-1], action_names=["a"])
+    assert lake.state_names[0] == "cell 0.0"

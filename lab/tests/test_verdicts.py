@@ -14,6 +14,7 @@ from omg_lab.studies.runner import _widest
 GUIDE = Path(__file__).parents[2] / "docs" / "studies.md"
 
 
+@pytest.mark.slow
 def test_the_guide_has_the_error_rates_that_are_measured_and_none_is_above_what_is_allowed():
     """`python -m lab.benchmarks.verdicts` prints them again."""
     rng, text = np.random.default_rng(0), GUIDE.read_text(encoding="utf-8")

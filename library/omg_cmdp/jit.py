@@ -56,6 +56,8 @@ def _decorator(options: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
 
         if in_plain_python():
             return function
+        if options is not _EXACT:
+            options["pipeline_class"] = _part()
         dispatcher = numba.njit(**options)(function)
         try:
             dispatcher._cache = _kept()(function)
@@ -158,6 +160,47 @@ def _announce_no_cache() -> None:
 @functools.cache
 def _say_once(line: str) -> None:
     print(f"omg-cmdp: {line}", file=sys.stderr)
+
+
+@functools.cache
+def _part() -> Any:
+    """Return numba's compiler, made to stop at intermediate code.
+
+    numba optimises a function together with all that it calls, and makes machine code of the whole: in a chain of five
+    calls the last function goes through this five times. Here only entry points do, which alone are ever run.
+    """
+    codegen: Any = importlib.import_module("numba.core.codegen")
+    compiler: Any = importlib.import_module("numba.core.compiler")
+
+    class Part(codegen.JITCodeLibrary):  # type: ignore[misc]
+        """Code to link into an entry point. It has no address, and is kept without machine code."""
+
+        def _optimize_final_module(self) -> None:
+            pass
+
+        def _finalize_final_module(self) -> None:
+            self._finalized = True
+
+        def get_pointer_to_function(self, name: str) -> int:
+            self._ensure_finalized()
+            return 0
+
+        def serialize_using_object_code(self) -> Any:
+            return self.serialize_using_bitcode()
+
+        @property
+        def codegen(self) -> Any:
+            return self
+
+        def set_env(self, name: str, environment: Any) -> None:
+            """Do nothing: what numba would set serves Python objects, of which we have none."""
+
+    class PartCompiler(compiler.Compiler):  # type: ignore[misc]
+        def compile_extra(self, function: Callable[..., Any]) -> Any:
+            self.state.library = Part(self.state.targetctx.codegen(), function.__qualname__)
+            return super().compile_extra(function)
+
+    return PartCompiler
 
 
 @functools.cache

@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 State = Mapping[str, NDArray[Any]]
 """Arrays of numbers and text by name."""
 
-AGENT_FILE: dict[str, Any] = {"kind": "saved agent", "version": 3}
+AGENT_FILE: dict[str, Any] = {"kind": "saved agent", "version": 4}
 """The head of an agent's file."""
 
 

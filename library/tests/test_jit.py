@@ -79,6 +79,7 @@ def result(package, prefix="", **environment):
     return float(value), hits == "1", ran.stderr
 
 
+@pytest.mark.slow
 def test_a_constant_of_another_room_recompiles(package):
     assert result(package)[:2] == (6.0, False)
     (package / "limits" / "other.py").write_text("OTHER = 2\n")  # which compiled code does not import
@@ -92,6 +93,7 @@ def test_a_constant_of_another_room_recompiles(package):
     assert result(package)[:2] == (20.0, False)
 
 
+@pytest.mark.slow
 def test_code_from_older_sources_is_not_loaded_whoever_kept_it_last(package, tmp_path):
     """A process that began before an edit compiles when others have seen the edit, and keeps its old code."""
     where, source = {"NUMBA_CACHE_DIR": tmp_path / "kept"}, package / "limits" / "constants.py"

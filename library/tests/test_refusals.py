@@ -81,7 +81,7 @@ REFUSED = {
     "policy": (lambda: logs.importance_sampling(a_log(), UNIFORM), "`policy` must be a function, got ndarray"),
     "doubly_robust": (lambda: logs.doubly_robust(a_log(), lambda _: UNIFORM, MDP), "`model` must be a function, got"),
     "warm_start": (lambda: logs.warm_start(an_agent(), None), "`log` must be a Log, got NoneType"),
-    "read_frame": (lambda: logs.read_frame(a_log().table(), 3), "`space` must be a Space, got int"),
+    "read_table": (lambda: logs.read_table(a_log().table(), space=3), "`space` must be a Space, got int"),
     "restore": (lambda: an_agent().restore(None), "`path` must be the name of a file, got NoneType"),
     "save": (lambda: an_agent().save(3), "`path` must be the name of a file, got int"),
     "load_state": (lambda: an_agent().load_state(7), "`state` must be a mapping of names to arrays, got int"),

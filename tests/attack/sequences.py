@@ -45,6 +45,10 @@ def play(game: Game, size: Size, opponent: Opponent) -> str:
         table = with_steps(oracle.predict(context)[None], axes)
         members = table if game.members is None else with_steps(game.members[number], axes)
         episode = opponent.episode(t, table[0], members[rng.integers(len(members))], rewards=judge is squares)
+        try:
+            oracle.check_steps(*episode)
+        except ValueError:
+            continue  # a transition that its support excludes
         oracle.update(context, *episode)
         loss += judge(table, *episode).item()
         if game.members is not None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.misfit import sentence
 from omg_cmdp.persistence import State as Arrays
 from omg_trial.episodes import Dataset
 from omg_trial.state import LearningTask
@@ -20,6 +21,9 @@ TRIED = 5
 
 REMEMBERED, MOST_REMEMBERED = 100, 30
 """Examples between two states of the agent that are remembered, and the most states."""
+
+MOST_JUDGED = 2048
+"""Number of the last examples by which the model's class is judged."""
 
 
 class Lesson(NamedTuple):
@@ -90,6 +94,12 @@ def model_digest(agent: ModelAgent) -> str:
     for name, array in sorted(agent.state().items()):
         whole.update(f"{name} {array.dtype.str} {array.shape} ".encode() + np.ascontiguousarray(array).tobytes())
     return whole.hexdigest()
+
+
+def misfit(trial: Trial, agent: ModelAgent, dataset: Dataset) -> str | None:
+    """Return the sentence that the last episodes contradict the model's class; None if they do not."""
+    known = [example for example in dataset[-MOST_JUDGED:] if trial.space.start[example.states[0]]]
+    return sentence(agent.misfit(example.trajectory(trial.context(example.context)) for example in known))
 
 
 def refusal(trial: Trial, agent: ModelAgent, dataset: Dataset) -> str | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from omg_trial.contract import Answer, KeyedCall, Refusal
 from omg_trial.desk import Desk
+from omg_trial.learning import misfit
 from omg_trial.log.database import StoreError
 from omg_trial.log.traces import trace
 from omg_trial.state import LearningTask
@@ -155,6 +156,7 @@ class Service:
             lesson = self.desk.trainer.learn(task)
             with _logging("publishing a model"):
                 self.submit(functools.partial(Desk.publish_model, task=task, lesson=lesson), wait=True).result()
+                self.process.misfit = misfit(self.desk.trial, lesson.agent, task.dataset)
 
     def _watch(self) -> None:
         while not self._ended.wait(TICK_SECONDS):

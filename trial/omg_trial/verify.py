@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import bisect
 import collections
+import contextlib
 import hashlib
 import hmac
 import itertools
@@ -242,9 +243,13 @@ class _Reader:
 
 def read_file(path: str) -> tuple[Iterator[Row], int]:
     """Return the events of a SQLite file, and the event after which its snapshot was taken."""
-    file = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-    kept = file.execute("SELECT coalesce(max(number), 0) FROM snapshots").fetchone()[0]
-    return file.execute(f"SELECT {COLUMNS} FROM events ORDER BY number"), kept
+
+    def rows(query: str) -> Iterator[Any]:
+        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as file:
+            yield from file.execute(query)
+
+    [(kept,)] = rows("SELECT coalesce(max(number), 0) FROM snapshots")
+    return rows(f"SELECT {COLUMNS} FROM events ORDER BY number"), kept
 
 
 def describe(found: Found) -> str:

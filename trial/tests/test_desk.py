@@ -140,6 +140,7 @@ def test_a_wrong_call_is_refused_and_changes_nothing(name, body, status, message
     assert (digest(at.state), at.state.number) == (before, number)
 
 
+@pytest.mark.slow
 def test_outcomes_in_any_order_come_to_the_same():
     """Late, repeated and corrected reports, in every permutation: the same state."""
     reports = [

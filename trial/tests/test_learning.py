@@ -1,5 +1,7 @@
 """Learning again after outcomes that came late: the same model, and little work."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -77,3 +79,20 @@ def test_what_an_error_says_is_in_no_incident(monkeypatch, where):
     assert at.state.incidents[-1].check == "model refused"
     assert "ValueError" in at.state.incidents[-1].message
     assert not any("83 who" in event.text for event in at.store.read())
+
+
+def test_a_model_that_does_not_fit_is_said(dataset):
+    """Rewards depend on age and on who lives with whom together; the features of the trial have no such cross."""
+    trial, examples = dataset
+    rng, taught = np.random.default_rng(0), []
+    for number in range(300):
+        age, lives = float(rng.uniform(20, 90)), str(rng.choice(["alone", "with others"]))
+        chance = 0.5 + 0.4 * (age - 55.0) / 35.0 * (1.0 if lives == "alone" else -1.0)
+        context = json.dumps({"record": [["age", age], ["lives", lives]]})
+        rewards = tuple((rng.random(4) < chance).astype(float).tolist())
+        actions = tuple(rng.integers(3, size=4).tolist())
+        steps = {"states": (0,) * 5, "actions": actions, "rewards": rewards}
+        taught.append(examples[0]._replace(episode=number, context=context, **steps))
+    told = learning.misfit(trial, Trainer(trial).train(tuple(taught)), tuple(taught))
+    assert "age × lives=alone" in told
+    assert learning.misfit(trial, Trainer(trial).train(examples), examples) is None

@@ -215,6 +215,10 @@ def refused_model(scene):
     scene.learn()
 
 
+def misfit(scene):
+    scene.process.misfit = "The model does not fit: use `intercept=True`."
+
+
 def never_learned(scene):
     scene.day()
     scene.clock.forward(days=8)
@@ -270,6 +274,7 @@ WRONG = {
     "unknown episode": ("roster", "yellow", refused("404"), "", TEXT),
     "withdrawn": ("roster", "yellow", refused("410"), "", TEXT),
     "refused model": ("model refused", "yellow", refused_model, "", TEXT),
+    "misfit": ("model fit", "yellow", misfit, "", TEXT),
     "never learned": ("learning late", "yellow", never_learned, "", TEXT),
     "set back": ("clock", "red", set_back, "", TEXT),
     "not kept": ("store", "red", refused("503"), "", TEXT),

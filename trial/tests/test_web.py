@@ -148,14 +148,22 @@ def test_a_key_has_the_same_rule_over_http_and_at_the_desk(site, key):
 
 @pytest.mark.parametrize(
     ("content", "kind"),
-    [(b'{"version": 0}', None), (b"[1]", "application/json"), (b"{", "application/json"), (b"", None)],
+    [
+        (b'{"version": 0}', "application/x-www-form-urlencoded"),  # what curl --data says
+        (b'{"version": 0}', None),
+        (b"[1]", "application/json"),
+        (b"{", "application/json; charset=utf-8"),
+        (b"", "text/plain"),
+    ],
 )
 def test_a_body_that_is_no_json_object_is_told_how_to_send_one(site, content, kind):
     headers = {"Authorization": f"Bearer {site.tokens['administrator']}", "Idempotency-Key": "k"}
-    headers |= {"Content-Type": kind} if kind else {"Content-Type": "application/x-www-form-urlencoded"}
-    refused = site.client.post("/v1/roll-back", content=content, headers=headers)
+    refused = site.client.post(
+        "/v1/roll-back", content=content, headers=headers | ({"Content-Type": kind} if kind else {})
+    )
     assert refused.status_code == 422
-    assert refused.json()["error"] == "`body`: must be a JSON object, sent with Content-Type: application/json"
+    found = "" if kind and "json" in kind else f"; this call has {kind or 'none'}"
+    assert refused.json()["error"] == f"`body`: must be a JSON object, sent with Content-Type: application/json{found}"
 
 
 def test_a_fallback_is_one_line_of_the_services_own_log(site, caplog, monkeypatch):
@@ -170,18 +178,32 @@ def test_a_fallback_is_one_line_of_the_services_own_log(site, caplog, monkeypatc
     assert "secret" not in caplog.text
 
 
-def test_the_commands_of_the_tutorial_work(tmp_path):
-    """Every `curl` of the page, in its order, to a service that has just begun."""
-    page = (ROOT / "docs" / "trial" / "tutorial.md").read_text(encoding="utf-8").replace("\\\n", " ")
+@pytest.mark.parametrize("page", ["tutorial", "reference"])
+def test_every_curl_of_the_guide_works(page, tmp_path, request):
+    """In the order of the page, to a service that has just begun; the reference has one for every path."""
+    text = (ROOT / "docs" / "trial" / f"{page}.md").read_text(encoding="utf-8").replace("\\\n", " ")
     site = Site(tmp_path, Desk(Trial.read(ROOT / "examples" / "adherence.toml"), Database(":memory:")))
-    commands = re.findall(r"^curl (.*)$", page, re.MULTILINE)
-    assert len(commands) == 3
-    for command in commands:
-        _, body, *headers, url = shlex.split(command.replace("$TOKEN", site.tokens["app"]))
-        sent = dict(each.split(": ", 1) for each in headers if each != "-H")
-        answer = site.client.post(url.removeprefix("http://127.0.0.1:8000"), json=json.loads(body), headers=sent)
-        assert answer.status_code == 200, answer.text
-    site.service.end()
+    request.addfinalizer(site.service.end)
+    names = {f"${role.upper()}": token for role, token in site.tokens.items()}
+    names |= {"$TOKEN": site.tokens["app"], "$SITE": "", "http://127.0.0.1:8000": ""}
+    called = set()
+    for command in re.findall(r"^curl (.*)$", text, re.MULTILINE):
+        for name, value in names.items():
+            command = command.replace(name, value)
+        *options, path = shlex.split(command)
+        pairs = list(zip(options[::2], options[1::2], strict=True))
+        headers = dict(value.split(": ", 1) for option, value in pairs if option == "-H")
+        [*bodies] = [json.loads(value) for option, value in pairs if option == "--json"]
+        answer = site.client.request(
+            "POST" if bodies else "GET", path, json=bodies[0] if bodies else None, headers=headers
+        )
+        assert answer.status_code == 200, f"{command}: {answer.text}"
+        while path == "/v1/learn" and site.client.get("/v1/health").json()["version"] == 0:
+            time.sleep(0.05)  # it learns beside its answers
+        called.add(re.sub(r"(episodes|people)/\w+", r"\1/{}", path))
+    offered = {re.sub(r"{\w+}", "{}", path) for path in site.client.app.openapi()["paths"]}
+    assert called <= offered | {"/metrics"}
+    assert page == "tutorial" or called == {each for each in offered if each.startswith("/v1/")} | {"/metrics"}
 
 
 def test_a_body_that_is_too_large_is_refused(site):

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from omg_cmdp.theory.rounds import Round
 from omg_cmdp.validation import instance_of, listed, number, probability
 from omg_lab.audit import claims, lemmas
+from omg_lab.audit.ceilings import CeilingCheck
 from omg_lab.audit.quantities import ModelComparison
 from omg_lab.audit.records import Records, of_the_charges
 from omg_lab.audit.rows import AuditRow, Check, Summary, aligned
@@ -52,6 +53,7 @@ class Audit:
         self._checks: defaultdict[str, Check] = defaultdict(Check)
         self._run = Totals()
         self._records = Records()
+        self._ceiling = CeilingCheck()
 
     def __call__(self, this: Round) -> None:
         """Check one round."""
@@ -63,6 +65,7 @@ class Audit:
         run.add_round(this)
         yield "optimum", this.value, this.truth.best[1]
         yield from claims.of_the_play(this)
+        yield from self._ceiling.sides(this)
         planned = claims.has_barrier(decision)
         if planned:
             run.add_claim(decision)

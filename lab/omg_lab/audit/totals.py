@@ -130,11 +130,7 @@ class Totals:
         squares = self.reward_excess if math.isnan(regrets[0]) else regrets[0]
         logs = self.dynamics_excess if math.isnan(regrets[1]) else regrets[1]
         # The lemmas hold for a negative regret too: it is not cut off at 0.
-        noise = (
-            errors.reward_error(horizon=horizon, delta=delta, reward_regret=0.0),
-            errors.dynamics_error(horizon=horizon, delta=delta, dynamics_regret=0.0),
-        )
-        rewards, dynamics = 2.0 * squares + noise[0], logs + noise[1]
+        rewards, dynamics = self._errors(squares, logs, delta)
         freedman = self.variance / (8.0 * horizon) + 8.0 * horizon * math.log(2.0 / delta)
         drift = self.reward_error - self.reward_excess
         yield "Freedman", drift, Growth(constant=freedman) if whole else NOTHING
@@ -148,13 +144,23 @@ class Totals:
         yield "theorem, corrected", self.regret, self._theorem(rewards, dynamics) if planned else NOTHING
         if math.inf not in proven:
             shown = planned and not any(map(math.isnan, proven))
-            limits = 2.0 * proven[0] + noise[0], proven[1] + noise[1]
-            yield "corollary", self.regret, self._theorem(*limits) if shown else NOTHING
+            yield (
+                "corollary",
+                self.regret,
+                self._theorem(*self._errors(proven[0], proven[1], delta)) if shown else NOTHING,
+            )
         if self.plain and len(self.gammas) == 1:
             printed = [self._printed(squares, logs, delta, plans) if planned else NOTHING for plans in (True, False)]
             yield "theorem, exact", self.regret, printed[0]
             if self.certificate <= 1.0 / (16.0 * episodes):
                 yield "theorem, printed", self.regret, printed[1]
+
+    def _errors(self, squares: float, logs: float, delta: float) -> tuple[float, float]:
+        """Return Ē_sq and Ē_hel."""
+        return (
+            errors.reward_error(horizon=self.horizon, delta=delta, reward_regret=squares),
+            errors.dynamics_error(horizon=self.horizon, delta=delta, dynamics_regret=logs),
+        )
 
     def _printed(self, squares: float, logs: float, delta: float, exact: bool) -> Growth:
         """Return the paper's own theorem, for one γ and w = 1; for exact plans with what the certificates leave."""

@@ -18,8 +18,8 @@ Outcomes     Death becomes more likely by exp(η·c·ψ(a)), survival less by th
 Rewards      1 for the step spent in state 714, else 0; known. A value is the probability to survive within H - 1 steps.
 Class        4 hypotheses on how the features act: R·c in place of c, for orthogonal matrices R. One of them is the
              identity, and the truth. All are softmax in c around the known P, so that `SoftmaxDynamics` with
-             `base=tables().transitions` and `feature_norm=√3` holds the truth as well; its weights have norm 10.2 at
-             most, which `weight_norm` has to allow if the oracle's bound is to hold.
+             `base=tables().transitions`, their `support` and `feature_norm=√3` holds the truth as well; its weights
+             have norm 10.2 at most, which `weight_norm` has to allow if the oracle's bound is to hold.
 Dial         towards tilts with c_i·c_j, φ_i·φ_j and ψ_i·ψ_j, i < j, in place of c, φ and ψ: two features do
              together what neither does alone.
 

@@ -20,11 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from omg_cmdp.drawing import COLOURS, INK, figure_class
 from omg_cmdp.persistence import whole_file
 from omg_lab.reports.formats import power
 
-INK, FAINT = "#1c2126", "#8b929a"
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 LINES = ("-", (0, (5, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (1, 1)), (0, (8, 2, 1, 2, 1, 2)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 POINTS = 400
@@ -87,13 +86,8 @@ def _style(salt: str) -> Iterator[None]:
 @contextlib.contextmanager
 def canvas(height: float = HEIGHT) -> Iterator[tuple[Any, Any]]:
     """Yield a figure of matplotlib and its axes; no window, no global state."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
     with _style("omg-lab"):
-        from matplotlib.figure import Figure as Canvas
-
-        drawn = Canvas(figsize=(WIDTH, height))
-        FigureCanvasAgg(drawn)
+        drawn = figure_class()(figsize=(WIDTH, height))
         yield drawn, drawn.subplots()
         drawn.draw_without_rendering()  # fixes the layout, once for all formats
         drawn.set_layout_engine("none")

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from omg_cmdp.drawing import INK
 from omg_cmdp.validation import FloatArray
-from omg_lab.reports.drawing import INK, Figure, canvas, legend, logarithmic, looks, thinned
+from omg_lab.reports.drawing import Figure, canvas, legend, logarithmic, looks, thinned
 from omg_lab.reports.formats import count, exponent, number
 from omg_lab.reports.scenarios import Scenario
 from omg_lab.reports.statistics import NO_REGRET, Band, fitted_slope, simultaneous_band

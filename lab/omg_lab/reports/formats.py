@@ -37,13 +37,22 @@ def hundredths(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:z.2f}".replace("-", "−")
 
 
-def percent(share: float) -> str:
+def percent(share: float, digits: int = 0) -> str:
     """Return a share in per cent.
 
-    >>> percent(0.256), percent(-0.001), percent(math.nan)
-    ('26 %', '0 %', '–')
+    >>> percent(0.256), percent(-0.001), percent(0.9987, 1), percent(math.nan)
+    ('26 %', '0 %', '99.9 %', '–')
     """
-    return "–" if math.isnan(share) else f"{100.0 * share:z.0f} %"
+    return "–" if math.isnan(share) else f"{100.0 * share:z.{digits}f} %"
+
+
+def not_negative(value: float) -> str:
+    """Return a price, which may come out below zero where a model errs: then there is none to speak of.
+
+    >>> not_negative(1.5), not_negative(-0.119)
+    ('1.50', '–')
+    """
+    return "–" if value < 0.0 else number(value)
 
 
 def power(value: float, _: object = None) -> str:

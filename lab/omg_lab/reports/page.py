@@ -22,7 +22,15 @@ from omg_lab.reports.formats import count, listing
 from omg_lab.reports.policies import shown_policies
 from omg_lab.reports.rates import Sweep, rate_figure, rate_sentence, rate_table, sweeps
 from omg_lab.reports.scenarios import Scenario, Together, scenarios
-from omg_lab.reports.sentences import agent_sentences, chance_or_not, headline, sentences, title
+from omg_lab.reports.sentences import (
+    agent_sentences,
+    chance_or_not,
+    exploring_pays,
+    headline,
+    sentences,
+    title,
+    where_exploring_pays,
+)
 from omg_lab.reports.tables import ReportTable, agents_table, comparisons_table
 from omg_lab.reports.words import render, say
 from omg_lab.studies.catalogue import KINDS, Part
@@ -56,6 +64,7 @@ def write_report(results: Results, directory: str | os.PathLike[str]) -> Path:
         subtitle=_subtitle(results.configuration),
         headline=_headline(results, found, varied),
         ran={table: getattr(plan, table) for table in TABLES},
+        omg=next((part.name for part in plan.agents if part.kind == "omg"), None),
         describe=_description,
         sections=_saved(_sections(results, found, varied), folder),
         **_origin(results, found),
@@ -86,7 +95,7 @@ def _sections(results: Results, found: Sequence[Scenario], varied: Sequence[Swee
         yield ReportSection(Together.title, Together.name, words, [agents_table(together)], exact)
     for each in found:
         # If there is one scenario, the headline of the page has its result.
-        words = [headline(each)] if len(found) > 1 else []
+        words = [*([headline(each)] if len(found) > 1 else []), *exploring_pays(each)]
         yield ReportSection(each.title, each.name, words, [agents_table(each), comparing_figures(each)])
         if each.rivals:
             words = [chance_or_not(each)]
@@ -110,7 +119,8 @@ def _headline(results: Results, found: Sequence[Scenario], varied: Sequence[Swee
         return " ".join(map(headline, exact or found))
     together = Together.of(exact)
     # Where no seed is finished in all scenarios, there is no sum to speak of.
-    return headline(together, f" over {len(exact)} scenarios") if len(together.finals) else say("no_common_seed")
+    first = headline(together, f" over {len(exact)} scenarios") if len(together.finals) else say("no_common_seed")
+    return f"{first} {where_exploring_pays(exact)}".strip()
 
 
 def _missing(results: Results, found: Sequence[Scenario]) -> Iterator[str]:

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from omg_cmdp.contexts import Context
+from omg_cmdp.drawing import COLOURS, FAINT, INK
 from omg_cmdp.runs.advice import Advice
 from omg_cmdp.runs.shown import Names
 from omg_cmdp.validation import FloatArray
-from omg_lab.reports.drawing import COLOURS, FAINT, INK, Figure, canvas, legend
+from omg_lab.reports.drawing import Figure, canvas, legend
 from omg_lab.reports.formats import number, percent
 from omg_lab.reports.scenarios import Scenario
 from omg_lab.reports.tables import ReportTable, cell
@@ -64,6 +65,8 @@ def shown_policies(scenario: Scenario, policies: Mapping[str, Policies]) -> tupl
         for letter, each in found.items()
     ]
     reading = say("policies", focus=focus, episodes=scenario.episodes, seed=seed)
+    misfit = next(iter(found.values()))[focus].misfit
+    reading = reading if misfit is None else f"{reading} {misfit}"
     return figures, [policies_table(scenario.name, focus, found, names)], reading
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -140,6 +141,20 @@ class Scenario:
         price = self.mean(agent, "regret") - self.mean(agent, "best_policy_regret")
         return 0.0 if abs(price) <= NO_REGRET else price
 
+    def share(self, agent: str) -> float:
+        """Return how much an agent earned in expectation, as a share of what the best policies would have earned.
+
+        nan if that is unknown, or if rewards may be negative, so that their sum has no natural zero.
+        """
+        earnable = self.mean(agent, "earnable") if self.exact else math.nan
+        return 1.0 - self.mean(agent, "regret") / earnable if earnable > 0.0 else math.nan
+
+    @property
+    def greedy(self) -> str | None:
+        """The first agent that never explores, beside the one in focus."""
+        kinds = {agent: self.configuration["agents"][agent]["kind"] for agent in self.rivals}
+        return next((agent for agent, kind in kinds.items() if kind == "greedy"), None)
+
     def last_half(self, agent: str) -> float:
         """Return the share of the regret that was lost in the last half; without regret, the mean return in it."""
         if self.exact:
@@ -172,7 +187,7 @@ class Together(Scenario):
         """Return the sum over scenarios of what every agent lost on every seed that it has finished in all of them."""
         import pandas
 
-        columns = ["regret", "best_policy_regret", "regret_last_half", "episodes", "largest_difference"]
+        columns = ["regret", "best_policy_regret", "regret_last_half", "episodes", "largest_difference", "earnable"]
         runs = pandas.concat([each.runs for each in found]).groupby(["agent", "seed"])
         summed = runs[columns].agg(lambda each: each.sum(skipna=False))
         whole = summed[runs.size() == len(found)].reset_index()
@@ -198,6 +213,8 @@ def scenarios(results: Results, log: pandas.DataFrame | None = None) -> list[Sce
     # What earlier versions stored lacks this column; rewards are in [0, 1] where there is regret.
     most = (results.runs["horizon"] * results.runs["episodes"]).where(results.runs["regret"].notna())
     every = results.runs.assign(largest_difference=results.runs.get("largest_difference", most).fillna(most))
+    every["earnable"] = every.get("earnable", math.nan)
+    every["earnable"] = every["earnable"].astype(float)
     runs, logs = (dict(list(table.groupby(key))) for table in (every, results.log if log is None else log))
     found = [
         Scenario(world=place[0], adversary=place[1], configuration=configuration, runs=runs[place], log=logs[place])

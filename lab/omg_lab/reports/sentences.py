@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,9 @@ from omg_lab.reports.comparisons import SIGNIFICANT, log_capital
 from omg_lab.reports.scenarios import DELTA, Scenario
 from omg_lab.reports.words import say
 
+VERDICTS = ("pays", "need not", "undecided")
+WORTH = 0.01
+"""A gain of a smaller share of the optimum is not worth exploring for."""
 TERMS = ("optimum_error", "plan_gap", "policy_error")
 """The three value differences that sum to the regret."""
 
@@ -32,6 +35,33 @@ def sentences(description: str) -> tuple[str, str]:
 def headline(scenario: Scenario, where: str = "") -> str:
     """Return the result in words."""
     return say("headline", scenario=scenario, where=where)
+
+
+def exploring(scenario: Scenario) -> str | None:
+    """Return whether exploring "pays" in this world, "need not" pay, or is "undecided"; None if no greedy agent tells.
+
+    It need not where it gains less than `WORTH`, and it pays where a test says that the agent in focus loses less.
+    """
+    greedy = scenario.greedy
+    if greedy is None or not scenario.exact:
+        return None
+    pair = scenario.pairs[greedy]
+    if scenario.share(scenario.focus) - scenario.share(greedy) < WORTH:
+        return "need not"
+    better = {pair.better(pair.mean), pair.better(pair.most)} - {None}
+    return "pays" if better == {scenario.focus} else "undecided"
+
+
+def exploring_pays(scenario: Scenario) -> list[str]:
+    """Return a sentence about `exploring`, if there is one."""
+    verdict, greedy = exploring(scenario), scenario.greedy
+    return [] if verdict is None else [say("exploring_pays", scenario=scenario, greedy=greedy, verdict=verdict)]
+
+
+def where_exploring_pays(found: Sequence[Scenario]) -> str:
+    """Return in which worlds exploring pays and in which it need not."""
+    verdicts = {verdict: [each.world for each in found if exploring(each) == verdict] for verdict in VERDICTS}
+    return say("where_exploring_pays", worlds=verdicts) if any(verdicts.values()) else ""
 
 
 def chance_or_not(scenario: Scenario) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from omg_cmdp.logs.writers import csv_cell
 from omg_cmdp.persistence import whole_file
 from omg_lab.reports.comparisons import PairedComparison
-from omg_lab.reports.formats import interval, number, percent, plural
+from omg_lab.reports.formats import interval, not_negative, number, percent, plural
 from omg_lab.reports.scenarios import Scenario
 from omg_lab.reports.words import ENVIRONMENT
 
@@ -84,12 +84,15 @@ def agents_table(scenario: Scenario) -> ReportTable:
         row: dict[str, Any] = {"agent": agent, measure: mean, "low": low, "high": high}
         row["last_half"] = scenario.last_half(agent)
         if exact:
+            row["share_of_optimum"] = scenario.share(agent)
             row["exploring"] = scenario.exploring(agent)
             row["ratio_to_best"] = mean / least if least > 0.0 else math.nan
         row["milliseconds_per_episode"] = scenario.milliseconds(agent)
         rows.append({**row, "seeds": len(scenario.finals)})
     seeds = plural(len(scenario.finals), "seed")
-    regret = {"spent on exploring": cell("exploring", number), "× best": cell("ratio_to_best", number)}
+    regret = {"spent on exploring": cell("exploring", not_negative), "× best": cell("ratio_to_best", number)}
+    if exact and not math.isnan(rows[0]["share_of_optimum"]):
+        regret = {"earned of the optimum": lambda row: percent(row["share_of_optimum"], 1), **regret}
     return ReportTable(
         name=f"{scenario.name}-agents",
         caption=f"{'Total regret, less' if exact else 'Return of an episode, more'} is better: mean of {seeds}, with "

@@ -17,6 +17,7 @@ from rich.table import Table
 from omg_cmdp.documents import plain
 from omg_lab.audit.audit import combine
 from omg_lab.reports.scenarios import scenarios
+from omg_lab.reports.sentences import exploring_pays
 from omg_lab.reports.tables import agents_table
 from omg_lab.studies.plan import TABLES, StudyPlan, Task
 from omg_lab.studies.results import Audited, Results
@@ -97,6 +98,8 @@ def print_scenarios(console: Console, results: Results) -> None:
     for scenario in scenarios(results, results.log_of(*results.runs["run"], columns=columns)):
         table = agents_table(scenario)
         print_table(console, list(table.columns), table.lines(), title=f"\n{scenario.title}: {table.caption}")
+        for text in exploring_pays(scenario):
+            print_line(console, text)
 
 
 def audit_table(audited: Sequence[Audited]) -> tuple[list[str], list[list[str]]]:
@@ -109,14 +112,15 @@ def audit_table(audited: Sequence[Audited]) -> tuple[list[str], list[list[str]]]
     ]
 
 
-def print_plan(console: Console, plan: StudyPlan, seconds: float, workers: int) -> None:
-    """Print what a plan would run, and how long it would take."""
+def print_plan(console: Console, plan: StudyPlan, seconds: float, memory: float, workers: int) -> None:
+    """Print what a plan would run, how long it would take, and how much memory."""
     print_line(console, f"{plan.name}: {plan.description}")
     for table in TABLES:
         parts = plan.sized_worlds() if table == "worlds" else getattr(plan, table)
         rows = [[p.name, p.kind, ", ".join(f"{k} = {v}" for k, v in p.options.items())] for p in parts]
         print_table(console, [table, "kind", "options"], rows)
-    print_line(console, f"{size_of(plan)}; about {datetime.timedelta(seconds=round(seconds))} on {workers} core(s)")
+    needs = f"{datetime.timedelta(seconds=round(seconds))} and {memory / 2**30:.1f} GiB of memory"
+    print_line(console, f"{size_of(plan)}; about {needs} on {workers} core(s)")
 
 
 def size_of(plan: StudyPlan) -> str:

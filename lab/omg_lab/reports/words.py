@@ -35,7 +35,7 @@ ENVIRONMENT.filters |= {
     for each in (formats.chance, formats.count, formats.hundredths, formats.listing, formats.number, formats.plural)
 }
 ENVIRONMENT.filters["unbroken"] = unbroken
-ENVIRONMENT.globals |= {"estimate": formats.estimate, "hundredths": formats.hundredths}
+ENVIRONMENT.globals |= {"estimate": formats.estimate, "hundredths": formats.hundredths, "percent": formats.percent}
 
 
 def say(name: str, **facts: Any) -> str:

@@ -18,10 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context, context_from_json, context_to_json
 from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.persistence import State, numbers, read_state
+from omg_cmdp.recipes.recipe import Made
 from omg_cmdp.validation import FloatArray, at_least_zero, float_table, frozen, listed, positive_integer
 
 
-class Cover(abc.ABC):
+class Cover(Made, abc.ABC):
     """A partition of contexts into cells 0, 1, 2, ...
 
     >>> cover: Cover = PerContext()

@@ -117,4 +117,6 @@ def _exploration(options: dict[str, Any], seed: Any) -> dict[str, Any]:
     given = {name: options.pop(name) for name in RULE_OPTIONS if name in options}
     if rule is None or not given:
         return {}
-    return {"gamma": rule(**given | ({"seed": seed} if "seed" in mine else {}))}
+    made = rule(**given | ({"seed": seed} if "seed" in mine else {}))
+    delta = options.get("delta", arguments_of(agents.OMG)["delta"])
+    return {"gamma": agents.Accounted(made, delta=delta) if isinstance(made, agents.GainWeighted) else made}

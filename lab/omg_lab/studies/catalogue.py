@@ -30,6 +30,7 @@ from omg_cmdp.agents.building import arguments_of
 from omg_cmdp.delays import Delay
 from omg_cmdp.documents import FileError, nearest
 from omg_cmdp.environments import ContextualMDP, SampledWorld
+from omg_cmdp.mdp.environment import NAMED, set_names
 from omg_cmdp.records import context_rows
 from omg_cmdp.validation import whole_number
 from omg_lab import rivals, worlds
@@ -170,6 +171,7 @@ def build_world(kind: str, options: Options, *, seed: int, episodes: int, folder
         raise ValueError(f"a world must have `contexts`, a list of them, got {type(world).__name__} without")
     if not isinstance(world.contexts, (list, tuple)):
         world.contexts = tuple(context_rows("contexts", world.contexts))
+    set_names(world, **{name: options[name] for name in NAMED if name in options})
     return world
 
 

@@ -12,9 +12,10 @@
     [vary]                   for rates: every world in other sizes, one size at a time
     H = [2, 4, 8]            T, S, A or H, and its values; [] stands for values around each world's own
 
-A world may have its own `episodes` and `delay`, say which `oracles` and `return_range` all agents have in it, and which
-contexts a report is to `show` policies for. Before a plan is returned, every world, adversary and agent is built once,
-and every agent answers a context and those to show, so that a mistake is found before anything runs. A kind may be
+A world may have its own `episodes` and `delay`, say which `oracles` and `return_range` all agents have in it, which
+contexts a report is to `show` policies for, and the `state_names`, `action_names` and `feature_names` there. Before a
+plan is returned, every world, adversary and agent is built once, and every agent answers a context and those to show,
+so that a mistake is found before anything runs. A kind may be
 `module:Name`; it is imported because a file that the user has named says so, and never because stored results do.
 """
 
@@ -31,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from omg_cmdp.documents import FileError, Place, nearest, plain
+from omg_cmdp.mdp.environment import NAMED
 from omg_cmdp.runs.shown import names_of
 from omg_cmdp.validation import positive_integer, whole_number
 from omg_lab.studies.agents import SHARED
@@ -43,7 +45,7 @@ from omg_lab.studies.variations import SIZES, sizes_of
 
 SUPPLIED = ("seed", "episodes")
 """Options that a run supplies unless they are given."""
-OF_WORLDS = ("episodes", "delay", "show", *SHARED)
+OF_WORLDS = ("episodes", "delay", "show", *NAMED, *SHARED)
 """Options of every world."""
 
 MOST_RUNS = 100_000

@@ -18,8 +18,8 @@ be "module:function", or a table {kind = "module:Class", ...}, an object that is
 of oracles made of oracles, are such kinds again.
 
 Features are the world's `features`, else the context itself if it is a vector, else those that a `FeatureMap` finds if
-contexts are records, else a unit vector for each label. Counts, softmax and basis know the `support` of a world that
-has one.
+contexts are records, else a unit vector for each label; a constant is added unless they add up to one. Counts, softmax
+and basis know the `support` of a world that has one.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ PAIRS = {
 """One name for both oracles."""
 
 SUPPLIED = frozenset(
-    {"states", "actions", "horizon", "contexts", "space", "admissible", "support", "base", "predictions", "functions"}
-    | {"function", "features", "feature_norm", "bases", "dimension"}
+    {"states", "actions", "horizon", "contexts", "space", "admissible", "support", "predictions", "functions"}
+    | {"function", "features", "feature_norm", "intercept", "bases", "dimension"}
 )
 """The arguments that the world supplies where the file does not: see `_supplied`."""
 FROM_WORLD = "(from the world)"
@@ -176,7 +176,6 @@ def _supplied(world: Any, part: str, asked: Mapping[str, Any], own: Mapping[str,
     given: dict[str, Any] = {
         **{"states": space.states, "actions": space.actions, "horizon": space.horizon, "contexts": world.contexts},
         **{"space": space, "admissible": space.admissible, "support": support},
-        "base": None if support is None else support / support.sum(axis=-1, keepdims=True),
     }
     if "predictions" in asked and "predictions" not in own:
         if functions is None:
@@ -192,7 +191,9 @@ def _supplied(world: Any, part: str, asked: Mapping[str, Any], own: Mapping[str,
         features, vectors = world_mixture(world) if "bases" in asked else world_features(world)
         norm = float(np.linalg.norm(vectors, axis=1).max())
         sizes = dict.fromkeys(("bases", "dimension"), vectors.shape[1])
-        given |= {"features": features, "feature_norm": norm or 1.0, **sizes}
+        # Unit vectors and mixture weights add up to one, as a constant would: labels share nothing.
+        constant = bool(np.abs(vectors.sum(axis=1) - 1.0).max() <= 1e-8)
+        given |= {"features": features, "feature_norm": norm or 1.0, "intercept": not constant, **sizes}
     return given
 
 

@@ -7,6 +7,7 @@ import datetime
 import io
 import json
 import math
+import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -209,6 +210,7 @@ def _result(task: Task, run: Run, journal: Journal) -> dict[str, Any]:
         "tuples": most_tuples(space),
         **_regret_bounds(run, task.episodes),
         "largest_difference": task.episodes * _widest(run.environment),
+        "earnable": totals["optimal_value"] if run.environment.reward_range[0] == 0.0 else None,
         "regret_last_half": totals["regret"] - journal.half,
         **totals,
         "seconds": sum(seconds),
@@ -272,6 +274,13 @@ def estimate(plan: StudyPlan, *, budget: float = 10.0) -> float:
     tasks = {task.name.rpartition("--")[0]: task for task in reversed(plan.tasks())}
     each = budget / len(tasks)
     return sum(_seconds_per_episode(task, each) * task.episodes for task in tasks.values()) * len(plan.seeds)
+
+
+def peak_memory() -> int:
+    """Return the most bytes that this process has had in memory: after `estimate`, about what a worker needs."""
+    import resource  # not on Windows, where no study runs
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _seconds_per_episode(task: Task, budget: float) -> float:

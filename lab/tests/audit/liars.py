@@ -187,7 +187,7 @@ def inflated_mixture(agent, context, decision):
     return decision._replace(mixture=Mixture(np.stack([decision.policy, 5.0 * decision.policy]), np.full(2, 0.5)))
 
 
-@lie("changed afterwards", red=("played", "policy error", "decomposition"), may=("policy error, parts",))
+@lie("changed afterwards", red=("played", "policy error", "decomposition"), may=("policy error, parts", "ceiling"))
 def changed_afterwards(agent, context, decision):
     """Play is uniform; when the episode is over, the decision is overwritten with the plan."""
     policy = uniform(decision)
@@ -243,9 +243,33 @@ def false_late_bound(agent, context, decision):
     return decision
 
 
-@lie("wrong class", red=("realizability, rewards", "realizability, dynamics"), held=slice(1, None))
+@lie(
+    "wrong class",
+    red=("realizability, rewards", "realizability, dynamics"),
+    may=("class not refuted", "ceiling"),
+    held=slice(1, None),
+)
 def wrong_class(agent, context, decision):
     """The classes do not hold the truth."""
+    return decision
+
+
+def upside_down(rewards, dynamics):
+    """Return oracles of one function each: the true rewards upside down, and that a state leads to itself."""
+    means = {context: 1.0 - tables[:1] ** 0.2 for context, tables in rewards.items()}
+    rows = {context: np.repeat(0.9 * np.eye(3)[None, :, None] + 0.1 / 3, 3, axis=2) for context in dynamics}
+    return finite(means, rows)
+
+
+@lie(
+    "refuted class",
+    red=("class not refuted", "realizability, rewards", "realizability, dynamics"),
+    may=("square loss", "log loss", "Freedman", "theorem, corrected", "corollary", "ceiling"),
+    episodes=40,
+    oracles=upside_down,
+)
+def refuted_class(agent, context, decision):
+    """The classes are so wrong that counts predict far better, without anybody knowing the truth."""
     return decision
 
 

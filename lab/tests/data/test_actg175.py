@@ -8,7 +8,7 @@ import pytest
 from lab.tests.data.held_out import held_out_losses
 from omg_cmdp import OMG, policy_value, simulate
 from omg_cmdp.adversaries import IID
-from omg_cmdp.logs import importance_sampling, read_frame
+from omg_cmdp.logs import importance_sampling, read_table
 from omg_cmdp.oracles import FiniteDynamics, KnownRewards
 from omg_lab.data.actg175 import ACTG175, ARMS, COVARIATES, QUALITY, WEEK_20, WEEK_96, patients, stages
 from omg_lab.data.multinomial import fit
@@ -165,7 +165,7 @@ def test_one_seed_one_world(world):
 
 def test_the_trial_is_a_log_of_the_world(world):
     """Its weighted estimate for one arm throughout is the mean over those who were assigned to it."""
-    log = read_frame(world.trial(), world.space, context=list(COVARIATES))
+    log = read_table(world.trial(), space=world.space, context=list(COVARIATES))
     assert len(log) == 2139
     returns, arms = log.rewards.sum(axis=1), world.patients["arms"].to_numpy()
     assert np.array_equal(np.array(log.contexts), np.array(world.contexts))
@@ -181,7 +181,7 @@ def test_the_trial_is_a_log_of_the_world(world):
 
 def test_a_change_at_week_20_cannot_be_valued_by_the_trial(world):
     """Nobody changed: the log had no chance to do it, and the estimate is refused."""
-    log = read_frame(world.trial(), world.space, context=list(COVARIATES))
+    log = read_table(world.trial(), space=world.space, context=list(COVARIATES))
     change = always(1, world.space)
     change[1] = always(2, world.space)[1]
     with pytest.raises(ValueError, match=r"`policy` must do only what had a chance in the log, .* at step 1"):
@@ -228,5 +228,5 @@ def test_without_the_table_one_is_told_what_to_install(monkeypatch, files):
         return files
 
     monkeypatch.setattr(importlib.metadata, "files", found)
-    with pytest.raises(ImportError, match=r"pip install lifelines"):
+    with pytest.raises(ImportError, match=r"pip install 'lifelines"):
         ACTG175()

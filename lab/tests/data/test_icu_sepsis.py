@@ -106,12 +106,12 @@ def test_the_softmax_oracle_holds_the_truth(world, published):
     """With the first admissible action of every state, and the norms that are stated."""
     first = world.space.admissible.argmax(axis=1)
     base = published.transitions[np.arange(716), first][:, None]
-    sizes = {"states": 716, "actions": 1, "dimension": 3, "horizon": 6}
-    oracle = SoftmaxDynamics(**sizes, base=base, feature_norm=np.sqrt(3.0), rate="realizable")
+    sizes = {"states": 716, "actions": 1, "dimension": 3, "horizon": 6, "intercept": False}
+    oracle = SoftmaxDynamics(**sizes, support=base > 0.0, base=base, feature_norm=np.sqrt(3.0), rate="realizable")
     doses = np.stack([np.ones(716), first // 5 / 2 - 1, 1 - first % 5 / 2], axis=1)
     weights = np.tile(0.5 * world._features, (716, 1, 1))
     weights[:, DEATH], weights[:, SURVIVAL] = doses, -doses
-    oracle.forecasters.weights[:] = weights
+    oracle.forecasters.weights[:] = weights[base[:, 0] > 0.0]
     for context in (*world.contexts, np.array([1.0, -1.0, 1.0])):
         truth = world.mdp(context).transitions[np.arange(716), first]
         np.testing.assert_allclose(oracle.predict(context)[:, 0], truth, atol=1e-14)
@@ -185,7 +185,7 @@ def test_without_the_package_one_is_told_what_to_install(monkeypatch):
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "files", absent)
-    with pytest.raises(ImportError, match=r"pip install icu-sepsis"):
+    with pytest.raises(ImportError, match=r"pip install 'icu-sepsis"):
         ICUSepsis()
 
 

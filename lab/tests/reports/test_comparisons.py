@@ -71,6 +71,7 @@ def test_adding_seeds_and_looking_again_never_takes_evidence_back(largest, rng):
         assert all(look.p > 0.05 for look in looks if look.verdict is Verdict.UNDECIDED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", list(verdicts.AVERAGES)[:5])
 def test_bounds_hold_the_mean_at_all_numbers_of_seeds_at_once_and_only_narrow(kind, rng):
     (draw, largest), studies, level = verdicts.AVERAGES[kind], 100, 0.8
@@ -151,6 +152,7 @@ def test_ties_count_for_neither_agent():
     assert enough_seeds([0.0, 0.0, -1.0] * 30).verdict is Verdict.UNDECIDED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("means", [(0, 0, 0, 0), (0, 0, 1, 3)], ids=["all equal", "some equal"])
 def test_no_wrong_verdict_among_many_pairs_more_often_than_it_says(means, rng):
     studies, errors = 200, []

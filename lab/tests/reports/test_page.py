@@ -15,9 +15,9 @@ import pytest
 from lab.tests.studies.examples import changed, results_of, run_study
 from omg_lab.reports.page import _origin, write_report
 from omg_lab.reports.scenarios import Scenario, Together, scenarios
-from omg_lab.reports.sentences import chance_or_not, headline, title
+from omg_lab.reports.sentences import chance_or_not, exploring_pays, headline, title, where_exploring_pays
 from omg_lab.reports.tables import ReportTable, agents_table, cell, comparisons_table
-from omg_lab.reports.words import render
+from omg_lab.reports.words import render, say
 
 VOID = {"meta", "br", "wbr"}
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -207,8 +207,48 @@ def scenario(**means):
     )
     log = runs.assign(episode=10, seconds_deciding=1e-3, seconds_learning=0.0)
     kinds = {"agents": {agent: {"kind": agent} for agent in means}}
-    runs = runs.assign(regret_last_half=runs["regret"] / 4, largest_difference=200.0)
+    runs = runs.assign(regret_last_half=runs["regret"] / 4, largest_difference=200.0, earnable=100.0)
     return Scenario(world="x", adversary="y", configuration=kinds, runs=runs, log=log)
+
+
+def test_regret_stands_beside_what_could_be_earned_and_exploring_has_no_negative_price():
+    one = scenario(omg=3.0, greedy=40.0)
+    assert "All in all, omg earned 97.0 % of what could be earned." in headline(one)
+    assert shown(agents_table(one))["earned of the optimum"] == ["97.0 %", "60.0 %"]
+    wrong = dataclasses.replace(one, runs=one.runs.assign(best_policy_regret=50.0))
+    assert shown(agents_table(wrong))["spent on exploring"] == ["–", "–"]
+    assert "exploring cost nothing" in say("price_of_exploring", focus="omg", lost=3.0, price=-0.1, late=0.0)
+    unknown = dataclasses.replace(one, runs=one.runs.assign(earnable=np.nan))
+    assert "earned of the optimum" not in shown(agents_table(unknown))
+    assert "of what could be earned" not in headline(unknown)
+
+
+@pytest.mark.parametrize(
+    ("greedy", "said"),
+    [
+        (
+            40.0,
+            "Exploring pays in this world: greedy, which never explores, earned 60.0 % of what could be earned, and",
+        ),
+        (3.5, "Exploring need not pay in this world: greedy, which never explores, earned 96.5 % of what could be"),
+        ([0, 0, 0, 0, 9, 9, 9, 9], "These seeds do not show whether exploring pays in this world"),
+    ],
+)
+def test_a_world_says_whether_exploring_pays_in_it(greedy, said):
+    [text] = exploring_pays(scenario(omg=3.0, greedy=np.array(greedy, float) if isinstance(greedy, list) else greedy))
+    assert text.startswith(said)
+    assert ("more than chance (p" in text) == (greedy == 40.0)
+    assert exploring_pays(scenario(omg=3.0, uniform=9.0)) == []
+
+
+def test_a_page_of_several_worlds_says_which_is_which():
+    lock, trial = (
+        dataclasses.replace(scenario(omg=3.0, greedy=g), world=w) for w, g in (("lock", 40.0), ("trial", 3.5))
+    )
+    assert where_exploring_pays([lock, trial, scenario(omg=3.0, uniform=9.0)]) == (
+        "Exploring pays in lock. It need not in trial, where a greedy agent does as well."
+    )
+    assert where_exploring_pays([scenario(omg=3.0, uniform=9.0)]) == ""
 
 
 def shown(table):

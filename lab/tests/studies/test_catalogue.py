@@ -161,7 +161,8 @@ def test_the_seed_draws_the_structure_unless_the_options_hold_another():
 def test_options_reach_the_agent():
     made = setting("treatment")
     omg_agent = build_agent("omg", {"draws": 8, "floor": 1e-3}, made)
-    assert (omg_agent.gamma.draws, omg_agent.gamma.floor, omg_agent.gamma.seed) == (8, 1e-3, 2)
+    rule = omg_agent.gamma.rule
+    assert (rule.draws, rule.floor, rule.seed) == (8, 1e-3, 2)
     ablation = build_agent("omg", {"gamma": "uncertainty", "kappa": 0.1, "floor": 1e-3}, made).gamma
     assert (type(ablation), ablation.kappa, ablation.floor) == (agents.UncertaintyWeighted, 0.1, 1e-3)
     for refused in ({"kappa": 0.1}, {"gamma": "uncertainty", "draws": 8}, {"gamma": 5.0, "floor": 1e-3}):

@@ -75,6 +75,7 @@ def test_a_worker_that_is_killed_loses_nothing(serial, tmp_path):
     assert content(tmp_path) == serial
 
 
+@pytest.mark.slow
 def test_a_run_that_always_kills_its_worker_fails_alone(tmp_path):
     plan = small_plan(seeds=(0,))
 
@@ -90,6 +91,7 @@ def test_a_run_that_always_kills_its_worker_fails_alone(tmp_path):
     assert "died" in load(tmp_path).failed["error"].iloc[0]
 
 
+@pytest.mark.slow
 def test_a_run_that_raises_fails_alone(tmp_path):
     broken = Part(name="broken", kind="ucbvi", options={"scale": "not checked here"})
     plan = small_plan(seeds=(0,))
@@ -98,6 +100,7 @@ def test_a_run_that_raises_fails_alone(tmp_path):
     assert len(load(tmp_path).runs) == 4
 
 
+@pytest.mark.slow
 def test_an_error_about_files_of_a_worker_ends_the_engine(tmp_path):
     """No other run could be stored either; and none is recorded as failed."""
 
@@ -110,6 +113,7 @@ def test_an_error_about_files_of_a_worker_ends_the_engine(tmp_path):
     assert children() == []
 
 
+@pytest.mark.slow
 def test_no_worker_outlives_the_engine(tmp_path):
     class Enough(BaseException):
         pass

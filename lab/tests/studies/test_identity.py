@@ -342,6 +342,7 @@ def test_a_strangers_study_is_refused_in_a_line(study, place, value):
         assert len(called(*command).output.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("place", "value"), FORGED_RESULTS, ids=str)
 def test_a_strangers_result_is_refused_in_a_line_or_shown(study, place, value):
     """Whether a number that fits was changed, an audit finds."""

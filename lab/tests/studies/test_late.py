@@ -98,6 +98,7 @@ def test_runs_with_delays_can_be_audited(made):
     assert all(each.sound for each in found)
 
 
+@pytest.mark.slow
 def test_the_report_says_that_feedback_is_late(made):
     results = load(made)
     late = "feedback late (kind = heavy_tailed, exponent = 1.5, scale = 4.0)"

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from lab.tests.worlds.catalogue import truths
-from omg_cmdp import simulate
+from omg_cmdp import OMG, simulate
 from omg_cmdp.adversaries import IID
 from omg_cmdp.agents import Greedy, Uniform
 from omg_cmdp.logs import Log, doubly_robust, importance_sampling
-from omg_cmdp.oracles import FiniteDynamics, FiniteRewards
+from omg_cmdp.oracles import FiniteDynamics, FiniteRewards, LinearRewards, SoftmaxDynamics
 from omg_lab.worlds import TreatmentTrial
 from omg_lab.worlds.treatment import STAGES, TREATMENTS
 
@@ -83,3 +83,13 @@ def test_a_logged_trial_values_a_policy_that_was_never_played(seed):
     assert abs(robust.value - exact) < 5.0 * robust.standard_error
     assert robust.standard_error < 0.5 * plain.standard_error
     assert robust.effective_sample_size == plain.effective_sample_size < 150
+
+
+@pytest.mark.slow
+def test_raw_contexts_and_default_arguments_find_the_optimum(seed):
+    """At 4 000 episodes at most .05 is lost in one; without a constant in the features it was .64, for good."""
+    world = TreatmentTrial(seed=3 + seed)
+    sizes = {"states": 5, "actions": 3, "horizon": 6, "dimension": 4, "feature_norm": 2.0}
+    agent = OMG(world.space, LinearRewards(**sizes), SoftmaxDynamics(**sizes))
+    regret = simulate(world, IID(world.contexts), agent, episodes=4000).regret
+    assert regret[-500:].mean() <= 0.05

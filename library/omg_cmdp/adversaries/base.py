@@ -64,6 +64,11 @@ class Adversary(abc.ABC):
     settings: ClassVar[tuple[str, ...] | None] = None
     """The attributes that must be the same in a run that is saved and one that continues it; None: not declared."""
 
+    def __repr__(self) -> str:
+        own = {each: getattr(self, each) for each in self.settings or () if each != "contexts"}
+        listed = [f"{len(self.contexts)} contexts"] if self.contexts else []
+        return f"{type(self).__name__}({', '.join(listed + [f'{name}={value!r:.60}' for name, value in own.items()])})"
+
     @property
     def fingerprint(self) -> str:
         """A short text that tells adversaries apart; it ends with "?" for one that declares no `settings`."""

@@ -6,6 +6,7 @@ from omg_cmdp.agents.baselines.greedy import Greedy
 from omg_cmdp.agents.baselines.informed import Informed
 from omg_cmdp.agents.baselines.posterior_sampling import PosteriorSampling
 from omg_cmdp.agents.baselines.uniform import Uniform
+from omg_cmdp.agents.exploration.accounted import Accounted
 from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
 from omg_cmdp.agents.exploration.gain import GainWeighted
 from omg_cmdp.agents.exploration.schedules import Power, Schedule
@@ -16,6 +17,7 @@ from omg_cmdp.planning.decision import Decision, Mixture
 
 __all__ = [
     "OMG",
+    "Accounted",
     "Agent",
     "Anytime",
     "Decision",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import os
+from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
@@ -15,13 +16,16 @@ from omg_cmdp.mdp.environment import Environment
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
+from omg_cmdp.misfit import Misfit, Recent
 from omg_cmdp.oracles.base import Oracle
 from omg_cmdp.persistence import AGENT_FILE, State, read_arrays, write_state
 from omg_cmdp.planning.decision import Decision
+from omg_cmdp.recipes.files import pack_recipe, without_recipe
+from omg_cmdp.recipes.recipe import Made, kept
 from omg_cmdp.validation import FloatArray, file_path
 
 
-class Agent(abc.ABC):
+class Agent(Made, abc.ABC):
     """An agent for a known `space`. An agent of your own needs `space`, `policy` and `update`.
 
     Everything else has a default: `decide` wraps `policy`, `model` is None, and an agent that is not to be saved needs
@@ -50,6 +54,8 @@ class Agent(abc.ABC):
     """The oracle of rewards, for agents with oracles: ledgers and audits read its losses."""
     dynamics_oracle: Oracle | None = None
     """The oracle of dynamics."""
+    recent: Recent | None = None
+    """The last episodes that it was taught, for agents with oracles; saved with a run, and not with the agent."""
     takes_keyed: ClassVar[bool] = False
     """Whether `decide` takes a context with its key: for agents that hand it on to `model` and oracles alone."""
 
@@ -86,6 +92,19 @@ class Agent(abc.ABC):
             raise NotImplementedError(f"{type(self).__name__} has no model")
         return optimal_policy(model)[0]
 
+    def misfit(self, episodes: Iterable[Trajectory] | None = None) -> Misfit | None:
+        """Return whether the data contradict the class of an oracle, and what to try; None if there are no oracles.
+
+        In a class that holds the truth, something is found with a probability of at most 0.01 for each oracle, however
+        often one asks (`omg_cmdp.misfit.evidence`).
+
+        Parameters
+        ----------
+        episodes : iterable of Trajectory, optional
+            Episodes that the agent has learned, such as `log.episodes`; by default the last that it was taught.
+        """
+        return None
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all that was learned, as arrays of numbers and text."""
         raise NotImplementedError(f"{type(self).__name__} cannot be saved")
@@ -95,9 +114,9 @@ class Agent(abc.ABC):
         raise NotImplementedError(f"{type(self).__name__} cannot load a state")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `state()` to a file, whole or not at all."""
-        write_state(file_path(path), self.state(), **AGENT_FILE)
+        """Write `state()`, and how the agent was made, to a file, whole or not at all; `omg_cmdp.load` reads it."""
+        write_state(file_path(path), {**self.state(), **pack_recipe(kept(self))}, **AGENT_FILE)
 
     def restore(self, path: str | os.PathLike[str]) -> None:
         """Load a file saved by an agent with the same settings."""
-        self.load_state(read_arrays(file_path(path), **AGENT_FILE))
+        self.load_state(without_recipe(read_arrays(file_path(path), **AGENT_FILE)))

@@ -6,24 +6,27 @@ import abc
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any, ClassVar, TypedDict, Unpack, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.agents.agent import Agent
+from omg_cmdp.agents.lessons import nothing, reward_lesson, steps_for
 from omg_cmdp.contexts import Context, keyed
 from omg_cmdp.fingerprints import fingerprint, setting
 from omg_cmdp.mdp.bellman import scaled_returns, value_bounds
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.mdp.trajectory import Trajectory
-from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
+from omg_cmdp.misfit import Misfit, Recent
+from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
 from omg_cmdp.persistence import State, Stateful, check_settings, joint_state, load_parts, numbers, read_state
 from omg_cmdp.planning.decision import Decision
+from omg_cmdp.recipes.recipe import episodes_in_words, shown_arguments
 from omg_cmdp.transactions import interrupts_held, undone_on_failure
-from omg_cmdp.validation import FloatArray, frozen, instance_of, interval, return_interval
+from omg_cmdp.validation import FloatArray, instance_of, interval, listed, return_interval
 
 
 class Ranges(TypedDict, total=False):
@@ -73,6 +76,13 @@ class Learner(Agent):
         """What can be earned from each step on, for rewards scaled to [0, 1]."""
         self.episodes_seen = 0
         """Number of episodes learned from."""
+
+    def __repr__(self) -> str:
+        """Return the settings and the number of episodes, and below them the parts."""
+        parts = {"space": self.space, "rewards": self.reward_oracle, "dynamics": self.dynamics_oracle}
+        below = [f"{name + ':':<9} {part}" for name, part in parts.items() if part is not None]
+        own = shown_arguments(self, leave_out=("space", "reward_oracle", "dynamics_oracle"))
+        return "\n  ".join([f"{type(self).__name__}({own}) after {episodes_in_words(self.episodes_seen)}", *below])
 
     @abc.abstractmethod
     def decide(self, context: Context) -> Decision:
@@ -131,6 +141,9 @@ class Learner(Agent):
         if not self.waits_for_rewards and (trajectory.total is not None or math.isnan(trajectory.rewards.sum())):
             got = trajectory.rewards if trajectory.total is None else f"a total of {trajectory.total}"
             raise ValueError(f"`rewards` must all be known for {type(self).__name__}, got {got}")
+        if not self.waits_for_rewards and not trajectory.end_known:
+            rule = f"hold the state after the last action for {type(self).__name__}"
+            raise ValueError(f"`states` must {rule}, got {len(trajectory.states)} states and as many actions")
         return self._scaled(trajectory.raw[2])
 
     def _scaled(self, rewards: FloatArray) -> FloatArray:
@@ -189,6 +202,7 @@ class ModelAgent(Learner):
 
     reward_oracle: RewardOracle
     dynamics_oracle: DynamicsOracle
+    recent: Recent
     waits_for_rewards = True
     usual_oracles: ClassVar[str] = "finite"
     """The kind of oracles that its paper assumes, as study files call it."""
@@ -208,9 +222,21 @@ class ModelAgent(Learner):
             instance_of(name, oracle, kind)
             if oracle.horizon not in (None, space.horizon):
                 raise ValueError(f"`{name}` must have horizon {space.horizon}, got {oracle.horizon}")
+            if oracle.sizes not in (None, (space.states, space.actions)):
+                wanted, got = (space.states, space.actions), oracle.sizes
+                raise ValueError(f"`{name}` must have the (states, actions) of the space, {wanted}, got {got}")
         self.reward_oracle = reward_oracle
         self.dynamics_oracle = dynamics_oracle
         self._answered: Hashable | None = None  # the context of the last model since the last update
+        self.recent = Recent()
+
+    def misfit(self, episodes: Iterable[Trajectory] | None = None) -> Misfit:
+        """Return whether `episodes`, by default the last 2048 to 4096 it was taught, contradict an oracle's class."""
+        told = (
+            () if episodes is None else [(each, self._checked_rewards(each)) for each in listed("episodes", episodes)]
+        )
+        recent = self.recent if episodes is None else Recent(told)
+        return recent.judge(self.reward_oracle, self.dynamics_oracle)
 
     def model(self, context: Context) -> TabularMDP:
         """Return f̂ and P̂ of both oracles as an MDP."""
@@ -228,41 +254,28 @@ class ModelAgent(Learner):
         # Both answer, with tables that fit, before either learns: a context that one of them refuses changes nothing.
         if self._answered is None or self._answered != known.key:
             self.model(known.to(self))
-        states, actions = _steps(trajectory, oracle)
-        of_rewards = self._lesson(trajectory, rewards)
-        of_dynamics = functools.partial(oracle.update, known.to(oracle), states[:-1], actions, states[1:])
+        states, actions = steps_for(trajectory, oracle)
+        of_rewards = reward_lesson(self.reward_oracle, trajectory, rewards, self.reward_range)
+        moves = states[:-1], actions[: len(states) - 1], states[1:]
+        # Of a single step, nobody may know where it led.
+        of_dynamics = functools.partial(oracle.update, known.to(oracle), *moves) if len(states) > 1 else nothing
         self._answered = None
         # An oracle that may refuse an episode learns first, so that nothing must be undone; if both may, the first is.
         if self.reward_oracle.surely_learns and trajectory.total is None:
             of_dynamics()
             of_rewards()
         else:
+            if len(states) > 1:
+                oracle.check_steps(*moves)
             with contextlib.nullcontext() if oracle.surely_learns else undone_on_failure(self.reward_oracle):
                 of_rewards()
                 of_dynamics()
+        self.recent.add(trajectory, rewards)
 
     def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
-        self._lesson(trajectory, rewards)()
+        reward_lesson(self.reward_oracle, trajectory, rewards, self.reward_range)()
         self._answered = None
-
-    def _lesson(self, trajectory: Trajectory, rewards: FloatArray) -> Callable[[], None]:
-        """Return a call that teaches the reward oracle the rewards that are known, or their sum."""
-        oracle = self.reward_oracle
-        visited, actions = _steps(trajectory, oracle)
-        context, states = trajectory.known.to(oracle), visited[:-1]
-        if trajectory.total is not None:
-            (low, high), steps = self.reward_range, len(actions)
-            total = min(max((trajectory.total - steps * low) / (high - low), 0.0), float(steps))
-            return functools.partial(oracle.update_total, trajectory.context, states, actions, total)
-        if not math.isnan(rewards.sum()):
-            return functools.partial(oracle.update, context, states, actions, _told(rewards, oracle))
-        told = ~np.isnan(rewards)
-        if not told.any():
-            return lambda: None
-        if oracle.predict(context).ndim == 3:
-            rule = "be all known or all None, for a reward oracle with a table for each step"
-            raise ValueError(f"`rewards` must {rule}, got {trajectory.rewards}")
-        return functools.partial(oracle.update, context, states[told], actions[told], rewards[told])
+        self.recent.add(trajectory, rewards, is_late=True)
 
     def _oracles(self) -> dict[str, Stateful]:
         return {"reward": self.reward_oracle, "dynamics": self.dynamics_oracle}
@@ -273,12 +286,4 @@ class ModelAgent(Learner):
     def _load_learned(self, state: State, episodes: int) -> None:
         load_parts(state, self._oracles())
         self._answered = None
-
-
-def _told(rewards: FloatArray, oracle: Oracle) -> FloatArray:
-    return rewards if oracle.takes_keyed else frozen(rewards.view())
-
-
-def _steps(trajectory: Trajectory, oracle: Oracle) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return states and actions for `oracle`: read-only, unless it is one of ours, which never writes to them."""
-    return trajectory.raw[:2] if oracle.takes_keyed else (trajectory.states, trajectory.actions)
+        self.recent.forget()

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 from typing import final
 
 from omg_cmdp.agents.base import ModelAgent
+from omg_cmdp.agents.exploration.accounted import Account
 from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
 from omg_cmdp.agents.exploration.named import exploration_rule
 from omg_cmdp.agents.exploration.schedules import Tuned
-from omg_cmdp.contexts import Context, keyed
+from omg_cmdp.contexts import Context, Keyed, keyed
 from omg_cmdp.mdp.space import Space
+from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.persistence import Stateful
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.theory.constants import most_tuples
-from omg_cmdp.validation import positive_integer
+from omg_cmdp.validation import FloatArray, positive_integer
 
 
 @final
@@ -38,13 +42,14 @@ class OMG(ModelAgent):
     dynamics_oracle : DynamicsOracle
         Learns the transitions; the model's P̂.
     gamma : str, float, callable or ExplorationRule, default "adaptive"
-        How to explore. "adaptive": where plausible models expect to gain (`GainWeighted`), with nothing to tune.
+        How to explore. "adaptive": where plausible models expect to gain (`GainWeighted`), with nothing to tune, while
+        what that may have lost is below a budget; then by a barrier with a proven bound (`Accounted`).
         "uncertainty": where the oracles are unsure (`UncertaintyWeighted`). "theory": the γ of the theorem, which needs
         `episodes`. "anytime": a γ_t that needs no T. A number, or a function of the episode t = 1, 2, ...
     episodes : int, optional
         T, if it is known.
     delta : float, default 0.05
-        The failure probability of the theorem, for "theory" and "anytime".
+        The failure probability of what is proven: for "adaptive", "theory" and "anytime".
     seed : int, default 0
         The seed of the models that the adaptive rule draws.
     reward_range : (float, float), default (0, 1)
@@ -90,11 +95,20 @@ class OMG(ModelAgent):
         self.episodes = None if episodes is None else positive_integer("episodes", episodes)
         self.gamma = exploration_rule(gamma, self.episodes, delta, seed)
         self._tuples = most_tuples(space)
+        self._memory = self.gamma.memory(self)
+
+    @property
+    def account(self) -> Account | None:
+        """What the adaptive rule may have lost so far, and how often its budget was used up; None for other rules."""
+        return self._memory if isinstance(self._memory, Account) else None
 
     def decide(self, context: Context) -> Decision:
         """Return the policy of one round of Algorithm 1."""
-        episode, known = self.episodes_seen + 1, keyed(context)
-        situation = Situation(
+        return self.gamma.decide(self._situation(keyed(context)))
+
+    def _situation(self, known: Keyed) -> Situation:
+        episode = self.episodes_seen + 1
+        return Situation(
             episode=episode,
             known=known,
             model=self.model(known),
@@ -103,5 +117,21 @@ class OMG(ModelAgent):
             tuples=self._tuples,
             tolerance=1.0 / (16.0 * (self.episodes or episode**2)),
             bounds=self.value_bounds,
+            memory=self._memory,
         )
-        return self.gamma.decide(situation)
+
+    def _learn(self, trajectory: Trajectory, rewards: FloatArray) -> None:
+        memory = self._memory
+        situation = functools.partial(self._situation, trajectory.known)
+        remember = None if memory is None else memory.note(self.episodes_seen + 1, situation, trajectory)
+        super()._learn(trajectory, rewards)
+        if remember is not None:
+            remember()
+
+    def _learn_rewards(self, trajectory: Trajectory, rewards: FloatArray) -> None:
+        super()._learn_rewards(trajectory, rewards)
+        if self._memory is not None:
+            self._memory.note_rewards(trajectory)
+
+    def _oracles(self) -> dict[str, Stateful]:
+        return super()._oracles() if self._memory is None else {**super()._oracles(), "memory": self._memory}

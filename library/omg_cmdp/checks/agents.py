@@ -31,6 +31,7 @@ from omg_cmdp.contexts import Context
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.persistence import write_arrays
+from omg_cmdp.progress import Bar
 from omg_cmdp.records import context_rows
 from omg_cmdp.validation import FloatArray, listed, policy_table
 
@@ -103,7 +104,7 @@ class AgentSubject:
         return bits_of([*state, *state.values(), *(agent.policy(context) for context in self.contexts)])
 
 
-def check_agent(agent: Any, contexts: Sequence[Context] | None = None) -> None:
+def check_agent(agent: Any, contexts: Sequence[Context] | None = None, *, progress: bool | None = None) -> None:
     """Raise AssertionError if `agent` breaks a rule of the contract; the message says which.
 
     Parameters
@@ -113,6 +114,8 @@ def check_agent(agent: Any, contexts: Sequence[Context] | None = None) -> None:
     contexts : list, optional
         Some that the agent accepts. By default those that its oracles list, or else 0, 1 or unit vectors, whichever it
         accepts.
+    progress : bool, optional
+        Whether to show a bar, with the time left. By default it appears after two seconds in a terminal or notebook.
 
     Examples
     --------
@@ -127,8 +130,10 @@ def check_agent(agent: Any, contexts: Sequence[Context] | None = None) -> None:
     elif not (known := listed("contexts", context_rows("contexts", contexts))):
         raise ValueError("`contexts` must hold at least one context, got none")
     subject = AgentSubject(agent, known)
-    for check in AGENT_CHECKS:
-        check(subject)
+    with Bar("check_agent", len(AGENT_CHECKS), unit="rules", show=progress) as bar:
+        for check in AGENT_CHECKS:
+            check(subject)
+            bar.update()
 
 
 def check_policies_are_valid(subject: AgentSubject) -> None:

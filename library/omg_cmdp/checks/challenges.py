@@ -103,6 +103,7 @@ def challenge(
         chosen = np.array(
             [choose(outcomes, f, t, t / episodes, coin, u) for f, u in zip(forecasts, noise, strict=True)]
         )
+        chosen = accepted(oracle, states, actions, chosen, forecasts)
         record.contexts.append(context)
         record.states.append(states)
         record.actions.append(actions)
@@ -133,7 +134,10 @@ def _reward(strategy: str, forecast: float, t: int, progress: float, coin: float
 
 
 def _next_state(strategy: str, forecast: FloatArray, t: int, progress: float, coin: float, noise: float) -> int:
-    """Return one of the next states that the forecast does not exclude; of all, one an episode, if "excluded"."""
+    """Return one of the next states that the forecast does not exclude; of all, one an episode, if "excluded".
+
+    What the oracle would refuse, because its support excludes it, does not happen.
+    """
     if strategy == "excluded":
         return int(coin * len(forecast))
     possible = np.flatnonzero(forecast > 0.0)
@@ -148,6 +152,27 @@ def _next_state(strategy: str, forecast: FloatArray, t: int, progress: float, co
         "noise": int(noise**2 * count),
     }[strategy]
     return int(possible[place])
+
+
+def accepted(oracle: Any, states: Any, actions: Any, outcomes: Any, forecasts: Any) -> Any:
+    """Return the outcomes; where a support excludes one, the likeliest that the oracle accepts instead."""
+    if not _is_refused(oracle, states, actions, outcomes):
+        return outcomes
+    outcomes = outcomes.copy()
+    for h, forecast in enumerate(forecasts):
+        for outcome in (outcomes[h], *np.argsort(-forecast, kind="stable")):
+            outcomes[h] = outcome
+            if not _is_refused(oracle, states[: h + 1], actions[: h + 1], outcomes[: h + 1]):
+                break
+    return outcomes
+
+
+def _is_refused(oracle: Any, *steps: Any) -> bool:
+    try:
+        oracle.check_steps(*steps)
+    except ValueError:
+        return True
+    return False
 
 
 def _loss(loss: Loss, forecast: Any, outcome: Any) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from omg_cmdp.checks.challenges import OUTCOMES, VISITS, Challenge, challenge
+from omg_cmdp.checks.challenges import OUTCOMES, VISITS, Challenge, accepted, challenge
 from omg_cmdp.checks.subject import (
     Bits,
     accepted_contexts,
@@ -27,6 +27,7 @@ from omg_cmdp.checks.subject import (
 )
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.losses import SQUARE, Loss, loss_of
+from omg_cmdp.progress import Bar
 from omg_cmdp.records import context_rows
 from omg_cmdp.validation import FloatArray, listed, positive_integer
 
@@ -64,7 +65,12 @@ class Subject:
         actions = generator.integers(count_actions, size=steps)
         rewards = generator.random(steps)
         outcomes = rewards if self.loss is SQUARE else generator.integers(count_states, size=steps)
-        return self.contexts[number % len(self.contexts)], states, actions, outcomes
+        context = self.contexts[number % len(self.contexts)]
+        if self.loss is not SQUARE:
+            table = self.fresh().predict(context)
+            rows = table[np.arange(steps), states, actions] if len(self.pairs) == 3 else table[states, actions]
+            outcomes = accepted(self.oracle, states, actions, outcomes, rows)
+        return context, states, actions, outcomes
 
     def train(self, oracle: Any, numbers: range = range(EPISODES)) -> Any:
         """Update `oracle` with random episodes, and return it."""
@@ -73,7 +79,13 @@ class Subject:
         return oracle
 
 
-def check_oracle(oracle: Any, contexts: Sequence[Context] | None = None, *, horizon: int | None = None) -> None:
+def check_oracle(
+    oracle: Any,
+    contexts: Sequence[Context] | None = None,
+    *,
+    horizon: int | None = None,
+    progress: bool | None = None,
+) -> None:
     """Raise AssertionError if `oracle` breaks a rule of the contract; the message says which.
 
     Parameters
@@ -84,6 +96,8 @@ def check_oracle(oracle: Any, contexts: Sequence[Context] | None = None, *, hori
         Some that the oracle accepts; by default its attribute `contexts`, or what it accepts of 0, 1 and unit vectors.
     horizon : int, optional
         The number of steps of an episode; by default that of the oracle, or 5.
+    progress : bool, optional
+        Whether to show a bar, with the time left. By default it appears after two seconds in a terminal or notebook.
 
     Examples
     --------
@@ -95,8 +109,10 @@ def check_oracle(oracle: Any, contexts: Sequence[Context] | None = None, *, hori
     length = positive_integer("horizon", (oracle.horizon or 5) if horizon is None else horizon)
     asked = listed("contexts", context_rows("contexts", () if known is None else known))
     subject = Subject(oracle, asked or accepted_contexts(lambda c: copy.deepcopy(oracle).predict(c), []), length)
-    for check in ORACLE_CHECKS:
-        check(subject)
+    with Bar("check_oracle", len(ORACLE_CHECKS), unit="rules", show=progress) as bar:
+        for check in ORACLE_CHECKS:
+            check(subject)
+            bar.update()
 
 
 def check_predictions_are_valid(subject: Subject) -> None:

@@ -23,6 +23,7 @@ def episode_record(episode: Episode) -> dict[str, Any]:
     lists: dict[str, Any] = {
         name: None if (each := getattr(episode, name)) is None else each.tolist() for name in LISTS
     }
+    lists["states"] += [None] * (not episode.end_known)
     lists["rewards"] = [None if reward != reward else reward for reward in lists["rewards"]]
     return {"context": context_to_json(episode.context), **lists, "length": episode.length, "total": episode.total}
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context, context_numbers
 from omg_cmdp.logs.writers import write
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
+from omg_cmdp.recipes.recipe import episodes_in_words
 from omg_cmdp.records import columns_of
 from omg_cmdp.validation import FloatArray, instance_of, interval, listed
 
@@ -40,6 +42,8 @@ class Log:
         The episodes; `add` appends more.
     reward_range : pair of float, default (0, 1)
         An interval that holds all rewards.
+    state_names, action_names : sequence, optional
+        What the states and actions are called, in the order of their numbers: `read_table` keeps them here.
 
     Examples
     --------
@@ -50,11 +54,25 @@ class Log:
     """
 
     def __init__(
-        self, space: Space, episodes: Iterable[Episode] = (), *, reward_range: tuple[float, float] = (0.0, 1.0)
+        self,
+        space: Space,
+        episodes: Iterable[Episode] = (),
+        *,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        state_names: Sequence[Any] | None = None,
+        action_names: Sequence[Any] | None = None,
     ) -> None:
         instance_of("space", space, Space)
         self.space, self.reward_range = space, interval("reward_range", reward_range)
+        self.state_names = _names("state_names", state_names, space.states)
+        """The names of the states; their numbers by default."""
+        self.action_names = _names("action_names", action_names, space.actions)
+        """The names of the actions; their numbers by default."""
+        self.overlap: Any = None
+        """How well propensities could be estimated, if they are estimates: see `estimate_propensities`."""
         self.episodes: list[Episode] = []
+        self.interrupted = False
+        """Whether Ctrl-C ended `play` before its last context."""
         for episode in listed("episodes", episodes):
             self.add(episode)
 
@@ -67,14 +85,27 @@ class Log:
     def __len__(self) -> int:
         return len(self.episodes)
 
+    def __repr__(self) -> str:
+        if not self.episodes:
+            return f"Log of {self.space!r} without episodes"
+        earned, steps = self.returns, int(self.steps.sum())
+        known = sum(episode.propensities is not None for episode in self.episodes)
+        told = "no" if not known else "all" if known == len(self) else str(known)
+        lines = [f"Log of {episodes_in_words(len(self))}, {steps} steps, in {self.space!r}"]
+        lines.append(f"returns {np.nanmin(earned):.3g} to {np.nanmax(earned):.3g}, mean {np.nanmean(earned):.3g}")
+        return "\n  ".join([*lines, f"propensities of {told} episodes"])
+
     def __getitem__(self, chosen: slice) -> Log:
         """Return some of the episodes as a log."""
         if not isinstance(chosen, slice):
             advice = "single ones are in `episodes`"
             raise TypeError(f"`log[...]` must be given a slice of episodes ({advice}), got {chosen!r:.60}")
-        part = Log(self.space, reward_range=self.reward_range)
-        # Checked when they were added: not again.
-        part.episodes = self.episodes[chosen]
+        return self._of(self.episodes[chosen])
+
+    def _of(self, episodes: list[Episode]) -> Log:
+        """Return a log like this one with other episodes, which are not checked again."""
+        part = copy.copy(self)
+        part.episodes = episodes
         return part
 
     @property
@@ -94,14 +125,12 @@ class Log:
 
     def whole(self) -> Log:
         """Return the log of the episodes that were seen to their end, with all rewards known."""
-        part = Log(self.space, reward_range=self.reward_range)
         horizon = self.space.horizon
-        part.episodes = [e for e in self.episodes if len(e.actions) == horizon and np.isfinite(e.rewards).all()]
-        return part
+        return self._of([e for e in self.episodes if len(e.actions) == horizon and np.isfinite(e.rewards).all()])
 
     @property
     def states(self) -> NDArray[np.int64]:
-        """The states, (n, H + 1); -1 where an episode was not seen."""
+        """The states, (n, H + 1); -1 where an episode was not seen, or nobody knows where its last action led."""
         return self._stacked((episode.states for episode in self.episodes), self.space.horizon + 1, -1)
 
     @property
@@ -129,11 +158,12 @@ class Log:
         return stacked
 
     def table(self) -> pandas.DataFrame:
-        """Return a data frame with a row for every step that was seen, as `read_frame` takes it.
+        """Return a data frame with a row for every step that was seen, as `read_table` takes it.
 
         A label is in the column `context`, a vector in `context_0`, `context_1`, ..., a record with the fields age and
         ward in `context.age` and `context.ward`. The rows of an episode that has terminated are in the last state, with
-        reward 0 and propensity 1. Unknown propensities are missing, and have no column if all are unknown.
+        reward 0 and propensity 1. Unknown propensities are missing, and have no column if all are unknown; a next state
+        that nobody knows is missing. States and actions are numbers, whatever their names.
         """
         import pandas
 
@@ -154,7 +184,25 @@ class Log:
             "next_state": states[:, 1:],
             **({"propensity": self._stacked(known, self.space.horizon, np.nan)} if any(map(len, known)) else {}),
         }
-        return pandas.DataFrame(columns | {name: table[seen] for name, table in tables.items()})
+        frame = pandas.DataFrame(columns | {name: table[seen] for name, table in tables.items()})
+        unknown = frame["next_state"] < 0
+        return frame.assign(next_state=frame["next_state"].astype("Int64").mask(unknown)) if unknown.any() else frame
+
+    def name_policy(self, policy: ArrayLike) -> pandas.DataFrame:
+        """Return a policy (H, S, A) as a table with names: a row for each step and state, a column for each action.
+
+        >>> log = Log(Space(states=1, actions=2, horizon=1), state_names=["ill"], action_names=["drug A", "drug B"])
+        >>> log.name_policy([[[0.2, 0.8]]])
+                    drug A  drug B
+        step state
+        0    ill       0.2     0.8
+        """
+        import pandas
+
+        steps = range(self.space.horizon)
+        index = pandas.MultiIndex.from_product([steps, self.state_names], names=["step", "state"])
+        table = self.space.checked_policy(policy).reshape(len(index), -1)
+        return pandas.DataFrame(table, index=index, columns=list(self.action_names))
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the log to a file, which replaces another of that name once the new one is whole; return its path.
@@ -166,6 +214,13 @@ class Log:
             reads these three), .npz for Open Bandit Pipeline, .vw for Vowpal Wabbit.
         """
         return write(self, path)
+
+
+def _names(name: str, given: Sequence[Any] | None, count: int) -> tuple[Any, ...]:
+    names = tuple(range(count) if given is None else listed(name, given))
+    if len(names) != count or len(set(map(str, names))) < count:
+        raise ValueError(f"`{name}` must be {count} distinct names, got {given!r:.80}")
+    return names
 
 
 def _context_columns(contexts: list[Context]) -> dict[str, Sequence[Any]]:

@@ -1,4 +1,4 @@
-"""A table with a row for every step, its columns checked as a whole: errors name the column, the rule and the row."""
+"""A table with a row for every step, checked as a whole: all that is wrong is said at once, by column, rule and row."""
 
 from __future__ import annotations
 
@@ -11,112 +11,156 @@ from numpy.typing import NDArray
 from omg_cmdp.contexts import Context, context_from_json
 from omg_cmdp.logs.writers import EXACT
 from omg_cmdp.records import missing, plain
-from omg_cmdp.validation import FloatArray, first_index, instance_of, listed
+from omg_cmdp.validation import BoolArray, FloatArray, listed
 
 if TYPE_CHECKING:
     import pandas
 
 ContextColumns = str | Sequence[str] | Mapping[str, str]
-"""The column of a label, the columns of a vector, or the fields of a record and their columns."""
+"""The column of a label, the columns of a vector or record, or the fields of a record and their columns."""
 
-NEEDED, OURS = ("episode", "step", "state", "action", "reward", "next_state"), ("length", "total")
-COLUMNS = (*NEEDED, "propensity", "terminated", *OURS)
-"""The columns of a table of steps."""
+IntArray = NDArray[np.int64]
 
 SAME = "be the same in all rows of an episode"
+MOST_ROWS = 8
+"""The number of rows that a message lists for one rule."""
 
 
 class StepTable:
-    """The rows of a frame, sorted by episode and step.
+    """The rows of a frame, sorted by person and step, and all that is wrong with them.
 
-    `first` is the place of the first row of each row's episode, `sizes` the number of its rows; `ends` marks its last.
+    `first` is the place of the first row of each row's person, `sizes` the number of its rows; `ends` marks its last.
+    `sound` marks the rows of persons whose steps follow one another: only of these can next states be checked.
     """
 
-    def __init__(self, frame: pandas.DataFrame, columns: Mapping[str, str], horizon: int) -> None:
-        names = {name: name for name in COLUMNS} | _checked(columns)
-        require_columns(frame, [names[name] for name in NEEDED])
-        own = EXACT in frame  # a file of ours; elsewhere a length may be that of a stay
-        self.present = {name for name in names if names[name] in frame and (own or name not in OURS or name in columns)}
+    def __init__(self, frame: pandas.DataFrame, names: Mapping[str, str], horizon: int | None) -> None:
+        require_columns(frame, names.values())
         self.frame, self.names = frame, names
-        self.rows: NDArray[np.int64] = np.arange(len(frame))
-        episodes = frame[names["episode"]].factorize()[0]
-        self.refuse("episode", episodes < 0, "be a label")
-        steps = self.whole("step", horizon)
-        # By episode, and within it by step: the table may come in any order.
-        self.rows = np.lexsort((steps, episodes))
-        episodes, steps = episodes[self.rows], steps[self.rows]
-        # The place of each row in its episode; where it is not the step, one is missing or double.
-        self.first = np.searchsorted(episodes, episodes)
-        places = np.arange(len(frame)) - self.first
-        self.refuse("step", steps != places, f"run from 0 to {horizon - 1}, each once in an episode")
-        self.ends = np.append(np.diff(episodes) > 0, True)
-        self.sizes = np.bincount(episodes)[episodes]
+        self.problems: list[str] = []
+        self._blamed: dict[str, BoolArray] = {}
+        self.rows: IntArray = np.arange(len(frame))
+        people = frame[names["person"]].factorize()[0]
+        self.refuse("person", people < 0, "be a label")
+        steps, lowest = self._steps(people)
+        idle = self.absent("action")  # such a row may stand after the last step
+        self.horizon = int(steps.max(initial=0, where=~idle)) + 1 if horizon is None else horizon
+        allowed = f"lie in {lowest}..{lowest + self.horizon - 1}"
+        self.refuse("step", (steps < 0) | (steps >= self.horizon + idle), allowed)
+        # By person, and within it by step: the table may come in any order.
+        self.rows = np.lexsort((steps, people))
+        people, steps = people[self.rows], steps[self.rows]
+        # The place of each row among its person's; where it is not the step, one is missing or double.
+        self.first = np.searchsorted(people, people)
+        self.places = np.arange(len(frame)) - self.first
+        rule = f"run from {lowest} to {lowest + self.horizon - 1}, each once in an episode"
+        self.refuse("step", steps != self.places, rule)
+        broken = np.bincount(people + 1, self._blamed.get("step", np.zeros(len(frame)))[self.rows])
+        self.sound: BoolArray = (broken[people + 1] == 0) & (people >= 0)
+        self.ends: BoolArray = np.append(np.diff(people) > 0, True)
+        self.sizes = np.bincount(people + 1)[people + 1]
+
+    def _steps(self, people: IntArray) -> tuple[IntArray, int]:
+        """Return the steps, counted from 0, and the number that the table has for the first; dates are only ordered."""
+        import pandas
+
+        column = self.frame[self.names["step"]]
+        if pandas.api.types.is_datetime64_any_dtype(column):
+            self.refuse("step", column.isna().to_numpy(), "be a date")
+            by_date = column.groupby(people).rank(method="first").fillna(1.0)
+            return by_date.to_numpy().astype(np.int64) - 1, 0
+        values = self.numbers("step")
+        self.refuse("step", values != values.round(), "be a whole number")
+        # The usual first step: one person that begins elsewhere is wrong, not all the others.
+        firsts = pandas.Series(values).groupby(people).min().mode()
+        lowest = float(firsts.iloc[0]) if len(firsts) else 0.0
+        return np.clip(values - lowest, -1, 2**40).astype(np.int64), int(lowest)
+
+    def keep(self, kept: BoolArray) -> None:
+        """Leave out the other rows, each of them the last of its person."""
+        self.first = np.cumsum(np.append(0, kept[:-1]))[self.first][kept]
+        self.rows, self.sound, self.places = self.rows[kept], self.sound[kept], self.places[kept]
+        self.ends = np.append(np.diff(self.first) > 0, True)
+        self.sizes = np.bincount(self.first, minlength=len(self.first))[self.first]
 
     def spans(self) -> tuple[list[int], list[int]]:
-        """Return where each episode begins, and where it ends."""
+        """Return where each person begins, and where it ends."""
         ends = (np.flatnonzero(self.ends) + 1).tolist()
         return [0, *ends[:-1]], ends
 
-    def terminated(self) -> NDArray[np.bool_]:
+    def terminated(self) -> BoolArray:
         """Return which steps end their episode of its own accord."""
-        if "terminated" not in self.present:
+        if "terminated" not in self.names:
             return np.zeros(len(self.rows), dtype=np.bool_)
-        over: NDArray[np.bool_] = self.whole("terminated", 2) == 1
-        self.refuse("terminated", over & ~self.ends, "be true in the last step of an episode only")
+        over: BoolArray = self.codes("terminated", 2) == 1
+        self.refuse("terminated", over & ~self.ends & self.sound, "be true in the last step of an episode only")
         return over
 
     def optional(self, name: str) -> FloatArray:
         """Return a column of finite numbers, nan where one is missing; all are if the table has no such column."""
-        return self.numbers(name, missing=True) if name in self.present else np.full(len(self.rows), np.nan)
+        return self.numbers(name, missing=True) if name in self.names else np.full(len(self.rows), np.nan)
 
     def per_episode(self, name: str) -> FloatArray:
-        """Return such a column that is the same in all rows of an episode."""
+        """Return such a column that is the same in all rows of a person."""
         values = self.optional(name)
         first = values[self.first]
         self.refuse(name, (values != first) & ~(np.isnan(values) & np.isnan(first)), SAME)
         return values
 
-    def numbers(self, name: str, advice: str = "", *, missing: bool = False) -> FloatArray:
-        """Return a column of finite numbers; nan for missing ones, if they may be."""
+    def numbers(self, name: str, *, missing: bool = False) -> FloatArray:
+        """Return a column of finite numbers; nan for missing ones, if they may be, and 0 for those that are refused."""
         import pandas
 
         column = pandas.to_numeric(self.frame[self.names.get(name, name)], errors="coerce")
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)[self.rows]
-        absent = self.frame[self.names.get(name, name)].isna().to_numpy()[self.rows] if missing else False
-        self.refuse(name, ~(np.isfinite(values) | absent), f"be a finite number{advice}")
-        return np.asarray(values)
+        absent = self.absent(name) if missing else np.zeros(len(self.rows), dtype=np.bool_)
+        bad = ~(np.isfinite(values) | absent)
+        self.refuse(name, bad, "be a finite number")
+        return np.where(bad, 0.0, values)
 
-    def whole(self, name: str, count: int) -> NDArray[np.int64]:
-        """Return a column of numbers in 0..count-1."""
-        values = self.numbers(name)
-        self.refuse(name, (values != values.round()) | (values < 0) | (values >= count), f"lie in 0..{count - 1}")
-        return values.astype(np.int64)
+    def absent(self, name: str) -> BoolArray:
+        """Return where nothing stands in a column."""
+        return np.asarray(self.frame[self.names.get(name, name)].isna().to_numpy()[self.rows])
+
+    def codes(
+        self, name: str, count: int, labels: Sequence[Any] | None = None, *, missing: BoolArray | None = None
+    ) -> IntArray:
+        """Return a column of numbers in 0..count-1, or of `labels`, as numbers; 0 if refused, -1 where one may lack."""
+        may_lack = np.zeros(len(self.rows), dtype=np.bool_) if missing is None else missing
+        absent = self.absent(name)
+        if labels is None:
+            values = np.where(absent & may_lack, 0.0, self.numbers(name, missing=missing is not None))
+            bad = (values != values.round()) | ~(values >= 0) | ~(values < count)
+            self.refuse(name, bad & ~absent, f"lie in 0..{count - 1}")
+        else:
+            known = {label: place for place, label in enumerate(labels)}
+            entries = [plain(entry) for entry in self.frame[self.names[name]].astype(object).to_numpy()[self.rows]]
+            values = np.array([known.get(each, -1) if isinstance(each, Hashable) else -1 for each in entries])
+            bad = values < 0
+            self.refuse(name, bad & ~absent, f"be one of {', '.join(map(repr, labels)):.200}")
+        self.refuse(name, absent & ~may_lack, "be a finite number" if labels is None else "be known")
+        return np.where(absent & may_lack, -1, np.where(bad | absent, 0, values)).astype(np.int64)
 
     def contexts(self, context: ContextColumns) -> list[Context]:
-        """Return the context of every episode: a label, a vector, or a record with None for what is missing."""
+        """Return the context of every person: a label, a vector, or a record with None for what is missing."""
         fields = context.values() if isinstance(context, Mapping) else context
         names = [context] if isinstance(context, str) else listed("context", fields)
         if not names:
             raise ValueError("`context` must name at least one column, got none")
         require_columns(self.frame, names)
-        columns = [self._firsts(name, self._entries(name, context)) for name in names]
         if isinstance(context, str):
-            return columns[0] if context != EXACT else list(map(self._decoded, columns[0], self.spans()[0]))
+            entries = self._entries(context)
+            unfit = [missing(entry) or not isinstance(entry, Hashable) for entry in entries]
+            self.refuse(context, np.array(unfit), "be a label (a vector needs columns of numbers)")
+            labels = self._firsts(context, entries)
+            return labels if context != EXACT else list(map(self._decoded, labels, self.spans()[0]))
+        columns = [self._firsts(name, [plain(each) for each in self._entries(name)]) for name in names]
         rows = zip(*columns, strict=True)
-        return [dict(zip(context, row, strict=True)) if isinstance(context, Mapping) else np.array(row) for row in rows]
+        if isinstance(context, Mapping) or not all(_is_number(each) for column in columns for each in column):
+            return [dict(zip(context, row, strict=True)) for row in rows]
+        return [np.array(row, dtype=np.float64) for row in rows]
 
-    def _entries(self, name: str, context: ContextColumns) -> list[Any]:
-        """Return a column of labels, of numbers for a vector, or of whatever a record holds."""
-        column: NDArray[Any] = self.frame[name].astype(object).to_numpy()[self.rows]
-        if isinstance(context, Mapping):
-            return [plain(entry) for entry in column]
-        if isinstance(context, str):
-            unfit = [missing(entry) or not isinstance(entry, Hashable) for entry in column]
-            self.refuse(name, np.array(unfit), "be a label (a vector needs columns of numbers)")
-            return list(column)
-        # A likely mistake, for which the message has advice.
-        labels = isinstance(self.frame[name].iloc[0], str)
-        return list(self.numbers(name, f" (for a column of labels: context={name!r})" if labels else ""))
+    def _entries(self, name: str) -> list[Any]:
+        return list(self.frame[name].astype(object).to_numpy()[self.rows])
 
     def _decoded(self, text: Any, place: int) -> Context:
         """Return the context of which `context_json` is the text."""
@@ -124,29 +168,57 @@ class StepTable:
             return context_from_json(str(text)[1:-1])
         except (KeyError, TypeError, ValueError):
             self.refuse(EXACT, np.arange(len(self.rows)) == place, "hold what `Log.write` wrote")
+            return ""
 
     def _firsts(self, name: str, entries: list[Any]) -> list[Any]:
-        """Return the entry of every episode; raise unless all its rows have the same."""
-        changed = [entry != entries[first] for entry, first in zip(entries, self.first.tolist(), strict=True)]
-        self.refuse(name, np.array(changed), SAME)
+        """Return the entry of every person, the same in all its rows."""
+        firsts = self.first.tolist()
+        differ = [
+            not (missing(entry) and missing(entries[first])) and bool(np.any(entry != entries[first]))
+            for entry, first in zip(entries, firsts, strict=True)
+        ]
+        self.refuse(name, np.array(differ), SAME)
         return [entries[begin] for begin in self.spans()[0]]
 
-    def refuse(self, name: str, bad: NDArray[np.bool_], rule: str) -> None:
-        """Raise at the first entry of `bad`, an array like `rows`, if there is one."""
-        if not bad.any():
+    def refuse(self, name: str, bad: BoolArray, rule: str) -> None:
+        """Note a problem in the rows where `bad`, an array like `rows`; each row of a column is blamed once."""
+        blamed = self._blamed.setdefault(name, np.zeros(len(self.frame), dtype=np.bool_))
+        rows = self.rows[np.asarray(bad) & ~blamed[self.rows]]
+        if not len(rows):
             return
-        row, column = self.rows[first_index(np.asarray(bad))], self.names.get(name, name)
-        value, label = self.frame[column].iloc[row], self.frame.index[row]
-        raise ValueError(f"column {column!r} must {rule}, got {value} in row {label}")
+        blamed[rows] = True
+        rows = np.sort(rows)
+        column, where = self.names.get(name, name), self.frame.index.name or "row"
+        said = f"column {column!r} must {rule}, got {self.frame[column].iloc[rows[0]]}"
+        said += f" in {where} {self.frame.index[rows[0]]}"
+        if len(rows) > 1:
+            more = ", ".join(map(str, self.frame.index[rows[1:MOST_ROWS]])) + ", …" * (len(rows) > MOST_ROWS)
+            said += f" ({len(rows)} in all, also in {more})"
+        self.problems.append(said)
+
+    def raise_problems(self) -> None:
+        """Raise if anything is wrong, with all of it."""
+        if len(self.problems) == 1:
+            raise ValueError(self.problems[0])
+        if self.problems:
+            raise ValueError("\n- ".join([f"the table has {len(self.problems)} problems:", *self.problems]))
 
 
-def _checked(columns: Mapping[str, str]) -> dict[str, str]:
-    """Return the names of columns that are called otherwise."""
-    instance_of("columns", columns, Mapping)
-    for name in columns:
-        if name not in COLUMNS:
-            raise ValueError(f"`columns` must rename some of {', '.join(COLUMNS)}, got {name!r}")
-    return dict(columns)
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and bool(np.isfinite(value))
+
+
+def labels_of(frame: pandas.DataFrame, names: Iterable[str]) -> list[Any]:
+    """Return what stands in these columns, each once: in the order of their categories, of numbers or of letters."""
+    import pandas
+
+    columns = [frame[name] for name in names]
+    if all(isinstance(column.dtype, pandas.CategoricalDtype) for column in columns):
+        found = [each for column in columns for each in column.cat.categories]
+        return list(dict.fromkeys(map(plain, found)))
+    known = {plain(each): None for column in columns for each in column.dropna().astype(object).unique()}
+    # Numbers before texts, each in their order.
+    return sorted(known, key=lambda each: (isinstance(each, str), each if _is_number(each) else 0.0, str(each)))
 
 
 def require_columns(frame: Any, names: Iterable[str]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
+import numpy as np
+
 from omg_cmdp.contexts import Context, unchanging
 from omg_cmdp.fingerprints import UNTOLD, fingerprint
 from omg_cmdp.mdp.space import Space
@@ -43,6 +45,11 @@ class Environment:
     product_class = False
     """True if a member of the class may choose its function separately for every context and state."""
 
+    def __repr__(self) -> str:
+        listed = f", {len(self.contexts)} contexts" if len(self.contexts) else ""
+        space = getattr(self, "space", "no space yet")  # a user's class may set it late
+        return f"{type(self).__name__}: {space!r}{listed}, rewards in {self.reward_range}"
+
     def fingerprint(self, contexts: Sequence[Context] = ()) -> str:
         """Return a short text that tells worlds apart: by their class, space, ranges and contexts.
 
@@ -73,3 +80,32 @@ class Environment:
     def paid_returns(self) -> tuple[float, float] | None:
         """The range of their sum over an episode; None: H times `paid_range`."""
         return self.return_range
+
+
+NAMED = ("state_names", "action_names", "feature_names")
+"""What an environment may name for readers of a report."""
+
+
+def set_names(world: Environment, **names: Sequence[str] | None) -> None:
+    """Name the states, actions and features of `world`; None leaves them as they are."""
+    for kind, checked in checked_names(world, **names).items():
+        setattr(world, kind, checked)
+
+
+def checked_names(world: Environment, **names: Sequence[str] | None) -> dict[str, tuple[str, ...]]:
+    """Return the names that are given, if they fit the world.
+
+    Where the last state is that of ended episodes, it need not be named. A label is one feature.
+    """
+    space, found = world.space, {}
+    features = np.size(world.contexts[0]) if len(world.contexts) else None
+    sizes = dict(zip(NAMED, (space.states, space.actions, features), strict=True))
+    for kind, given in names.items():
+        if given is None:
+            continue
+        listed = [] if isinstance(given, str) else list(given)
+        ended = kind == "state_names" and len(listed) == space.states - 1 and space.admissible[-1].sum() == 1
+        found[kind] = (*listed, *(["ended"] if ended else []))
+        if len(found[kind]) != sizes[kind] or not all(isinstance(each, str) for each in listed):
+            raise ValueError(f"`{kind}` must be {sizes[kind]} texts, got {given!r:.80}")
+    return found

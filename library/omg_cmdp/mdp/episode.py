@@ -43,7 +43,7 @@ class Episode(Trajectory):
         self,
         *,
         context: Context,
-        states: ArrayLike,
+        states: ArrayLike | Sequence[int | None],
         actions: ArrayLike,
         rewards: ArrayLike | Sequence[float | None] | None,
         total: float | None = None,
@@ -112,7 +112,7 @@ class Episode(Trajectory):
     ) -> Episode:
         """Return the episode of these L steps, with the state `last` after them; nothing is checked.
 
-        None: the episode terminated, and is continued to its H steps in the last state of the space.
+        None: the episode terminated, and is continued to its H steps in the last state of the space; -1: nobody knows.
         """
         steps = len(actions)
         length = space.horizon if last is None else steps
@@ -121,6 +121,7 @@ class Episode(Trajectory):
         visited[:steps], taken[:steps], earned[:steps] = states, actions, rewards
         if last is not None:
             visited[steps] = last
+            visited = visited[: steps + (last >= 0)]
         if propensities is not None:
             known[:steps] = propensities
         return cls.of_arrays(context, visited, taken, earned, None if propensities is None else known, steps)

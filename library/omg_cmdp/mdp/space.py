@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp import validation
 from omg_cmdp.jit import Lazy
 from omg_cmdp.persistence import State, read_state
+from omg_cmdp.recipes.recipe import Made
 from omg_cmdp.validation import BoolArray, FloatArray, instance_of
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ Shapes = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 @dataclasses.dataclass(frozen=True, init=False, eq=False)
-class Space:
+class Space(Made):
     """What is known before the first episode: sizes, horizon, where episodes start, which actions are allowed.
 
     Parameters
@@ -86,6 +87,13 @@ class Space:
         self.__dict__.update(encoder=None if cells is None else types.MappingProxyType(cells))
         shapes = ((*pairs, states), (*steps, states)), (pairs, steps)
         self.__dict__.update(raw=(distribution, mask.view(np.uint8)), shapes=shapes)
+
+    def __repr__(self) -> str:
+        starts, closed = np.flatnonzero(self.start), int((~self.admissible).sum())
+        start = str(starts[0]) if len(starts) == 1 else f"a distribution over {len(starts)} states"
+        rest = [f"start={start}"] * (start != "0") + [f"{closed} pairs inadmissible"] * (closed > 0)
+        rest += ["states are cells of an encoder"] * (self.encoder is not None)
+        return f"Space({', '.join([f'states={self.states}, actions={self.actions}, horizon={self.horizon}', *rest])})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor, so that a copy in another process is as read-only as this one.

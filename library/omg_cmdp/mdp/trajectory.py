@@ -42,7 +42,8 @@ class Trajectory:
     context : vector, record or label
         The context of the episode.
     states : array of int (L + 1,)
-        The states, the last one after the last action.
+        The states, the last one after the last action. If nobody saw where that led, the last one is None, and
+        `states` keeps the L others: the last reward is learned, the last transition is not.
     actions : array of int (L,)
         The actions.
     rewards : array (L,) or None
@@ -74,14 +75,15 @@ class Trajectory:
         self,
         *,
         context: Context,
-        states: ArrayLike,
+        states: ArrayLike | Sequence[int | None],
         actions: ArrayLike,
         rewards: ArrayLike | Sequence[float | None] | None,
         total: float | None = None,
     ) -> None:
-        visited, taken = _integers("states", states), _integers("actions", actions)
+        visited, cut = _visited(states)
+        taken = _integers("actions", actions)
         earned = np.full(taken.shape, np.nan) if rewards is None else _rewards(rewards)
-        if earned.ndim != 1 or taken.shape != earned.shape or len(visited) != len(taken) + 1 or not len(taken):
+        if earned.ndim != 1 or taken.shape != earned.shape or len(visited) + cut != len(taken) + 1 or not len(taken):
             got = f"{visited.shape}, {taken.shape} and {earned.shape}"
             raise ValueError(f"`states`, `actions` and `rewards` must have shapes (L+1,), (L,) and (L,), got {got}")
         self._hold(context, visited, taken, earned, None if total is None else _total(total, earned))
@@ -112,13 +114,19 @@ class Trajectory:
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor, so that a copy is as read-only as this one.
         fields = {name: getattr(self, name) for name in self._parts}
+        fields["states"] = self.states.tolist() + [None] * (not self.end_known)
         fields["rewards"] = [None if math.isnan(reward) else reward for reward in self.rewards.tolist()]
         return functools.partial(type(self), **fields), ()
 
     @property
     def next_states(self) -> NDArray[np.int64]:
-        """The states after each action."""
+        """The states after each action, as far as they are known."""
         return self.states[1:]
+
+    @property
+    def end_known(self) -> bool:
+        """Whether the state after the last action is known."""
+        return len(self.states) > len(self.actions)
 
     def check(
         self,
@@ -161,7 +169,7 @@ class Trajectory:
             raise ValueError(
                 f"`states` must begin where the space starts, got state {first}, of probability 0: {advice}"
             )
-        step = int(np.argmin(space.admissible[self.states[:-1], self.actions]))
+        step = int(np.argmin(space.admissible[self.states[: len(self.actions)], self.actions]))
         pair = f"action {self.actions[step]} in state {self.states[step]}"
         raise ValueError(f"`actions` must be admissible, got {pair} at step {step}")
 
@@ -180,6 +188,12 @@ class Trajectory:
         if not least - slack <= earned + unknown * high or not earned + unknown * low <= most + slack:
             got = f"[{least:g}, {most:g}] and an episode that earned {earned:g}"
             raise ValueError(f"`return_range` must hold what every episode earns, got {got}")
+
+
+def _visited(states: Any) -> tuple[NDArray[Any], bool]:
+    """Return the states that are known, and whether the last one is not."""
+    cut = isinstance(states, (list, tuple)) and len(states) > 1 and states[-1] is None
+    return _integers("states", states[:-1] if cut else states), cut
 
 
 def _integers(name: str, values: ArrayLike) -> NDArray[Any]:

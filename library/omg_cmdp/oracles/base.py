@@ -12,26 +12,35 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.draws import Streams, rewards_around, rows_around
 from omg_cmdp.persistence import State
+from omg_cmdp.recipes.recipe import Made, episodes_in_words, given_arguments, shown_arguments
 from omg_cmdp.validation import ROW_SUM_TOLERANCE, FloatArray, whole_number
 
 
-class Oracle(abc.ABC):
+class Oracle(Made, abc.ABC):
     """The contract of both kinds of oracles: predict, update, tell an uncertainty and a bound. The rest is optional."""
 
     takes_keyed: ClassVar[bool] = False
     """Whether a context may come with its key, and a call with it be trusted: for oracles of the library."""
     surely_learns: bool = False
-    """Whether `update` takes every episode of a context that `predict` has answered: then it never has to be undone."""
+    """Whether `update` takes every episode of a context that `predict` has answered, and whose steps `check_steps` has
+    let pass: then it never has to be undone."""
     loss: float = math.nan
     """The total loss of the predictions made so far; nan if the oracle does not keep it."""
     episodes: int | None = None
     """The number of episodes learned from; None if the oracle does not count them."""
     horizon: int | None = None
     """The number of steps H that an episode has at most; None if the oracle takes episodes of any length."""
+    sizes: tuple[int, int] | None = None
+    """The numbers of states and actions, by which an agent sees that the oracle fits; None if they are not declared."""
     contexts: tuple[Context, ...] | None = None
     """The contexts that the oracle can be asked about, where these are listed; None if any may come."""
     product_class: ClassVar[bool] = False
     """Whether a member of the class may choose one of `functions` for every context and state."""
+
+    def __repr__(self) -> str:
+        loss = f", loss {self.loss:.4g}" if self.episodes else ""
+        learned = "" if self.episodes is None else f" after {episodes_in_words(self.episodes)}{loss}"
+        return f"{type(self).__name__}({shown_arguments(self)}){learned}"
 
     @abc.abstractmethod
     def uncertainty(self, context: Context) -> FloatArray:
@@ -75,6 +84,9 @@ class Oracle(abc.ABC):
             raise ValueError(f"`draws` must lie in [0, 1], got numbers from {drawn.min()} to {drawn.max()}")
         return drawn
 
+    def check_steps(self, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike) -> None:
+        """Raise if `update` would refuse these steps because they cannot happen. Pure; by default all can."""
+
     def best_loss(self) -> float:
         """Return the total loss of the best function in hindsight; nan where that cannot be computed."""
         return math.nan
@@ -94,6 +106,12 @@ class Oracle(abc.ABC):
     def load_state(self, state: State) -> None:
         """Load a state saved by an oracle with the same settings; learning continues bit for bit."""
         raise NotImplementedError(f"{type(self).__name__} cannot load a state")
+
+
+def given_sizes(oracle: Oracle) -> tuple[int, int] | None:
+    """Return S and A of an oracle that was made with both; None if it was not."""
+    given = given_arguments(oracle)
+    return (given["states"], given["actions"]) if {"states", "actions"} <= set(given) else None
 
 
 class RewardOracle(Oracle):

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.fingerprints import fingerprint
+from omg_cmdp.memory import check_memory
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.features import FeatureFunction, SimplexFeatures
 from omg_cmdp.oracles.frame import DynamicsFrame, Forecasters
@@ -35,10 +36,17 @@ class _Basis(Forecasters):
         super().__init__(rate.horizon, rate)
         self.shape, self.bases = support.shape, features.shape[0]
         self.features = self.source = features
+        self.possible = None if support.all() else support
         self._support = support.reshape(-1, self.shape[2])
         self._uniform = self._support / self._support.sum(axis=-1, keepdims=True)
         self.settings = (f"support {fingerprint(support)}",)
         groups, successors = self._support.shape
+        check_memory(
+            "BasisDynamics",
+            self.bases * groups * (4 * successors + 2 * self.bases) + 4 * support.size,
+            f"{self.bases} tables of {self.shape[0]} states × {self.shape[1]} actions",
+            "use fewer tables, or merge states",
+        )
         self._coordinates = self.bases * int(self._support.sum(axis=-1).max())
         self.gains = np.zeros((groups, self.bases, successors))
         self.shares = np.zeros(groups)
@@ -73,9 +81,8 @@ class _Basis(Forecasters):
         return np.asarray((self._covariances @ weights) @ weights)
 
     def learn(self, weights: FloatArray, episode: Examples) -> None:
-        """Add to the sums of the pairs visited; what cannot happen teaches nothing about what can."""
-        possible = self._support[episode.pairs, episode.outcomes]
-        seen, outcomes = episode.pairs[possible], episode.outcomes[possible]
+        """Add to the sums of the pairs visited."""
+        seen, outcomes = episode.pairs, episode.outcomes
         pairs, visits = np.unique(seen, return_counts=True)
         # The gradient of log(P + ε) in the leader's forecast, divided by H as the proof asks.
         gains = 1.0 / (self.horizon * (self._leading(weights)[seen, outcomes] + SMALLEST_PROBABILITY))
@@ -140,7 +147,7 @@ class BasisDynamics(DynamicsFrame[_Basis]):
     rate : {"guarded", "proven", "realizable"}, default "guarded"
         "proven" follows the regularised leader, "realizable" least squares without a bound; "guarded" aggregates both.
     support : array_like of bool, shape (S, A, S), optional
-        The transitions that can happen; by default all.
+        The transitions that can happen; by default all. An episode with another one is refused.
 
     Examples
     --------

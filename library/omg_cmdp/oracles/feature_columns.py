@@ -9,12 +9,13 @@ from typing import Any, final
 
 import numpy as np
 
+from omg_cmdp.recipes.recipe import Made
 from omg_cmdp.records import plain
 
 
 @final
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Number:
+class Number(Made):
     """The rule of a column of numbers: `low` and `high` become -1 and 1, and `median` stands for a missing number.
 
     Parameters
@@ -70,7 +71,7 @@ class Number:
 
 @final
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Category:
+class Category(Made):
     """The rule of a column of categories, of which those in `labels` have an entry.
 
     Parameters

@@ -17,13 +17,14 @@ import functools
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.oracles.feature_columns import Category, Number, fit_category, fit_number, fits_a_number
+from omg_cmdp.recipes.recipe import Made
 from omg_cmdp.records import columns_of
 from omg_cmdp.validation import FloatArray, instance_of, listed, positive_integer
 
@@ -32,7 +33,7 @@ __all__ = ["Category", "FeatureMap", "Number"]
 
 @final
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FeatureMap:
+class FeatureMap(Made):
     """Rules that make a vector of norm at most 1 of any record, whatever is missing or strange in it.
 
     `FeatureMap.fit` finds them from a table. They are saved with the oracles that use them, and checked when a state is
@@ -56,6 +57,9 @@ class FeatureMap:
     >>> (features({"ward": "new"}) * 5**0.5).round(2)
     array([1., 0., 1., 0., 0., 0., 0.])
     """
+
+    has_intercept: ClassVar[bool] = True
+    """The first entry is a constant, so that oracles add none."""
 
     columns: tuple[Number | Category, ...]
     crosses: tuple[tuple[str | int, str | int], ...] = ()

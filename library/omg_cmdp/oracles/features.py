@@ -1,4 +1,4 @@
-"""Features of a context: checked vectors of bounded norm."""
+"""Features of a context: checked vectors of bounded norm, with a constant for an intercept."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.feature_map import FeatureMap
 from omg_cmdp.persistence import State
-from omg_cmdp.validation import FloatArray, positive_number
+from omg_cmdp.validation import FloatArray, instance_of, positive_number
 
 FeatureFunction = Callable[[Any], ArrayLike]
 """context -> a vector (d,), or one for every pair, (S, A, d): a `FeatureMap`, or a function of yours.
 
-A constant entry is an intercept. What has a `fingerprint`, as a `FeatureMap` has, is checked when a state is loaded.
+What has a `fingerprint`, as a `FeatureMap` has, is checked when a state is loaded. A function whose features have a
+constant, or entries that add up to one, may say so: with the attribute `has_intercept = True`, as a `FeatureMap` and
+`pair_features` have it, no other constant is added.
 """
 
 
@@ -47,18 +49,28 @@ class Described:
 
 
 class Features(Described):
-    """`function`, or the context itself, as an array of `shape` whose rows have Euclidean norm at most `norm`."""
+    """`function`, or the context itself, as an array of `shape` whose rows have Euclidean norm at most `norm`.
 
-    def __init__(self, function: FeatureFunction | None, shape: tuple[int, ...], norm: float) -> None:
+    With an `intercept` the rows are (z, 1), and `shape` and `norm`, √(X² + 1), are those of the longer rows; unless the
+    features have a constant already.
+    """
+
+    def __init__(
+        self, function: FeatureFunction | None, shape: tuple[int, ...], norm: float, *, intercept: bool = False
+    ) -> None:
         super().__init__(function)
+        instance_of("intercept", intercept, bool)
         if isinstance(function, FeatureMap) and shape != (function.dimension,):
             raise ValueError(f"`features` must have shape {shape}, got a map to ({function.dimension},)")
-        self.shape = shape
-        self.norm = positive_number("feature_norm", norm)
-        if math.isinf(self.norm * self.norm):
+        self._given, self.longest = shape, positive_number("feature_norm", norm)
+        if math.isinf(self.longest * self.longest):
             raise ValueError(f"`feature_norm` must have a finite square, got {norm!r}")
         # Normalised features miss their norm by rounding.
-        self._limit = self.norm * (1.0 + 1e-9)
+        self._limit = self.longest * (1.0 + 1e-9)
+        self.adds_constant = intercept and not getattr(function, "has_intercept", False)
+        self.shape = (*shape[:-1], shape[-1] + self.adds_constant)
+        self.norm = math.hypot(self.longest, 1.0) if self.adds_constant else self.longest
+        self.settings = *self.settings, f"feature_norm {self.longest}", f"intercept {self.adds_constant}"
 
     def __call__(self, context: Context) -> FloatArray:
         """Return the features, (rows, d)."""
@@ -68,19 +80,19 @@ class Features(Described):
             array = np.asarray(given)
         except Exception:  # whatever a foreign object raises
             array = np.asarray(None)
-        if array.dtype.kind not in "biuf" or array.shape != self.shape:
+        if array.dtype.kind not in "biuf" or array.shape != self._given:
             got = array.shape if array.dtype.kind in "biuf" else repr(context)
-            raise ValueError(f"`{name}` must be a vector of numbers of shape {self.shape}, got {got}")
+            raise ValueError(f"`{name}` must be a vector of numbers of shape {self._given}, got {got}")
         if array.ndim == 1:
             row = array.astype(np.float64)
             # hypot neither overflows nor underflows, as a sum of squares would.
             rows, longest = row[None], math.hypot(*row.tolist())
         else:
-            rows = array.astype(np.float64, order="C").reshape(-1, self.shape[-1])
+            rows = array.astype(np.float64, order="C").reshape(-1, self._given[-1])
             longest = float(np.max([math.hypot(*row) for row in rows.tolist()]))
         if not longest <= self._limit:  # a NaN is refused here too
-            raise ValueError(f"`{name}` must have norm at most `feature_norm` = {self.norm:g}, got {longest:.6g}")
-        return rows
+            raise ValueError(f"`{name}` must have norm at most `feature_norm` = {self.longest:g}, got {longest:.6g}")
+        return np.column_stack([rows, np.ones(len(rows))]) if self.adds_constant else rows
 
     facts = __call__
 

@@ -8,7 +8,6 @@ aggregate is at most that of the best forecaster plus (H/η)·log K (docs/oracle
 from __future__ import annotations
 
 import abc
-import dataclasses
 import math
 from collections.abc import Hashable, Mapping
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, final
@@ -17,24 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context, Keyed, keyed
-from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
+from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle, given_sizes
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.features import Described
-from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss
+from omg_cmdp.oracles.losses import LOG, SQUARE, Examples, Loss, LossAccount, refuse_impossible
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.witnesses import Source, Witnesses
 from omg_cmdp.persistence import State, check_settings, numbers, read_state
-from omg_cmdp.validation import FloatArray, frozen, instance_of, positive_integer, whole_number
-
-
-@dataclasses.dataclass
-class Account:
-    """The number of episodes and of examples, the losses (K,) of the forecasters, and the loss of their aggregate."""
-
-    losses: FloatArray
-    episodes: int = 0
-    examples: int = 0
-    loss: float = 0.0
+from omg_cmdp.validation import BoolArray, FloatArray, frozen, instance_of, positive_integer, whole_number
 
 
 class Forecasters(abc.ABC):
@@ -42,6 +31,8 @@ class Forecasters(abc.ABC):
 
     contexts: tuple[Any, ...] | None = None
     """The contexts that can be asked about, if they are listed."""
+    sizes: tuple[int, int] | None = None
+    """S and A, for classes of tables whose sizes are known before the first context."""
     takes_keyed: ClassVar[bool] = False
     """Whether `prepare` looks the context up, and takes it with its key."""
     foreign: bool = False
@@ -54,13 +45,15 @@ class Forecasters(abc.ABC):
     """What must be the same in an oracle that is saved and one that loads its state."""
     source: Source | None = None
     """The argument that is a function of contexts, or tables by context, if there is one."""
+    possible: BoolArray | None = None
+    """The transitions that can happen, (S, A, S); None: all, or these are forecasters of rewards."""
 
     def __init__(self, horizon: int, rate: Rate | None = None, *, count: int | None = None) -> None:
         """Begin with `count` forecasters; by default as many as the rate has tempers, or one."""
         self.horizon = positive_integer("horizon", horizon)
         self.rate = rate
         tempers = 1 if rate is None else len(rate.tempers)
-        self.account = Account(np.zeros(tempers if count is None else count))
+        self.account = LossAccount(np.zeros(tempers if count is None else count))
 
     @abc.abstractmethod
     def prepare(self, context: Context) -> Any:
@@ -77,6 +70,11 @@ class Forecasters(abc.ABC):
     @abc.abstractmethod
     def expected_divergence(self, prepared: Any, prediction: FloatArray) -> FloatArray:
         """Return the posterior mean of the divergence between the truth and `prediction`."""
+
+    def check(self, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike) -> None:
+        """Raise if one of the steps of an episode cannot happen."""
+        if self.possible is not None:
+            refuse_impossible(self.possible, *map(np.asarray, (states, actions, outcomes)))
 
     def bound(self, episodes: int, horizon: int) -> float:
         """Return a proven bound on the regret of one of the forecasters against the class; inf: nothing is proven.
@@ -147,6 +145,7 @@ class Frame(Oracle, Generic[F]):
         self.forecasters = forecasters
         self.horizon = forecasters.horizon
         self.contexts = forecasters.contexts
+        self.sizes = given_sizes(self) or forecasters.sizes
         self.rate = None if forecasters.rate is None else forecasters.rate.name
         self._guard_rate = self._loss.rate / self.horizon
         self.surely_learns = not forecasters.foreign
@@ -245,7 +244,7 @@ class Frame(Oracle, Generic[F]):
         before = self.forecasters.account
         episodes, examples, loss = (numbers(name, state, ()) for name in ("episodes", "examples", "loss"))
         losses = numbers("losses", state, before.losses.shape)
-        self.forecasters.account = Account(losses, int(episodes), int(examples), float(loss))
+        self.forecasters.account = LossAccount(losses, int(episodes), int(examples), float(loss))
         try:
             self.forecasters.load_state(state)
         except BaseException:
@@ -264,6 +263,7 @@ class Frame(Oracle, Generic[F]):
         answer = self._answer(context)
         read = self._loss.place if type(context) is Keyed else self._loss.read
         episode = read(answer.prediction.shape, self.horizon, states, actions, outcomes)
+        self.forecasters.check(*episode[:3])
         self._answered = None
         self.forecasters.learn(answer.prepared, episode)
         self._witnesses.learn(keyed(context))
@@ -303,3 +303,7 @@ class DynamicsFrame(Frame[F], DynamicsOracle):
     def update(self, context: Context, states: ArrayLike, actions: ArrayLike, next_states: ArrayLike) -> None:
         """Learn from one episode, at most H entries each."""
         self._observe(context, states, actions, next_states)
+
+    def check_steps(self, states: ArrayLike, actions: ArrayLike, next_states: ArrayLike) -> None:
+        """Raise if the support excludes one of these transitions."""
+        self.forecasters.check(states, actions, next_states)

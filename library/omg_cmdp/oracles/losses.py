@@ -12,6 +12,7 @@ of the mean is below the mean of the maxima (docs/oracles.md, *What a forecast e
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from omg_cmdp.jit import Lazy
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
 from omg_cmdp.oracles.draws import rewards_around, rows_around
-from omg_cmdp.validation import FloatArray, distributions, in_range, no_masked_entries
+from omg_cmdp.validation import BoolArray, FloatArray, distributions, in_range, no_masked_entries
 
 compiled = Lazy("omg_cmdp.oracles.compiled.losses")
 
@@ -43,6 +44,16 @@ class Examples(NamedTuple):
     """The places of the examples in a flattened table over (S, A) or (H, S, A)."""
     cells: IntArray
     """Their places in a flattened table of forecasts: the pair, and for transitions the next state."""
+
+
+@dataclasses.dataclass
+class LossAccount:
+    """The number of episodes and of examples, the losses (K,) of the forecasters, and the loss of their aggregate."""
+
+    losses: FloatArray
+    episodes: int = 0
+    examples: int = 0
+    loss: float = 0.0
 
 
 class _Mixable:
@@ -188,6 +199,15 @@ def _refuse(name: str, values: IntArray, count: int) -> None:
     for value in values.tolist():
         if not 0 <= value < count:
             raise ValueError(f"`{name}` must lie in 0..{count - 1}, got {value}")
+
+
+def refuse_impossible(possible: BoolArray, states: IntArray, actions: IntArray, reached: IntArray) -> None:
+    """Raise if one of the transitions is not among the `possible` (S, A, S)."""
+    can = possible[states, actions, reached]
+    if not can.all():
+        state, action, excluded = (int(each[~can][0]) for each in (states, actions, reached))
+        rule = f"lie in `support`, which excludes {excluded} after action {action} in state {state}"
+        raise ValueError(f"`next_states` must {rule}; correct the episode, or the support")
 
 
 def _vectors(horizon: int, **named: ArrayLike) -> list[NDArray[Any]]:

@@ -47,7 +47,7 @@ class _Mixture(Forecasters):
     def __init__(self, functions: FunctionClass, rate: Rate) -> None:
         super().__init__(rate.horizon, rate)
         self._functions = self.source = functions
-        self.contexts = functions.contexts
+        self.contexts, self.sizes = functions.contexts, functions.sizes
         self.gains, self.information, self.scores = np.zeros(0), np.zeros((0, 0)), np.zeros(0)
 
     def prepare(self, context: Context) -> Functions:

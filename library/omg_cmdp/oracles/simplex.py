@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from omg_cmdp.fingerprints import fingerprint
+from omg_cmdp.memory import check_memory
 from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Examples
 from omg_cmdp.validation import BoolArray, FloatArray, real_number
 
@@ -15,6 +16,9 @@ from omg_cmdp.validation import BoolArray, FloatArray, real_number
 def support_mask(support: ArrayLike | None, states: int, actions: int) -> BoolArray:
     """Return the boolean mask (S, A, S) of possible transitions; None admits all."""
     if support is None:
+        check_memory(
+            "a table of transitions", states**2 * actions, f"{states} states × {actions} actions", "merge states"
+        )
         return np.ones((states, actions, states), dtype=np.bool_)
     try:
         mask = np.array(support)

@@ -3,8 +3,8 @@
 Two forecasters, for "realizable" and "proven"; "guarded" aggregates them.
 
 *Newton*, practical, nothing proven: recursive regularised maximum likelihood. A quadratic around the current weights
-stands for the past, with one (d, d) covariance for each next state; an episode's examples are fitted exactly against
-it, and their curvature p(1-p)·zzᵀ is added.
+stands for the past, with one (d, d) covariance for each next state that can happen; an episode's examples are fitted
+exactly against it, and their curvature p(1-p)·zzᵀ is added.
 
 *Online Newton step*, proven (docs/oracles.md, Theorem 4): for ‖W‖ <= B (Frobenius) and ‖z‖ <= X every probability is at
 least κ = b/(b + (1-b)·exp(√2·B·X)), b the smallest entry of P₀, and the loss curves at least like κ/2·‖Wz‖². One step
@@ -24,12 +24,23 @@ from numpy.typing import ArrayLike
 from omg_cmdp.contexts import Context
 from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.jit import Lazy
+from omg_cmdp.memory import check_memory
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.frame import DynamicsFrame, Forecasters
 from omg_cmdp.oracles.losses import LOG, Examples, IntArray
 from omg_cmdp.oracles.rates import Rate
-from omg_cmdp.validation import FloatArray, distributions, float_table, one_of_shapes, positive_integer, positive_number
+from omg_cmdp.oracles.simplex import support_mask
+from omg_cmdp.validation import (
+    BoolArray,
+    FloatArray,
+    distributions,
+    first_index,
+    float_table,
+    one_of_shapes,
+    positive_integer,
+    positive_number,
+)
 
 compiled_softmax = Lazy("omg_cmdp.oracles.compiled.softmax")
 
@@ -38,32 +49,48 @@ RAREST = 1e-140
 
 
 class _Softmax(Forecasters):
-    """The Newton fit, and the online Newton step."""
+    """The Newton fit, and the online Newton step, for the n transitions that can happen."""
 
     learned = ("weights", "covariances", "step_weights", "step_inverses")
     rate: Rate
     features: Features
 
-    def __init__(self, base: FloatArray, features: Features, ridge: float, weight_norm: float, rate: Rate) -> None:
+    def __init__(
+        self,
+        support: BoolArray,
+        base: FloatArray | None,
+        features: Features,
+        ridge: float,
+        weight_norm: float,
+        rate: Rate,
+    ) -> None:
         super().__init__(rate.horizon, rate)
-        self.shape = base.shape
+        self.shape, self.possible = support.shape, None if support.all() else support
         self.features = self.source = features
         self.ridge, self.weight_norm = ridge, weight_norm
-        flat = base.reshape(-1, base.shape[-1])
-        self.possible = (flat > 0.0).astype(np.float64)
-        # A logit of -inf is a transition that cannot happen, and stays one under any weights.
-        with np.errstate(divide="ignore"):
-            self.offsets = np.log(flat)
-        self.curvature = self._least_curvature(flat[flat > 0.0].min())
-        norms = f"feature_norm {features.norm}, weight_norm {weight_norm}"
-        self.settings = f"ridge {ridge}", norms, f"base {fingerprint(self.offsets)}"
-        groups, successors, size = *flat.shape, features.shape[-1]
+        flat = support.reshape(-1, support.shape[-1])
+        counts, size = flat.sum(axis=1), features.shape[-1]
+        groups, cells, self._most = len(flat), int(counts.sum()), int(counts.max())
+        check_memory(
+            "SoftmaxDynamics",
+            size**2 * (cells + groups) + 2 * size * cells + 3 * support.size,
+            f"{cells} possible transitions of {groups} pairs, {size} features",
+            "give `support`, use fewer features for the dynamics, or BasisDynamics or CountDynamics",
+        )
+        self._cells = np.flatnonzero(flat)
+        self.starts, self.successors = np.append(0, np.cumsum(counts)), self._cells % flat.shape[1]
+        self._counts = np.repeat(counts, counts)
+        rows = 1.0 / self._counts if base is None else base[support]
+        self.offsets = np.log(rows)
+        self.curvature = self._least_curvature(rows.min())
+        own = f"support {fingerprint(support)}", f"base {fingerprint(self.offsets)}"
+        self.settings = f"ridge {ridge}", f"weight_norm {weight_norm}", *own
         # The λ that balances both terms of the bound.
         step_ridge = size / (self.curvature * weight_norm**2)
-        self.weights = np.zeros((groups, successors, size))
-        self.covariances = np.zeros((groups, successors, size, size)) + np.eye(size) / ridge
-        self.step_weights = np.zeros((groups, successors, size))
-        self.step_inverses = np.zeros((groups, size, size)) + np.eye(size) / (self.horizon * step_ridge)
+        self.weights, self.step_weights = np.zeros((2, cells, size))
+        self.covariances, self.step_inverses = np.empty((cells, size, size)), np.empty((groups, size, size))
+        self.covariances[:] = np.eye(size) / ridge
+        self.step_inverses[:] = np.eye(size) / (self.horizon * step_ridge)
 
     def _least_curvature(self, rarest: float) -> float:
         """Return κ, the smallest probability of what can happen; refuse one that is lost beside the ε of log loss."""
@@ -73,7 +100,7 @@ class _Softmax(Forecasters):
         least = float(rarest / (rarest + (1.0 - rarest) * math.exp(math.sqrt(2.0) * reach)))
         # -log(P + ε) is flat where P is below ε = 1e-150: nothing could be learned there, and Theorem 4 would not hold.
         if least < RAREST:
-            rule = f"leave what can happen a probability of {RAREST:g} under all weights, and be 0 elsewhere"
+            rule = f"leave what can happen a probability of {RAREST:g} under all weights; exclude the rest by `support`"
             raise ValueError(f"`base` must {rule}, got {least:.3g} for an entry of {rarest:g}")
         return least
 
@@ -85,30 +112,33 @@ class _Softmax(Forecasters):
 
     def table(self, weights: FloatArray, row: FloatArray) -> FloatArray:
         """Return softmax(log P₀ + w·z)."""
-        table = np.empty(self.shape)
-        compiled_softmax.softmax_table(weights, self.offsets, row, table.reshape(self.offsets.shape))
+        table = np.zeros(self.shape)
+        flat = table.reshape(-1, self.shape[-1])
+        compiled_softmax.softmax_table(weights, self.offsets, row, self.starts, self.successors, flat)
         return table
 
     def learn(self, row: FloatArray, episode: Examples) -> None:
         pairs, counts = self.tally(episode)
-        compiled_softmax.newton_fit(self.weights, self.covariances, self.offsets, row, pairs, counts)
+        given = self.offsets, row, self.starts, pairs, counts
+        compiled_softmax.newton_fit(self.weights, self.covariances, *given)
         if not self.rate.is_proven:
             return
         # A projection costs an eigenvalue decomposition: only if a step has left the ball.
-        step = self.step_weights, self.step_inverses, self.offsets, row, pairs, counts, self.curvature
-        if compiled_softmax.newton_step(*step) > self.weight_norm**2:
+        step = compiled_softmax.newton_step(self.step_weights, self.step_inverses, *given, self.curvature)
+        if step > self.weight_norm**2:
             for pair in pairs:
                 self._project(pair)
 
     def tally(self, episode: Examples) -> tuple[IntArray, FloatArray]:
-        """Return the pairs that an episode visits, (n,), and how often each led where, (n, S)."""
-        distinct, counts = np.empty_like(episode.pairs), np.empty((self.horizon, self.shape[2]))
-        found = compiled_softmax.tally(episode.pairs, episode.outcomes, self.possible, distinct, counts)
+        """Return the pairs that an episode visits, (m,), and how often each led to its 1st, 2nd, ... successor."""
+        distinct, counts = np.empty_like(episode.pairs), np.empty((len(episode.pairs), self._most))
+        seen = episode.pairs, episode.outcomes
+        found = compiled_softmax.tally(*seen, self.starts, self.successors, distinct, counts)
         return distinct[:found], counts[:found]
 
     def _project(self, pair: int) -> None:
         """Move the weights of `pair` to the ball, the shortest way in the norm of A."""
-        weights = self.step_weights[pair]
+        weights = self.step_weights[self.starts[pair] : self.starts[pair + 1]]  # a view
         if np.vdot(weights, weights) <= self.weight_norm**2:
             return
         spectrum, basis = np.linalg.eigh(self.step_inverses[pair])
@@ -119,33 +149,33 @@ class _Softmax(Forecasters):
             middle = 0.5 * (low + high)
             outside = np.linalg.norm(rotated * strengths / (strengths + middle)) > self.weight_norm
             low, high = (middle, high) if outside else (low, middle)
-        self.step_weights[pair] = (rotated * strengths / (strengths + high)) @ basis.T
+        weights[:] = (rotated * strengths / (strengths + high)) @ basis.T
 
     def expected_divergence(self, row: FloatArray, prediction: FloatArray) -> FloatArray:
         """Return ¼·Σ p(1-p)·Var(logit), to first order ¼·Σ Var(p)/p = E D², and the distance of the fit from P̂."""
-        fitted = self.table(self.weights, row)
-        spread = 0.25 * (fitted * (1.0 - fitted) * self._logit_variances(row).reshape(self.shape)).sum(axis=-1)
+        fitted, variances = self.table(self.weights, row), np.zeros(self.shape)
+        variances.reshape(-1)[self._cells] = self._logit_variances(row)
+        spread = 0.25 * (fitted * (1.0 - fitted) * variances).sum(axis=-1)
         return np.asarray(np.minimum(spread + LOG.divergence(fitted, prediction), 2.0))
 
     def _logit_variances(self, row: FloatArray) -> FloatArray:
-        """Return (S·A, S), each times (K-1)/K.
+        """Return (n,), each times (K-1)/K.
 
         Adding a constant to all logits of a pair changes nothing; independent covariances ignore this.
         """
-        successors = self.possible.sum(axis=-1, keepdims=True)
-        return np.asarray(((self.covariances @ row) @ row) * (1.0 - 1.0 / successors))
+        return np.asarray(((self.covariances @ row) @ row) * (1.0 - 1.0 / self._counts))
 
     def draws(self, row: FloatArray, streams: Streams) -> FloatArray:
         """Return tables from Laplace's approximation: normal logits around the Newton fit, within the support."""
         deviations = np.sqrt(np.maximum(self._logit_variances(row), 0.0))
-        normals = streams.normals(np.count_nonzero(self.possible))
+        normals = streams.normals(len(self.offsets))
         drawn = np.zeros((streams.count, *self.shape))
-        flat = drawn.reshape(-1, *self.offsets.shape)
-        compiled_softmax.softmax_draws(self.weights, self.offsets, row, deviations, normals, flat)
+        flat, rows = drawn.reshape(streams.count, -1, self.shape[-1]), (self.starts, self.successors)
+        compiled_softmax.softmax_draws(self.weights, self.offsets, row, deviations, normals, *rows, flat)
         return drawn
 
     def bound(self, episodes: int, horizon: int) -> float:
-        groups, size, kappa = len(self.weights), self.features.shape[-1], self.curvature
+        groups, size, kappa = len(self.step_inverses), self.features.shape[-1], self.curvature
         growth = math.log1p((kappa * self.weight_norm * self.features.norm / size) ** 2 * episodes / groups)
         return self.rate.frozen_bound(groups * size / kappa * (0.5 + growth))
 
@@ -153,7 +183,7 @@ class _Softmax(Forecasters):
         """Return the bound with the logarithm times 1 + d·(1 + ρ), ρ = 1 + d·(κBX)²/dimension (Theorem 8)."""
         if self.rate.name != "proven":
             return math.inf
-        half = 0.5 * self.horizon * len(self.weights) * self.features.shape[-1] / self.curvature
+        half = 0.5 * self.horizon * len(self.step_inverses) * self.features.shape[-1] / self.curvature
         reach = (self.curvature * self.weight_norm * self.features.norm) ** 2 / self.features.shape[-1]
         return half + (1.0 + delay * (2.0 + delay * reach)) * (self.bound(episodes, horizon) - half)
 
@@ -163,8 +193,9 @@ class SoftmaxDynamics(DynamicsFrame[_Softmax]):
     """Transitions softmax in features: P(s'|c, s, a) ∝ P₀(s'|s, a)·exp(w(s, a, s')·z(c)).
 
     The "realizable" forecaster is recursive maximum likelihood, the "proven" one an online Newton step with regret
-    H·G·(d/κ)·[½ + log(1 + κ²B²X²·T/(G·d²))] over G = S·A pairs, κ the smallest probability possible. Choose it where
-    the context is a vector and transitions change smoothly with it.
+    H·G·(d/κ)·[½ + log(1 + κ²B²X²·T/(G·d²))] over G = S·A pairs, κ the smallest probability possible; with an intercept
+    z has a constant 1 more, d is larger by one and X² as well. Memory is about n·d² numbers, n the transitions that can
+    happen. Choose it where the context is a vector and transitions change smoothly with it.
 
     Parameters
     ----------
@@ -173,14 +204,19 @@ class SoftmaxDynamics(DynamicsFrame[_Softmax]):
     actions : int
         The number of actions, A.
     dimension : int
-        The number of features, d.
+        The number of features, d, without the constant of `intercept`.
     horizon : int
         The largest number of steps of an episode, H.
     features : callable, optional
-        context -> z of shape (d,), such as a `FeatureMap`. By default the context is z itself. A constant entry is an
-        intercept: without one, P = P₀ wherever z = 0.
+        context -> z of shape (d,), such as a `FeatureMap`. By default the context is z itself.
+    intercept : bool, default True
+        Whether a constant 1 is added to the features; not to those that have one, as a `FeatureMap`. Without a
+        constant P = P₀ wherever z = 0, whatever was seen there.
+    support : array_like of bool, shape (S, A, S), optional
+        The transitions that can happen; by default all. Memory and time grow with their number, and an episode with
+        another transition is refused.
     base : array_like, shape (S, A, S), optional
-        The transitions P₀ that the weights tilt, uniform by default; where they are zero, no transition can happen.
+        The transitions P₀ that the weights tilt: positive in the support, 0 elsewhere. By default uniform over it.
     rate : {"guarded", "proven", "realizable"}, default "guarded"
         "proven" is safe against any adversary, "realizable" faster on benign data and without a bound; "guarded"
         aggregates both.
@@ -188,7 +224,7 @@ class SoftmaxDynamics(DynamicsFrame[_Softmax]):
         The inverse prior variance of a weight in the Newton fit. Choose a smaller one if weights may be large, else
         `uncertainty` is too small (4 times, for weights of three times 1/√ridge).
     feature_norm : float, default 1.0
-        X, the largest norm of z. Longer features are refused.
+        X, the largest norm of z, without the constant. Longer features are refused.
     weight_norm : float, default 3.0
         B, the largest norm of the weights of a pair that the proven forecaster competes with.
 
@@ -214,6 +250,8 @@ class SoftmaxDynamics(DynamicsFrame[_Softmax]):
         dimension: int,
         horizon: int,
         features: FeatureFunction | None = None,
+        intercept: bool = True,
+        support: ArrayLike | None = None,
         base: ArrayLike | None = None,
         rate: str = "guarded",
         ridge: float = 1.0,
@@ -221,17 +259,21 @@ class SoftmaxDynamics(DynamicsFrame[_Softmax]):
         weight_norm: float = 3.0,
     ) -> None:
         chosen = Rate(rate, horizon)
-        inputs = Features(features, (positive_integer("dimension", dimension),), feature_norm)
+        inputs = Features(features, (positive_integer("dimension", dimension),), feature_norm, intercept=intercept)
         norms = positive_number("ridge", ridge), positive_number("weight_norm", weight_norm)
-        super().__init__(_Softmax(base_transitions(base, states, actions), inputs, *norms, chosen))
+        mask = support_mask(support, positive_integer("states", states), positive_integer("actions", actions))
+        super().__init__(_Softmax(mask, _base_transitions(base, mask), inputs, *norms, chosen))
 
 
-def base_transitions(base: ArrayLike | None, states: int, actions: int) -> FloatArray:
-    """Return P₀ (S, A, S), uniform by default."""
-    shape = positive_integer("states", states), positive_integer("actions", actions), int(states)
+def _base_transitions(base: ArrayLike | None, support: BoolArray) -> FloatArray | None:
+    """Return P₀ (S, A, S), positive where `support` is; None: uniform."""
     if base is None:
-        return np.full(shape, 1.0 / shape[2])
+        return None
     table = float_table("base", base)
-    one_of_shapes("base", table, shape)
+    one_of_shapes("base", table, support.shape)
     distributions("base", table)
+    if ((table > 0.0) != support).any():
+        where = first_index((table > 0.0) != support)
+        rule = "be positive exactly where transitions can happen; say by `support` which can"
+        raise ValueError(f"`base` must {rule}, got {float(table[where])} at index {where}")
     return table

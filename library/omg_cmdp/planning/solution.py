@@ -50,6 +50,12 @@ class Solution:
     ('SOLVED', True)
     """
 
+    def __repr__(self) -> str:
+        horizon, states, actions = self.policy.shape
+        sizes = f"horizon {horizon}, {states} states, {actions} actions"
+        head = f"Solution: {self.status.name} after {self.iterations} iterations, certificate {self.certificate:.2g}"
+        return f"{head}\n  {self.status.value}\n  policy, occupancy and values for {sizes}"
+
     policy: FloatArray
     occupancy: FloatArray
     values: FloatArray

@@ -21,7 +21,11 @@ from omg_cmdp.mdp.bellman import optimal_policy, policy_values
 from omg_cmdp.mdp.occupancy import flow
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.tabular import TabularMDP
-from omg_cmdp.planning.decision import state_policy
+from omg_cmdp.misfit import sentence
+from omg_cmdp.planning.decision import Decision, state_policy
+from omg_cmdp.runs.display import advice_html, advice_text
+from omg_cmdp.runs.pictures import draw_advice
+from omg_cmdp.theory.ceiling.ceiling import RegretCeiling
 from omg_cmdp.validation import FloatArray, instance_of, integer, listed, seed_number
 
 if TYPE_CHECKING:
@@ -33,6 +37,8 @@ MOST_DRAWN = 10**7
 FEWEST = 10
 DIGITS = 6
 """Digits of the numbers in a record."""
+
+_TEXTS = ("context", "misfit")
 
 Indices = NDArray[np.int64]
 
@@ -66,6 +72,12 @@ class Advice:
     """How much more the best action is worth than the runner-up, in units of reward, (K, N); None without a model."""
     sure: FloatArray | None = None
     """The share of drawn models in which the best action is the best, (K, N); None if none can be drawn."""
+    at_most: FloatArray | None = None
+    """What this policy loses at most over all plausible models, in units of reward, (); None without a ceiling."""
+    settled: FloatArray | None = None
+    """1 where all plausible models agree on an action, else 0, (K, N); None without a ceiling."""
+    misfit: str | None = None
+    """The sentence of `agent.misfit()`, if the data contradict the class of an oracle: then do not trust `sure`."""
 
     def table(self, state_names: Sequence[str] = (), action_names: Sequence[str] = ()) -> pandas.DataFrame:
         """Return a data frame with a row for each step and state; without names they have numbers."""
@@ -85,20 +97,36 @@ class Advice:
             columns | {name: np.nan if table is None else table.reshape(-1) for name, table in numbers.items()}
         )
 
+    def __repr__(self) -> str:
+        return advice_text(self)
+
+    def _repr_html_(self) -> str:
+        return advice_html(self)
+
+    def plot(self, state_names: Sequence[str] = (), action_names: Sequence[str] = ()) -> Any:
+        """Return a figure of matplotlib: how likely each action is, by step, in the states visited most.
+
+        Parameters
+        ----------
+        state_names, action_names : sequence of str, default ()
+            The names of all states and actions; by default they have numbers.
+        """
+        return draw_advice(self, state_names, action_names)
+
     def record(self) -> dict[str, Any]:
         """Return everything as plain data, rounded to six digits."""
-        arrays = {name: each for name, each in vars(self).items() if name != "context"}
+        arrays = {name: each for name, each in vars(self).items() if name not in _TEXTS}
         plain = {name: None if each is None else each.round(DIGITS).tolist() for name, each in arrays.items()}
-        return {"context": context_to_json(self.context), **plain}
+        return {"context": context_to_json(self.context), **plain, "misfit": self.misfit}
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> Advice:
         """Return what `record` was made of, rounded."""
         try:
             arrays: dict[str, Any] = {
-                name: None if each is None else np.array(each) for name, each in record.items() if name != "context"
+                name: None if each is None else np.array(each) for name, each in record.items() if name not in _TEXTS
             }
-            return cls(context=context_from_json(record["context"]), **arrays)
+            return cls(context=context_from_json(record["context"]), misfit=record.get("misfit"), **arrays)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"`record` must be that of an Advice, got {error!r}") from error
 
@@ -110,6 +138,7 @@ def advise(
     steps: Iterable[int] | None = None,
     states: Iterable[int] | None = None,
     seed: int = 0,
+    ceiling: RegretCeiling | None = None,
 ) -> Advice:
     """Return what `agent` would do for `context` now. Nothing is learned or changed.
 
@@ -125,6 +154,8 @@ def advise(
         States; by default those in which there is something to choose.
     seed : int, default 0
         The seed of the models drawn, 100 of them, or fewer if they are large.
+    ceiling : RegretCeiling, optional
+        Has seen the agent's episodes; then it is also said what the policy loses at most, and what is settled.
 
     Examples
     --------
@@ -145,10 +176,13 @@ def advise(
     decision = agent.decide(context)
     model = decision.model or agent.model(context)
     cells = np.ix_(at, where)
+    told = {} if ceiling is None else _judged(ceiling, context, decision, cells)
     if model is None:
         order = np.argsort(-decision.policy[cells], axis=-1, kind="stable")
         policy, (best, second) = decision.policy, np.moveaxis(order[..., :2], -1, 0)
-        return Advice(context=context, steps=at, states=where, policy=policy[cells], best=best, runner_up=second)
+        return Advice(
+            context=context, steps=at, states=where, policy=policy[cells], best=best, runner_up=second, **told
+        )
     own, policy = optimal_policy(model)[0], state_policy(model, decision)
     best, second, lead = _two_best(model, own)
     low, high = agent.reward_range or (0.0, 1.0)
@@ -163,7 +197,20 @@ def advise(
         visits=flow(model, policy)[0].sum(axis=2)[cells],
         lead=(high - low) * lead[cells],
         sure=None if drawn is None else (drawn == best).mean(axis=0)[cells],
+        misfit=sentence(agent.misfit()),
+        **told,
     )
+
+
+def _judged(ceiling: RegretCeiling, context: Context, decision: Decision, cells: tuple[Any, ...]) -> dict[str, Any]:
+    """Return what the policy loses at most, and where plausible models agree."""
+    instance_of("ceiling", ceiling, RegretCeiling)
+    lost = ceiling.loss(context, decision.policy)
+    finite = np.isfinite(lost.most)
+    return {
+        "at_most": np.array(lost.most) if finite else None,
+        "settled": (lost.plausible.sum(axis=2) == 1)[cells] * 1.0,
+    }
 
 
 def choices(space: Space) -> Indices:

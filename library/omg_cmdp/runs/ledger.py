@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import copy
+import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, context_from_json, context_to_json
+from omg_cmdp.misfit import Misfit, sentence
 from omg_cmdp.persistence import State, read_state
+from omg_cmdp.runs.ceilings import ceiling_line
+from omg_cmdp.runs.display import ledger_html
+from omg_cmdp.runs.pictures import draw_ledger
+from omg_cmdp.theory.ceiling.largest import Loss
+from omg_cmdp.theory.rounds import Round
 from omg_cmdp.validation import FloatArray, instance_of, one_of
 
 if TYPE_CHECKING:
@@ -37,6 +45,8 @@ class Row(NamedTuple):
     reward_loss: float
     dynamics_loss: float
     delay: float
+    ceiling: float
+    settled: float
     seconds_deciding: float
     seconds_playing: float
     seconds_learning: float
@@ -44,6 +54,35 @@ class Row(NamedTuple):
 
 
 COLUMNS = tuple(name.rstrip("_") for name in Row._fields)  # `return` is a keyword
+
+
+def row_of(
+    this: Round,
+    charged: tuple[float, float],
+    late: int,
+    seconds: tuple[float, float, float, float],
+    lost: Loss | None,
+) -> Row:
+    """Return the row of a round: with what its oracles were charged, its delay, the time it took, and its ceiling."""
+    decision = this.decision
+    return Row(
+        this.regret,
+        this.value,
+        this.optimal_value,
+        sum(this.played.rewards.tolist()),
+        decision.gamma,
+        np.nan if decision.occupancy is None else float(np.count_nonzero(decision.occupancy)),
+        decision.certificate,
+        decision.iterations,
+        *this.differences,
+        this.exploration,
+        this.best_policy_regret,
+        *this.errors,
+        *charged,
+        float(late),
+        *((math.nan, math.nan) if lost is None else lost[:2]),
+        *seconds,
+    )
 
 
 class Ledger:
@@ -64,16 +103,24 @@ class Ledger:
     The rest of the regret, V^π̂ - V^π, is the price of exploring; negative if the model errs in favour of π̂. `print`
     says this of a ledger in words.
 
+    `ceiling` is what the episode has cost at most, for all that was known before it, with confidence 1 - δ for all
+    episodes at once (`RegretCeiling`); `settled` is the share of its decisions on which all plausible models agree.
+    Both are nan unless `simulate` was asked for them.
+
     Examples
     --------
     >>> print(Ledger())  # `simulate` returns one with episodes
     no episodes
     """
 
-    def __init__(self) -> None:
+    def __init__(self, judge: Callable[[], Misfit | None] | None = None) -> None:
+        """Begin without episodes; `judge` is the agent's `misfit`, which is asked when the ledger is printed."""
         self.contexts: list[Context] = []
         self._rows: list[Row] = []
         self._forgotten = 0
+        self.interrupted = False
+        """Whether Ctrl-C ended the simulation before its last episode."""
+        self._judge = judge
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -113,16 +160,28 @@ class Ledger:
             return "no episodes"
         # Rounded, so that sums of differences that are zero are shown as zero.
         regret, unknown = (round(self.column(name).sum(), 9) for name in ("regret", "best_policy_regret"))
-        text = f"{len(self)} episodes lost {regret:.3g}"
+        text = f"{len(self)} episodes{', then interrupted,' * self.interrupted} lost {regret:.3g}"
+        most = ceiling_line(self.column("ceiling"), self.column("settled"))
         if unknown != unknown:
-            return f"{text}; the agent has no model"
+            return f"{text}; the agent has no model{'.' * bool(most)}{most}"
+        misfit = None if self._judge is None else sentence(self._judge())
         last = -(-len(self) // 10)
         below = round(self.column("exploration")[-last:].mean(), 9)
         return (
             f"{text}: {unknown:.3g} for what is not known yet, which `best_policy` would have lost too, and "
             f"{regret - unknown:.3g} for exploring. In the last {last} the agent played {below:.2g} an episode below "
-            "the best policy of its own model."
+            f"the best policy of its own model.{most}{'' if misfit is None else f' {misfit}'}"
         )
+
+    def __repr__(self) -> str:
+        return f"Ledger: {self}"
+
+    def _repr_html_(self) -> str:
+        return ledger_html(self)
+
+    def plot(self) -> Any:
+        """Return a figure of matplotlib: cumulative regret, and what episodes earned beside the best possible."""
+        return draw_ledger(self)
 
     def table(self) -> pandas.DataFrame:
         """Return a data frame with a row per episode, indexed by the episode, counted from 1."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from omg_cmdp.logs.log import Log
 from omg_cmdp.logs.writers import FORMS
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
+from omg_cmdp.progress import Bar, say_stopped
 from omg_cmdp.records import context_rows
 from omg_cmdp.runs.sampled import Seen
 from omg_cmdp.transactions import interrupts_held
@@ -33,15 +35,19 @@ def play(
     contexts: Iterable[Context],
     *,
     log: Log | str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
     seed: int = 0,
     observe: Callable[[Seen], None] | None = None,
+    progress: bool | None = None,
 ) -> Log:
     """Play one episode for each of `contexts`, and return the log, with the propensity of every action.
 
     Every episode has a seed of its own, made of `seed` and the number of episodes in the log before it: with the same
     log and agent, play continues in the same way. An episode in which something goes wrong raises an error. The agent
     has then learned from all episodes before it and nothing from this one. Those before it are in `log`, and the rest
-    of `contexts` can still be played.
+    of `contexts` can still be played. Ctrl-C ends the loop: the log of all episodes that were learned is returned, and
+    its `interrupted` is True. The episode that was being played is dropped; while the agent learns, Ctrl-C waits, and a
+    second one does not.
 
     Parameters
     ----------
@@ -57,10 +63,15 @@ def play(
         A log to continue, or a new file, in a format of `Log.write`. Every episode is on disk before the next one
         begins: a .jsonl grows by a line each; beside any other file, `NAME.jsonl` does until that file is written, at
         the end or when an error stops the loop. `logs.read_log` reads what a crash leaves.
+    overwrite : bool, default False
+        Whether a file that exists is replaced, with the episodes in it.
     seed : int, default 0
         The seed of the episodes.
     observe : callable, optional
         Called with the round of each episode, before the agent learns from it; a `RegretCeiling` is such a function.
+
+    progress : bool, optional
+        Whether to show a bar, with the time left. By default it appears after two seconds in a terminal or notebook.
 
     Examples
     --------
@@ -78,23 +89,36 @@ def play(
     player = EnvironmentPlayer(_contextual(env), agent.space, agent.reward_range or (0.0, 1.0))
     seed = seed_number(seed)
     asked = _iterator(contexts)
-    kept, file = _opened(log, player.space, player.reward_range)
+    instance_of("overwrite", overwrite, bool)
+    bar = Bar("play", operator.length_hint(asked) or None, show=progress)
+    kept, file = _opened(log, player.space, player.reward_range, overwrite)
     known = [*kept.contexts[:1], *(env.contexts[:1] if isinstance(env, (TableWorld, SampledWorld)) else [])]
-    with _kept_on_disk(kept, file) as keep:
-        for context in asked:
-            for first in known:
-                check_same_kind("contexts", context, first)
-            if file is not None:
-                context_to_json(context)  # raises now, and not when the episode has been played
-            decision = agent.decide(context)
-            episode = player.play(context, decision.policy, (seed, len(kept)))
-            if observe is not None:
-                observe(Seen.of(len(kept) + 1, decision, episode))
-            with interrupts_held():  # what was learned is in the log
-                agent.update(episode)
-                kept.episodes.append(episode)  # which the player has checked
-                keep(episode)
-            known = known or [context]
+    kept.interrupted, learning = False, False
+    with _kept_on_disk(kept, file) as keep, bar:
+        try:
+            for context in asked:
+                for first in known:
+                    check_same_kind("contexts", context, first)
+                if file is not None:
+                    context_to_json(context)  # raises now, and not when the episode has been played
+                decision = agent.decide(context)
+                episode = player.play(context, decision.policy, (seed, len(kept)))
+                with interrupts_held():  # what was learned is in the log
+                    learning = True
+                    if observe is not None:
+                        observe(Seen.of(len(kept) + 1, decision, episode))
+                    agent.update(episode)
+                    kept.episodes.append(episode)  # which the player has checked
+                    keep(episode)
+                    learning = False
+                known = known or [context]
+                bar.update()
+        except KeyboardInterrupt:
+            if learning:
+                raise
+            kept.interrupted = True
+    if kept.interrupted:
+        say_stopped("play", bar.done, bar.total, "the log has them")
     return kept
 
 
@@ -136,7 +160,7 @@ def _iterator(contexts: Iterable[Context]) -> Iterator[Context]:
 
 
 def _opened(
-    log: Log | str | os.PathLike[str] | None, space: Space, reward_range: tuple[float, float]
+    log: Log | str | os.PathLike[str] | None, space: Space, reward_range: tuple[float, float], overwrite: bool
 ) -> tuple[Log, Path | None]:
     """Return the log to continue or a new one, and its file, if any."""
     if isinstance(log, Log):
@@ -149,10 +173,13 @@ def _opened(
     if log is None:
         return made, None
     file = file_path(log, "log")
-    if file.suffix not in FORMS or not file.parent.is_dir() or file.exists():
+    if file.suffix not in FORMS or not file.parent.is_dir():
         rule = f"be a Log, or a new file in a folder that exists, with a name that ends in {', '.join(FORMS)}"
         raise ValueError(f"`log` must {rule}, got {os.fspath(file)!r}")
-    if _beside(file).exists():
+    if file.exists() and not overwrite:
+        advice = "give `overwrite=True` to replace it, or continue it with `log=omg_cmdp.logs.read_log(...)`"
+        raise ValueError(f"the file {os.fspath(file)!r} of `log` exists already; {advice}")
+    if _beside(file) != file and _beside(file).exists():
         advice = "`omg_cmdp.logs.read_log` reads them; then move it away"
         raise ValueError(f"`log` must be a new file, got one whose episodes are in {_beside(file)}: {advice}")
     return made, file

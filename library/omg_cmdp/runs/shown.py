@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from omg_cmdp.agents.baselines.uniform import uniform_policy
 from omg_cmdp.contexts import Context
-from omg_cmdp.mdp.environment import Environment
+from omg_cmdp.mdp.environment import NAMED, Environment, checked_names
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.truth import Truth
 from omg_cmdp.runs.advice import choices
@@ -24,7 +24,6 @@ MOST_CHOSEN = 3
 CANDIDATES = 6
 """Contexts that are kept if it chooses none: a report chooses among them."""
 MOST_STEPS, MOST_STATES = 6, 6
-_KINDS = ("state", "action", "feature")
 
 
 class Names(NamedTuple):
@@ -37,12 +36,9 @@ class Names(NamedTuple):
 
 def names_of(world: Environment) -> Names:
     """Return the `state_names`, `action_names` and `feature_names` of a world, where it has some."""
-    found = [tuple(names) for names in (world.state_names, world.action_names, world.feature_names)]
-    sizes = (world.space.states, world.space.actions, np.size(world.contexts[0]))
-    for kind, names, size in zip(_KINDS, found, sizes, strict=True):
-        if names and (len(names) != size or not all(isinstance(name, str) for name in names)):
-            raise ValueError(f"`{kind}_names` must be {size} texts, got {names!r:.80}")
-    return Names(*found)
+    named = {kind: names for kind in NAMED if (names := getattr(world, kind))}
+    found = checked_names(world, **named)
+    return Names(*(found.get(kind, ()) for kind in NAMED))
 
 
 def shown_contexts(contexts: Sequence[Context], chosen: Any = None) -> list[Context]:
@@ -69,13 +65,16 @@ def _context(contexts: Sequence[Context], chosen: Any) -> Context:
 def shown_cells(space: Space, truths: Iterable[Truth]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the steps, evenly spread, and the states, those visited most, in which policies are shown.
 
-    Where the truth is not known, these are the first states.
+    A state that is never visited, as one in which episodes end, is not shown. Where the truth is not known, the first
+    states are.
     """
     steps = np.unique(np.linspace(0, space.horizon - 1, min(MOST_STEPS, space.horizon)).round().astype(np.int64))
-    visits = np.zeros(space.states)
+    visits, known = np.zeros(space.states), False
     for truth in truths:
         for policy in (truth.best[0], uniform_policy(space)):
             visits += truth.occupancy(policy).sum(axis=(0, 2))
+            known = True
     states = choices(space)
+    states = states[visits[states] > 0.0] if known else states
     most = states[np.argsort(-visits[states], kind="stable")][:MOST_STATES]
     return steps, np.sort(most)

@@ -16,7 +16,6 @@ from omg_cmdp.agents.agent import Agent
 from omg_cmdp.contexts import Context, Keyed, keyed, unchanging
 from omg_cmdp.delays import AnyDelay, Fixed, as_delay
 from omg_cmdp.environments.base import ContextualMDP
-from omg_cmdp.environments.gymnasium.worlds import SampledWorld
 from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.persistence import (
@@ -31,13 +30,17 @@ from omg_cmdp.persistence import (
     write_state,
 )
 from omg_cmdp.planning.decision import Decision, state_policy
-from omg_cmdp.runs.ledger import Ledger, Row
+from omg_cmdp.progress import Bar, say_stopped
+from omg_cmdp.runs.ceilings import ceiling_for
+from omg_cmdp.runs.ledger import Ledger, row_of
+from omg_cmdp.runs.matching import check_parts
 from omg_cmdp.runs.pending import Pending, read_stream, stream_text
+from omg_cmdp.theory.ceiling.ceiling import RegretCeiling
 from omg_cmdp.theory.rounds import Round, account
 from omg_cmdp.transactions import interrupts_held
 from omg_cmdp.validation import FloatArray, file_path, function, positive_integer, seed_number
 
-_KIND, _VERSION = "saved run", 6
+_KIND, _VERSION = "saved run", 7
 
 
 def simulate(
@@ -49,11 +52,14 @@ def simulate(
     seed: int = 0,
     delay: AnyDelay = 0,
     observe: Callable[[Round], None] | None = None,
+    ceiling: bool | RegretCeiling = False,
+    progress: bool | None = None,
 ) -> Ledger:
     """Play some episodes and return the ledger.
 
     Before each episode the adversary chooses a context; the agent answers with a policy, an episode is played, and the
-    agent learns from it. What is under way at the end is not learned.
+    agent learns from it. What is under way at the end is not learned. Ctrl-C stops after the episode that is being
+    played: the ledger of all until then is returned, and its `interrupted` is True. A second Ctrl-C does not wait.
 
     Parameters
     ----------
@@ -72,6 +78,11 @@ def simulate(
         `omg_cmdp.delays`.
     observe : callable, optional
         Called with the `Round` of each episode; audits are such functions.
+    ceiling : bool or RegretCeiling, default False
+        Whether the ledger says what each episode has cost at most, for all that was known before it, and how much is
+        settled. It takes about half as much time again.
+    progress : bool, optional
+        Whether to show a bar, with the time left. By default it appears after two seconds in a terminal or notebook.
 
     Examples
     --------
@@ -87,8 +98,14 @@ def simulate(
     >>> len(ledger), bool((ledger.regret >= 0.0).all())
     (50, True)
     """
-    run = Run(environment, adversary, agent, seed=seed, delay=delay, observe=observe)
-    run.advance(episodes)
+    run = Run(environment, adversary, agent, seed=seed, delay=delay, observe=observe, ceiling=ceiling)
+    try:
+        run.advance(episodes, progress=progress)
+    except KeyboardInterrupt:
+        if not run.between_episodes:
+            raise
+        run.ledger.interrupted = True
+        say_stopped("simulate", len(run.ledger), episodes, "the ledger has them")
     return run.ledger
 
 
@@ -112,18 +129,17 @@ class Run:
         `omg_cmdp.delays`.
     observe : callable, optional
         Called with the `Round` of each episode; audits are such functions.
+    ceiling : bool or RegretCeiling, default False
+        Whether the ledger says what each episode has cost at most, for all that was known before it, and how much is
+        settled. It takes about half as much time again.
 
     Examples
     --------
     >>> import omg_cmdp as omg
-    >>> class Coins(omg.ContextualMDP):
-    ...     space = omg.Space(states=1, actions=2, horizon=1)
-    ...     def mdp(self, context):
-    ...         return self.space.mdp(transitions=np.ones((1, 2, 1)), rewards=[[context, 1.0 - context]])
-    >>> sizes = {"states": 1, "actions": 2, "horizon": 1, "contexts": (0.2, 0.9)}
-    >>> oracles = omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes)
-    >>> agent = omg.OMG(Coins.space, *oracles)
-    >>> run = Run(Coins(), omg.adversaries.IID([0.2, 0.9]), agent)
+    >>> lake = omg.environments.from_gymnasium("FrozenLake-v1", [0.4, 0.9], arguments="success_rate", horizon=5)
+    >>> sizes = {"states": 17, "actions": 4, "horizon": 5}
+    >>> agent = omg.OMG(lake.space, omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes))
+    >>> run = Run(lake, omg.adversaries.IID([0.4, 0.9]), agent)
     >>> run.advance(3)
     >>> run.advance(4)
     >>> run.ledger.episodes
@@ -141,27 +157,22 @@ class Run:
         seed: int = 0,
         delay: AnyDelay = 0,
         observe: Callable[[Round], None] | None = None,
+        ceiling: bool | RegretCeiling = False,
     ) -> None:
-        for name, value, kind in (
-            ("environment", environment, self._plays),
-            ("adversary", adversary, Adversary),
-            ("agent", agent, Agent),
-        ):
-            if not isinstance(value, kind):
-                advice = ": without tables no regret; use `omg_cmdp.play`" if isinstance(value, SampledWorld) else ""
-                raise ValueError(f"`{name}` must be a {kind.__name__}, got {type(value).__name__}{advice}")
+        check_parts(environment, adversary, agent, self._plays)
         if observe is not None:
             function("observe", observe)
         self.environment, self.adversary, self.agent = environment, adversary, agent
-        self.ledger = Ledger()
+        self.ledger, self.between_episodes = Ledger(agent.misfit), True
         self._observe = observe
+        self.ceiling = ceiling_for(environment, agent, ceiling)
+        """What has been lost at most; None if it was not asked for."""
         self._asked: dict[Hashable | None, Decision] = {}
         self._oracles = agent.reward_oracle, agent.dynamics_oracle
         streams = np.random.SeedSequence(seed_number(seed)).spawn(3)
         self._noise, self._choice, lateness = map(np.random.default_rng, streams)
         self.pending = Pending(as_delay(delay), lateness)
         """The episodes whose feedback is under way."""
-        self._check_agent()
 
     def policy(self, context: Context) -> FloatArray:
         """Return what the agent would play now; of a mixture, the draw is not shown."""
@@ -181,12 +192,16 @@ class Run:
         asked = self._asked.get(known.key)
         return self.agent.decide(known.to(self.agent)) if asked is None else asked
 
-    def advance(self, episodes: int) -> None:
-        """Play some more episodes."""
-        for _ in range(positive_integer("episodes", episodes)):
-            # Between an episode and its row in the ledger no interrupt may fall, or the run would not continue.
-            with interrupts_held():
-                self._episode()
+    def advance(self, episodes: int, *, progress: bool | None = False) -> None:
+        """Play some more episodes, with a bar if `progress` is True, or None and somebody may be looking."""
+        with Bar("simulate", positive_integer("episodes", episodes), show=progress) as bar:
+            for _ in range(episodes):
+                # Between an episode and its row in the ledger no interrupt may fall, or the run would not continue.
+                with interrupts_held():
+                    self.between_episodes = False
+                    self._episode()
+                    self.between_episodes = True
+                bar.update()
 
     def _episode(self) -> None:
         number = self.ledger.episodes + 1
@@ -208,34 +223,10 @@ class Run:
         self._asked.clear()
         learned = time.perf_counter()
 
-        optimum_error, plan_gap, policy_error = this.differences
-        reward_error, dynamics_error = this.errors
         total = self._losses()
         charged = total[0] - losses[0], total[1] - losses[1]
-        row = Row(
-            regret=this.regret,
-            value=this.value,
-            optimal_value=this.optimal_value,
-            return_=sum(episode.rewards.tolist()),
-            gamma=decision.gamma,
-            tuples=np.nan if decision.occupancy is None else float(np.count_nonzero(decision.occupancy)),
-            certificate=decision.certificate,
-            iterations=decision.iterations,
-            optimum_error=optimum_error,
-            plan_gap=plan_gap,
-            policy_error=policy_error,
-            exploration=this.exploration,
-            best_policy_regret=this.best_policy_regret,
-            reward_error=reward_error,
-            dynamics_error=dynamics_error,
-            reward_loss=charged[0],
-            dynamics_loss=charged[1],
-            delay=float(late),
-            seconds_deciding=decided - began,
-            seconds_playing=played - decided,
-            seconds_learning=learned - accounted,
-            seconds_accounting=accounted - played,
-        )
+        seconds = decided - began, played - decided, learned - accounted, accounted - played
+        row = row_of(this, charged, late, seconds, None if self.ceiling is None else self.ceiling(this))
         self.ledger.add(known.context, row)
         if self._observe is not None:
             self._observe(this._replace(oracles=self._oracles, charged=charged, arrived=tuple(arrived)))
@@ -248,15 +239,6 @@ class Run:
         """Return the losses of the agent's oracles so far; nan for an agent without oracles."""
         rewards, dynamics = self._oracles
         return np.nan if rewards is None else rewards.loss, np.nan if dynamics is None else dynamics.loss
-
-    def _check_agent(self) -> None:
-        difference = self.environment.space.difference(self.agent.space)
-        if difference is not None:
-            wanted, got = difference
-            raise ValueError(f"`agent` must be made for the environment's {wanted}, got {got}")
-        paid, told = self.environment.paid_range, self.agent.reward_range
-        if told not in (None, paid):
-            raise ValueError(f"`agent` must have reward_range {paid}, as the environment pays, got {told}")
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything needed to continue: agent, adversary, streams, ledger, and what is under way."""
@@ -271,6 +253,8 @@ class Run:
 
     def _parts(self) -> dict[str, Stateful]:
         parts: dict[str, Stateful] = {"agent": self.agent, "adversary": self.adversary, "ledger": self.ledger}
+        parts |= {} if self.ceiling is None else {"ceiling": self.ceiling}
+        parts |= {} if self.agent.recent is None else {"recent": self.agent.recent}
         return parts if self.pending.delay == Fixed(0) else {**parts, "pending": self.pending}
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -291,8 +275,9 @@ class Run:
             state = read_state(state)
             check_settings(state, self._settings)
             noise, choice = read_stream(state["noise"]), read_stream(state["choice"])
-            if "pending" not in self._parts() and part_of(state, "pending"):
-                raise ValueError("episodes under way, which a run without delay has not")
+            for name, what in (("pending", "episodes under way"), ("ceiling", "a regret ceiling")):
+                if name not in self._parts() and part_of(state, name):
+                    raise ValueError(f"{what}, which this run has not")
             load_parts(state, self._parts())
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"`state` must come from a run with the same settings, got {error!r}") from error

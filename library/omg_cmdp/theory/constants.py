@@ -3,7 +3,7 @@
 >>> sizes = {"states": 5, "actions": 3, "horizon": 5, "episodes": 5000}
 >>> given = Assumptions(**sizes, delta=0.05, reward_regret=6.9, dynamics_regret=13.9)
 >>> given.n, round(given.reward_error), round(given.dynamics_error)
-(63, 309, 67)
+(63, 74, 67)
 >>> round(printed_gamma(given), 2), round(tight_gamma(given), 1)
 (0.2, 1.1)
 """
@@ -76,7 +76,7 @@ class Assumptions:
 
     @property
     def reward_error(self) -> float:
-        """Ē_sq = 2R_sq + 16H·log(2/δ)."""
+        """Ē_sq of `errors.reward_error`."""
         return errors.reward_error(horizon=self.horizon, delta=self.delta, reward_regret=self.reward_regret)
 
     @property

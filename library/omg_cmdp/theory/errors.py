@@ -8,16 +8,21 @@ from omg_cmdp.validation import at_least_zero, number, positive_integer, probabi
 
 
 def reward_error(*, horizon: int, delta: float, reward_regret: float) -> float:
-    """Return 2·R_sq + 16H·log(2/δ), which E_sq = Σ_t Σ q·(f̂ - f*)² exceeds with probability at most δ/2.
+    """Return a number that E_sq = Σ_t Σ q·(f̂ - f*)² exceeds at some T with probability at most δ/2.
 
-    Levy et al. (2023), the concentration of the square-loss regret as the appendix proves it; the main text lacks the
-    factor 2 (docs/theory.md, E3).
+        2H/(1 - e^-y)·(c·R_sq + log(2/δ)),     y = 2(c - c²)·H,     c = 1/(2·max(H, 2))
+
+    It is 1.69·R_sq + 16.9·log(2/δ) for H = 5, in the place of 2·R_sq + 80·log(2/δ) in Levy et al. (2023), and below
+    that for every H (docs/theory.md, E3). c depends on H alone, so that R_sq may be measured.
 
     >>> round(reward_error(horizon=5, delta=0.05, reward_regret=10.0), 1)
-    315.1
+    79.0
     """
-    deviation = 16.0 * positive_integer("horizon", horizon) * math.log(2.0 / probability("delta", delta))
-    return 2.0 * number("reward_regret", reward_regret) + deviation
+    horizon = positive_integer("horizon", horizon)
+    share = 0.5 / max(horizon, 2)
+    seen = -math.expm1(-2.0 * (share - share * share) * horizon)
+    deviation = math.log(2.0 / probability("delta", delta))
+    return 2.0 * horizon / seen * (share * number("reward_regret", reward_regret) + deviation)
 
 
 def dynamics_error(*, horizon: int, delta: float, dynamics_regret: float) -> float:

@@ -190,10 +190,37 @@ def test_the_agents_accept_what_is_well_formed():
 
 @pytest.mark.parametrize("wrong", ["rewards", "dynamics"])
 def test_both_oracles_learn_or_neither(wrong):
-    small, size = {"states": 2, "actions": 2, "horizon": 2}, {"states": 3, "actions": 2, "horizon": 2}
-    rewards = oracles.CountRewards(**(small if wrong == "rewards" else size))
-    dynamics = oracles.CountDynamics(**(small if wrong == "dynamics" else size))
+    """Functions say their sizes with the first context only."""
+    size, functions = {"states": 3, "actions": 2, "horizon": 2}, {"horizon": 2}
+    small = oracles.KnownRewards(lambda _: np.zeros((2, 2)), **functions)
+    rewards = small if wrong == "rewards" else oracles.CountRewards(**size)
+    small_rows = oracles.KnownDynamics(lambda _: np.full((2, 2, 2), 0.5), **functions)
+    dynamics = small_rows if wrong == "dynamics" else oracles.CountDynamics(**size)
     agent = OMG(Space(**size), rewards, dynamics)
     before = bits(agent, [])
     refused(agent.update, Trajectory(context=0, states=[0, 2, 1], actions=[0, 1], rewards=[1.0, 0.0]))
     assert bits(agent, []) == before
+
+
+SMALL = {"states": 2, "actions": 2, "horizon": 2}
+OF_ANOTHER_SIZE = {
+    "counts": lambda: oracles.CountRewards(**SMALL),
+    "linear": lambda: oracles.LinearRewards(**SMALL, dimension=1),
+    "a table": lambda: oracles.KnownRewards(np.zeros((2, 2, 2)), horizon=2),
+    "tables by context": lambda: oracles.FiniteRewards({"a": np.zeros((5, 2, 2))}, horizon=2),
+    "one of several": lambda: oracles.EpochRewards(
+        oracles.AggregateRewards([oracles.CountRewards(**SMALL)], horizon=2)
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", OF_ANOTHER_SIZE)
+def test_oracles_of_another_size_are_refused_when_the_agent_is_made(kind):
+    space = Space(**{**SMALL, "states": 3})
+    with pytest.raises(
+        ValueError, match=r"`reward_oracle` must have the \(states, actions\) of the space, \(3, 2\), got \(2"
+    ):
+        OMG(space, OF_ANOTHER_SIZE[kind](), oracles.CountDynamics(**{**SMALL, "states": 3}))
+    counts = oracles.CountRewards(**{**SMALL, "states": 3})
+    with pytest.raises(ValueError, match="`oracles` must be made for the same sizes, got 2 states and 2 actions and 3"):
+        oracles.AggregateRewards([OF_ANOTHER_SIZE[kind](), counts], horizon=2)

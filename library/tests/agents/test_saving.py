@@ -63,7 +63,7 @@ def test_the_seed_of_posterior_sampling_is_a_setting(tmp_path):
 def test_another_version_is_refused(version, saved):
     agent = counting(OMG, None, 10.0)
     write_arrays(saved, agent.state(), kind="agent", version=version)
-    with pytest.raises(ValueError, match="`path` must be a saved agent of format 3"):
+    with pytest.raises(ValueError, match="`path` must be a saved agent of format 4"):
         agent.restore(saved)
 
 

@@ -17,8 +17,8 @@ from omg_cmdp.agents.building import arguments_of
 
 HARMLESS = {
     **dict.fromkeys(
-        [(kind, "delta") for kind in ("adaptive", "float", "callable", "uncertainty weighted", "schedule, episodes")],
-        "only the rules of the theorems, by name, have a probability",
+        [(kind, "delta") for kind in ("float", "callable", "uncertainty weighted", "schedule, episodes")],
+        "only rules with a theorem, by name, have a probability",
     ),
     **dict.fromkeys(
         [(kind, "seed") for kind, line in KINDS.items() if line.made is OMG and kind != "adaptive"],
@@ -85,8 +85,6 @@ OTHER = {
     "space": [
         (SPACES["plain"], Space(**SIZE | changed))
         for changed in (
-            {"states": 4},
-            {"actions": 4},
             {"start": 1},
             {"start": [0.5, 0.5, 0.0]},
             {"admissible": MASK},

@@ -48,12 +48,12 @@ def test_integers_beyond_the_range_are_refused():
 def test_a_lost_column_of_a_vector_is_missed():
     frame = omg.Log(SPACE, [episode(np.array([1.0, 2.0, 3.0]))]).table().drop(columns="context_1")
     with pytest.raises(ValueError, match="no column 'context_1'"):
-        omg.logs.read_frame(frame, SPACE)
+        omg.logs.read_table(frame, space=SPACE)
 
 
 def test_two_kinds_of_contexts_in_one_table_are_refused():
     frame = omg.Log(SPACE, [episode("a")]).table()
     frame["context_0"] = 1.5
     with pytest.raises(ValueError, match="both `context` and `context_0`"):
-        omg.logs.read_frame(frame, SPACE)
-    assert list(omg.logs.read_frame(frame, SPACE, context="context").contexts) == ["a"]
+        omg.logs.read_table(frame, space=SPACE)
+    assert list(omg.logs.read_table(frame, space=SPACE, context="context").contexts) == ["a"]

@@ -16,7 +16,7 @@ from omg_cmdp.logs import (
     importance_sampling,
     marginal_doubly_robust,
     model_value,
-    read_frame,
+    read_table,
 )
 from omg_cmdp.oracles import CountDynamics, CountRewards
 
@@ -34,18 +34,18 @@ def test_ended_episodes_need_a_range_that_holds_what_they_earn():
     """Rewards of 1 and 2, then nothing: 1.5. With zeros outside the range fitted Q said 3.5, and was sure of it."""
     space, table = omg.Space(**SIZES), one_step([1.0, 2.0] * 50)
     with pytest.raises(ValueError, match=r"`reward_range` must hold 0, what ended episodes earn, got \(1\.0, 2\.0\)"):
-        read_frame(table, space, reward_range=(1.0, 2.0))
-    log = read_frame(table, space, reward_range=(0.0, 2.0))
+        read_table(table, space=space, reward_range=(1.0, 2.0))
+    log = read_table(table, space=space, reward_range=(0.0, 2.0))
     for estimate in (fitted_q, importance_sampling):
         assert estimate(log, lambda context: np.ones((3, 2, 1))).value == pytest.approx(1.5, abs=1e-9)
 
 
 def test_an_episode_that_ends_with_the_horizon_earns_nothing_more():
     space = omg.Space(states=2, actions=1, horizon=1)
-    log = read_frame(one_step([1.0, 2.0] * 50), space, reward_range=(1.0, 2.0))
+    log = read_table(one_step([1.0, 2.0] * 50), space=space, reward_range=(1.0, 2.0))
     assert fitted_q(log, lambda context: np.ones((1, 2, 1))).value == pytest.approx(1.5, abs=1e-9)
     # Nor does one that was cut off: nothing is said of what follows.
-    cut = read_frame(one_step([1.0, 2.0] * 50, terminated=False), omg.Space(**SIZES), reward_range=(1.0, 2.0))
+    cut = read_table(one_step([1.0, 2.0] * 50, terminated=False), space=omg.Space(**SIZES), reward_range=(1.0, 2.0))
     assert cut.steps.tolist() == [1] * 100
 
 

@@ -15,7 +15,7 @@ from omg_cmdp import Episode, Log, Space
 from omg_cmdp.contexts import context_to_json
 from omg_cmdp.delays import Fixed
 from omg_cmdp.environments import gymnasium_space
-from omg_cmdp.logs import read_export, read_frame, read_log
+from omg_cmdp.logs import read_export, read_log, read_table
 from omg_cmdp.logs.writers import csv_cell
 from omg_cmdp.runs.pending import Pending
 
@@ -130,7 +130,7 @@ def test_a_table_that_pandas_read_has_the_same_contexts(label, tmp_path):
     episode = Episode(context=label, states=[0, 0], actions=[0], rewards=[1.0], propensities=[0.5])
     log = Log(Space(states=1, actions=1, horizon=1), [episode])
     for path, read in ((tmp_path / "log.csv", pandas.read_csv), (tmp_path / "log.parquet", pandas.read_parquet)):
-        [again] = read_frame(read(log.write(path)), log.space).contexts
+        [again] = read_table(read(log.write(path)), space=log.space).contexts
         assert (type(again), repr(again)) == (type(label), repr(label))
 
 
@@ -196,17 +196,16 @@ def test_wrong_files_are_refused(tmp_path):
         ("total", 1.0, "stand where no reward is known"),
     ):
         with pytest.raises(ValueError, match=f"column '{column}' must {rule}, got {value} in row 0"):
-            read_frame(table.assign(**{column: value}), space)
+            read_table(table.assign(**{column: value}), space=space)
     with pytest.raises(ValueError, match=r"`total` must lie in \[0, 1\], got 5"):
-        read_frame(table.assign(reward=np.nan, total=5.0), space)
+        read_table(table.assign(reward=np.nan, total=5.0), space=space)
 
 
 def test_a_column_of_yours_that_is_called_length_is_left_alone():
     steps = {"states": [0, 0, 0], "actions": [0, 0], "rewards": [0.0, 1.0], "length": 1}
     log = Log(Space(states=1, actions=1, horizon=2), [Episode(context="c", **steps)])
-    table = log.table().assign(length=17.5, total=3.0, mine=1)
-    assert read_frame(table, log.space).episodes[0].length == 2
-    assert read_frame(table, log.space, columns={"length": "mine"}).episodes[0].length == 1
+    table = log.table().assign(length=17.5, total=3.0)
+    assert read_table(table, space=log.space).episodes[0].length == 2
 
 
 # Whatever stops the loop, the episodes that were played are on disk.

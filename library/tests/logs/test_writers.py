@@ -10,7 +10,7 @@ import pytest
 import omg_cmdp as omg
 from library.tests.runs.corridor import CONTEXTS, HORIZON, Anything, Corridor
 from omg_cmdp.environments import from_gymnasium, gymnasium_space
-from omg_cmdp.logs import importance_sampling, read_frame
+from omg_cmdp.logs import importance_sampling, read_table
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,9 @@ def test_the_table_is_what_off_policy_estimates_read(logged, tmp_path):
     logged.write(tmp_path / "log.parquet")
     logged.write(tmp_path / "log.csv")
     for frame in (logged.table(), pandas.read_parquet(tmp_path / "log.parquet"), pandas.read_csv(tmp_path / "log.csv")):
-        log = read_frame(frame, logged.space, context=["context_0", "context_1"], reward_range=logged.reward_range)
+        log = read_table(
+            frame, space=logged.space, context=["context_0", "context_1"], reward_range=logged.reward_range
+        )
         assert len(log) == len(logged)
         np.testing.assert_allclose(log.rewards.sum(axis=1), logged.returns)
         np.testing.assert_allclose(log.contexts[1], CONTEXTS[1])

@@ -60,14 +60,15 @@ def finite_dynamics(rng, rate):
 def linear_rewards(rng, rate):
     """θ uniform in the ball of radius ½, z in the unit ball."""
     theta = 0.5 * in_ball(rng, STATES, ACTIONS)
-    oracle = LinearRewards(**SIZE, dimension=DIMENSION, rate=rate)
+    oracle = LinearRewards(**SIZE, dimension=DIMENSION, rate=rate, intercept=False)
     return oracle, lambda z: 0.5 + theta @ z, in_ball(rng, LABELS)
 
 
 def shared_rewards(rng, rate):
     """The same with one θ for all pairs."""
     theta, features = 0.5 * in_ball(rng), in_ball(rng, LABELS, STATES, ACTIONS)
-    oracle = LinearRewards(**SIZE, dimension=DIMENSION, rate=rate, shared=True, features=features.__getitem__)
+    sizes = {**SIZE, "dimension": DIMENSION, "intercept": False}
+    oracle = LinearRewards(**sizes, rate=rate, shared=True, features=features.__getitem__)
     return oracle, lambda c: 0.5 + features[c] @ theta, range(LABELS)
 
 
@@ -86,7 +87,7 @@ def count_dynamics(rng, rate):
 def softmax_dynamics(rng, rate):
     """Weights N(0, 1), the prior that ridge = 1 stands for."""
     weights = rng.standard_normal((STATES, ACTIONS, STATES, DIMENSION))
-    oracle = SoftmaxDynamics(**SIZE, dimension=DIMENSION, rate=rate)
+    oracle = SoftmaxDynamics(**SIZE, dimension=DIMENSION, rate=rate, intercept=False)
     return oracle, lambda z: softmax(weights @ z), in_ball(rng, LABELS)
 
 

@@ -68,10 +68,10 @@ RATED = {
         ),
     ),
     "softmax": (VECTORS, lambda h, r: oracles.SoftmaxDynamics(**SIZE, dimension=DIMENSION, horizon=h, rate=r)),
-    "tilted softmax": (
+    "sparse softmax": (
         VECTORS,
         lambda h, r: oracles.SoftmaxDynamics(
-            **SIZE, dimension=DIMENSION, horizon=h, rate=r, base=SUPPORT / SUPPORT.sum(axis=-1, keepdims=True)
+            **SIZE, dimension=DIMENSION, horizon=h, rate=r, support=SUPPORT, intercept=False
         ),
     ),
     "mixture": (LABELS, lambda h, r: oracles.MixtureDynamics(TRANSITIONS, horizon=h, rate=r)),

@@ -90,7 +90,7 @@ def softmax_dynamics(rng: np.random.Generator, size: Size) -> Game:
     weights /= np.sqrt((weights**2).sum(axis=(-2, -1), keepdims=True))  # in the ball of radius 3, for each pair
     members = base * np.exp(np.einsum("cd,msatd->cmsat", contexts, 3.0 * rng.random() * weights))
     sizes = {"states": size.states, "actions": size.actions, "dimension": 2, "horizon": size.horizon}
-    oracle = oracles.SoftmaxDynamics(**sizes, rate=rate(rng), base=base)
+    oracle = oracles.SoftmaxDynamics(**sizes, rate=rate(rng), support=base > 0.0, base=base)
     return Game(oracle, contexts, members / members.sum(axis=-1, keepdims=True))
 
 

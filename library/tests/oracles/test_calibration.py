@@ -40,7 +40,7 @@ def test_linear_rewards_are_calibrated_for_the_prior_that_the_ridge_stands_for(r
     def world(rng, rate):
         theta = 0.1 * rng.standard_normal((STATES, ACTIONS, DIMENSION))
         return (
-            LinearRewards(**SIZE, dimension=DIMENSION, rate=rate, ridge=25.0),
+            LinearRewards(**SIZE, dimension=DIMENSION, rate=rate, ridge=25.0, intercept=False),
             lambda z: 0.5 + theta @ z,
             in_ball(rng, LABELS),
         )

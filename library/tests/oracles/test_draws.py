@@ -325,7 +325,7 @@ RIDGE = 40.0
 
 def linear(rng, *, shared, rate="guarded"):
     """Return an oracle whose posterior stays away from 0 and 1, and its examples (z, s, a, r)."""
-    features = {"features": shared_features, "shared": True} if shared else {}
+    features = {"features": shared_features, "shared": True, "intercept": False} if shared else {"intercept": False}
     oracle = oracles.LinearRewards(**SIZE, dimension=DIMENSION, horizon=2, ridge=RIDGE, rate=rate, **features)
     examples = []
     for t in range(20):
@@ -374,15 +374,15 @@ def test_a_wide_linear_posterior_is_clipped(rng):
     assert drawn.max() == 1.0
 
 
-@pytest.mark.parametrize("name", ["softmax", "tilted softmax"])
+@pytest.mark.parametrize("name", ["softmax", "sparse softmax"])
 def test_softmax_samples_are_as_far_from_the_fit_as_uncertainty_says(name, rng):
     """To first order in the variance of the logits, hence the 10 %."""
-    base = SUPPORT / SUPPORT.sum(axis=-1, keepdims=True) if name == "tilted softmax" else None
+    support = SUPPORT if name == "sparse softmax" else None
     size = {**SIZE, "dimension": DIMENSION, "horizon": 5, "rate": "realizable"}
-    oracle = oracles.SoftmaxDynamics(**size, ridge=30.0, base=base)
+    oracle = oracles.SoftmaxDynamics(**size, ridge=30.0, support=support)
     taught(oracle, VECTORS, rng, 20)
     drawn = oracle.draws(VECTORS[1], DRAWS, rng)
-    if base is not None:
+    if support is not None:
         assert (drawn[:, ~SUPPORT] == 0.0).all()
     divergences = loss_of(oracle).divergence(drawn, oracle.predict(VECTORS[1]))
     np.testing.assert_allclose(divergences.mean(axis=0), oracle.uncertainty(VECTORS[1]), rtol=0.1)
@@ -390,10 +390,10 @@ def test_softmax_samples_are_as_far_from_the_fit_as_uncertainty_says(name, rng):
 
 def test_softmax_samples_are_normal_in_the_logits(rng):
     """Differences of two logits: mean (w - w')·z, variance zᵀ(Σ + Σ')z·(K-1)/K."""
-    oracle = oracles.SoftmaxDynamics(**SIZE, dimension=DIMENSION, horizon=5, rate="realizable")
+    oracle = oracles.SoftmaxDynamics(**SIZE, dimension=DIMENSION, horizon=5, rate="realizable", intercept=False)
     taught(oracle, VECTORS, rng, 20)
     z, state = VECTORS[1], oracle.state()
-    weights, covariances = state["weights"][2], state["covariances"][2]
+    weights, covariances = state["weights"][6:9], state["covariances"][6:9]
     logits = np.log(oracle.draws(z, DRAWS, rng))[:, 1, 0]  # the third pair
     mean = (weights[0] - weights[1]) @ z
     variance = z @ (covariances[0] + covariances[1]) @ z * 2.0 / 3.0

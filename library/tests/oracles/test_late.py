@@ -171,7 +171,7 @@ def test_the_factor_is_needed(horizon, delay):
 def test_weights_in_the_ball_are_the_constrained_least_squares(norm, rng):
     """Against a brute-force search of the ball in two dimensions; in the large one the ridge decides."""
     sizes = {"states": 1, "actions": 1, "dimension": 2, "horizon": 1}
-    oracle = oracles.LinearRewards(**sizes, rate="proven", delay=1, weight_norm=norm, ridge=0.5)
+    oracle = oracles.LinearRewards(**sizes, rate="proven", delay=1, weight_norm=norm, ridge=0.5, intercept=False)
     features, rewards = rng.uniform(-0.7, 0.7, (30, 2)), rng.random(30)
     for z, r in zip(features, rewards, strict=True):
         oracle.update(z, [0], [0], [float(r > 0.5 - 0.4 * z[0])])
@@ -187,9 +187,10 @@ def test_weights_in_the_ball_are_the_constrained_least_squares(norm, rng):
 def test_the_bounds_are_those_of_the_theorem():
     """The four lines of Theorem 8: adversaries that are known to us come nowhere near their constants."""
     size = {"states": 3, "actions": 2, "horizon": 4, "rate": "proven"}
+    of_features = {**size, "dimension": 2, "intercept": False}
     d, horizon, episodes = 5, 4, 50
     linear = oracles.LinearRewards(
-        **size, dimension=2, delay=d, ridge=0.5, feature_norm=1.5, weight_norm=2.0, features=lambda context: [0.0, 1.0]
+        **of_features, delay=d, ridge=0.5, feature_norm=1.5, weight_norm=2.0, features=lambda context: [0.0, 1.0]
     )
     growth = 2 * math.log(1 + episodes * 1.5**2 / ((d + 1) * 0.5 * 2 * 6))
     promised = {linear: horizon * (d + 1) * 6 * (0.5 * 2.0**2 + 4 * (0.5 + 2.0 * 1.5) * growth)}
@@ -198,7 +199,7 @@ def test_the_bounds_are_those_of_the_theorem():
     dynamics = oracles.CountDynamics(**size, prior=0.7)
     drift = horizon * (d + 1) * 18 * math.log(1 + episodes / (0.7 * 18))
     promised[dynamics] = dynamics.regret_bound(episodes, horizon) + drift
-    softmax = oracles.SoftmaxDynamics(**size, dimension=2, feature_norm=0.5, weight_norm=2.0)
+    softmax = oracles.SoftmaxDynamics(**of_features, feature_norm=0.5, weight_norm=2.0)
     kappa = 1 / (1 + 2 * math.exp(math.sqrt(2)))
     rho = 1 + d * kappa**2 / 2
     logarithm = math.log(1 + kappa**2 * episodes / (6 * 2**2))

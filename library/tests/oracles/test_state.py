@@ -16,8 +16,11 @@ EVERY = pytest.mark.parametrize("name", NAMES)
 
 
 def random_episode(rng, oracle, horizon=HORIZON):
-    outcomes = rng.random(horizon) if isinstance(oracle, RewardOracle) else rng.integers(STATES, size=horizon)
-    return rng.integers(STATES, size=horizon), rng.integers(ACTIONS, size=horizon), outcomes
+    reached, rewards = rng.integers(STATES, size=horizon), rng.random(horizon)
+    states, actions = rng.integers(STATES, size=horizon), rng.integers(ACTIONS, size=horizon)
+    if isinstance(oracle, RewardOracle):
+        return states, actions, rewards
+    return states, actions, np.where(SUPPORT[states, actions, reached], reached, 2)
 
 
 def taught(oracle, contexts, rng, episodes=7):
@@ -148,7 +151,8 @@ SETTINGS = {
         {"ridge": 0.5},
         {"weight_norm": 1.0},
         {"feature_norm": 2.0},
-        {"base": SUPPORT / SUPPORT.sum(axis=-1, keepdims=True)},
+        {"support": SUPPORT},
+        {"intercept": False},
     ],
     "BasisDynamics": [{"support": SUPPORT}],
     "FiniteDynamics": [{"smoothing": 0.1}, {"smoothing": 0.1, "support": SUPPORT}],

@@ -5,6 +5,7 @@ import signal
 import pandas
 import pytest
 
+import omg_cmdp as omg
 from library.tests.runs.worlds import make_run
 
 
@@ -45,3 +46,40 @@ def test_an_interrupted_run_continues_bit_for_bit(place, monkeypatch):
     assert ours == theirs
     tables = [each.ledger.table().filter(regex="^(?!seconds)") for each in (run, whole)]
     pandas.testing.assert_frame_equal(*tables, check_exact=True)
+
+
+def press():
+    signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("progress", [None, True])
+def test_simulate_returns_what_was_played_and_says_that_it_was_interrupted(progress, capsys):
+    whole, run = (make_run("adaptive, linear") for _ in range(2))
+    whole.advance(5)
+    ledger = omg.simulate(
+        run.environment,
+        run.adversary,
+        run.agent,
+        50,
+        seed=0,
+        observe=lambda this: press() if this.episode == 5 else None,
+        progress=progress,
+    )
+    assert (len(ledger), ledger.interrupted, whole.ledger.interrupted) == (5, True, False)
+    assert "5 episodes, then interrupted, lost" in str(ledger)
+    assert "stopped by Ctrl-C after 5 of 50 episodes; the ledger has them" in capsys.readouterr().err
+    assert ledger.regret.tobytes() == whole.ledger.regret.tobytes()
+    ours, theirs = ({n: a.tobytes() for n, a in each.agent.state().items()} for each in (run, whole))
+    assert ours == theirs
+
+
+def test_a_second_interrupt_within_an_episode_ends_the_simulation():
+    run = make_run("adaptive, linear")
+
+    def twice(_):
+        press()
+        press()
+        pytest.fail("it would hang for ever")
+
+    with pytest.raises(KeyboardInterrupt):
+        omg.simulate(run.environment, run.adversary, run.agent, 50, observe=twice)

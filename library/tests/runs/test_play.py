@@ -59,17 +59,30 @@ def test_actions_are_drawn_with_their_propensities():
 
 
 @pytest.mark.parametrize("form", ["csv", "npz"])
-def test_what_was_learned_before_an_interruption_is_written(form, tmp_path):
+def test_what_was_learned_before_an_interruption_is_returned_and_written(form, tmp_path, capsys):
     def until_interrupted():
         yield from CONTEXTS[:5]
         raise KeyboardInterrupt
 
     agent, path = make_agent(), tmp_path / f"log.{form}"
-    with pytest.raises(KeyboardInterrupt):
-        omg.play(Corridor(), agent, until_interrupted(), log=path)
-    assert agent.episodes_seen == 5
+    log = omg.play(Corridor(), agent, until_interrupted(), log=path)
+    assert agent.episodes_seen == len(log) == 5
+    assert log.interrupted
+    assert "play: stopped by Ctrl-C after 5 episodes; the log has them" in capsys.readouterr().err
     if form == "csv":
         assert pandas.read_csv(path)["episode"].nunique() == 5
+    assert not omg.play(Corridor(), agent, CONTEXTS[5:], log=log).interrupted
+
+
+def test_a_second_interrupt_while_the_agent_learns_is_raised(monkeypatch):
+    agent = make_agent()
+
+    def learn(*_):
+        raise KeyboardInterrupt  # as the second one does
+
+    monkeypatch.setattr(type(agent), "_learn", learn)
+    with pytest.raises(KeyboardInterrupt):
+        omg.play(Corridor(), agent, CONTEXTS)
 
 
 def test_simulated_and_played_agents_learn_the_same_numbers():

@@ -171,7 +171,7 @@ def test_sizes_ranges_and_names_are_checked_before_anything_is_played(tmp_path):
     for wrong, message in (
         ("log.txt", "ends in .csv"),
         (missing, "a folder that exists"),
-        (taken, "a new file"),
+        (taken, "exists already; give `overwrite=True`"),
         (omg.Log(small.space), "`log` must be of the agent's"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -185,3 +185,16 @@ def test_sizes_ranges_and_names_are_checked_before_anything_is_played(tmp_path):
     with pytest.raises(ValueError, match="`path` must end in"):
         omg.Log(agent.space).write(tmp_path / "log.json")
     assert agent.episodes_seen == 0
+    assert taken.read_text() == "what was logged before"
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_log_that_exists_is_replaced_if_that_is_asked_for(form, tmp_path):
+    agent, file = make_agent(), tmp_path / f"log.{form}"
+    omg.play(Corridor(), agent, CONTEXTS, log=file)
+    before = file.read_bytes()
+    with pytest.raises(ValueError, match=r"the file .* of `log` exists already; give `overwrite=True`"):
+        omg.play(Corridor(), agent, CONTEXTS, log=file)
+    assert file.read_bytes() == before
+    omg.play(Corridor(), agent, CONTEXTS[:1], log=file, overwrite=True)
+    assert len(omg.logs.read_log(file, agent.space, reward_range=agent.reward_range)) == 1

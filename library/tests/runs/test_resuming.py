@@ -18,7 +18,7 @@ HALF = 12
 
 def content(path):
     """Return all that a file of a run holds, to the bit, but the seconds that things took (the last four columns)."""
-    arrays = read_arrays(path, kind="saved run", version=6)
+    arrays = read_arrays(path, kind="saved run", version=7)
     arrays["ledger/rows"] = arrays["ledger/rows"][:, :-4]
     return {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in arrays.items()}
 
@@ -99,7 +99,7 @@ def test_a_torn_file_is_refused(saved, share, tmp_path):
     run = make_run("fixed, counts")
     run.advance(2)
     before = state_of(run, tmp_path / "before")
-    with pytest.raises(ValueError, match="`path` must be a saved run of format 6"):
+    with pytest.raises(ValueError, match="`path` must be a saved run of format 7"):
         run.restore(saved)
     assert state_of(run, tmp_path / "after") == before
 
@@ -107,9 +107,9 @@ def test_a_torn_file_is_refused(saved, share, tmp_path):
 def test_an_agents_file_is_not_a_runs(saved, tmp_path):
     run = make_run("fixed, counts")
     run.agent.save(tmp_path / "agent")
-    with pytest.raises(ValueError, match="`path` must be a saved run of format 6"):
+    with pytest.raises(ValueError, match="`path` must be a saved run of format 7"):
         run.restore(tmp_path / "agent")
-    with pytest.raises(ValueError, match="`path` must be a saved agent of format 3"):
+    with pytest.raises(ValueError, match="`path` must be a saved agent of format 4"):
         run.agent.restore(saved)
 
 
@@ -132,9 +132,9 @@ def test_a_file_of_another_adversary_is_refused_and_nothing_changes(saved, tmp_p
 
 @pytest.mark.parametrize("part", ["noise", "choice", "ledger/rows", "ledger/contexts", "agent/episodes_seen"])
 def test_a_file_with_a_part_missing_is_refused(saved, part, tmp_path):
-    arrays = read_arrays(saved, kind="saved run", version=6)
+    arrays = read_arrays(saved, kind="saved run", version=7)
     del arrays[part]
-    write_arrays(saved, arrays, kind="saved run", version=6)
+    write_arrays(saved, arrays, kind="saved run", version=7)
     run = make_run("fixed, counts")
     before = state_of(run, tmp_path / "before")
     with pytest.raises(ValueError, match="`"):

@@ -71,6 +71,7 @@ METHODS = {
     "regret_bound": lambda i: {"episodes": 10, "horizon": H},
     "delayed_regret_bound": lambda i: {"episodes": 10, "horizon": H, "delay": 2, "constant": True},
     "update": learning,
+    "misfit": lambda i: {"episodes": [learning(i)["trajectory"]]},
     "update_rewards": learning,
     **{
         f"{room}.{name}.update_rewards": None  # refused, whatever comes
@@ -139,6 +140,7 @@ METHODS = {
     "worlds.WorldEnv.reset": lambda i: {"seed": 1, "options": {"context": 1}},
     "worlds.WorldEnv.step": lambda i: (i.reset(seed=1), {"action": 0})[1],
     "runs.Advice.table": lambda i: {"state_names": list("xyz"), "action_names": list("uv")},
+    "runs.Advice.plot": lambda i: {"state_names": list("xyz"), "action_names": list("uv")},
     "runs.Advice.of_record": lambda i: {"record": i.record()},
     "runs.Run.advance": lambda i: {"episodes": 1},
     "theory.RegretCeiling.add": lambda i: {
@@ -150,7 +152,12 @@ METHODS = {
     "theory.RegretCeiling.learn": lambda i: {"trajectory": omg.Trajectory(**STEPS)},
     "runs.Ledger.add": lambda i: {"context": "a", "row": examples.a_row()},
     "runs.Ledger.column": lambda i: {"name": "regret"},
+    "logs.Log.name_policy": lambda i: {
+        "policy": np.full((i.space.horizon, i.space.states, i.space.actions), 1 / i.space.actions)
+    },
+    "logs.Log.of": lambda i: {"episodes": i.episodes},
     "logs.Log.add": lambda i: {"episode": omg.Episode(**STEPS)},
+    "logs.Improvement.interval": lambda i: {"level": 0.9, "seed": 1},
     "logs.Estimate.interval": lambda i: {"level": 0.9, "seed": 1},
     "logs.Log.write": lambda i: {"path": pathlib.Path("log.csv").resolve()},
     **dict.fromkeys(

@@ -8,7 +8,15 @@ import types
 ROOMS = (
     *(f"omg_cmdp.{room}" for room in ("mdp", "planning", "oracles", "oracles.adapters", "agents", "environments")),
     *(f"omg_cmdp.{room}" for room in ("adversaries", "delays", "runs", "logs", "theory", "theory.bounds")),
-    *("omg_cmdp.theory.errors", "omg_cmdp.checks", "omg_lab.worlds", "omg_lab.rivals", "omg_lab.audit", "omg_lab"),
+    *(
+        "omg_cmdp.theory.errors",
+        "omg_cmdp.checks",
+        "omg_cmdp.loading",
+        "omg_lab.worlds",
+        "omg_lab.rivals",
+        "omg_lab.audit",
+        "omg_lab",
+    ),
     *(f"omg_trial.{room}" for room in ("client", "desk", "export", "log.database", "replay", "trial_file", "tokens")),
     "omg_trial.web.server",
 )

@@ -11,6 +11,7 @@ import json
 import os
 import secrets
 import sqlite3
+import weakref
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -44,6 +45,7 @@ class Outbox:
             if path is not None:
                 os.close(os.open(name, os.O_RDWR | os.O_CREAT, 0o600))  # nobody else's to read
             self._file = sqlite3.connect(name, isolation_level=None, check_same_thread=False)
+            weakref.finalize(self, self._file.close)  # also if this is no file of a client, or nobody closes it
             for pragma in ("secure_delete = ON", "journal_mode = TRUNCATE", "synchronous = FULL"):
                 self._file.execute(f"PRAGMA {pragma}")
             self._file.executescript(_TABLES)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -112,6 +113,7 @@ class Database:
         """A folder on the disk that must not be full."""
         self._connection: sql.Connection | None = None
         self._lock: filelock.BaseFileLock | None = None
+        self._forgotten: weakref.finalize[[], Database]  # closes the file of an object that nobody has closed
         # No pool: one connection holds the lock, and a lost one must not come back by itself.
         # Threads may share it, one after the other: the service's own thread reads what another one has opened.
         options = {"check_same_thread": False} if is_sqlite else {}
@@ -129,6 +131,9 @@ class Database:
             if self.writing and self._file is not None:  # nobody else's to read
                 os.close(os.open(self._file, os.O_RDWR | os.O_CREAT, 0o600))
             self._connection = self._engine.connect()
+            raw = self._connection.connection.dbapi_connection
+            assert raw is not None
+            self._forgotten = weakref.finalize(self, raw.close)
             if self.writing:
                 self._take_lock(self._connection)
                 _schema.create_all(self._connection)
@@ -145,6 +150,7 @@ class Database:
     def close(self) -> None:
         """Let go of the database."""
         if self._connection is not None:
+            self._forgotten.detach()
             with contextlib.suppress(SQLAlchemyError):
                 self._connection.invalidate()
                 self._connection.close()
@@ -266,13 +272,21 @@ def _url(url: str | os.PathLike[str]) -> sql.URL:
 
 
 def _set_up_to_write(connection: Any, _: Any) -> None:
-    for pragma in ("busy_timeout = 5000", "journal_mode = PERSIST", "synchronous = FULL"):
-        connection.execute(f"PRAGMA {pragma}").close()
+    _set(connection, "busy_timeout = 5000", "journal_mode = PERSIST", "synchronous = FULL")
 
 
 def _set_up_to_read(connection: Any, _: Any) -> None:
     # Beside a service that writes all the time, a reader finds a gap seldom: backups would fail after five seconds.
-    connection.execute("PRAGMA busy_timeout = 60000").close()
+    _set(connection, "busy_timeout = 60000")
+
+
+def _set(connection: Any, *pragmas: str) -> None:
+    try:
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}").close()
+    except BaseException:
+        connection.close()  # nobody else would: it is not yet the engine's
+        raise
 
 
 def _reason(error: BaseException) -> str:

@@ -95,6 +95,9 @@ class _Floored(Oracle, Generic[AnyOracle]):
     def delayed_regret_bound(self, episodes: int, horizon: int, delay: int, *, constant: bool = False) -> float:
         return self.oracle.delayed_regret_bound(episodes, horizon, delay, constant=constant)
 
+    def check_steps(self, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike) -> None:
+        self.oracle.check_steps(states, actions, outcomes)
+
     def state(self) -> dict[str, NDArray[Any]]:
         return self.oracle.state()
 

@@ -29,6 +29,7 @@ CHECKS: dict[str, Callable[[TrialView], Verdict]] = {
     "support": outcomes.support,
     "roster": outcomes.roster,
     "model refused": system.refused,
+    "model fit": system.fit,
     "learning late": system.late,
     "clock": system.clock,
     "store": system.kept,

@@ -31,6 +31,8 @@ class Process:
         """Megabytes free; None if unknown."""
         self.damage: str | None = None
         """Why the service answers nothing: the log is not the one that was written."""
+        self.misfit: str | None = None
+        """What the last model that was learned does not fit, in a sentence; None if nothing is known."""
         self.measure()
 
     @property

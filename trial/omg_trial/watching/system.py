@@ -20,6 +20,11 @@ def refused(view: TrialView) -> Verdict:
     return YELLOW, f"the model of version {last.version} was not published: {last.cause}"
 
 
+def fit(view: TrialView) -> Verdict:
+    """Tell whether the episodes contradict the class of the model, and what to try."""
+    return yellow_if(view.process.misfit is not None, view.process.misfit or "nothing contradicts the model's class")
+
+
 def late(view: TrialView) -> Verdict:
     """Look for episodes that were closed long ago, and that the version in use does not know."""
     hours = view.trial.watch.learn_hours

@@ -251,7 +251,9 @@ async def _invalid(request: Request, error: Exception) -> Response:
         return _error(request, 400, f"the header Idempotency-Key must be {KEY_RULE}: a new one for each call")
     # Without the header FastAPI does not parse a body; a rule about several fields is a "value_error" of the body.
     if first["type"] == "json_invalid" or (first["loc"] == ("body",) and first["type"] != "value_error"):
-        return _error(request, 422, f"`body`: must be a JSON object, sent with Content-Type: {_JSON}")
+        sent = request.headers.get("content-type", "none")
+        wrong = "" if sent.partition(";")[0].strip().lower() == _JSON else f"; this call has {sent:.60}"
+        return _error(request, 422, f"`body`: must be a JSON object, sent with Content-Type: {_JSON}{wrong}")
     return _error(request, 404 if first["loc"][0] == "path" else 422, describe_problem([first], skip=1))
 
 

@@ -62,7 +62,7 @@ def test_of_counts_they_are_within_the_root_of_four_radii_of_uncertainty(rng):
 
 def test_for_noise_of_a_quarter_the_width_is_that_of_the_loss(rng):
     """L(f) - L(f̂) = ‖θ - θ̂‖² in the norm of A = λI + Σzzᵀ, so that |f - f̂| <= √(β·zᵀA⁻¹z) on {L <= min + β}."""
-    oracle = oracles.LinearRewards(states=1, actions=1, dimension=3, horizon=1, ridge=1.0)
+    oracle = oracles.LinearRewards(states=1, actions=1, dimension=3, horizon=1, ridge=1.0, intercept=False)
     gram = np.eye(3)
     for _ in range(600):
         z = rng.normal(size=3)

@@ -162,6 +162,7 @@ def test_options_and_instances_make_environments():
     assert env.reset(options={"context": 7})[1]["context"] == 7
 
 
+@pytest.mark.slow
 def test_a_fresh_interpreter_makes_one_by_its_module():
     script = """
 import gymnasium

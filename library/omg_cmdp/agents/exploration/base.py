@@ -4,23 +4,49 @@ from __future__ import annotations
 
 import abc
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Context, Keyed, unchanging
 from omg_cmdp.fingerprints import setting
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.bellman import ValueBounds
 from omg_cmdp.mdp.tabular import TabularMDP
+from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
+from omg_cmdp.persistence import State
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.planning.plan import plan
 from omg_cmdp.planning.solution import Solution
+from omg_cmdp.recipes.recipe import Made
+from omg_cmdp.theory.ceiling.ceiling import Decider
 from omg_cmdp.theory.constants import Assumptions
 from omg_cmdp.validation import FloatArray, float_table, in_range, one_of_shapes, positive_number
 
 compiled = Lazy("omg_cmdp.agents.exploration.compiled")
+
+
+class Memory(abc.ABC):
+    """What a rule remembers of the episodes that an agent has played. The agent keeps and saves it."""
+
+    @abc.abstractmethod
+    def note(self, episode: int, situation: Callable[[], Situation], trajectory: Trajectory) -> Callable[[], None]:
+        """Return a call that remembers the episode, decided in `situation()`; nothing changes before it."""
+
+    @abc.abstractmethod
+    def note_rewards(self, trajectory: Trajectory) -> None:
+        """Remember rewards that came after their episode."""
+
+    @abc.abstractmethod
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return what is remembered."""
+
+    @abc.abstractmethod
+    def load_state(self, state: State) -> None:
+        """Load what an agent with the same settings remembered."""
 
 
 class Situation(NamedTuple):
@@ -45,6 +71,8 @@ class Situation(NamedTuple):
     """What the certificate of the plan must not exceed."""
     bounds: ValueBounds
     """What can be earned from each step on."""
+    memory: Memory | None = None
+    """What the rule remembers of earlier episodes; None for rules that need not."""
 
     @property
     def context(self) -> Context:
@@ -112,7 +140,7 @@ class Situation(NamedTuple):
         )
 
 
-class ExplorationRule(abc.ABC):
+class ExplorationRule(Made, abc.ABC):
     """A rule that chooses the weights of the barrier. One of your own needs the method `decide`.
 
     It often ends with `return situation.plan(gamma, weights)`.
@@ -133,7 +161,14 @@ class ExplorationRule(abc.ABC):
     def decide(self, situation: Situation) -> Decision:
         """Return what to play in the next episode. Pure: asking twice changes nothing."""
 
+    def memory(self, agent: Decider) -> Memory | None:
+        """Return an empty memory for `agent`; None for a rule that needs none."""
+        return None
+
     def __str__(self) -> str:
         """The rule's settings: equal for rules that do the same."""
-        settings = {name: setting(value) for name, value in vars(self).items() if not name.startswith("_")}
-        return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in settings.items())})"
+        own = [f"{name}={setting(value)}" for name, value in vars(self).items() if not name.startswith("_")]
+        return f"{type(self).__name__}({', '.join(own)})"
+
+    def __repr__(self) -> str:
+        return str(self)

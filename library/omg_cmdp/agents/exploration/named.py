@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from omg_cmdp.agents.exploration.accounted import Accounted
 from omg_cmdp.agents.exploration.base import ExplorationRule
 from omg_cmdp.agents.exploration.gain import GainWeighted
 from omg_cmdp.agents.exploration.schedules import Schedule, Tuned
@@ -12,7 +13,7 @@ from omg_cmdp.agents.exploration.uncertainty import UncertaintyWeighted
 from omg_cmdp.validation import probability, seed_number
 
 RULES: dict[str, Callable[[int | None, float, int], ExplorationRule]] = {
-    "adaptive": lambda episodes, delta, seed: GainWeighted(seed=seed),
+    "adaptive": lambda episodes, delta, seed: Accounted(GainWeighted(seed=seed), delta=delta),
     "uncertainty": lambda episodes, delta, seed: UncertaintyWeighted(),
     "theory": lambda episodes, delta, seed: Theory(episodes, delta),
     "anytime": lambda episodes, delta, seed: Anytime(delta),
@@ -32,7 +33,7 @@ def exploration_rule(
     episodes : int or None
         T, for "theory".
     delta : float
-        The failure probability, for "theory" and "anytime".
+        The failure probability of what is proven.
     seed : int
         The seed of "adaptive".
 

@@ -11,6 +11,7 @@ from typing import final
 from omg_cmdp.agents.exploration.base import ExplorationRule, Situation
 from omg_cmdp.fingerprints import by_values, setting
 from omg_cmdp.planning.decision import Decision
+from omg_cmdp.recipes.recipe import Made
 from omg_cmdp.validation import instance_of, positive_number
 
 Tuned = float | Callable[[int], float]
@@ -50,6 +51,9 @@ class Schedule(ExplorationRule):
     def __str__(self) -> str:
         return setting(self.given) if not callable(self.given) or isinstance(self.given, Power) else self._values
 
+    def __repr__(self) -> str:
+        return f"Schedule({self})"
+
     @functools.cached_property
     def _values(self) -> str:
         return f"a function {by_values(self.given)}"  # type: ignore[arg-type]
@@ -61,7 +65,7 @@ class Schedule(ExplorationRule):
 
 @final
 @dataclasses.dataclass(frozen=True)
-class Power:
+class Power(Made):
     """scale·t^exponent, as a function of the episode t; saved agents compare its two numbers.
 
     Parameters

@@ -17,7 +17,7 @@ shortfall against the best policy known (`omg_cmdp.shortfall`), which is not reg
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,6 +35,7 @@ from omg_cmdp.environments.gymnasium.proofs import prove_episodes, prove_played,
 from omg_cmdp.environments.gymnasium.rollout import checked_range
 from omg_cmdp.environments.gymnasium.tables import Outcomes
 from omg_cmdp.environments.gymnasium.worlds import Parts, SampledWorld, TableWorld, common_start, read_outcomes
+from omg_cmdp.mdp.environment import set_names
 from omg_cmdp.records import context_rows
 from omg_cmdp.validation import (
     FloatArray,
@@ -57,6 +58,9 @@ def from_gymnasium(
     return_range: tuple[float, float] | None = None,
     start: ArrayLike | None = None,
     tables: bool = True,
+    state_names: Sequence[str] | None = None,
+    action_names: Sequence[str] | None = None,
+    feature_names: Sequence[str] | None = None,
 ) -> TableWorld | SampledWorld:
     """Return a world of a Gymnasium environment with discrete observations and actions.
 
@@ -83,6 +87,8 @@ def from_gymnasium(
         state.
     tables : bool, default True
         Whether to read tables where there are some; with False, episodes are sampled all the same.
+    state_names, action_names, feature_names : list of str, optional
+        What observations, actions and the entries of a context are called in reports; by default they have numbers.
 
     Returns
     -------
@@ -122,13 +128,13 @@ def from_gymnasium(
             raise ValueError("`start` must be given for tables without `initial_state_distrib`, got None")
     space = gymnasium_space(env, horizon=horizon, start=start)
     parts = Parts(contextual, known, space, interval, return_interval(return_range, space.horizon, interval))
-    if exact:
-        world = TableWorld(parts)
+    world = TableWorld(parts) if exact else SampledWorld(parts)
+    set_names(world, state_names=state_names, action_names=action_names, feature_names=feature_names)
+    if isinstance(world, TableWorld):
         prove_played(world)
-        return world
-    sampled = SampledWorld(parts)
-    prove_episodes(sampled, other)
-    return sampled
+    else:
+        prove_episodes(world, other)
+    return world
 
 
 def _range_of(read: list[Outcomes]) -> tuple[float, float]:

@@ -130,11 +130,12 @@ def estimated(
     return_range: tuple[float, float],
     *,
     unseen: float | None = None,
+    fewest: int = FEWEST_EPISODES,
 ) -> Estimate:
     """Return the estimate whose episodes have these contributions, (n,), and weights or parts of weights, (n, H).
 
     The effective sample size of a step is (Σ m)²/Σ m². `unseen` is the share of the policy's steps without example;
-    None if means of weights tell.
+    None if means of weights tell. With an effective sample size below `fewest` it is not supported.
     """
     count, largest = len(masses), masses.max(axis=0)
     # In units of the largest: squares of weights overflow where propensities are tiny.
@@ -146,7 +147,7 @@ def estimated(
     size, support = float(sizes.min()), Support.GOOD
     if not np.isfinite(contributions).all() or not np.isfinite(largest).all():
         support = Support.UNBALANCED
-    elif size < FEWEST_EPISODES:
+    elif size < fewest:
         support = Support.FEW
     elif unseen is not None:
         support = Support.UNSEEN if unseen > MOST_UNSEEN else Support.GOOD

@@ -35,7 +35,7 @@ class Places:
             self.count = steps.space.states
             # All contexts share the cell of a state: features tell them apart.
             self.cells = steps.states
-            self.features = _rows(features, steps.contexts)[steps.owners]
+            self.features = feature_rows(features, steps.contexts)[steps.owners]
 
 
 class CellRegression:
@@ -97,7 +97,7 @@ class CellRegression:
         return self._sum(values) / self._divisors
 
 
-def _rows(features: Features, contexts: list[Context]) -> FloatArray:
+def feature_rows(features: Features, contexts: list[Context]) -> FloatArray:
     """Return the features of each context, (C, d)."""
     rows = [float_table("features", features(context)) for context in contexts]
     for row in rows:

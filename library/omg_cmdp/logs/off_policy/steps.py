@@ -63,6 +63,10 @@ class LoggedSteps:
         self.seen: BoolArray = steps < log.steps[:, None]
         """True for the steps that were seen, (n, H). Others are filled up: the last state again, nothing earned."""
         last = states[np.arange(len(log)), log.steps]
+        lost = last < 0  # nobody knows where the last action led, which matters only if it was not the last step
+        last = np.where(lost, states[np.arange(len(log)), log.steps - 1], last)
+        cut = lost & (log.steps < log.space.horizon)
+        self.seen[cut, log.steps[cut] - 1] = False
         states = np.where(states < 0, last[:, None], states)
         self.actions: IntArray = np.where(self.seen, log.actions, 0)
         self.rewards: FloatArray = np.where(self.seen, log.rewards, 0.0)
@@ -114,7 +118,8 @@ class LoggedSteps:
             episode, step = first_index(~self.seen)
             got = f"episode {episode} cut off after {step} of {self.space.horizon} steps"
             raise UnfitLogError(
-                f"`log` must hold whole episodes to weight them, got {got}: `fitted_q` takes such a log"
+                f"`log` must hold whole episodes to weight them, got {got}: `log.whole()` leaves such episodes out, "
+                "and `fitted_q` takes them"
             )
         if self.propensities is None:
             rule = "`log` must hold propensities, the probabilities with which its actions were taken"

@@ -73,6 +73,7 @@ class Ensemble(Forecasters):
             raise ValueError(f"`model` must have {needs}, got {model!r:.80} without {missing[0]}")
         self.admissible = admissible_mask(admissible, *shape)
         self.tables = tables(self.admissible, **cuts)
+        self.possible = self.tables.possible
         self.features = self.source = Inputs(features, self.admissible)
         self.visits, self.dimension = np.zeros(shape), np.zeros(())
         self._template = self.learner.template(model)

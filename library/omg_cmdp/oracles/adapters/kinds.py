@@ -20,6 +20,7 @@ class RewardTables:
         self.prior = np.where(admissible, 0.5, 0.0)
         self.prior_divergence = np.full(admissible.shape, 0.25)
         self.settings: tuple[str, ...] = ()
+        self.possible: BoolArray | None = None
 
     def rows(self, answers: FloatArray) -> FloatArray:
         """Return the `answers` about the admissible pairs, (n,), as entries of a table."""
@@ -45,6 +46,7 @@ class TransitionTables:
         self.prior = mask / successors[..., None]
         self.prior_divergence = 2.0 - 2.0 / np.sqrt(successors)
         self._support = mask[admissible]
+        self.possible = None if mask.all() else mask
         self.settings = (f"floor {self.floor}", f"support {fingerprint(mask)}")
 
     def rows(self, answers: FloatArray) -> FloatArray:

@@ -116,7 +116,8 @@ class DynamicsOptions(Options):
     Parameters
     ----------
     support : array_like of bool, shape (S, A, S), optional
-        The transitions that can happen, to which answers are cut; by default all.
+        The transitions that can happen, to which answers are cut; by default all. An episode with another one is
+        refused.
     floor : float, default 1e-4
         The probability to which answers are raised, about, within the support.
     """

@@ -82,7 +82,7 @@ class _Refitted(Ensemble):
 
     learned = (*Ensemble.learned, "fitted")
 
-    def __init__(self, *arguments: Any, every: float = 0.1, **options: Any) -> None:
+    def __init__(self, *arguments: Any, every: float | str = "doubling", **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.every = _schedule(every)
         self.settings = (*self.settings, f"every {self.every}")
@@ -127,7 +127,8 @@ class _Refitted(Ensemble):
         if isinstance(self.every, int):
             return (self.account.episodes + 1) % self.every == 0
         # Geometric: the cost of all fits is a constant times that of the last.
-        return examples >= (1.0 + self.every) * self.taught()
+        growth = 1.0 if isinstance(self.every, str) else self.every
+        return examples >= (1.0 + growth) * self.taught()
 
     def _fit(self, log: FloatArray) -> list[Any]:
         copies = self.fresh()
@@ -153,9 +154,10 @@ class RefittedRewards(RewardFrame[_Refitted]):
     ----------
     model : regressor
         Anything with `fit` and `predict`. It is copied as it is now; a `random_state` of None becomes 0.
-    every : int or float, default 0.1
-        An integer fits anew after that number of episodes; a fraction g fits whenever there are g times more examples
-        than at the last fit, so that all fits together see at most 1 + 1/g times the examples of the last one.
+    every : "doubling", int or float, default "doubling"
+        "doubling" fits anew whenever there are twice as many examples as at the last fit: all fits together see at most
+        2 times the examples of the last one. A fraction g fits when there are g times more, and sees at most 1 + 1/g
+        times its examples; an integer fits after that number of episodes, at a cost that grows like their square.
     **options
         Those of `adapters.models.Options`: `states`, `actions` and `horizon`, which are required, and `features`,
         `admissible` and `members`.
@@ -174,7 +176,7 @@ class RefittedRewards(RewardFrame[_Refitted]):
     array([[0.75]])
     """
 
-    def __init__(self, model: Any, *, every: float = 0.1, **options: Unpack[Options]) -> None:
+    def __init__(self, model: Any, *, every: float | str = "doubling", **options: Unpack[Options]) -> None:
         super().__init__(_Refitted(model, _Regressor, RewardTables, every=every, **options))
 
 
@@ -190,9 +192,10 @@ class RefittedDynamics(DynamicsFrame[_Refitted]):
     ----------
     model : classifier
         Anything with `fit` and `predict_proba`. It is copied as it is now; a `random_state` of None becomes 0.
-    every : int or float, default 0.1
-        An integer fits anew after that number of episodes; a fraction g fits whenever there are g times more examples
-        than at the last fit, so that all fits together see at most 1 + 1/g times the examples of the last one.
+    every : "doubling", int or float, default "doubling"
+        "doubling" fits anew whenever there are twice as many examples as at the last fit: all fits together see at most
+        2 times the examples of the last one. A fraction g fits when there are g times more, and sees at most 1 + 1/g
+        times its examples; an integer fits after that number of episodes, at a cost that grows like their square.
     **options
         Those of `adapters.models.DynamicsOptions`: `states`, `actions` and `horizon`, which are required, and
         `features`, `admissible`, `members`, `support` and `floor`.
@@ -210,14 +213,17 @@ class RefittedDynamics(DynamicsFrame[_Refitted]):
     array([[0.25, 0.75]])
     """
 
-    def __init__(self, model: Any, *, every: float = 0.1, **options: Unpack[DynamicsOptions]) -> None:
+    def __init__(self, model: Any, *, every: float | str = "doubling", **options: Unpack[DynamicsOptions]) -> None:
         super().__init__(_Refitted(model, _Classifier, TransitionTables, every=every, **options))
 
 
-def _schedule(every: Any) -> float:
-    """Return a number of episodes, an int, or a fraction of examples, a float."""
+def _schedule(every: Any) -> float | str:
+    """Return a number of episodes, an int; a fraction of examples, a float; or "doubling"."""
+    if isinstance(every, str) and every == "doubling":
+        return every
     with contextlib.suppress(ValueError):
         return positive_integer("every", every)
     with contextlib.suppress(ValueError):
         return probability("every", every)
-    raise ValueError(f"`every` must be a number of episodes, or a fraction of examples in (0, 1), got {every!r}")
+    rule = 'a number of episodes, or a fraction of examples in (0, 1), or "doubling"'
+    raise ValueError(f"`every` must be {rule}, got {every!r:.60}")

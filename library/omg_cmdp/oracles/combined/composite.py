@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import Oracle
@@ -33,12 +33,21 @@ class Composite(Forecasters):
         horizons = [oracle.horizon for oracle in oracles]
         if any(found not in (None, wanted) for found in horizons):
             raise ValueError(f"`oracles` must have horizon {wanted}, got {horizons}")
-        self.oracles, self.loss = oracles, loss
+        declared = {oracle.sizes for oracle in oracles} - {None}
+        if len(declared) > 1:
+            told = " and ".join(f"{states} states and {actions} actions" for states, actions in sorted(declared))
+            raise ValueError(f"`oracles` must be made for the same sizes, got {told}")
+        self.oracles, self.loss, self.sizes = oracles, loss, next(iter(declared), None)
         self.foreign = not all(oracle.surely_learns for oracle in oracles)
 
     def prepare(self, context: Context) -> Context:
         """Return the context as it is: each oracle prepares its own."""
         return context
+
+    def check(self, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike) -> None:
+        """Raise if one of the steps cannot happen for one of the oracles."""
+        for oracle in self.oracles:
+            oracle.check_steps(states, actions, outcomes)
 
     def teach(self, lessons: Iterable[tuple[Any, Examples]], context: Context) -> None:
         """Let each of some oracles learn its examples, or none of them."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.oracles.base import DynamicsOracle, RewardOracle
@@ -32,6 +33,11 @@ class _Stepwise(Composite):
         if len(self.loss.pairs(tables.shape)) != 3:
             raise ValueError(f"`oracles` must predict tables without steps, got shape {tables.shape[1:]}")
         return tables[None]
+
+    def check(self, states: ArrayLike, actions: ArrayLike, outcomes: ArrayLike) -> None:
+        """Raise if a step cannot happen for the oracle of that step."""
+        for oracle, *step in zip(self.oracles, states, actions, outcomes, strict=False):  # type: ignore[arg-type]
+            oracle.check_steps(*([each] for each in step))
 
     def learn(self, context: Context, episode: Examples) -> None:
         # A truncated episode teaches the oracles of its own steps only.

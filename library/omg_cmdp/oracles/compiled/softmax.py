@@ -1,4 +1,8 @@
-"""The compiled loops of the softmax oracle, for one episode: all its examples share the features z."""
+"""The compiled loops of the softmax oracle, for one episode: all its examples share the features z.
+
+Rows are compressed. Of n transitions (s, a, s') that can happen, in order, those of pair p are starts[p]:starts[p+1],
+and `successors` (n,) are their next states.
+"""
 
 import math
 
@@ -9,13 +13,12 @@ from omg_cmdp.jit import compiled
 
 @compiled
 def softmax(logits, probabilities):
-    """Fill exp(u)/Σexp(u): 0 where the logit is -inf, and never 0 elsewhere."""
+    """Fill exp(u)/Σexp(u), never 0."""
     largest = logits.max()
     total = 0.0
     for i in range(len(logits)):
         # Cut at e⁻⁶⁰⁰, not at zero: what can happen must never cost an infinite loss.
-        possible = logits[i] > -math.inf
-        probabilities[i] = math.exp(max(logits[i] - largest, -600.0)) if possible else 0.0
+        probabilities[i] = math.exp(max(logits[i] - largest, -600.0))
         total += probabilities[i]
     for i in range(len(logits)):
         probabilities[i] /= total
@@ -31,43 +34,38 @@ def logits_at(weights, offsets, row, logits):
 
 
 @compiled
-def softmax_table(weights, offsets, row, table):
-    """Fill softmax(offsets + weights·z) for every pair; weights (pairs, K, d), offsets and table (pairs, K)."""
-    logits = np.empty(weights.shape[1])
-    for pair in range(len(weights)):
-        logits_at(weights[pair], offsets[pair], row, logits)
-        softmax(logits, table[pair])
+def softmax_table(weights, offsets, row, starts, successors, table):
+    """Fill softmax(offsets + weights·z) of every pair into `table` (pairs, S); weights (n, d), offsets (n,)."""
+    logits, probabilities = np.empty((2, table.shape[1]))
+    for pair in range(len(table)):
+        first, end = starts[pair], starts[pair + 1]
+        logits_at(weights[first:end], offsets[first:end], row, logits)
+        softmax(logits[: end - first], probabilities)
+        for i in range(first, end):
+            table[pair, successors[i]] = probabilities[i - first]
 
 
 @compiled
-def softmax_draws(weights, offsets, row, deviations, normals, drawn):
-    """Fill softmax(offsets + weights·z + deviations·normal) for every pair of every table of `drawn` (count, pairs, K).
+def softmax_draws(weights, offsets, row, deviations, normals, starts, successors, drawn):
+    """Fill softmax(offsets + weights·z + deviations·normal) into each table of `drawn` (count, pairs, S).
 
-    `normals` (count, n) has a number for each of the n logits that are possible, in order.
+    `deviations` (n,) and `normals` (count, n) have a number for each transition that can happen.
     """
-    pairs, successors, _ = weights.shape
-    logits, shifted = np.empty((2, successors))
-    used = 0
-    for pair in range(pairs):
-        logits_at(weights[pair], offsets[pair], row, logits)
-        # Every table of draws reads its own row of normals from the same place on.
-        before = used
+    logits, shifted, probabilities = np.empty((3, drawn.shape[2]))
+    for pair in range(drawn.shape[1]):
+        first, end = starts[pair], starts[pair + 1]
+        logits_at(weights[first:end], offsets[first:end], row, logits)
         for k in range(len(drawn)):
-            used = before
-            for i in range(successors):
-                shifted[i] = logits[i]
-                if logits[i] > -math.inf:
-                    shifted[i] += deviations[pair, i] * normals[k, used]
-                    used += 1
-            softmax(shifted, drawn[k, pair])
+            for i in range(first, end):
+                shifted[i - first] = logits[i - first] + deviations[i] * normals[k, i]
+            softmax(shifted[: end - first], probabilities)
+            for i in range(first, end):
+                drawn[k, pair, successors[i]] = probabilities[i - first]
 
 
 @compiled
-def tally(pairs, outcomes, possible, distinct, counts):
-    """Fill the distinct pairs of an episode and how often each led where, (H, K); return how many they are.
-
-    What cannot happen teaches nothing about what can, and is left out.
-    """
+def tally(pairs, outcomes, starts, successors, distinct, counts):
+    """Fill the distinct pairs of an episode, and how often each led to its 1st, 2nd, ... successor; return how many."""
     found = 0
     for h in range(len(pairs)):
         k = 0
@@ -78,13 +76,14 @@ def tally(pairs, outcomes, possible, distinct, counts):
             distinct[k] = pairs[h]
             counts[k] = 0.0
             found += 1
-        counts[k, outcomes[h]] += possible[pairs[h], outcomes[h]]
+        first, end = starts[pairs[h]], starts[pairs[h] + 1]
+        counts[k, np.searchsorted(successors[first:end], outcomes[h])] += 1.0
     return found
 
 
 @compiled
 def proximal_logits(start, variances, counts, logits, probabilities):
-    """Fill the minimiser of Σ (u - start)²/(2·variance) + n·logsumexp(u) - counts·u over the possible logits.
+    """Fill the minimiser of Σ (u - start)²/(2·variance) + n·logsumexp(u) - counts·u.
 
     Newton's method; the Hessian is diagonal minus rank one. Damped by log(1 + β)/β, β the range of the step, which
     makes it converge from anywhere for this (generalised self-concordant) function.
@@ -96,25 +95,22 @@ def proximal_logits(start, variances, counts, logits, probabilities):
         softmax(logits, probabilities)
         along = shrink = 0.0
         for i in range(len(start)):
-            if probabilities[i] > 0.0:
-                # The diagonal part of the Hessian, in units of the prior variance.
-                damped = 1.0 + visits * probabilities[i] * variances[i]
-                gradient = logits[i] - start[i] + variances[i] * (visits * probabilities[i] - counts[i])
-                step[i] = gradient / damped
-                along += probabilities[i] * step[i]
-                shrink += probabilities[i] / damped
+            # The diagonal part of the Hessian, in units of the prior variance.
+            damped = 1.0 + visits * probabilities[i] * variances[i]
+            gradient = logits[i] - start[i] + variances[i] * (visits * probabilities[i] - counts[i])
+            step[i] = gradient / damped
+            along += probabilities[i] * step[i]
+            shrink += probabilities[i] / damped
         lowest, highest = math.inf, -math.inf
         for i in range(len(start)):
-            if probabilities[i] > 0.0:
-                # Sherman and Morrison: the rank-one part moves all logits along one direction.
-                stiffness = visits * probabilities[i] * variances[i]
-                step[i] += stiffness / (1.0 + stiffness) * along / shrink
-                lowest, highest = min(lowest, step[i]), max(highest, step[i])
+            # Sherman and Morrison: the rank-one part moves all logits along one direction.
+            stiffness = visits * probabilities[i] * variances[i]
+            step[i] += stiffness / (1.0 + stiffness) * along / shrink
+            lowest, highest = min(lowest, step[i]), max(highest, step[i])
         span = highest - lowest
         length = math.log1p(span) / span if span > 1e-8 else 1.0
         for i in range(len(start)):
-            if probabilities[i] > 0.0:
-                logits[i] -= length * step[i]
+            logits[i] -= length * step[i]
         # In logits, whose errors are relative errors of probabilities.
         if max(abs(lowest), abs(highest)) < 1e-12:
             break
@@ -122,26 +118,28 @@ def proximal_logits(start, variances, counts, logits, probabilities):
 
 
 @compiled
-def newton_fit(weights, covariances, offsets, row, pairs, counts):
+def newton_fit(weights, covariances, offsets, row, starts, pairs, counts):
     """Fit the examples (counts of next states for each of `pairs`) against the quadratic summary of the past."""
-    successors, size = weights.shape[1], weights.shape[2]
-    start, logits, probabilities, variances = np.empty((4, successors))
-    directions = np.empty((successors, size))
+    size = weights.shape[1]
+    scratch, directions = np.empty((4, counts.shape[1])), np.empty((counts.shape[1], size))
     for k in range(len(pairs)):
-        weight, covariance = weights[pairs[k]], covariances[pairs[k]]
-        logits_at(weight, offsets[pairs[k]], row, start)
-        for i in range(successors):
+        first, end = starts[pairs[k]], starts[pairs[k] + 1]
+        weight, covariance, seen = weights[first:end], covariances[first:end], counts[k, : end - first]
+        start, logits = scratch[0, : end - first], scratch[1, : end - first]
+        probabilities, variances = scratch[2, : end - first], scratch[3, : end - first]
+        logits_at(weight, offsets[first:end], row, start)
+        for i in range(end - first):
             variances[i] = 0.0
             for j in range(size):
                 directions[i, j] = 0.0
                 for m in range(size):
                     directions[i, j] += covariance[i, j, m] * row[m]
                 variances[i] += directions[i, j] * row[j]
-        proximal_logits(start, variances, counts[k], logits, probabilities)
-        visits = counts[k].sum()
-        for i in range(successors):
-            # Impossible, or a context of zeros: there is nothing to learn from it.
-            if probabilities[i] == 0.0 or variances[i] == 0.0:
+        proximal_logits(start, variances, seen, logits, probabilities)
+        visits = seen.sum()
+        for i in range(end - first):
+            # A context of zeros: there is nothing to learn from it.
+            if variances[i] == 0.0:
                 continue
             # The smallest change of the weights, measured by the covariance, that reaches the new logit at z.
             move = (logits[i] - start[i]) / variances[i]
@@ -155,17 +153,17 @@ def newton_fit(weights, covariances, offsets, row, pairs, counts):
 
 
 @compiled
-def newton_step(weights, inverses, offsets, row, pairs, counts, curvature):
+def newton_step(weights, inverses, offsets, row, starts, pairs, counts, curvature):
     """Take W ← W - G·A⁻¹ for each of `pairs`, after A += κ·n·zzᵀ, G the gradient of the frozen forecast's loss.
 
     Return the largest squared norm of the new weights.
     """
-    largest = 0.0
-    successors, size = weights.shape[1], weights.shape[2]
-    logits, probabilities = np.empty((2, successors))
-    direction = np.empty(size)
+    largest, size = 0.0, weights.shape[1]
+    scratch, direction = np.empty((2, counts.shape[1])), np.empty(size)
     for k in range(len(pairs)):
-        weight, inverse = weights[pairs[k]], inverses[pairs[k]]
+        first, end = starts[pairs[k]], starts[pairs[k] + 1]
+        weight, inverse = weights[first:end], inverses[pairs[k]]
+        logits, probabilities = scratch[0, : end - first], scratch[1, : end - first]
         visits = counts[k].sum()
         leverage = 0.0
         for j in range(size):
@@ -178,9 +176,9 @@ def newton_step(weights, inverses, offsets, row, pairs, counts, curvature):
         for j in range(size):
             for m in range(size):
                 inverse[j, m] -= curvature * visits / damped * direction[j] * direction[m]
-        logits_at(weight, offsets[pairs[k]], row, logits)
+        logits_at(weight, offsets[first:end], row, logits)
         softmax(logits, probabilities)
-        for i in range(successors):
+        for i in range(end - first):
             gradient = visits * probabilities[i] - counts[k, i]
             for j in range(size):
                 weight[i, j] -= gradient * direction[j] / damped

@@ -12,13 +12,14 @@ from numpy.typing import ArrayLike
 from omg_cmdp.contexts import Context
 from omg_cmdp.fingerprints import fingerprint
 from omg_cmdp.jit import Lazy
+from omg_cmdp.memory import check_memory
 from omg_cmdp.oracles.counts.tables import CountTables
 from omg_cmdp.oracles.draws import Streams, resample
 from omg_cmdp.oracles.frame import DynamicsFrame
-from omg_cmdp.oracles.losses import SMALLEST_PROBABILITY, Examples, exponential_weights
+from omg_cmdp.oracles.losses import Examples, exponential_weights
 from omg_cmdp.oracles.rates import Rate
 from omg_cmdp.oracles.simplex import dirichlet_divergence, support_mask
-from omg_cmdp.validation import FloatArray, positive_integer, positive_number
+from omg_cmdp.validation import BoolArray, FloatArray, positive_integer, positive_number
 
 compiled = Lazy("omg_cmdp.oracles.compiled.counts")
 
@@ -28,38 +29,46 @@ SPARSE = 1.0
 
 
 class _Frequencies(CountTables):
-    """Counts of transitions, of those that the support excludes, and the log evidence of each prior.
+    """Counts of transitions, and the log evidence of each prior.
 
     A prior is a Dirichlet distribution, the same for every row: α pseudo-counts for each next state, or `SPARSE` in
     all. The evidence is the probability of all that was seen if it were true.
     """
 
-    learned = ("counts", "excluded", "evidence")
+    learned = ("counts", "evidence")
 
     def __init__(
-        self, support: FloatArray, prior: float | None, contexts: Iterable[Context] | None, rate: Rate
+        self, possible: BoolArray, prior: float | None, contexts: Iterable[Context] | None, rate: Rate
     ) -> None:
-        self.support, self._alpha = support, 0.5 if prior is None else prior
-        each, sparse = self._alpha * support, SPARSE * support / support.sum(axis=-1, keepdims=True)
+        self._alpha = 0.5 if prior is None else prior
         # With two next states both priors are the same, and a second forecaster would only cost its log 2.
-        is_learned = prior is None and not np.array_equal(each, sparse)
-        self._priors = np.stack([each, sparse] if is_learned else [each])
+        is_learned = prior is None and bool((possible.sum(axis=-1) != 2).any())
         # The proven rate keeps to the prior that has the bound; otherwise the sparse one is one more forecaster.
+        others = int(is_learned and rate.name != "proven")
+        super().__init__(contexts, rate, count=len(rate.tempers) + others)
+        (states, actions, _), tables = possible.shape, len(self.contexts or [None])
+        check_memory(
+            "CountDynamics",
+            (tables + len(rate.tempers) + 6) * possible.size,
+            f"{tables} tables of {states} states × {actions} actions",
+            "merge states, or give contexts features and use SoftmaxDynamics or BasisDynamics",
+        )
+        self.support = support = possible.astype(np.float64)
+        self.possible = None if possible.all() else possible
+        each, sparse = self._alpha * support, SPARSE * support / support.sum(axis=-1, keepdims=True)
+        self._priors = np.stack([each, sparse] if is_learned else [each])
         tempered = rate.tempers[:, None, None, None] * each
-        self._pseudo_counts = tempered if rate.name == "proven" else np.concatenate([tempered, self._priors[1:]])
-        super().__init__(contexts, rate, count=len(self._pseudo_counts))
+        self._pseudo_counts = np.concatenate([tempered, self._priors[1 : 1 + others]])
         self.settings += f"prior {prior}", f"support {fingerprint(support)}"
-        self.counts = np.zeros((len(self.contexts or [None]), *support.shape))
-        self.excluded, self.evidence = np.zeros(1), np.zeros(len(self._priors))
+        self.counts = np.zeros((tables, *support.shape))
+        self.evidence = np.zeros(len(self._priors))
 
     def forecasts(self, table: int) -> FloatArray:
         smoothed = self.counts[table] + self._pseudo_counts
         return np.asarray(smoothed / smoothed.sum(axis=-1, keepdims=True))
 
     def learn(self, table: int, episode: Examples) -> None:
-        """Add to the counts; what cannot happen teaches nothing about what can."""
-        seen = episode.states, episode.actions, episode.outcomes
-        self.excluded += compiled.count_transitions(self.counts[table], self._priors, *seen, self.evidence)
+        compiled.count_transitions(self.counts[table], self._priors, *episode[:3], self.evidence)
 
     def expected_divergence(self, table: int, prediction: FloatArray) -> FloatArray:
         """Return 2 - 2·Σ √P̂·E√θ for θ from the Dirichlet posterior, where E√θ_i is a ratio of Gammas."""
@@ -76,12 +85,11 @@ class _Frequencies(CountTables):
         return exponential_weights(-self.evidence, 1.0)
 
     def best_loss(self) -> float:
-        """Return the loss of the observed frequencies within the support."""
+        """Return the loss of the observed frequencies."""
         # 0·log 0 = 0: only what was seen counts.
         totals = np.broadcast_to(self.counts.sum(axis=-1, keepdims=True), self.counts.shape)
         seen = self.counts > 0.0
-        possible = -(self.counts[seen] * np.log(self.counts[seen] / totals[seen])).sum()
-        return float(possible - self.excluded[0] * math.log(SMALLEST_PROBABILITY))
+        return float(-(self.counts[seen] * np.log(self.counts[seen] / totals[seen])).sum())
 
     def bound(self, episodes: int, horizon: int) -> float:
         """Return H·Σ log[Γ(α)·Γ(T' + αK)/(Γ(αK)·Γ(T' + α))]; nothing is proven for α < ½."""
@@ -132,7 +140,7 @@ class CountDynamics(DynamicsFrame[_Frequencies]):
         The pseudo-count α of each next state. By default it is learned: ½ each (Krichevsky and Trofimov, 1981), which
         has the bound, or one in all, which is faster where a pair leads to few of many states.
     support : array_like of bool, shape (S, A, S), optional
-        The transitions that can happen; by default all.
+        The transitions that can happen; by default all. An episode with another one is refused.
 
     Examples
     --------
@@ -161,4 +169,4 @@ class CountDynamics(DynamicsFrame[_Frequencies]):
         chosen = Rate(rate, horizon, tempered=True)
         mask = support_mask(support, positive_integer("states", states), positive_integer("actions", actions))
         alpha = None if prior is None else positive_number("prior", prior)
-        super().__init__(_Frequencies(mask.astype(np.float64), alpha, contexts, chosen))
+        super().__init__(_Frequencies(mask, alpha, contexts, chosen))

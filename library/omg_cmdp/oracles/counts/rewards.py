@@ -10,6 +10,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
+from omg_cmdp.memory import check_memory
 from omg_cmdp.oracles.counts.tables import CountTables
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.frame import RewardFrame
@@ -27,7 +28,11 @@ class _RunningMeans(CountTables):
 
     def __init__(self, shape: tuple[int, int], contexts: Iterable[Context] | None, rate: Rate) -> None:
         super().__init__(contexts, rate)
-        self.visits, self.sums, self.squares = np.zeros((3, len(self.contexts or [None]), *shape))
+        tables = len(self.contexts or [None])
+        sizes = f"{tables} tables of {shape[0]} states × {shape[1]} actions"
+        instead = "merge states, or give contexts features and use LinearRewards"
+        check_memory("CountRewards", 3 * tables * math.prod(shape), sizes, instead)
+        self.visits, self.sums, self.squares = np.zeros((3, tables, *shape))
 
     def forecasts(self, table: int) -> FloatArray:
         visits, sums = self.visits[table], self.sums[table]

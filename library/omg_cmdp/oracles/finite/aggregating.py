@@ -49,7 +49,7 @@ class Finite(Forecasters):
     ) -> None:
         super().__init__(horizon, rate)
         self.functions = self.source = functions
-        self.contexts = functions.contexts
+        self.contexts, self.sizes = functions.contexts, functions.sizes
         self.class_losses = np.zeros(0)
         self._charge, self._eta = charge, eta
 

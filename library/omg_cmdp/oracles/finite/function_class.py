@@ -75,6 +75,14 @@ class FunctionClass:
         return self._shape
 
     @property
+    def sizes(self) -> tuple[int, int] | None:
+        """S and A of tables that are listed, or were seen; None otherwise."""
+        first = next(iter(self._predictions.values()), None) if isinstance(self._predictions, dict) else None
+        shape = self._shape if first is None else np.shape(first)
+        pairs = () if shape is None or len(shape) < 3 else self._loss.pairs(shape)[-2:]
+        return (pairs[0], pairs[1]) if len(pairs) == 2 else None
+
+    @property
     def contexts(self) -> tuple[Any, ...] | None:
         """The labels of a mapping; None for a callable."""
         return tuple(self._predictions) if isinstance(self._predictions, Mapping) else None

@@ -38,6 +38,9 @@ class _Known(Forecasters):
             predictions = lambda _: only  # noqa: E731
         self._functions = self.source = FunctionClass(predictions, loss, "function")
         self.contexts = self._functions.contexts
+        if not callable(function) and not isinstance(function, Mapping):
+            self._functions(None)  # one table for all contexts: from now on its sizes are known
+        self.sizes = self._functions.sizes
 
     def _checked(self, table: ArrayLike) -> FloatArray:
         """Return a checked copy of a table, as a class of one."""

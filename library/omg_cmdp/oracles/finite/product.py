@@ -36,6 +36,7 @@ class _Product(Forecasters):
     ) -> None:
         super().__init__(rate.horizon, rate)
         self._functions = self.source = functions
+        self.sizes = functions.sizes
         known = listed("contexts", context_rows("contexts", contexts))
         self._index = label_index(known)
         self.contexts = tuple({table_label(context): context for context in known}.values())

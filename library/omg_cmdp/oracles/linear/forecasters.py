@@ -14,12 +14,13 @@ The state is the root R of [[A, b], [bᵀ, Σ(r-½)²]] = RᵀR, updated by plan
 prediction costs one triangular solve, and the best loss in hindsight follows from R for τ = 0.
 
 *Uncertainty and draws*: rewards have variance at most ¼, so that the ridge λ is a prior N(0, I/(4λ)) of the weights.
-Mean rewards in [0, 1] have variance at most ¼ too, so that it is N(0, I/(4Λ)) with Λ = max(λ, X²). With the noise σ² of
-each weight vector, estimated from its own residuals, the posterior is
+Mean rewards in [0, 1] have variance at most ¼ too, so that it is N(0, I/(4Λ)) with Λ = max(λ, X²). An added constant
+has half of that variance, and the features the other half: Λ is max(λ, 2X²) for these, and max(λ, 2) for the constant.
+With the noise σ² of each weight vector, estimated from its own residuals, the posterior is
 
-    θ ~ N(C·b/σ², C),  C = (4ΛI + Σzzᵀ/σ²)⁻¹ = σ²·(ρI + Σzzᵀ)⁻¹,  ρ = 4Λσ².
+    θ ~ N(C·b/σ², C),  C = (4Λ + Σzzᵀ/σ²)⁻¹ = σ²·(ρ + Σzzᵀ)⁻¹,  ρ = 4Λσ², both diagonal.
 
-What was not tried keeps the variance ‖z‖²/(4Λ), whatever was seen elsewhere.
+What was not tried keeps the variance zᵀz/(4Λ), whatever was seen elsewhere.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ import numpy as np
 
 from omg_cmdp.contexts import Context
 from omg_cmdp.jit import Lazy
+from omg_cmdp.memory import check_memory
 from omg_cmdp.oracles.draws import Streams
 from omg_cmdp.oracles.features import Features
 from omg_cmdp.oracles.frame import Forecasters
@@ -58,14 +60,23 @@ class LinearForecasters(Forecasters):
         self.ridge, self.weight_norm = ridge, weight_norm
         self.shared = len(features.shape) == 3
         self.dimension = features.shape[-1]
-        # A larger prior than mean rewards in [0, 1] can have would call everything uncertain: Λ, not λ.
-        self._prior_precision = 4.0 * max(ridge, features.norm**2)
-        norms = f"feature_norm {features.norm}, weight_norm {weight_norm}"
+        # A larger prior than mean rewards in [0, 1] can have would call everything uncertain: Λ, not λ. Apart for the
+        # constant: beside features of norm 1000 it would never be learned, and beside small ones they would not be.
+        reach = np.full(self.dimension, (1.0 + features.adds_constant) * features.longest**2)
+        reach[self.dimension - features.adds_constant :] = 2.0
+        self._prior_precision = 4.0 * np.maximum(ridge, reach)
         # Shared weights are of the same shape for any number of pairs.
-        self.settings = f"ridge {ridge}", norms, f"shared {self.shared}", f"pairs {pairs}", *rate.settings
+        own = f"weight_norm {weight_norm}", f"shared {self.shared}", f"pairs {pairs}"
+        self.settings = f"ridge {ridge}", *own, *rate.settings
         # Kept in any case: the root without a ridge, and the textbook's, by whose residuals noise is measured.
         kept = np.unique([0.0, 1.0, *rate.tempers])
         self._groups = 1 if self.shared else math.prod(pairs)
+        check_memory(
+            "LinearRewards",
+            (len(kept) + 1) * self._groups * (self.dimension + 1) ** 2,
+            f"{self._groups} weight vectors of {self.dimension} features",
+            "use fewer features, or `shared` ones, with one weight vector for all pairs",
+        )
         self.roots = np.zeros((len(kept), self.dimension + 1, self.dimension + 1, self._groups))
         diagonal = np.arange(self.dimension)
         self.roots[:, diagonal, diagonal] = np.sqrt(kept * ridge)[:, None, None]
@@ -173,7 +184,7 @@ class LinearForecasters(Forecasters):
         # that ask at once may do so twice, and write the same bits; `_changed` falls when all of them are there.
         for group in np.flatnonzero(self._changed).tolist():
             root = self.roots[:1, :, :, group : group + 1].copy()
-            examples = math.sqrt(self._prior_precision * self._noise()[group]) * np.eye(self.dimension)
+            examples = np.diag(np.sqrt(self._prior_precision * self._noise()[group]))
             none = np.zeros(self.dimension)
             compiled.rotate_in(root, examples, none.astype(np.int64), none)
             self._posterior[:, :, group] = root[0, :, :, 0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,7 @@ from omg_cmdp.oracles.features import FeatureFunction, Features
 from omg_cmdp.oracles.frame import RewardFrame
 from omg_cmdp.oracles.linear.forecasters import LinearForecasters
 from omg_cmdp.oracles.rates import Rate
+from omg_cmdp.recipes.recipe import Made
 from omg_cmdp.validation import FloatArray, instance_of, listed, positive_integer, positive_number, real_number
 
 
@@ -22,8 +23,9 @@ class LinearRewards(RewardFrame[LinearForecasters]):
     """Rewards linear in features: f(c, s, a) = ½ + θ(s, a)·z(c), or with `shared` features ½ + θ·z(c, s, a).
 
     The forecaster of Vovk, Azoury and Warmuth, clipped to [0, 1]. Regret against weights of norm at most B:
-    H·G·[λB² + (d/4)·log(1 + T·X²/(λdG))] for G weight vectors (S·A, or one if `shared`) and features of norm at most X.
-    Choose it where the context is a vector and rewards change smoothly with it.
+    H·G·[λB² + (d/4)·log(1 + T·X²/(λdG))] for G weight vectors (S·A, or one if `shared`) and features of norm at most X;
+    with an intercept z has a constant 1 more, d is larger by one and X² as well. Choose it where the context is a
+    vector and rewards change smoothly with it.
 
     Parameters
     ----------
@@ -32,12 +34,15 @@ class LinearRewards(RewardFrame[LinearForecasters]):
     actions : int
         The number of actions, A.
     dimension : int
-        The number of features, d.
+        The number of features, d, without the constant of `intercept`.
     horizon : int
         The largest number of steps of an episode, H.
     features : callable, optional
         context -> z, of shape (d,), or (S, A, d) if `shared`; such as a `FeatureMap`. By default the context is z
-        itself. A constant entry is an intercept: without one, f = ½ wherever z = 0.
+        itself.
+    intercept : bool, default True
+        Whether a constant 1 is added to the features; not to those that have one, as a `FeatureMap`. Without a
+        constant f = ½ wherever z = 0, whatever was seen there.
     shared : bool, default False
         Whether all pairs share one weight vector, so that what is learned of one tells about the others.
     rate : {"guarded", "proven", "realizable"}, default "guarded"
@@ -49,7 +54,7 @@ class LinearRewards(RewardFrame[LinearForecasters]):
     ridge : float, default 1.0
         λ. The weights have the prior N(0, I/(4λ)).
     feature_norm : float, default 1.0
-        X. Longer features are refused.
+        X, without the constant. Longer features are refused.
     weight_norm : float, default 1.0
         B, which only the bound, the comparator and a positive `delay` use.
 
@@ -59,7 +64,7 @@ class LinearRewards(RewardFrame[LinearForecasters]):
     >>> for _ in range(200):
     ...     oracle.update([1.0, 0.0], states=[0], actions=[1], rewards=[0.9])
     >>> oracle.predict([1.0, 0.0]).round(2), oracle.predict([0.0, 1.0]).round(2)
-    (array([[0.5, 0.9]]), array([[0.5, 0.5]]))
+    (array([[0.5, 0.9]]), array([[0.5 , 0.58]]))
 
     References
     ----------
@@ -75,6 +80,7 @@ class LinearRewards(RewardFrame[LinearForecasters]):
         dimension: int,
         horizon: int,
         features: FeatureFunction | None = None,
+        intercept: bool = True,
         shared: bool = False,
         rate: str = "guarded",
         delay: int = 0,
@@ -88,7 +94,7 @@ class LinearRewards(RewardFrame[LinearForecasters]):
         chosen = Rate(rate, horizon, tempered=True, delay=delay)
         pairs = positive_integer("states", states), positive_integer("actions", actions)
         size = positive_integer("dimension", dimension)
-        inputs = Features(features, (*pairs, size) if shared else (size,), feature_norm)
+        inputs = Features(features, (*pairs, size) if shared else (size,), feature_norm, intercept=intercept)
         norms = positive_number("ridge", ridge), positive_number("weight_norm", weight_norm)
         super().__init__(LinearForecasters(pairs, inputs, *norms, chosen))
 
@@ -156,6 +162,18 @@ def pair_features(states: int, actions: int) -> Callable[[Context], FloatArray]:
     >>> oracle.predict("any").round(2).tolist()
     [[0.2], [0.9]]
     """
-    pairs = positive_integer("states", states), positive_integer("actions", actions)
-    table = np.eye(math.prod(pairs)).reshape(*pairs, -1)
-    return lambda context: table
+    return PairFeatures(states, actions)
+
+
+class PairFeatures(Made):
+    """The features that `pair_features` returns; their entries add up to one, as a constant would."""
+
+    has_intercept: ClassVar[bool] = True
+
+    def __init__(self, states: int, actions: int) -> None:
+        pairs = positive_integer("states", states), positive_integer("actions", actions)
+        self._table = np.eye(math.prod(pairs)).reshape(*pairs, -1)
+
+    def __call__(self, context: Context) -> FloatArray:
+        """Return the table (S, A, S·A), whatever the context."""
+        return self._table

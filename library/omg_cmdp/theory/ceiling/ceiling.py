@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from omg_cmdp.contexts import Context, Keyed, keyed
 from omg_cmdp.mdp.bellman import scaled_returns, value_bounds
+from omg_cmdp.mdp.episode import Episode
 from omg_cmdp.mdp.space import Space
 from omg_cmdp.mdp.trajectory import Trajectory
 from omg_cmdp.oracles.base import DynamicsOracle, Oracle, RewardOracle
+from omg_cmdp.persistence import State, check_settings, joint_state, load_parts, read_state
+from omg_cmdp.planning.decision import Decision
 from omg_cmdp.theory.ceiling.largest import Loss, largest_loss
-from omg_cmdp.theory.ceiling.sets import Observed
+from omg_cmdp.theory.ceiling.sets import Observed, saved_numbers
 from omg_cmdp.theory.ceiling.spaces import is_known, version_space
 from omg_cmdp.theory.rounds import mixed_policies
 from omg_cmdp.validation import FloatArray, instance_of, probability
@@ -26,11 +30,35 @@ _SURELY = np.ones(1)
 class Decider(Protocol):
     """What the ceiling needs to know of an agent: what it was told, and of which classes its oracles are."""
 
-    space: Space
-    reward_range: tuple[float, float] | None
-    return_range: tuple[float, float] | None
-    reward_oracle: Oracle | None
-    dynamics_oracle: Oracle | None
+    @property
+    def space(self) -> Space:
+        """Sizes, horizon, start and admissible actions."""
+
+    @property
+    def reward_range(self) -> tuple[float, float] | None:
+        """Between which numbers the rewards lie; None: (0, 1)."""
+
+    @property
+    def return_range(self) -> tuple[float, float] | None:
+        """Between which numbers their sum lies; None: H times the range of rewards."""
+
+    @property
+    def reward_oracle(self) -> Oracle | None:
+        """The oracle of rewards."""
+
+    @property
+    def dynamics_oracle(self) -> Oracle | None:
+        """The oracle of dynamics."""
+
+
+class Replayed(Protocol):
+    """An agent that decides and learns."""
+
+    def decide(self, context: Context) -> Decision:
+        """Return the policy, and what led to it."""
+
+    def update(self, trajectory: Trajectory) -> None:
+        """Learn from an episode."""
 
 
 @final
@@ -121,9 +149,9 @@ class RegretCeiling:
         refuted = [name for name, versions in self._versions.items() if versions is not None and versions.refuted]
         return f"the data refute the oracle's class of {' and of '.join(refuted)}" if refuted else ""
 
-    def __call__(self, seen: Any) -> None:
+    def __call__(self, seen: Any) -> Loss:
         """Add the round of an episode: the `observe` of `simulate` and `play`."""
-        self._add(seen.played.known, *mixed_policies(seen.decision), seen.played)
+        return self._add(seen.played.known, *mixed_policies(seen.decision), seen.played)
 
     def add(self, context: Context, policy: ArrayLike, trajectory: Trajectory) -> float:
         """Add an episode: the policy (H, S, A) that was decided for the context, and what was seen of it.
@@ -132,11 +160,34 @@ class RegretCeiling:
         """
         instance_of("trajectory", trajectory, Trajectory)
         trajectory.check(self._space, self._range)
-        return self._add(keyed(context), self._space.checked_policy(policy)[None], _SURELY, trajectory)
+        policy = self._space.checked_policy(policy)
+        states, actions, _ = trajectory.raw
+        length = trajectory.length if isinstance(trajectory, Episode) else len(actions)
+        if not (policy[np.arange(length), states[:length], actions[:length]] > 0.0).all():
+            raise ValueError("`policy` must be the one that was played, got one that never plays these actions")
+        return self._add(keyed(context), policy[None], _SURELY, trajectory).most
 
     def loss(self, context: Context, policy: ArrayLike) -> Loss:
         """Return what a policy loses at most in a context, for all that is known now; nothing is added."""
         return self._loss(keyed(context), self._space.checked_policy(policy)[None], _SURELY)
+
+    def replay(self, episodes: Iterable[Episode], agent: Replayed) -> None:
+        """Add the episodes of a finished log.
+
+        `agent` is the one that played them, as it was before the first: it decides each again and learns from it. An
+        episode that it would have played with other probabilities is refused; those before it have been added.
+        """
+        for number, episode in enumerate(episodes, 1):
+            instance_of("episodes", episode, Episode)
+            decision = agent.decide(episode.context)
+            policies, probabilities = mixed_policies(decision)
+            length, chances = episode.length, episode.propensities
+            if chances is not None and len(policies) == 1:
+                own = policies[0][np.arange(length), episode.states[:length], episode.actions[:length]]
+                if np.abs(own - chances[:length]).max() > 1e-6:
+                    raise ValueError(f"`agent` must be the one that played: episode {number} has other probabilities")
+            self._add(episode.known, policies, probabilities, episode)
+            agent.update(episode)
 
     def learn(self, trajectory: Trajectory) -> None:
         """Learn from an episode without counting it, such as one of an earlier log."""
@@ -144,27 +195,69 @@ class RegretCeiling:
         trajectory.check(self._space, self._range)
         self._learn(trajectory)
 
-    def _learn(self, trajectory: Trajectory) -> None:
+    def __str__(self) -> str:
+        """Return what was lost at most, and how much is settled."""
+        if not self._most:
+            return "no episodes"
+        confidence = f"with {1.0 - self.delta:.0%} confidence"
+        if self.reason:
+            return f"{confidence} nothing can be said of what {len(self._most)} episodes lost: {self.reason}"
+        last = self._settled[-1]
+        return (
+            f"{confidence} {len(self._most)} episodes lost at most {self.total:.3g}; in the last one's context "
+            f"{last:.0%} of the decisions are settled"
+        )
+
+    def _settings(self) -> str:
+        kinds = ", ".join(f"{name} {type(each).__name__}" for name, each in self._versions.items())
+        return f"RegretCeiling, delta {self.delta}, {kinds}"
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the totals, and all that was learned."""
+        known = {name: each for name, each in self._versions.items() if each is not None}
+        told = {"settings": np.array(self._settings()), "most": self.episodes, "shares": self.settled}
+        return {**told, **joint_state(known)}
+
+    def load_state(self, state: State) -> None:
+        """Load the state of a ceiling for an agent with the same oracles; it continues bit for bit."""
+        state = read_state(state)
+        check_settings(state, self._settings())
+        try:
+            most = saved_numbers("most", state, (None,)).tolist()
+            shares = saved_numbers("shares", state, (len(most),)).tolist()
+            load_parts(state, {name: each for name, each in self._versions.items() if each is not None})
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"`state` must be that of a RegretCeiling with the same oracles, got {error!r}") from error
+        self._most, self._settled = most, shares
+
+    def learn_rewards(self, trajectory: Trajectory) -> None:
+        """Learn rewards that came after their episode, which was added without them: the others are None."""
+        instance_of("trajectory", trajectory, Trajectory)
+        trajectory.check(self._space, self._range)
+        self._learn(trajectory, of_rewards_only=True)
+
+    def _learn(self, trajectory: Trajectory, *, of_rewards_only: bool = False) -> None:
         context, (states, actions, rewards) = trajectory.known, trajectory.raw
         steps, pairs = np.arange(len(actions)), states[:-1] * self._space.actions + actions
-        if (versions := self._versions["dynamics"]) is not None:
+        if (versions := self._versions["dynamics"]) is not None and not of_rewards_only:
             versions.learn(context, Observed(steps, pairs, states[1:]))
         told = np.flatnonzero(~np.isnan(rewards))
         if (versions := self._versions["rewards"]) is not None and len(told):
             low, high = self._range
-            versions.learn(context, Observed(steps[told], pairs[told], (rewards[told] - low) / (high - low)))
+            scaled = np.clip((rewards[told] - low) / (high - low), 0.0, 1.0)
+            versions.learn(context, Observed(steps[told], pairs[told], scaled))
 
-    def _add(self, context: Keyed, policies: FloatArray, probabilities: FloatArray, trajectory: Trajectory) -> float:
+    def _add(self, context: Keyed, policies: FloatArray, probabilities: FloatArray, trajectory: Trajectory) -> Loss:
         lost = self._loss(context, policies, probabilities)
         self._most.append(lost.most)
         self._settled.append(lost.settled)
         self._learn(trajectory)
-        return lost.most
+        return lost
 
     def _loss(self, context: Keyed, policies: FloatArray, probabilities: FloatArray) -> Loss:
         rewards, dynamics = self._versions["rewards"], self._versions["dynamics"]
         if rewards is None or dynamics is None or rewards.refuted or dynamics.refuted:
-            return Loss(math.inf, 0.0)
+            return Loss(math.inf, 0.0, np.repeat(self._space.admissible[None], self._space.horizon, axis=0))
         plausible = rewards.plausible(context), dynamics.plausible(context)
         lost = largest_loss(self._space, *plausible, policies, probabilities, self._bounds)
         return lost._replace(most=lost.most * (self._range[1] - self._range[0]))

@@ -11,11 +11,11 @@ TIE = 1e-9
 
 
 @compiled
-def largest_gap(rewards, transitions, start, admissible, policies, probabilities, agreed):
+def largest_gap(rewards, transitions, start, admissible, policies, probabilities, agreed, possible):
     """Return the largest V* - Σ p·V^π over all pairs of `rewards` (N, K, S, A) and `transitions` (M, K', S, A, S).
 
     `policies` is (J, H, S, A) and `probabilities` p (J,). Actions that are not optimal in some pair leave `agreed`
-    (H, S, A).
+    (H, S, A), and those that are optimal in some join `possible`.
     """
     count, horizon, states, actions = policies.shape
     best, after = np.empty(states), np.empty(states)
@@ -43,8 +43,11 @@ def largest_gap(rewards, transitions, start, admissible, policies, probabilities
                                         own += transitions[m, k, s, a, i] * later[j, i]
                                     values[j, s] += policies[j, h, s, a] * own
                     for a in range(actions):
-                        if admissible[s, a] and gains[a] < best[s] - TIE:
-                            agreed[h, s, a] = False
+                        if admissible[s, a]:
+                            if gains[a] < best[s] - TIE:
+                                agreed[h, s, a] = False
+                            else:
+                                possible[h, s, a] = True
                 best, after = after, best
                 values, later = later, values
             gap = 0.0
@@ -132,26 +135,55 @@ def highest_mean(frequencies, radius, values, top, span):
 
 
 @compiled
-def tally_transitions(counts, prior, pairs, outcomes, evidence):
-    """Count transitions in `counts` (P, K); add to `evidence` (P,) how likely the rule of succession thought them."""
+def charge_transitions(losses, tables, steps, pairs, outcomes):
+    """Add -Σ log P(outcome) to the losses (N,) of transitions `tables` (N, K, P, S)."""
+    for n in range(len(losses)):
+        for h in range(len(pairs)):
+            chance = tables[n, steps[h] % tables.shape[1], pairs[h], outcomes[h]]
+            losses[n] += -math.log(chance) if chance > 0.0 else np.inf
+
+
+@compiled
+def charge_rewards(losses, tables, steps, pairs, outcomes):
+    """Add -Σ r·log f + (1 - r)·log(1 - f) to the losses (N,) of mean rewards `tables` (N, K, P)."""
+    for n in range(len(losses)):
+        for h in range(len(pairs)):
+            mean, reward = tables[n, steps[h] % tables.shape[1], pairs[h]], outcomes[h]
+            # 0·log 0 = 0: a reward of 1 does not contradict the mean 1.
+            if reward > 0.0:
+                losses[n] += -reward * math.log(mean) if mean > 0.0 else np.inf
+            if reward < 1.0:
+                losses[n] += -(1.0 - reward) * math.log1p(-mean) if mean < 1.0 else np.inf
+
+
+@compiled
+def tally_transitions(counts, prior, pairs, outcomes, evidence, total):
+    """Count transitions in `counts` (P, K); add to `evidence` and `total` (P,) the log of each forecast.
+
+    The forecast is the rule of succession's.
+    """
     for h in range(len(pairs)):
         pair, seen = pairs[h], outcomes[h]
-        total = 0.0
+        visits = 0.0
         for i in range(counts.shape[1]):
-            total += counts[pair, i] + prior[pair, i]
+            visits += counts[pair, i] + prior[pair, i]
         # What the support excludes has evidence 0, and so no row of the class explains it.
-        chance = (counts[pair, seen] + prior[pair, seen]) / total
-        evidence[pair] += math.log(chance) if prior[pair, seen] > 0.0 else -np.inf
+        chance = (counts[pair, seen] + prior[pair, seen]) / visits
+        added = math.log(chance) if prior[pair, seen] > 0.0 else -np.inf
+        evidence[pair] += added
+        total[pair] += added
         counts[pair, seen] += 1.0
 
 
 @compiled
-def tally_rewards(counts, prior, pairs, outcomes, evidence):
+def tally_rewards(counts, prior, pairs, outcomes, evidence, total):
     """Count rewards r in [0, 1] as 1 - r failures and r successes in `counts` (P, 2); add to `evidence` as above."""
     for h in range(len(pairs)):
         pair, reward = pairs[h], outcomes[h]
         failures, successes = counts[pair, 0] + prior[pair, 0], counts[pair, 1] + prior[pair, 1]
         mean = successes / (failures + successes)
-        evidence[pair] += reward * math.log(mean) + (1.0 - reward) * math.log(1.0 - mean)
+        added = reward * math.log(mean) + (1.0 - reward) * math.log(1.0 - mean)
+        evidence[pair] += added
+        total[pair] += added
         counts[pair, 0] += 1.0 - reward
         counts[pair, 1] += reward

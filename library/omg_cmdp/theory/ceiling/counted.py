@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import final
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Keyed
 from omg_cmdp.jit import Lazy
+from omg_cmdp.persistence import State, joint_state, part_of
 from omg_cmdp.theory.ceiling.sets import (
     ContextTallies,
     Observed,
@@ -28,6 +30,7 @@ from omg_cmdp.theory.ceiling.sets import (
     Tallies,
     VersionSpace,
     mixed,
+    saved_numbers,
     spread,
 )
 from omg_cmdp.validation import BoolArray, FloatArray
@@ -79,6 +82,20 @@ class _Table:
         self.frequencies[rows] = frequencies
         self.radii[rows] = (slack + fitted - mixed(forecasts, _SHARES)) / visits[:, 0]
 
+    def _parts(self) -> dict[str, Tallies | ContextTallies]:
+        return {"halves": self.halves, "sparse": self.sparse, "by_context": self.by_context}
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return what was counted, and the radii."""
+        return {"frequencies": self.frequencies.copy(), "radii": self.radii.copy(), **joint_state(self._parts())}
+
+    def load_state(self, state: State) -> None:
+        """Load what was counted, and the radii."""
+        frequencies = saved_numbers("frequencies", state, self.frequencies.shape)
+        self.frequencies, self.radii = frequencies, saved_numbers("radii", state, self.radii.shape)
+        for name, part in self._parts().items():
+            part.load_state(part_of(state, name))
+
 
 @final
 class CountedRows(VersionSpace):
@@ -112,3 +129,13 @@ class CountedRows(VersionSpace):
         table.learn(context, seen, self._slack)
         # A negative radius: not even the frequencies themselves are plausible, because contexts differ.
         self.refuted = self.refuted or bool((table.radii < 0.0).any())
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return what each table learned."""
+        return joint_state({str(number): table for number, table in enumerate(self._tables)})
+
+    def load_state(self, state: State) -> None:
+        """Load what each table learned."""
+        for number, table in enumerate(self._tables):
+            table.load_state(part_of(state, str(number)))
+        self.refuted = any(bool((table.radii < 0.0).any()) for table in self._tables)

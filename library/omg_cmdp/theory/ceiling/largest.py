@@ -25,6 +25,8 @@ class Loss(NamedTuple):
     """The largest V* - V^π over the plausible models, or a bound on it."""
     settled: float
     """The share of the reachable (h, s) in which one action is optimal in all plausible models."""
+    plausible: BoolArray
+    """Which actions are optimal in some plausible model, (H, S, A)."""
 
 
 def largest_loss(
@@ -40,17 +42,21 @@ def largest_loss(
     if means is not None and tables is not None and len(means) * len(tables) <= MOST_PAIRS:
         agreed = np.repeat(space.admissible[None], space.horizon, axis=0)
         listed = np.ascontiguousarray(means), np.ascontiguousarray(tables)
-        most = compiled.largest_gap(*listed, *space.raw, np.ascontiguousarray(policies), probabilities, agreed)
-        return Loss(most, _share(np.asarray(agreed.any(axis=2)), space, rows))
+        possible = np.zeros_like(agreed)
+        told = np.ascontiguousarray(policies), probabilities
+        most = compiled.largest_gap(*listed, *space.raw, *told, agreed, possible)
+        return Loss(most, _share(np.asarray(agreed.any(axis=2)), space, rows), possible)
     found = [_bounded(space, rewards, rows, policy, bounds) for policy in policies]
     # The models that are worst for each policy may differ, so that the mean of the bounds is a bound.
-    return Loss(float(np.dot(probabilities, [most for most, _ in found])), _share(found[0][1], space, rows))
+    _, sure, possible = found[0]
+    return Loss(float(np.dot(probabilities, [each[0] for each in found])), _share(sure, space, rows), possible)
 
 
 def _bounded(
     space: Space, rewards: PlausibleRewards, rows: PlausibleRows, policy: FloatArray, bounds: ValueBounds
-) -> tuple[float, BoolArray]:
-    """Return a bound on V* - V^π over all plausible rows, and where one action is surely optimal, (H, S).
+) -> tuple[float, BoolArray, BoolArray]:
+    """Return a bound on V* - V^π over all plausible rows, where one action is surely optimal, (H, S), and which
+    actions may be, (H, S, A).
 
     For every model and policy π', by the performance difference lemma,
 
@@ -65,6 +71,7 @@ def _bounded(
     own_high, own_low, lost = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     forbidden = ~space.admissible
     sure = np.empty((space.horizon, space.states), dtype=np.bool_)
+    possible = np.empty((space.horizon, *space.admissible.shape), dtype=np.bool_)
     for h in reversed(range(space.horizon)):
         after = rows.highest(h, np.stack([best_high, own_high, lost, -best_low, -own_low]))
         most, least = high[h % len(high)], low[h % len(low)]
@@ -72,6 +79,7 @@ def _bounded(
         top, floor = most + after[0], least - after[3]
         top[forbidden], floor[forbidden] = -np.inf, -np.inf
         sure[h] = _surely_best(top, floor)
+        possible[h] = top >= floor.max(axis=1, keepdims=True)
         # The policy played, and what another could gain on it.
         chance, up, down = policy[h], most + after[1], least - after[4]
         pessimistic = (chance * down).sum(axis=1)
@@ -83,7 +91,7 @@ def _bounded(
         own_high = np.clip((chance * up).sum(axis=1), least_value, most_value)
         own_low = np.clip(pessimistic, least_value, most_value)
         lost = np.minimum(np.maximum(gain.max(axis=1), 0.0), best_high - own_low)
-    return float(space.start @ lost), sure
+    return float(space.start @ lost), sure, possible
 
 
 def _surely_best(top: FloatArray, floor: FloatArray) -> BoolArray:
@@ -97,6 +105,8 @@ def _surely_best(top: FloatArray, floor: FloatArray) -> BoolArray:
 
 def _share(decided: BoolArray, space: Space, rows: PlausibleRows) -> float:
     """Return the share of the reachable (h, s) that are `decided` (H, S)."""
+    if decided.all():
+        return 1.0
     reached = np.zeros(decided.shape, dtype=np.bool_)
     reached[0] = space.start > 0.0
     for h in range(space.horizon - 1):

@@ -9,13 +9,15 @@ times at once, with probability 1 - δ/G for each of G weight vectors of norm at
 from __future__ import annotations
 
 import math
-from typing import final
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Keyed
 from omg_cmdp.oracles.linear.forecasters import LinearForecasters
-from omg_cmdp.theory.ceiling.sets import Observed, PlausibleRewards, VersionSpace
+from omg_cmdp.persistence import State
+from omg_cmdp.theory.ceiling.sets import Observed, PlausibleRewards, VersionSpace, saved_numbers
 from omg_cmdp.validation import FloatArray
 
 
@@ -55,7 +57,20 @@ class Ellipsoids(VersionSpace):
         vectors = rows[seen.pairs] if self._shared else np.repeat(rows, len(seen.pairs), axis=0)
         np.add.at(self._gram, groups, vectors[:, :, None] * vectors[:, None, :])
         np.add.at(self._moments, groups, vectors * (seen.outcomes - 0.5)[:, None])
-        for group in np.unique(groups):
+        self._redraw(np.unique(groups))
+
+    def _redraw(self, groups: NDArray[Any]) -> None:
+        for group in groups:
             self._inverses[group] = np.linalg.inv(self._gram[group])
             growth = np.linalg.slogdet(self._gram[group] / self._ridge)[1]
             self._radii[group] = self._radius(max(float(growth), 0.0))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the sums of the regressions."""
+        return {"gram": self._gram.copy(), "moments": self._moments.copy()}
+
+    def load_state(self, state: State) -> None:
+        """Load the sums of the regressions."""
+        gram, moments = (saved_numbers(name, state, table.shape) for name, table in self.state().items())
+        self._gram, self._moments = gram, moments
+        self._redraw(np.arange(len(gram)))

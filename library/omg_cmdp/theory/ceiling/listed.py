@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import final
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Keyed
+from omg_cmdp.jit import Lazy
+from omg_cmdp.persistence import State, joint_state, part_of
 from omg_cmdp.theory.ceiling.sets import (
     ContextTallies,
     Observed,
@@ -18,9 +21,12 @@ from omg_cmdp.theory.ceiling.sets import (
     VersionSpace,
     listed,
     mixed,
+    saved_numbers,
     spread,
 )
-from omg_cmdp.validation import BoolArray, FloatArray
+from omg_cmdp.validation import FloatArray
+
+compiled = Lazy("omg_cmdp.theory.ceiling.compiled")
 
 CLASS, POOLED, BY_CONTEXT = 0.5, 0.25, 0.25
 """The prior weights of the class, of counts for all contexts together, and of counts for each context."""
@@ -36,8 +42,7 @@ class ListedFunctions(VersionSpace):
     def __init__(self, functions: Callable[[Keyed], FloatArray], delta: float, *, of_rewards: bool) -> None:
         self._functions, self._slack, self._of_rewards = functions, -math.log(delta), of_rewards
         self._losses, self._kept = np.zeros(0), np.zeros(0, dtype=np.bool_)
-        self._pooled: Tallies | None = None
-        self._by_context: ContextTallies | None = None
+        self._counts: tuple[Tallies, ContextTallies] | None = None
 
     def plausible(self, context: Keyed) -> PlausibleRewards | PlausibleTransitions:
         """Return the tables of the functions that are left."""
@@ -47,39 +52,53 @@ class ListedFunctions(VersionSpace):
     def learn(self, context: Keyed, seen: Observed) -> None:
         """Charge every function its loss."""
         tables = self._tables(context)
-        if self._pooled is None or self._by_context is None:
-            self._losses = np.zeros(len(tables))
-            pairs, outcomes = math.prod(tables.shape[2:4]), 2 if self._of_rewards else tables.shape[-1]
-            prior = spread(np.ones((pairs, outcomes)))
-            self._pooled = Tallies(prior, of_rewards=self._of_rewards)
-            self._by_context = ContextTallies(prior, of_rewards=self._of_rewards)
-        self._losses = self._losses - self._log_likelihoods(tables, seen)
-        self._pooled.learn(seen)
-        self._by_context.learn(context, seen)
-        counts = float(self._pooled.evidence.sum()), float(self._by_context.evidence.sum())
-        self._kept = self._plausible_losses(*counts)
-        self.refuted = not self._kept.any()
+        by_pair = tables.reshape(*tables.shape[:2], -1, *tables.shape[4:])
+        if self._counts is None:
+            self._begin(len(tables), by_pair.shape[2], 2 if self._of_rewards else tables.shape[-1])
+        assert self._counts is not None
+        charge = compiled.charge_rewards if self._of_rewards else compiled.charge_transitions
+        charge(self._losses, np.ascontiguousarray(by_pair), seen.steps, seen.pairs, seen.outcomes)
+        pooled, by_context = self._counts
+        pooled.learn(seen)
+        by_context.learn(context, seen)
+        self._keep()
+
+    def _begin(self, functions: int, pairs: int, outcomes: int) -> None:
+        prior = spread(np.ones((pairs, outcomes)))
+        self._losses = np.zeros(functions)
+        of_rewards = self._of_rewards
+        self._counts = Tallies(prior, of_rewards=of_rewards), ContextTallies(prior, of_rewards=of_rewards)
 
     def _tables(self, context: Keyed) -> FloatArray:
         """Return (N, K, S, A, ...)."""
         tables = self._functions(context)
         return tables if tables.ndim == (4 if self._of_rewards else 5) else tables[:, None]
 
-    def _log_likelihoods(self, tables: FloatArray, seen: Observed) -> FloatArray:
-        """Return the log likelihood of the outcomes for each function, (N,)."""
-        by_pair = tables.reshape(*tables.shape[:2], -1, *tables.shape[4:])
-        at = by_pair[:, seen.steps % tables.shape[1], seen.pairs]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if not self._of_rewards:
-                return np.asarray(np.log(at[:, np.arange(len(seen.outcomes)), seen.outcomes]).sum(axis=1))
-            rewards = seen.outcomes
-            # 0·log 0 = 0: a reward of 1 does not contradict the mean 1.
-            paid = np.where(rewards > 0.0, rewards * np.log(at), 0.0)
-            unpaid = np.where(rewards < 1.0, (1.0 - rewards) * np.log1p(-at), 0.0)
-            return np.asarray((paid + unpaid).sum(axis=1))
-
-    def _plausible_losses(self, pooled: float, by_context: float) -> BoolArray:
-        """Return which functions lose at most log 1/δ more than the forecaster, (N,)."""
+    def _keep(self) -> None:
+        """Keep the functions that lose at most log 1/δ more than the forecaster."""
+        counts = [float(each.evidence.sum()) for each in self._counts or ()]
         own = mixed(-self._losses, np.full(len(self._losses), 1.0 / len(self._losses)))
-        forecaster = -mixed(np.array([own, pooled, by_context]), np.array([CLASS, POOLED, BY_CONTEXT]))
-        return np.asarray(self._losses <= forecaster + self._slack)
+        forecaster = -mixed(np.array([own, *counts]), np.array([CLASS, POOLED, BY_CONTEXT]))
+        self._kept = self._losses <= forecaster + self._slack
+        self.refuted = not self._kept.any()
+
+    def _parts(self) -> dict[str, Tallies | ContextTallies]:
+        return {} if self._counts is None else {"pooled": self._counts[0], "by_context": self._counts[1]}
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the loss of each function, and what was counted."""
+        return {"losses": self._losses.copy(), **joint_state(self._parts())}
+
+    def load_state(self, state: State) -> None:
+        """Load the losses and counts; of a space that had learned nothing, none."""
+        losses = saved_numbers("losses", state, (None,))
+        if not losses.size:
+            self._losses, self._counts = losses, None
+            self._kept, self.refuted = np.zeros(0, dtype=np.bool_), False
+            return
+        counts = saved_numbers("pooled/counts", state, (None, None))
+        self._begin(len(losses), *counts.shape)
+        self._losses = losses
+        for name, part in self._parts().items():
+            part.load_state(part_of(state, name))
+        self._keep()

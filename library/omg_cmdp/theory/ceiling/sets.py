@@ -23,8 +23,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from omg_cmdp.contexts import KEPT_CONTEXTS, Keyed
+from omg_cmdp.contexts import (
+    KEPT_CONTEXTS,
+    Context,
+    Keyed,
+    context_from_json,
+    context_to_json,
+    keyed,
+    unchanging,
+)
 from omg_cmdp.jit import Lazy
+from omg_cmdp.persistence import State
 from omg_cmdp.validation import BoolArray, FloatArray
 
 compiled = Lazy("omg_cmdp.theory.ceiling.compiled")
@@ -109,6 +118,14 @@ class VersionSpace(abc.ABC):
     def learn(self, context: Keyed, seen: Observed) -> None:
         """Take in the outcomes of an episode."""
 
+    @abc.abstractmethod
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that was learned."""
+
+    @abc.abstractmethod
+    def load_state(self, state: State) -> None:
+        """Load what a space of the same class and confidence learned."""
+
 
 class Tallies:
     """Counts of outcomes for each pair, (P, K), and the log probability of all that was seen by a rule of succession.
@@ -120,10 +137,20 @@ class Tallies:
         self.counts, self.evidence = np.zeros_like(prior), np.zeros(len(prior))
         self._prior, self._of_rewards = prior, of_rewards
 
-    def learn(self, seen: Observed) -> None:
-        """Count outcomes, and what the forecasts made of them."""
+    def learn(self, seen: Observed, total: FloatArray | None = None) -> None:
+        """Count outcomes, and what the forecasts made of them, which is added to `total` (P,) as well."""
         tally = compiled.tally_rewards if self._of_rewards else compiled.tally_transitions
-        tally(self.counts, self._prior, seen.pairs, seen.outcomes, self.evidence)
+        both = self.evidence, np.empty_like(self.evidence) if total is None else total
+        tally(self.counts, self._prior, seen.pairs, seen.outcomes, *both)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return counts and evidence."""
+        return {"counts": self.counts.copy(), "evidence": self.evidence.copy()}
+
+    def load_state(self, state: State) -> None:
+        """Load counts and evidence."""
+        counts = saved_numbers("counts", state, self.counts.shape)
+        self.counts, self.evidence = counts, saved_numbers("evidence", state, self.evidence.shape)
 
 
 class ContextTallies:
@@ -132,6 +159,7 @@ class ContextTallies:
     def __init__(self, prior: FloatArray, *, of_rewards: bool) -> None:
         self._prior, self._of_rewards = prior, of_rewards
         self._tallies: dict[Hashable, Tallies] = {}
+        self._contexts: list[Context] = []
         self.evidence = np.zeros(len(prior))
         """Their evidence for each pair, (P,)."""
 
@@ -139,13 +167,44 @@ class ContextTallies:
         """Count the outcomes in the context's own tallies."""
         # A rule that depends on the past only, so that the forecaster stays one.
         key = context.key if context.key in self._tallies or len(self._tallies) < KEPT_CONTEXTS else None
+        self._of(key, context.context).learn(seen, self.evidence)
+
+    def _of(self, key: Hashable, context: Context) -> Tallies:
         tallies = self._tallies.get(key)
         if tallies is None:
             tallies = self._tallies[key] = Tallies(self._prior, of_rewards=self._of_rewards)
-        before = tallies.evidence[seen.pairs]
-        tallies.learn(seen)
-        unique, first = np.unique(seen.pairs, return_index=True)
-        self.evidence[unique] += tallies.evidence[unique] - before[first]
+            self._contexts.append(None if key is None else unchanging(context))
+        return tallies
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the tallies of all contexts, in the order in which these came."""
+        shape, all_of = self._prior.shape, self._tallies.values()
+        return {
+            "contexts": np.array([context_to_json(each) for each in self._contexts], dtype=np.str_),
+            "counts": np.array([each.counts for each in all_of]).reshape(-1, *shape),
+            "evidences": np.array([each.evidence for each in all_of]).reshape(-1, len(self._prior)),
+            "evidence": self.evidence.copy(),
+        }
+
+    def load_state(self, state: State) -> None:
+        """Load the tallies of all contexts."""
+        contexts = [context_from_json(text) for text in state["contexts"].tolist()]
+        counts = saved_numbers("counts", state, (len(contexts), *self._prior.shape))
+        evidences = saved_numbers("evidences", state, (len(contexts), len(self._prior)))
+        self.evidence = saved_numbers("evidence", state, self.evidence.shape)
+        self._tallies, self._contexts = {}, []
+        for context, tables in zip(contexts, zip(counts, evidences, strict=True), strict=True):
+            tallies = self._of(None if context is None else keyed(context).key, context)
+            tallies.counts, tallies.evidence = (np.array(table) for table in tables)
+
+
+def saved_numbers(name: str, state: State, shape: tuple[int | None, ...]) -> FloatArray:
+    """Return an array of a state, of this shape (None: any length); infinite losses are allowed, nan is not."""
+    array = np.array(state.get(name))
+    fits = array.dtype == np.float64 and array.ndim == len(shape) and not np.isnan(array).any()
+    if not fits or any(want not in (None, got) for want, got in zip(shape, array.shape, strict=True)):
+        raise ValueError(f"`state` must hold numbers of shape {shape} under {name!r}, got {sorted(state)}")
+    return array
 
 
 def mixed(evidence: FloatArray, weights: FloatArray) -> FloatArray:

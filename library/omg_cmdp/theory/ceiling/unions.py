@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from omg_cmdp.contexts import Keyed
+from omg_cmdp.persistence import State, joint_state, part_of
 from omg_cmdp.theory.ceiling.sets import (
     Observed,
     PlausibleRewards,
@@ -56,4 +58,14 @@ class Union(VersionSpace):
         """Let every member learn."""
         for member in self._members:
             member.learn(context, seen)
+        self.refuted = all(member.refuted for member in self._members)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return what each member learned."""
+        return joint_state({str(number): member for number, member in enumerate(self._members)})
+
+    def load_state(self, state: State) -> None:
+        """Load what each member learned."""
+        for number, member in enumerate(self._members):
+            member.load_state(part_of(state, str(number)))
         self.refuted = all(member.refuted for member in self._members)

@@ -46,7 +46,7 @@ def test_counted_rewards_are_compared_as_beta_variables():
 
 def test_linear_rewards_are_compared_as_normal_variables():
     """θ(a)·z ~ N(mᵀz, zᵀCz) for each action; a large ridge keeps both away from 0 and 1."""
-    rewards = oracles.LinearRewards(states=1, actions=2, dimension=2, horizon=1, ridge=30.0)
+    rewards = oracles.LinearRewards(states=1, actions=2, dimension=2, horizon=1, ridge=30.0, intercept=False)
     taught = {0: ([], []), 1: ([], [])}
     for context, action, reward in (([1.0, 0.0], 0, 0.7), ([0.6, 0.8], 0, 0.6), ([0.0, 1.0], 1, 0.8)):
         for _ in range(10):
@@ -77,12 +77,13 @@ def test_counted_transitions_are_compared_as_dirichlet_variables():
 
 
 def test_softmax_transitions_are_compared_by_their_normal_logits():
-    dynamics = oracles.SoftmaxDynamics(states=2, actions=2, dimension=1, horizon=2, rate="realizable")
+    sizes = {"states": 2, "actions": 2, "dimension": 1, "horizon": 2}
+    dynamics = oracles.SoftmaxDynamics(**sizes, rate="realizable", intercept=False)
     z = np.array([0.9])
     for actions, reached in (([0, 0], [1, 0]), ([0, 1], [1, 1]), ([1, 1], [1, 0])):
         dynamics.update(z, [0, 0], actions, reached)
     state = dynamics.state()
-    weights, covariances = state["weights"][:2, :, 0], state["covariances"][:2, :, 0, 0]
+    weights, covariances = state["weights"][:4].reshape(2, 2), state["covariances"][:4].reshape(2, 2)
     logits = 0.9 * (weights[:, 1] - weights[:, 0])
     variances = 0.81 * covariances.sum(axis=1) / 2.0  # (K-1)/K of both
     expected = stats.norm.cdf((logits[0] - logits[1]) / math.sqrt(variances.sum()))

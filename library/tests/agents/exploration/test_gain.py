@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from library.tests.agents.catalogue import ORACLES, SIZE, SPACES, build
+from library.tests.agents.catalogue import ORACLES, SIZE, SPACES, build, line
 from library.tests.agents.exploration.draws import estimate, flow, pooled, promised, seen_by, single_step
 from library.tests.agents.exploration.situations import model_alone, situation, taught
 from library.tests.oracles.test_draws import Outsider, Stranger
@@ -22,6 +22,9 @@ from omg_cmdp.theory import bounds
 
 S, A, H = SIZE["states"], SIZE["actions"], SIZE["horizon"]
 
+BARE = {"bare": line(OMG, GainWeighted())}
+"""The rule without the account of the default."""
+
 each_oracle = pytest.mark.parametrize("oracle", ORACLES)
 
 
@@ -34,8 +37,8 @@ def drawn_models(rule, this):
 
 
 def learned(rng, oracle, space="restricted, spread start", episodes=12, **more):
-    """Return contexts and an agent with the default rule after a few episodes."""
-    contexts, agent = build("adaptive", oracle, space, **more)
+    """Return contexts and an agent with the rule after a few episodes."""
+    contexts, agent = build("bare", oracle, space, kinds=BARE, **more)
     return contexts, taught(rng, agent, contexts, episodes)
 
 
@@ -243,7 +246,7 @@ def test_another_seed_is_another_setting(tmp_path):
 def test_a_restored_agent_draws_the_same_models(oracle, tmp_path, rng):
     contexts, agent = learned(rng, oracle, "restricted", episodes=9)
     agent.save(tmp_path / "agent")
-    restored = build("adaptive", oracle, "restricted")[1]
+    restored = build("bare", oracle, "restricted", kinds=BARE)[1]
     restored.restore(tmp_path / "agent")
     ours, theirs = (taught(np.random.default_rng(3), each, contexts, 4) for each in (agent, restored))
     for context in contexts:
@@ -270,7 +273,7 @@ def outsiders(rng, rewards_steps, kernel_steps, kind=Stranger):
 @pytest.mark.parametrize("kernel_steps", [(), (H,)], ids=["kernels", "kernels by step"])
 def test_an_oracle_of_four_methods_is_enough(rewards_steps, kernel_steps, rng):
     """Draws have a leading count, and steps where the prediction has them."""
-    agent = OMG(SPACES["restricted"], *outsiders(rng, rewards_steps, kernel_steps))
+    agent = OMG(SPACES["restricted"], *outsiders(rng, rewards_steps, kernel_steps), GainWeighted())
     this = situation(agent, "c", tolerance=1e-9)
     drawn = drawn_models(agent.gamma, this)
     v = agent.gamma.gains(this)
@@ -325,7 +328,7 @@ def test_a_narrower_range_of_returns_never_promises_more(rng):
     So v shrinks with R, to nothing where R is what the mean model earns already.
     """
     size = {"states": 4, "actions": 2, "horizon": 12}
-    agent = OMG(Space(**size), oracles.CountRewards(**size), oracles.CountDynamics(**size))
+    agent = OMG(Space(**size), oracles.CountRewards(**size), oracles.CountDynamics(**size), GainWeighted())
     this = situation(agent, 0)
     drawn, sums = drawn_models(agent.gamma, this), []
     for most in (12.0, 9.0, 8.0, 7.0, 6.0, 2.0, 1.0):

@@ -9,24 +9,34 @@ from library.tests.agents.catalogue import HORIZON, SPACES
 from library.tests.agents.exploration.situations import finite
 from library.tests.oracles.catalogue import known_dynamics, known_rewards
 from omg_cmdp import OMG
-from omg_cmdp.agents import Anytime, ExplorationRule, GainWeighted, Greedy, Power, Schedule, Theory, UncertaintyWeighted
+from omg_cmdp.agents import (
+    Accounted,
+    Anytime,
+    ExplorationRule,
+    GainWeighted,
+    Greedy,
+    Power,
+    Schedule,
+    Theory,
+    UncertaintyWeighted,
+)
 from omg_cmdp.agents.exploration.named import RULES
 
 
 def test_rules_by_name():
     made = {name: type(OMG(SPACES["plain"], *finite(), name, episodes=5).gamma) for name in RULES}
     assert made == {
-        "adaptive": GainWeighted,
+        "adaptive": Accounted,
         "uncertainty": UncertaintyWeighted,
         "theory": Theory,
         "anytime": Anytime,
     }
-    assert type(OMG(SPACES["plain"], *finite()).gamma) is GainWeighted
+    assert type(OMG(SPACES["plain"], *finite()).gamma) is Accounted
     assert type(OMG(SPACES["plain"], *finite(), 3).gamma) is Schedule
 
 
 def test_the_seed_of_the_agent_is_that_of_its_rule():
-    assert OMG(SPACES["plain"], *finite(), seed=7).gamma.seed == 7
+    assert OMG(SPACES["plain"], *finite(), seed=7).gamma.rule.seed == 7
     own = GainWeighted(seed=3)
     assert OMG(SPACES["plain"], *finite(), own, seed=7).gamma is own
 

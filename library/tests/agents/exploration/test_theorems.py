@@ -8,6 +8,7 @@ import pytest
 from library.tests.agents.catalogue import LABELS, MASK, REWARDS, SIZE, SPACES, TRANSITIONS, build
 from library.tests.agents.exploration.situations import after, finite
 from omg_cmdp import OMG, Space, oracles
+from omg_cmdp.theory import errors
 
 H = SIZE["horizon"]
 
@@ -42,7 +43,7 @@ def test_anytime_by_hand():
     assert MASK.sum() == 5
     agent.model("a")
     squares, logs = agent.reward_oracle.regret_bound(7, H), agent.dynamics_oracle.regret_bound(7, H)
-    rewards = 2.0 * squares + 16.0 * H * math.log(2.0 / 0.1)
+    rewards = errors.reward_error(horizon=H, delta=0.1, reward_regret=squares)
     dynamics = logs + 2.0 * H * math.log(2.0 * H / 0.1)
     expected = math.sqrt(17 * 7 / (1.36 * rewards + (4.42 * H**2 + 6.12 * H**4) * dynamics))
     assert after(agent, 6).decide("a").gamma == pytest.approx(expected)

@@ -200,11 +200,12 @@ def test_parts_that_do_not_fit_are_refused():
         lambda: AggregateDynamics([one], horizon=1),
         lambda: StepwiseDynamics([one]),
         lambda: AggregateRewards([StepwiseRewards([one]), five], horizon=HORIZON),
+        lambda: StepwiseRewards([one, CountRewards(states=2, actions=2, horizon=1)]),
     )
     for make in bad:
         with pytest.raises(ValueError, match="`oracles`"):
             make()
-    smaller = CountRewards(states=2, actions=2, horizon=1)
+    smaller = KnownRewards(lambda _: np.zeros((2, 2)), horizon=1)  # its size is known with the first context
     for oracle in (AggregateRewards([one, smaller], horizon=1), StepwiseRewards([one, smaller])):
         with pytest.raises(ValueError, match="`oracles`"):
             oracle.predict(0)

@@ -284,12 +284,3 @@ def test_labels_listed_twice_are_refused_or_count_once(kind):
         oracle = kind(**SIZE, horizon=1, contexts=["a", "a", "b"])
         for context in ("a", "b"):
             oracle.update(context, [0], [0], [1])
-
-
-def test_the_bound_holds_if_the_excluded_happens():
-    support = np.ones((STATES, ACTIONS, STATES), dtype=bool)
-    support[0, 0, 1] = False
-    oracle = CountDynamics(**SIZE, horizon=1, support=support)
-    for episode in range(1, 11):
-        oracle.update("any", [0], [0], [1])
-        assert oracle.loss - oracle.best_loss() <= oracle.regret_bound(episode, 1)

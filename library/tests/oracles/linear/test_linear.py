@@ -1,15 +1,18 @@
-"""Linear rewards: the forecaster by dense algebra, plane rotations, the best weights by scipy."""
+"""Linear rewards: the forecaster by dense algebra, plane rotations, the best weights by scipy; without an intercept,
+which `test_intercept.py` is about."""
 
+import functools
 import math
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from omg_cmdp.oracles import LinearRewards
+from omg_cmdp import oracles
 from omg_cmdp.oracles.linear.ball import least_squares
 from omg_cmdp.oracles.losses import SQUARE
 
+LinearRewards = functools.partial(oracles.LinearRewards, intercept=False)
 STATES, ACTIONS, DIMENSION, HORIZON = 2, 3, 4, 5
 SIZE = {"states": STATES, "actions": ACTIONS}
 TEMPERS = {"realizable": [1], "proven": [HORIZON], "guarded": [1, HORIZON]}

@@ -230,3 +230,48 @@ def test_play_is_observed_too():
         twin.update(played)
     np.testing.assert_array_equal(seen.episodes, added.episodes)
     assert 0.0 < seen.total <= 3 * 8
+
+
+@pytest.mark.parametrize("oracles", [finite, counts, aggregates])
+def test_a_saved_ceiling_continues_bit_for_bit(oracles):
+    world = Shifting(2)
+    whole, half, rest = (omg.RegretCeiling(omg.OMG(world.space, *oracles(world))) for _ in range(3))
+    policy, noise = np.full((3, 2, 2), 0.5), np.random.default_rng(0)
+    played = [world.sample(world.contexts[number % 2], policy, noise) for number in range(30)]
+    for ceiling, part in ((whole, played), (half, played[:15])):
+        for each in part:
+            ceiling.add(each.context, policy, each)
+    rest.load_state(half.state())
+    for each in played[15:]:
+        rest.add(each.context, policy, each)
+    np.testing.assert_array_equal(rest.episodes, whole.episodes)
+    with pytest.raises(ValueError, match="RegretCeiling"):
+        rest.load_state(omg.RegretCeiling(omg.OMG(world.space, *oracles(world)), delta=0.1).state())
+
+
+def test_a_log_is_replayed_by_the_agent_that_played_it():
+    pytest.importorskip("gymnasium")
+    lake = omg.environments.from_gymnasium("FrozenLake-v1", [0.5, 0.9], arguments="success_rate", horizon=6)
+    sizes = {"states": lake.space.states, "actions": lake.space.actions, "horizon": 6, "contexts": [0.5, 0.9]}
+
+    def agent(**more):
+        return omg.OMG(lake.space, omg.oracles.CountRewards(**sizes), omg.oracles.CountDynamics(**sizes), **more)
+
+    player = agent()
+    seen, replayed = omg.RegretCeiling(player), omg.RegretCeiling(agent())
+    log = omg.play(lake, player, [0.5, 0.9, 0.5], observe=seen)
+    replayed.replay(log.episodes, agent())
+    np.testing.assert_array_equal(seen.episodes, replayed.episodes)
+    with pytest.raises(ValueError, match="must be the one that played: episode 1 "):
+        omg.RegretCeiling(agent()).replay(log.episodes, agent(gamma=3.0))
+
+
+def test_a_policy_that_cannot_have_been_played_is_refused():
+    world = Shifting(1)
+    ceiling = omg.RegretCeiling(omg.OMG(world.space, *finite(world)))
+    first = np.zeros((3, 2, 2))
+    first[..., 0] = 1.0
+    played = omg.Trajectory(context="left", states=[0, 0], actions=[1], rewards=[1.0])
+    with pytest.raises(ValueError, match="never plays these actions"):
+        ceiling.add("left", first, played)
+    assert len(ceiling.episodes) == 0

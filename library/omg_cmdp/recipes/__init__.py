@@ -1,0 +1,1 @@
+"""Recipes: how objects were made, kept with them and written into files."""
