@@ -104,9 +104,10 @@ class Streams:
     @property
     def generator(self) -> np.random.Generator:
         """A generator, the same for all parts: whoever asks draws on it."""
-        if isinstance(self._source[0], tuple):
-            self._source[0] = np.random.default_rng(self._source[0])
-        return self._source[0]
+        source = self._source[0]
+        if isinstance(source, tuple):
+            source = self._source[0] = np.random.default_rng(source)
+        return source
 
     def uniforms(self, size: int) -> FloatArray:
         """Return (size,): uniform numbers in (0, 1) that are for all draws together."""

@@ -77,19 +77,11 @@ class Forecasters(abc.ABC):
             refuse_impossible(self.possible, *map(np.asarray, (states, actions, outcomes)))
 
     def bound(self, episodes: int, horizon: int) -> float:
-        """Return a proven bound on the regret of one of the forecasters against the class; inf: nothing is proven.
-
-        A class for which something is proven overrides this, and `late_bound` for what is proven of late outcomes;
-        both are inf otherwise.
-        """
+        """Return a proven bound on the regret of one of the forecasters against the class; inf: nothing is proven."""
         return math.inf
 
     def late_bound(self, episodes: int, horizon: int, delay: int, constant: bool) -> float:
-        """Return the same for outcomes that come late, with up to `delay` >= 1 other updates in between.
-
-        By default that is the bound, if the rate is made for such a delay. Of several forecasters nothing is proven in
-        general: a guard charges them what they say on arrival, and not what they said.
-        """
+        """Return the same where `delay` >= 1 updates may lie in between; the bound, if the rate is made for that."""
         return self.bound(episodes, horizon) if self.rate is not None and delay <= self.rate.delay else math.inf
 
     def draws(self, prepared: Any, streams: Streams) -> FloatArray | None:
@@ -185,9 +177,7 @@ class Frame(Oracle, Generic[F]):
         """Return (count, ...): the same by the numbers of `streams`; not to be written to."""
         answer = self._answer(context)
         drawn = self.forecasters.draws(answer.prepared, streams)
-        if drawn is None:
-            return self._loss.draws(answer.prediction, self.uncertainty(context), streams)
-        return drawn
+        return self._loss.draws(answer.prediction, self.uncertainty(context), streams) if drawn is None else drawn
 
     @final
     def best_loss(self) -> float:
