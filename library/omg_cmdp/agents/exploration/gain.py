@@ -17,7 +17,8 @@ these weights raise it by a quarter, and are what is played. No constant is left
 oracles' own, and the statement holds on average over them, given the past and the context (docs/theory.md).
 
 What is learned in one step mostly holds in all. Then b and c are sums over the steps, v is a number for each pair, and
-the program is max ⟨q, f̂⟩ + Σ √(v·Q), Q = Σ_h q_h: it explores a pair in those steps where that costs least.
+the program is max ⟨q, f̂⟩ + Σ √(v·Q), Q = Σ_h q_h: it explores a pair in those steps where that costs least. With v·θ_h
+in step h, Σ_h θ_h = 1, one plan does: θ_h is in proportion to c_h/(z_h + √v)², z_h the cost in the mean model.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ LARGEST = 2**25
 class GainWeighted(ExplorationRule):
     """m = ¼·√(q̂·v) + floor/√(n·t), q̂ the plan: explore where plausible models expect to gain.
 
-    If one table serves all steps, v is divided among them, in proportion to visits of the plan. The floor costs at most
+    If one table serves all steps, v is divided among them, by visits of the draws and by costs. The floor costs at most
     2·floor·√(nT) over T episodes, and keeps ¼·Σ q̂·err²/m below √(nT)/(4·floor) times what the oracles' bounds allow,
     even if the posteriors are wrong.
 

@@ -8,6 +8,7 @@ import pytest
 from library.tests.agents.catalogue import ORACLES, SIZE, SPACES, build, line
 from library.tests.agents.exploration.draws import estimate, flow, pooled, promised, seen_by, single_step
 from library.tests.agents.exploration.situations import model_alone, situation, taught
+from library.tests.agents.models import an_episode
 from library.tests.oracles.test_draws import Outsider, Stranger
 from library.tests.random_mdps import with_tables
 from library.tests.worlds import SafeArm
@@ -211,6 +212,27 @@ def test_the_same_question_has_the_same_answer(oracle, rng):
         asked.decide(context)
     taught(np.random.default_rng(5), asked, contexts, 3)
     assert fresh.policy(contexts[0]).tobytes() == asked.policy(contexts[0]).tobytes()
+
+
+@pytest.mark.parametrize("oracle", ["counts", "linear and softmax"])
+def test_what_is_kept_of_draws_is_no_state(oracle, tmp_path, rng):
+    """Not asked in between, or about other contexts first, or without what was kept, or restored: the same bits."""
+    contexts, agent = build("adaptive", oracle)
+    _, forgetful = build("adaptive", oracle)
+    for t in range(12):
+        for context in rng.permutation(len(contexts))[: rng.integers(len(contexts))]:
+            agent.decide(contexts[context])
+        if t == 6:
+            agent.save(tmp_path / "agent")
+            _, agent = build("adaptive", oracle)
+            agent.restore(tmp_path / "agent")
+        forgetful.gamma.rule._caches.clear()
+        context = contexts[t % len(contexts)]
+        ours, theirs = agent.decide(context), forgetful.decide(context)
+        assert ours.weights.tobytes() == theirs.weights.tobytes()
+        episode = an_episode(rng, agent.space, context, ours.policy)
+        agent.update(episode)
+        forgetful.update(episode)
 
 
 @pytest.mark.parametrize("oracle", ["finite", "counts", "linear and softmax"])
