@@ -1,7 +1,7 @@
 """Draws of tables: where their random numbers come from, and draws around a prediction whose uncertainty is known.
 
-A draw lives for eight episodes. It is a function of a key, which changes when its life is over, and of what was
-learned: rows of a table about which nothing was learned are the same in the next episode, and are not drawn again.
+A draw is a function of a key and of what was learned. Where a key lasts for several episodes, rows of a table about
+which nothing was learned are the same in the next one, and are not drawn again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ IntArray = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 
 LIFE = 8
-"""How many episodes a draw lasts. With 32 the regret of forty arms is half as large again."""
+"""How many episodes a draw of transitions lasts."""
 TAGS = 2**61 - 1
 NARROWEST, WIDEST = 1e12, 1e-3
 """The largest and the smallest total of a Dirichlet distribution around a prediction: a point, and corners."""
@@ -91,13 +91,11 @@ class Streams:
     @classmethod
     def lasting(cls, seed: int, episode: int, count: int, cache: Cache | None = None) -> Streams:
         """Return the streams of an episode: every key is that of `LIFE` episodes, and some end with each of them."""
-        keys = np.empty(count + 1, np.uint64)
-        random.fill_keys(seed % TAGS, episode, LIFE, keys)
-        return cls(keys, (seed, episode), cache)
+        return cls(keys_of(seed, episode, count, LIFE), (seed, episode), cache)
 
-    def of(self, part: int) -> Streams:
-        """Return other streams with the same keys, for one of several parts."""
-        streams = Streams(self.keys, (), self._cache, (31 * self.tag + part + 1) % TAGS)
+    def of(self, part: int, keys: Keys | None = None) -> Streams:
+        """Return other streams for one of several parts, with the same keys unless others are given."""
+        streams = Streams(self.keys if keys is None else keys, (), self._cache, (31 * self.tag + part + 1) % TAGS)
         streams._source = self._source
         return streams
 
@@ -144,6 +142,13 @@ class Streams:
             return make()
         held: Drawn = self._cache.get(Keyed(None, (self.tag, self.count, sizes)), lambda _: make())
         return held
+
+
+def keys_of(seed: int, episode: int, count: int, life: int) -> Keys:
+    """Return the keys of `count` draws in an episode, each of which lasts for `life` of them, and one for all."""
+    keys = np.empty(count + 1, np.uint64)
+    random.fill_keys(seed % TAGS, episode, life, keys)
+    return keys
 
 
 def resample(weights: FloatArray, streams: Streams) -> IntArray:

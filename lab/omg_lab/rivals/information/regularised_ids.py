@@ -79,7 +79,7 @@ class RegularisedIDS(ModelRival):
         model = self.model(context)
         generator = np.random.default_rng((self.seed, self.episodes_seen))
         streams = Streams.fresh(draw_count(model, self.draws), generator)
-        drawn = drawn_models(model, self.reward_oracle, self.dynamics_oracle, context, streams)
+        drawn = drawn_models(model, self.reward_oracle, self.dynamics_oracle, context, streams.of(0), streams.of(1))
         worth = self.worth(self.episodes_seen + 1)
         return Decision(policy=informed_policy(model, worth * information(*drawn), self.value_bounds), model=model)
 

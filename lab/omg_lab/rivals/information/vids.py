@@ -105,7 +105,9 @@ class VIDS(ModelRival):
     ) -> tuple[FloatArray, FloatArray]:
         """Return the candidates, all different, and their values in the drawn models, (M, H, S, A) and (M, K)."""
         streams = Streams.fresh(draw_count(model, self.draws), generator)
-        rewards, transitions = drawn_models(model, self.reward_oracle, self.dynamics_oracle, context, streams)
+        rewards, transitions = drawn_models(
+            model, self.reward_oracle, self.dynamics_oracle, context, streams.of(0), streams.of(1)
+        )
         _, _, start, admissible = model.raw
         best = np.empty((len(rewards) + 1, model.horizon, model.states, model.actions))
         best[0] = optimal_policy(model, bounds=self.value_bounds)[0]

@@ -33,7 +33,7 @@ from omg_cmdp.contexts import Context, Keyed, keyed
 from omg_cmdp.jit import Lazy
 from omg_cmdp.mdp.tabular import TabularMDP
 from omg_cmdp.oracles.base import Oracle
-from omg_cmdp.oracles.draws import Cache, Streams, empty_cache
+from omg_cmdp.oracles.draws import Cache, Streams, empty_cache, keys_of
 from omg_cmdp.planning.decision import Decision
 from omg_cmdp.validation import FloatArray, positive_integer, positive_number, seed_number
 
@@ -97,8 +97,10 @@ class GainWeighted(ExplorationRule):
         except IndexError:
             cache = empty_cache()
         streams = Streams.lasting(self.seed, situation.episode, count, cache)
+        # Rewards are drawn anew: that costs little, and a rare optimum is mostly a reward that few draws have.
+        both = streams.of(0, keys_of(self.seed, situation.episode, count, 1)), streams.of(1)
         oracles = situation.reward_oracle, situation.dynamics_oracle
-        rewards, transitions = drawn_models(model, *oracles, situation.known, streams)
+        rewards, transitions = drawn_models(model, *oracles, situation.known, *both)
         by_step = any(drawn.shape[1] > 1 and (drawn != drawn[0]).any() for drawn in (rewards, transitions))
         visits = np.empty((model.horizon, *model.admissible.shape))
         gains = np.empty(visits.shape if by_step else (1, *visits.shape[1:]))
@@ -113,12 +115,17 @@ def draw_count(model: TabularMDP, most: int) -> int:
 
 
 def drawn_models(
-    model: TabularMDP, reward_oracle: Oracle, dynamics_oracle: Oracle, context: Context, streams: Streams
+    model: TabularMDP,
+    reward_oracle: Oracle,
+    dynamics_oracle: Oracle,
+    context: Context,
+    of_rewards: Streams,
+    of_dynamics: Streams,
 ) -> tuple[FloatArray, FloatArray]:
     """Return rewards (K, steps, S, A) and transitions (K, steps, S, A, S) of K drawn models; not to be written to."""
     known, table = keyed(context), model.admissible.shape
-    rewards = _drawn(reward_oracle, known, streams.of(0), table)
-    return rewards, _drawn(dynamics_oracle, known, streams.of(1), (*table, model.states))
+    rewards = _drawn(reward_oracle, known, of_rewards, table)
+    return rewards, _drawn(dynamics_oracle, known, of_dynamics, (*table, model.states))
 
 
 def _drawn(oracle: Oracle, known: Keyed, streams: Streams, table: tuple[int, ...]) -> FloatArray:

@@ -16,7 +16,7 @@ from omg_cmdp import OMG, Space, oracles, plan, policy_value
 from omg_cmdp.adversaries import IID
 from omg_cmdp.agents import ExplorationRule, GainWeighted
 from omg_cmdp.mdp.bellman import value_bounds
-from omg_cmdp.oracles.draws import LIFE, Streams
+from omg_cmdp.oracles.draws import LIFE, Streams, keys_of
 from omg_cmdp.planning.certificate import slacks
 from omg_cmdp.runs import simulate
 from omg_cmdp.theory import bounds
@@ -32,7 +32,8 @@ each_oracle = pytest.mark.parametrize("oracle", ORACLES)
 def drawn_models(rule, this):
     """Return the models that the rule draws: rewards, then kernels, by the streams of the episode and no cache."""
     streams = Streams.lasting(rule.seed, this.episode, rule.draws)
-    paid = this.reward_oracle.draws_from(this.context, streams.of(0))
+    keys = keys_of(rule.seed, this.episode, rule.draws, 1)  # rewards are drawn anew in every episode
+    paid = this.reward_oracle.draws_from(this.context, streams.of(0, keys))
     moves = this.dynamics_oracle.draws_from(this.context, streams.of(1))
     return [with_tables(this.model, rewards=f, transitions=p) for f, p in zip(paid, moves, strict=True)]
 
