@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +50,7 @@ def decisions(*, quick: bool) -> Report:
 
 def _times(mdp: TabularMDP, enough: float) -> dict[str, list[float]]:
     world, space = _World(mdp), mdp.space
-    sizes = {"states": space.states, "actions": space.actions, "horizon": space.horizon}
+    sizes: dict[str, Any] = {"states": space.states, "actions": space.actions, "horizon": space.horizon}
 
     def oracles() -> tuple[CountRewards, CountDynamics]:
         return CountRewards(**sizes), CountDynamics(**sizes)
